@@ -1,1 +1,57 @@
-//! placeholder
+//! The core of thriffty: geometry, recipes, plans, codecs and local transforms.
+//!
+//! Nothing here knows MPI or CUDA, and nothing is unsafe. Read it in the order in which data flows:
+//!
+//! 1. **geometry**: [`Grid`], [`Brick`], [`ProcGrid`], [`Layout`] say who holds what;
+//! 2. **recipe**: [`Problem`] says what is wanted, [`Recipe`] how it is done, [`cost`] why so;
+//! 3. **plan**: [`Executor`] binds a recipe to a [`Comm`] and a [`Device`] and runs it;
+//! 4. **exchange**: [`Exchange`] moves the messages of a reshape through a [`Flight`] or a collective,
+//!    calling a [`Port`] to fill and empty them;
+//! 5. **codec, wire**: a [`Codec`] turns boxes of an array ([`Transfer`]) into the bytes of a message.
+//!
+//! Errors are values and, where only some ranks can see them, made collective by [`agree`].
+#![forbid(unsafe_code)]
+
+mod clock;
+mod codec;
+mod comm;
+pub mod cost;
+mod device;
+mod error;
+mod exchange;
+mod executor;
+mod grid;
+mod index;
+mod kind;
+mod layout;
+mod lines;
+mod local;
+mod problem;
+mod procgrid;
+mod program;
+mod real;
+mod recipe;
+mod reshape;
+mod search;
+mod slot;
+mod transfer;
+
+pub use clock::Clock;
+pub use codec::{BadMessage, Codec, Wire};
+pub use comm::{Arrival, Comm, Flight, Link, Parts, Reduce, agree};
+pub use device::{Cpu, CpuFft, Device};
+pub use error::{Error, ErrorKind};
+pub use exchange::{Algorithm, Exchange, Parcel, Port, Traffic};
+pub use executor::{Executor, MakeExchange};
+pub use grid::{Brick, Grid};
+pub use kind::{Direction, Kind, Scale};
+pub use layout::Layout;
+pub use lines::{LineFft, LinePlanner};
+pub use local::{LocalFft, Pass};
+pub use num_complex::Complex;
+pub use problem::Problem;
+pub use procgrid::ProcGrid;
+pub use real::{Element, Precision, Real};
+pub use recipe::{Node, Recipe, Step};
+pub use slot::{SLOT_ALIGN, Slot, SlotPool};
+pub use transfer::Transfer;

@@ -1,0 +1,81 @@
+//! One collective for all messages.
+
+use fft_core::{Comm, Error, Exchange, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic};
+
+/// Packs every message, exchanges them all in one call, unpacks every message.
+pub(crate) struct Alltoallv {
+    comm: Box<dyn Comm>,
+    send: Side,
+    recv: Side,
+}
+
+/// The outgoing or the incoming half: a buffer and where each rank's message is in it.
+struct Side {
+    buffer: Slot,
+    parts: Vec<(usize, usize)>,
+}
+
+impl Alltoallv {
+    pub(crate) fn new(comm: &dyn Comm) -> Result<Self, Error> {
+        let side = || -> Result<Side, Error> {
+            Ok(Side { buffer: Slot::new(0, comm.rank())?, parts: vec![(0, 0); comm.size()] })
+        };
+        Ok(Self { comm: comm.dup()?, send: side()?, recv: side()? })
+    }
+}
+
+impl Side {
+    /// Bytes that these messages take, each starting where numbers of any type may.
+    fn room(parcels: &[Parcel]) -> usize {
+        parcels.iter().map(|parcel| parcel.bytes.next_multiple_of(SLOT_ALIGN)).sum()
+    }
+
+    fn reserve(&mut self, bytes: usize, rank: usize) -> Result<(), Error> {
+        if self.buffer.capacity() < bytes {
+            self.buffer = Slot::new(bytes, rank)?;
+        }
+        Ok(())
+    }
+
+    /// Lays the messages out one after the other.
+    fn place(&mut self, parcels: &[Parcel]) {
+        self.buffer.set_len(Self::room(parcels));
+        self.parts.fill((0, 0));
+        let mut first = 0;
+        for parcel in parcels {
+            self.parts[parcel.peer] = (first, parcel.bytes);
+            first += parcel.bytes.next_multiple_of(SLOT_ALIGN);
+        }
+    }
+}
+
+impl Exchange for Alltoallv {
+    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
+        self.send.reserve(Side::room(&traffic.sends), self.comm.rank())?;
+        self.recv.reserve(Side::room(&traffic.recvs), self.comm.rank())
+    }
+
+    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
+        let Self { comm, send, recv } = self;
+        send.place(&traffic.sends);
+        recv.place(&traffic.recvs);
+        for (number, parcel) in traffic.sends.iter().enumerate() {
+            let (first, bytes) = send.parts[parcel.peer];
+            port.pack(number, &mut send.buffer.bytes_mut()[first..first + bytes]);
+        }
+        port.own();
+        comm.alltoallv(
+            Parts { bytes: send.buffer.bytes(), parts: &send.parts },
+            Parts { bytes: recv.buffer.bytes_mut(), parts: &recv.parts },
+        )?;
+        for (number, parcel) in traffic.recvs.iter().enumerate() {
+            let (first, bytes) = recv.parts[parcel.peer];
+            port.unpack(number, &recv.buffer.bytes()[first..first + bytes]);
+        }
+        Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        self.send.buffer.capacity() + self.recv.buffer.capacity()
+    }
+}

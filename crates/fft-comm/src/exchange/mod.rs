@@ -1,0 +1,65 @@
+//! The ways messages travel. They differ in the order of a few calls; memory and matching are the flight's.
+
+mod alltoallv;
+mod p2p;
+
+use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts};
+
+/// Makes the exchange of an algorithm on a communicator. Collective.
+///
+/// # Errors
+/// [`Error::Argument`] for an algorithm that this communicator does not have; what the communicator returns.
+pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
+    match algorithm {
+        Algorithm::P2p => Ok(Box::new(p2p::P2p::new(comm)?)),
+        Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
+        other => Err(Error::argument("exchange", other, "p2p or alltoallv")),
+    }
+}
+
+/// The collective in terms of pairs: for ranks that have no better one, and for messages too long for it.
+/// Peers are taken in rotation, so that not all aim at the same one.
+pub(crate) fn pairwise(
+    rank: usize,
+    flight: &mut dyn Flight,
+    send: Parts<'_, &[u8]>,
+    recv: Parts<'_, &mut [u8]>,
+) -> Result<(), Error> {
+    let ranks = send.parts.len();
+    let sources = (1..ranks).map(|k| (rank + ranks - k) % ranks).filter(|&r| recv.parts[r].1 > 0);
+    for from in sources.clone() {
+        flight.expect(from, recv.parts[from].1)?;
+    }
+    for to in (1..ranks).map(|k| (rank + k) % ranks) {
+        let (first, bytes) = send.parts[to];
+        if bytes > 0 {
+            let mut slot = flight.slot(bytes)?;
+            slot.bytes_mut().copy_from_slice(&send.bytes[first..first + bytes]);
+            flight.send(to, bytes, slot)?;
+        }
+    }
+    let ((from, bytes), (to, expected)) = (send.parts[rank], recv.parts[rank]);
+    let mut result = check(rank, rank, bytes, expected);
+    if result.is_ok() {
+        recv.bytes[to..to + bytes].copy_from_slice(&send.bytes[from..from + bytes]);
+    }
+    while let Some(arrival) = flight.arrival()? {
+        let from = sources.clone().nth(arrival.number).expect("one arrival per announcement");
+        let ((first, expected), message) = (recv.parts[from], arrival.message.bytes());
+        let fits = check(rank, from, message.len(), expected);
+        if fits.is_ok() {
+            recv.bytes[first..first + expected].copy_from_slice(message);
+        }
+        result = result.and(fits);
+        flight.release(arrival);
+    }
+    flight.finish()?;
+    result
+}
+
+fn check(rank: usize, from: usize, found: usize, expected: usize) -> Result<(), Error> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(Error::Message { rank, from, found, expected }),
+    }
+}

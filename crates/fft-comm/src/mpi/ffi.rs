@@ -1,0 +1,523 @@
+//! Every call into MPI, and all unsafe code of this crate, behind safe types.
+//!
+//! Communicators are always duplicates of ours, with errors returned instead of aborting; every return code
+//! is read. Buffers of non-blocking operations are [`Slot`]s that move into [`Requests`] and come out when
+//! the operation is complete; if that never happens they leak.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::thread::ThreadId;
+
+use fft_core::{Error, Reduce, SLOT_ALIGN, Slot};
+use mpi::ffi;
+use mpi::traits::AsRaw;
+
+unsafe extern "C" {
+    fn thriffty_return_errors(comm: ffi::MPI_Comm) -> c_int;
+}
+
+/// The tag of all our messages; communicators keep them apart from anybody else's.
+const TAG: c_int = 1;
+
+/// A duplicated communicator that we own.
+pub(super) struct RawComm {
+    handle: ffi::MPI_Comm,
+    pub(super) rank: usize,
+    pub(super) size: usize,
+    /// Who may call MPI on it when the library was not initialised for several threads.
+    owner: Option<ThreadId>,
+}
+
+// SAFETY: an MPI communicator handle is a number or a pointer to an object of the library, valid in every
+// thread of the process. `ready` refuses calls from other threads than the owner unless the library gives
+// MPI_THREAD_MULTIPLE, in which case it synchronises them itself.
+unsafe impl Send for RawComm {}
+// SAFETY: as above.
+unsafe impl Sync for RawComm {}
+
+/// The text of an MPI error code.
+fn describe(code: c_int) -> String {
+    let mut text = [0 as c_char; ffi::MPI_MAX_ERROR_STRING as usize + 1];
+    let mut len = 0;
+    // SAFETY: the buffer has the room that MPI_Error_string may use, and one zero more.
+    let known = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr(), &mut len) };
+    if known != ffi::MPI_SUCCESS as c_int {
+        return format!("MPI error {code}");
+    }
+    // SAFETY: the buffer ends with a zero.
+    unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned()
+}
+
+fn checked(rank: usize, call: &'static str, code: c_int) -> Result<(), Error> {
+    if code == ffi::MPI_SUCCESS as c_int {
+        return Ok(());
+    }
+    Err(Error::Transport { rank, call, text: describe(code) })
+}
+
+fn is_finalized() -> bool {
+    let mut flag = 0;
+    // SAFETY: MPI_Finalized may be called at any time and writes one int.
+    let code = unsafe { ffi::MPI_Finalized(&mut flag) };
+    code != ffi::MPI_SUCCESS as c_int || flag != 0
+}
+
+fn count(rank: usize, what: &'static str, n: usize) -> Result<c_int, Error> {
+    let text = || format!("{n} exceeds what this call can count");
+    c_int::try_from(n).map_err(|_| Error::Transport { rank, call: what, text: text() })
+}
+
+impl RawComm {
+    /// A duplicate of a live communicator. Collective over it.
+    ///
+    /// # Safety
+    /// `handle` must be a live intra-communicator, and MPI initialised.
+    pub(super) unsafe fn duplicate(handle: ffi::MPI_Comm) -> Result<Self, Error> {
+        let mut dup = MaybeUninit::uninit();
+        // SAFETY: the caller vouches for the handle; the result is written on success.
+        checked(0, "MPI_Comm_dup", unsafe { ffi::MPI_Comm_dup(handle, dup.as_mut_ptr()) })?;
+        // SAFETY: MPI_Comm_dup succeeded.
+        unsafe { Self::own(dup.assume_init()) }
+    }
+
+    /// Takes a communicator that we made.
+    ///
+    /// # Safety
+    /// `handle` must be live and nobody else's.
+    unsafe fn own(handle: ffi::MPI_Comm) -> Result<Self, Error> {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the caller vouches for the handle; results are ints.
+        unsafe {
+            checked(0, "MPI_Comm_set_errhandler", thriffty_return_errors(handle))?;
+            checked(0, "MPI_Comm_rank", ffi::MPI_Comm_rank(handle, &mut rank))?;
+            checked(0, "MPI_Comm_size", ffi::MPI_Comm_size(handle, &mut size))?;
+        }
+        let shared = mpi::environment::threading_support() == mpi::Threading::Multiple;
+        let owner = (!shared).then(|| std::thread::current().id());
+        Ok(Self { handle, rank: rank as usize, size: size as usize, owner })
+    }
+
+    /// Whether this thread may call MPI now.
+    fn ready(&self, call: &'static str) -> Result<(), Error> {
+        let rank = self.rank;
+        if self.owner.is_some_and(|owner| owner != std::thread::current().id()) {
+            let text = "called from another thread than the communicator was made on; \
+                        initialise MPI with MPI_THREAD_MULTIPLE for that";
+            return Err(Error::Transport { rank, call, text: text.into() });
+        }
+        if is_finalized() {
+            return Err(Error::Transport { rank, call, text: "MPI has been finalised".into() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn dup(&self) -> Result<Self, Error> {
+        self.ready("MPI_Comm_dup")?;
+        // SAFETY: our handle is live until dropped.
+        unsafe { Self::duplicate(self.handle) }
+    }
+
+    pub(super) fn split(&self, color: usize, key: usize) -> Result<Self, Error> {
+        self.ready("MPI_Comm_split")?;
+        let call = "MPI_Comm_split";
+        let (color, key) = (count(self.rank, call, color)?, count(self.rank, call, key)?);
+        let mut part = MaybeUninit::uninit();
+        // SAFETY: our handle is live; the result is written on success and then ours.
+        unsafe {
+            let code = ffi::MPI_Comm_split(self.handle, color, key, part.as_mut_ptr());
+            checked(self.rank, call, code)?;
+            Self::own(part.assume_init())
+        }
+    }
+
+    pub(super) fn barrier(&self) -> Result<(), Error> {
+        self.ready("MPI_Barrier")?;
+        // SAFETY: our handle is live.
+        checked(self.rank, "MPI_Barrier", unsafe { ffi::MPI_Barrier(self.handle) })
+    }
+
+    pub(super) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        assert_eq!(all.len(), mine.len() * self.size, "room for every rank's bytes");
+        let call = "MPI_Allgather";
+        self.ready(call)?;
+        let n = count(self.rank, call, mine.len())?;
+        // SAFETY: `mine` has n bytes and `all` n per rank.
+        let code = unsafe {
+            ffi::MPI_Allgather(
+                mine.as_ptr().cast(),
+                n,
+                ffi::RSMPI_UINT8_T,
+                all.as_mut_ptr().cast(),
+                n,
+                ffi::RSMPI_UINT8_T,
+                self.handle,
+            )
+        };
+        checked(self.rank, call, code)
+    }
+
+    /// `values` are the operands in the first half and become the results in the second.
+    pub(super) fn allreduce(
+        &self,
+        how: Reduce,
+        mine: &[f64],
+        result: &mut [f64],
+    ) -> Result<(), Error> {
+        assert_eq!(mine.len(), result.len(), "as many results as operands");
+        let call = "MPI_Allreduce";
+        self.ready(call)?;
+        let n = count(self.rank, call, mine.len())?;
+        // SAFETY: reading a constant of the library; both slices have n numbers.
+        let code = unsafe {
+            let op = match how {
+                Reduce::Min => ffi::RSMPI_MIN,
+                Reduce::Max => ffi::RSMPI_MAX,
+                Reduce::Sum => ffi::RSMPI_SUM,
+            };
+            let (from, to) = (mine.as_ptr().cast(), result.as_mut_ptr().cast());
+            ffi::MPI_Allreduce(from, to, n, ffi::RSMPI_DOUBLE, op, self.handle)
+        };
+        checked(self.rank, call, code)
+    }
+
+    /// Exchanges lines: `SLOT_ALIGN` bytes are one `unit`, so that counts of 31 bits reach 128 GiB.
+    pub(super) fn alltoallv(
+        &self,
+        unit: &LineType,
+        send: (&[u8], &Lines),
+        recv: (&mut [u8], &Lines),
+    ) -> Result<(), Error> {
+        let call = "MPI_Alltoallv";
+        self.ready(call)?;
+        for (bytes, lines) in [(send.0.len(), send.1), (recv.0.len(), recv.1)] {
+            assert_eq!(lines.counts.len(), self.size, "a part for every rank");
+            assert!(lines.end <= bytes, "parts end at {} in {bytes} bytes", lines.end);
+        }
+        // SAFETY: both buffers reach to the end of the last part, as just checked; `Lines` has a count and a
+        // place for every rank; the call is over when it returns.
+        let code = unsafe {
+            ffi::MPI_Alltoallv(
+                send.0.as_ptr().cast(),
+                send.1.counts.as_ptr(),
+                send.1.places.as_ptr(),
+                unit.0,
+                recv.0.as_mut_ptr().cast(),
+                recv.1.counts.as_ptr(),
+                recv.1.places.as_ptr(),
+                unit.0,
+                self.handle,
+            )
+        };
+        checked(self.rank, call, code)
+    }
+}
+
+impl Drop for RawComm {
+    fn drop(&mut self) {
+        // A communicator that cannot be freed now (after MPI_Finalize, on a foreign thread) is left alone.
+        if self.ready("MPI_Comm_free").is_ok() {
+            // SAFETY: the handle is live and nobody else's. A failure to free leaves nothing to be done.
+            unsafe { ffi::MPI_Comm_free(&mut self.handle) };
+        }
+    }
+}
+
+/// The MPI type of one line of a slot.
+pub(super) struct LineType(ffi::MPI_Datatype);
+
+// SAFETY: a handle that is only read after it was made.
+unsafe impl Send for LineType {}
+
+impl LineType {
+    pub(super) fn new(rank: usize) -> Result<Self, Error> {
+        let mut line = MaybeUninit::uninit();
+        // SAFETY: results are written on success; the type is committed before use.
+        unsafe {
+            let n = SLOT_ALIGN as c_int;
+            let code = ffi::MPI_Type_contiguous(n, ffi::RSMPI_UINT8_T, line.as_mut_ptr());
+            checked(rank, "MPI_Type_contiguous", code)?;
+            let mut line = line.assume_init();
+            checked(rank, "MPI_Type_commit", ffi::MPI_Type_commit(&mut line))?;
+            Ok(Self(line))
+        }
+    }
+}
+
+impl Drop for LineType {
+    fn drop(&mut self) {
+        if !is_finalized() {
+            // SAFETY: the type is ours, committed, and not in use by any pending operation.
+            unsafe { ffi::MPI_Type_free(&mut self.0) };
+        }
+    }
+}
+
+/// Parts of a buffer in units of lines.
+#[derive(Default)]
+pub(super) struct Lines {
+    counts: Vec<c_int>,
+    places: Vec<c_int>,
+    /// Bytes up to the end of the last part.
+    end: usize,
+}
+
+impl Lines {
+    /// Sets the parts, `(first, bytes)` per rank.
+    pub(super) fn set(&mut self, parts: &[(usize, usize)], rank: usize) -> Result<(), Error> {
+        self.counts.clear();
+        self.places.clear();
+        self.end = 0;
+        for &(first, bytes) in parts {
+            assert!(first.is_multiple_of(SLOT_ALIGN), "parts start at multiples of {SLOT_ALIGN}");
+            let lines = bytes.div_ceil(SLOT_ALIGN);
+            self.counts.push(count(rank, "MPI_Alltoallv", lines)?);
+            self.places.push(count(rank, "MPI_Alltoallv", first / SLOT_ALIGN)?);
+            self.end = self.end.max(first + lines * SLOT_ALIGN);
+        }
+        Ok(())
+    }
+}
+
+/// Non-blocking operations under way, with the slots they use. Messages longer than `limit` bytes travel in
+/// pieces.
+pub(super) struct Requests {
+    raw: Vec<ffi::MPI_Request>,
+    /// To which entry a request belongs.
+    entry_of: Vec<usize>,
+    entries: Vec<Entry>,
+    pub(super) limit: usize,
+}
+
+struct Entry {
+    slot: Option<Slot>,
+    /// Number of the announcement, for a message to be received.
+    number: Option<usize>,
+    pieces: usize,
+    bytes: usize,
+}
+
+// SAFETY: request handles are valid in every thread of the process; whoever uses them goes through a
+// `RawComm`, which checks the thread.
+unsafe impl Send for Requests {}
+
+/// An operation that is complete, and its slot.
+pub(super) enum Done {
+    Sent(Slot),
+    Received { number: usize, slot: Slot },
+}
+
+impl Requests {
+    pub(super) fn new() -> Self {
+        // The longest message that a count of 31 bits can name, in whole lines.
+        let limit = (c_int::MAX as usize) / SLOT_ALIGN * SLOT_ALIGN;
+        Self { raw: Vec::new(), entry_of: Vec::new(), entries: Vec::new(), limit }
+    }
+
+    /// Makes room for so many messages of at most these sizes.
+    pub(super) fn reserve(&mut self, sizes: impl Iterator<Item = usize> + Clone) {
+        let pieces: usize = sizes.clone().map(|bytes| self.pieces(bytes)).sum();
+        self.raw.reserve(pieces);
+        self.entry_of.reserve(pieces);
+        self.entries.reserve(sizes.count());
+    }
+
+    /// Into how many pieces a message of at most so many bytes is cut, on both sides.
+    fn pieces(&self, bound: usize) -> usize {
+        bound.div_ceil(self.limit).max(1)
+    }
+
+    /// Piece `k` of a message of `len` bytes.
+    fn piece(&self, len: usize, k: usize) -> (usize, c_int) {
+        let first = (k * self.limit).min(len);
+        (first, (len - first).min(self.limit) as c_int)
+    }
+
+    /// Starts to send a slot to a rank that announced `bound` bytes.
+    pub(super) fn send(
+        &mut self,
+        comm: &RawComm,
+        to: usize,
+        bound: usize,
+        slot: Slot,
+    ) -> Result<(), Error> {
+        comm.ready("MPI_Isend")?;
+        assert!(to < comm.size && slot.len() <= bound, "a rank and no more than it expects");
+        let (pieces, len) = (self.pieces(bound), slot.len());
+        let bytes: *const u8 = slot.bytes().as_ptr();
+        let entry = self.entries.len();
+        self.entries.push(Entry { slot: Some(slot), number: None, pieces: 0, bytes: 0 });
+        for k in 0..pieces {
+            let (first, n) = self.piece(len, k);
+            let mut request = MaybeUninit::uninit();
+            // SAFETY: the piece lies inside the slot's heap memory, which stays where it is while the slot
+            // is in `entries`; it leaves them, or is freed, only after completion (`next`, `drop`).
+            let code = unsafe {
+                ffi::MPI_Isend(
+                    bytes.add(first).cast::<c_void>(),
+                    n,
+                    ffi::RSMPI_UINT8_T,
+                    to as c_int,
+                    TAG,
+                    comm.handle,
+                    request.as_mut_ptr(),
+                )
+            };
+            checked(comm.rank, "MPI_Isend", code)?;
+            // SAFETY: MPI_Isend succeeded.
+            self.started(entry, unsafe { request.assume_init() });
+        }
+        Ok(())
+    }
+
+    /// Starts to receive a message of at most the slot's length.
+    pub(super) fn receive(
+        &mut self,
+        comm: &RawComm,
+        from: usize,
+        number: usize,
+        mut slot: Slot,
+    ) -> Result<(), Error> {
+        comm.ready("MPI_Irecv")?;
+        assert!(from < comm.size, "rank {from} of {}", comm.size);
+        let (pieces, len) = (self.pieces(slot.len()), slot.len());
+        let bytes: *mut u8 = slot.bytes_mut().as_mut_ptr();
+        let entry = self.entries.len();
+        self.entries.push(Entry { slot: Some(slot), number: Some(number), pieces: 0, bytes: 0 });
+        for k in 0..pieces {
+            let (first, n) = self.piece(len, k);
+            let mut request = MaybeUninit::uninit();
+            // SAFETY: as in `send`; nobody reads or writes the slot before completion, because only `next`
+            // hands it out.
+            let code = unsafe {
+                ffi::MPI_Irecv(
+                    bytes.add(first).cast::<c_void>(),
+                    n,
+                    ffi::RSMPI_UINT8_T,
+                    from as c_int,
+                    TAG,
+                    comm.handle,
+                    request.as_mut_ptr(),
+                )
+            };
+            checked(comm.rank, "MPI_Irecv", code)?;
+            // SAFETY: MPI_Irecv succeeded.
+            self.started(entry, unsafe { request.assume_init() });
+        }
+        Ok(())
+    }
+
+    fn started(&mut self, entry: usize, request: ffi::MPI_Request) {
+        self.raw.push(request);
+        self.entry_of.push(entry);
+        self.entries[entry].pieces += 1;
+    }
+
+    /// Waits for the next operation to complete, letting other processes run meanwhile; `None` when none is
+    /// under way. An operation that completes with an error hands out its slot all the same, the error being
+    /// put into `failure` if that has none yet.
+    pub(super) fn next(
+        &mut self,
+        comm: &RawComm,
+        failure: &mut Result<(), Error>,
+    ) -> Result<Option<Done>, Error> {
+        let call = "MPI_Testany";
+        comm.ready(call)?;
+        let n = count(comm.rank, call, self.raw.len())?;
+        loop {
+            let (mut index, mut flag) = (0, 0);
+            let mut status = MaybeUninit::uninit();
+            // SAFETY: `raw` holds n requests that are active or null; the results are two ints and a status.
+            let code = unsafe {
+                let raw = self.raw.as_mut_ptr();
+                ffi::MPI_Testany(n, raw, &mut index, &mut flag, status.as_mut_ptr())
+            };
+            // SAFETY: reading a constant of the library.
+            let none = index == unsafe { ffi::RSMPI_UNDEFINED };
+            let failed = checked(comm.rank, call, code);
+            if failed.is_err() && (none || index < 0 || index >= n) {
+                return Err(failed.expect_err("just seen"));
+            }
+            if failed.is_ok() && flag == 0 {
+                std::thread::yield_now();
+                continue;
+            }
+            if none {
+                self.raw.clear();
+                self.entry_of.clear();
+                self.entries.clear();
+                return Ok(None);
+            }
+            let entry = &mut self.entries[self.entry_of[index as usize]];
+            match failed {
+                Ok(()) if entry.number.is_some() => {
+                    let mut bytes = 0;
+                    // SAFETY: MPI_Testany completed a receive and so wrote the status.
+                    let code = unsafe {
+                        ffi::MPI_Get_count(status.as_ptr(), ffi::RSMPI_UINT8_T, &mut bytes)
+                    };
+                    checked(comm.rank, "MPI_Get_count", code)?;
+                    entry.bytes += bytes as usize;
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    if failure.is_ok() {
+                        *failure = Err(error);
+                    }
+                    // The library may leave a failed request in place; it must not be seen again.
+                    // SAFETY: reading a constant of the library.
+                    self.raw[index as usize] = unsafe { ffi::RSMPI_REQUEST_NULL };
+                }
+            }
+            entry.pieces -= 1;
+            if entry.pieces == 0 {
+                let mut slot = entry.slot.take().expect("an open entry has its slot");
+                return Ok(Some(match entry.number {
+                    None => Done::Sent(slot),
+                    Some(number) => {
+                        slot.set_len(entry.bytes);
+                        Done::Received { number, slot }
+                    }
+                }));
+            }
+        }
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        // What the network may still write to or read from must not be freed.
+        for entry in self.entries.drain(..) {
+            std::mem::forget(entry.slot);
+        }
+    }
+}
+
+/// Ends all processes of the job.
+pub(super) fn abort(code: i32) -> ! {
+    // SAFETY: MPI_Abort on the world communicator; it does not return where MPI runs, and if MPI does not
+    // run the process ends below.
+    unsafe {
+        if !is_finalized() {
+            ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code);
+        }
+    }
+    std::process::exit(code)
+}
+
+/// The raw handle of rsmpi's communicators.
+pub(super) fn raw_of(comm: &impl AsRaw<Raw = ffi::MPI_Comm>) -> ffi::MPI_Comm {
+    comm.as_raw()
+}
+
+/// A duplicate of a communicator that rsmpi keeps alive.
+pub(super) fn duplicate_of(comm: &mpi::topology::SimpleCommunicator) -> Result<RawComm, Error> {
+    // SAFETY: rsmpi's communicators are live for as long as they can be borrowed.
+    unsafe { RawComm::duplicate(raw_of(comm)) }
+}
+
+/// The version line of the MPI library.
+pub(super) fn library_version() -> String {
+    mpi::environment::library_version().unwrap_or_else(|_| "unknown".into())
+}
+

@@ -1,0 +1,145 @@
+//! MPI processes as ranks, through rsmpi.
+//!
+//! Every communicator here is a duplicate, so that our messages never meet anybody else's, and returns
+//! errors instead of aborting.
+
+mod ffi;
+mod flight;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fft_core::{Comm, Error, Flight, Parts, Reduce};
+/// The bindings, for callers who use MPI themselves.
+pub use ::mpi as rsmpi;
+
+use ffi::{LineType, Lines, RawComm};
+use flight::MpiFlight;
+
+/// MPI, initialised by us; finalised when dropped. Drop plans and communicators before it.
+pub struct Mpi {
+    universe: ::mpi::environment::Universe,
+}
+
+/// Initialises MPI for use by one thread per process.
+///
+/// # Errors
+/// [`Error::Transport`] when MPI has been initialised before in this process: use [`MpiComm::of`] then.
+pub fn init() -> Result<Mpi, Error> {
+    let universe = ::mpi::initialize_with_threading(::mpi::Threading::Funneled);
+    let text = "MPI is already initialised; make communicators with MpiComm::of";
+    let error = || Error::Transport { rank: 0, call: "MPI_Init_thread", text: text.into() };
+    Ok(Mpi { universe: universe.ok_or_else(error)?.0 })
+}
+
+impl Mpi {
+    /// All processes of the job.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the library fails.
+    pub fn world(&self) -> Result<MpiComm, Error> {
+        MpiComm::of(&self.universe.world())
+    }
+
+    /// The library's own words about its version.
+    pub fn library(&self) -> String {
+        ffi::library_version()
+    }
+}
+
+/// Ends all processes of the job with this exit status, for failures that cannot be agreed on.
+pub fn abort(code: i32) -> ! {
+    ffi::abort(code)
+}
+
+/// A communicator whose ranks are MPI processes.
+pub struct MpiComm {
+    raw: Arc<RawComm>,
+    scratch: RefCell<Scratch>,
+}
+
+/// What collectives need beside their arguments, kept so that they allocate nothing.
+struct Scratch {
+    line: LineType,
+    send: Lines,
+    recv: Lines,
+    operands: Vec<f64>,
+}
+
+impl MpiComm {
+    /// A duplicate of one of rsmpi's communicators. Collective over it.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the library fails.
+    pub fn of(comm: &rsmpi::topology::SimpleCommunicator) -> Result<Self, Error> {
+        Self::new(ffi::duplicate_of(comm)?)
+    }
+
+    /// A duplicate of a communicator handed in by a C or Fortran program. Collective over it.
+    ///
+    /// # Safety
+    /// MPI must be initialised and the handle a live intra-communicator.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the library fails.
+    #[allow(unsafe_code)]
+    pub unsafe fn from_raw(handle: rsmpi::ffi::MPI_Comm) -> Result<Self, Error> {
+        // SAFETY: the caller vouches for the handle.
+        Self::new(unsafe { RawComm::duplicate(handle) }?)
+    }
+
+    fn new(raw: RawComm) -> Result<Self, Error> {
+        let (line, send, recv) = (LineType::new(raw.rank)?, Lines::default(), Lines::default());
+        let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
+        Ok(Self { raw: Arc::new(raw), scratch })
+    }
+}
+
+impl Comm for MpiComm {
+    fn rank(&self) -> usize {
+        self.raw.rank
+    }
+
+    fn size(&self) -> usize {
+        self.raw.size
+    }
+
+    fn name(&self) -> &'static str {
+        "mpi"
+    }
+
+    fn barrier(&self) -> Result<(), Error> {
+        self.raw.barrier()
+    }
+
+    fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        self.raw.allgather(mine, all)
+    }
+
+    fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error> {
+        let operands = &mut self.scratch.borrow_mut().operands;
+        operands.clear();
+        operands.extend_from_slice(values);
+        self.raw.allreduce(how, operands, values)
+    }
+
+    fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
+        let scratch = &mut *self.scratch.borrow_mut();
+        scratch.send.set(send.parts, self.raw.rank)?;
+        scratch.recv.set(recv.parts, self.raw.rank)?;
+        let (send, recv) = ((send.bytes, &scratch.send), (recv.bytes, &scratch.recv));
+        self.raw.alltoallv(&scratch.line, send, recv)
+    }
+
+    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
+        Ok(Box::new(MpiFlight::new(self.raw.dup()?)))
+    }
+
+    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(Self::new(self.raw.dup()?)?))
+    }
+
+    fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(Self::new(self.raw.split(color, key)?)?))
+    }
+}

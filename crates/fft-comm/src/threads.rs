@@ -1,0 +1,387 @@
+//! Threads of one process as ranks.
+//!
+//! Messages are not copied: the sender's slot moves to the receiver, who reads it and sends it back. All
+//! waiting is on condition variables, so that more ranks than cores do no harm. A rank that ends, or panics,
+//! while others need it wakes them with an error.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use fft_core::{Arrival, Comm, Error, Flight, Parts, Reduce, Slot, SlotPool};
+
+use crate::exchange::pairwise;
+
+/// Runs `body` once per rank, each on a thread of its own, and returns what they return in order of ranks.
+///
+/// ```
+/// use fft_core::{Comm, Reduce};
+/// let sums = fft_comm::threads(3, |comm| {
+///     let mut value = [comm.rank() as f64];
+///     comm.allreduce(Reduce::Sum, &mut value).unwrap();
+///     value[0]
+/// });
+/// assert_eq!(sums, [3.0; 3]);
+/// ```
+///
+/// # Panics
+/// If `ranks` is 0, or with the panic of the first rank that panicked, once all have ended.
+pub fn threads<R: Send>(ranks: usize, body: impl Fn(ThreadComm) -> R + Sync) -> Vec<R> {
+    assert!(ranks > 0, "at least one rank is needed");
+    let world = Arc::new(World::new(ranks));
+    std::thread::scope(|scope| {
+        let start = |rank| {
+            let (comm, body) = (ThreadComm::new(world.clone(), rank), &body);
+            scope.spawn(move || body(comm))
+        };
+        let running: Vec<_> = (0..ranks).map(start).collect();
+        let ended: Vec<_> = running.into_iter().map(|thread| thread.join()).collect();
+        let result: Result<Vec<R>, _> = ended.into_iter().collect();
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// A communicator whose ranks are threads.
+pub struct ThreadComm {
+    seat: Arc<Seat>,
+    /// For the collective that is made of messages.
+    flight: RefCell<ThreadFlight>,
+}
+
+/// A rank's place in a communicator. When the last holder drops it, the others know that it is gone.
+struct Seat {
+    world: Arc<World>,
+    rank: usize,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.world.state().gone[self.rank] = true;
+        self.world.wake_all();
+    }
+}
+
+/// What the ranks of one communicator share.
+struct World {
+    size: usize,
+    state: Mutex<State>,
+    /// One per rank, so that a message wakes only who waits for it.
+    wake: Vec<Condvar>,
+}
+
+struct State {
+    /// Messages under way, at `to * size + from`.
+    mail: Vec<VecDeque<Slot>>,
+    /// Slots that come back to who sent them.
+    returned: Vec<Vec<Slot>>,
+    gone: Vec<bool>,
+    meeting: Meeting,
+    /// Communicators being born in a split, by color.
+    born: Vec<(usize, Arc<World>)>,
+}
+
+/// A collective in progress: everyone brings bytes, and when all are there everyone looks at all of them.
+struct Meeting {
+    brought: Vec<Vec<u8>>,
+    came: Vec<bool>,
+    open: bool,
+    left: usize,
+}
+
+impl World {
+    fn new(size: usize) -> Self {
+        let queue = |_| VecDeque::with_capacity(4);
+        let state = State {
+            mail: (0..size * size).map(queue).collect(),
+            returned: (0..size).map(|_| Vec::new()).collect(),
+            gone: vec![false; size],
+            meeting: Meeting {
+                brought: vec![Vec::new(); size],
+                came: vec![false; size],
+                open: false,
+                left: 0,
+            },
+            born: Vec::new(),
+        };
+        Self { size, state: Mutex::new(state), wake: (0..size).map(|_| Condvar::new()).collect() }
+    }
+
+    /// The shared state. A rank that panicked does so outside of the few lines that hold the lock, so that
+    /// a poisoned lock guards nothing half done.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps until `ready` gives a result.
+    fn wait<R>(&self, rank: usize, mut ready: impl FnMut(&mut State) -> Option<R>) -> R {
+        let mut state = self.state();
+        loop {
+            if let Some(result) = ready(&mut state) {
+                return result;
+            }
+            state = self.wake[rank].wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn wake_all(&self) {
+        self.wake.iter().for_each(Condvar::notify_all);
+    }
+
+    /// Brings bytes to a meeting of all ranks and looks at what everyone brought.
+    fn meet<R>(
+        &self,
+        rank: usize,
+        mine: &[u8],
+        look: impl FnOnce(&[Vec<u8>]) -> R,
+    ) -> Result<R, Error> {
+        let missing = |state: &State| {
+            let gone = (0..self.size).find(|&r| state.gone[r] && !state.meeting.came[r])?;
+            Some(Err(Error::Left { rank, gone }))
+        };
+        // The meeting before this one must have been left by all.
+        self.wait(rank, |state| match state.meeting.open {
+            true => None,
+            false => Some(()),
+        });
+        let all_came = {
+            let meeting = &mut self.state().meeting;
+            meeting.brought[rank].clear();
+            meeting.brought[rank].extend_from_slice(mine);
+            meeting.came[rank] = true;
+            meeting.open = meeting.came.iter().all(|came| *came);
+            meeting.open
+        };
+        if all_came {
+            self.wake_all();
+        }
+        self.wait(rank, |state| match state.meeting.open {
+            true => Some(Ok(())),
+            false => missing(state),
+        })?;
+        let mut state = self.state();
+        let seen = look(&state.meeting.brought);
+        state.meeting.left += 1;
+        if state.meeting.left == self.size {
+            let meeting = &mut state.meeting;
+            meeting.came.fill(false);
+            (meeting.open, meeting.left) = (false, 0);
+            drop(state);
+            self.wake_all();
+        }
+        Ok(seen)
+    }
+}
+
+impl ThreadComm {
+    fn new(world: Arc<World>, rank: usize) -> Self {
+        let seat = Arc::new(Seat { world, rank });
+        Self { seat: seat.clone(), flight: RefCell::new(ThreadFlight::new(seat)) }
+    }
+
+    fn meet<R>(&self, mine: &[u8], look: impl FnOnce(&[Vec<u8>]) -> R) -> Result<R, Error> {
+        self.seat.world.meet(self.seat.rank, mine, look)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.seat.world.state()
+    }
+}
+
+impl Comm for ThreadComm {
+    fn rank(&self) -> usize {
+        self.seat.rank
+    }
+
+    fn size(&self) -> usize {
+        self.seat.world.size
+    }
+
+    fn name(&self) -> &'static str {
+        "threads"
+    }
+
+    fn barrier(&self) -> Result<(), Error> {
+        self.meet(&[], |_| ())
+    }
+
+    fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        assert_eq!(all.len(), mine.len() * self.size(), "room for every rank's bytes");
+        self.meet(mine, |brought| {
+            for (place, bytes) in all.chunks_mut(mine.len().max(1)).zip(brought) {
+                place.copy_from_slice(bytes);
+            }
+        })
+    }
+
+    fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error> {
+        let mut bytes = [0; 256];
+        for values in values.chunks_mut(bytes.len() / size_of::<f64>()) {
+            let mine = &mut bytes[..size_of_val(values)];
+            for (place, value) in mine.chunks_exact_mut(8).zip(values.iter()) {
+                place.copy_from_slice(&value.to_ne_bytes());
+            }
+            self.meet(mine, |brought| {
+                for (i, value) in values.iter_mut().enumerate() {
+                    let of = |bytes: &Vec<u8>| {
+                        f64::from_ne_bytes(bytes[8 * i..][..8].try_into().expect("8 bytes"))
+                    };
+                    let all = brought.iter().map(of);
+                    *value = match how {
+                        Reduce::Min => all.fold(f64::INFINITY, f64::min),
+                        Reduce::Max => all.fold(f64::NEG_INFINITY, f64::max),
+                        Reduce::Sum => all.sum(),
+                    };
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
+        pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
+    }
+
+    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
+        // Messages of a flight must not meet those of another: each has a world of its own.
+        Ok(Box::new(ThreadFlight::new(self.split_into(0, self.seat.rank)?.seat)))
+    }
+
+    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(self.split_into(0, self.seat.rank)?))
+    }
+
+    fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(self.split_into(color, key)?))
+    }
+}
+
+impl ThreadComm {
+    fn split_into(&self, color: usize, key: usize) -> Result<Self, Error> {
+        let mine: Vec<u8> = [color, key].iter().flat_map(|x| x.to_ne_bytes()).collect();
+        let (rank, leader, size) = self.meet(&mine, |brought| {
+            let pair = |bytes: &[u8]| {
+                let word = |i| usize::from_ne_bytes(bytes[i..i + 8].try_into().expect("8 bytes"));
+                (word(0), word(8))
+            };
+            let mut group: Vec<_> = (brought.iter().map(|bytes| pair(bytes)).enumerate())
+                .filter(|(_, (c, _))| *c == color)
+                .map(|(rank, (_, key))| (key, rank))
+                .collect();
+            group.sort_unstable();
+            let place = group.iter().position(|(_, rank)| *rank == self.seat.rank);
+            (place.expect("this rank is in its own group"), group[0].1, group.len())
+        })?;
+        if leader == self.seat.rank {
+            self.state().born.push((color, Arc::new(World::new(size))));
+        }
+        self.barrier()?;
+        let born = {
+            let state = self.state();
+            let born = state.born.iter().find(|(c, _)| *c == color);
+            born.expect("the leader came before the barrier").1.clone()
+        };
+        self.barrier()?;
+        if leader == self.seat.rank {
+            self.state().born.retain(|(c, _)| *c != color);
+        }
+        Ok(Self::new(born, rank))
+    }
+}
+
+/// Messages between threads.
+struct ThreadFlight {
+    seat: Arc<Seat>,
+    pool: SlotPool,
+    /// Who is expected to send, and whether they have.
+    expected: Vec<(usize, bool)>,
+    /// To whom slots were sent.
+    lent: Vec<usize>,
+    /// How many of them have come back.
+    back: usize,
+}
+
+impl ThreadFlight {
+    fn new(seat: Arc<Seat>) -> Self {
+        let (expected, lent) = (Vec::new(), Vec::new());
+        Self { seat, pool: SlotPool::default(), expected, lent, back: 0 }
+    }
+}
+
+impl Flight for ThreadFlight {
+    fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
+        self.expected.reserve(recvs.len());
+        self.lent.reserve(sends.len());
+        // Receivers need no memory: the sender's slots come to them.
+        self.pool.reserve(sends, self.seat.rank)
+    }
+
+    fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
+        self.pool.take(bytes, self.seat.rank)
+    }
+
+    fn expect(&mut self, from: usize, _bytes: usize) -> Result<(), Error> {
+        self.expected.push((from, false));
+        Ok(())
+    }
+
+    fn send(&mut self, to: usize, _bound: usize, message: Slot) -> Result<(), Error> {
+        self.lent.push(to);
+        let Seat { world, rank } = &*self.seat;
+        world.state().mail[to * world.size + rank].push_back(message);
+        world.wake[to].notify_all();
+        Ok(())
+    }
+
+    fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
+        let Self { seat, expected, .. } = self;
+        let Seat { world, rank } = &**seat;
+        if expected.iter().all(|(_, came)| *came) {
+            return Ok(None);
+        }
+        world.wait(*rank, |state| {
+            for (number, (from, came)) in expected.iter_mut().enumerate() {
+                if *came {
+                    continue;
+                }
+                if let Some(message) = state.mail[*rank * world.size + *from].pop_front() {
+                    *came = true;
+                    return Some(Ok(Some(Arrival { number, message })));
+                }
+                if state.gone[*from] {
+                    return Some(Err(Error::Left { rank: *rank, gone: *from }));
+                }
+            }
+            None
+        })
+    }
+
+    fn release(&mut self, read: Arrival) {
+        let owner = self.expected[read.number].0;
+        self.seat.world.state().returned[owner].push(read.message);
+        self.seat.world.wake[owner].notify_all();
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        let Self { seat, lent, back, pool, .. } = self;
+        let Seat { world, rank } = &**seat;
+        let result = world.wait(*rank, |state| {
+            for slot in state.returned[*rank].drain(..) {
+                pool.put(slot);
+                *back += 1;
+            }
+            if *back == lent.len() {
+                return Some(Ok(()));
+            }
+            let gone = lent.iter().copied().find(|&to| state.gone[to]);
+            gone.map(|gone| Err(Error::Left { rank: *rank, gone }))
+        });
+        self.expected.clear();
+        self.lent.clear();
+        self.back = 0;
+        result
+    }
+
+    fn memory(&self) -> usize {
+        self.pool.memory()
+    }
+}

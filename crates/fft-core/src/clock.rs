@@ -1,0 +1,44 @@
+//! Where the time of a transform goes.
+
+use std::time::{Duration, Instant};
+
+/// What one rank has done since the clock was last cleared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Clock {
+    /// Packing and encoding messages.
+    pub pack: Duration,
+    /// Sending and receiving, and waiting for others: everything in an exchange that is not listed apart.
+    pub exchange: Duration,
+    /// Decoding and unpacking messages.
+    pub unpack: Duration,
+    /// Copying what stays on the rank.
+    pub own: Duration,
+    /// Local transforms, with their scaling.
+    pub fft: Duration,
+    /// Bytes sent to other ranks.
+    pub sent: u64,
+    /// Real numbers that these bytes stand for.
+    pub reals: u64,
+}
+
+impl Clock {
+    /// The part of an exchange that is work on memory.
+    pub(crate) fn busy(&self) -> Duration {
+        self.pack + self.unpack + self.own
+    }
+}
+
+/// Adds the time of a call.
+pub(crate) trait Time {
+    fn time<R>(&mut self, call: impl FnOnce() -> R) -> R;
+}
+
+impl Time for Duration {
+    fn time<R>(&mut self, call: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = call();
+        *self += start.elapsed();
+        result
+    }
+}

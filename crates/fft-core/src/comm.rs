@@ -1,0 +1,202 @@
+//! What the transforms need of a communicator, and agreement on errors.
+
+use crate::{Error, Slot, error::ErrorKind};
+
+/// How two ranks reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Link {
+    /// The same rank: memory is copied, nothing is sent.
+    Own,
+    /// Any other rank: a message.
+    Remote,
+}
+
+/// How values of several ranks become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduce {
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// All added up, in order of ranks.
+    Sum,
+}
+
+/// A group of ranks that exchange bytes: threads of this process or MPI processes.
+///
+/// Every method but `rank`, `size`, `link` and `name` is **collective**: all ranks of the communicator call
+/// it in the same order with matching arguments. Counts are in bytes and 64-bit.
+pub trait Comm: Send {
+    /// Which rank this is, from 0.
+    fn rank(&self) -> usize;
+
+    /// How many there are.
+    fn size(&self) -> usize;
+
+    /// How this rank reaches `peer`.
+    fn link(&self, peer: usize) -> Link {
+        if peer == self.rank() { Link::Own } else { Link::Remote }
+    }
+
+    /// `threads` or `mpi`: for people.
+    fn name(&self) -> &'static str;
+
+    /// Returns when every rank has come here.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn barrier(&self) -> Result<(), Error>;
+
+    /// Gathers every rank's `mine` into `all`, in order of ranks. `mine` is equally long everywhere and
+    /// `all` is `size()` times that.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error>;
+
+    /// Combines `values` element by element over the ranks; every rank gets the same result.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error>;
+
+    /// Sends `send[parts[r]]` to each rank `r` and receives what each sent into `recv[parts[r]]`. What lies
+    /// between a part's end and the next multiple of [`SLOT_ALIGN`](crate::SLOT_ALIGN) may be sent along.
+    ///
+    /// # Errors
+    /// When a message has another length than announced, a rank has gone or the library fails.
+    fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error>;
+
+    /// Memory and state for messages between pairs of ranks, to be made once per plan.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn flight(&self) -> Result<Box<dyn Flight>>;
+
+    /// A communicator of the same ranks whose messages never meet this one's.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn dup(&self) -> Result<Box<dyn Comm>>;
+
+    /// Communicators of the ranks with equal `color`, ordered by `key` and then by rank here.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>>;
+}
+
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A buffer and, for each rank, the first byte and the number of bytes of its part. Parts start at multiples
+/// of [`SLOT_ALIGN`](crate::SLOT_ALIGN), and the buffer goes on to the next multiple after each.
+#[derive(Debug)]
+pub struct Parts<'a, B> {
+    /// All parts.
+    pub bytes: B,
+    /// `(first, length)` per rank.
+    pub parts: &'a [(usize, usize)],
+}
+
+/// Messages under way between this rank and its peers, and the memory they travel in.
+///
+/// One exchange is: [`expect`](Flight::expect) every message, [`send`](Flight::send) every message, take
+/// [`arrival`](Flight::arrival)s until there are none, [`finish`](Flight::finish). A [`Slot`] that is sent
+/// moves into the flight, so that nobody can touch a buffer the network owns; one that is forgotten there
+/// leaks instead of dangling. Messages between one pair of ranks arrive in the order they were sent.
+pub trait Flight: Send {
+    /// Makes sure that an exchange with messages of these sizes needs no more memory. Not collective.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<()>;
+
+    /// An empty slot for a message of `bytes` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    fn slot(&mut self, bytes: usize) -> Result<Slot>;
+
+    /// Announces a message of at most `bytes` bytes from rank `from`. Announcements are numbered from 0.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn expect(&mut self, from: usize, bytes: usize) -> Result<()>;
+
+    /// Sends a filled slot to rank `to`, which expects at most `bound` bytes.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn send(&mut self, to: usize, bound: usize, message: Slot) -> Result<()>;
+
+    /// Waits for the next announced message, whichever comes first; `None` when all have been handed out.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn arrival(&mut self) -> Result<Option<Arrival>>;
+
+    /// Gives the memory of a message back after reading it.
+    fn release(&mut self, read: Arrival);
+
+    /// Waits until every message sent has left, and forgets the announcements.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Bytes of memory held.
+    fn memory(&self) -> usize;
+}
+
+/// A message that came.
+#[derive(Debug)]
+pub struct Arrival {
+    /// Which announcement it answers.
+    pub number: usize,
+    /// What it says.
+    pub message: Slot,
+}
+
+/// Bytes of an error's text that travel between ranks.
+const TEXT: usize = 1024;
+
+/// Turns a result that may differ between ranks into one that does not: `mine` where every rank has `Ok`,
+/// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank.
+///
+/// Collective. Costs one small allreduce when all is well. Nothing fallible may stand between two
+/// collectives without it: a rank that returned early would leave the others waiting.
+///
+/// # Errors
+/// The lowest failing rank's.
+pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
+    let mut lowest = [if mine.is_ok() { comm.size() } else { comm.rank() } as f64];
+    comm.allreduce(Reduce::Min, &mut lowest)?;
+    if lowest[0] as usize == comm.size() {
+        return mine;
+    }
+    let rank = lowest[0] as usize;
+    let mut text = [0u8; TEXT];
+    if let Err(error) = &mine {
+        let said = match error {
+            Error::OnRank { message, .. } => message.clone(),
+            other => other.to_string(),
+        };
+        let bytes = prefix(&said, TEXT - 3).as_bytes();
+        text[0] = error.kind() as u8;
+        text[1..3].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
+        text[3..3 + bytes.len()].copy_from_slice(bytes);
+    }
+    let mut all = vec![0u8; TEXT * comm.size()];
+    comm.allgather(&text, &mut all)?;
+    let text = &all[rank * TEXT..][..TEXT];
+    let len = usize::from(u16::from_le_bytes([text[1], text[2]]));
+    let message = String::from_utf8_lossy(&text[3..3 + len]).into_owned();
+    Err(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
+}
+
+/// The longest prefix of a text that fits into so many bytes.
+fn prefix(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+    &text[..end.unwrap_or(0)]
+}

@@ -1,0 +1,231 @@
+//! What can go wrong, with the rank and both values in the text.
+
+/// Everything that fft-core and fft-comm can fail with.
+///
+/// A failure that only some ranks can see (a short slice, a failed allocation, a damaged message) goes
+/// through [`agree`](crate::agree) before it reaches the caller, and every rank then holds the same
+/// [`Error::OnRank`] naming the lowest failing rank.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A grid axis without points.
+    #[error("axis {axis} of grid {grid} has no points; every axis needs at least 1")]
+    EmptyAxis {
+        /// The axis, counted from 0.
+        axis: usize,
+        /// The grid's shape.
+        grid: String,
+    },
+    /// More points than can be counted.
+    #[error("grid {grid} with {howmany} batches has more than 2^60 points")]
+    TooLarge {
+        /// The grid's shape.
+        grid: String,
+        /// Transforms in one batch.
+        howmany: usize,
+    },
+    /// A layout without exactly one brick per rank.
+    #[error("a layout for {ranks} ranks needs {ranks} bricks, found {bricks}")]
+    RankCount {
+        /// Bricks given.
+        bricks: usize,
+        /// Ranks there are.
+        ranks: usize,
+    },
+    /// A brick that is not inside the grid, or whose bounds are reversed.
+    #[error("brick {brick} of rank {rank} is not inside the grid {grid}")]
+    OutOfRange {
+        /// Whose brick.
+        rank: usize,
+        /// The brick.
+        brick: String,
+        /// The grid's shape.
+        grid: String,
+    },
+    /// Two ranks claim the same points.
+    #[error("brick {a} of rank {rank_a} and brick {b} of rank {rank_b} overlap in {common}")]
+    Overlap {
+        /// The lower rank.
+        rank_a: usize,
+        /// Its brick.
+        a: String,
+        /// The higher rank.
+        rank_b: usize,
+        /// Its brick.
+        b: String,
+        /// The points claimed twice.
+        common: String,
+    },
+    /// Points that no rank holds.
+    #[error(
+        "{hole} of grid {grid} belongs to no rank; nearest is brick {nearest} of rank {rank} \
+         ({covered} of {points} points are covered)"
+    )]
+    Gap {
+        /// A box of points without an owner.
+        hole: String,
+        /// The grid's shape.
+        grid: String,
+        /// The brick closest to the hole.
+        nearest: String,
+        /// Whose brick that is.
+        rank: usize,
+        /// Points that some rank holds.
+        covered: usize,
+        /// Points of the grid.
+        points: usize,
+    },
+    /// An order of axes that is not a permutation.
+    #[error("axis order {order} is not a permutation of the {axes} axes")]
+    Order {
+        /// What was given.
+        order: String,
+        /// How many axes there are.
+        axes: usize,
+    },
+    /// A combination of kinds, lengths or options that has no meaning.
+    #[error("{what}: found {found}, expected {expected}")]
+    Argument {
+        /// Which argument.
+        what: String,
+        /// What was given.
+        found: String,
+        /// What would do.
+        expected: String,
+    },
+    /// The ranks were called with different problems.
+    #[error("the ranks disagree on the {what}: rank {rank_a} has {a}, rank {rank_b} has {b}")]
+    Disagreement {
+        /// What differs.
+        what: String,
+        /// A rank.
+        rank_a: usize,
+        /// Its value.
+        a: String,
+        /// The first rank that differs from it.
+        rank_b: usize,
+        /// Its value.
+        b: String,
+    },
+    /// A slice of the wrong length.
+    #[error("the {what} of rank {rank} has {found} elements, expected {expected}")]
+    Length {
+        /// Input, output, ...
+        what: &'static str,
+        /// Whose.
+        rank: usize,
+        /// Elements given.
+        found: usize,
+        /// Elements needed.
+        expected: usize,
+    },
+    /// Memory that the system did not give.
+    #[error("rank {rank} could not allocate {bytes} bytes")]
+    Memory {
+        /// Where.
+        rank: usize,
+        /// How much.
+        bytes: usize,
+    },
+    /// A message that is not what the plan says it must be.
+    #[error("rank {rank} received {found} bytes from rank {from}, expected {expected}")]
+    Message {
+        /// The receiver.
+        rank: usize,
+        /// The sender.
+        from: usize,
+        /// Bytes that came.
+        found: usize,
+        /// Bytes announced by the plan.
+        expected: usize,
+    },
+    /// A call of the communication library that failed.
+    #[error("{call} failed on rank {rank}: {text}")]
+    Transport {
+        /// Where.
+        rank: usize,
+        /// Which call.
+        call: &'static str,
+        /// What the library says.
+        text: String,
+    },
+    /// A rank that ended while others still needed it.
+    #[error("rank {gone} left the communicator while rank {rank} waited for it")]
+    Left {
+        /// Who waited.
+        rank: usize,
+        /// Who left.
+        gone: usize,
+    },
+    /// What every rank gets when at least one failed: the error of the lowest failing rank.
+    #[error("rank {rank}: {message}")]
+    OnRank {
+        /// The lowest failing rank.
+        rank: usize,
+        /// What kind of failure it had.
+        kind: ErrorKind,
+        /// What it said.
+        message: String,
+    },
+}
+
+/// Whose fault an [`Error`] is, for callers that act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum ErrorKind {
+    /// Bricks that do not tile the grid.
+    Geometry = 1,
+    /// Any other argument.
+    Argument = 2,
+    /// No memory.
+    Memory = 3,
+    /// A damaged or unexpected message.
+    Message = 4,
+    /// The communication library, or a rank that went away.
+    Transport = 5,
+}
+
+impl ErrorKind {
+    /// The kind with this number, as sent between ranks.
+    pub(crate) fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Geometry,
+            2 => Self::Argument,
+            3 => Self::Memory,
+            4 => Self::Message,
+            _ => Self::Transport,
+        }
+    }
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::EmptyAxis { .. }
+            | Self::RankCount { .. }
+            | Self::OutOfRange { .. }
+            | Self::Overlap { .. }
+            | Self::Gap { .. } => ErrorKind::Geometry,
+            Self::TooLarge { .. }
+            | Self::Order { .. }
+            | Self::Argument { .. }
+            | Self::Disagreement { .. }
+            | Self::Length { .. } => ErrorKind::Argument,
+            Self::Memory { .. } => ErrorKind::Memory,
+            Self::Message { .. } => ErrorKind::Message,
+            Self::Transport { .. } | Self::Left { .. } => ErrorKind::Transport,
+            Self::OnRank { kind, .. } => *kind,
+        }
+    }
+
+    /// An [`Error::Argument`] from anything printable.
+    pub fn argument(what: impl ToString, found: impl ToString, expected: impl ToString) -> Self {
+        Self::Argument {
+            what: what.to_string(),
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+}

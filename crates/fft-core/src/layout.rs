@@ -1,0 +1,245 @@
+//! Which rank holds what, and in which order of axes in memory.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use crate::index::BrickIndex;
+use crate::{Brick, Error, Grid, ProcGrid};
+
+/// One brick per rank, tiling the grid exactly, plus the order of axes in each rank's memory.
+///
+/// A layout cannot be made from bricks that overlap, leave points out or reach outside the grid. Ranks may
+/// hold nothing. Cloning is cheap: the bricks are shared.
+#[derive(Clone)]
+pub struct Layout<const D: usize> {
+    grid: Grid<D>,
+    order: [usize; D],
+    bricks: Arc<Bricks<D>>,
+}
+
+struct Bricks<const D: usize> {
+    of_rank: Vec<Brick<D>>,
+    /// The process grid these bricks are the even cut over, when they are one.
+    cut: Option<ProcGrid<D>>,
+    /// Made on first use: most layouts that a search looks at are never asked.
+    index: OnceLock<BrickIndex<D>>,
+}
+
+impl<const D: usize> Layout<D> {
+    /// A layout of any bricks, one per rank; row-major in memory.
+    ///
+    /// # Errors
+    /// [`Error::RankCount`], [`Error::OutOfRange`], [`Error::Overlap`] or [`Error::Gap`] when the bricks do
+    /// not tile the grid exactly, naming bricks and ranks. Cost: O(P log P).
+    pub fn new(grid: Grid<D>, bricks: Vec<Brick<D>>, ranks: usize) -> Result<Self, Error> {
+        if bricks.len() != ranks {
+            return Err(Error::RankCount { bricks: bricks.len(), ranks });
+        }
+        let even = |cut: &ProcGrid<D>| {
+            bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.brick(&grid, rank))
+        };
+        let cut = ProcGrid::all(ranks).into_iter().find(even);
+        let layout = Self::unchecked(grid, bricks, cut);
+        layout.check_range()?;
+        layout.check_overlap()?;
+        layout.check_gap()?;
+        Ok(layout)
+    }
+
+    /// The grid cut evenly over a process grid; row-major in memory. Ranks beyond it hold nothing.
+    ///
+    /// # Panics
+    /// If the process grid has more than `ranks` ranks.
+    pub fn even(grid: Grid<D>, cut: ProcGrid<D>, ranks: usize) -> Self {
+        assert!(cut.ranks() <= ranks, "process grid {cut} has more than {ranks} ranks");
+        let bricks = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
+        Self::unchecked(grid, bricks, Some(cut))
+    }
+
+    fn unchecked(grid: Grid<D>, of_rank: Vec<Brick<D>>, cut: Option<ProcGrid<D>>) -> Self {
+        let bricks = Arc::new(Bricks { of_rank, cut, index: OnceLock::new() });
+        Self { grid, order: std::array::from_fn(|axis| axis), bricks }
+    }
+
+    /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is Fortran's.
+    ///
+    /// # Errors
+    /// [`Error::Order`] when it is no permutation of the axes.
+    pub fn ordered(mut self, order: [usize; D]) -> Result<Self, Error> {
+        if (0..D).any(|axis| !order.contains(&axis)) {
+            return Err(Error::Order { order: format!("{order:?}"), axes: D });
+        }
+        self.order = order;
+        Ok(self)
+    }
+
+    /// The index space.
+    pub fn grid(&self) -> Grid<D> {
+        self.grid
+    }
+
+    /// The order of axes in memory, slowest first.
+    pub fn order(&self) -> [usize; D] {
+        self.order
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> usize {
+        self.bricks.of_rank.len()
+    }
+
+    /// What one rank holds.
+    ///
+    /// # Panics
+    /// If `rank >= ranks()`.
+    pub fn brick(&self, rank: usize) -> Brick<D> {
+        self.bricks.of_rank[rank]
+    }
+
+    /// What every rank holds, in order of ranks.
+    pub fn bricks(&self) -> &[Brick<D>] {
+        &self.bricks.of_rank
+    }
+
+    /// Whether every rank that holds anything holds this axis from end to end, so that transforms along it
+    /// are local.
+    pub fn is_whole(&self, axis: usize) -> bool {
+        let full = 0..self.grid.len(axis);
+        self.bricks().iter().all(|brick| brick.is_empty() || brick.range(axis) == full)
+    }
+
+    /// Calls `found(rank, common)` for every rank whose brick shares points with `query`.
+    pub(crate) fn meet(&self, query: &Brick<D>, found: impl FnMut(usize, Brick<D>)) {
+        let make = || BrickIndex::new(&self.bricks.of_rank);
+        self.bricks.index.get_or_init(make).meet(query, found);
+    }
+
+    /// The layout after a local transform changed the length of a whole axis to `n`.
+    pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
+        debug_assert!(self.is_whole(axis));
+        let stretch = |b: &Brick<D>| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
+        let bricks = self.bricks().iter().map(stretch).collect();
+        let grid = self.grid.with_len(axis, n);
+        Self { order: self.order, ..Self::unchecked(grid, bricks, self.bricks.cut) }
+    }
+
+    fn check_range(&self) -> Result<(), Error> {
+        let inside = |b: &Brick<D>| {
+            (0..D).all(|axis| b.lo[axis] <= b.hi[axis] && b.hi[axis] <= self.grid.len(axis))
+        };
+        match self.bricks().iter().position(|brick| !inside(brick)) {
+            None => Ok(()),
+            Some(rank) => Err(Error::OutOfRange {
+                rank,
+                brick: self.brick(rank).to_string(),
+                grid: self.grid.to_string(),
+            }),
+        }
+    }
+
+    fn check_overlap(&self) -> Result<(), Error> {
+        for (rank, brick) in self.bricks().iter().enumerate() {
+            let mut other: Option<(usize, Brick<D>)> = None;
+            self.meet(brick, |r, common| {
+                if r != rank && other.is_none_or(|(lowest, _)| r < lowest) {
+                    other = Some((r, common));
+                }
+            });
+            if let Some((rank_b, common)) = other {
+                return Err(Error::Overlap {
+                    rank_a: rank,
+                    a: brick.to_string(),
+                    rank_b,
+                    b: self.brick(rank_b).to_string(),
+                    common: common.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Bricks inside the grid that do not overlap tile it exactly when their points add up.
+    fn check_gap(&self) -> Result<(), Error> {
+        let (covered, points) =
+            (self.bricks().iter().map(Brick::points).sum::<usize>(), self.grid.points());
+        if covered == points {
+            return Ok(());
+        }
+        let hole = self.hole(self.grid.whole());
+        let distance = |b: &Brick<D>| -> usize {
+            let gap = |axis: usize| {
+                let before = hole.lo[axis].saturating_sub(b.hi[axis]);
+                before.max(b.lo[axis].saturating_sub(hole.hi[axis]))
+            };
+            (0..D).map(gap).sum()
+        };
+        let nearest = self.bricks().iter().enumerate();
+        let (rank, nearest) = nearest.min_by_key(|(_, b)| distance(b)).expect("at least one rank");
+        Err(Error::Gap {
+            hole: hole.to_string(),
+            grid: self.grid.to_string(),
+            nearest: nearest.to_string(),
+            rank,
+            covered,
+            points,
+        })
+    }
+
+    /// A box inside `within` that no brick touches, given that `within` is not fully covered: halve it and
+    /// go on in a half with points missing.
+    fn hole(&self, within: Brick<D>) -> Brick<D> {
+        let mut covered = 0;
+        self.meet(&within, |_, common| covered += common.points());
+        if covered == 0 {
+            return within;
+        }
+        let axis = (0..D).max_by_key(|&axis| within.len(axis)).expect("D >= 1");
+        let (lo, hi) = (within.lo[axis], within.hi[axis]);
+        let middle = lo + (hi - lo) / 2;
+        let left = within.with_range(axis, lo..middle);
+        let mut filled = 0;
+        self.meet(&left, |_, common| filled += common.points());
+        let missing = filled < left.points();
+        self.hole(if missing { left } else { within.with_range(axis, middle..hi) })
+    }
+}
+
+/// Equal when every rank holds the same points in the same order.
+impl<const D: usize> PartialEq for Layout<D> {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Brick<D>, &Brick<D>)| a == b || (a.is_empty() && b.is_empty());
+        self.grid == other.grid
+            && self.order == other.order
+            && self.ranks() == other.ranks()
+            && (Arc::ptr_eq(&self.bricks, &other.bricks)
+                || self.bricks().iter().zip(other.bricks()).all(same))
+    }
+}
+
+/// `[2x2x1]`: into how many parts each axis is cut when the layout is even, `[bricks]` otherwise, followed
+/// by the order of axes when it is not row-major.
+impl<const D: usize> fmt::Display for Layout<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bricks.cut {
+            Some(cut) => write!(f, "[{cut}]")?,
+            None => write!(f, "[bricks]")?,
+        }
+        if self.order.is_sorted() {
+            return Ok(());
+        }
+        let names = axis_names::<D>();
+        write!(f, "{}", self.order.map(|axis| names[axis]).iter().collect::<String>())
+    }
+}
+
+impl<const D: usize> fmt::Debug for Layout<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Layout({self} of {} over {} ranks)", self.grid, self.ranks())
+    }
+}
+
+/// What the axes are called in print.
+pub(crate) fn axis_names<const D: usize>() -> [char; D] {
+    let names = if D == 4 { ['w', 'x', 'y', 'z'] } else { ['x', 'y', 'z', ' '] };
+    std::array::from_fn(|axis| names[axis])
+}

@@ -1,0 +1,111 @@
+//! What is to be transformed, before anyone has thought about how.
+
+use crate::{Algorithm, Direction, Error, Grid, Kind, Layout, Precision, Scale, Wire};
+
+/// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Problem<const D: usize> {
+    /// What is done along each axis.
+    pub kinds: [Kind; D],
+    /// Whether physical data is complex.
+    pub complex: bool,
+    /// Of all numbers.
+    pub precision: Precision,
+    /// Equal transforms done together, one array after the other in each rank's memory.
+    pub howmany: usize,
+    /// Scale of the forward transform.
+    pub forward: Scale,
+    /// Scale of the inverse transform.
+    pub inverse: Scale,
+    /// Where physical data is.
+    pub input: Layout<D>,
+    /// Where spectral data is.
+    pub output: Layout<D>,
+    /// How messages are represented.
+    pub wire: Wire,
+    /// How they travel.
+    pub exchange: Algorithm,
+}
+
+impl<const D: usize> Problem<D> {
+    /// A problem with default options: one transform, unscaled forward and fully scaled inverse, nothing
+    /// lost on the wire.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when the kinds do not go with the data or with each other, an axis is too short
+    /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::RankCount`] when the
+    /// layouts are for different numbers of ranks.
+    pub fn new(
+        kinds: [Kind; D],
+        complex: bool,
+        precision: Precision,
+        input: Layout<D>,
+        output: Layout<D>,
+    ) -> Result<Self, Error> {
+        let grid = input.grid();
+        for (axis, kind) in kinds.iter().enumerate() {
+            kind.check(axis, grid.len(axis))?;
+        }
+        let halved = kinds.iter().filter(|kind| **kind == Kind::R2C).count();
+        let list = || kinds.map(Kind::name).join(", ");
+        if halved > usize::from(!complex) {
+            let allowed = if complex { "none for complex data" } else { "at most one" };
+            return Err(Error::argument("axes of kind r2c", list(), allowed));
+        }
+        if !complex && halved == 0 && kinds.contains(&Kind::C2C) {
+            let expected = "one axis of kind r2c to make real data complex";
+            return Err(Error::argument("kinds of a real transform", list(), expected));
+        }
+        let spectral = Self::spectral_grid(grid, kinds);
+        if output.grid() != spectral {
+            return Err(Error::argument("grid of the output", output.grid(), spectral));
+        }
+        if input.ranks() != output.ranks() {
+            return Err(Error::RankCount { bricks: output.ranks(), ranks: input.ranks() });
+        }
+        Ok(Self {
+            kinds,
+            complex,
+            precision,
+            howmany: 1,
+            forward: Scale::None,
+            inverse: Scale::Full,
+            input,
+            output,
+            wire: Wire::default(),
+            exchange: Algorithm::default(),
+        })
+    }
+
+    /// The grid after the forward transform: the axis of kind R2C has `n/2 + 1` points.
+    pub fn spectral_grid(grid: Grid<D>, kinds: [Kind; D]) -> Grid<D> {
+        (0..D).fold(grid, |grid, axis| {
+            grid.with_len(axis, kinds[axis].spectral_len(grid.len(axis)))
+        })
+    }
+
+    /// The index space of physical data.
+    pub fn grid(&self) -> Grid<D> {
+        self.input.grid()
+    }
+
+    /// Whether spectral data is complex.
+    pub fn complex_spectrum(&self) -> bool {
+        self.complex || self.kinds.contains(&Kind::R2C)
+    }
+
+    /// The product of the axes' logical lengths: what forward and inverse multiply by together, unscaled.
+    pub fn logical_points(&self) -> f64 {
+        let len = |axis: usize| self.kinds[axis].logical_len(self.grid().len(axis)) as f64;
+        (0..D).map(len).product()
+    }
+
+    /// What results are multiplied by.
+    pub fn factor(&self, direction: Direction) -> f64 {
+        match direction {
+            Direction::Forward => self.forward.factor(self.logical_points()),
+            Direction::Inverse => self.inverse.factor(self.logical_points()),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The ordered steps of a transform, as data.
+
+use std::fmt;
+
+use crate::grid::times;
+use crate::layout::axis_names;
+use crate::search;
+use crate::{Algorithm, Direction, Error, Kind, Layout, Problem, Wire};
+
+/// How a transform is done: data passes through **nodes** (what each rank holds) by **steps** (the edges
+/// between them). Pure data, made without communication, the same on every rank, printed as one line.
+///
+/// The forward transform walks from the first node to the last; the inverse walks back.
+///
+/// ```
+/// use fft_core::*;
+/// let grid = Grid::new([32, 32, 32])?;
+/// let bricks = Layout::even(grid, ProcGrid::cubic(&grid, 4), 4);
+/// let problem =
+///     Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
+/// let recipe = Recipe::new(problem)?;
+/// assert_eq!(
+///     recipe.to_string(),
+///     "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [2x1x2]xzy p2p raw) (fft y) \
+///      (exchange [1x2x2]yzx p2p raw) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))"
+/// );
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe<const D: usize> {
+    problem: Problem<D>,
+    nodes: Vec<Node<D>>,
+    steps: Vec<Step>,
+}
+
+/// What the ranks hold between two steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node<const D: usize> {
+    /// Who holds what, in which order.
+    pub layout: Layout<D>,
+    /// Whether elements are complex.
+    pub complex: bool,
+}
+
+impl<const D: usize> Node<D> {
+    /// Real numbers per element.
+    pub fn width(&self) -> usize {
+        if self.complex { 2 } else { 1 }
+    }
+}
+
+/// What leads from one node to the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// Data moves to the next node's layout.
+    Reshape {
+        /// How messages are represented.
+        wire: Wire,
+        /// How they travel.
+        exchange: Algorithm,
+    },
+    /// Local transforms along an axis that is whole on every rank.
+    Fft {
+        /// Which axis.
+        axis: usize,
+        /// Which transform.
+        kind: Kind,
+    },
+    /// Multiplication by a number, which each direction has its own.
+    Scale {
+        /// Of the forward transform.
+        forward: f64,
+        /// Of the inverse transform.
+        inverse: f64,
+    },
+}
+
+impl<const D: usize> Recipe<D> {
+    /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Deterministic.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn new(problem: Problem<D>) -> Result<Self, Error> {
+        problem.grid().checked_points(problem.howmany)?;
+        let (nodes, steps) = search::shortest_path(&problem);
+        Ok(Self { problem, nodes, steps })
+    }
+
+    /// What it is for.
+    pub fn problem(&self) -> &Problem<D> {
+        &self.problem
+    }
+
+    /// What the ranks hold before the first, between all, and after the last step: one more than steps.
+    pub fn nodes(&self) -> &[Node<D>] {
+        &self.nodes
+    }
+
+    /// The steps of the forward transform.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The exchanges that its reshapes use, each once.
+    pub fn algorithms(&self) -> Vec<Algorithm> {
+        let mut found = Vec::new();
+        for step in &self.steps {
+            if let Step::Reshape { exchange, .. } = step
+                && !found.contains(exchange)
+            {
+                found.push(*exchange);
+            }
+        }
+        found
+    }
+
+    /// Every step with the nodes before and after it, in the order of this direction: for the inverse, the
+    /// same steps reversed.
+    pub fn walk(&self, direction: Direction) -> Vec<(&Node<D>, Step, &Node<D>)> {
+        let pairs = self.nodes.windows(2).zip(&self.steps);
+        match direction {
+            Direction::Forward => pairs.map(|(n, step)| (&n[0], *step, &n[1])).collect(),
+            Direction::Inverse => pairs.rev().map(|(n, step)| (&n[1], *step, &n[0])).collect(),
+        }
+    }
+}
+
+/// One line: the problem, the first layout, the steps with the layouts they lead to. A layout is printed as
+/// the number of parts of each axis, followed by the order of axes in memory when it is not row-major.
+impl<const D: usize> fmt::Display for Recipe<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem { kinds, howmany, precision, input, .. } = &self.problem;
+        let uniform = kinds.iter().all(|kind| *kind == kinds[0]);
+        let name = match (uniform, kinds.contains(&Kind::R2C)) {
+            (true, _) => kinds[0].to_string(),
+            (false, _) if plain_r2c(kinds) => "r2c".into(),
+            _ => kinds.map(Kind::name).join(","),
+        };
+        write!(f, "({name} {} {precision}", times(&input.grid().shape()))?;
+        if *howmany != 1 {
+            write!(f, " howmany={howmany}")?;
+        }
+        write!(f, " ranks={} {input}", input.ranks())?;
+        let axes = axis_names::<D>();
+        for (_, step, to) in self.walk(Direction::Forward) {
+            match step {
+                Step::Reshape { wire, exchange } => {
+                    write!(f, " (exchange {} {exchange} {wire})", to.layout)?;
+                }
+                Step::Fft { axis, kind: Kind::C2C } => write!(f, " (fft {})", axes[axis])?,
+                Step::Fft { axis, kind } => write!(f, " ({kind} {})", axes[axis])?,
+                Step::Scale { forward, inverse } => match (forward == 1.0, inverse == 1.0) {
+                    (true, _) => write!(f, " (scale inverse)")?,
+                    (false, true) => write!(f, " (scale forward)")?,
+                    (false, false) => write!(f, " (scale both)")?,
+                },
+            }
+        }
+        f.write_str(")")
+    }
+}
+
+/// Whether the kinds are those of an ordinary real transform: the last axis halved, the others complex.
+fn plain_r2c(kinds: &[Kind]) -> bool {
+    let (last, others) = kinds.split_last().expect("D >= 1");
+    *last == Kind::R2C && others.iter().all(|kind| *kind == Kind::C2C)
+}

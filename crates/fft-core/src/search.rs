@@ -1,0 +1,265 @@
+//! The recipe as a shortest path.
+//!
+//! A state is (layout, which axes are done). From it lead a reshape to every candidate layout, and a local
+//! transform along every axis that is whole there and not yet done. Candidates are the user's input and
+//! output and, for every set of whole axes, every even cut of the others over the ranks, with each whole
+//! axis in turn contiguous in memory. Slabs, pencils and bricks are not cases: they are paths. Dijkstra's
+//! algorithm finds the cheapest by [`crate::cost`]; ties go to the state that was made first, so that all
+//! ranks find the same.
+
+use std::collections::HashMap;
+
+use crate::recipe::{Node, Step};
+use crate::{Brick, Direction, Kind, Layout, ProcGrid, Problem, cost};
+
+/// A layout that may be passed through, over the grid before and after the axis of kind R2C is halved.
+struct Candidate<const D: usize> {
+    full: Option<Layout<D>>,
+    halved: Option<Layout<D>>,
+}
+
+/// A set of axes, as bits.
+type Axes = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct State {
+    candidate: usize,
+    done: Axes,
+}
+
+/// The nodes and steps of the cheapest way from input to output.
+pub(crate) fn shortest_path<const D: usize>(
+    problem: &Problem<D>,
+) -> (Vec<Node<D>>, Vec<Step>) {
+    let search = Search::new(problem);
+    search.recipe(&search.path())
+}
+
+struct Search<'a, const D: usize> {
+    problem: &'a Problem<D>,
+    /// The input is the first, the output the second.
+    candidates: Vec<Candidate<D>>,
+    halving: Option<usize>,
+    /// All axes that have something to be done.
+    goal: Axes,
+}
+
+const INPUT: usize = 0;
+
+impl<'a, const D: usize> Search<'a, D> {
+    fn new(problem: &'a Problem<D>) -> Self {
+        let axes = |wanted: &dyn Fn(Kind) -> bool| -> Axes {
+            (0..D).filter(|&axis| wanted(problem.kinds[axis])).map(|axis| 1 << axis).sum()
+        };
+        let halving = problem.kinds.iter().position(|kind| *kind == Kind::R2C);
+        let goal = axes(&|kind| kind != Kind::Identity);
+        let mut search = Self { problem, candidates: Vec::new(), halving, goal };
+        search.candidates.push(search.candidate(Some(&problem.input), None));
+        search.candidates.push(search.candidate(None, Some(&problem.output)));
+        let (grid, spectral) = (problem.grid(), problem.output.grid());
+        let ranks = problem.input.ranks();
+        for whole in (1..1 << D).filter(|whole| whole & goal != 0) {
+            for cut in cuts::<D>(ranks, whole) {
+                for axis in (0..D).filter(|axis| whole & goal & (1 << axis) != 0) {
+                    let order = contiguous_last(axis);
+                    let layout = |grid| {
+                        let layout = Layout::even(grid, cut, ranks).ordered(order);
+                        layout.expect("a permutation")
+                    };
+                    let (full, halved) = (layout(grid), layout(spectral));
+                    search.candidates.push(search.candidate(Some(&full), Some(&halved)));
+                }
+            }
+        }
+        search
+    }
+
+    /// A candidate that exists on one of the grids or both; on the other it is derived where the axis in
+    /// which they differ is whole.
+    fn candidate(&self, full: Option<&Layout<D>>, halved: Option<&Layout<D>>) -> Candidate<D> {
+        let Some(axis) = self.halving else {
+            let only = full.or(halved).cloned();
+            return Candidate { full: only, halved: None };
+        };
+        let derive = |other: Option<&Layout<D>>, n| {
+            other.filter(|layout| layout.is_whole(axis)).map(|layout| layout.with_len(axis, n))
+        };
+        let (n, m) = (self.problem.grid().len(axis), self.problem.output.grid().len(axis));
+        Candidate {
+            full: full.cloned().or_else(|| derive(halved, n)),
+            halved: halved.cloned().or_else(|| derive(full, m)),
+        }
+    }
+
+    fn is_halved(&self, done: Axes) -> bool {
+        self.halving.is_some_and(|axis| done & (1 << axis) != 0)
+    }
+
+    fn layout(&self, state: State) -> Option<&Layout<D>> {
+        let candidate = &self.candidates[state.candidate];
+        if self.is_halved(state.done) { candidate.halved.as_ref() } else { candidate.full.as_ref() }
+    }
+
+    fn node(&self, state: State) -> Node<D> {
+        let layout = self.layout(state).expect("states on a path have a layout").clone();
+        Node { layout, complex: self.problem.complex || self.is_halved(state.done) }
+    }
+
+    /// Bytes of an element in this state.
+    fn element(&self, done: Axes) -> f64 {
+        let width = if self.problem.complex || self.is_halved(done) { 2 } else { 1 };
+        (width * self.problem.precision.bytes() * self.problem.howmany) as f64
+    }
+
+    /// Whether the transform along `axis` may come now: real data cannot be transformed by C2C.
+    fn may_transform(&self, axis: usize, done: Axes) -> bool {
+        let open = self.goal & !done & (1 << axis) != 0;
+        let complex = self.problem.complex || self.is_halved(done);
+        open && match self.problem.kinds[axis] {
+            Kind::C2C => complex,
+            _ => true,
+        }
+    }
+
+    fn is_goal(&self, state: State) -> bool {
+        state.done == self.goal
+            && self.layout(state).is_some_and(|layout| *layout == self.problem.output)
+    }
+
+    /// Dijkstra: the states of the cheapest path from the input to the output.
+    fn path(&self) -> Vec<State> {
+        let start = State { candidate: INPUT, done: 0 };
+        let mut costs = Costs { search: self, reshapes: HashMap::new() };
+        let mut best: HashMap<State, (f64, State)> = HashMap::from([(start, (0.0, start))]);
+        let mut open = vec![start];
+        let mut closed = std::collections::HashSet::new();
+        loop {
+            let cheapest = (0..open.len()).min_by(|&a, &b| {
+                let order = best[&open[a]].0.total_cmp(&best[&open[b]].0);
+                order.then(open[a].cmp(&open[b]))
+            });
+            let here = open.swap_remove(cheapest.expect("the output can always be reached"));
+            if self.is_goal(here) {
+                return self.trace(start, here, &best);
+            }
+            closed.insert(here);
+            let so_far = best[&here].0;
+            for (there, cost) in costs.leaving(here) {
+                let cost = so_far + cost;
+                if closed.contains(&there) || best.get(&there).is_some_and(|old| old.0 <= cost) {
+                    continue;
+                }
+                if best.insert(there, (cost, here)).is_none() {
+                    open.push(there);
+                }
+            }
+        }
+    }
+
+    fn trace(
+        &self,
+        start: State,
+        goal: State,
+        best: &HashMap<State, (f64, State)>,
+    ) -> Vec<State> {
+        let mut path = vec![goal];
+        while path[path.len() - 1] != start {
+            path.push(best[&path[path.len() - 1]].1);
+        }
+        path.reverse();
+        path
+    }
+
+    /// The path as nodes and steps, scaling after the last transform, while its results are in cache.
+    fn recipe(&self, path: &[State]) -> (Vec<Node<D>>, Vec<Step>) {
+        let problem = self.problem;
+        let mut nodes = vec![self.node(path[0])];
+        let mut steps = Vec::new();
+        for pair in path.windows(2) {
+            let new = pair[1].done & !pair[0].done;
+            steps.push(if new == 0 {
+                Step::Reshape { wire: problem.wire, exchange: problem.exchange }
+            } else {
+                let axis = new.trailing_zeros() as usize;
+                Step::Fft { axis, kind: problem.kinds[axis] }
+            });
+            nodes.push(self.node(pair[1]));
+        }
+        let (forward, inverse) =
+            (problem.factor(Direction::Forward), problem.factor(Direction::Inverse));
+        if (forward, inverse) != (1.0, 1.0) {
+            let last = steps.iter().rposition(|step| matches!(step, Step::Fft { .. }));
+            let place = last.map_or(steps.len(), |last| last + 1);
+            steps.insert(place, Step::Scale { forward, inverse });
+            nodes.insert(place, nodes[place].clone());
+        }
+        (nodes, steps)
+    }
+}
+
+/// The edges of the graph and what they cost.
+struct Costs<'a, const D: usize> {
+    search: &'a Search<'a, D>,
+    reshapes: HashMap<(usize, usize, bool), f64>,
+}
+
+impl<const D: usize> Costs<'_, D> {
+    fn leaving(&mut self, here: State) -> Vec<(State, f64)> {
+        let search = self.search;
+        let layout = search.layout(here).expect("only states with a layout are reached");
+        let mut edges = Vec::new();
+        for axis in 0..D {
+            let there = State { done: here.done | (1 << axis), ..here };
+            let possible = search.may_transform(axis, here.done) && layout.is_whole(axis);
+            if possible && search.layout(there).is_some() {
+                let most = layout.bricks().iter().map(Brick::points).max().unwrap_or(0) as f64;
+                let contiguous = layout.order()[D - 1] == axis;
+                let bytes = most * search.element(here.done);
+                let n = layout.grid().len(axis);
+                let elements = most * search.problem.howmany as f64;
+                edges.push((there, cost::fft(n, elements, bytes, contiguous)));
+            }
+        }
+        for candidate in 0..search.candidates.len() {
+            let there = State { candidate, ..here };
+            if candidate != here.candidate && search.layout(there).is_some() {
+                edges.push((there, self.reshape(here, there)));
+            }
+        }
+        edges
+    }
+
+    fn reshape(&mut self, here: State, there: State) -> f64 {
+        let search = self.search;
+        let key = (here.candidate, there.candidate, search.is_halved(here.done));
+        *self.reshapes.entry(key).or_insert_with(|| {
+            let (from, to) = (search.layout(here), search.layout(there));
+            let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
+            let (mut held, mut moved) = (0, 0);
+            for (a, b) in from.bricks().iter().zip(to.bricks()) {
+                let larger = a.points().max(b.points());
+                held = held.max(larger);
+                moved = moved.max(larger - a.intersect(b).points());
+            }
+            let element = search.element(here.done);
+            cost::reshape(held as f64 * element, moved as f64 * element)
+        })
+    }
+}
+
+/// Even cuts that leave just the axes in `whole` in one part; over one rank when that is all of them.
+fn cuts<const D: usize>(ranks: usize, whole: Axes) -> Vec<ProcGrid<D>> {
+    let is_whole = |axis: usize| whole & (1 << axis) != 0;
+    if (0..D).all(is_whole) {
+        return vec![ProcGrid::new([1; D])];
+    }
+    let fits = |cut: &ProcGrid<D>| (0..D).all(|axis| is_whole(axis) == (cut.shape()[axis] == 1));
+    ProcGrid::all(ranks).into_iter().filter(fits).collect()
+}
+
+/// The natural order of axes in memory, but with one moved to the end.
+fn contiguous_last<const D: usize>(last: usize) -> [usize; D] {
+    let mut order: Vec<usize> = (0..D).filter(|&axis| axis != last).collect();
+    order.push(last);
+    order.try_into().expect("D axes")
+}

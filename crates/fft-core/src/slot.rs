@@ -1,0 +1,165 @@
+//! Memory that messages travel in.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::Error;
+
+/// One cache line. As the unit of allocation it aligns every slot for every element type.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u8; SLOT_ALIGN]);
+
+/// Slots start at multiples of this many bytes.
+pub const SLOT_ALIGN: usize = 64;
+
+/// A buffer for one message, aligned to [`SLOT_ALIGN`]. It moves: into the network when sent, out of it on
+/// arrival. Whoever holds it may touch it.
+pub struct Slot {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+impl Slot {
+    /// A zeroed slot of `bytes` bytes, for `rank`'s error message.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn new(bytes: usize, rank: usize) -> Result<Self, Error> {
+        let lines = bytemuck::allocation::try_zeroed_vec(bytes.div_ceil(SLOT_ALIGN))
+            .map_err(|()| Error::Memory { rank, bytes })?;
+        Ok(Self { lines, len: bytes })
+    }
+
+    /// Bytes of the message.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the message has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes there is room for.
+    pub fn capacity(&self) -> usize {
+        self.lines.len() * SLOT_ALIGN
+    }
+
+    /// Sets the length of the message.
+    ///
+    /// # Panics
+    /// If `bytes` exceeds the capacity.
+    pub fn set_len(&mut self, bytes: usize) {
+        assert!(bytes <= self.capacity(), "{bytes} bytes in a slot of {}", self.capacity());
+        self.len = bytes;
+    }
+
+    /// The message.
+    pub fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.lines)[..self.len]
+    }
+
+    /// The message, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+    }
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Slot({} of {} bytes)", self.len, self.capacity())
+    }
+}
+
+/// Slots at rest, taken out and put back in the course of every exchange.
+///
+/// Best fit, so that the same sequence of takes always finds the same slots: once an exchange has run, or
+/// has been reserved for, running it again allocates nothing.
+#[derive(Debug, Default)]
+pub struct SlotPool {
+    /// By capacity, ascending.
+    idle: Vec<Slot>,
+    held: usize,
+}
+
+impl SlotPool {
+    /// Adds slots until all of `sizes` can be taken at once.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], naming `rank`.
+    pub fn reserve(&mut self, sizes: &[usize], rank: usize) -> Result<(), Error> {
+        let mut taken = Vec::with_capacity(sizes.len());
+        // Largest first, so that small messages do not take the slots that large ones need.
+        let mut sizes = sizes.to_vec();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        for bytes in sizes {
+            taken.push(self.take(bytes, rank)?);
+        }
+        taken.into_iter().for_each(|slot| self.put(slot));
+        Ok(())
+    }
+
+    /// A slot of this length, from the pool where one is large enough.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], naming `rank`.
+    pub fn take(&mut self, bytes: usize, rank: usize) -> Result<Slot, Error> {
+        let fit = self.idle.partition_point(|slot| slot.capacity() < bytes);
+        if fit < self.idle.len() {
+            let mut slot = self.idle.remove(fit);
+            slot.set_len(bytes);
+            return Ok(slot);
+        }
+        // Grow the largest idle slot rather than keep it beside a larger one.
+        if let Some(small) = self.idle.pop() {
+            self.held -= small.capacity();
+        }
+        let slot = Slot::new(bytes, rank)?;
+        self.held += slot.capacity();
+        Ok(slot)
+    }
+
+    /// Puts a slot back.
+    pub fn put(&mut self, slot: Slot) {
+        let at = self.idle.partition_point(|other| other.capacity() < slot.capacity());
+        self.idle.insert(at, slot);
+    }
+
+    /// Bytes of all slots, idle or taken.
+    pub fn memory(&self) -> usize {
+        self.held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reserved_pool_does_not_grow() {
+        let mut pool = SlotPool::default();
+        for sizes in [[100, 2000, 64, 0], [5000, 1, 1, 1], [64, 64, 64, 64]] {
+            pool.reserve(&sizes, 0).unwrap();
+        }
+        let held = pool.memory();
+        for sizes in [[64, 100, 0, 2000], [1, 1, 1, 5000], [64, 64, 64, 64]] {
+            let taken: Vec<_> = sizes.iter().map(|&s| pool.take(s, 0).unwrap()).collect();
+            assert!(taken.iter().zip(sizes).all(|(slot, s)| slot.len() == s));
+            taken.into_iter().for_each(|slot| pool.put(slot));
+        }
+        assert_eq!(pool.memory(), held);
+    }
+
+    #[test]
+    fn slots_are_aligned() {
+        let slot = Slot::new(100, 0).unwrap();
+        assert_eq!(slot.bytes().as_ptr().align_offset(SLOT_ALIGN), 0);
+        assert_eq!((slot.len(), slot.capacity()), (100, 128));
+    }
+
+    #[test]
+    fn too_much_memory_is_an_error() {
+        let error = Slot::new(1 << 62, 3).unwrap_err();
+        assert_eq!(error, Error::Memory { rank: 3, bytes: 1 << 62 });
+    }
+}

@@ -1,0 +1,236 @@
+//! Copying a box of one array into a box of another, with any permutation of axes: the one kernel behind
+//! packing, unpacking and keeping one's own data.
+
+use crate::Brick;
+
+/// Axes of a box in memory: up to 4 of the grid and one for batches.
+const DIMS: usize = 5;
+
+/// Elements that are read side by side when axes swap places: 128 bytes, two cache lines, so that every
+/// line that is fetched is used up at once whatever the stride.
+const TILE_BYTES: usize = 128;
+
+/// A strided copy, as data: from a box in one array to a box of the same shape in another.
+///
+/// Made once per plan; adjacent axes that are contiguous on both sides are merged, so that a copy of whole
+/// rows or planes becomes a copy of few long runs. Cost: one read and one write per element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    shape: [usize; DIMS],
+    from: View,
+    to: View,
+}
+
+/// Where the elements of a box are in an array, in units of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    offset: usize,
+    stride: [usize; DIMS],
+}
+
+/// A brick in memory: `howmany` copies of it one after the other, axes in the given order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed<const D: usize> {
+    pub(crate) brick: Brick<D>,
+    pub(crate) order: [usize; D],
+    pub(crate) howmany: usize,
+}
+
+impl<const D: usize> Placed<D> {
+    /// The elements of `part`, with axes arranged as in `order` and batches first.
+    fn view(&self, part: &Brick<D>, order: [usize; D]) -> View {
+        let mut stride_of = [0; D];
+        let mut stride = 1;
+        for &axis in self.order.iter().rev() {
+            stride_of[axis] = stride;
+            stride *= self.brick.len(axis);
+        }
+        let mut view = View { offset: 0, stride: [0; DIMS] };
+        view.stride[DIMS - 1 - D] = stride;
+        for (place, &axis) in order.iter().enumerate() {
+            view.stride[DIMS - D + place] = stride_of[axis];
+            view.offset += (part.lo[axis] - self.brick.lo[axis]) * stride_of[axis];
+        }
+        view
+    }
+}
+
+impl Transfer {
+    /// Copies `part` from where one brick has it to where another has it.
+    pub(crate) fn new<const D: usize>(
+        part: &Brick<D>,
+        from: &Placed<D>,
+        to: &Placed<D>,
+    ) -> Self {
+        debug_assert_eq!(from.howmany, to.howmany);
+        let mut shape = [1; DIMS];
+        shape[DIMS - 1 - D] = from.howmany;
+        for (place, &axis) in to.order.iter().enumerate() {
+            shape[DIMS - D + place] = part.len(axis);
+        }
+        Self { shape, from: from.view(part, to.order), to: to.view(part, to.order) }.merged()
+    }
+
+    /// Elements copied.
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Drops axes of length 1 and joins neighbours that are contiguous on both sides.
+    fn merged(self) -> Self {
+        let mut merged = Self {
+            shape: [1; DIMS],
+            from: View { stride: [0; DIMS], ..self.from },
+            to: View { stride: [0; DIMS], ..self.to },
+        };
+        let mut last = DIMS;
+        for dim in (0..DIMS).rev().filter(|&dim| self.shape[dim] != 1) {
+            let joins = last < DIMS
+                && self.from.stride[dim] == merged.from.stride[last] * merged.shape[last]
+                && self.to.stride[dim] == merged.to.stride[last] * merged.shape[last];
+            if joins {
+                merged.shape[last] *= self.shape[dim];
+                continue;
+            }
+            last -= 1;
+            merged.shape[last] = self.shape[dim];
+            merged.from.stride[last] = self.from.stride[dim];
+            merged.to.stride[last] = self.to.stride[dim];
+        }
+        merged
+    }
+
+    /// Copies.
+    ///
+    /// # Panics
+    /// If the boxes reach outside the arrays.
+    pub fn run<E: Copy>(&self, src: &[E], dst: &mut [E]) {
+        if self.elements() == 0 {
+            return;
+        }
+        let unit = |view: &View| (0..DIMS).rev().find(|&d| self.shape[d] > 1 && view.stride[d] == 1);
+        match (unit(&self.from), unit(&self.to)) {
+            (Some(read), Some(write)) if read == write => self.rows(read, src, dst),
+            (Some(read), Some(write)) => self.tiles(read, write, src, dst),
+            _ => self.each(src, dst, [DIMS; 2], |src, dst, from, to| dst[to] = src[from]),
+        }
+    }
+
+    /// Both sides are contiguous along one axis: runs.
+    fn rows<E: Copy>(&self, axis: usize, src: &[E], dst: &mut [E]) {
+        let n = self.shape[axis];
+        self.each(src, dst, [axis, DIMS], |src, dst, from, to| {
+            dst[to..to + n].copy_from_slice(&src[from..from + n]);
+        });
+    }
+
+    /// Contiguous along `read` in the source and along `write` in the destination: transposes, a few
+    /// columns at a time.
+    fn tiles<E: Copy>(&self, read: usize, write: usize, src: &[E], dst: &mut [E]) {
+        let width = (TILE_BYTES / size_of::<E>()).max(1);
+        let (columns, rows) = (self.shape[read], self.shape[write]);
+        let (jump, pitch) = (self.from.stride[write], self.to.stride[read]);
+        self.each(src, dst, [read, write], |src, dst, from, to| {
+            let mut first = 0;
+            while first < columns {
+                let width = width.min(columns - first);
+                for row in 0..rows {
+                    let line = &src[from + first + row * jump..][..width];
+                    let at = to + first * pitch + row;
+                    for (column, &element) in line.iter().enumerate() {
+                        dst[at + column * pitch] = element;
+                    }
+                }
+                first += width;
+            }
+        });
+    }
+
+    /// Calls `inner` with the offsets of every index along the axes that are not in `skip`.
+    #[inline(always)]
+    fn each<E>(
+        &self,
+        src: &[E],
+        dst: &mut [E],
+        skip: [usize; 2],
+        mut inner: impl FnMut(&[E], &mut [E], usize, usize),
+    ) {
+        let n: [usize; DIMS] =
+            std::array::from_fn(|d| if skip.contains(&d) { 1 } else { self.shape[d] });
+        let mut i = [0; DIMS];
+        loop {
+            let at = |view: &View| {
+                view.offset + i.iter().zip(view.stride).map(|(i, s)| i * s).sum::<usize>()
+            };
+            inner(src, dst, at(&self.from), at(&self.to));
+            let Some(dim) = (0..DIMS).rev().find(|&d| i[d] + 1 < n[d]) else { return };
+            i[dim] += 1;
+            i[dim + 1..].fill(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Copies one element at a time from the definition of a placed brick.
+    fn naive(part: &Brick<3>, from: &Placed<3>, to: &Placed<3>, src: &[u64], dst: &mut [u64]) {
+        let at = |p: &Placed<3>, batch: usize, index: [usize; 3]| {
+            p.order.iter().fold(batch, |at, &axis| {
+                at * p.brick.len(axis) + index[axis] - p.brick.lo[axis]
+            })
+        };
+        for batch in 0..from.howmany {
+            for i in part.range(0) {
+                for j in part.range(1) {
+                    for k in part.range(2) {
+                        dst[at(to, batch, [i, j, k])] = src[at(from, batch, [i, j, k])];
+                    }
+                }
+            }
+        }
+    }
+
+    fn brick() -> impl Strategy<Value = Brick<3>> {
+        [(0..6usize, 0..20usize), (0..6, 0..20), (0..6, 0..20)].prop_map(|sides| Brick {
+            lo: sides.map(|(lo, _)| lo),
+            hi: sides.map(|(lo, n)| lo + n),
+        })
+    }
+
+    fn order() -> impl Strategy<Value = [usize; 3]> {
+        Just([0, 1, 2]).prop_shuffle()
+    }
+
+    proptest! {
+        #[test]
+        fn copies_what_the_definition_says(
+            a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..4usize,
+        ) {
+            let from = Placed { brick: a, order: oa, howmany };
+            let to = Placed { brick: b, order: ob, howmany };
+            let part = a.intersect(&b);
+            let src: Vec<u64> = (1..=(a.points() * howmany) as u64).collect();
+            let mut dst = vec![0; b.points() * howmany];
+            let mut expected = dst.clone();
+            naive(&part, &from, &to, &src, &mut expected);
+            if !part.is_empty() {
+                let transfer = Transfer::new(&part, &from, &to);
+                transfer.run(&src, &mut dst);
+            }
+            prop_assert_eq!(dst, expected);
+        }
+    }
+
+    #[test]
+    fn whole_rows_merge_into_one_run() {
+        let brick = Brick { lo: [0, 0, 0], hi: [4, 5, 6] };
+        let placed = Placed { brick, order: [0, 1, 2], howmany: 2 };
+        let transfer = Transfer::new(&brick, &placed, &placed);
+        assert_eq!(transfer.shape, [1, 1, 1, 1, 240]);
+        let half = Brick { lo: [1, 0, 0], hi: [3, 5, 6] };
+        assert_eq!(Transfer::new(&half, &placed, &placed).shape, [1, 1, 1, 2, 60]);
+    }
+}
