@@ -37,14 +37,20 @@ fn round_trip<E: Element>(shape: &[usize], lo: &[usize], hi: &[usize], fortran_o
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_brick_of_any_file((shape, lo, hi) in shape_and_brick(), fortran_order: bool) {
-        round_trip::<f32>(&shape, &lo, &hi, fortran_order);
-        round_trip::<f64>(&shape, &lo, &hi, fortran_order);
-        round_trip::<Complex<f32>>(&shape, &lo, &hi, fortran_order);
-        round_trip::<Complex<f64>>(&shape, &lo, &hi, fortran_order);
+    fn any_brick_of_any_file(
+        (shape, lo, hi) in shape_and_brick(),
+        dtype in prop::sample::select(&Dtype::ALL[..]),
+        fortran_order: bool,
+    ) {
+        match dtype {
+            Dtype::F32 => round_trip::<f32>(&shape, &lo, &hi, fortran_order),
+            Dtype::F64 => round_trip::<f64>(&shape, &lo, &hi, fortran_order),
+            Dtype::C64 => round_trip::<Complex<f32>>(&shape, &lo, &hi, fortran_order),
+            Dtype::C128 => round_trip::<Complex<f64>>(&shape, &lo, &hi, fortran_order),
+        }
     }
 }
 
