@@ -61,50 +61,34 @@ impl Header {
         }
         let file = File::open(path).map_err(NpyError::io(path, "open"))?;
         let found = metadata.len();
-        let length_error =
-            |expected| NpyError::Length { path: path.to_path_buf(), found, expected };
-        let read = |length: usize, offset: u64| {
-            let mut bytes = vec![0; length];
-            file.read_exact_at(&mut bytes, offset).map_err(NpyError::transfer(
-                path,
-                "read",
-                length as u64,
-                offset,
-            ))?;
-            Ok(bytes)
+        let read = |length: u64, offset: u64| {
+            let mut bytes = vec![0; length as usize];
+            let done = file.read_exact_at(&mut bytes, offset);
+            done.map_err(NpyError::transfer(path, "read", length, offset)).map(|()| bytes)
         };
 
-        let frame = read(found.min(12) as usize, 0)?;
-        if !frame.starts_with(MAGIC) {
-            let found = frame[..frame.len().min(MAGIC.len())].escape_ascii().to_string();
-            return Err(NpyError::Magic { path: path.to_path_buf(), found });
-        }
-        let (text_offset, text_length) = match frame[MAGIC.len()..] {
-            [1, 0, a, b, ..] => (10, u64::from(u16::from_le_bytes([a, b]))),
-            [2 | 3, 0, a, b, c, d] => (12, u64::from(u32::from_le_bytes([a, b, c, d]))),
-            [1, 0, ..] => return Err(length_error(10)),
-            [2 | 3, 0, ..] => return Err(length_error(12)),
-            [major, minor, ..] => {
-                return Err(NpyError::Version { path: path.to_path_buf(), found: (major, minor) });
-            }
-            _ => return Err(length_error(FRAME as u64)),
-        };
+        let (text_offset, text_length) = parse_frame(path, &read(found.min(12), 0)?)?;
         let data_offset = text_offset + text_length;
         if found < data_offset {
-            return Err(length_error(data_offset));
+            return Err(NpyError::Length {
+                path: path.to_path_buf(),
+                found,
+                expected: data_offset,
+            });
         }
         if text_length > MAX_TEXT {
             let (path, found) = (path.to_path_buf(), text_length);
             return Err(NpyError::LongHeader { path, found, expected: MAX_TEXT });
         }
-        let text = read(text_length as usize, text_offset)?;
+        let text = read(text_length, text_offset)?;
         let text = String::from_utf8_lossy(&text);
         let Dictionary { shape, dtype, fortran_order } = Dictionary::parse(path, &text)?;
         let header = Self { shape, dtype, fortran_order, data_offset };
-        match header.file_length(path)? {
-            expected if expected == found => Ok(header),
-            expected => Err(length_error(expected)),
+        let expected = header.file_length(path)?;
+        if found != expected {
+            return Err(NpyError::Length { path: path.to_path_buf(), found, expected });
         }
+        Ok(header)
     }
 
     /// The length in bytes of a file with this header.
@@ -155,5 +139,22 @@ impl Header {
             self.dtype,
             lengths.join(", ")
         )
+    }
+}
+
+/// Where the text starts and how long it is, from a file's first 12 bytes, or all if there are fewer.
+fn parse_frame(path: &Path, frame: &[u8]) -> Result<(u64, u64), NpyError> {
+    let path = path.to_path_buf();
+    let Some(rest) = frame.strip_prefix(MAGIC) else {
+        let found = frame[..frame.len().min(MAGIC.len())].escape_ascii().to_string();
+        return Err(NpyError::Magic { path, found });
+    };
+    let found = frame.len() as u64;
+    match *rest {
+        [1, 0, a, b, ..] => Ok((10, u16::from_le_bytes([a, b]).into())),
+        [2 | 3, 0, a, b, c, d] => Ok((12, u32::from_le_bytes([a, b, c, d]).into())),
+        [] | [_] | [1, 0, ..] => Err(NpyError::Length { path, found, expected: 10 }),
+        [2 | 3, 0, ..] => Err(NpyError::Length { path, found, expected: 12 }),
+        [major, minor, ..] => Err(NpyError::Version { path, found: (major, minor) }),
     }
 }
