@@ -6,6 +6,10 @@ fn main() {
     #[cfg(feature = "mpi")]
     {
         let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
-        cc::Build::new().compiler(mpicc).warnings(true).file("src/mpi/shim.c").compile("thriffty_shim");
+        cc::Build::new()
+            .compiler(mpicc)
+            .warnings(true)
+            .file("src/mpi/shim.c")
+            .compile("thriffty_shim");
     }
 }

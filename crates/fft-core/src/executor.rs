@@ -147,7 +147,9 @@ impl<'a, M: ?Sized> Arena<'a, M> {
         if from == to {
             return (None, self.writable[number(to)]);
         }
-        let [src, dst] = self.writable.get_disjoint_mut([number(from), number(to)])
+        let [src, dst] = self
+            .writable
+            .get_disjoint_mut([number(from), number(to)])
             .expect("two places are two pieces of memory");
         (Some(src), dst)
     }

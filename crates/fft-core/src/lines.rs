@@ -44,11 +44,7 @@ pub struct LinePlanner<T: Real> {
 
 impl<T: Real> Default for LinePlanner<T> {
     fn default() -> Self {
-        Self {
-            complex: FftPlanner::new(),
-            real: RealFftPlanner::new(),
-            cosine: DctPlanner::new(),
-        }
+        Self { complex: FftPlanner::new(), real: RealFftPlanner::new(), cosine: DctPlanner::new() }
     }
 }
 

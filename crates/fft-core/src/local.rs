@@ -104,9 +104,8 @@ impl LocalFft {
     pub(crate) fn join(&mut self, next: &Self, real_bytes: usize) -> bool {
         let blocks = gcd_of_nested(self.blocks, next.blocks);
         let grown = |fft: &Self| fft.blocks.checked_div(blocks).unwrap_or(1);
-        let bytes = |fft: &Self| {
-            fft.block_before().max(fft.block_after()) * grown(fft) * real_bytes
-        };
+        let bytes =
+            |fft: &Self| fft.block_before().max(fft.block_after()) * grown(fft) * real_bytes;
         if next.passes[0].changes_len() || bytes(self).max(bytes(next)) > BLOCK_BYTES {
             return false;
         }

@@ -80,9 +80,8 @@ impl<const D: usize> Problem<D> {
 
     /// The grid after the forward transform: the axis of kind R2C has `n/2 + 1` points.
     pub fn spectral_grid(grid: Grid<D>, kinds: [Kind; D]) -> Grid<D> {
-        (0..D).fold(grid, |grid, axis| {
-            grid.with_len(axis, kinds[axis].spectral_len(grid.len(axis)))
-        })
+        (0..D)
+            .fold(grid, |grid, axis| grid.with_len(axis, kinds[axis].spectral_len(grid.len(axis))))
     }
 
     /// The index space of physical data.

@@ -4,13 +4,14 @@
 //! transform along every axis that is whole there and not yet done. Candidates are the user's input and
 //! output and, for every set of whole axes, every even cut of the others over the ranks, with each whole
 //! axis in turn contiguous in memory. Slabs, pencils and bricks are not cases: they are paths. Dijkstra's
-//! algorithm finds the cheapest by [`crate::cost`]; ties go to the state that was made first, so that all
-//! ranks find the same.
+//! algorithm finds the cheapest by [`crate::cost`], in whole picoseconds, so that ties are ties on every
+//! machine; they go to the state with more of the last axes done, then to the earlier candidate.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::recipe::{Node, Step};
-use crate::{Brick, Direction, Kind, Layout, ProcGrid, Problem, cost};
+use crate::{Brick, Direction, Kind, Layout, Problem, ProcGrid, cost};
 
 /// A layout that may be passed through, over the grid before and after the axis of kind R2C is halved.
 struct Candidate<const D: usize> {
@@ -21,16 +22,22 @@ struct Candidate<const D: usize> {
 /// A set of axes, as bits.
 type Axes = u32;
 
+/// In the order in which equally cheap ones are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct State {
+    done: Reverse<Axes>,
     candidate: usize,
-    done: Axes,
+}
+
+/// Picoseconds.
+type Cost = u64;
+
+fn picoseconds(seconds: f64) -> Cost {
+    (seconds * 1e12).round() as Cost
 }
 
 /// The nodes and steps of the cheapest way from input to output.
-pub(crate) fn shortest_path<const D: usize>(
-    problem: &Problem<D>,
-) -> (Vec<Node<D>>, Vec<Step>) {
+pub(crate) fn shortest_path<const D: usize>(problem: &Problem<D>) -> (Vec<Node<D>>, Vec<Step>) {
     let search = Search::new(problem);
     search.recipe(&search.path())
 }
@@ -97,12 +104,16 @@ impl<'a, const D: usize> Search<'a, D> {
 
     fn layout(&self, state: State) -> Option<&Layout<D>> {
         let candidate = &self.candidates[state.candidate];
-        if self.is_halved(state.done) { candidate.halved.as_ref() } else { candidate.full.as_ref() }
+        if self.is_halved(state.done.0) {
+            candidate.halved.as_ref()
+        } else {
+            candidate.full.as_ref()
+        }
     }
 
     fn node(&self, state: State) -> Node<D> {
         let layout = self.layout(state).expect("states on a path have a layout").clone();
-        Node { layout, complex: self.problem.complex || self.is_halved(state.done) }
+        Node { layout, complex: self.problem.complex || self.is_halved(state.done.0) }
     }
 
     /// Bytes of an element in this state.
@@ -122,46 +133,34 @@ impl<'a, const D: usize> Search<'a, D> {
     }
 
     fn is_goal(&self, state: State) -> bool {
-        state.done == self.goal
+        state.done.0 == self.goal
             && self.layout(state).is_some_and(|layout| *layout == self.problem.output)
     }
 
     /// Dijkstra: the states of the cheapest path from the input to the output.
     fn path(&self) -> Vec<State> {
-        let start = State { candidate: INPUT, done: 0 };
+        let start = State { candidate: INPUT, done: Reverse(0) };
         let mut costs = Costs { search: self, reshapes: HashMap::new() };
-        let mut best: HashMap<State, (f64, State)> = HashMap::from([(start, (0.0, start))]);
-        let mut open = vec![start];
-        let mut closed = std::collections::HashSet::new();
-        loop {
-            let cheapest = (0..open.len()).min_by(|&a, &b| {
-                let order = best[&open[a]].0.total_cmp(&best[&open[b]].0);
-                order.then(open[a].cmp(&open[b]))
-            });
-            let here = open.swap_remove(cheapest.expect("the output can always be reached"));
+        let mut best: HashMap<State, (Cost, State)> = HashMap::from([(start, (0, start))]);
+        let mut open = BTreeSet::from([(0, start)]);
+        while let Some((so_far, here)) = open.pop_first() {
             if self.is_goal(here) {
                 return self.trace(start, here, &best);
             }
-            closed.insert(here);
-            let so_far = best[&here].0;
             for (there, cost) in costs.leaving(here) {
                 let cost = so_far + cost;
-                if closed.contains(&there) || best.get(&there).is_some_and(|old| old.0 <= cost) {
-                    continue;
-                }
-                if best.insert(there, (cost, here)).is_none() {
-                    open.push(there);
+                let old = best.get(&there).map(|(cost, _)| *cost);
+                if old.is_none_or(|old| cost < old) {
+                    old.map(|old| open.remove(&(old, there)));
+                    open.insert((cost, there));
+                    best.insert(there, (cost, here));
                 }
             }
         }
+        unreachable!("a reshape leads from every layout to the output");
     }
 
-    fn trace(
-        &self,
-        start: State,
-        goal: State,
-        best: &HashMap<State, (f64, State)>,
-    ) -> Vec<State> {
+    fn trace(&self, start: State, goal: State, best: &HashMap<State, (Cost, State)>) -> Vec<State> {
         let mut path = vec![goal];
         while path[path.len() - 1] != start {
             path.push(best[&path[path.len() - 1]].1);
@@ -176,7 +175,7 @@ impl<'a, const D: usize> Search<'a, D> {
         let mut nodes = vec![self.node(path[0])];
         let mut steps = Vec::new();
         for pair in path.windows(2) {
-            let new = pair[1].done & !pair[0].done;
+            let new = pair[1].done.0 & !pair[0].done.0;
             steps.push(if new == 0 {
                 Step::Reshape { wire: problem.wire, exchange: problem.exchange }
             } else {
@@ -200,24 +199,26 @@ impl<'a, const D: usize> Search<'a, D> {
 /// The edges of the graph and what they cost.
 struct Costs<'a, const D: usize> {
     search: &'a Search<'a, D>,
-    reshapes: HashMap<(usize, usize, bool), f64>,
+    reshapes: HashMap<(usize, usize, bool), Cost>,
 }
 
 impl<const D: usize> Costs<'_, D> {
-    fn leaving(&mut self, here: State) -> Vec<(State, f64)> {
+    fn leaving(&mut self, here: State) -> Vec<(State, Cost)> {
+        let done = here.done.0;
         let search = self.search;
         let layout = search.layout(here).expect("only states with a layout are reached");
         let mut edges = Vec::new();
         for axis in 0..D {
-            let there = State { done: here.done | (1 << axis), ..here };
-            let possible = search.may_transform(axis, here.done) && layout.is_whole(axis);
+            let there = State { done: Reverse(done | (1 << axis)), ..here };
+            let possible = search.may_transform(axis, done) && layout.is_whole(axis);
             if possible && search.layout(there).is_some() {
                 let most = layout.bricks().iter().map(Brick::points).max().unwrap_or(0) as f64;
                 let contiguous = layout.order()[D - 1] == axis;
-                let bytes = most * search.element(here.done);
+                let bytes = most * search.element(done);
                 let n = layout.grid().len(axis);
                 let elements = most * search.problem.howmany as f64;
-                edges.push((there, cost::fft(n, elements, bytes, contiguous)));
+                let cost = cost::fft(n, elements, bytes, contiguous);
+                edges.push((there, picoseconds(cost)));
             }
         }
         for candidate in 0..search.candidates.len() {
@@ -229,9 +230,9 @@ impl<const D: usize> Costs<'_, D> {
         edges
     }
 
-    fn reshape(&mut self, here: State, there: State) -> f64 {
+    fn reshape(&mut self, here: State, there: State) -> Cost {
         let search = self.search;
-        let key = (here.candidate, there.candidate, search.is_halved(here.done));
+        let key = (here.candidate, there.candidate, search.is_halved(here.done.0));
         *self.reshapes.entry(key).or_insert_with(|| {
             let (from, to) = (search.layout(here), search.layout(there));
             let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
@@ -241,8 +242,8 @@ impl<const D: usize> Costs<'_, D> {
                 held = held.max(larger);
                 moved = moved.max(larger - a.intersect(b).points());
             }
-            let element = search.element(here.done);
-            cost::reshape(held as f64 * element, moved as f64 * element)
+            let element = search.element(here.done.0);
+            picoseconds(cost::reshape(held as f64 * element, moved as f64 * element))
         })
     }
 }
@@ -254,7 +255,8 @@ fn cuts<const D: usize>(ranks: usize, whole: Axes) -> Vec<ProcGrid<D>> {
         return vec![ProcGrid::new([1; D])];
     }
     let fits = |cut: &ProcGrid<D>| (0..D).all(|axis| is_whole(axis) == (cut.shape()[axis] == 1));
-    ProcGrid::all(ranks).into_iter().filter(fits).collect()
+    // Those that cut the first axes most come first: their bricks have the longest runs in memory.
+    ProcGrid::all(ranks).into_iter().rev().filter(fits).collect()
 }
 
 /// The natural order of axes in memory, but with one moved to the end.

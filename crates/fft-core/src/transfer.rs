@@ -57,11 +57,7 @@ impl<const D: usize> Placed<D> {
 
 impl Transfer {
     /// Copies `part` from where one brick has it to where another has it.
-    pub(crate) fn new<const D: usize>(
-        part: &Brick<D>,
-        from: &Placed<D>,
-        to: &Placed<D>,
-    ) -> Self {
+    pub(crate) fn new<const D: usize>(part: &Brick<D>, from: &Placed<D>, to: &Placed<D>) -> Self {
         debug_assert_eq!(from.howmany, to.howmany);
         let mut shape = [1; DIMS];
         shape[DIMS - 1 - D] = from.howmany;
@@ -108,7 +104,8 @@ impl Transfer {
         if self.elements() == 0 {
             return;
         }
-        let unit = |view: &View| (0..DIMS).rev().find(|&d| self.shape[d] > 1 && view.stride[d] == 1);
+        let unit =
+            |view: &View| (0..DIMS).rev().find(|&d| self.shape[d] > 1 && view.stride[d] == 1);
         match (unit(&self.from), unit(&self.to)) {
             (Some(read), Some(write)) if read == write => self.rows(read, src, dst),
             (Some(read), Some(write)) => self.tiles(read, write, src, dst),
@@ -178,9 +175,9 @@ mod tests {
     /// Copies one element at a time from the definition of a placed brick.
     fn naive(part: &Brick<3>, from: &Placed<3>, to: &Placed<3>, src: &[u64], dst: &mut [u64]) {
         let at = |p: &Placed<3>, batch: usize, index: [usize; 3]| {
-            p.order.iter().fold(batch, |at, &axis| {
-                at * p.brick.len(axis) + index[axis] - p.brick.lo[axis]
-            })
+            p.order
+                .iter()
+                .fold(batch, |at, &axis| at * p.brick.len(axis) + index[axis] - p.brick.lo[axis])
         };
         for batch in 0..from.howmany {
             for i in part.range(0) {

@@ -16,7 +16,8 @@ impl P2p {
 
 impl Exchange for P2p {
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        let bytes = |parcels: &[fft_core::Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
+        let bytes =
+            |parcels: &[fft_core::Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
         self.flight.reserve(&bytes(&traffic.sends), &bytes(&traffic.recvs))
     }
 

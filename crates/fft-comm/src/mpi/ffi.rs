@@ -520,4 +520,3 @@ pub(super) fn duplicate_of(comm: &mpi::topology::SimpleCommunicator) -> Result<R
 pub(super) fn library_version() -> String {
     mpi::environment::library_version().unwrap_or_else(|_| "unknown".into())
 }
-

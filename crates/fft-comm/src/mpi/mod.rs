@@ -9,9 +9,9 @@ mod flight;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fft_core::{Comm, Error, Flight, Parts, Reduce};
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
+use fft_core::{Comm, Error, Flight, Parts, Reduce};
 
 use ffi::{LineType, Lines, RawComm};
 use flight::MpiFlight;

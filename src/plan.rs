@@ -1,0 +1,237 @@
+//! A plan: a recipe bound to a communicator and buffers.
+
+use fft_core::{
+    Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Real, Recipe,
+    agree,
+};
+
+use crate::field::{Field, Physical, Spectral};
+use crate::{C2c, Draft, R2c, R2r, Transform};
+
+/// A distributed transform, ready to run any number of times in both directions.
+///
+/// Made by [`Plan::c2c`], [`Plan::r2c`] or [`Plan::r2r`], options, and [`Draft::build`]. Data is this rank's
+/// brick of the grid, row-major unless ordered otherwise, one array after the other for batches. Forward uses
+/// `exp(-2πi jk/n)` and is unscaled, inverse divides by the number of points, unless told otherwise.
+/// Frequencies are in natural order: 0, 1, ..., -2, -1.
+///
+/// Executing is collective, allocates nothing, and returns the same `Ok` or error on every rank. `K` is
+/// [`C2c`], [`R2c`] or [`R2r`]; `D` the number of axes.
+pub struct Plan<K: Transform = R2c, const D: usize = 3> {
+    executor: Executor<K::Real, Cpu<K::Real>>,
+    recipe: Recipe<D>,
+}
+
+impl<T: Real, const D: usize> Plan<C2c<T>, D>
+where
+    Complex<T>: Element<Real = T>,
+{
+    /// Drafts a complex transform of the grid over the ranks of `comm`.
+    pub fn c2c(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, C2c<T>, D> {
+        Draft::new(comm, grid)
+    }
+}
+
+impl<T: Real, const D: usize> Plan<R2c<T>, D>
+where
+    Complex<T>: Element<Real = T>,
+{
+    /// Drafts a transform of real data: the last axis is halved to its `n/2 + 1` non-negative frequencies.
+    /// [`Draft::kinds`] chooses another.
+    pub fn r2c(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, R2c<T>, D> {
+        Draft::new(comm, grid)
+    }
+}
+
+impl<T: Real, const D: usize> Plan<R2r<T>, D> {
+    /// Drafts a cosine transform (II) along every axis. [`Draft::kinds`] chooses others.
+    pub fn r2r(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, R2r<T>, D> {
+        Draft::new(comm, grid)
+    }
+}
+
+impl<K: Transform, const D: usize> Plan<K, D> {
+    /// Binds a recipe made by [`Draft::recipe`] on the same communicator. Collective.
+    ///
+    /// # Errors
+    /// [`Error::OnRank`], the same on every rank, when the recipe is not for these types or this number of
+    /// ranks, a rank lacks memory, or the transport fails.
+    pub fn bind(comm: &dyn Comm, recipe: Recipe<D>) -> Result<Self, Error> {
+        let problem = recipe.problem();
+        let types = (problem.complex, problem.complex_spectrum(), problem.precision);
+        let mine = (K::Physical::WIDTH == 2, K::Spectral::WIDTH == 2, K::Real::PRECISION);
+        let fits = if types != mine {
+            Err(Error::argument("recipe for this plan's types", &recipe, "another"))
+        } else if problem.input.ranks() != comm.size() {
+            Err(Error::RankCount { bricks: problem.input.ranks(), ranks: comm.size() })
+        } else {
+            Ok(())
+        };
+        agree(comm, fits)?;
+        let executor = Executor::bind(&recipe, comm.dup()?, Cpu::default(), &fft_comm::exchange)?;
+        Ok(Self { executor, recipe })
+    }
+
+    /// How it is done.
+    pub fn recipe(&self) -> &Recipe<D> {
+        &self.recipe
+    }
+
+    /// The communicator, a duplicate of the one the plan was made with.
+    pub fn comm(&self) -> &dyn Comm {
+        self.executor.comm()
+    }
+
+    /// This rank's part of physical data.
+    pub fn input_brick(&self) -> Brick<D> {
+        self.recipe.problem().input.brick(self.comm().rank())
+    }
+
+    /// This rank's part of spectral data.
+    pub fn output_brick(&self) -> Brick<D> {
+        self.recipe.problem().output.brick(self.comm().rank())
+    }
+
+    /// Points of physical data on this rank, all batches together.
+    pub fn input_len(&self) -> usize {
+        self.input_brick().points() * self.recipe.problem().howmany
+    }
+
+    /// Points of spectral data on this rank, all batches together.
+    pub fn output_len(&self) -> usize {
+        self.output_brick().points() * self.recipe.problem().howmany
+    }
+
+    /// Spectral points that an array must have room for to be transformed in place.
+    pub fn in_place_len(&self) -> usize {
+        let reals = self.input_len() * K::Physical::WIDTH;
+        self.output_len().max(reals.div_ceil(K::Spectral::WIDTH))
+    }
+
+    /// Bytes of memory that the plan holds beside input and output.
+    pub fn memory(&self) -> usize {
+        self.executor.memory()
+    }
+
+    /// Where time went since the last [`Plan::clear_clock`], on this rank.
+    pub fn clock(&self) -> Clock {
+        self.executor.clock()
+    }
+
+    /// Sets all times to zero.
+    pub fn clear_clock(&mut self) {
+        self.executor.clear_clock();
+    }
+
+    /// Transforms physical to spectral data. Collective.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::OnRank`] when a slice has the wrong length on any (nothing is sent then), a
+    /// message is damaged, or the transport fails.
+    pub fn forward_into(
+        &mut self,
+        input: &[K::Physical],
+        output: &mut [K::Spectral],
+    ) -> Result<(), Error> {
+        self.check(&[
+            ("input", input.len(), self.input_len()),
+            ("output", output.len(), self.output_len()),
+        ])?;
+        let (src, dst) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
+        self.executor.run(Direction::Forward, Some(src), dst)
+    }
+
+    /// Transforms spectral to physical data. Collective. Of a spectrum that cannot come from real data, a
+    /// real transform takes the part that can, as NumPy does.
+    ///
+    /// # Errors
+    /// As [`Plan::forward_into`].
+    pub fn inverse_into(
+        &mut self,
+        input: &[K::Spectral],
+        output: &mut [K::Physical],
+    ) -> Result<(), Error> {
+        self.check(&[
+            ("input", input.len(), self.output_len()),
+            ("output", output.len(), self.input_len()),
+        ])?;
+        let (src, dst) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
+        self.executor.run(Direction::Inverse, Some(src), dst)
+    }
+
+    /// Transforms physical to spectral data in one array of [`Plan::in_place_len`] points: input and output
+    /// both begin at its start, without padding. Collective.
+    ///
+    /// # Errors
+    /// As [`Plan::forward_into`].
+    pub fn forward_in_place(&mut self, data: &mut [K::Spectral]) -> Result<(), Error> {
+        self.in_place(Direction::Forward, data)
+    }
+
+    /// Transforms spectral to physical data in one array, as [`Plan::forward_in_place`]. Collective.
+    ///
+    /// # Errors
+    /// As [`Plan::forward_into`].
+    pub fn inverse_in_place(&mut self, data: &mut [K::Spectral]) -> Result<(), Error> {
+        self.in_place(Direction::Inverse, data)
+    }
+
+    fn in_place(&mut self, direction: Direction, data: &mut [K::Spectral]) -> Result<(), Error> {
+        self.check(&[("array in place", data.len(), self.in_place_len())])?;
+        self.executor.run(direction, None, bytemuck::cast_slice_mut(data))
+    }
+
+    /// A field of zeros to be filled with physical data.
+    pub fn input(&self) -> Field<Physical, K, D> {
+        Field::zeros(self)
+    }
+
+    /// A field of zeros to be filled with spectral data.
+    pub fn output(&self) -> Field<Spectral, K, D> {
+        Field::zeros(self)
+    }
+
+    /// Transforms a field; its storage is used again. Collective.
+    ///
+    /// # Errors
+    /// As [`Plan::forward_into`]; the field is lost then. Also when it was made by a plan with other bricks.
+    pub fn forward(
+        &mut self,
+        field: Field<Physical, K, D>,
+    ) -> Result<Field<Spectral, K, D>, Error> {
+        self.owns(&field)?;
+        field.transformed(|data| self.executor.run(Direction::Forward, None, data))
+    }
+
+    /// Transforms a field back; its storage is used again. Collective.
+    ///
+    /// # Errors
+    /// As [`Plan::forward`].
+    pub fn inverse(
+        &mut self,
+        field: Field<Spectral, K, D>,
+    ) -> Result<Field<Physical, K, D>, Error> {
+        self.owns(&field)?;
+        field.transformed(|data| self.executor.run(Direction::Inverse, None, data))
+    }
+
+    /// Agrees that every slice has the length it must have.
+    fn check(&self, lens: &[(&'static str, usize, usize)]) -> Result<(), Error> {
+        let rank = self.comm().rank();
+        let wrong = lens.iter().find(|(_, found, expected)| found != expected);
+        let result = match wrong {
+            None => Ok(()),
+            Some(&(what, found, expected)) => Err(Error::Length { what, rank, found, expected }),
+        };
+        agree(self.comm(), result)
+    }
+
+    /// Agrees that a field fits this plan.
+    fn owns<S>(&self, field: &Field<S, K, D>) -> Result<(), Error> {
+        let result = match field.fits(self.recipe.problem(), self.comm().rank()) {
+            true => Ok(()),
+            false => Err(Error::argument("field", "one of another plan", "one made by this plan")),
+        };
+        agree(self.comm(), result)
+    }
+}
