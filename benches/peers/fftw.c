@@ -251,7 +251,7 @@ static double round_trip_error(const world *w, const job *j, const transform *t)
 
 /* Seconds of one forward transform on the slowest rank; known on rank 0.
  *
- * The input is written after planning, which overwrites it, and then every 32 transforms: one whose input is its scratch
+ * The input is written after planning, which overwrites it, and then every 32 transforms: one that has its input as scratch
  * multiplies that by up to the root of the grid's points each time, and infinities must not be reached. Not every
  * time, because that would leave the input in the caches, an advantage that the other programs do not have. */
 static double time_one(const world *w, const job *j, transform *t, fftw_plan p) {
