@@ -23,9 +23,12 @@ pub(crate) fn prepare(further: &[&Need]) -> Ready {
     }
     packages::ensure(&needs);
 
-    let python = venv::ensure()
-        .inspect_err(|why| println!("not available: NumPy and SciPy to compare with ({why})"))
-        .ok();
+    let python = match venv::ready() || (PYTHON.present)() {
+        true => {
+            venv::ensure().inspect_err(|why| println!("not available: NumPy, SciPy: {why}")).ok()
+        }
+        false => None,
+    };
     let component = |name: &str| {
         let there = tools::succeeds(cargo().args([name, "--version"]));
         if !there {
