@@ -35,21 +35,22 @@ pub(crate) fn run() -> Result {
     let sample = ["sample", "taylor-green", "--n", "128", "--out"];
     run_shown(command(&cli).args(sample).arg(&folder))?;
 
-    let by_threads = folder.join("u_hat_threads.npy");
-    let transform = ["transform", "r2c"];
+    let [by_mpi, by_threads] = ["u_hat.npy", "u_hat_threads.npy"].map(|name| folder.join(name));
     let threads = ["--ranks", RANKS];
+    let transform = ["transform", "r2c"];
+    if mpi {
+        run_shown(mpirun(RANKS, &cli).args(transform).args([&u, &by_mpi]))?;
+    }
     run_shown(command(&cli).args(transform).args([&u, &by_threads]).args(threads))?;
     if mpi {
-        let by_mpi = folder.join("u_hat.npy");
-        run_shown(mpirun(RANKS, &cli).args(transform).args([&u, &by_mpi]))?;
         println!("{}", compare(&by_mpi, &by_threads)?);
     }
 
     let bench = ["bench", "r2c", "128x128x128"];
-    run_shown(command(&cli).args(bench).args(threads))?;
     if mpi {
         run_shown(mpirun(RANKS, &cli).args(bench))?;
     }
+    run_shown(command(&cli).args(bench).args(threads))?;
 
     let mut spectrum = if mpi { mpirun(RANKS, &cli) } else { command(&cli) };
     spectrum.arg("spectrum").args([&u, &v, &w]).arg("--svg").arg(folder.join("spectrum.svg"));
