@@ -10,13 +10,17 @@ use crate::demo::{build_cli, mpirun};
 use crate::machine;
 use crate::options::Options;
 use crate::packages::FFTW;
+use crate::quiet;
 use crate::record::{self, Heat, Series};
 use crate::setup;
 use crate::tools::{self, Result, command, shown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 const WARM_UP: usize = 2;
+/// What one heat may spend on waiting for idle cores, and on rounds that then do not count.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs every heat, prints the tables, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
@@ -44,7 +48,8 @@ pub(crate) fn run(options: &Options) -> Result {
         }
         let mut contenders: Vec<&mut dyn Contender> = vec![&mut copy];
         contenders.extend(servers.iter_mut().map(|server| server as &mut dyn Contender));
-        let heat = Heat { ranks, series: take_turns(&mut contenders, options.rounds)? };
+        let (series, busy) = take_turns(&mut contenders, options.rounds, PATIENCE)?;
+        let heat = Heat { ranks, series, busy };
         println!("{}", heat.table());
         heats.push(heat);
     }
@@ -58,21 +63,38 @@ pub(crate) fn run(options: &Options) -> Result {
     Ok(())
 }
 
-/// Times everyone once per round; the warm-up rounds are dropped.
-fn take_turns(contenders: &mut [&mut dyn Contender], rounds: usize) -> Result<Vec<Series>> {
+/// Times everyone once per round. A round counts if nobody else was at work before and after it, or when the patience
+/// is used up. Also tells, for each round, the share of the cores that others had.
+fn take_turns(
+    contenders: &mut [&mut dyn Contender],
+    rounds: usize,
+    patience: Duration,
+) -> Result<(Vec<Series>, Vec<f64>)> {
     let series = |c: &&mut dyn Contender| Series { name: c.name().into(), seconds: Vec::new() };
     let mut all: Vec<Series> = contenders.iter().map(series).collect();
+    let mut others = Vec::new();
     let n = contenders.len();
-    for round in 0..WARM_UP + rounds {
+    let mut played = 0;
+    let mut spent = Duration::ZERO;
+    while others.len() < rounds {
+        let start = Instant::now();
+        quiet::wait(patience.saturating_sub(spent));
+        let before = quiet::busy();
+        let mut seconds = vec![0.0; n];
         for turn in 0..n {
-            let who = (round + turn) % n;
-            let seconds = contenders[who].turn()?;
-            if round >= WARM_UP {
-                all[who].seconds.push(seconds);
-            }
+            let who = (played + turn) % n;
+            seconds[who] = contenders[who].turn()?;
+        }
+        played += 1;
+        let busy = before.max(quiet::busy());
+        if played > WARM_UP && (busy <= quiet::QUIET || spent >= patience) {
+            others.push(busy);
+            all.iter_mut().zip(seconds).for_each(|(series, s)| series.seconds.push(s));
+        } else {
+            spent += start.elapsed();
         }
     }
-    Ok(all)
+    Ok((all, others))
 }
 
 /// The programs of one heat. FFTW may overwrite its input, as our transform does: so it is at its fastest.
@@ -159,7 +181,9 @@ mod tests {
     fn everyone_is_timed_once_per_round_after_warming_up() {
         let mut a = Counter { name: "a".into(), turns: 0.0 };
         let mut b = Counter { name: "b".into(), turns: 10.0 };
-        let series = take_turns(&mut [&mut a, &mut b], 3).unwrap();
+        let players: &mut [&mut dyn Contender] = &mut [&mut a, &mut b];
+        let (series, busy) = take_turns(players, 3, Duration::ZERO).unwrap();
+        assert_eq!(busy.len(), 3);
         assert_eq!(series[0].name, "a");
         assert_eq!(series[0].seconds, [3.0, 4.0, 5.0]);
         assert_eq!(series[1].seconds, [13.0, 14.0, 15.0]);

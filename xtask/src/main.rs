@@ -9,6 +9,7 @@ mod demo;
 mod machine;
 mod options;
 mod packages;
+mod quiet;
 mod record;
 mod setup;
 mod stats;

@@ -2,6 +2,7 @@
 
 use crate::machine::Description;
 use crate::options::Options;
+use crate::quiet::QUIET;
 use crate::stats::{Ratio, median, min};
 use std::fmt::Write;
 
@@ -15,6 +16,8 @@ pub(crate) struct Series {
 pub(crate) struct Heat {
     pub(crate) ranks: usize,
     pub(crate) series: Vec<Series>,
+    /// For each round, the share of the cores that others used around it.
+    pub(crate) busy: Vec<f64>,
 }
 
 impl Heat {
@@ -32,6 +35,12 @@ impl Heat {
         let mut text = format!("\nranks {:<40} {:>9}  {:>9}\n", self.ranks, "median s", "min s");
         for Series { name, seconds } in &self.series {
             let _ = writeln!(text, "  {name:<44} {:9.4}  {:9.4}", median(seconds), min(seconds));
+        }
+        let noisy = self.busy.iter().filter(|&&share| share > QUIET).count();
+        if noisy > 0 {
+            let rounds = self.busy.len();
+            let _ =
+                writeln!(text, "  {noisy} of {rounds} rounds beside other work: NOT TO BE TRUSTED");
         }
         let ratios = self.ratios();
         if !ratios.is_empty() {
@@ -57,7 +66,7 @@ pub(crate) fn json(date: &str, options: &Options, machine: &Description, heats: 
                 quoted(name),
                 number(median(seconds)),
                 number(min(seconds)),
-                seconds.iter().map(|&s| number(s)).collect::<Vec<_>>().join(", ")
+                numbers(seconds)
             )
         });
         let ratios = heat.ratios().into_iter().map(|(ours, theirs, ratio)| {
@@ -70,8 +79,9 @@ pub(crate) fn json(date: &str, options: &Options, machine: &Description, heats: 
             )
         });
         format!(
-            "{{\n      \"ranks\": {},\n      \"series\": {},\n      \"ratios\": {}\n    }}",
+            "{{\n      \"ranks\": {},\n      \"others_busy\": [{}],\n      \"series\": {},\n      \"ratios\": {}\n    }}",
             heat.ranks,
+            numbers(&heat.busy),
             listed(series, 8),
             listed(ratios, 8)
         )
@@ -95,6 +105,10 @@ fn listed(items: impl Iterator<Item = String>, indent: usize) -> String {
     let line = format!("\n{:indent$}", "");
     let end = format!("\n{:1$}", "", indent - 2);
     format!("[{line}{}{end}]", items.join(&format!(",{line}")))
+}
+
+fn numbers(values: &[f64]) -> String {
+    values.iter().map(|&value| number(value)).collect::<Vec<_>>().join(", ")
 }
 
 /// Finer than any of these times repeats. JSON has no infinities.
@@ -125,6 +139,7 @@ mod tests {
             |name: &str, seconds: &[f64]| Series { name: name.into(), seconds: seconds.into() };
         Heat {
             ranks: 2,
+            busy: vec![0.5, 0.0],
             series: vec![
                 series("memory copy", &[0.1]),
                 series("fftw-mpi", &[0.5, 0.25]),
@@ -141,6 +156,7 @@ mod tests {
         assert_eq!(ratios, [("thriffty-mpi", "fftw-mpi", expected)]);
         let table = heat.table();
         assert!(table.contains("thriffty-mpi / fftw-mpi"), "{table}");
+        assert!(table.contains("1 of 2 rounds beside other work"), "{table}");
         assert!(table.contains("0.667") && table.contains("0.750"), "{table}");
     }
 
@@ -159,6 +175,7 @@ mod tests {
   "heats": [
     {
       "ranks": 2,
+      "others_busy": [0.500000, 0.000000],
       "series": [
         {"name": "memory copy", "median": 0.100000, "min": 0.100000, "seconds": [0.100000]},
         {"name": "fftw-mpi", "median": 0.375000, "min": 0.250000, "seconds": [0.500000, 0.250000]},
