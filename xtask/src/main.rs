@@ -1,2 +1,59 @@
-//! x
-fn main() {}
+//! Set-up, tests, demo and benchmarks of thriffty, in one command each: `cargo xtask <task>`.
+//!
+//! A fresh clone on a bare Debian with Rust must be green in two commands, so the tasks install what they need where
+//! they may, say in one line what to install where they may not, and fall back to ranks as threads without MPI.
+
+mod bench;
+mod contender;
+mod demo;
+mod machine;
+mod options;
+mod packages;
+mod quiet;
+mod record;
+mod setup;
+mod stats;
+mod test;
+mod tools;
+mod venv;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask <task>
+
+  setup   install MPI, libclang and a Python with NumPy and SciPy, or say how to
+  test    format, lints, tests and documentation, with and without MPI
+  demo    transform a Taylor-Green vortex on 4 ranks and draw its energy spectrum
+  bench   time thriffty beside FFTW, turn by turn
+          --size N0xN1xN2   grid (256x256x256)      --kind c2c|r2c    transform (c2c)
+          --ranks P,P,...   rank counts (1,2,4)     --rounds N        measured rounds (10)
+          --record          keep the result in benches/records, not in target/
+          --cli PATH        time this fft-cli, say of an older commit, instead of building one
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> tools::Result {
+    tools::enter_workspace()?;
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["setup"] => setup::run(),
+        ["test"] => test::run(),
+        ["demo"] => demo::run(),
+        ["bench", options @ ..] => bench::run(&options::Options::parse(options)?),
+        [] | ["help" | "-h" | "--help"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("no task `{}`\n\n{HELP}", other.join(" "))),
+    }
+}

@@ -1,0 +1,208 @@
+//! `cargo xtask bench`: thriffty beside FFTW.
+//!
+//! A shared machine drifts by tens of percent within minutes, so times of one program after the other mean little.
+//! Here all programs stay alive and take turns: in each round everyone is timed once, noise hits all alike, and it is
+//! the ratios within the rounds that count. The first of a round changes from round to round, so that nobody always
+//! follows the same neighbour.
+
+use crate::contender::{Contender, MemoryCopy, Server};
+use crate::demo::{build_cli, mpirun};
+use crate::machine;
+use crate::options::Options;
+use crate::packages::FFTW;
+use crate::quiet;
+use crate::record::{self, Heat, Series};
+use crate::setup;
+use crate::tools::{self, Result, command, shown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const WARM_UP: usize = 2;
+/// What one heat may spend on waiting for idle cores, and on rounds that then do not count.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Runs every heat, prints the tables, writes the record.
+pub(crate) fn run(options: &Options) -> Result {
+    let mpi = setup::prepare(&[&FFTW]).mpi;
+    let peer = if mpi && (FFTW.present)() { Some(compile_peer()?) } else { None };
+    let fftw = peer.as_deref().map(fftw_version).transpose()?;
+    let cli = match &options.cli {
+        Some(cli) => cli.clone(),
+        None => build_cli(mpi)?,
+    };
+
+    let machine = machine::describe(fftw.as_deref());
+    println!("\n{} {}, {} rounds", options.kind, options.size_text(), options.rounds);
+    for (name, value) in &machine {
+        println!("  {name:8} {value}");
+    }
+
+    let mut copy = MemoryCopy::new(options.bytes());
+    let mut heats = Vec::new();
+    for &ranks in &options.ranks {
+        let mut servers = Vec::new();
+        for (name, mut command) in programs(options, ranks, mpi, peer.as_deref(), &cli) {
+            println!("starting {name}: {}", shown(&command));
+            servers.push(Server::start(name, &mut command)?);
+        }
+        let mut contenders: Vec<&mut dyn Contender> = vec![&mut copy];
+        contenders.extend(servers.iter_mut().map(|server| server as &mut dyn Contender));
+        let (series, busy) = take_turns(&mut contenders, options.rounds, PATIENCE)?;
+        let heat = Heat { ranks, series, busy };
+        println!("{}", heat.table());
+        heats.push(heat);
+    }
+    println!("by round: the median of the ratios within one round; below 1 thriffty is faster");
+
+    let date = tools::output(command("date").args(["-u", "+%F"]))?;
+    let path = record_path(options, &date)?;
+    std::fs::write(&path, record::json(&date, options, &machine, &heats))
+        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    println!("record: {}", path.display());
+    Ok(())
+}
+
+/// Times everyone once per round. A round counts if nobody else was at work before and after it, or when the patience
+/// is used up. Also tells, for each round, the share of the cores that others had.
+fn take_turns(
+    contenders: &mut [&mut dyn Contender],
+    rounds: usize,
+    patience: Duration,
+) -> Result<(Vec<Series>, Vec<f64>)> {
+    let series = |c: &&mut dyn Contender| Series { name: c.name().into(), seconds: Vec::new() };
+    let mut all: Vec<Series> = contenders.iter().map(series).collect();
+    let mut others = Vec::new();
+    let n = contenders.len();
+    let mut played = 0;
+    let mut spent = Duration::ZERO;
+    while others.len() < rounds {
+        let start = Instant::now();
+        quiet::wait(patience.saturating_sub(spent));
+        let before = quiet::busy();
+        let mut seconds = vec![0.0; n];
+        for turn in 0..n {
+            let who = (played + turn) % n;
+            seconds[who] = contenders[who].turn()?;
+        }
+        played += 1;
+        let busy = before.max(quiet::busy());
+        if played > WARM_UP && (busy <= quiet::QUIET || spent >= patience) {
+            others.push(busy);
+            all.iter_mut().zip(seconds).for_each(|(series, s)| series.seconds.push(s));
+        } else {
+            spent += start.elapsed();
+        }
+    }
+    Ok((all, others))
+}
+
+/// The programs of one heat. FFTW may overwrite its input, as our transform does: so it is at its fastest.
+fn programs(
+    options: &Options,
+    ranks: usize,
+    mpi: bool,
+    peer: Option<&Path>,
+    cli: &Path,
+) -> Vec<(&'static str, Command)> {
+    let ranks = ranks.to_string();
+    let problem = [options.kind.clone(), options.size_text()];
+    let mut programs = Vec::new();
+    if let Some(peer) = peer {
+        for (name, order) in [("fftw-mpi", None), ("fftw-mpi-transposed", Some("--transposed"))] {
+            let mut fftw = mpirun(&ranks, peer);
+            fftw.arg("mpi").args(&problem).arg("--serve").args(order).arg("--destroy-input");
+            programs.push((name, fftw));
+        }
+        let mut fftw = command(peer);
+        fftw.arg("threads").args(&problem).args(["--serve", &ranks, "--destroy-input"]);
+        programs.push(("fftw-threads", fftw));
+    }
+    if mpi {
+        let mut ours = mpirun(&ranks, cli);
+        ours.arg("bench").args(&problem).arg("--serve");
+        programs.push(("thriffty-mpi", ours));
+    }
+    let mut ours = command(cli);
+    ours.arg("bench").args(&problem).args(["--serve", "--ranks", &ranks]);
+    programs.push(("thriffty-threads", ours));
+    programs
+}
+
+fn compile_peer() -> Result<PathBuf> {
+    let folder = tools::target_dir().join("peers");
+    tools::make_folder(&folder)?;
+    let peer = folder.join("fftw_peer");
+    let mut mpicc = command("mpicc");
+    mpicc.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "benches/peers/fftw.c", "-o"]);
+    mpicc.arg(&peer).args(["-lfftw3_mpi", "-lfftw3_threads", "-lfftw3", "-lpthread", "-lm"]);
+    tools::run_shown(&mut mpicc)?;
+    Ok(peer)
+}
+
+/// The library's own word for its version, from a run that costs nothing.
+fn fftw_version(peer: &Path) -> Result<String> {
+    let report = tools::output(command(peer).args(["threads", "c2c", "2x2x2", "1", "1"]))?;
+    let version = report.split("\"version\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    version.map(String::from).ok_or(format!("no version in `{report}`"))
+}
+
+/// One file per day, machine and problem: a later run of the same replaces it.
+fn record_path(options: &Options, date: &str) -> Result<PathBuf> {
+    let folder = match options.record {
+        true => PathBuf::from("benches/records"),
+        false => tools::target_dir(),
+    };
+    tools::make_folder(&folder)?;
+    let problem = format!("{}-{}", options.kind, options.size_text());
+    Ok(folder.join(format!("{date}-{}-{problem}.json", machine::short_id())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Counter {
+        name: String,
+        turns: f64,
+    }
+
+    impl Contender for Counter {
+        fn name(&self) -> &str {
+            &self.name
+        }
+        fn turn(&mut self) -> Result<f64> {
+            self.turns += 1.0;
+            Ok(self.turns)
+        }
+    }
+
+    #[test]
+    fn everyone_is_timed_once_per_round_after_warming_up() {
+        let mut a = Counter { name: "a".into(), turns: 0.0 };
+        let mut b = Counter { name: "b".into(), turns: 10.0 };
+        let players: &mut [&mut dyn Contender] = &mut [&mut a, &mut b];
+        let (series, busy) = take_turns(players, 3, Duration::ZERO).unwrap();
+        assert_eq!(busy.len(), 3);
+        assert_eq!(series[0].name, "a");
+        assert_eq!(series[0].seconds, [3.0, 4.0, 5.0]);
+        assert_eq!(series[1].seconds, [13.0, 14.0, 15.0]);
+    }
+
+    #[test]
+    fn the_programs_follow_what_is_there() {
+        let options = Options::default();
+        let lines = |mpi, peer: Option<&str>| -> Vec<String> {
+            programs(&options, 4, mpi, peer.map(Path::new), Path::new("cli"))
+                .iter()
+                .map(|(_, command)| shown(command))
+                .collect()
+        };
+        let all = lines(true, Some("peer"));
+        assert_eq!(all.len(), 5);
+        assert_eq!(all[0], "mpirun -n 4 peer mpi c2c 256x256x256 --serve --destroy-input");
+        assert_eq!(all[2], "peer threads c2c 256x256x256 --serve 4 --destroy-input");
+        assert_eq!(all[3], "mpirun -n 4 cli bench c2c 256x256x256 --serve");
+        assert_eq!(lines(false, None), ["cli bench c2c 256x256x256 --serve --ranks 4"]);
+    }
+}

@@ -1,0 +1,129 @@
+//! The options of `cargo xtask bench`.
+
+use crate::tools::Result;
+use std::path::PathBuf;
+
+/// What to time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Options {
+    /// `c2c` or `r2c`.
+    pub(crate) kind: String,
+    pub(crate) size: [usize; 3],
+    pub(crate) ranks: Vec<usize>,
+    pub(crate) rounds: usize,
+    /// Keep the record with the sources.
+    pub(crate) record: bool,
+    /// A built `fft-cli` to time.
+    pub(crate) cli: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            kind: "c2c".into(),
+            size: [256; 3],
+            ranks: vec![1, 2, 4],
+            rounds: 10,
+            record: false,
+            cli: None,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn parse(words: &[&str]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut words = words.iter();
+        while let Some(&option) = words.next() {
+            if option == "--record" {
+                options.record = true;
+                continue;
+            }
+            if !["--kind", "--size", "--ranks", "--rounds", "--cli"].contains(&option) {
+                return Err(format!("bench has no option {option}"));
+            }
+            let &value = words.next().ok_or(format!("{option} needs a value"))?;
+            match option {
+                "--kind" if ["c2c", "r2c"].contains(&value) => options.kind = value.into(),
+                "--kind" => return Err(format!("--kind is c2c or r2c, not {value}")),
+                "--size" => {
+                    options.size = counts(option, value, 'x')?.try_into().map_err(|_| {
+                        format!("--size is three lengths, like 256x256x256, not {value}")
+                    })?;
+                }
+                "--ranks" => options.ranks = counts(option, value, ',')?,
+                "--rounds" => options.rounds = count(option, value)?,
+                _ => options.cli = Some(value.into()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// `256x256x256`.
+    pub(crate) fn size_text(&self) -> String {
+        self.size.map(|n| n.to_string()).join("x")
+    }
+
+    /// The field that goes into the transform, over all ranks.
+    pub(crate) fn bytes(&self) -> usize {
+        let per_point = if self.kind == "r2c" { 8 } else { 16 };
+        self.size.iter().product::<usize>() * per_point
+    }
+}
+
+fn count(option: &str, text: &str) -> Result<usize> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err(format!("{option} wants positive whole numbers, not {text}")),
+    }
+}
+
+fn counts(option: &str, text: &str, separator: char) -> Result<Vec<usize>> {
+    text.split(separator).map(|part| count(option, part)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options> {
+        Options::parse(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn nothing_given_is_the_default() {
+        assert_eq!(parse(""), Ok(Options::default()));
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let options =
+            parse("--size 8x9x10 --kind r2c --ranks 3,6 --rounds 2 --record --cli a/b").unwrap();
+        let expected = Options {
+            kind: "r2c".into(),
+            size: [8, 9, 10],
+            ranks: vec![3, 6],
+            rounds: 2,
+            record: true,
+            cli: Some("a/b".into()),
+        };
+        assert_eq!(options, expected);
+        assert_eq!(options.size_text(), "8x9x10");
+        assert_eq!(options.bytes(), 8 * 9 * 10 * 8);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, part) in [
+            ("--size 8x9", "three lengths"),
+            ("--size 8x0x8", "positive"),
+            ("--kind dct", "dct"),
+            ("--ranks 1,,2", "--ranks"),
+            ("--rounds", "needs a value"),
+            ("--fast", "--fast"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(part), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Is anybody else at work on this machine?
+//!
+//! Taking turns protects from slow drift, not from load: a rank that loses its core for a moment stalls all the others
+//! in the next exchange, so that a compiler running beside trebled the time of MPI programs and hardly touched a memory
+//! copy. So a round begins when the cores are idle, and what they did around it is told with the result. Rounds are
+//! chosen by that load alone, never by their times.
+
+use std::time::{Duration, Instant};
+
+/// The share of the cores that counts as idle: the waiting programs themselves wake up now and then.
+pub(crate) const QUIET: f64 = 0.10;
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// The share of all cores in use, looked at for a moment. Zero where the system does not tell.
+pub(crate) fn busy() -> f64 {
+    let look = || std::fs::read_to_string("/proc/stat").ok().and_then(|text| ticks(&text));
+    let before = look();
+    std::thread::sleep(GLANCE);
+    match (before, look()) {
+        (Some(before), Some(after)) => share(before, after),
+        _ => 0.0,
+    }
+}
+
+/// Waits for idle cores, as long as the patience lasts.
+pub(crate) fn wait(patience: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < patience && busy() > QUIET {}
+}
+
+/// Ticks of all cores since the start: (in use, all).
+fn ticks(stat: &str) -> Option<(u64, u64)> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    // user nice system idle iowait irq softirq steal; what follows is counted in user already.
+    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|n| n.parse().ok()).collect();
+    let all: u64 = ticks.iter().sum();
+    Some((all - ticks.get(3)? - ticks.get(4)?, all))
+}
+
+fn share(before: (u64, u64), after: (u64, u64)) -> f64 {
+    let all = after.1.saturating_sub(before.1);
+    let used = after.0.saturating_sub(before.0);
+    if all == 0 { 0.0 } else { used as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_and_waiting_ticks_are_not_use() {
+        let stat = "cpu  10 1 4 80 5 0 0 2 9 9\ncpu0 1 2 3\n";
+        assert_eq!(ticks(stat), Some((17, 102)));
+        assert_eq!(ticks("cpus 1 2"), None);
+    }
+
+    #[test]
+    fn the_share_is_of_the_time_between() {
+        assert_eq!(share((10, 100), (15, 120)), 0.25);
+        assert_eq!(share((10, 100), (10, 100)), 0.0);
+    }
+}
