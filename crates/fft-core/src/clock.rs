@@ -23,9 +23,9 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The part of an exchange that is work on memory.
+    /// The part of an exchange that is work of this rank.
     pub(crate) fn busy(&self) -> Duration {
-        self.pack + self.unpack + self.own
+        self.pack + self.unpack + self.own + self.fft
     }
 }
 

@@ -41,16 +41,21 @@ pub trait Codec<T: Real>: Send + Sync {
     /// The most bytes that a message of so many real numbers can take.
     fn bound(&self, reals: usize) -> usize;
 
+    /// Whether [`Codec::unpack`] can read any part of a message, not only all of it in order.
+    fn random_access(&self) -> bool {
+        false
+    }
+
     /// Writes the box of `src` to the front of `message` and returns how many bytes it took.
     ///
     /// # Panics
     /// If the message is shorter than [`Codec::bound`].
     fn pack(&self, src: &[T], gather: &Transfer, width: usize, message: &mut [u8]) -> usize;
 
-    /// Reads a message into a box of `dst`.
+    /// Reads a message, or with [`Codec::random_access`] a part of it, into a box of `dst`.
     ///
     /// # Errors
-    /// The number of bytes that were expected, when the message has another length.
+    /// [`BadMessage`], when the message is too short or does not decode.
     fn unpack(
         &self,
         message: &[u8],
@@ -95,6 +100,10 @@ impl<T: Real> Codec<T> for Raw {
         reals * size_of::<T>()
     }
 
+    fn random_access(&self) -> bool {
+        true
+    }
+
     fn pack(&self, src: &[T], gather: &Transfer, width: usize, message: &mut [u8]) -> usize {
         let bytes = Codec::<T>::bound(self, gather.elements() * width);
         copy(gather, width, src, bytemuck::cast_slice_mut(&mut message[..bytes]));
@@ -108,11 +117,11 @@ impl<T: Real> Codec<T> for Raw {
         width: usize,
         dst: &mut [T],
     ) -> Result<(), BadMessage> {
-        let expected = Codec::<T>::bound(self, scatter.elements() * width);
-        if message.len() != expected {
+        let expected = Codec::<T>::bound(self, scatter.reach() * width);
+        if message.len() < expected {
             return Err(BadMessage { found: message.len(), expected });
         }
-        copy(scatter, width, bytemuck::cast_slice(message), dst);
+        copy(scatter, width, bytemuck::cast_slice(&message[..expected]), dst);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What a transform needs of the machine it computes on, and the CPU.
 
 use std::borrow::BorrowMut;
+use std::ops::Range;
 use std::sync::Arc;
 
 use num_complex::Complex;
@@ -33,8 +34,14 @@ pub trait Device<T: Real> {
     /// [`Error::Memory`], naming `rank`.
     fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<Self::Fft, Error>;
 
-    /// Transforms `src` into `dst`, or `dst` in place.
-    fn fft(&mut self, fft: &Self::Fft, src: Option<&Self::Memory>, dst: &mut Self::Memory);
+    /// Transforms some of the blocks of `src` into `dst`, or of `dst` in place.
+    fn fft(
+        &mut self,
+        fft: &Self::Fft,
+        blocks: Range<usize>,
+        src: Option<&Self::Memory>,
+        dst: &mut Self::Memory,
+    );
 
     /// Copies a box of elements of `width` real numbers each.
     fn copy(
@@ -94,7 +101,6 @@ const LINES_BYTES: usize = 1 << 14;
 
 /// A [`LocalFft`] with its tables.
 pub struct CpuFft<T> {
-    blocks: usize,
     before: usize,
     after: usize,
     passes: Vec<CpuPass<T>>,
@@ -136,11 +142,11 @@ impl<T: Real> Device<T> for Cpu<T> {
             passes.push(pass);
         }
         let (before, after) = (shape.block_before(), shape.block_after());
-        Ok(CpuFft { blocks: shape.blocks, before, after, passes })
+        Ok(CpuFft { before, after, passes })
     }
 
-    fn fft(&mut self, fft: &CpuFft<T>, src: Option<&[T]>, dst: &mut [T]) {
-        for block in 0..fft.blocks {
+    fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
+        for block in blocks {
             let mut src = src.map(|src| &src[block * fft.before..][..fft.before]);
             let dst = &mut dst[block * fft.after..][..fft.after];
             for pass in &fft.passes {

@@ -60,12 +60,16 @@ pub trait Port {
     /// Packs and encodes an outgoing message and returns its bytes, at most the parcel's.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
-    /// Decodes and unpacks an incoming message. A message that does not decode is remembered and reported
-    /// after the exchange, which goes on: the other ranks wait for it.
-    fn unpack(&mut self, number: usize, message: &[u8]);
-
-    /// Copies what stays on this rank; called once, when nothing is left to send.
+    /// Called once, when nothing is left to pack: the time to copy what stays on this rank.
     fn own(&mut self);
+
+    /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until
+    /// [`Port::finish`]. A message that does not decode is remembered and reported after the exchange, which
+    /// goes on: the other ranks wait for it.
+    fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
+
+    /// Called once, when all messages are there, with those that were kept.
+    fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]);
 }
 
 /// A way to exchange messages. One exists per plan and algorithm, with its memory, and serves every reshape.

@@ -82,7 +82,9 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         for (op, at) in program.ops().iter().zip(places.windows(2)) {
             let (src, dst) = memory.pair(at[0], at[1]);
             match op {
-                Op::Fft { plan, .. } => clock.fft.time(|| device.fft(plan, src, dst)),
+                Op::Fft { plan, blocks, .. } => {
+                    clock.fft.time(|| device.fft(plan, 0..*blocks, src, dst));
+                }
                 Op::Scale { reals, factor } => device.scale(*reals, *factor, dst),
                 Op::Reshape { reshape, exchange } => {
                     let exchange = find(&mut self.exchanges, *exchange);

@@ -26,6 +26,7 @@ mod kind;
 mod layout;
 mod lines;
 mod local;
+mod moves;
 mod problem;
 mod procgrid;
 mod program;

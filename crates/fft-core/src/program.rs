@@ -1,10 +1,11 @@
 //! One direction of a recipe, bound to a rank: operations and where each reads and writes.
 
+use crate::moves::Moves;
 use crate::reshape::Reshape;
-use crate::transfer::{Placed, Transfer};
+use crate::transfer::Transfer;
 use crate::{
     Algorithm, Brick, Device, Direction, Error, Kind, LocalFft, Node, Pass, Real, Recipe, Step,
-    Traffic,
+    Traffic, Wire,
 };
 
 /// A piece of memory that data passes through.
@@ -20,9 +21,9 @@ pub(crate) enum Place {
 
 /// A bound step, or several that run as one.
 pub(crate) enum Op<T: Real, Dev: Device<T>> {
-    Fft { plan: Dev::Fft, in_place: bool },
+    Fft { plan: Dev::Fft, blocks: usize, in_place: bool },
     Scale { reals: usize, factor: f64 },
-    Reshape { reshape: Reshape<T>, exchange: Algorithm },
+    Reshape { reshape: Box<Reshape<T, Dev>>, exchange: Algorithm },
 }
 
 /// The operations of one direction.
@@ -66,12 +67,9 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
         let size = |node: &Node<D>| node.layout.brick(rank).points() * howmany * node.width();
         let walk = recipe.walk(direction);
         let start = walk.first().map(|(from, ..)| *from).unwrap_or(&recipe.nodes()[0]);
-        let (mut ops, mut sizes) = (Vec::new(), vec![size(start)]);
+        let mut binder =
+            Binder { device, rank, ops: Vec::new(), sizes: vec![size(start)], moves: None };
         let mut pending = Pending::default();
-        let mut push = |op, size| {
-            ops.push(op);
-            sizes.push(size);
-        };
         for (from, step, to) in walk {
             match step {
                 Step::Scale { forward, inverse } => {
@@ -81,15 +79,13 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
                 Step::Fft { axis, kind } => {
                     let pass = pass(from, to, kind, direction, problem.grid().len(axis));
                     let fft = along(&from.layout.brick(rank), from, howmany, axis, pass);
-                    if let Some(fft) = pending.add(fft, T::PRECISION.bytes()) {
-                        let in_place = fft.in_place();
-                        push(Op::Fft { plan: device.plan_fft(&fft, rank)?, in_place }, size(from));
+                    if let Some(earlier) = pending.add(fft, T::PRECISION.bytes()) {
+                        binder.fft(&earlier, size(from))?;
                     }
                 }
                 Step::Reshape { wire, exchange } => {
-                    pending.flush(size(from), device, rank, &mut push)?;
-                    let reshape = Reshape::new(rank, from, to, howmany, wire);
-                    push(Op::Reshape { reshape, exchange }, size(to));
+                    binder.rest(&mut pending, size(from))?;
+                    binder.reshape(Moves::new(rank, from, to, howmany), wire, exchange, size(to));
                 }
             }
         }
@@ -97,7 +93,8 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
             Direction::Forward => recipe.nodes().last(),
             Direction::Inverse => recipe.nodes().first(),
         };
-        pending.flush(size(end.expect("a recipe has a node")), device, rank, &mut push)?;
+        binder.rest(&mut pending, size(end.expect("a recipe has a node")))?;
+        let Binder { ops, sizes, .. } = binder;
         let out_of_place = Route::out_of_place(&ops, &sizes);
         let in_place = Route::in_place(&ops, &sizes);
         Ok(Self { ops, sizes, out_of_place, in_place })
@@ -162,21 +159,50 @@ impl Pending {
         }
         self.fft.replace(fft)
     }
+}
 
-    /// Makes operations of what is left.
-    fn flush<T: Real, Dev: Device<T>>(
-        &mut self,
-        size: usize,
-        device: &mut Dev,
-        rank: usize,
-        push: &mut impl FnMut(Op<T, Dev>, usize),
-    ) -> Result<(), Error> {
-        if let Some(fft) = self.fft.take() {
-            let in_place = fft.in_place();
-            push(Op::Fft { plan: device.plan_fft(&fft, rank)?, in_place }, size);
+/// Makes operations, one after the other.
+struct Binder<'a, T: Real, Dev: Device<T>, const D: usize> {
+    device: &'a mut Dev,
+    rank: usize,
+    ops: Vec<Op<T, Dev>>,
+    /// Real numbers before, between and after the operations.
+    sizes: Vec<usize>,
+    /// Those of the last operation, when it is a reshape.
+    moves: Option<Moves<D>>,
+}
+
+impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
+    fn push(&mut self, op: Op<T, Dev>, size: usize) {
+        self.ops.push(op);
+        self.sizes.push(size);
+    }
+
+    fn reshape(&mut self, moves: Moves<D>, wire: Wire, exchange: Algorithm, size: usize) {
+        self.push(Op::Reshape { reshape: Box::new(Reshape::new(&moves, wire)), exchange }, size);
+        self.moves = Some(moves);
+    }
+
+    /// A local transform: on the way of the reshape before it, where that is possible.
+    fn fft(&mut self, fft: &LocalFft, size: usize) -> Result<(), Error> {
+        let (plan, blocks) = (self.device.plan_fft(fft, self.rank)?, fft.blocks);
+        let in_place = fft.in_place();
+        match (self.moves.take(), self.ops.last_mut()) {
+            (Some(moves), Some(Op::Reshape { reshape, .. })) if in_place && reshape.can_fuse() => {
+                reshape.fuse(&moves, blocks, plan);
+            }
+            _ => self.push(Op::Fft { plan, blocks, in_place }, size),
         }
-        if let Some(factor) = self.factor.take().filter(|factor| *factor != 1.0) {
-            push(Op::Scale { reals: size, factor }, size);
+        Ok(())
+    }
+
+    /// What is pending.
+    fn rest(&mut self, pending: &mut Pending, size: usize) -> Result<(), Error> {
+        if let Some(fft) = pending.fft.take() {
+            self.fft(&fft, size)?;
+        }
+        if let Some(factor) = pending.factor.take().filter(|factor| *factor != 1.0) {
+            self.push(Op::Scale { reals: size, factor }, size);
         }
         Ok(())
     }
@@ -257,8 +283,6 @@ impl Route {
 
 impl Copy {
     fn new(from: Place, to: Place, reals: usize) -> Self {
-        let brick = Brick { lo: [0], hi: [reals] };
-        let placed = Placed { brick, order: [0], howmany: 1 };
-        Self { from, to, all: Transfer::new(&brick, &placed, &placed) }
+        Self { from, to, all: Transfer::run_of(reals) }
     }
 }

@@ -1,81 +1,95 @@
-//! A reshape as one rank carries it out: which boxes go where.
+//! A reshape as one rank carries it out, bound to a codec.
 
 use std::time::Instant;
 
 use crate::clock::Time;
 use crate::codec::BadMessage;
-use crate::recipe::Node;
-use crate::transfer::Placed;
+use crate::moves::{Blocks, Moves};
 use crate::{Clock, Codec, Device, Error, Exchange, Parcel, Port, Real, Traffic, Transfer, Wire};
 
-/// Everything one rank needs to move its data from one layout to another.
-pub(crate) struct Reshape<T> {
+/// Bytes that are gathered, transformed and written back before the next are begun: they stay in the
+/// second-level cache meanwhile.
+const TILE_BYTES: usize = 1 << 19;
+/// Bytes read side by side where data is contiguous: enough to use up what a page of memory costs to find.
+const RUN_BYTES: usize = 512;
+
+/// Everything one rank needs to move its data from one layout to another and, where it can be done on the
+/// way, to transform it there.
+pub(crate) struct Reshape<T: Real, Dev: Device<T>> {
     rank: usize,
     width: usize,
     codec: Box<dyn Codec<T>>,
-    own: Option<Transfer>,
+    pub(crate) traffic: Traffic,
     /// From this rank's old brick into each outgoing message.
     gathers: Vec<Transfer>,
-    /// From each incoming message into this rank's new brick.
-    scatters: Vec<Transfer>,
-    pub(crate) traffic: Traffic,
+    arrive: Arrive<T, Dev>,
 }
 
-impl<T: Real> Reshape<T> {
-    /// The part of `rank` in the reshape from one node to the next. A message holds the points that the
-    /// sender has and the receiver gets, in the order of the receiver's memory. Costs
-    /// O(log P + messages) once the layouts are indexed.
-    pub(crate) fn new<const D: usize>(
-        rank: usize,
-        from: &Node<D>,
-        to: &Node<D>,
-        howmany: usize,
-        wire: Wire,
-    ) -> Self {
+/// How data gets into the new brick.
+enum Arrive<T: Real, Dev: Device<T>> {
+    /// Each message as soon as it is there.
+    Streaming { own: Option<Transfer>, scatters: Vec<Transfer> },
+    /// All messages together, a tile at a time, which is transformed while it is in cache: one pass over
+    /// memory instead of two.
+    Fused { fft: Dev::Fft, tiles: Vec<Tile> },
+}
+
+/// A box of the new brick.
+struct Tile {
+    blocks: Blocks,
+    own: Option<Transfer>,
+    /// By number of message.
+    scatters: Vec<(usize, Transfer)>,
+}
+
+impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
+    pub(crate) fn new<const D: usize>(moves: &Moves<D>, wire: Wire) -> Self {
         let codec = wire.codec::<T>();
-        let (width, ranks) = (from.width(), from.layout.ranks());
-        let place = |node: &Node<D>, brick| Placed { brick, order: node.layout.order(), howmany };
-        let (before, after) = (from.layout.brick(rank), to.layout.brick(rank));
-        let (src, dst) = (place(from, before), place(to, after));
-
-        let mut sends = Vec::new();
-        to.layout.meet(&before, |peer, common| sends.push((peer, common)));
-        let mut recvs = Vec::new();
-        from.layout.meet(&after, |peer, common| recvs.push((peer, common)));
-        let kept = sends.iter().find(|(peer, _)| *peer == rank).map(|(_, common)| *common);
-        let rotate = |list: &mut Vec<_>, sign: bool| {
-            list.retain(|(peer, _)| *peer != rank);
-            list.sort_unstable_by_key(|(peer, _): &(usize, _)| match sign {
-                true => (peer + ranks - rank) % ranks,
-                false => (rank + ranks - peer) % ranks,
-            });
-        };
-        rotate(&mut sends, true);
-        rotate(&mut recvs, false);
-
-        // A message is a brick of its own: the common points, dense, in the receiver's order.
-        let parcel = |(peer, gather): (usize, &Transfer)| Parcel {
+        let bytes = |elements: usize| codec.bound(elements * moves.width);
+        let all = moves.all();
+        let of = |part| moves.scatter(part, &all).expect("messages are not empty");
+        let gathers: Vec<_> = moves.sends.iter().map(|(_, part)| moves.gather(part)).collect();
+        let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| of(part)).collect();
+        let parcel = |(&peer, transfer): (&usize, &Transfer)| Parcel {
             peer,
-            bytes: codec.bound(gather.elements() * width),
+            bytes: bytes(transfer.elements()),
         };
-        let gathers: Vec<_> =
-            sends.iter().map(|(_, part)| Transfer::new(part, &src, &place(to, *part))).collect();
-        let scatters: Vec<_> =
-            recvs.iter().map(|(_, part)| Transfer::new(part, &place(to, *part), &dst)).collect();
-        let peers = |list: &[(usize, _)]| list.iter().map(|(peer, _)| *peer).collect::<Vec<_>>();
+        let peers = |ends: &[(usize, _)]| ends.iter().map(|(peer, _)| *peer).collect::<Vec<_>>();
         let traffic = Traffic {
-            sends: peers(&sends).into_iter().zip(&gathers).map(parcel).collect(),
-            recvs: peers(&recvs).into_iter().zip(&scatters).map(parcel).collect(),
+            sends: peers(&moves.sends).iter().zip(&gathers).map(parcel).collect(),
+            recvs: peers(&moves.recvs).iter().zip(&scatters).map(parcel).collect(),
         };
-        let own = kept.map(|part| Transfer::new(&part, &src, &dst));
-        Self { rank, width, codec, own, gathers, scatters, traffic }
+        let arrive = Arrive::Streaming { own: moves.keep(&all), scatters };
+        Self { rank: moves.rank, width: moves.width, codec, traffic, gathers, arrive }
+    }
+
+    /// Whether a local transform can be done on the way: when messages can be read in any order.
+    pub(crate) fn can_fuse(&self) -> bool {
+        self.codec.random_access()
+    }
+
+    /// Does a local transform of so many blocks, in place, on the way.
+    pub(crate) fn fuse<const D: usize>(&mut self, moves: &Moves<D>, blocks: usize, fft: Dev::Fft) {
+        let element = moves.width * T::PRECISION.bytes();
+        let tile = |(chunk, blocks)| Tile {
+            blocks,
+            own: moves.keep(&chunk),
+            scatters: (moves.recvs.iter().enumerate())
+                .filter_map(|(n, (_, part))| Some((n, moves.scatter(part, &chunk)?)))
+                .collect(),
+        };
+        let boxes = match moves.all().points() {
+            0 => Vec::new(),
+            _ => moves.boxes(blocks, RUN_BYTES / element, TILE_BYTES / element),
+        };
+        self.arrive = Arrive::Fused { fft, tiles: boxes.into_iter().map(tile).collect() };
     }
 
     /// Moves the data. Collective.
     ///
     /// # Errors
     /// [`Error::Message`] for the first message that did not decode, once all have come; or the transport's.
-    pub(crate) fn run<Dev: Device<T>>(
+    pub(crate) fn run(
         &self,
         exchange: &mut dyn Exchange,
         device: &mut Dev,
@@ -94,13 +108,35 @@ impl<T: Real> Reshape<T> {
 
 /// The port of a reshape between two pieces of memory.
 struct Crossing<'a, T: Real, Dev: Device<T>> {
-    reshape: &'a Reshape<T>,
+    reshape: &'a Reshape<T, Dev>,
     device: &'a mut Dev,
     src: &'a Dev::Memory,
     dst: &'a mut Dev::Memory,
     clock: &'a mut Clock,
     /// The first message that did not decode.
     damage: Result<(), Error>,
+}
+
+impl<T: Real, Dev: Device<T>> Crossing<'_, T, Dev> {
+    fn copy_own(&mut self, own: &Option<Transfer>) {
+        if let Some(own) = own {
+            let (device, width) = (&mut *self.device, self.reshape.width);
+            self.clock.own.time(|| device.copy(own, width, self.src, self.dst));
+        }
+    }
+
+    fn decode(&mut self, number: usize, message: &[u8], scatter: &Transfer) {
+        let Reshape { codec, width, rank, traffic, .. } = self.reshape;
+        let (device, dst) = (&mut *self.device, &mut *self.dst);
+        let result = self
+            .clock
+            .unpack
+            .time(|| device.unpack(codec.as_ref(), message, scatter, *width, dst))
+            .map_err(|bad: BadMessage| bad.at(*rank, traffic.recvs[number].peer));
+        if self.damage.is_ok() {
+            self.damage = result;
+        }
+    }
 }
 
 impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
@@ -115,25 +151,40 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
         bytes
     }
 
-    fn unpack(&mut self, number: usize, message: &[u8]) {
-        let Reshape { codec, scatters, width, rank, traffic, .. } = self.reshape;
-        let scatter = &scatters[number];
-        let (device, dst) = (&mut *self.device, &mut *self.dst);
-        let result = self
-            .clock
-            .unpack
-            .time(|| device.unpack(codec.as_ref(), message, scatter, *width, dst))
-            .map_err(|bad: BadMessage| bad.at(*rank, traffic.recvs[number].peer));
-        if self.damage.is_ok() {
-            self.damage = result;
+    fn own(&mut self) {
+        if let Arrive::Streaming { own, .. } = &self.reshape.arrive {
+            self.copy_own(own);
         }
     }
 
-    fn own(&mut self) {
-        let Reshape { own, width, .. } = self.reshape;
-        if let Some(own) = own {
-            let (device, src, dst) = (&mut *self.device, self.src, &mut *self.dst);
-            self.clock.own.time(|| device.copy(own, *width, src, dst));
+    fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
+        let (codec, parcel) = (&self.reshape.codec, self.reshape.traffic.recvs[number]);
+        if codec.random_access() && message.len() != parcel.bytes && self.damage.is_ok() {
+            let bad = BadMessage { found: message.len(), expected: parcel.bytes };
+            self.damage = Err(bad.at(self.reshape.rank, parcel.peer));
+        }
+        match &self.reshape.arrive {
+            Arrive::Streaming { scatters, .. } => {
+                self.decode(number, message, &scatters[number]);
+                true
+            }
+            Arrive::Fused { .. } => false,
+        }
+    }
+
+    fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
+        let Arrive::Fused { fft, tiles } = &self.reshape.arrive else { return };
+        for tile in tiles {
+            self.copy_own(&tile.own);
+            for (number, scatter) in &tile.scatters {
+                self.decode(*number, message(*number), scatter);
+            }
+            let (device, dst) = (&mut *self.device, &mut *self.dst);
+            self.clock.fft.time(|| {
+                for blocks in &tile.blocks {
+                    device.fft(fft, blocks.clone(), None, dst);
+                }
+            });
         }
     }
 }

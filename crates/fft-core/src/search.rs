@@ -68,7 +68,7 @@ impl<'a, const D: usize> Search<'a, D> {
         for whole in (1..1 << D).filter(|whole| whole & goal != 0) {
             for cut in cuts::<D>(ranks, whole) {
                 for axis in (0..D).filter(|axis| whole & goal & (1 << axis) != 0) {
-                    let order = contiguous_last(axis);
+                    let order = whole_last(whole, axis);
                     let layout = |grid| {
                         let layout = Layout::even(grid, cut, ranks).ordered(order);
                         layout.expect("a permutation")
@@ -259,9 +259,10 @@ fn cuts<const D: usize>(ranks: usize, whole: Axes) -> Vec<ProcGrid<D>> {
     ProcGrid::all(ranks).into_iter().rev().filter(fits).collect()
 }
 
-/// The natural order of axes in memory, but with one moved to the end.
-fn contiguous_last<const D: usize>(last: usize) -> [usize; D] {
-    let mut order: Vec<usize> = (0..D).filter(|&axis| axis != last).collect();
-    order.push(last);
-    order.try_into().expect("D axes")
+/// The order of axes in memory that suits transforms: axes that are cut outside, whole axes inside, so that
+/// these form blocks that fit into cache, and `last` contiguous.
+fn whole_last<const D: usize>(whole: Axes, last: usize) -> [usize; D] {
+    let mut order: [usize; D] = std::array::from_fn(|axis| axis);
+    order.sort_by_key(|&axis| (axis == last, whole & (1 << axis) != 0, axis));
+    order
 }

@@ -1,6 +1,8 @@
 //! Copying a box of one array into a box of another, with any permutation of axes: the one kernel behind
 //! packing, unpacking and keeping one's own data.
 
+use std::ops::Range;
+
 use crate::Brick;
 
 /// Axes of a box in memory: up to 4 of the grid and one for batches.
@@ -37,15 +39,15 @@ pub(crate) struct Placed<const D: usize> {
 }
 
 impl<const D: usize> Placed<D> {
-    /// The elements of `part`, with axes arranged as in `order` and batches first.
-    fn view(&self, part: &Brick<D>, order: [usize; D]) -> View {
+    /// The elements of `part` from this batch on, with axes arranged as in `order` and batches first.
+    fn view(&self, part: &Brick<D>, batch: usize, order: [usize; D]) -> View {
         let mut stride_of = [0; D];
         let mut stride = 1;
         for &axis in self.order.iter().rev() {
             stride_of[axis] = stride;
             stride *= self.brick.len(axis);
         }
-        let mut view = View { offset: 0, stride: [0; DIMS] };
+        let mut view = View { offset: batch * stride, stride: [0; DIMS] };
         view.stride[DIMS - 1 - D] = stride;
         for (place, &axis) in order.iter().enumerate() {
             view.stride[DIMS - D + place] = stride_of[axis];
@@ -56,15 +58,41 @@ impl<const D: usize> Placed<D> {
 }
 
 impl Transfer {
-    /// Copies `part` from where one brick has it to where another has it.
-    pub(crate) fn new<const D: usize>(part: &Brick<D>, from: &Placed<D>, to: &Placed<D>) -> Self {
-        debug_assert_eq!(from.howmany, to.howmany);
+    /// Copies some batches of `part` from where one brick has it to where another has it.
+    pub(crate) fn new<const D: usize>(
+        part: &Brick<D>,
+        batches: Range<usize>,
+        from: &Placed<D>,
+        to: &Placed<D>,
+    ) -> Self {
         let mut shape = [1; DIMS];
-        shape[DIMS - 1 - D] = from.howmany;
+        shape[DIMS - 1 - D] = batches.len();
         for (place, &axis) in to.order.iter().enumerate() {
             shape[DIMS - D + place] = part.len(axis);
         }
-        Self { shape, from: from.view(part, to.order), to: to.view(part, to.order) }.merged()
+        let view = |placed: &Placed<D>| placed.view(part, batches.start, to.order);
+        Self { shape, from: view(from), to: view(to) }.merged()
+    }
+
+    /// A copy of the first elements of an array to the beginning of another.
+    pub(crate) fn run_of(elements: usize) -> Self {
+        let brick = Brick { lo: [0], hi: [elements] };
+        let placed = Placed { brick, order: [0], howmany: 1 };
+        Self::new(&brick, 0..1, &placed, &placed)
+    }
+
+    /// Elements that the source must have.
+    pub fn reach(&self) -> usize {
+        let steps = self.shape.iter().zip(self.from.stride);
+        self.from.offset + steps.map(|(n, s)| n.saturating_sub(1) * s).sum::<usize>() + 1
+    }
+
+    /// Where it writes.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> Vec<usize> {
+        let mut places = Vec::new();
+        self.each(&[0u8], &mut [0u8], [DIMS; 2], |_, _, _, to| places.push(to));
+        places
     }
 
     /// Elements copied.
@@ -214,7 +242,7 @@ mod tests {
             let mut expected = dst.clone();
             naive(&part, &from, &to, &src, &mut expected);
             if !part.is_empty() {
-                let transfer = Transfer::new(&part, &from, &to);
+                let transfer = Transfer::new(&part, 0..howmany, &from, &to);
                 transfer.run(&src, &mut dst);
             }
             prop_assert_eq!(dst, expected);
@@ -225,9 +253,9 @@ mod tests {
     fn whole_rows_merge_into_one_run() {
         let brick = Brick { lo: [0, 0, 0], hi: [4, 5, 6] };
         let placed = Placed { brick, order: [0, 1, 2], howmany: 2 };
-        let transfer = Transfer::new(&brick, &placed, &placed);
+        let transfer = Transfer::new(&brick, 0..2, &placed, &placed);
         assert_eq!(transfer.shape, [1, 1, 1, 1, 240]);
         let half = Brick { lo: [1, 0, 0], hi: [3, 5, 6] };
-        assert_eq!(Transfer::new(&half, &placed, &placed).shape, [1, 1, 1, 2, 60]);
+        assert_eq!(Transfer::new(&half, 0..2, &placed, &placed).shape, [1, 1, 1, 2, 60]);
     }
 }

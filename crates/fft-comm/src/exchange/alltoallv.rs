@@ -68,10 +68,14 @@ impl Exchange for Alltoallv {
             Parts { bytes: send.buffer.bytes(), parts: &send.parts },
             Parts { bytes: recv.buffer.bytes_mut(), parts: &recv.parts },
         )?;
-        for (number, parcel) in traffic.recvs.iter().enumerate() {
-            let (first, bytes) = recv.parts[parcel.peer];
-            port.unpack(number, &recv.buffer.bytes()[first..first + bytes]);
+        let message = |number: usize| {
+            let (first, bytes) = recv.parts[traffic.recvs[number].peer];
+            &recv.buffer.bytes()[first..first + bytes]
+        };
+        for number in 0..traffic.recvs.len() {
+            port.arrived(number, message(number));
         }
+        port.finish(&message);
         Ok(())
     }
 

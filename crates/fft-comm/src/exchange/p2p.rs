@@ -1,21 +1,26 @@
 //! Non-blocking messages between pairs.
 
-use fft_core::{Comm, Error, Exchange, Flight, Port, Traffic};
+use fft_core::{Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
 
 /// All receives are posted first; each message leaves as soon as it is packed, own data is copied while
 /// messages are under way, and each arrival is unpacked at once, in whatever order they come.
 pub(crate) struct P2p {
     flight: Box<dyn Flight>,
+    /// Messages that are not read on arrival, by number.
+    kept: Vec<Option<Arrival>>,
 }
 
 impl P2p {
     pub(crate) fn new(comm: &dyn Comm) -> Result<Self, Error> {
-        Ok(Self { flight: comm.flight()? })
+        Ok(Self { flight: comm.flight()?, kept: Vec::new() })
     }
 }
 
 impl Exchange for P2p {
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
+        if self.kept.len() < traffic.recvs.len() {
+            self.kept.resize_with(traffic.recvs.len(), || None);
+        }
         let bytes =
             |parcels: &[fft_core::Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
         self.flight.reserve(&bytes(&traffic.sends), &bytes(&traffic.recvs))
@@ -34,9 +39,19 @@ impl Exchange for P2p {
         }
         port.own();
         while let Some(arrival) = flight.arrival()? {
-            port.unpack(arrival.number, arrival.message.bytes());
-            flight.release(arrival);
+            let number = arrival.number;
+            if port.arrived(number, arrival.message.bytes()) {
+                flight.release(arrival);
+            } else {
+                self.kept[number] = Some(arrival);
+            }
         }
+        let kept = &self.kept;
+        port.finish(&|number| match &kept[number] {
+            Some(arrival) => arrival.message.bytes(),
+            None => &[],
+        });
+        self.kept.iter_mut().filter_map(Option::take).for_each(|arrival| flight.release(arrival));
         flight.finish()
     }
 

@@ -1,0 +1,194 @@
+//! What one rank must move in a reshape: pure geometry.
+
+use std::ops::Range;
+
+use crate::recipe::Node;
+use crate::transfer::Placed;
+use crate::{Brick, Transfer};
+
+/// The boxes that one rank sends, receives and keeps.
+///
+/// A message holds the points that the sender has and the receiver gets, dense, in the order of the
+/// receiver's memory, batches first.
+pub(crate) struct Moves<const D: usize> {
+    pub(crate) rank: usize,
+    /// Real numbers per element.
+    pub(crate) width: usize,
+    before: Placed<D>,
+    after: Placed<D>,
+    /// Who gets which box, beginning with the rank after this one, so that not all aim at the same one.
+    pub(crate) sends: Vec<(usize, Brick<D>)>,
+    /// Who sends which box, beginning with the rank before this one.
+    pub(crate) recvs: Vec<(usize, Brick<D>)>,
+    pub(crate) kept: Option<Brick<D>>,
+}
+
+impl<const D: usize> Moves<D> {
+    /// The moves of `rank` from one node to the next. Costs O(log P + messages) once the layouts are indexed.
+    pub(crate) fn new(rank: usize, from: &Node<D>, to: &Node<D>, howmany: usize) -> Self {
+        let place = |node: &Node<D>| Placed {
+            brick: node.layout.brick(rank),
+            order: node.layout.order(),
+            howmany,
+        };
+        let (before, after) = (place(from), place(to));
+        let (mut sends, mut recvs) = (Vec::new(), Vec::new());
+        to.layout.meet(&before.brick, |peer, common| sends.push((peer, common)));
+        from.layout.meet(&after.brick, |peer, common| recvs.push((peer, common)));
+        let kept = sends.iter().find(|(peer, _)| *peer == rank).map(|(_, common)| *common);
+        let ranks = from.layout.ranks();
+        sends.retain(|(peer, _)| *peer != rank);
+        recvs.retain(|(peer, _)| *peer != rank);
+        sends.sort_unstable_by_key(|(peer, _)| (peer + ranks - rank) % ranks);
+        recvs.sort_unstable_by_key(|(peer, _)| (rank + ranks - peer) % ranks);
+        Self { rank, width: from.width(), before, after, sends, recvs, kept }
+    }
+
+    /// From the old brick into a message of the points in `part`.
+    pub(crate) fn gather(&self, part: &Brick<D>) -> Transfer {
+        Transfer::new(part, self.batches(), &self.before, &self.message(part))
+    }
+
+    /// From a message of the points in `part` into the new brick: those that are also in `wanted`.
+    pub(crate) fn scatter(&self, part: &Brick<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+        self.arriving(&part.intersect(&wanted.brick), &self.message(part), wanted)
+    }
+
+    /// From the old brick into the new one: those points that are also in `wanted`.
+    pub(crate) fn keep(&self, wanted: &Chunk<D>) -> Option<Transfer> {
+        self.arriving(&self.kept?.intersect(&wanted.brick), &self.before, wanted)
+    }
+
+    fn arriving(&self, part: &Brick<D>, from: &Placed<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+        let transfer = || Transfer::new(part, wanted.batches.clone(), from, &self.after);
+        (!part.is_empty()).then(transfer)
+    }
+
+    fn message(&self, part: &Brick<D>) -> Placed<D> {
+        Placed { brick: *part, ..self.after }
+    }
+
+    fn batches(&self) -> Range<usize> {
+        0..self.after.howmany
+    }
+
+    /// All of the new brick.
+    pub(crate) fn all(&self) -> Chunk<D> {
+        Chunk { brick: self.after.brick, batches: self.batches() }
+    }
+
+    /// The new brick in boxes that can be filled and then transformed while they are in cache.
+    ///
+    /// Memory divides evenly into `blocks`, and every box is a number of whole ones. A box reaches over `run`
+    /// points of the axis along which the old brick is contiguous, so that what is read there comes in whole
+    /// cache lines, and then over as many points of inner axes as keep it at `most` elements.
+    pub(crate) fn boxes(&self, blocks: usize, run: usize, most: usize) -> Vec<(Chunk<D>, Blocks)> {
+        let Placed { brick, order, howmany } = self.after;
+        let mut lens = vec![howmany];
+        lens.extend(order.map(|axis| brick.len(axis)));
+        // The loops around a block, outermost first.
+        let around = |depth: &usize| lens[..*depth].iter().product::<usize>() == blocks;
+        let depth = (0..=D + 1).find(around).expect("blocks are whole inner axes");
+        let lens = &lens[..depth];
+        let mut step = vec![1; depth];
+        let contiguous = self.before.order[D - 1];
+        if let Some(axis) = (1..depth).find(|&d| order[d - 1] == contiguous) {
+            step[axis] = run.clamp(1, lens[axis]);
+        }
+        let block = self.all().points() / blocks;
+        for d in (0..depth).rev() {
+            let now = block * step.iter().product::<usize>();
+            step[d] = (step[d] * (most / now).max(1)).min(lens[d]);
+        }
+        let first =
+            |at: &[usize]| -> Vec<usize> { at.iter().zip(&step).map(|(i, s)| i * s).collect() };
+        let counts: Vec<_> = lens.iter().zip(&step).map(|(n, s)| n.div_ceil(*s)).collect();
+        let boxed = |at: Vec<usize>| {
+            let from = first(&at);
+            let to: Vec<_> = (0..depth).map(|d| lens[d].min(from[d] + step[d])).collect();
+            let mut chunk = self.all();
+            for d in 0..depth {
+                match d.checked_sub(1) {
+                    None => chunk.batches = from[d]..to[d],
+                    Some(place) => {
+                        let (axis, lo) = (order[place], brick.lo[order[place]]);
+                        chunk.brick = chunk.brick.with_range(axis, lo + from[d]..lo + to[d]);
+                    }
+                }
+            }
+            (chunk, runs(lens, &from, &to))
+        };
+        odometer(&counts).map(boxed).collect()
+    }
+}
+
+/// The blocks of a box, as runs of neighbours in memory.
+pub(crate) type Blocks = Vec<Range<usize>>;
+
+/// The runs of `from..to` in an array of these lengths.
+fn runs(lens: &[usize], from: &[usize], to: &[usize]) -> Blocks {
+    let Some(last) = lens.len().checked_sub(1) else { return vec![0..1] };
+    let counts: Vec<_> = (0..last).map(|d| to[d] - from[d]).collect();
+    let run = |at: Vec<usize>| {
+        let row = (0..last).fold(0, |row, d| row * lens[d] + from[d] + at[d]);
+        row * lens[last] + from[last]..row * lens[last] + to[last]
+    };
+    odometer(&counts).map(run).collect()
+}
+
+/// Every index of an array of these lengths, in order.
+fn odometer(lens: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    (0..lens.iter().product()).map(move |mut rest: usize| {
+        let mut at = vec![0; lens.len()];
+        for d in (0..lens.len()).rev() {
+            (at[d], rest) = (rest % lens[d], rest / lens[d]);
+        }
+        at
+    })
+}
+
+/// Part of a brick, and of a batch of bricks.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk<const D: usize> {
+    pub(crate) brick: Brick<D>,
+    pub(crate) batches: Range<usize>,
+}
+
+impl<const D: usize> Chunk<D> {
+    pub(crate) fn points(&self) -> usize {
+        self.brick.points() * self.batches.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Grid, Layout, ProcGrid};
+
+    #[test]
+    fn boxes_cover_every_block_once() {
+        let grid = Grid::new([6, 5, 4]).unwrap();
+        let before = Layout::even(grid, ProcGrid::new([1, 1, 1]), 1);
+        let after = before.clone().ordered([1, 0, 2]).unwrap();
+        let node = |layout| Node { layout, complex: true };
+        // Memory: 3 batches × 5 (y) × 6 (x) × 4 (z); blocks of points, lines, planes, arrays, everything.
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let before = before.clone().ordered(order).unwrap();
+            let moves = Moves::new(0, &node(before), &node(after.clone()), 3);
+            for blocks in [360, 90, 15, 3, 1] {
+                for (run, most) in [(1, 1), (8, 1), (1, 24), (2, 50), (8, 120), (8, 1000)] {
+                    let mut seen = vec![0; 360];
+                    for (chunk, ranges) in moves.boxes(blocks, run, most) {
+                        let mut places = moves.keep(&chunk).unwrap().places();
+                        places.iter().for_each(|place| seen[*place] += 1);
+                        let block = 360 / blocks;
+                        let points = |r: Range<usize>| r.start * block..r.end * block;
+                        places.sort_unstable();
+                        assert!(places.into_iter().eq(ranges.into_iter().flat_map(points)));
+                    }
+                    assert_eq!(seen, [1; 360], "{blocks} blocks, {run}, {most}");
+                }
+            }
+        }
+    }
+}
