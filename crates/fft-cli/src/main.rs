@@ -1,8 +1,44 @@
 //! `fft-cli`: benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
+#![forbid(unsafe_code)]
 
+mod bench;
+mod bricks;
+mod check;
+mod cli;
+mod family;
+mod files;
+mod noise;
 #[allow(dead_code)] // until the subcommands call it
 mod npy;
 #[allow(dead_code)] // until the subcommands call it
 mod plot;
+mod reference;
+mod report;
+mod serve;
+mod shape;
+mod world;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use thriffty::Comm;
+
+use cli::{Cli, Command};
+use world::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::try_parse();
+    let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
+    // Even a wrong command line, and --help, are for one rank to answer.
+    world::run(ranks, |comm| match &cli {
+        Ok(cli) => run(comm, &cli.command),
+        Err(answer) if !answer.use_stderr() => world::print(comm, &answer.to_string()),
+        Err(error) => Err(Failure::Usage(cli::complaint(error))),
+    })
+}
+
+fn run(comm: &dyn Comm, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Bench(options) => bench::run(comm, options),
+    }
+}

@@ -1,0 +1,132 @@
+//! The command line.
+
+use std::num::NonZeroUsize;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use thriffty::{Algorithm, Direction, Kind, Precision};
+
+use crate::shape::Shape;
+
+/// Benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
+///
+/// Ranks are threads of this process (--ranks), or the processes that mpirun started, in a build with MPI.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Run on so many ranks, each a thread of this process.
+    #[arg(long, global = true, value_name = "P")]
+    pub(crate) ranks: Option<NonZeroUsize>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Bench(Bench),
+}
+
+/// Time a transform of pseudo-random data and measure its errors.
+///
+/// GFlop/s are 5·N·log2(N) per second for complex data and half of that for real data, N being the number of points:
+/// the convention of FFTW's benchmarks, not the number of operations done. Fails when an error is larger than
+/// ε·max(4, log2 N), or the largest error of a point than 8 times that.
+#[derive(Args, Debug)]
+pub(crate) struct Bench {
+    /// What is done along each axis.
+    #[arg(value_parser = kind())]
+    pub(crate) kind: Kind,
+    /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
+    pub(crate) shape: Shape,
+    #[arg(long, default_value = "f64", value_parser = precision())]
+    pub(crate) precision: Precision,
+    #[command(flatten)]
+    pub(crate) grids: Grids,
+    /// Times that the transform is measured, after one that is not.
+    #[arg(long, default_value = "10", value_name = "N")]
+    pub(crate) reps: NonZeroUsize,
+    /// Equal transforms done at once.
+    #[arg(long, default_value = "1", value_name = "N")]
+    pub(crate) howmany: NonZeroUsize,
+    #[arg(long, default_value = "p2p", value_parser = exchange())]
+    pub(crate) exchange: Algorithm,
+    #[arg(long, default_value = "forward", value_parser = direction())]
+    pub(crate) direction: Direction,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Compare 32 spectral points with their definition.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print `ready`, then the seconds of one transform for each line `go`, until `quit` or the end of the input.
+    #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
+    pub(crate) serve: bool,
+}
+
+/// How data is cut over the ranks.
+#[derive(Args, Debug)]
+pub(crate) struct Grids {
+    /// Ranks along each axis of the input: 1x2x2.
+    #[arg(long, value_name = "GRID")]
+    pub(crate) in_grid: Option<Shape>,
+    /// Ranks along each axis of the output.
+    #[arg(long, value_name = "GRID")]
+    pub(crate) out_grid: Option<Shape>,
+}
+
+/// One of `choices`, by name.
+fn choice<T: Clone + Send + Sync + 'static>(
+    choices: Vec<(&'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+    PossibleValuesParser::new(names).map(move |found| {
+        let chosen = choices.iter().find(|(name, _)| *name == found);
+        chosen.expect("clap lets only these names through").1.clone()
+    })
+}
+
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Identity);
+    choice(kinds.map(|kind| (kind.name(), kind)).collect())
+}
+
+fn precision() -> impl TypedValueParser<Value = Precision> {
+    choice(vec![("f32", Precision::F32), ("f64", Precision::F64)])
+}
+
+fn exchange() -> impl TypedValueParser<Value = Algorithm> {
+    choice(Algorithm::ALL.into_iter().map(|algorithm| (algorithm.name(), algorithm)).collect())
+}
+
+fn direction() -> impl TypedValueParser<Value = Direction> {
+    choice(vec![("forward", Direction::Forward), ("inverse", Direction::Inverse)])
+}
+
+/// The first paragraph of clap's complaint on one line.
+pub(crate) fn complaint(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = first.split_whitespace().collect();
+    let words = words.join(" ");
+    format!("{} (see fft-cli --help)", words.strip_prefix("error: ").unwrap_or(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_defined() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn complaints_are_one_line() {
+        for line in ["bench", "bench c2d 8", "bench c2c 8x0", "bench c2c 8 --reps 0", "x"] {
+            let words = std::iter::once("fft-cli").chain(line.split(' '));
+            let text = complaint(&Cli::try_parse_from(words).unwrap_err());
+            assert!(!text.contains('\n') && !text.starts_with("error"), "{text}");
+        }
+    }
+}
