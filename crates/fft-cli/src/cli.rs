@@ -1,10 +1,11 @@
 //! The command line.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use thriffty::{Algorithm, Direction, Kind, Precision};
+use thriffty::{Algorithm, Direction, Kind, Precision, Scale};
 
 use crate::shape::Shape;
 
@@ -24,6 +25,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Bench),
+    Transform(Transform),
 }
 
 /// Time a transform of pseudo-random data and measure its errors.
@@ -63,6 +65,39 @@ pub(crate) struct Bench {
     pub(crate) serve: bool,
 }
 
+/// Transform a NumPy file into another.
+///
+/// The result is that of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse), and scipy.fft.dctn, dstn,
+/// idctn and idstn of each type. Files hold 1 to 4 axes of f4, f8, c8 or c16, little-endian; the result has the
+/// precision and the order (C or Fortran) of the input. Every rank reads and writes its own part of the files. An
+/// error leaves no output file behind, or the one that was there before.
+#[derive(Args, Debug)]
+pub(crate) struct Transform {
+    /// What is done along each axis.
+    #[arg(value_parser = kind())]
+    pub(crate) kind: Kind,
+    /// The file to read.
+    #[arg(value_name = "IN.npy")]
+    pub(crate) input: PathBuf,
+    /// The file to write.
+    #[arg(value_name = "OUT.npy")]
+    pub(crate) output: PathBuf,
+    /// Transform back.
+    #[arg(long)]
+    pub(crate) inverse: bool,
+    /// Length of the last axis of the real output of an inverse r2c, 2(m-1) by default, m being that of the input.
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<usize>,
+    /// What the result is divided by: 1 (forward's default), the logical size (inverse's), or its root.
+    #[arg(long, value_parser = scale())]
+    pub(crate) scale: Option<Scale>,
+    #[command(flatten)]
+    pub(crate) grids: Grids,
+    /// Print one JSON object instead of a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// How data is cut over the ranks.
 #[derive(Args, Debug)]
 pub(crate) struct Grids {
@@ -100,6 +135,10 @@ fn exchange() -> impl TypedValueParser<Value = Algorithm> {
 
 fn direction() -> impl TypedValueParser<Value = Direction> {
     choice(vec![("forward", Direction::Forward), ("inverse", Direction::Inverse)])
+}
+
+fn scale() -> impl TypedValueParser<Value = Scale> {
+    choice(vec![("none", Scale::None), ("full", Scale::Full), ("symmetric", Scale::Symmetric)])
 }
 
 /// The first paragraph of clap's complaint on one line.

@@ -8,7 +8,6 @@ mod cli;
 mod family;
 mod files;
 mod noise;
-#[allow(dead_code)] // until the subcommands call it
 mod npy;
 #[allow(dead_code)] // until the subcommands call it
 mod plot;
@@ -16,6 +15,7 @@ mod reference;
 mod report;
 mod serve;
 mod shape;
+mod transform;
 mod world;
 
 use std::process::ExitCode;
@@ -40,5 +40,6 @@ fn main() -> ExitCode {
 fn run(comm: &dyn Comm, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Bench(options) => bench::run(comm, options),
+        Command::Transform(options) => transform::run(comm, options),
     }
 }

@@ -95,9 +95,9 @@ impl Report {
             "seconds": { "median": median, "min": min, "max": max },
             "split": split,
             "gflops": self.gflops(),
-            "bytes_sent": self.split.bytes_sent,
+            "bytes_sent": self.split.bytes_sent as u64,
             "bits_per_real": self.split.bits_per_real,
-            "memory": self.memory,
+            "memory": self.memory as u64,
             "error": {
                 "roundtrip": self.errors.roundtrip,
                 "roundtrip_max": self.errors.roundtrip_max,
