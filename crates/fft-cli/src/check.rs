@@ -16,11 +16,11 @@ pub(crate) struct Errors {
     pub(crate) forward: Option<f64>,
 }
 
-/// What the l2 errors must not exceed: `ε·max(4, log₂ N)`, `N` being the number of points and ε the distance from 1
-/// to the next number. Measured errors grow as ε·√log₂ N and stay below a third of this. The reference itself is
-/// computed in `f64`; its own error, about ε of `f64` for its weights and for sums over one row, is part of the rest.
+/// What the l2 errors must not exceed: `2ε·max(4, log₂ N)`, `N` being the number of points and ε the distance from 1
+/// to the next number. Measured errors grow as `ε·√log₂ N` and are below a third of this even for prime lengths. The
+/// reference has errors of its own, those of `f64`: about ε for its weights and for its compensated sums.
 pub(crate) fn bound<T: Real>(points: usize) -> f64 {
-    T::EPSILON * (points as f64).log2().max(4.0)
+    2.0 * T::EPSILON * (points as f64).log2().max(4.0)
 }
 
 /// What the largest error must not exceed, which has further to go than the mean.

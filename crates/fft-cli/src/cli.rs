@@ -26,13 +26,16 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Bench(Bench),
     Transform(Transform),
+    Verify(Verify),
+    Sample(Sample),
+    Spectrum(Spectrum),
 }
 
 /// Time a transform of pseudo-random data and measure its errors.
 ///
 /// GFlop/s are 5·N·log2(N) per second for complex data and half of that for real data, N being the number of points:
 /// the convention of FFTW's benchmarks, not the number of operations done. Fails when an error is larger than
-/// ε·max(4, log2 N), or the largest error of a point than 8 times that.
+/// 2ε·max(4, log2 N), or the largest error of a point than 8 times that.
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
     /// What is done along each axis.
@@ -96,6 +99,51 @@ pub(crate) struct Transform {
     /// Print one JSON object instead of a line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Check that this installation computes what it should.
+///
+/// Transforms of all kinds, precisions and exchanges, of many shapes: forward against the definition, and there and
+/// back again, from array to array and in place.
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// Fewer shapes: a few seconds.
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+/// Write a flow field to try things on: u.npy, v.npy and w.npy.
+///
+/// taylor-green: u = sin x cos y cos z, v = -cos x sin y cos z, w = 0 on [0, 2π)³; its energy is 1/8.
+#[derive(Args, Debug)]
+pub(crate) struct Sample {
+    /// Which field.
+    #[arg(value_name = "FIELD", value_parser = ["taylor-green"])]
+    pub(crate) field: String,
+    /// Points along each of the three axes.
+    #[arg(long)]
+    pub(crate) n: NonZeroUsize,
+    /// The folder to write to; made if there is none.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    #[arg(long, default_value = "f64", value_parser = precision())]
+    pub(crate) precision: Precision,
+}
+
+/// Show how the energy of a real field is spread over wavenumbers.
+///
+/// E(k) = ½ Σ |û|²/N² over k - ½ ≤ |k| < k + ½, in a box 2π wide along each axis.
+#[derive(Args, Debug)]
+pub(crate) struct Spectrum {
+    /// The components of the field, 1 to 3 of them.
+    #[arg(value_name = "U.npy", required = true, num_args = 1..=3)]
+    pub(crate) components: Vec<PathBuf>,
+    /// Draw the spectrum into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write it into this file as lines `k,E`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
 }
 
 /// How data is cut over the ranks.

@@ -78,7 +78,8 @@ where
     }
 }
 
-fn with_family<W: Task, K: Family>(task: W, axes: usize) -> Result<W::Output, Failure> {
+/// Runs a task of this family with as many axes as there are. Collective.
+pub(crate) fn with_family<W: Task, K: Family>(task: W, axes: usize) -> Result<W::Output, Failure> {
     match axes {
         1 => task.run::<K, 1>(),
         2 => task.run::<K, 2>(),

@@ -9,13 +9,15 @@ mod family;
 mod files;
 mod noise;
 mod npy;
-#[allow(dead_code)] // until the subcommands call it
 mod plot;
 mod reference;
 mod report;
+mod sample;
 mod serve;
 mod shape;
+mod spectrum;
 mod transform;
+mod verify;
 mod world;
 
 use std::process::ExitCode;
@@ -41,5 +43,8 @@ fn run(comm: &dyn Comm, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Bench(options) => bench::run(comm, options),
         Command::Transform(options) => transform::run(comm, options),
+        Command::Verify(options) => verify::run(comm, options),
+        Command::Sample(options) => sample::run(comm, options),
+        Command::Spectrum(options) => spectrum::run(comm, options),
     }
 }

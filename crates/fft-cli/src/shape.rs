@@ -16,6 +16,11 @@ impl Shape {
         self.0.len()
     }
 
+    /// The smallest length.
+    pub(crate) fn shortest(&self) -> usize {
+        self.0.iter().copied().min().unwrap_or(0)
+    }
+
     /// The lengths, when there are `D` of them.
     pub(crate) fn array<const D: usize>(&self) -> Option<[usize; D]> {
         self.0.as_slice().try_into().ok()

@@ -24,7 +24,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// Whether it may be this rank's alone, so that others still wait for it.
-    fn is_lonely(&self) -> bool {
+    pub(crate) fn is_lonely(&self) -> bool {
         matches!(self, Self::Library(Error::Transport { .. } | Error::Left { .. }))
     }
 

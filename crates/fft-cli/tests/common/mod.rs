@@ -9,24 +9,24 @@ use tempfile::TempDir;
 
 /// How a program ended.
 #[derive(Debug)]
-pub struct Run {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
-    pub elapsed: Duration,
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) elapsed: Duration,
 }
 
 impl Run {
     /// What it said, having ended well.
     #[track_caller]
-    pub fn ok(self) -> String {
+    pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
 
     /// What it complained about, in one line of its own.
     #[track_caller]
-    pub fn complaint(&self) -> &str {
+    pub(crate) fn complaint(&self) -> &str {
         assert!(self.code.is_some_and(|code| code != 0), "{self:?}");
         let own: Vec<_> = self.stderr.lines().filter(|line| line.contains("fft-cli: ")).collect();
         assert_eq!(own.len(), 1, "{self:?}");
@@ -36,7 +36,7 @@ impl Run {
 }
 
 /// Runs the program on so many threads as ranks.
-pub fn threads(ranks: usize, args: &[&str]) -> Run {
+pub(crate) fn threads(ranks: usize, args: &[&str]) -> Run {
     let ranks = ranks.to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
     command.args(args).args(["--ranks", &ranks]);
@@ -44,7 +44,7 @@ pub fn threads(ranks: usize, args: &[&str]) -> Run {
 }
 
 /// Runs the program on so many MPI processes.
-pub fn processes(ranks: usize, args: &[&str]) -> Run {
+pub(crate) fn processes(ranks: usize, args: &[&str]) -> Run {
     let mut command = Command::new("mpirun");
     command.args(["-n", &ranks.to_string(), env!("CARGO_BIN_EXE_fft-cli")]).args(args);
     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
@@ -57,14 +57,63 @@ pub fn processes(ranks: usize, args: &[&str]) -> Run {
 }
 
 /// Whether there is an mpirun.
-pub fn has_mpirun() -> bool {
+pub(crate) fn has_mpirun() -> bool {
     let mut command = Command::new("mpirun");
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
+/// Everything that can be wrong with a transform, as words of a command line in this folder: `OUT` is the output.
+pub(crate) fn wrong_transforms(folder: &Folder) -> Vec<Vec<String>> {
+    let real = folder.array("real.npy", "<f8", false, &[6, 5]);
+    let complex = folder.array("complex.npy", "<c16", true, &[6, 5]);
+    let short = folder.array("short.npy", "<f8", false, &[6, 5]);
+    let bytes = std::fs::read(&short).unwrap();
+    std::fs::write(&short, &bytes[..bytes.len() - 1]).unwrap();
+    let point = folder.array("point.npy", "<f8", false, &[1, 5]);
+    let scalar = folder.array("scalar.npy", "<f8", false, &[]);
+    let many = folder.array("many.npy", "<f8", false, &[1; 5]);
+    let empty = folder.array("empty.npy", "<c16", false, &[3, 0]);
+    let integers = folder.array("integers.npy", "<i8", false, &[6, 5]);
+    let text = folder.at("text.npy");
+    std::fs::write(&text, "no array").unwrap();
+    let (missing, out) = (folder.at("missing.npy"), folder.at("OUT.npy"));
+    let (nowhere, inside) = (folder.at("nowhere/OUT.npy"), folder.at("text.npy/OUT.npy"));
+    let this = folder.at("");
+    let lines: Vec<Vec<&str>> = vec![
+        vec!["r2c", &missing, &out],
+        vec!["r2c", &this, &out],
+        vec!["r2c", &text, &out],
+        vec!["r2c", &short, &out],
+        vec!["r2c", &integers, &out],
+        vec!["r2c", &complex, &out],
+        vec!["dct2", &complex, &out],
+        vec!["r2c", &real, &out, "--inverse"],
+        vec!["r2c", &scalar, &out],
+        vec!["r2c", &many, &out],
+        vec!["c2c", &empty, &out],
+        vec!["r2c", &empty, &out, "--inverse"],
+        vec!["dct1", &point, &out],
+        vec!["c2c", &complex, &out, "--last", "5"],
+        vec!["r2c", &complex, &out, "--inverse", "--last", "10"],
+        vec!["r2c", &complex, &out, "--inverse", "--last", "0"],
+        vec!["r2c", &real, &out, "--in-grid", "7x11"],
+        vec!["r2c", &real, &out, "--out-grid", "1x1x1"],
+        vec!["r2c", &real, &nowhere],
+        vec!["r2c", &real, &inside],
+        vec!["r2c", &real, &this],
+        vec!["r2c", &real, "/proc/OUT.npy"],
+        vec!["r2c", &real, "/dev/full"],
+        vec!["r2c", &real],
+        vec!["r2d", &real, &out],
+        vec!["r2c", &real, &out, "--scale", "half"],
+    ];
+    let words = |line: Vec<&str>| line.into_iter().map(str::to_owned).collect();
+    lines.into_iter().map(words).collect()
+}
+
 /// Runs a program with this input, for two minutes at most.
-pub fn run(mut command: Command, input: &str) -> Run {
+pub(crate) fn run(mut command: Command, input: &str) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     std::fs::write(file("in"), input).unwrap();
@@ -90,24 +139,24 @@ pub fn run(mut command: Command, input: &str) -> Run {
 }
 
 /// A folder with names in it.
-pub struct Folder(TempDir);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// The path of a file in it.
-    pub fn at(&self, name: &str) -> String {
+    pub(crate) fn at(&self, name: &str) -> String {
         self.0.path().join(name).to_str().unwrap().to_owned()
     }
 
     /// The names of all files in it.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path()).unwrap();
         let mut names: Vec<_> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -117,7 +166,7 @@ impl Folder {
 
     /// Writes an `.npy` file in C or Fortran order, whose elements are numbers with nothing special about them; for
     /// complex dtypes two of them each. Returns its path.
-    pub fn array(&self, name: &str, descr: &str, fortran: bool, shape: &[usize]) -> String {
+    pub(crate) fn array(&self, name: &str, descr: &str, fortran: bool, shape: &[usize]) -> String {
         let order = if fortran { "True" } else { "False" };
         let lengths: String = shape.iter().map(|n| format!("{n},")).collect();
         let text =
@@ -138,7 +187,7 @@ impl Folder {
 }
 
 /// The data of an `.npy` file whose elements are `<f8` or `<c16`, and its header's text.
-pub fn load(path: &str) -> (String, Vec<f64>) {
+pub(crate) fn load(path: &str) -> (String, Vec<f64>) {
     let bytes = std::fs::read(path).unwrap();
     let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let header = String::from_utf8(bytes[10..start].to_vec()).unwrap();
