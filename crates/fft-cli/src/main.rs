@@ -1,4 +1,11 @@
 //! `fft-cli`: benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
+//!
+//! One file per command: `bench` (with `serve` and `report`), `transform`, `verify`, `sample`, `spectrum`. Beneath them:
+//!
+//! - `world` starts the ranks and ends them; every error that only some ranks can see becomes everyone's there;
+//! - `family` gets from values to types, so that each command is written once for all transforms;
+//! - `bricks`, `shape`, `files`, `npy` say who holds what, in memory and in files;
+//! - `noise`, `reference`, `check` make data and measure errors.
 #![forbid(unsafe_code)]
 
 mod bench;

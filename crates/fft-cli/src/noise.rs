@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn distance_keeps_a_nan() {
         let mut distance = Distance::default();
-        [f64::NAN, 1.0].map(|found| distance.add(found, 0.5));
+        [f64::NAN, 1.0].into_iter().for_each(|found| distance.add(found, 0.5));
         assert!(distance.largest[0].is_nan() && distance.squares[0].is_nan());
     }
 }

@@ -27,10 +27,7 @@ fn there_and_back_again() {
                 }
                 threads(5 - ranks, &again).ok();
                 let ((before, x), (after, y)) = (load(&input), load(&back));
-                assert_eq!(
-                    before.split_whitespace().collect::<String>(),
-                    after.split_whitespace().collect::<String>()
-                );
+                assert_eq!(before.trim_end(), after.trim_end());
                 assert_eq!(x.len(), y.len());
                 let difference: f64 = x.iter().zip(&y).map(|(x, y)| (x - y).powi(2)).sum();
                 let whole: f64 = x.iter().map(|x| x * x).sum();

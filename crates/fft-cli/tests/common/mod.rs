@@ -168,7 +168,8 @@ impl Folder {
     /// complex dtypes two of them each. Returns its path.
     pub(crate) fn array(&self, name: &str, descr: &str, fortran: bool, shape: &[usize]) -> String {
         let order = if fortran { "True" } else { "False" };
-        let lengths: String = shape.iter().map(|n| format!("{n},")).collect();
+        let lengths: Vec<_> = shape.iter().map(usize::to_string).collect();
+        let lengths = lengths.join(", ") + if shape.len() == 1 { "," } else { "" };
         let text =
             format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({lengths}), }}");
         let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
