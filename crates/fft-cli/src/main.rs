@@ -1,8 +1,57 @@
 //! `fft-cli`: benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
+//!
+//! One file per command: `bench` (with `serve` and `report`), `transform`, `verify`, `sample`, `spectrum`. Beneath them:
+//!
+//! - `world` starts the ranks and ends them; every error that only some ranks can see becomes everyone's there;
+//! - `family` gets from values to types, so that each command is written once for all transforms;
+//! - `bricks`, `shape`, `files`, `npy` say who holds what, in memory and in files;
+//! - `noise`, `reference`, `check` make data and measure errors.
+#![forbid(unsafe_code)]
 
-#[allow(dead_code)] // until the subcommands call it
+mod bench;
+mod bricks;
+mod check;
+mod cli;
+mod family;
+mod files;
+mod noise;
 mod npy;
-#[allow(dead_code)] // until the subcommands call it
 mod plot;
+mod reference;
+mod report;
+mod sample;
+mod serve;
+mod shape;
+mod spectrum;
+mod transform;
+mod verify;
+mod world;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use thriffty::Comm;
+
+use cli::{Cli, Command};
+use world::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::try_parse();
+    let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
+    // Even a wrong command line, and --help, are for one rank to answer.
+    world::run(ranks, |comm| match &cli {
+        Ok(cli) => run(comm, &cli.command),
+        Err(answer) if !answer.use_stderr() => world::print(comm, &answer.to_string()),
+        Err(error) => Err(Failure::Usage(cli::complaint(error))),
+    })
+}
+
+fn run(comm: &dyn Comm, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Bench(options) => bench::run(comm, options),
+        Command::Transform(options) => transform::run(comm, options),
+        Command::Verify(options) => verify::run(comm, options),
+        Command::Sample(options) => sample::run(comm, options),
+        Command::Spectrum(options) => spectrum::run(comm, options),
+    }
+}

@@ -38,7 +38,6 @@ use std::alloc::Layout;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-#[allow(unused_imports)] // until the subcommands call them
 pub(crate) use self::{
     header::Header,
     read::read_brick,
@@ -73,6 +72,11 @@ impl Dtype {
             Self::C64 => "<c8",
             Self::C128 => "<c16",
         }
+    }
+
+    /// Whether an element has two numbers.
+    pub(crate) const fn is_complex(self) -> bool {
+        matches!(self, Self::C64 | Self::C128)
     }
 
     /// Bytes per element.

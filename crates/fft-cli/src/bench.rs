@@ -1,0 +1,141 @@
+//! `fft-cli bench`: how long a transform takes, where the time goes, and how exact it is.
+
+use std::time::Instant;
+
+use indicatif::ProgressBar;
+use thriffty::{Comm, Direction, Element, Error, Grid, Plan, Reduce};
+
+use crate::check::Errors;
+use crate::cli;
+use crate::family::{Family, Task, dispatch};
+use crate::report::{Report, Split};
+use crate::world::{Failure, print, refused, zeros};
+use crate::{bricks, noise, reference, serve};
+
+/// Runs the command. Collective.
+pub(crate) fn run(comm: &dyn Comm, options: &cli::Bench) -> Result<(), Failure> {
+    let (kind, precision, axes) = (options.kind, options.precision, options.shape.axes());
+    dispatch(Bench { comm, options }, kind, precision, axes)
+}
+
+struct Bench<'a> {
+    comm: &'a dyn Comm,
+    options: &'a cli::Bench,
+}
+
+impl Task for Bench<'_> {
+    type Output = ();
+
+    fn run<K: Family, const D: usize>(self) -> Result<(), Failure> {
+        let Self { comm, options } = self;
+        let mut bench = Prepared::<K, D>::new(comm, options)?;
+        bench.once(options.direction)?;
+        if options.serve {
+            return serve::run(comm, || bench.once(options.direction));
+        }
+        bench.plan.clear_clock();
+        let seconds = bench.times(options)?;
+        let report = bench.report(options, seconds)?;
+        let text = if options.json { format!("{}\n", report.to_json()) } else { report.to_table() };
+        print(comm, &text)?;
+        let points = bench.plan.recipe().problem().grid().points();
+        report.errors.judge::<K::Physical>(points).or_else(refused)
+    }
+}
+
+/// A plan with its data, which are transformed from one array into the other.
+struct Prepared<K: Family, const D: usize> {
+    plan: Plan<K, D>,
+    physical: Vec<K::Physical>,
+    spectral: Vec<K::Spectral>,
+}
+
+impl<K: Family, const D: usize> Prepared<K, D> {
+    /// Makes the plan, and both arrays: noise and its transform. Collective.
+    fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
+        let grid = Grid::new(options.shape.array::<D>().expect("as many axes as the shape has"))?;
+        let mut draft = K::draft(comm, grid, options.kind)
+            .howmany(options.howmany.get())
+            .exchange(options.exchange);
+        let spectral_grid = draft.spectral_grid();
+        if let Some(ranks) = &options.grids.in_grid {
+            draft = draft.input_brick(bricks::cut(comm, &grid, "--in-grid", ranks)?);
+        }
+        if let Some(ranks) = &options.grids.out_grid {
+            draft = draft.output_brick(bricks::cut(comm, &spectral_grid, "--out-grid", ranks)?);
+        }
+        let mut plan = draft.build()?;
+        let mut physical = zeros(comm, plan.input_len())?;
+        let mut spectral = zeros(comm, plan.output_len())?;
+        let problem = plan.recipe().problem();
+        let order = problem.input.order();
+        noise::fill(&grid, &plan.input_brick(), order, problem.howmany, &mut physical);
+        plan.forward_into(&physical, &mut spectral)?;
+        Ok(Self { plan, physical, spectral })
+    }
+
+    /// The seconds of one transform on the slowest rank. Collective.
+    fn once(&mut self, direction: Direction) -> Result<f64, Error> {
+        let Self { plan, physical, spectral } = self;
+        plan.comm().barrier()?;
+        let start = Instant::now();
+        match direction {
+            Direction::Forward => plan.forward_into(physical, spectral)?,
+            Direction::Inverse => plan.inverse_into(spectral, physical)?,
+        }
+        let mut seconds = [start.elapsed().as_secs_f64()];
+        plan.comm().allreduce(Reduce::Max, &mut seconds)?;
+        Ok(seconds[0])
+    }
+
+    fn times(&mut self, options: &cli::Bench) -> Result<Vec<f64>, Error> {
+        let reps = options.reps.get();
+        // The bar hides itself where standard error is no terminal, and moves between measurements only.
+        let bar = match self.plan.comm().rank() {
+            0 => ProgressBar::new(reps as u64),
+            _ => ProgressBar::hidden(),
+        };
+        let rep = |_| self.once(options.direction).inspect(|_| bar.inc(1));
+        let seconds = (0..reps).map(rep).collect();
+        bar.finish_and_clear();
+        seconds
+    }
+
+    /// Everything there is to say. Uses up the clock and the data. Collective.
+    fn report(&mut self, options: &cli::Bench, seconds: Vec<f64>) -> Result<Report, Failure> {
+        let Self { plan, physical, spectral } = self;
+        let split = Split::mean(plan.comm(), &plan.clock(), seconds.len())?;
+        // After inverse transforms the input is a little different from the one that the spectrum was made of.
+        let (grid, howmany) = (plan.recipe().problem().grid(), options.howmany.get());
+        let order = plan.recipe().problem().input.order();
+        noise::fill(&grid, &plan.input_brick(), order, howmany, physical);
+        let forward = match options.check {
+            true => Some(reference::error(plan, physical, spectral)?),
+            false => None,
+        };
+        plan.inverse_into(spectral, physical)?;
+        let errors = Errors::after(plan, physical, forward)?;
+        let mut memory = [plan.memory() as f64];
+        plan.comm().allreduce(Reduce::Sum, &mut memory)?;
+        Ok(Report {
+            problem: format!("{} {}", options.kind, options.shape),
+            howmany,
+            recipe: plan.recipe().to_string(),
+            ranks: plan.comm().size(),
+            transport: plan.comm().name(),
+            precision: options.precision,
+            exchange: options.exchange,
+            direction: options.direction,
+            flops: flops(K::Physical::WIDTH, grid.points(), howmany),
+            seconds,
+            split,
+            memory: memory[0],
+            errors,
+        })
+    }
+}
+
+/// By the convention of FFTW's benchmarks, `5 N log₂ N` for complex data and half of it for real data.
+fn flops(width: usize, points: usize, howmany: usize) -> f64 {
+    2.5 * (width * points * howmany) as f64 * (points as f64).log2()
+}

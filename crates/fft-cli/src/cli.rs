@@ -1,0 +1,219 @@
+//! The command line.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use thriffty::{Algorithm, Direction, Kind, Precision, Scale};
+
+use crate::shape::Shape;
+
+/// Benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
+///
+/// Ranks are threads of this process (--ranks), or the processes that mpirun started, in a build with MPI.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Run on so many ranks, each a thread of this process.
+    #[arg(long, global = true, value_name = "P")]
+    pub(crate) ranks: Option<NonZeroUsize>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Bench(Bench),
+    Transform(Transform),
+    Verify(Verify),
+    Sample(Sample),
+    Spectrum(Spectrum),
+}
+
+/// Time a transform of pseudo-random data and measure its errors.
+///
+/// GFlop/s are 5·N·log2(N) per second for complex data and half of that for real data, N being the number of points:
+/// the convention of FFTW's benchmarks, not the number of operations done. Fails when an error is larger than
+/// 2ε·max(4, log2 N), or the largest error of a point than 8 times that.
+#[derive(Args, Debug)]
+pub(crate) struct Bench {
+    /// What is done along each axis.
+    #[arg(value_parser = kind())]
+    pub(crate) kind: Kind,
+    /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
+    pub(crate) shape: Shape,
+    #[arg(long, default_value = "f64", value_parser = precision())]
+    pub(crate) precision: Precision,
+    #[command(flatten)]
+    pub(crate) grids: Grids,
+    /// Times that the transform is measured, after one that is not.
+    #[arg(long, default_value = "10", value_name = "N")]
+    pub(crate) reps: NonZeroUsize,
+    /// Equal transforms done at once.
+    #[arg(long, default_value = "1", value_name = "N")]
+    pub(crate) howmany: NonZeroUsize,
+    #[arg(long, default_value = "p2p", value_parser = exchange())]
+    pub(crate) exchange: Algorithm,
+    #[arg(long, default_value = "forward", value_parser = direction())]
+    pub(crate) direction: Direction,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Compare 32 spectral points with their definition.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print `ready`, then the seconds of one transform for each line `go`, until `quit` or the end of the input.
+    #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
+    pub(crate) serve: bool,
+}
+
+/// Transform a NumPy file into another.
+///
+/// The result is that of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse), and scipy.fft.dctn, dstn,
+/// idctn and idstn of each type. Files hold 1 to 4 axes of f4, f8, c8 or c16, little-endian; the result has the
+/// precision and the order (C or Fortran) of the input. Every rank reads and writes its own part of the files. An
+/// error leaves no output file behind, or the one that was there before.
+#[derive(Args, Debug)]
+pub(crate) struct Transform {
+    /// What is done along each axis.
+    #[arg(value_parser = kind())]
+    pub(crate) kind: Kind,
+    /// The file to read.
+    #[arg(value_name = "IN.npy")]
+    pub(crate) input: PathBuf,
+    /// The file to write.
+    #[arg(value_name = "OUT.npy")]
+    pub(crate) output: PathBuf,
+    /// Transform back.
+    #[arg(long)]
+    pub(crate) inverse: bool,
+    /// Length of the last axis of the real output of an inverse r2c, 2(m-1) by default, m being that of the input.
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<usize>,
+    /// What the result is divided by: 1 (forward's default), the logical size (inverse's), or its root.
+    #[arg(long, value_parser = scale())]
+    pub(crate) scale: Option<Scale>,
+    #[command(flatten)]
+    pub(crate) grids: Grids,
+    /// Print one JSON object instead of a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Check that this installation computes what it should.
+///
+/// Transforms of all kinds, precisions and exchanges, of many shapes: forward against the definition, and there and
+/// back again, from array to array and in place.
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// Fewer shapes: a few seconds.
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+/// Write a flow field to try things on: u.npy, v.npy and w.npy.
+///
+/// taylor-green: u = sin x cos y cos z, v = -cos x sin y cos z, w = 0 on [0, 2π)³; its energy is 1/8.
+#[derive(Args, Debug)]
+pub(crate) struct Sample {
+    /// Which field.
+    #[arg(value_name = "FIELD", value_parser = ["taylor-green"])]
+    pub(crate) field: String,
+    /// Points along each of the three axes.
+    #[arg(long)]
+    pub(crate) n: NonZeroUsize,
+    /// The folder to write to; made if there is none.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    #[arg(long, default_value = "f64", value_parser = precision())]
+    pub(crate) precision: Precision,
+}
+
+/// Show how the energy of a real field is spread over wavenumbers.
+///
+/// E(k) = ½ Σ |û|²/N² over k - ½ ≤ |k| < k + ½, in a box 2π wide along each axis.
+#[derive(Args, Debug)]
+pub(crate) struct Spectrum {
+    /// The components of the field, 1 to 3 of them.
+    #[arg(value_name = "U.npy", required = true, num_args = 1..=3)]
+    pub(crate) components: Vec<PathBuf>,
+    /// Draw the spectrum into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write it into this file as lines `k,E`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// How data is cut over the ranks.
+#[derive(Args, Debug)]
+pub(crate) struct Grids {
+    /// Ranks along each axis of the input: 1x2x2.
+    #[arg(long, value_name = "GRID")]
+    pub(crate) in_grid: Option<Shape>,
+    /// Ranks along each axis of the output.
+    #[arg(long, value_name = "GRID")]
+    pub(crate) out_grid: Option<Shape>,
+}
+
+/// One of `choices`, by name.
+fn choice<T: Clone + Send + Sync + 'static>(
+    choices: Vec<(&'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+    PossibleValuesParser::new(names).map(move |found| {
+        let chosen = choices.iter().find(|(name, _)| *name == found);
+        chosen.expect("clap lets only these names through").1.clone()
+    })
+}
+
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Identity);
+    choice(kinds.map(|kind| (kind.name(), kind)).collect())
+}
+
+fn precision() -> impl TypedValueParser<Value = Precision> {
+    choice(vec![("f32", Precision::F32), ("f64", Precision::F64)])
+}
+
+fn exchange() -> impl TypedValueParser<Value = Algorithm> {
+    choice(Algorithm::ALL.into_iter().map(|algorithm| (algorithm.name(), algorithm)).collect())
+}
+
+fn direction() -> impl TypedValueParser<Value = Direction> {
+    choice(vec![("forward", Direction::Forward), ("inverse", Direction::Inverse)])
+}
+
+fn scale() -> impl TypedValueParser<Value = Scale> {
+    choice(vec![("none", Scale::None), ("full", Scale::Full), ("symmetric", Scale::Symmetric)])
+}
+
+/// The first paragraph of clap's complaint on one line.
+pub(crate) fn complaint(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = first.split_whitespace().collect();
+    let words = words.join(" ");
+    format!("{} (see fft-cli --help)", words.strip_prefix("error: ").unwrap_or(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_defined() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn complaints_are_one_line() {
+        for line in ["bench", "bench c2d 8", "bench c2c 8x0", "bench c2c 8 --reps 0", "x"] {
+            let words = std::iter::once("fft-cli").chain(line.split(' '));
+            let text = complaint(&Cli::try_parse_from(words).unwrap_err());
+            assert!(!text.contains('\n') && !text.starts_with("error"), "{text}");
+        }
+    }
+}

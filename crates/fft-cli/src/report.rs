@@ -1,0 +1,168 @@
+//! What a benchmark found, for people and as JSON. Seconds, bytes and bits per real number.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use thriffty::{Algorithm, Clock, Comm, Direction, Error, Precision, Reduce};
+
+use crate::check::Errors;
+
+/// The result of a benchmark.
+pub(crate) struct Report {
+    pub(crate) problem: String,
+    pub(crate) howmany: usize,
+    pub(crate) recipe: String,
+    pub(crate) ranks: usize,
+    pub(crate) transport: &'static str,
+    pub(crate) precision: Precision,
+    pub(crate) exchange: Algorithm,
+    pub(crate) direction: Direction,
+    /// Operations that one transform counts for.
+    pub(crate) flops: f64,
+    /// Of each repetition, on its slowest rank.
+    pub(crate) seconds: Vec<f64>,
+    pub(crate) split: Split,
+    /// Bytes that the plans of all ranks hold beside input and output.
+    pub(crate) memory: f64,
+    pub(crate) errors: Errors,
+}
+
+/// Where the time of one transform goes, and what it sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Split {
+    /// Seconds of each part on the rank where it takes longest, so that they may add up to more than the whole.
+    parts: [f64; 5],
+    /// Bytes sent by all ranks to other ranks.
+    bytes_sent: f64,
+    /// Of what is sent; `None` when nothing is.
+    bits_per_real: Option<f64>,
+}
+
+const PARTS: [&str; 5] = ["pack", "exchange", "unpack", "own", "fft"];
+
+impl Split {
+    /// What the clocks say about one of `reps` transforms. Collective.
+    pub(crate) fn mean(comm: &dyn Comm, clock: &Clock, reps: usize) -> Result<Self, Error> {
+        let spent = [clock.pack, clock.exchange, clock.unpack, clock.own, clock.fft];
+        let mut parts = spent.map(|time| time.as_secs_f64() / reps as f64);
+        comm.allreduce(Reduce::Max, &mut parts)?;
+        let mut sent = [clock.sent as f64, clock.reals as f64].map(|count| count / reps as f64);
+        comm.allreduce(Reduce::Sum, &mut sent)?;
+        let [bytes_sent, reals] = sent;
+        let bits_per_real = (reals > 0.0).then(|| 8.0 * bytes_sent / reals);
+        Ok(Self { parts, bytes_sent, bits_per_real })
+    }
+}
+
+impl Report {
+    /// `[median, min, max]`
+    fn times(&self) -> [f64; 3] {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let (n, last) = (sorted.len(), sorted.len() - 1);
+        [(sorted[last / 2] + sorted[n / 2]) / 2.0, sorted[0], sorted[last]]
+    }
+
+    fn gflops(&self) -> f64 {
+        self.flops / self.times()[0] / 1e9
+    }
+
+    fn direction(&self) -> &'static str {
+        match self.direction {
+            Direction::Forward => "forward",
+            Direction::Inverse => "inverse",
+        }
+    }
+
+    /// One object.
+    pub(crate) fn to_json(&self) -> Value {
+        let [median, min, max] = self.times();
+        let split: serde_json::Map<_, _> = PARTS
+            .iter()
+            .zip(self.split.parts)
+            .map(|(name, t)| ((*name).into(), t.into()))
+            .collect();
+        json!({
+            "problem": self.problem,
+            "howmany": self.howmany,
+            "direction": self.direction(),
+            "ranks": self.ranks,
+            "transport": self.transport,
+            "recipe": self.recipe,
+            "precision": self.precision.to_string(),
+            "exchange": self.exchange.name(),
+            "reps": self.seconds.len(),
+            "seconds": { "median": median, "min": min, "max": max },
+            "split": split,
+            "gflops": self.gflops(),
+            "bytes_sent": self.split.bytes_sent as u64,
+            "bits_per_real": self.split.bits_per_real,
+            "memory": self.memory as u64,
+            "error": {
+                "roundtrip": self.errors.roundtrip,
+                "roundtrip_max": self.errors.roundtrip_max,
+                "forward": self.errors.forward,
+            },
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+
+    /// The recipe, and a table of two columns.
+    pub(crate) fn to_table(&self) -> String {
+        let [median, min, max] = self.times();
+        let mut rows = vec![
+            ("ranks", format!("{} ({})", self.ranks, self.transport)),
+            ("direction", self.direction().into()),
+            ("time", format!("{}  (min {}, max {})", time(median), time(min), time(max))),
+            ("rate", format!("{:.3} GFlop/s", self.gflops())),
+        ];
+        let parts = PARTS.iter().zip(self.split.parts).map(|(name, t)| (*name, time(t)));
+        rows.extend(parts.map(|(name, t)| (name, format!("{t}  on the slowest rank"))));
+        let wire = self.split.bits_per_real.map(|bits| format!(", {bits:.2} bits per real"));
+        let sent = bytes(self.split.bytes_sent);
+        rows.push(("sent", format!("{sent}{}", wire.unwrap_or_default())));
+        rows.push(("memory", format!("{} in plans", bytes(self.memory))));
+        let Errors { roundtrip, roundtrip_max, forward } = self.errors;
+        rows.push(("round trip", format!("{roundtrip:.2e} in l2, {roundtrip_max:.2e} at most")));
+        rows.extend(forward.map(|error| ("forward", format!("{error:.2e} in l2, of 32 points"))));
+        let mut table = format!("{}\n", self.recipe);
+        for (name, value) in rows {
+            // Writing to a string cannot fail.
+            let _ = writeln!(table, "  {name:<11}{value}");
+        }
+        table
+    }
+}
+
+/// A time with a unit that suits it.
+pub(crate) fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.2} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.3} s"),
+    }
+}
+
+/// Bytes with a unit that suits them.
+fn bytes(bytes: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = (0..units.len()).rev().find(|&power| bytes >= 1024f64.powi(power as i32));
+    match power.unwrap_or(0) {
+        0 => format!("{bytes} B"),
+        power => format!("{:.1} {}", bytes / 1024f64.powi(power as i32), units[power]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_suit_the_size() {
+        assert_eq!(
+            [0.0, 1023.0, 1024.0, 3.5e9].map(bytes),
+            ["0 B", "1023 B", "1.0 KiB", "3.3 GiB"]
+        );
+        assert_eq!([5e-5, 0.25, 2.0].map(time), ["50.00 µs", "250.00 ms", "2.000 s"]);
+    }
+}

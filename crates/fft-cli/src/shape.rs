@@ -1,0 +1,84 @@
+//! Shapes as they are typed: `256x256x256`, `256^3`, `1x2x2`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The most axes that a transform can have.
+pub(crate) const MAX_AXES: usize = 4;
+
+/// 1 to 4 lengths, none of them 0: of a grid of points, or of a grid of ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape(Vec<usize>);
+
+impl Shape {
+    /// How many axes it has.
+    pub(crate) fn axes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The smallest length.
+    pub(crate) fn shortest(&self) -> usize {
+        self.0.iter().copied().min().unwrap_or(0)
+    }
+
+    /// The lengths, when there are `D` of them.
+    pub(crate) fn array<const D: usize>(&self) -> Option<[usize; D]> {
+        self.0.as_slice().try_into().ok()
+    }
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.parse::<usize>() {
+            Ok(0) => Err("a length must be at least 1".to_owned()),
+            Ok(n) => Ok(n),
+            Err(error) => Err(format!("`{text}` is not a length: {error}")),
+        };
+        let lengths = match text.split_once('^') {
+            Some((base, power)) => vec![number(base)?; number(power)?.min(MAX_AXES + 1)],
+            None => text.split('x').map(number).collect::<Result<_, _>>()?,
+        };
+        match lengths.len() {
+            1..=MAX_AXES => Ok(Self(lengths)),
+            _ => Err(format!("found more than {MAX_AXES} axes, expected 1 to {MAX_AXES}")),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&times(&self.0))
+    }
+}
+
+/// `4x6x8`
+pub(crate) fn times(lengths: &[usize]) -> String {
+    lengths.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_products_and_powers() {
+        for (text, lengths) in
+            [("7", vec![7]), ("1x2x3x4", vec![1, 2, 3, 4]), ("16^3", vec![16; 3])]
+        {
+            assert_eq!(text.parse(), Ok(Shape(lengths)));
+        }
+        assert_eq!("16^3".parse::<Shape>().unwrap().to_string(), "16x16x16");
+        assert_eq!("4x5".parse::<Shape>().unwrap().array(), Some([4, 5]));
+        assert_eq!("4x5".parse::<Shape>().unwrap().array::<3>(), None);
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        let wrong = ["", "x", "4x", "0", "4x0", "-1", "4^0", "2^9", "1x1x1x1x1", "4X4", "2^2^2"];
+        for text in wrong.into_iter().chain(["99999999999999999999", "1^99999999999"]) {
+            assert!(text.parse::<Shape>().is_err(), "{text}");
+        }
+    }
+}

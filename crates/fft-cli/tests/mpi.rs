@@ -1,0 +1,77 @@
+//! The same program under mpirun.
+#![cfg(feature = "mpi")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Folder, has_mpirun, processes, threads, wrong_transforms};
+
+/// Whether to go on.
+fn mpirun() -> bool {
+    let found = has_mpirun();
+    if !found {
+        eprintln!("skipped: there is no mpirun");
+    }
+    found
+}
+
+#[test]
+fn processes_write_the_same_files_as_threads() {
+    if !mpirun() {
+        return;
+    }
+    let folder = Folder::new();
+    let (one, other) = (folder.at("threads.npy"), folder.at("processes.npy"));
+    for (kind, descr, fortran, shape) in [
+        ("r2c", "<f8", false, &[6, 5, 7][..]),
+        ("c2c", "<c8", true, &[9, 4]),
+        ("dct2", "<f4", false, &[13]),
+    ] {
+        let input = folder.array("in.npy", descr, fortran, shape);
+        for ranks in 1..=4 {
+            threads(ranks, &["transform", kind, &input, &one]).ok();
+            let line = processes(ranks, &["transform", kind, &input, &other]).ok();
+            assert!(line.contains(&format!("{ranks} ranks (mpi)")), "{line}");
+            assert_eq!(line.lines().count(), 1);
+            let [one, other] = [&one, &other].map(|path| std::fs::read(path).unwrap());
+            assert!(one == other, "{kind} {ranks}");
+        }
+    }
+    assert_eq!(folder.names(), ["in.npy", "processes.npy", "threads.npy"]);
+}
+
+#[test]
+fn errors_end_all_processes_at_once() {
+    if !mpirun() {
+        return;
+    }
+    let folder = Folder::new();
+    let lines = wrong_transforms(&folder);
+    let before = folder.names();
+    for (i, line) in lines.iter().enumerate() {
+        let args: Vec<&str> =
+            std::iter::once("transform").chain(line.iter().map(|s| &**s)).collect();
+        let run = processes(2 + i % 3, &args);
+        run.complaint();
+        assert!(run.elapsed < Duration::from_secs(30), "{run:?}");
+        assert_eq!(folder.names(), before, "{line:?}");
+    }
+}
+
+#[test]
+fn benchmarks_verifies_and_refuses() {
+    if !mpirun() {
+        return;
+    }
+    let text = processes(3, &["bench", "r2c", "8^3", "--json", "--check"]).ok();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&found["ranks"], &found["transport"]), (&3.into(), &"mpi".into()));
+    let text = processes(4, &["verify", "--quick"]).ok();
+    assert!(text.ends_with("checks, all ok\n"), "{text}");
+    let text = processes(3, &["bench", "r2c", "8^3", "--serve"]).ok();
+    assert_eq!(text, "ready\n");
+    let run = processes(2, &["bench", "r2c", "8", "--ranks", "2"]);
+    assert!(run.complaint().contains("--ranks"), "{run:?}");
+    assert_eq!(processes(2, &["--version"]).ok().lines().count(), 1);
+}
