@@ -4,6 +4,8 @@
 pub(crate) mod cases;
 pub(crate) mod check;
 pub(crate) mod data;
+pub(crate) mod failures;
+pub(crate) mod faulty;
 
 pub(crate) mod oracle;
 pub(crate) mod watch;
