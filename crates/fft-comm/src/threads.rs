@@ -93,7 +93,8 @@ impl World {
         let queue = |_| VecDeque::with_capacity(4);
         let state = State {
             mail: (0..size * size).map(queue).collect(),
-            returned: (0..size).map(|_| Vec::new()).collect(),
+            // At most one from each peer at a time: giving back allocates nothing.
+            returned: (0..size).map(|_| Vec::with_capacity(size)).collect(),
             gone: vec![false; size],
             meeting: Meeting {
                 brought: vec![Vec::new(); size],
