@@ -3,35 +3,16 @@
 
 mod common;
 
+use std::f64::consts::TAU;
+
 use common::RANKS;
-use common::check::{Case, Make, check};
-use common::data::{C64, bound, cut, distance, norm, paste, random, widen};
+use common::check::{Case, check};
+use common::data::{C64, bound, distance, norm, random, widen};
 use common::tiling::Rng;
+use common::whole::forward as spectrum;
 use proptest::prelude::*;
 use proptest::sample::select;
-use std::f64::consts::TAU;
-use thriffty::{Algorithm, C2c, Comm, Kind, R2c, R2r, Scale};
-
-/// The spectrum of whole arrays, computed by so many ranks.
-fn spectrum<K: Make, const D: usize>(
-    ranks: usize,
-    case: &Case<D>,
-    arrays: &[K::Physical],
-) -> Vec<K::Spectral> {
-    let [physical, spectral] = case.grids().unwrap();
-    let [input, output] = case.bricks(ranks).unwrap();
-    let parts = thriffty::threads(ranks, |comm| {
-        let mut plan = case.plan::<K>(&comm)?;
-        let here = cut(arrays, physical.shape(), input[comm.rank()], case.orders[0]);
-        let mut result = random(plan.output_len(), 1);
-        plan.forward_into(&here, &mut result).map(|()| result)
-    });
-    let mut whole = random(spectral.points() * case.howmany, 2);
-    for (brick, part) in output.iter().zip(parts.unwrap()) {
-        paste(&part, &mut whole, spectral.shape(), *brick, case.orders[1]);
-    }
-    whole
-}
+use thriffty::{Algorithm, C2c, Comm, Grid, Kind, Plan, R2c, R2r, Reduce, Scale};
 
 /// The index of a place in a row-major array.
 fn index<const D: usize>(shape: [usize; D], mut place: usize) -> [usize; D] {
@@ -258,3 +239,49 @@ macro_rules! properties {
     )*};
 }
 properties!(64: impulse, constant, linearity, shift, parseval, symmetry, definition);
+
+/// The Taylor-Green vortex, u = sin x cos y cos z, v = -cos x sin y cos z: its energy is 1/8 both as the mean
+/// over space and as the sum over modes, and all of it is in modes whose three frequencies are 1 or -1.
+#[test]
+fn taylor_green_vortex() {
+    const N: usize = 32;
+    let points = (N * N * N) as f64;
+    for ranks in RANKS {
+        thriffty::threads(ranks, |world| {
+            let mut plan = Plan::<R2c, 3>::r2c(&world, Grid::new([N; 3])?)
+                .scale(Scale::Full, Scale::None)
+                .build()?;
+            // The mean of squares over space, the sum of squares over modes.
+            let mut energy = [0.0; 2];
+            for velocity in [0, 1] {
+                let mut field = plan.input();
+                field.fill(|index| {
+                    let [x, y, z] = index.map(|i| TAU * i as f64 / N as f64);
+                    match velocity {
+                        0 => x.sin() * y.cos() * z.cos(),
+                        _ => -x.cos() * y.sin() * z.cos(),
+                    }
+                });
+                field.for_each(|_, u| energy[0] += u * u / points / 2.0);
+                let _ = plan.forward(field)?.map_modes(|mode, u| {
+                    // A product of three waves of size 1 is eight modes of size 1/8.
+                    let expected = if mode.iter().all(|k| k.abs() == 1) { 0.125 } else { 0.0 };
+                    let error = (u.norm() - expected).abs();
+                    assert!(error <= bound(f64::EPSILON, N), "{u} at {mode:?}");
+                    let weight = if mode[2] == 0 || mode[2] == N as i64 / 2 { 1.0 } else { 2.0 };
+                    energy[1] += weight * u.norm_sqr() / 2.0;
+                    u
+                });
+            }
+            world.allreduce(Reduce::Sum, &mut energy)?;
+            // The worst case of adding up N^3 numbers is far away from what happens: errors of both signs
+            // leave √(N^3) half units in the last place of the sum. Modes are few, and their errors too.
+            let allowed = [points.sqrt() * f64::EPSILON, 4.0 * bound(f64::EPSILON, N)];
+            for (energy, allowed) in energy.into_iter().zip(allowed) {
+                assert!((energy - 0.125).abs() <= allowed * 0.125, "{energy:.17} of 0.125");
+            }
+            Ok::<(), thriffty::Error>(())
+        })
+        .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
+    }
+}

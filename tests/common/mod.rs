@@ -6,9 +6,9 @@ pub(crate) mod check;
 pub(crate) mod data;
 pub(crate) mod failures;
 pub(crate) mod faulty;
-
 pub(crate) mod oracle;
 pub(crate) mod watch;
+pub(crate) mod whole;
 
 #[path = "../../crates/fft-core/tests/tiling/mod.rs"]
 pub(crate) mod tiling;

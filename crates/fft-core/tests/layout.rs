@@ -232,7 +232,14 @@ fn bricks_without_points_may_lie_anywhere_in_the_grid() {
 #[test]
 fn no_ranks_make_no_layout() {
     let grid = Grid::new([4, 5]).unwrap();
-    assert!(Layout::new(grid, Vec::new(), 0).is_err());
+    let error = Layout::new(grid, Vec::new(), 0).unwrap_err();
+    assert_eq!(error.to_string(), "ranks of a layout: found 0, expected at least 1");
+}
+
+#[test]
+#[should_panic(expected = "process grid 2x0 has no ranks")]
+fn an_even_cut_into_nothing_is_refused() {
+    let _ = Layout::even(Grid::new([4, 5]).unwrap(), ProcGrid::new([2, 0]), 1);
 }
 
 #[test]
@@ -259,7 +266,8 @@ fn thousands_of_irregular_bricks_are_checked() {
     assert_eq!(layout.bricks().iter().map(Brick::points).sum::<usize>(), grid.points());
     let held: Vec<usize> = (0..ranks).filter(|&rank| bricks[rank].points() > 1).collect();
     let rank = held[held.len() / 2];
-    bricks[rank].hi[(0..3).find(|&axis| bricks[rank].len(axis) > 1).unwrap()] -= 1;
+    let axis = (0..3).find(|&axis| bricks[rank].len(axis) > 1).unwrap();
+    bricks[rank].hi[axis] -= 1;
     let error = Layout::new(grid, bricks, ranks).unwrap_err();
     assert!(matches!(error, Error::Gap { .. }), "{error}");
     let even = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
