@@ -72,8 +72,8 @@ struct World {
 struct State {
     /// Messages under way, at `to * size + from`.
     mail: Vec<VecDeque<Slot>>,
-    /// Slots that come back to who sent them.
-    returned: Vec<Vec<Slot>>,
+    /// Slots that come back to who sent them, with who read them.
+    returned: Vec<Vec<(usize, Slot)>>,
     gone: Vec<bool>,
     meeting: Meeting,
     /// Communicators being born in a split, by color.
@@ -93,7 +93,8 @@ impl World {
         let queue = |_| VecDeque::with_capacity(4);
         let state = State {
             mail: (0..size * size).map(queue).collect(),
-            returned: (0..size).map(|_| Vec::new()).collect(),
+            // At most one from each peer at a time: giving back allocates nothing.
+            returned: (0..size).map(|_| Vec::with_capacity(size)).collect(),
             gone: vec![false; size],
             meeting: Meeting {
                 brought: vec![Vec::new(); size],
@@ -294,16 +295,14 @@ struct ThreadFlight {
     pool: SlotPool,
     /// Who is expected to send, and whether they have.
     expected: Vec<(usize, bool)>,
-    /// To whom slots were sent.
+    /// Who has slots that have not come back.
     lent: Vec<usize>,
-    /// How many of them have come back.
-    back: usize,
 }
 
 impl ThreadFlight {
     fn new(seat: Arc<Seat>) -> Self {
         let (expected, lent) = (Vec::new(), Vec::new());
-        Self { seat, pool: SlotPool::default(), expected, lent, back: 0 }
+        Self { seat, pool: SlotPool::default(), expected, lent }
     }
 }
 
@@ -357,19 +356,21 @@ impl Flight for ThreadFlight {
 
     fn release(&mut self, read: Arrival) {
         let owner = self.expected[read.number].0;
-        self.seat.world.state().returned[owner].push(read.message);
+        self.seat.world.state().returned[owner].push((self.seat.rank, read.message));
         self.seat.world.wake[owner].notify_all();
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        let Self { seat, lent, back, pool, .. } = self;
+        let Self { seat, lent, pool, .. } = self;
         let Seat { world, rank } = &**seat;
         let result = world.wait(*rank, |state| {
-            for slot in state.returned[*rank].drain(..) {
+            for (reader, slot) in state.returned[*rank].drain(..) {
                 pool.put(slot);
-                *back += 1;
+                if let Some(place) = lent.iter().position(|to| *to == reader) {
+                    lent.swap_remove(place);
+                }
             }
-            if *back == lent.len() {
+            if lent.is_empty() {
                 return Some(Ok(()));
             }
             let gone = lent.iter().copied().find(|&to| state.gone[to]);
@@ -377,7 +378,6 @@ impl Flight for ThreadFlight {
         });
         self.expected.clear();
         self.lent.clear();
-        self.back = 0;
         result
     }
 

@@ -81,11 +81,13 @@ impl BadMessage {
     }
 }
 
-/// Copies elements of one or two real numbers.
+/// Copies elements of one or two real numbers. Where complex data passes through memory made for real data,
+/// that may be one number too long for whole elements.
 pub(crate) fn copy<T: Real>(transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
     if width == 2 {
+        let (from, to) = (src.len() / 2 * 2, dst.len() / 2 * 2);
         let (src, dst): (&[Complex<T>], &mut [Complex<T>]) =
-            (bytemuck::cast_slice(src), bytemuck::cast_slice_mut(dst));
+            (bytemuck::cast_slice(&src[..from]), bytemuck::cast_slice_mut(&mut dst[..to]));
         transfer.run(src, dst);
     } else {
         transfer.run(src, dst);

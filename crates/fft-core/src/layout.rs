@@ -30,10 +30,14 @@ impl<const D: usize> Layout<D> {
     ///
     /// # Errors
     /// [`Error::RankCount`], [`Error::OutOfRange`], [`Error::Overlap`] or [`Error::Gap`] when the bricks do
-    /// not tile the grid exactly, naming bricks and ranks. Cost: O(P log P).
+    /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank. Cost:
+    /// O(P log P).
     pub fn new(grid: Grid<D>, bricks: Vec<Brick<D>>, ranks: usize) -> Result<Self, Error> {
         if bricks.len() != ranks {
             return Err(Error::RankCount { bricks: bricks.len(), ranks });
+        }
+        if ranks == 0 {
+            return Err(Error::argument("ranks of a layout", ranks, "at least 1"));
         }
         let even = |cut: &ProcGrid<D>| {
             bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.brick(&grid, rank))
@@ -49,8 +53,9 @@ impl<const D: usize> Layout<D> {
     /// The grid cut evenly over a process grid; row-major in memory. Ranks beyond it hold nothing.
     ///
     /// # Panics
-    /// If the process grid has more than `ranks` ranks.
+    /// If the process grid has no ranks or more than `ranks`.
     pub fn even(grid: Grid<D>, cut: ProcGrid<D>, ranks: usize) -> Self {
+        assert!(cut.ranks() > 0, "process grid {cut} has no ranks");
         assert!(cut.ranks() <= ranks, "process grid {cut} has more than {ranks} ranks");
         let bricks = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
         Self::unchecked(grid, bricks, Some(cut))

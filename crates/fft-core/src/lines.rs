@@ -192,7 +192,11 @@ impl<T: Real> Trigonometric<T> {
             Self::Dct2(t) => t.process_dct2_with_scratch(line, scratch),
             Self::Dct3(t) => t.process_dct3_with_scratch(line, scratch),
             Self::Dct4(t) => t.process_dct4_with_scratch(line, scratch),
-            Self::Dst1(t) => t.process_dst1_with_scratch(line, scratch),
+            Self::Dst1(t) => {
+                // rustdct 0.7.1 takes for zero what it does not write.
+                scratch.fill(T::default());
+                t.process_dst1_with_scratch(line, scratch);
+            }
             Self::Dst2(t) => t.process_dst2_with_scratch(line, scratch),
             Self::Dst3(t) => t.process_dst3_with_scratch(line, scratch),
             Self::Dst4(t) => t.process_dst4_with_scratch(line, scratch),

@@ -75,7 +75,7 @@ pub struct LocalFft {
 impl LocalFft {
     /// One transform of an array with these lengths in memory order, along the axis at `place`.
     pub(crate) fn new(lens: &[usize], place: usize, pass: Pass) -> Self {
-        let blocks = lens[..place].iter().product();
+        let blocks = if lens.contains(&0) { 0 } else { lens[..place].iter().product() };
         let inner = lens[place + 1..].iter().product();
         Self { blocks, passes: vec![Pass { outer: 1, inner, ..pass }] }
     }

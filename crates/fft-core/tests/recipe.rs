@@ -1,0 +1,341 @@
+//! Recipes: what is planned for a few problems, to the letter, and what is true of every plan.
+
+mod tiling;
+
+use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, Identity, R2C};
+use fft_core::{
+    Algorithm, Direction, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Scale, Step,
+};
+use proptest::prelude::*;
+use tiling::{Rng, tiling};
+
+/// A problem with the default bricks.
+fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) -> Problem<D> {
+    let grid = Grid::new(shape).unwrap();
+    let layout = |grid: Grid<D>| Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+    let spectral = Problem::spectral_grid(grid, kinds);
+    // Whatever becomes complex along the way starts as real numbers, and so do cosine transforms.
+    let complex = !kinds.contains(&R2C) && kinds.contains(&C2C);
+    Problem::new(kinds, complex, Precision::F64, layout(grid), layout(spectral)).unwrap()
+}
+
+fn text<const D: usize>(problem: Problem<D>) -> String {
+    Recipe::new(problem).unwrap().to_string()
+}
+
+fn plain<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) -> String {
+    text(problem(shape, kinds, ranks))
+}
+
+#[test]
+fn one_rank_exchanges_nothing() {
+    for (found, expected) in [
+        (plain([16], [C2C], 1), "(c2c 16 f64 ranks=1 [1] (fft x) (scale inverse))"),
+        (
+            plain([16, 8], [C2C; 2], 1),
+            "(c2c 16x8 f64 ranks=1 [1x1] (fft y) (fft x) (scale inverse))",
+        ),
+        (
+            plain([32; 3], [C2C, C2C, R2C], 1),
+            "(r2c 32x32x32 f64 ranks=1 [1x1x1] (r2c z) (fft y) (fft x) (scale inverse))",
+        ),
+        (
+            plain([4; 4], [Dct2; 4], 1),
+            "(dct2 4x4x4x4 f64 ranks=1 [1x1x1x1] (dct2 z) (dct2 y) (dct2 x) (dct2 w) (scale \
+             inverse))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn one_axis() {
+    for (found, expected) in [
+        (
+            plain([64], [C2C], 4),
+            "(c2c 64 f64 ranks=4 [4] (exchange [1] p2p raw) (fft x) (scale inverse) (exchange [4] \
+             p2p raw))",
+        ),
+        (
+            plain([64], [R2C], 3),
+            "(r2c 64 f64 ranks=3 [3] (exchange [1] p2p raw) (r2c x) (scale inverse) (exchange [3] \
+             p2p raw))",
+        ),
+        (plain([64], [Identity], 3), "(none 64 f64 ranks=3 [3])"),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn two_axes() {
+    for (found, expected) in [
+        (
+            plain([64, 64], [C2C; 2], 4),
+            "(c2c 64x64 f64 ranks=4 [2x2] (exchange [4x1] p2p raw) (fft y) (exchange [1x4]yx p2p \
+             raw) (fft x) (scale inverse) (exchange [2x2] p2p raw))",
+        ),
+        (
+            plain([64, 48], [C2C, R2C], 6),
+            "(r2c 64x48 f64 ranks=6 [2x3] (exchange [6x1] p2p raw) (r2c y) (exchange [1x6]yx p2p \
+             raw) (fft x) (scale inverse) (exchange [6x1] p2p raw))",
+        ),
+        (
+            plain([64, 48], [R2C, C2C], 6),
+            "(r2c,c2c 64x48 f64 ranks=6 [2x3] (exchange [1x6]yx p2p raw) (r2c x) (exchange [6x1] \
+             p2p raw) (fft y) (scale inverse) (exchange [3x2] p2p raw))",
+        ),
+        (
+            plain([64, 48], [Identity, Dct3], 2),
+            "(none,dct3 64x48 f64 ranks=2 [2x1] (dct3 y) (scale inverse))",
+        ),
+        (
+            plain([1000, 2], [C2C; 2], 8),
+            "(c2c 1000x2 f64 ranks=8 [8x1] (fft y) (exchange [1x8]yx p2p raw) (fft x) (scale \
+             inverse) (exchange [8x1] p2p raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn three_axes() {
+    for (found, expected) in [
+        (
+            plain([64; 3], [C2C; 3], 2),
+            "(c2c 64x64x64 f64 ranks=2 [2x1x1] (exchange [1x1x2]yzx p2p raw) (fft x) (exchange \
+             [2x1x1] p2p raw) (fft z) (fft y) (scale inverse))",
+        ),
+        (
+            plain([64; 3], [C2C; 3], 8),
+            "(c2c 64x64x64 f64 ranks=8 [2x2x2] (exchange [2x4x1] p2p raw) (fft z) (exchange \
+             [1x1x8]yzx p2p raw) (fft x) (fft y) (scale inverse) (exchange [2x2x2] p2p raw))",
+        ),
+        (
+            plain([64; 3], [C2C, C2C, R2C], 6),
+            "(r2c 64x64x64 f64 ranks=6 [3x2x1] (r2c z) (exchange [1x2x3]yzx p2p raw) (fft x) \
+             (exchange [2x1x3] p2p raw) (fft y) (scale inverse))",
+        ),
+        (
+            plain([64; 3], [R2C, C2C, C2C], 4),
+            "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x1x4]yzx p2p raw) (r2c x) (fft \
+             y) (exchange [1x4x1] p2p raw) (fft z) (scale inverse) (exchange [1x2x2] p2p raw))",
+        ),
+        (
+            plain([64; 3], [Dst1, R2C, Dct2], 4),
+            "(dst1,r2c,dct2 64x64x64 f64 ranks=4 [2x2x1] (exchange [4x1x1]xzy p2p raw) (r2c y) \
+             (dct2 z) (exchange [1x2x2]yzx p2p raw) (dst1 x) (scale inverse) (exchange [2x1x2] \
+             p2p raw))",
+        ),
+        (
+            plain([64, 64, 4], [C2C; 3], 64),
+            "(c2c 64x64x4 f64 ranks=64 [8x8x1] (fft z) (exchange [16x1x4]xzy p2p raw) (fft y) \
+             (exchange [1x16x4]yzx p2p raw) (fft x) (scale inverse) (exchange [8x8x1] p2p raw))",
+        ),
+        (
+            plain([4; 3], [C2C; 3], 64),
+            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [1x1x1]yzx p2p raw) (fft x) (fft z) (fft \
+             y) (scale inverse) (exchange [4x4x4] p2p raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn four_axes() {
+    for (found, expected) in [
+        (
+            plain([16; 4], [C2C; 4], 4),
+            "(c2c 16x16x16x16 f64 ranks=4 [2x2x1x1] (fft z) (fft y) (exchange [1x1x2x2]xyzw p2p \
+             raw) (fft w) (fft x) (scale inverse) (exchange [2x2x1x1] p2p raw))",
+        ),
+        (
+            plain([8, 9, 10, 11], [C2C, R2C, Dst4, C2C], 6),
+            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [6x1x1x1]wyzx p2p raw) \
+             (r2c x) (dst4 y) (fft z) (exchange [1x1x2x3] p2p raw) (fft w) (scale inverse))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn options_are_printed() {
+    let with = |change: fn(&mut Problem<3>)| {
+        let mut problem = problem([32; 3], [C2C; 3], 4);
+        change(&mut problem);
+        text(problem)
+    };
+    let fortran = |layout: &Layout<3>| layout.clone().ordered([2, 1, 0]).unwrap();
+    let mut ordered = problem([32; 3], [C2C; 3], 4);
+    (ordered.input, ordered.output) = (fortran(&ordered.input), fortran(&ordered.output));
+    for (found, expected) in [
+        (
+            with(|p| p.howmany = 3),
+            "(c2c 32x32x32 f64 howmany=3 ranks=4 [2x2x1] (exchange [1x1x4]yzx p2p raw) (fft x) \
+             (fft y) (exchange [2x2x1] p2p raw) (fft z) (scale inverse))",
+        ),
+        (
+            with(|p| p.exchange = Algorithm::Alltoallv),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]yzx alltoallv raw) (fft \
+             x) (fft y) (scale inverse) (exchange [2x2x1] alltoallv raw))",
+        ),
+        (
+            with(|p| (p.forward, p.inverse) = (Scale::Symmetric, Scale::Symmetric)),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]yzx p2p raw) (fft x) (fft \
+             y) (scale both) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| (p.forward, p.inverse) = (Scale::Full, Scale::None)),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]yzx p2p raw) (fft x) (fft \
+             y) (scale forward) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| (p.forward, p.inverse) = (Scale::None, Scale::None)),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]yzx p2p raw) (fft x) (fft \
+             y) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| p.precision = Precision::F32),
+            "(c2c 32x32x32 f32 ranks=4 [2x2x1] (exchange [1x1x4]yzx p2p raw) (fft x) (fft y) \
+             (exchange [2x2x1] p2p raw) (fft z) (scale inverse))",
+        ),
+        (
+            text(ordered),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1]zyx (fft z) (exchange [1x1x4]yzx p2p raw) (fft x) \
+             (fft y) (scale inverse) (exchange [2x2x1]zyx p2p raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn slabs_that_match_need_one_exchange() {
+    let grid = Grid::new([64; 3]).unwrap();
+    let slabs = |axis: usize| {
+        let shape = std::array::from_fn(|a| if a == axis { 4 } else { 1 });
+        Layout::even(grid, ProcGrid::new(shape), 4)
+    };
+    let problem =
+        |input, output| Problem::new([C2C; 3], true, Precision::F64, input, output).unwrap();
+    assert_eq!(
+        text(problem(slabs(0), slabs(1))),
+        "(c2c 64x64x64 f64 ranks=4 [4x1x1] (fft y) (exchange [1x4x1] p2p raw) (fft z) (fft x) \
+             (scale inverse))"
+    );
+    assert_eq!(
+        text(problem(slabs(2), slabs(0))),
+        "(c2c 64x64x64 f64 ranks=4 [1x1x4] (fft x) (exchange [4x1x1] p2p raw) (fft z) (fft y) \
+             (scale inverse))"
+    );
+}
+
+/// A problem with random kinds, bricks, orders and options.
+fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
+    let shape: [_; D] = std::array::from_fn(|_| 2..=longest);
+    (shape, 1..=9usize, any::<u64>().no_shrink()).prop_map(|(shape, ranks, seed)| {
+        let mut rng = Rng(seed);
+        let halved = rng.below(D + 1);
+        let kinds = std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
+            _ if axis == halved => R2C,
+            R2C => C2C,
+            kind => kind,
+        });
+        let grid = Grid::new(shape).unwrap();
+        let mut layout = |grid: Grid<D>| {
+            let bricks = tiling(grid, ranks, &mut rng);
+            Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order()).unwrap()
+        };
+        let (input, output) = (layout(grid), layout(Problem::spectral_grid(grid, kinds)));
+        let complex = halved == D;
+        let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
+        problem.howmany = 1 + rng.below(3);
+        problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
+        problem
+    })
+}
+
+/// What must hold of every recipe.
+fn sound<const D: usize>(problem: &Problem<D>) -> Result<(), TestCaseError> {
+    let recipe = Recipe::new(problem.clone()).unwrap();
+    let again = Recipe::new(problem.clone()).unwrap();
+    prop_assert_eq!(&recipe, &again, "the same problem, another recipe");
+    let (nodes, steps) = (recipe.nodes(), recipe.steps());
+    prop_assert_eq!(nodes.len(), steps.len() + 1);
+    let (first, last) = (&nodes[0], &nodes[steps.len()]);
+    prop_assert_eq!((&first.layout, first.complex), (&problem.input, problem.complex));
+    prop_assert_eq!((&last.layout, last.complex), (&problem.output, problem.complex_spectrum()));
+
+    let mut done = [false; D];
+    let mut scales = 0;
+    for (at, step) in steps.iter().enumerate() {
+        let (from, to) = (&nodes[at], &nodes[at + 1]);
+        match *step {
+            Step::Fft { axis, kind } => {
+                prop_assert_eq!(kind, problem.kinds[axis]);
+                prop_assert!(!done[axis], "axis {} is transformed twice: {}", axis, recipe);
+                done[axis] = true;
+                prop_assert!(from.layout.is_whole(axis) && to.layout.is_whole(axis));
+                let n = from.layout.grid().len(axis);
+                prop_assert_eq!(to.layout.grid().len(axis), kind.spectral_len(n));
+                prop_assert_eq!(from.layout.order(), to.layout.order(), "memory order is kept");
+                prop_assert!(kind != C2C || from.complex, "real data cannot be c2c: {}", recipe);
+                prop_assert_eq!(to.complex, from.complex || kind == R2C);
+            }
+            Step::Reshape { wire, exchange } => {
+                prop_assert_eq!((wire, exchange), (problem.wire, problem.exchange));
+                prop_assert_eq!(from.layout.grid(), to.layout.grid());
+                prop_assert_eq!(from.complex, to.complex);
+                let pointless = from.layout == to.layout;
+                prop_assert!(!pointless, "a reshape that moves nothing: {}", recipe);
+            }
+            Step::Scale { forward, inverse } => {
+                scales += 1;
+                prop_assert_eq!(from, to);
+                prop_assert_eq!(forward, problem.factor(Direction::Forward));
+                prop_assert_eq!(inverse, problem.factor(Direction::Inverse));
+            }
+            ref other => return Err(TestCaseError::fail(format!("unknown step {other:?}"))),
+        }
+    }
+    for axis in 0..D {
+        prop_assert_eq!(done[axis], problem.kinds[axis] != Identity, "axis {}: {}", axis, recipe);
+    }
+    let factors = [Direction::Forward, Direction::Inverse].map(|way| problem.factor(way));
+    prop_assert_eq!(scales, usize::from(factors != [1.0, 1.0]));
+
+    let forward: Vec<_> = recipe.walk(Direction::Forward);
+    let mut back: Vec<_> = recipe.walk(Direction::Inverse);
+    back.reverse();
+    let turned: Vec<_> = back.into_iter().map(|(from, step, to)| (to, step, from)).collect();
+    prop_assert_eq!(forward, turned, "the inverse is not the forward reversed");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(100)
+    })]
+
+    #[test]
+    fn recipes_are_sound_in_1d(problem in random::<1>(40)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_2d(problem in random::<2>(20)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_3d(problem in random::<3>(12)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_4d(problem in random::<4>(6)) {
+        sound(&problem)?;
+    }
+}

@@ -1,0 +1,118 @@
+//! Executing a plan allocates nothing, after the first time.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use common::check::{Case, Make};
+use thriffty::{Algorithm, C2c, Comm, Error, Kind, R2c, R2r};
+
+/// The system's allocator, counting the calls of each thread.
+struct Counting;
+
+thread_local! {
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is ending has no counter any more, and nobody asks for it.
+    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+}
+
+// SAFETY: every method does what the system's allocator does, which keeps the contract of `GlobalAlloc`;
+// counting touches a number of the calling thread and does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::realloc`.
+        unsafe { System.realloc(old, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
+        unsafe { System.dealloc(old, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Calls of the allocator that this thread makes meanwhile.
+fn calls(run: impl FnOnce() -> Result<(), Error>) -> Result<usize, Error> {
+    let before = CALLS.get();
+    run()?;
+    Ok(CALLS.get() - before)
+}
+
+#[test]
+fn the_counter_counts() {
+    let allocate = || {
+        std::hint::black_box(vec![1u8; 100]);
+        std::hint::black_box(Box::new(1u8));
+        Ok(())
+    };
+    assert_eq!(calls(allocate), Ok(2));
+}
+
+/// Runs every way of execution once, and then a number of times without a single call of the allocator:
+/// several, since the order in which messages come is up to chance.
+fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) -> Result<(), Error> {
+    let mut plan = case.plan::<K>(comm)?;
+    let mut x = vec![Default::default(); plan.input_len()];
+    let mut y = vec![Default::default(); plan.output_len()];
+    let mut z = vec![Default::default(); plan.in_place_len()];
+    for round in 0..20 {
+        let found = [
+            ("forward_into", calls(|| plan.forward_into(&x, &mut y))?),
+            ("inverse_into", calls(|| plan.inverse_into(&y, &mut x))?),
+            ("forward_in_place", calls(|| plan.forward_in_place(&mut z))?),
+            ("inverse_in_place", calls(|| plan.inverse_in_place(&mut z))?),
+        ];
+        let (rank, ranks) = (comm.rank(), comm.size());
+        for (what, calls) in found {
+            let allowed = if round == 0 { usize::MAX } else { 0 };
+            let kind = std::any::type_name::<K>();
+            assert!(
+                calls <= allowed,
+                "{what} allocated {calls} times in round {round} on rank {rank} of {ranks}: \
+                 {kind}, {case:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn execution_allocates_nothing() {
+    use Kind::*;
+    for ranks in [1, 2, 4, 6, 9] {
+        for exchange in Algorithm::ALL {
+            let run = |comm: thriffty::ThreadComm| {
+                let case = Case::new([8, 12, 10], [C2C; 3]).exchange(exchange);
+                check::<C2c<f64>, 3>(&comm, &case)?;
+                check::<C2c<f32>, 3>(&comm, &case.clone().tiling(3).howmany(2))?;
+                let case = Case::new([9, 7, 5], [C2C, Dct2, R2C]).exchange(exchange).tiling(1);
+                check::<R2c<f64>, 3>(&comm, &case)?;
+                let sines = [Dst1, Dct1, Dct4];
+                let case = Case::new([60, 31, 7], sines).exchange(exchange);
+                check::<R2r<f64>, 3>(&comm, &case.orders([2, 1, 0], [1, 0, 2]))?;
+                let case = Case::new([101, 30], [C2C, R2C]).exchange(exchange);
+                check::<R2c<f32>, 2>(&comm, &case.tiling(2))
+            };
+            thriffty::threads(ranks, run).unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
+        }
+    }
+}

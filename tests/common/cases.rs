@@ -1,0 +1,131 @@
+//! The transforms that are compared with the definition, on any communicator.
+
+use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, Identity, R2C};
+use thriffty::{Algorithm, C2c, Comm, Error, Kind, R2c, R2r, Scale};
+
+use super::check::{Case, Make, check};
+
+type Done = Result<(), Error>;
+
+/// Both exchanges, both precisions.
+fn both<A: Make, B: Make, const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
+    for exchange in Algorithm::ALL {
+        let case = case.clone().exchange(exchange);
+        check::<A, D>(comm, &case)?;
+        check::<B, D>(comm, &case)?;
+    }
+    Ok(())
+}
+
+fn complex<const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
+    both::<C2c<f64>, C2c<f32>, D>(comm, case)
+}
+
+fn halved<const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
+    both::<R2c<f64>, R2c<f32>, D>(comm, case)
+}
+
+fn real<const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
+    both::<R2r<f64>, R2r<f32>, D>(comm, case)
+}
+
+/// Every kind alone along one axis: short and long, odd and even, a prime large enough for the algorithms
+/// of primes, and where it exists a single point.
+pub(crate) fn one_axis(comm: &dyn Comm) -> Done {
+    for kind in Kind::ALL {
+        for n in [1, 2, 3, 4, 5, 16, 27, 60, 101] {
+            if kind == Dct1 && n < 2 {
+                continue;
+            }
+            let case = Case::new([n], [kind]);
+            if kind == R2C {
+                halved(comm, case)?;
+            } else {
+                complex(comm, case.clone())?;
+                if kind != C2C {
+                    real(comm, case)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every kind along each of two axes, beside a kind of another family.
+pub(crate) fn two_axes(comm: &dyn Comm) -> Done {
+    for kind in Kind::ALL {
+        for kinds in [[kind, Dct3], [Dst2, kind]] {
+            let case = Case::new([7, 10], kinds);
+            if kind == R2C {
+                halved(comm, case)?;
+            } else {
+                complex(comm, case.clone())?;
+                if kind != C2C {
+                    real(comm, case)?;
+                }
+            }
+        }
+    }
+    complex(comm, Case::new([1, 101], [C2C; 2]))?;
+    complex(comm, Case::new([12, 1], [C2C; 2]))?;
+    halved(comm, Case::new([101, 2], [R2C, C2C]))?;
+    halved(comm, Case::new([5, 1], [C2C, R2C]).howmany(3))?;
+    real(comm, Case::new([13, 11], [Identity; 2]))
+}
+
+/// Three axes: mixed kinds, the halved axis anywhere, orders of axes, batches, scales.
+pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
+    let fortran = [2, 1, 0];
+    complex(comm, Case::new([6, 7, 5], [C2C; 3]).orders(fortran, [0, 1, 2]))?;
+    complex(comm, Case::new([8, 4, 6], [C2C, Dct2, Identity]).howmany(3))?;
+    complex(comm, Case::new([1, 9, 1], [C2C; 3]).scales(Scale::Symmetric, Scale::Symmetric))?;
+    for axis in 0..3 {
+        let mut kinds = [C2C; 3];
+        kinds[axis] = R2C;
+        halved(comm, Case::new([6, 5, 7], kinds))?;
+        halved(comm, Case::new([4, 5, 6], kinds).orders([1, 2, 0], fortran).howmany(3))?;
+        let mut kinds = [Dct2, Identity, Dst4];
+        kinds[axis] = R2C;
+        halved(comm, Case::new([3, 4, 8], kinds).scales(Scale::Full, Scale::None))?;
+    }
+    halved(comm, Case::new([5, 6, 4], [Dct1, R2C, C2C]).orders([1, 0, 2], [2, 0, 1]))?;
+    real(comm, Case::new([5, 6, 7], [Dct1, Dst3, Dct4]).orders([2, 0, 1], fortran).howmany(3))?;
+    real(comm, Case::new([4, 3, 8], [Dst1, Identity, Dct2]).scales(Scale::Symmetric, Scale::Full))
+}
+
+/// Four axes.
+pub(crate) fn four_axes(comm: &dyn Comm) -> Done {
+    let order = [3, 0, 2, 1];
+    complex(comm, Case::new([3, 4, 5, 2], [C2C; 4]).orders([3, 2, 1, 0], order))?;
+    halved(comm, Case::new([2, 3, 4, 5], [C2C, R2C, Dct2, C2C]).orders(order, [1, 0, 3, 2]))?;
+    halved(comm, Case::new([4, 3, 1, 6], [C2C, C2C, C2C, R2C]).howmany(3))?;
+    real(
+        comm,
+        Case::new([3, 2, 4, 3], [Dct2, Dst2, Identity, Dst4]).scales(Scale::Full, Scale::None),
+    )
+}
+
+/// Irregular bricks, with ranks that hold nothing on one side or both.
+pub(crate) fn random_tilings(comm: &dyn Comm) -> Done {
+    for seed in 0..6 {
+        let fortran = [2, 1, 0];
+        complex(comm, Case::new([5, 9, 7], [C2C; 3]).tiling(seed))?;
+        halved(
+            comm,
+            Case::new([7, 6, 5], [R2C, C2C, Dct3]).tiling(seed).orders(fortran, [1, 2, 0]),
+        )?;
+        real(comm, Case::new([11, 8], [Dct2, Dst1]).tiling(seed).howmany(3))?;
+        halved(comm, Case::new([3, 4, 2, 5], [C2C, C2C, C2C, R2C]).tiling(seed))?;
+        complex(comm, Case::new([30], [C2C]).tiling(seed).howmany(3))?;
+    }
+    Ok(())
+}
+
+/// All of them.
+pub(crate) fn all(comm: &dyn Comm) -> Done {
+    one_axis(comm)?;
+    two_axes(comm)?;
+    three_axes(comm)?;
+    four_axes(comm)?;
+    random_tilings(comm)
+}

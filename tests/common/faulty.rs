@@ -1,0 +1,101 @@
+//! A device that fails when it is told to.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use fft_core::{BadMessage, Codec, Cpu, CpuFft, Device, Error, LocalFft, Real, Transfer};
+
+/// What goes wrong on a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Fault {
+    Nothing,
+    /// No memory for buffers.
+    Buffer,
+    /// No memory for tables.
+    Tables,
+    /// Messages do not decode.
+    Message,
+    /// The rank panics while it unpacks a message.
+    Panic,
+}
+
+/// A rank's fault, which may be changed while a plan holds the device.
+pub(crate) struct Switch(AtomicU8);
+
+impl Switch {
+    pub(crate) fn new(fault: Fault) -> Self {
+        Self(AtomicU8::new(fault as u8))
+    }
+
+    pub(crate) fn set(&self, fault: Fault) {
+        self.0.store(fault as u8, Ordering::Relaxed);
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        self.0.load(Ordering::Relaxed) == fault as u8
+    }
+}
+
+/// The processor, with a fault.
+pub(crate) struct Faulty<'a, T: Real> {
+    pub(crate) cpu: Cpu<T>,
+    pub(crate) fault: &'a Switch,
+}
+
+impl<T: Real> Device<T> for Faulty<'_, T> {
+    type Memory = [T];
+    type Buffer = Vec<T>;
+    type Fft = CpuFft<T>;
+
+    fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
+        match self.fault.is(Fault::Buffer) {
+            true => Err(Error::Memory { rank, bytes: reals * size_of::<T>() }),
+            false => self.cpu.buffer(reals, rank),
+        }
+    }
+
+    fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
+        match self.fault.is(Fault::Tables) {
+            true => Err(Error::Memory { rank, bytes: 1 }),
+            false => self.cpu.plan_fft(shape, rank),
+        }
+    }
+
+    fn fft(&mut self, fft: &CpuFft<T>, src: Option<&[T]>, dst: &mut [T]) {
+        self.cpu.fft(fft, src, dst);
+    }
+
+    fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
+        self.cpu.copy(transfer, width, src, dst);
+    }
+
+    fn scale(&mut self, reals: usize, factor: f64, dst: &mut [T]) {
+        self.cpu.scale(reals, factor, dst);
+    }
+
+    fn pack(
+        &mut self,
+        codec: &dyn Codec<T>,
+        gather: &Transfer,
+        width: usize,
+        src: &[T],
+        message: &mut [u8],
+    ) -> usize {
+        self.cpu.pack(codec, gather, width, src, message)
+    }
+
+    fn unpack(
+        &mut self,
+        codec: &dyn Codec<T>,
+        message: &[u8],
+        scatter: &Transfer,
+        width: usize,
+        dst: &mut [T],
+    ) -> Result<(), BadMessage> {
+        assert!(!self.fault.is(Fault::Panic), "a panic on purpose");
+        match self.fault.is(Fault::Message) {
+            true => Err(BadMessage { found: message.len() - 1, expected: message.len() }),
+            false => self.cpu.unpack(codec, message, scatter, width, dst),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What the tests share: data, an oracle, random tilings, and checks that run on any communicator.
+#![allow(dead_code, reason = "every test binary uses its own part of what is shared")]
+
+pub(crate) mod cases;
+pub(crate) mod check;
+pub(crate) mod data;
+pub(crate) mod failures;
+pub(crate) mod faulty;
+pub(crate) mod oracle;
+pub(crate) mod watch;
+pub(crate) mod whole;
+
+#[path = "../../crates/fft-core/tests/tiling/mod.rs"]
+pub(crate) mod tiling;
+
+/// Rank counts: one, even and odd, a prime, and one whose factors differ.
+pub(crate) const RANKS: [usize; 5] = [1, 2, 3, 4, 6];

@@ -1,0 +1,266 @@
+//! Errors are collective: what goes wrong on one rank is the same error on all of them, and nobody waits
+//! forever for a rank that is gone.
+
+mod common;
+
+use std::sync::Mutex;
+
+use common::failures;
+use common::faulty::{Fault, Faulty, Switch};
+use common::watch::within_patience;
+use fft_core::{Cpu, Executor, Layout, MakeExchange};
+use thriffty::{
+    Algorithm, C2c, Comm, Direction, Error, ErrorKind, Grid, Kind, Plan, Precision, Problem,
+    ProcGrid, Recipe, ThreadComm,
+};
+
+/// Alone, no rank can disagree with another.
+const RANKS: [usize; 4] = [2, 3, 4, 6];
+
+fn on_all_ranks(name: &'static str, body: fn(&dyn Comm) -> Result<(), Error>) {
+    for ranks in RANKS {
+        within_patience(name, move || thriffty::threads(ranks, |comm| body(&comm)))
+            .unwrap_or_else(|error| panic!("{name}, {ranks} ranks: {error}"));
+    }
+}
+
+#[test]
+fn bad_bricks() {
+    on_all_ranks("bad bricks", failures::bricks);
+}
+
+#[test]
+fn wrong_lengths() {
+    on_all_ranks("wrong lengths", failures::lengths);
+}
+
+#[test]
+fn different_options() {
+    on_all_ranks("different options", failures::options);
+}
+
+#[test]
+fn nonsense() {
+    on_all_ranks("nonsense", failures::nonsense);
+}
+
+type Answer = Result<(), Error>;
+
+/// What every rank got, `None` from one that panicked.
+fn answers(
+    name: &'static str,
+    ranks: usize,
+    body: impl Fn(ThreadComm) -> Answer + Send + Sync + 'static,
+) -> Vec<Option<Answer>> {
+    within_patience(name, move || {
+        let answers = Mutex::new(vec![None; ranks]);
+        let run = || {
+            fft_comm::threads(ranks, |comm| {
+                let (rank, answer) = (comm.rank(), body(comm));
+                answers.lock().unwrap()[rank] = Some(answer);
+            })
+        };
+        // The panic of a rank comes out here, after all ranks have ended.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        answers.into_inner().unwrap()
+    })
+}
+
+/// When a rank goes away, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    ReturnsBeforeBuild,
+    PanicsBeforeBuild,
+    ReturnsBeforeRun,
+    PanicsBeforeRun,
+}
+
+#[test]
+fn a_rank_that_leaves_is_a_transport_error_for_all_others() {
+    use Exit::*;
+    for ranks in RANKS {
+        for culprit in [0, ranks - 1] {
+            for exit in [ReturnsBeforeBuild, PanicsBeforeBuild, ReturnsBeforeRun, PanicsBeforeRun] {
+                for exchange in Algorithm::ALL {
+                    let found = answers("leaving", ranks, move |comm| {
+                        leave(&comm, (comm.rank() == culprit).then_some(exit), exchange)
+                    });
+                    for (rank, answer) in found.iter().enumerate() {
+                        let what = format!("rank {rank} of {ranks} when {culprit} {exit:?}");
+                        match answer {
+                            None => assert!(rank == culprit, "{what}: panicked"),
+                            Some(Ok(())) => assert!(rank == culprit, "{what}: no error"),
+                            Some(Err(Error::Left { rank: waiting, gone })) => {
+                                assert_eq!((*waiting, *gone), (rank, culprit), "{what}");
+                            }
+                            Some(Err(error)) => panic!("{what}: {error:?}"),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn leave(comm: &dyn Comm, exit: Option<Exit>, exchange: Algorithm) -> Answer {
+    match exit {
+        Some(Exit::ReturnsBeforeBuild) => return Ok(()),
+        Some(Exit::PanicsBeforeBuild) => panic!("a panic on purpose"),
+        _ => {}
+    }
+    let mut plan = Plan::<C2c, 2>::c2c(comm, Grid::new([8, 9])?).exchange(exchange).build()?;
+    let mut data = vec![Default::default(); plan.in_place_len()];
+    plan.forward_in_place(&mut data)?;
+    match exit {
+        Some(Exit::ReturnsBeforeRun) => return Ok(()),
+        Some(Exit::PanicsBeforeRun) => panic!("a panic on purpose"),
+        _ => plan.inverse_in_place(&mut data),
+    }
+}
+
+/// Two reshapes and messages between all ranks.
+fn recipe(ranks: usize, exchange: Algorithm) -> Result<Recipe<3>, Error> {
+    let grid = Grid::new([8, 12, 10])?;
+    let cut = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
+    let (input, output) = (cut([ranks, 1, 1]), cut([1, 1, ranks]));
+    let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, input, output)?;
+    problem.exchange = exchange;
+    Recipe::new(problem)
+}
+
+type Bound<'a> = Executor<f64, Faulty<'a, f64>>;
+
+fn bind<'a>(
+    comm: &dyn Comm,
+    fault: &'a Switch,
+    exchange: Algorithm,
+    make: MakeExchange<'_>,
+) -> Result<Bound<'a>, Error> {
+    let device = Faulty { cpu: Cpu::default(), fault };
+    Executor::bind(&recipe(comm.size(), exchange)?, comm.dup()?, device, make)
+}
+
+/// Every rank must have got the same error, of this rank and kind.
+fn assert_on_rank(found: &[Option<Answer>], culprit: usize, kind: ErrorKind, what: &str) -> String {
+    let first = found[0].clone().unwrap_or_else(|| panic!("{what}: rank 0 panicked"));
+    for (rank, answer) in found.iter().enumerate() {
+        assert_eq!(answer.as_ref(), Some(&first), "{what}: rank {rank} (left) and rank 0 (right)");
+    }
+    match first {
+        Err(Error::OnRank { rank, kind: found, message }) if (rank, found) == (culprit, kind) => {
+            message
+        }
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+#[test]
+fn memory_that_one_rank_lacks_is_an_error_for_all() {
+    for ranks in RANKS {
+        for culprit in [0, ranks - 1] {
+            for fault in [Fault::Buffer, Fault::Tables] {
+                let found = answers("no memory", ranks, move |comm| {
+                    let here = if comm.rank() == culprit { fault } else { Fault::Nothing };
+                    bind(&comm, &Switch::new(here), Algorithm::P2p, &fft_comm::exchange).map(drop)
+                });
+                let what = format!("{fault:?} on {culprit} of {ranks}");
+                let message = assert_on_rank(&found, culprit, ErrorKind::Memory, &what);
+                assert!(
+                    message.starts_with(&format!("rank {culprit} could not allocate")),
+                    "{message}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_exchange_that_one_rank_cannot_make_is_an_error_for_all() {
+    for ranks in RANKS {
+        for culprit in [0, ranks - 1] {
+            let found = answers("no exchange", ranks, move |comm| {
+                let make = |algorithm, comm: &dyn Comm| {
+                    let made = fft_comm::exchange(algorithm, comm)?;
+                    match comm.rank() == culprit {
+                        true => Err(Error::Memory { rank: culprit, bytes: 12 }),
+                        false => Ok(made),
+                    }
+                };
+                bind(&comm, &Switch::new(Fault::Nothing), Algorithm::P2p, &make).map(drop)
+            });
+            let what = format!("factory on {culprit} of {ranks}");
+            let message = assert_on_rank(&found, culprit, ErrorKind::Memory, &what);
+            assert_eq!(message, format!("rank {culprit} could not allocate 12 bytes"));
+        }
+    }
+}
+
+#[test]
+fn a_damaged_message_is_an_error_for_all_and_the_next_run_works() {
+    for ranks in RANKS {
+        for culprit in [0, ranks - 1] {
+            for exchange in Algorithm::ALL {
+                let found = answers("damage", ranks, move |comm| {
+                    let fault = Switch::new(Fault::Nothing);
+                    let mut bound = bind(&comm, &fault, exchange, &fft_comm::exchange)?;
+                    if comm.rank() == culprit {
+                        fault.set(Fault::Message);
+                    }
+                    let result = transform_of_ones(&mut bound);
+                    fault.set(Fault::Nothing);
+                    transform_of_ones(&mut bound)?;
+                    result
+                });
+                let what = format!("{exchange}, {culprit} of {ranks}");
+                let message = assert_on_rank(&found, culprit, ErrorKind::Message, &what);
+                assert!(
+                    message.starts_with(&format!("rank {culprit} received")),
+                    "{what}: {message}"
+                );
+            }
+        }
+    }
+}
+
+/// The spectrum of a constant, checked when the transform succeeds.
+fn transform_of_ones(bound: &mut Bound<'_>) -> Answer {
+    let (rank, ranks) = (bound.comm().rank(), bound.comm().size());
+    let recipe = recipe(ranks, Algorithm::P2p)?;
+    let reals = |layout: &Layout<3>| 2 * layout.brick(rank).points();
+    let src: Vec<f64> = [1.0, 0.0].repeat(reals(&recipe.problem().input) / 2);
+    let mut dst = vec![f64::NAN; reals(&recipe.problem().output)];
+    bound.run(Direction::Forward, Some(&src), &mut dst)?;
+    // All but the mean cancel, to a few units in the last place of the sum of 960 ones.
+    let mean = if rank == 0 { 960.0 } else { 0.0 };
+    assert!((dst[0] - mean).abs() < 1e-11, "{} instead of {mean}", dst[0]);
+    assert!(dst[1..].iter().all(|x| x.abs() < 1e-11), "a constant has only a mean");
+    Ok(())
+}
+
+#[test]
+fn a_rank_that_panics_in_an_exchange_is_a_transport_error_for_all_others() {
+    for ranks in RANKS {
+        for culprit in [0, ranks - 1] {
+            for exchange in Algorithm::ALL {
+                let found = answers("panic in an exchange", ranks, move |comm| {
+                    let fault = Switch::new(Fault::Nothing);
+                    let mut bound = bind(&comm, &fault, exchange, &fft_comm::exchange)?;
+                    if comm.rank() == culprit {
+                        fault.set(Fault::Panic);
+                    }
+                    transform_of_ones(&mut bound)
+                });
+                for (rank, answer) in found.iter().enumerate() {
+                    let what = format!("{exchange}, rank {rank} of {ranks} when {culprit} panics");
+                    match answer {
+                        None => assert_eq!(rank, culprit, "{what}: panicked too"),
+                        Some(Err(error)) => {
+                            assert_eq!(error.kind(), ErrorKind::Transport, "{what}: {error}");
+                        }
+                        Some(Ok(())) => panic!("{what}: no error"),
+                    }
+                }
+            }
+        }
+    }
+}
