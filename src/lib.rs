@@ -1,7 +1,36 @@
-//! Distributed Fourier transforms that spend as few bytes on the wire as possible.
+//! Distributed Fourier transforms in 1 to 4 dimensions: bricks in, bricks out, over threads or MPI processes.
 //!
-//! Placeholder.
+//! - [`Grid`] is the index space, [`Brick`] the box of it that a rank holds; [`Grid::brick`] makes an even cut.
+//! - [`Plan::c2c`], [`Plan::r2c`] and [`Plan::r2r`] draft a transform; [`Draft`] has the options;
+//!   [`Draft::build`] makes the [`Plan`], whose [`Recipe`] says how it will be done.
+//! - A plan transforms slices ([`Plan::forward_into`], [`Plan::forward_in_place`]) or a [`Field`], which knows
+//!   whether it is in physical or in spectral space.
+//! - Ranks come from [`threads`] or, with the feature `mpi`, from `mpi::init`; both are a [`Comm`].
+//!
+//! ```
+//! use thriffty::{Complex, Error, Grid, Plan};
+//!
+//! thriffty::threads(3, |world| {
+//!     let mut plan = Plan::c2c(&world, Grid::new([6, 10])?).build()?;
+//!     let x = vec![Complex::new(1.0, 0.0); plan.input_len()];
+//!     let mut y = vec![Complex::default(); plan.output_len()];
+//!     plan.forward_into(&x, &mut y)?;
+//!     if plan.output_brick().lo == [0, 0] {
+//!         assert_eq!(y[0].re, 60.0); // the sum over all points
+//!     }
+//!     Ok::<(), Error>(())
+//! })?;
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! Conventions: forward is `exp(-2πi jk/n)`, unscaled; inverse divides by the number of points; the last axis is
+//! contiguous; frequencies are in natural order. Every call that communicates is collective and returns the
+//! same `Ok` or error on every rank.
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod draft;
 mod field;

@@ -1,5 +1,6 @@
 //! A device that fails when it is told to.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use fft_core::{BadMessage, Codec, Cpu, CpuFft, Device, Error, LocalFft, Real, Transfer};
@@ -61,8 +62,8 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
         }
     }
 
-    fn fft(&mut self, fft: &CpuFft<T>, src: Option<&[T]>, dst: &mut [T]) {
-        self.cpu.fft(fft, src, dst);
+    fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
+        self.cpu.fft(fft, blocks, src, dst);
     }
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {

@@ -18,6 +18,9 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     clock: Clock,
 }
 
+/// Routes are made so ([`Program::route`]).
+const TWO_PLACES: &str = "an operation that moves data has a source and a destination";
+
 /// Makes the exchange of an algorithm on a communicator.
 pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn Exchange>, Error>;
 
@@ -61,6 +64,9 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// # Errors
     /// The same on every rank, after all of them have finished: [`Error::OnRank`] when a message was
     /// damaged, or when the transport failed. `dst` then holds nothing of use.
+    ///
+    /// # Panics
+    /// If `src` or `dst` is too short for this rank's bricks.
     pub fn run(
         &mut self,
         direction: Direction,
@@ -76,7 +82,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let mut memory = Arena::new(src, dst, &mut self.work);
         if let Some(copy) = first {
             let (src, dst) = memory.pair(copy.from, copy.to);
-            device.copy(&copy.all, 1, src.expect("a copy has two places"), dst);
+            device.copy(&copy.all, 1, src.expect(TWO_PLACES), dst);
         }
         let mut result = Ok(());
         for (op, at) in program.ops().iter().zip(places.windows(2)) {
@@ -88,7 +94,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
                 Op::Scale { reals, factor } => device.scale(*reals, *factor, dst),
                 Op::Reshape { reshape, exchange } => {
                     let exchange = find(&mut self.exchanges, *exchange);
-                    let src = src.expect("a reshape has two places");
+                    let src = src.expect(TWO_PLACES);
                     result = result.and(reshape.run(exchange, device, src, dst, clock));
                 }
             }

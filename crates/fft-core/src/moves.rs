@@ -1,5 +1,6 @@
 //! What one rank must move in a reshape: pure geometry.
 
+use std::iter::once;
 use std::ops::Range;
 
 use crate::recipe::Node;
@@ -127,7 +128,7 @@ pub(crate) type Blocks = Vec<Range<usize>>;
 
 /// The runs of `from..to` in an array of these lengths.
 fn runs(lens: &[usize], from: &[usize], to: &[usize]) -> Blocks {
-    let Some(last) = lens.len().checked_sub(1) else { return vec![0..1] };
+    let Some(last) = lens.len().checked_sub(1) else { return once(0..1).collect() };
     let counts: Vec<_> = (0..last).map(|d| to[d] - from[d]).collect();
     let run = |at: Vec<usize>| {
         let row = (0..last).fold(0, |row, d| row * lens[d] + from[d] + at[d]);

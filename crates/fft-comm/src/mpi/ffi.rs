@@ -13,6 +13,8 @@ use fft_core::{Error, Reduce, SLOT_ALIGN, Slot};
 use mpi::ffi;
 use mpi::traits::AsRaw;
 
+use super::lines::{Lines, count};
+
 unsafe extern "C" {
     fn thriffty_return_errors(comm: ffi::MPI_Comm) -> c_int;
 }
@@ -61,11 +63,6 @@ fn is_finalized() -> bool {
     // SAFETY: MPI_Finalized may be called at any time and writes one int.
     let code = unsafe { ffi::MPI_Finalized(&mut flag) };
     code != ffi::MPI_SUCCESS as c_int || flag != 0
-}
-
-fn count(rank: usize, what: &'static str, n: usize) -> Result<c_int, Error> {
-    let text = || format!("{n} exceeds what this call can count");
-    c_int::try_from(n).map_err(|_| Error::Transport { rank, call: what, text: text() })
 }
 
 impl RawComm {
@@ -250,32 +247,6 @@ impl Drop for LineType {
             // SAFETY: the type is ours, committed, and not in use by any pending operation.
             unsafe { ffi::MPI_Type_free(&mut self.0) };
         }
-    }
-}
-
-/// Parts of a buffer in units of lines.
-#[derive(Default)]
-pub(super) struct Lines {
-    counts: Vec<c_int>,
-    places: Vec<c_int>,
-    /// Bytes up to the end of the last part.
-    end: usize,
-}
-
-impl Lines {
-    /// Sets the parts, `(first, bytes)` per rank.
-    pub(super) fn set(&mut self, parts: &[(usize, usize)], rank: usize) -> Result<(), Error> {
-        self.counts.clear();
-        self.places.clear();
-        self.end = 0;
-        for &(first, bytes) in parts {
-            assert!(first.is_multiple_of(SLOT_ALIGN), "parts start at multiples of {SLOT_ALIGN}");
-            let lines = bytes.div_ceil(SLOT_ALIGN);
-            self.counts.push(count(rank, "MPI_Alltoallv", lines)?);
-            self.places.push(count(rank, "MPI_Alltoallv", first / SLOT_ALIGN)?);
-            self.end = self.end.max(first + lines * SLOT_ALIGN);
-        }
-        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod ffi;
 mod flight;
+mod lines;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,8 +14,9 @@ use std::sync::Arc;
 pub use ::mpi as rsmpi;
 use fft_core::{Comm, Error, Flight, Parts, Reduce};
 
-use ffi::{LineType, Lines, RawComm};
+use ffi::{LineType, RawComm};
 use flight::MpiFlight;
+use lines::Lines;
 
 /// MPI, initialised by us; finalised when dropped. Drop plans and communicators before it.
 pub struct Mpi {
