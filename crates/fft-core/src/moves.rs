@@ -80,10 +80,16 @@ impl<const D: usize> Moves<D> {
 
     /// The new brick in boxes that can be filled and then transformed while they are in cache.
     ///
-    /// Memory divides evenly into `blocks`, and every box is a number of whole ones. A box reaches over `run`
-    /// points of the axis along which the old brick is contiguous, so that what is read there comes in whole
-    /// cache lines, and then over as many points of inner axes as keep it at `most` elements.
-    pub(crate) fn boxes(&self, blocks: usize, run: usize, most: usize) -> Vec<(Chunk<D>, Blocks)> {
+    /// Memory divides evenly into `blocks`, and every box is a number of whole ones. A box reaches over
+    /// `run` points of the axis along which the old brick is contiguous, fewer if it would be too large, so
+    /// that what is read there comes in whole cache lines; and then over as many points of inner axes as
+    /// keep it at `most` elements.
+    pub(crate) fn boxes(
+        &self,
+        blocks: usize,
+        run: Range<usize>,
+        most: usize,
+    ) -> Vec<(Chunk<D>, Blocks)> {
         let Placed { brick, order, howmany } = self.after;
         let mut lens = vec![howmany];
         lens.extend(order.map(|axis| brick.len(axis)));
@@ -92,11 +98,11 @@ impl<const D: usize> Moves<D> {
         let depth = (0..=D + 1).find(around).expect("blocks are whole inner axes");
         let lens = &lens[..depth];
         let mut step = vec![1; depth];
+        let block = self.all().points() / blocks;
         let contiguous = self.before.order[D - 1];
         if let Some(axis) = (1..depth).find(|&d| order[d - 1] == contiguous) {
-            step[axis] = run.clamp(1, lens[axis]);
+            step[axis] = (most / block).clamp(run.start, run.end).min(lens[axis]);
         }
-        let block = self.all().points() / blocks;
         for d in (0..depth).rev() {
             let now = block * step.iter().product::<usize>();
             step[d] = (step[d] * (most / now).max(1)).min(lens[d]);
@@ -177,9 +183,17 @@ mod tests {
             let before = before.clone().ordered(order).unwrap();
             let moves = Moves::new(0, &node(before), &node(after.clone()), 3);
             for blocks in [360, 90, 15, 3, 1] {
-                for (run, most) in [(1, 1), (8, 1), (1, 24), (2, 50), (8, 120), (8, 1000)] {
+                for (run, most) in [
+                    (1..1, 1),
+                    (1..8, 1),
+                    (8..8, 1),
+                    (1..1, 24),
+                    (2..4, 50),
+                    (1..8, 120),
+                    (8..8, 1000),
+                ] {
                     let mut seen = vec![0; 360];
-                    for (chunk, ranges) in moves.boxes(blocks, run, most) {
+                    for (chunk, ranges) in moves.boxes(blocks, run.clone(), most) {
                         let mut places = moves.keep(&chunk).unwrap().places();
                         places.iter().for_each(|place| seen[*place] += 1);
                         let block = 360 / blocks;
@@ -187,7 +201,7 @@ mod tests {
                         places.sort_unstable();
                         assert!(places.into_iter().eq(ranges.into_iter().flat_map(points)));
                     }
-                    assert_eq!(seen, [1; 360], "{blocks} blocks, {run}, {most}");
+                    assert_eq!(seen, [1; 360], "{blocks} blocks, {run:?}, {most}");
                 }
             }
         }

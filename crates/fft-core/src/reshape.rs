@@ -1,5 +1,6 @@
 //! A reshape as one rank carries it out, bound to a codec.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use crate::clock::Time;
@@ -11,7 +12,7 @@ use crate::{Clock, Codec, Device, Error, Exchange, Parcel, Port, Real, Traffic, 
 /// second-level cache meanwhile.
 const TILE_BYTES: usize = 1 << 19;
 /// Bytes read side by side where data is contiguous: enough to use up what a page of memory costs to find.
-const RUN_BYTES: usize = 512;
+const RUN_BYTES: Range<usize> = 64..512;
 
 /// Everything one rank needs to move its data from one layout to another and, where it can be done on the
 /// way, to transform it there.
@@ -80,7 +81,11 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         };
         let boxes = match moves.all().points() {
             0 => Vec::new(),
-            _ => moves.boxes(blocks, RUN_BYTES / element, TILE_BYTES / element),
+            _ => moves.boxes(
+                blocks,
+                RUN_BYTES.start / element..RUN_BYTES.end / element,
+                TILE_BYTES / element,
+            ),
         };
         self.arrive = Arrive::Fused { fft, tiles: boxes.into_iter().map(tile).collect() };
     }
