@@ -190,11 +190,9 @@ fn communicators_of_others(world: &dyn Comm) -> Result<(), Error> {
         let comm = MpiComm::of(&theirs)?;
         assert_eq!((comm.rank(), comm.size()), (world.rank(), world.size()));
         check::<R2c, 3>(&comm, &case)?;
-        #[allow(unsafe_code)]
         // SAFETY: the world communicator lives until MPI is finalised, which `body` does last.
         let comm = unsafe { MpiComm::from_raw(theirs.as_raw()) }?;
         check::<R2c, 3>(&comm, &case.clone().tiling(4))?;
-        #[allow(unsafe_code)]
         // SAFETY: a constant of the library; COMM_SELF lives as long as the world.
         let alone = unsafe { MpiComm::from_raw(ffi::RSMPI_COMM_SELF) }?;
         assert_eq!((alone.rank(), alone.size()), (0, 1));
