@@ -112,7 +112,7 @@ fn leave(comm: &dyn Comm, exit: Option<Exit>, exchange: Algorithm) -> Answer {
     let mut data = vec![Default::default(); plan.in_place_len()];
     plan.forward_in_place(&mut data)?;
     match exit {
-        Some(Exit::ReturnsBeforeRun) => return Ok(()),
+        Some(Exit::ReturnsBeforeRun) => Ok(()),
         Some(Exit::PanicsBeforeRun) => panic!("a panic on purpose"),
         _ => plan.inverse_in_place(&mut data),
     }

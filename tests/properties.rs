@@ -29,10 +29,13 @@ fn place<const D: usize>(shape: [usize; D], index: [usize; D]) -> usize {
     (0..D).fold(0, |place, axis| place * shape[axis] + index[axis])
 }
 
-/// `exp(-2πi Σ k p / n)`.
+/// `exp(-2πi Σ k p / n)`, the angle reduced to half a turn in whole numbers: one rounding, not one per axis.
 fn phase<const D: usize>(shape: [usize; D], k: [usize; D], p: [usize; D]) -> C64 {
-    let turns = |axis: usize| (k[axis] * p[axis] % shape[axis]) as f64 / shape[axis] as f64;
-    C64::from_polar(1.0, -TAU * (0..D).map(turns).sum::<f64>().fract())
+    let points: usize = shape.iter().product();
+    let turns: usize = (0..D).map(|axis| k[axis] * p[axis] * (points / shape[axis])).sum();
+    let (part, turns) = (turns % points, points as f64);
+    let signed = if 2 * part > points { part as f64 - turns } else { part as f64 };
+    C64::from_polar(1.0, -TAU * signed / turns)
 }
 
 /// Grids of uneven shapes, bricks and orders at random.
@@ -94,9 +97,10 @@ fn impulse<const D: usize>(s: &Setting<D>) -> Checked {
     let found = spectrum::<C2c<f64>, D>(s.ranks, &s.case([Kind::C2C; D]), &x);
     let wave = |k| phase(s.shape, index(s.shape, k), index(s.shape, at));
     let expected: Vec<_> = (0..s.points()).map(wave).collect();
-    // Every element by itself, not only their norm: nothing large hides an error here.
+    // Every element by itself, not only their norm: nothing large hides an error here. A factor of 2 is for
+    // the largest of them, one is for the phase that it is compared with.
     for (found, expected) in found.iter().zip(&expected) {
-        prop_assert!((found - expected).norm() <= s.bound(), "{found} instead of {expected}");
+        prop_assert!((found - expected).norm() <= 3.0 * s.bound(), "{found}, not {expected}");
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ fn turn(factor: f64, a: usize, b: usize) -> C64 {
 fn forward(kind: Kind, n: usize, k: usize, j: usize) -> C64 {
     let cos = |factor, a, b| C64::from(turn(factor, a, b).re);
     let sin = |factor, a, b| C64::from(turn(factor, a, b).im);
-    let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = if k.is_multiple_of(2) { 1.0 } else { -1.0 };
     match kind {
         Kind::Identity => C64::from(if k == j { 1.0 } else { 0.0 }),
         Kind::C2C | Kind::R2C => turn(1.0, 2 * j * k, n).conj(),
