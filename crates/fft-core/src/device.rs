@@ -8,6 +8,7 @@ use num_complex::Complex;
 
 use crate::codec::{BadMessage, copy};
 use crate::lines::{LineFft, LinePlanner};
+use crate::transfer::lines_of;
 use crate::{Codec, Error, LocalFft, Pass, Real, Transfer};
 
 /// Where data lives and what is done to it there. The executor is generic over it; everything that touches
@@ -254,7 +255,7 @@ impl<T: Real> CpuPass<T> {
                 self.transform(tile, scratch);
                 let at = Columns { start: array * n_after * inner + first, ..at };
                 match wide_after {
-                    true => at.scatter(n_after, complex(tile), pitch / 2, complex_mut(dst)),
+                    true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
                     false => at.scatter(n_after, tile, pitch, dst),
                 }
             }
@@ -299,20 +300,66 @@ struct Columns {
 impl Columns {
     /// Each column becomes a line of the tile.
     fn gather<E: Copy>(self, n: usize, array: &[E], tile: &mut [E], pitch: usize) {
+        match self.columns {
+            8 => self.gather_wide::<E, 8>(n, array, tile, pitch),
+            16 => self.gather_wide::<E, 16>(n, array, tile, pitch),
+            columns => {
+                for i in 0..n {
+                    let row = &array[self.start + i * self.inner..][..columns];
+                    for (column, &x) in row.iter().enumerate() {
+                        tile[column * pitch + i] = x;
+                    }
+                }
+            }
+        }
+    }
+
+    fn gather_wide<E: Copy, const WIDE: usize>(
+        self,
+        n: usize,
+        array: &[E],
+        tile: &mut [E],
+        pitch: usize,
+    ) {
+        let lines = lines_of::<E, WIDE>(tile, pitch, n);
         for i in 0..n {
-            let row = &array[self.start + i * self.inner..][..self.columns];
-            for (column, &x) in row.iter().enumerate() {
-                tile[column * pitch + i] = x;
+            let row: &[E; WIDE] =
+                array[self.start + i * self.inner..].first_chunk().expect("inside the array");
+            for column in 0..WIDE {
+                lines[column][i] = row[column];
             }
         }
     }
 
     /// Each line of the tile becomes a column.
-    fn scatter<E: Copy>(self, n: usize, tile: &[E], pitch: usize, array: &mut [E]) {
+    fn scatter<E: Copy>(self, n: usize, tile: &mut [E], pitch: usize, array: &mut [E]) {
+        match self.columns {
+            8 => self.scatter_wide::<E, 8>(n, tile, pitch, array),
+            16 => self.scatter_wide::<E, 16>(n, tile, pitch, array),
+            columns => {
+                for i in 0..n {
+                    let row = &mut array[self.start + i * self.inner..][..columns];
+                    for (column, x) in row.iter_mut().enumerate() {
+                        *x = tile[column * pitch + i];
+                    }
+                }
+            }
+        }
+    }
+
+    fn scatter_wide<E: Copy, const WIDE: usize>(
+        self,
+        n: usize,
+        tile: &mut [E],
+        pitch: usize,
+        array: &mut [E],
+    ) {
+        let lines = lines_of::<E, WIDE>(tile, pitch, n);
         for i in 0..n {
-            let row = &mut array[self.start + i * self.inner..][..self.columns];
-            for (column, x) in row.iter_mut().enumerate() {
-                *x = tile[column * pitch + i];
+            let row: &mut [E; WIDE] =
+                array[self.start + i * self.inner..].first_chunk_mut().expect("inside the array");
+            for column in 0..WIDE {
+                row[column] = lines[column][i];
             }
         }
     }

@@ -136,7 +136,11 @@ impl Transfer {
             |view: &View| (0..DIMS).rev().find(|&d| self.shape[d] > 1 && view.stride[d] == 1);
         match (unit(&self.from), unit(&self.to)) {
             (Some(read), Some(write)) if read == write => self.rows(read, src, dst),
-            (Some(read), Some(write)) => self.tiles(read, write, src, dst),
+            (Some(read), Some(write)) => match TILE_BYTES / size_of::<E>() {
+                8 => self.tiles::<E, 8>(read, write, src, dst),
+                16 => self.tiles::<E, 16>(read, write, src, dst),
+                _ => self.tiles::<E, 32>(read, write, src, dst),
+            },
             _ => self.each(src, dst, [DIMS; 2], |src, dst, from, to| dst[to] = src[from]),
         }
     }
@@ -149,24 +153,34 @@ impl Transfer {
         });
     }
 
-    /// Contiguous along `read` in the source and along `write` in the destination: transposes, a few
-    /// columns at a time.
-    fn tiles<E: Copy>(&self, read: usize, write: usize, src: &[E], dst: &mut [E]) {
-        let width = (TILE_BYTES / size_of::<E>()).max(1);
+    /// Contiguous along `read` in the source and along `write` in the destination: transposes, `WIDE` columns
+    /// at a time.
+    fn tiles<E: Copy, const WIDE: usize>(
+        &self,
+        read: usize,
+        write: usize,
+        src: &[E],
+        dst: &mut [E],
+    ) {
         let (columns, rows) = (self.shape[read], self.shape[write]);
         let (jump, pitch) = (self.from.stride[write], self.to.stride[read]);
         self.each(src, dst, [read, write], |src, dst, from, to| {
-            let mut first = 0;
-            while first < columns {
-                let width = width.min(columns - first);
+            let whole = columns / WIDE * WIDE;
+            for first in (0..whole).step_by(WIDE) {
+                let lines = lines_of::<E, WIDE>(&mut dst[to + first * pitch..], pitch, rows);
                 for row in 0..rows {
-                    let line = &src[from + first + row * jump..][..width];
-                    let at = to + first * pitch + row;
-                    for (column, &element) in line.iter().enumerate() {
-                        dst[at + column * pitch] = element;
+                    let line: &[E; WIDE] =
+                        src[from + first + row * jump..].first_chunk().expect("inside the box");
+                    for column in 0..WIDE {
+                        lines[column][row] = line[column];
                     }
                 }
-                first += width;
+            }
+            for column in whole..columns {
+                let line = &mut dst[to + column * pitch..][..rows];
+                for (row, element) in line.iter_mut().enumerate() {
+                    *element = src[from + column + row * jump];
+                }
             }
         });
     }
@@ -193,6 +207,22 @@ impl Transfer {
             i[dim + 1..].fill(0);
         }
     }
+}
+
+/// The first `len` elements of so many lines that start `pitch` apart. As slices of equal and known length they
+/// are indexed without checks in the loops that matter.
+pub(crate) fn lines_of<E, const LINES: usize>(
+    array: &mut [E],
+    pitch: usize,
+    len: usize,
+) -> [&mut [E]; LINES] {
+    let mut rest = array;
+    std::array::from_fn(|line| {
+        let end = if line + 1 < LINES { pitch } else { len };
+        let (this, tail) = std::mem::take(&mut rest).split_at_mut(end);
+        rest = tail;
+        &mut this[..len]
+    })
 }
 
 #[cfg(test)]

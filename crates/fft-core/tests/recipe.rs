@@ -105,13 +105,13 @@ fn three_axes() {
     for (found, expected) in [
         (
             plain([64; 3], [C2C; 3], 2),
-            "(c2c 64x64x64 f64 ranks=2 [2x1x1] (exchange [1x1x2]yzx p2p raw) (fft x) (exchange \
+            "(c2c 64x64x64 f64 ranks=2 [2x1x1] (exchange [1x1x2]zyx p2p raw) (fft x) (exchange \
              [2x1x1] p2p raw) (fft z) (fft y) (scale inverse))",
         ),
         (
             plain([64; 3], [C2C; 3], 8),
             "(c2c 64x64x64 f64 ranks=8 [2x2x2] (exchange [2x4x1] p2p raw) (fft z) (exchange \
-             [1x1x8]yzx p2p raw) (fft x) (fft y) (scale inverse) (exchange [2x2x2] p2p raw))",
+             [1x1x8]zyx p2p raw) (fft x) (fft y) (scale inverse) (exchange [2x2x2] p2p raw))",
         ),
         (
             plain([64; 3], [C2C, C2C, R2C], 6),
@@ -120,7 +120,7 @@ fn three_axes() {
         ),
         (
             plain([64; 3], [R2C, C2C, C2C], 4),
-            "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x1x4]yzx p2p raw) (r2c x) (fft \
+            "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x1x4]zyx p2p raw) (r2c x) (fft \
              y) (exchange [1x4x1] p2p raw) (fft z) (scale inverse) (exchange [1x2x2] p2p raw))",
         ),
         (
@@ -149,7 +149,7 @@ fn four_axes() {
     for (found, expected) in [
         (
             plain([16; 4], [C2C; 4], 4),
-            "(c2c 16x16x16x16 f64 ranks=4 [2x2x1x1] (fft z) (fft y) (exchange [1x1x2x2]xyzw p2p \
+            "(c2c 16x16x16x16 f64 ranks=4 [2x2x1x1] (fft z) (fft y) (exchange [1x1x2x2]yzxw p2p \
              raw) (fft w) (fft x) (scale inverse) (exchange [2x2x1x1] p2p raw))",
         ),
         (
@@ -175,37 +175,37 @@ fn options_are_printed() {
     for (found, expected) in [
         (
             with(|p| p.howmany = 3),
-            "(c2c 32x32x32 f64 howmany=3 ranks=4 [2x2x1] (exchange [1x1x4]yzx p2p raw) (fft x) \
+            "(c2c 32x32x32 f64 howmany=3 ranks=4 [2x2x1] (exchange [1x1x4]zyx p2p raw) (fft x) \
              (fft y) (exchange [2x2x1] p2p raw) (fft z) (scale inverse))",
         ),
         (
             with(|p| p.exchange = Algorithm::Alltoallv),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]yzx alltoallv raw) (fft \
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx alltoallv raw) (fft \
              x) (fft y) (scale inverse) (exchange [2x2x1] alltoallv raw))",
         ),
         (
             with(|p| (p.forward, p.inverse) = (Scale::Symmetric, Scale::Symmetric)),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]yzx p2p raw) (fft x) (fft \
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft x) (fft \
              y) (scale both) (exchange [2x2x1] p2p raw))",
         ),
         (
             with(|p| (p.forward, p.inverse) = (Scale::Full, Scale::None)),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]yzx p2p raw) (fft x) (fft \
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft x) (fft \
              y) (scale forward) (exchange [2x2x1] p2p raw))",
         ),
         (
             with(|p| (p.forward, p.inverse) = (Scale::None, Scale::None)),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]yzx p2p raw) (fft x) (fft \
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft x) (fft \
              y) (exchange [2x2x1] p2p raw))",
         ),
         (
             with(|p| p.precision = Precision::F32),
-            "(c2c 32x32x32 f32 ranks=4 [2x2x1] (exchange [1x1x4]yzx p2p raw) (fft x) (fft y) \
+            "(c2c 32x32x32 f32 ranks=4 [2x2x1] (exchange [1x1x4]zyx p2p raw) (fft x) (fft y) \
              (exchange [2x2x1] p2p raw) (fft z) (scale inverse))",
         ),
         (
             text(ordered),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1]zyx (fft z) (exchange [1x1x4]yzx p2p raw) (fft x) \
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1]zyx (fft z) (exchange [1x1x4]zyx p2p raw) (fft x) \
              (fft y) (scale inverse) (exchange [2x2x1]zyx p2p raw))",
         ),
     ] {
