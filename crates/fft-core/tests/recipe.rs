@@ -121,7 +121,7 @@ fn three_axes() {
         (
             plain([64; 3], [R2C, C2C, C2C], 4),
             "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x1x4]zyx p2p raw) (r2c x) (fft \
-             y) (exchange [1x4x1] p2p raw) (fft z) (scale inverse) (exchange [1x2x2] p2p raw))",
+             y) (exchange [1x4x1]yxz p2p raw) (fft z) (scale inverse) (exchange [1x2x2] p2p raw))",
         ),
         (
             plain([64; 3], [Dst1, R2C, Dct2], 4),
