@@ -218,6 +218,20 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
 
     /// A view as an array of `D + 1` axes: batches, then the axes of the grid in their natural order.
     ///
+    /// ```
+    /// use thriffty::{Field, Grid, Physical, Plan};
+    /// thriffty::threads(2, |world| {
+    ///     let plan = Plan::r2c(&world, Grid::new([8, 6, 4])?).input_order([2, 1, 0]).build()?;
+    ///     let mut rho: Field<Physical> = plan.input();
+    ///     rho.fill(|[i, j, k]| (100 * i + 10 * j + k) as f64);
+    ///     let lo = rho.brick().lo;
+    ///     assert_eq!(rho.view().shape(), [1, 4, 6, 4]);
+    ///     assert_eq!(rho.view()[[0, 1, 2, 3]], (100 * (lo[0] + 1) + 23) as f64);
+    ///     Ok::<(), thriffty::Error>(())
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    ///
     /// # Panics
     /// Never: shape and strides are the layout's own.
     pub fn view(&self) -> ndarray::ArrayViewD<'_, S::Element<K>> {

@@ -13,6 +13,7 @@ use fft_core::{Error, Reduce, SLOT_ALIGN, Slot};
 use mpi::ffi;
 use mpi::traits::AsRaw;
 
+use super::idle::Idle;
 use super::lines::{Lines, count};
 
 unsafe extern "C" {
@@ -395,6 +396,7 @@ impl Requests {
         let call = "MPI_Testany";
         comm.ready(call)?;
         let n = count(comm.rank, call, self.raw.len())?;
+        let mut idle = Idle::default();
         loop {
             let (mut index, mut flag) = (0, 0);
             let mut status = MaybeUninit::uninit();
@@ -410,7 +412,7 @@ impl Requests {
                 return Err(failed.expect_err("just seen"));
             }
             if failed.is_ok() && flag == 0 {
-                std::thread::yield_now();
+                idle.wait();
                 continue;
             }
             if none {

@@ -5,6 +5,7 @@
 
 mod ffi;
 mod flight;
+mod idle;
 mod lines;
 
 use std::cell::RefCell;

@@ -1,0 +1,26 @@
+//! Waiting without getting in the way of who is waited for.
+
+use std::time::Duration;
+
+/// How often the processor is offered to others before a waiting rank goes to sleep: some tens of microseconds.
+const OFFERS: u32 = 100;
+/// How long it sleeps then. The system adds about as much again.
+const NAP: Duration = Duration::from_micros(50);
+
+/// A rank that waits for a message. With more ranks than cores, one that only yields takes a good part of a core
+/// from those that still compute; one that sleeps takes none.
+#[derive(Default)]
+pub(super) struct Idle {
+    offers: u32,
+}
+
+impl Idle {
+    pub(super) fn wait(&mut self) {
+        if self.offers < OFFERS {
+            self.offers += 1;
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(NAP);
+        }
+    }
+}
