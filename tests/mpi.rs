@@ -99,6 +99,9 @@ fn six_ranks() {
 /// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`, would pass.
 const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
 
+/// Something that must be true on any communicator.
+type Check = fn(&dyn Comm) -> Result<(), Error>;
+
 /// Everything that is checked on one rank of a job. A failed check ends the whole job.
 #[test]
 #[ignore = "started under mpirun by the other tests"]
@@ -114,7 +117,7 @@ fn body() {
         let expected = std::env::var(EXPECTED).expect("started by the other tests");
         assert_eq!(world.size().to_string(), expected, "ranks of the job");
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, fn(&dyn Comm) -> Result<(), Error>); 8] = [
+        let checks: [(&str, Check); 8] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
