@@ -85,7 +85,8 @@ struct Meeting {
     brought: Vec<Vec<u8>>,
     came: Vec<bool>,
     open: bool,
-    left: usize,
+    /// Who has looked, while it is open.
+    looked: Vec<bool>,
 }
 
 impl World {
@@ -100,7 +101,7 @@ impl World {
                 brought: vec![Vec::new(); size],
                 came: vec![false; size],
                 open: false,
-                left: 0,
+                looked: vec![false; size],
             },
             born: Vec::new(),
         };
@@ -128,22 +129,22 @@ impl World {
         self.wake.iter().for_each(Condvar::notify_all);
     }
 
-    /// Brings bytes to a meeting of all ranks and looks at what everyone brought.
+    /// Brings bytes to a meeting of all ranks and looks at what everyone brought, which must be equally much.
     fn meet<R>(
         &self,
         rank: usize,
         mine: &[u8],
         look: impl FnOnce(&[Vec<u8>]) -> R,
     ) -> Result<R, Error> {
-        let missing = |state: &State| {
-            let gone = (0..self.size).find(|&r| state.gone[r] && !state.meeting.came[r])?;
+        let missing = |gone: &[bool], there: &[bool]| {
+            let gone = (0..self.size).find(|&r| gone[r] && !there[r])?;
             Some(Err(Error::Left { rank, gone }))
         };
         // The meeting before this one must have been left by all.
         self.wait(rank, |state| match state.meeting.open {
-            true => None,
-            false => Some(()),
-        });
+            true => missing(&state.gone, &state.meeting.looked),
+            false => Some(Ok(())),
+        })?;
         let all_came = {
             let meeting = &mut self.state().meeting;
             meeting.brought[rank].clear();
@@ -157,19 +158,26 @@ impl World {
         }
         self.wait(rank, |state| match state.meeting.open {
             true => Some(Ok(())),
-            false => missing(state),
+            false => missing(&state.gone, &state.meeting.came),
         })?;
         let mut state = self.state();
-        let seen = look(&state.meeting.brought);
-        state.meeting.left += 1;
-        if state.meeting.left == self.size {
-            let meeting = &mut state.meeting;
+        let meeting = &mut state.meeting;
+        let seen = match meeting.brought.iter().position(|bytes| bytes.len() != mine.len()) {
+            None => Ok(look(&meeting.brought)),
+            Some(from) => {
+                let (found, expected) = (meeting.brought[from].len(), mine.len());
+                Err(Error::Message { rank, from, found, expected })
+            }
+        };
+        meeting.looked[rank] = true;
+        if meeting.looked.iter().all(|looked| *looked) {
             meeting.came.fill(false);
-            (meeting.open, meeting.left) = (false, 0);
+            meeting.looked.fill(false);
+            meeting.open = false;
             drop(state);
             self.wake_all();
         }
-        Ok(seen)
+        seen
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::BorrowMut;
 
 use crate::clock::{Clock, Time};
 use crate::program::{Op, Place, Program};
-use crate::{Algorithm, Comm, Device, Direction, Error, Exchange, Real, Recipe, agree};
+use crate::{Algorithm, Comm, Device, Direction, Error, ErrorKind, Exchange, Real, Recipe, agree};
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
 /// passing its own bricks; lengths are the caller's to check.
@@ -21,7 +21,8 @@ pub struct Executor<T: Real, Dev: Device<T>> {
 /// Routes are made so ([`Program::route`]).
 const TWO_PLACES: &str = "an operation that moves data has a source and a destination";
 
-/// Makes the exchange of an algorithm on a communicator.
+/// Makes the exchange of an algorithm on a communicator. Called by all ranks together; one that fails must do so
+/// after its collective part, or on all of them.
 pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn Exchange>, Error>;
 
 impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
@@ -95,7 +96,12 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
                 Op::Reshape { reshape, exchange } => {
                     let exchange = find(&mut self.exchanges, *exchange);
                     let src = src.expect(TWO_PLACES);
-                    result = result.and(reshape.run(exchange, device, src, dst, clock));
+                    let moved = reshape.run(exchange, device, src, dst, clock);
+                    let broken = matches!(&moved, Err(e) if e.kind() == ErrorKind::Transport);
+                    result = result.and(moved);
+                    if broken {
+                        break;
+                    }
                 }
             }
         }

@@ -258,7 +258,7 @@ pub(super) struct Requests {
     /// To which entry a request belongs.
     entry_of: Vec<usize>,
     entries: Vec<Entry>,
-    pub(super) limit: usize,
+    limit: usize,
 }
 
 struct Entry {
@@ -280,9 +280,7 @@ pub(super) enum Done {
 }
 
 impl Requests {
-    pub(super) fn new() -> Self {
-        // The longest message that a count of 31 bits can name, in whole lines.
-        let limit = (c_int::MAX as usize) / SLOT_ALIGN * SLOT_ALIGN;
+    pub(super) fn new(limit: usize) -> Self {
         Self { raw: Vec::new(), entry_of: Vec::new(), entries: Vec::new(), limit }
     }
 

@@ -18,8 +18,8 @@ pub(super) struct MpiFlight {
 }
 
 impl MpiFlight {
-    pub(super) fn new(raw: RawComm) -> Self {
-        let (requests, pool) = (Requests::new(), SlotPool::default());
+    pub(super) fn new(raw: RawComm, piece: usize) -> Self {
+        let (requests, pool) = (Requests::new(piece), SlotPool::default());
         Self { requests, raw, pool, announced: 0, arrived: 0, failure: Ok(()) }
     }
 }

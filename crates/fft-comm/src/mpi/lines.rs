@@ -4,6 +4,9 @@ use std::ffi::c_int;
 
 use fft_core::{Error, SLOT_ALIGN};
 
+/// The longest piece of a message that a count of 31 bits can name, in whole lines.
+pub(super) const LONGEST: usize = c_int::MAX as usize / SLOT_ALIGN * SLOT_ALIGN;
+
 /// A count for a call, or what is wrong with it.
 pub(super) fn count(rank: usize, what: &'static str, n: usize) -> Result<c_int, Error> {
     let text = || format!("{n} exceeds what this call can count");

@@ -9,7 +9,6 @@ mod idle;
 mod lines;
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
@@ -17,7 +16,7 @@ use fft_core::{Comm, Error, Flight, Parts, Reduce};
 
 use ffi::{LineType, RawComm};
 use flight::MpiFlight;
-use lines::Lines;
+use lines::{LONGEST, Lines};
 
 /// MPI, initialised by us; finalised when dropped. Drop plans and communicators before it.
 pub struct Mpi {
@@ -57,8 +56,9 @@ pub fn abort(code: i32) -> ! {
 
 /// A communicator whose ranks are MPI processes.
 pub struct MpiComm {
-    raw: Arc<RawComm>,
+    raw: RawComm,
     scratch: RefCell<Scratch>,
+    piece: usize,
 }
 
 /// What collectives need beside their arguments, kept so that they allocate nothing.
@@ -94,7 +94,20 @@ impl MpiComm {
     fn new(raw: RawComm) -> Result<Self, Error> {
         let (line, send, recv) = (LineType::new(raw.rank)?, Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
-        Ok(Self { raw: Arc::new(raw), scratch })
+        Ok(Self { raw, scratch, piece: LONGEST })
+    }
+
+    /// Cuts messages of flights made from now on into pieces of at most so many bytes, on all ranks alike. For
+    /// tests of what otherwise takes messages of 2 GiB.
+    #[doc(hidden)]
+    pub fn with_pieces_of(mut self, bytes: usize) -> Self {
+        assert!((1..=LONGEST).contains(&bytes), "pieces of {bytes} bytes");
+        self.piece = bytes;
+        self
+    }
+
+    fn inheriting(&self, raw: RawComm) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(Self { piece: self.piece, ..Self::new(raw)? }))
     }
 }
 
@@ -135,14 +148,14 @@ impl Comm for MpiComm {
     }
 
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {
-        Ok(Box::new(MpiFlight::new(self.raw.dup()?)))
+        Ok(Box::new(MpiFlight::new(self.raw.dup()?, self.piece)))
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(Self::new(self.raw.dup()?)?))
+        self.inheriting(self.raw.dup()?)
     }
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(Self::new(self.raw.split(color, key)?)?))
+        self.inheriting(self.raw.split(color, key)?)
     }
 }
