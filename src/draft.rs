@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use fft_core::{
-    Algorithm, Brick, Comm, Element, Error, Grid, Kind, Layout, Problem, Real, Recipe, Scale, Wire,
+    Algorithm, Brick, Comm, Element, Error, Grid, Kind, Layout, Problem, Real, Recipe, Scale,
 };
 
 use crate::{Plan, Transform};
@@ -41,7 +41,6 @@ pub struct Draft<'a, K: Transform, const D: usize> {
     howmany: usize,
     scales: [Scale; 2],
     exchange: Algorithm,
-    wire: Wire,
     transform: PhantomData<K>,
 }
 
@@ -57,13 +56,12 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             howmany: 1,
             scales: [Scale::None, Scale::Full],
             exchange: Algorithm::default(),
-            wire: Wire::default(),
             transform: PhantomData,
         }
     }
 
     /// The part of physical data that this rank holds; [`Grid::brick`] by default. The bricks of all ranks
-    /// must tile the grid.
+    /// must tile the grid; [`Brick::EMPTY`] is to hold nothing.
     pub fn input_brick(mut self, brick: Brick<D>) -> Self {
         self.input = Some(brick);
         self
@@ -106,7 +104,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         self
     }
 
-    /// How messages travel.
+    /// How messages travel; [`Algorithm::P2p`] by default.
     pub fn exchange(mut self, exchange: Algorithm) -> Self {
         self.exchange = exchange;
         self
@@ -146,7 +144,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         }
         problem.howmany = self.howmany;
         [problem.forward, problem.inverse] = self.scales;
-        (problem.exchange, problem.wire) = (self.exchange, self.wire);
+        problem.exchange = self.exchange;
         Recipe::new(problem)
     }
 

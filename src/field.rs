@@ -161,6 +161,7 @@ impl<S, K: Transform, const D: usize> Field<S, K, D> {
     pub(crate) fn fits(&self, problem: &Problem<D>, rank: usize) -> bool {
         self.rank == rank
             && self.problem.howmany == problem.howmany
+            && self.problem.kinds == problem.kinds
             && self.problem.input == problem.input
             && self.problem.output == problem.output
     }

@@ -1,5 +1,7 @@
 //! A plan: a recipe bound to a communicator and buffers.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use fft_core::{
     Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Real, Recipe,
     agree,
@@ -50,12 +52,34 @@ impl<T: Real, const D: usize> Plan<R2r<T>, D> {
     }
 }
 
+/// Whether every rank has this recipe, by a hash of all that it says.
+fn same_on_all<const D: usize>(comm: &dyn Comm, recipe: &Recipe<D>) -> Result<(), Error> {
+    let mut hasher = DefaultHasher::new();
+    recipe.to_string().hash(&mut hasher);
+    recipe.nodes().iter().for_each(|node| node.layout.bricks().hash(&mut hasher));
+    let mine = hasher.finish().to_ne_bytes();
+    let mut all = vec![0; mine.len() * comm.size()];
+    comm.allgather(&mine, &mut all)?;
+    let first = &all[..mine.len()];
+    match all.chunks_exact(mine.len()).position(|other| other != first) {
+        None => Ok(()),
+        Some(rank_b) => Err(Error::Disagreement {
+            what: "recipe".into(),
+            rank_a: 0,
+            a: "one".into(),
+            rank_b,
+            b: "another".into(),
+        }),
+    }
+}
+
 impl<K: Transform, const D: usize> Plan<K, D> {
     /// Binds a recipe made by [`Draft::recipe`] on the same communicator. Collective.
     ///
     /// # Errors
-    /// [`Error::OnRank`], the same on every rank, when the recipe is not for these types or this number of
-    /// ranks, a rank lacks memory, or the transport fails.
+    /// The same on every rank: [`Error::Disagreement`] when the ranks have different recipes; [`Error::OnRank`]
+    /// when the recipe is not for these types or this number of ranks, a rank lacks memory, or the transport
+    /// fails.
     pub fn bind(comm: &dyn Comm, recipe: Recipe<D>) -> Result<Self, Error> {
         let problem = recipe.problem();
         let types = (problem.complex, problem.complex_spectrum(), problem.precision);
@@ -68,7 +92,9 @@ impl<K: Transform, const D: usize> Plan<K, D> {
             Ok(())
         };
         agree(comm, fits)?;
-        let executor = Executor::bind(&recipe, comm.dup()?, Cpu::default(), &fft_comm::exchange)?;
+        same_on_all(comm, &recipe)?;
+        let own = agree(comm, comm.dup())?;
+        let executor = Executor::bind(&recipe, own, Cpu::default(), &fft_comm::exchange)?;
         Ok(Self { executor, recipe })
     }
 

@@ -6,13 +6,10 @@ mod common;
 use std::sync::Mutex;
 
 use common::failures;
-use common::faulty::{Fault, Faulty, Switch};
+use common::faulty::{Fault, Switch};
+use common::injected::{self, bind, transform_of_ones};
 use common::watch::within_patience;
-use fft_core::{Cpu, Executor, Layout, MakeExchange};
-use thriffty::{
-    Algorithm, C2c, Comm, Direction, Error, ErrorKind, Grid, Kind, Plan, Precision, Problem,
-    ProcGrid, Recipe, ThreadComm,
-};
+use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Plan, ThreadComm};
 
 /// Alone, no rank can disagree with another.
 const RANKS: [usize; 4] = [2, 3, 4, 6];
@@ -118,28 +115,6 @@ fn leave(comm: &dyn Comm, exit: Option<Exit>, exchange: Algorithm) -> Answer {
     }
 }
 
-/// Two reshapes and messages between all ranks.
-fn recipe(ranks: usize, exchange: Algorithm) -> Result<Recipe<3>, Error> {
-    let grid = Grid::new([8, 12, 10])?;
-    let cut = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
-    let (input, output) = (cut([ranks, 1, 1]), cut([1, 1, ranks]));
-    let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, input, output)?;
-    problem.exchange = exchange;
-    Recipe::new(problem)
-}
-
-type Bound<'a> = Executor<f64, Faulty<'a, f64>>;
-
-fn bind<'a>(
-    comm: &dyn Comm,
-    fault: &'a Switch,
-    exchange: Algorithm,
-    make: MakeExchange<'_>,
-) -> Result<Bound<'a>, Error> {
-    let device = Faulty { cpu: Cpu::default(), fault };
-    Executor::bind(&recipe(comm.size(), exchange)?, comm.dup()?, device, make)
-}
-
 /// Every rank must have got the same error, of this rank and kind.
 fn assert_on_rank(found: &[Option<Answer>], culprit: usize, kind: ErrorKind, what: &str) -> String {
     let first = found[0].clone().unwrap_or_else(|| panic!("{what}: rank 0 panicked"));
@@ -156,22 +131,7 @@ fn assert_on_rank(found: &[Option<Answer>], culprit: usize, kind: ErrorKind, wha
 
 #[test]
 fn memory_that_one_rank_lacks_is_an_error_for_all() {
-    for ranks in RANKS {
-        for culprit in [0, ranks - 1] {
-            for fault in [Fault::Buffer, Fault::Tables] {
-                let found = answers("no memory", ranks, move |comm| {
-                    let here = if comm.rank() == culprit { fault } else { Fault::Nothing };
-                    bind(&comm, &Switch::new(here), Algorithm::P2p, &fft_comm::exchange).map(drop)
-                });
-                let what = format!("{fault:?} on {culprit} of {ranks}");
-                let message = assert_on_rank(&found, culprit, ErrorKind::Memory, &what);
-                assert!(
-                    message.starts_with(&format!("rank {culprit} could not allocate")),
-                    "{message}"
-                );
-            }
-        }
-    }
+    on_all_ranks("no memory", injected::memory);
 }
 
 #[test]
@@ -197,44 +157,7 @@ fn an_exchange_that_one_rank_cannot_make_is_an_error_for_all() {
 
 #[test]
 fn a_damaged_message_is_an_error_for_all_and_the_next_run_works() {
-    for ranks in RANKS {
-        for culprit in [0, ranks - 1] {
-            for exchange in Algorithm::ALL {
-                let found = answers("damage", ranks, move |comm| {
-                    let fault = Switch::new(Fault::Nothing);
-                    let mut bound = bind(&comm, &fault, exchange, &fft_comm::exchange)?;
-                    if comm.rank() == culprit {
-                        fault.set(Fault::Message);
-                    }
-                    let result = transform_of_ones(&mut bound);
-                    fault.set(Fault::Nothing);
-                    transform_of_ones(&mut bound)?;
-                    result
-                });
-                let what = format!("{exchange}, {culprit} of {ranks}");
-                let message = assert_on_rank(&found, culprit, ErrorKind::Message, &what);
-                assert!(
-                    message.starts_with(&format!("rank {culprit} received")),
-                    "{what}: {message}"
-                );
-            }
-        }
-    }
-}
-
-/// The spectrum of a constant, checked when the transform succeeds.
-fn transform_of_ones(bound: &mut Bound<'_>) -> Answer {
-    let (rank, ranks) = (bound.comm().rank(), bound.comm().size());
-    let recipe = recipe(ranks, Algorithm::P2p)?;
-    let reals = |layout: &Layout<3>| 2 * layout.brick(rank).points();
-    let src: Vec<f64> = [1.0, 0.0].repeat(reals(&recipe.problem().input) / 2);
-    let mut dst = vec![f64::NAN; reals(&recipe.problem().output)];
-    bound.run(Direction::Forward, Some(&src), &mut dst)?;
-    // All but the mean cancel, to a few units in the last place of the sum of 960 ones.
-    let mean = if rank == 0 { 960.0 } else { 0.0 };
-    assert!((dst[0] - mean).abs() < 1e-11, "{} instead of {mean}", dst[0]);
-    assert!(dst[1..].iter().all(|x| x.abs() < 1e-11), "a constant has only a mean");
-    Ok(())
+    on_all_ranks("damage", injected::damage);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use thriffty::{Algorithm, Brick, C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, 
 
 use super::check::{Case, check};
 use super::data::C64;
+use super::injected;
 
 type Done = Result<(), Error>;
 
@@ -11,7 +12,11 @@ type Done = Result<(), Error>;
 const TEXT: usize = 2048;
 
 /// The error that this rank got, which every rank must have got as well. The communicator must still work.
-fn everywhere<R>(comm: &dyn Comm, what: &str, result: Result<R, Error>) -> Result<Error, Error> {
+pub(crate) fn everywhere<R>(
+    comm: &dyn Comm,
+    what: &str,
+    result: Result<R, Error>,
+) -> Result<Error, Error> {
     let found = format!("{:?}", result.as_ref().map(|_| ()));
     let mut mine = [0; TEXT];
     mine[..found.len()].copy_from_slice(found.as_bytes());
@@ -26,7 +31,7 @@ fn everywhere<R>(comm: &dyn Comm, what: &str, result: Result<R, Error>) -> Resul
 }
 
 /// The first and the last rank, one after the other, as the one that does wrong.
-fn culprits(comm: &dyn Comm) -> [usize; 2] {
+pub(crate) fn culprits(comm: &dyn Comm) -> [usize; 2] {
     assert!(comm.size() > 1, "with one rank there is nothing to agree on");
     [0, comm.size() - 1]
 }
@@ -227,5 +232,7 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     bricks(comm)?;
     lengths(comm)?;
     options(comm)?;
-    nonsense(comm)
+    nonsense(comm)?;
+    injected::memory(comm)?;
+    injected::damage(comm)
 }

@@ -70,10 +70,6 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
         self.cpu.copy(transfer, width, src, dst);
     }
 
-    fn scale(&mut self, reals: usize, factor: f64, dst: &mut [T]) {
-        self.cpu.scale(reals, factor, dst);
-    }
-
     fn pack(
         &mut self,
         codec: &dyn Codec<T>,

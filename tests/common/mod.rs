@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod data;
 pub(crate) mod failures;
 pub(crate) mod faulty;
+pub(crate) mod injected;
 pub(crate) mod oracle;
 pub(crate) mod watch;
 pub(crate) mod whole;

@@ -19,7 +19,7 @@ pub enum Reduce {
     Min,
     /// The largest.
     Max,
-    /// All added up, in order of ranks.
+    /// All added up, in an order that does not change from call to call.
     Sum,
 }
 

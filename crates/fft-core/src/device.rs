@@ -53,9 +53,6 @@ pub trait Device<T: Real> {
         dst: &mut Self::Memory,
     );
 
-    /// Multiplies the first `reals` numbers by `factor`.
-    fn scale(&mut self, reals: usize, factor: f64, dst: &mut Self::Memory);
-
     /// Packs and encodes a box into a message and returns its bytes.
     fn pack(
         &mut self,
@@ -94,7 +91,7 @@ impl<T: Real> Default for Cpu<T> {
     }
 }
 
-/// Bytes of neighbouring elements gathered from each row: two cache lines, so that what is fetched is used
+/// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is fetched is used
 /// up at once whatever the distance of rows.
 const COLUMNS_BYTES: usize = 128;
 /// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
@@ -158,10 +155,6 @@ impl<T: Real> Device<T> for Cpu<T> {
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
         copy(transfer, width, src, dst);
-    }
-
-    fn scale(&mut self, reals: usize, factor: f64, dst: &mut [T]) {
-        multiply(&mut dst[..reals], T::of(factor));
     }
 
     fn pack(

@@ -17,7 +17,7 @@ pub enum Error {
         grid: String,
     },
     /// More points than can be counted.
-    #[error("grid {grid} with {howmany} batches has more than 2^60 points")]
+    #[error("grid {grid} with {howmany} batches has more than 2^58 points")]
     TooLarge {
         /// The grid's shape.
         grid: String,

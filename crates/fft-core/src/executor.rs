@@ -4,7 +4,7 @@ use std::borrow::BorrowMut;
 
 use crate::clock::{Clock, Time};
 use crate::program::{Op, Place, Program};
-use crate::{Algorithm, Comm, Device, Direction, Error, ErrorKind, Exchange, Real, Recipe, agree};
+use crate::{Algorithm, Comm, Device, Direction, Error, Exchange, Real, Recipe, agree};
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
 /// passing its own bricks; lengths are the caller's to check.
@@ -43,8 +43,10 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             exchanges.push((algorithm, agree(comm.as_ref(), exchange(algorithm, comm.as_ref()))?));
         }
         let mut allocate = || {
-            let forward = Program::new(recipe, Direction::Forward, rank, &mut device)?;
-            let inverse = Program::new(recipe, Direction::Inverse, rank, &mut device)?;
+            // What cannot be held is refused before anything is made for it.
+            device.buffer(recipe.most_reals(rank), rank)?;
+            let forward = Program::new(recipe, Direction::Forward, comm.as_ref(), &mut device)?;
+            let inverse = Program::new(recipe, Direction::Inverse, comm.as_ref(), &mut device)?;
             let size = |work| forward.work(work).max(inverse.work(work));
             let work = [device.buffer(size(0), rank)?, device.buffer(size(1), rank)?];
             for (algorithm, traffic) in forward.traffic().chain(inverse.traffic()) {
@@ -92,14 +94,15 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
                 Op::Fft { plan, blocks, .. } => {
                     clock.fft.time(|| device.fft(plan, 0..*blocks, src, dst));
                 }
-                Op::Scale { reals, factor } => device.scale(*reals, *factor, dst),
                 Op::Reshape { reshape, exchange } => {
                     let exchange = find(&mut self.exchanges, *exchange);
                     let src = src.expect(TWO_PLACES);
                     let moved = reshape.run(exchange, device, src, dst, clock);
-                    let broken = matches!(&moved, Err(e) if e.kind() == ErrorKind::Transport);
+                    // Everyone notices that a rank is gone; of any other failure the others know nothing, and
+                    // wait for this rank in the exchanges to come.
+                    let alone = matches!(moved, Err(Error::Left { .. }));
                     result = result.and(moved);
-                    if broken {
+                    if alone {
                         break;
                     }
                 }

@@ -24,7 +24,7 @@ impl<const D: usize> Grid<D> {
     /// A grid of this shape.
     ///
     /// # Errors
-    /// [`Error::EmptyAxis`] for an axis of length 0, [`Error::TooLarge`] beyond 2^60 points. A number of
+    /// [`Error::EmptyAxis`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points. A number of
     /// axes outside 1..=4 does not compile.
     pub fn new(shape: [usize; D]) -> Result<Self, Error> {
         const { assert!(D >= 1 && D <= 4, "a grid has 1 to 4 axes") };
@@ -41,7 +41,7 @@ impl<const D: usize> Grid<D> {
         self.shape
             .iter()
             .try_fold(howmany, |product, &n| product.checked_mul(n))
-            .filter(|&points| points <= 1 << 60)
+            .filter(|&points| points <= 1 << 58)
             .ok_or_else(|| Error::TooLarge { grid: self.to_string(), howmany })
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::recipe::Node;
 use crate::transfer::Placed;
-use crate::{Brick, Transfer};
+use crate::{Brick, Comm, Link, Transfer};
 
 /// The boxes that one rank sends, receives and keeps.
 ///
@@ -25,8 +25,19 @@ pub(crate) struct Moves<const D: usize> {
 }
 
 impl<const D: usize> Moves<D> {
-    /// The moves of `rank` from one node to the next. Costs O(log P + messages) once the layouts are indexed.
-    pub(crate) fn new(rank: usize, from: &Node<D>, to: &Node<D>, howmany: usize) -> Self {
+    /// The moves of this rank from one node to the next. Costs O(log P + messages) once the layouts are indexed.
+    pub(crate) fn new(comm: &dyn Comm, from: &Node<D>, to: &Node<D>, howmany: usize) -> Self {
+        let links = |peer: usize| comm.link(peer);
+        Self::with(comm.rank(), &links, from, to, howmany)
+    }
+
+    fn with(
+        rank: usize,
+        link: &dyn Fn(usize) -> Link,
+        from: &Node<D>,
+        to: &Node<D>,
+        howmany: usize,
+    ) -> Self {
         let place = |node: &Node<D>| Placed {
             brick: node.layout.brick(rank),
             order: node.layout.order(),
@@ -36,10 +47,11 @@ impl<const D: usize> Moves<D> {
         let (mut sends, mut recvs) = (Vec::new(), Vec::new());
         to.layout.meet(&before.brick, |peer, common| sends.push((peer, common)));
         from.layout.meet(&after.brick, |peer, common| recvs.push((peer, common)));
-        let kept = sends.iter().find(|(peer, _)| *peer == rank).map(|(_, common)| *common);
+        let own = |(peer, _): &&(usize, Brick<D>)| link(*peer) == Link::Own;
+        let kept = sends.iter().find(own).map(|(_, common)| *common);
         let ranks = from.layout.ranks();
-        sends.retain(|(peer, _)| *peer != rank);
-        recvs.retain(|(peer, _)| *peer != rank);
+        sends.retain(|end| !own(&end));
+        recvs.retain(|end| !own(&end));
         sends.sort_unstable_by_key(|(peer, _)| (peer + ranks - rank) % ranks);
         recvs.sort_unstable_by_key(|(peer, _)| (rank + ranks - peer) % ranks);
         Self { rank, width: from.width(), before, after, sends, recvs, kept }
@@ -181,7 +193,7 @@ mod tests {
         // Memory: 3 batches × 5 (y) × 6 (x) × 4 (z); blocks of points, lines, planes, arrays, everything.
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let before = before.clone().ordered(order).unwrap();
-            let moves = Moves::new(0, &node(before), &node(after.clone()), 3);
+            let moves = Moves::with(0, &|_| Link::Own, &node(before), &node(after.clone()), 3);
             for blocks in [360, 90, 15, 3, 1] {
                 for (run, most) in [
                     (1..1, 1),

@@ -4,8 +4,8 @@ use crate::moves::Moves;
 use crate::reshape::Reshape;
 use crate::transfer::Transfer;
 use crate::{
-    Algorithm, Brick, Device, Direction, Error, Kind, LocalFft, Node, Pass, Real, Recipe, Step,
-    Traffic, Wire,
+    Algorithm, Brick, Comm, Device, Direction, Error, Kind, LocalFft, Node, Pass, Real, Recipe,
+    Step, Traffic, Wire,
 };
 
 /// A piece of memory that data passes through.
@@ -22,7 +22,6 @@ pub(crate) enum Place {
 /// A bound step, or several that run as one.
 pub(crate) enum Op<T: Real, Dev: Device<T>> {
     Fft { plan: Dev::Fft, blocks: usize, in_place: bool },
-    Scale { reals: usize, factor: f64 },
     Reshape { reshape: Box<Reshape<T, Dev>>, exchange: Algorithm },
 }
 
@@ -48,7 +47,8 @@ pub(crate) struct Copy {
     pub(crate) all: Transfer,
 }
 
-/// Local transforms and factors that are still to become an operation.
+/// Local transforms that are still to become an operation, and a factor that waits for the next: a recipe scales
+/// right beside a transform.
 #[derive(Default)]
 struct Pending {
     fft: Option<LocalFft>,
@@ -59,9 +59,10 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
     pub(crate) fn new<const D: usize>(
         recipe: &Recipe<D>,
         direction: Direction,
-        rank: usize,
+        comm: &dyn Comm,
         device: &mut Dev,
     ) -> Result<Self, Error> {
+        let rank = comm.rank();
         let problem = recipe.problem();
         let howmany = problem.howmany;
         let size = |node: &Node<D>| node.layout.brick(rank).points() * howmany * node.width();
@@ -85,7 +86,7 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
                 }
                 Step::Reshape { wire, exchange } => {
                     binder.rest(&mut pending, size(from))?;
-                    binder.reshape(Moves::new(rank, from, to, howmany), wire, exchange, size(to));
+                    binder.reshape(Moves::new(comm, from, to, howmany), wire, exchange, size(to));
                 }
             }
         }
@@ -134,7 +135,6 @@ impl<T: Real, Dev: Device<T>> Op<T, Dev> {
     fn moves(&self) -> bool {
         match self {
             Self::Fft { in_place, .. } => !in_place,
-            Self::Scale { .. } => false,
             Self::Reshape { .. } => true,
         }
     }
@@ -198,13 +198,10 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
 
     /// What is pending.
     fn rest(&mut self, pending: &mut Pending, size: usize) -> Result<(), Error> {
-        if let Some(fft) = pending.fft.take() {
-            self.fft(&fft, size)?;
+        match pending.fft.take() {
+            Some(fft) => self.fft(&fft, size),
+            None => Ok(()),
         }
-        if let Some(factor) = pending.factor.take().filter(|factor| *factor != 1.0) {
-            self.push(Op::Scale { reals: size, factor }, size);
-        }
-        Ok(())
     }
 }
 

@@ -114,6 +114,12 @@ impl<const D: usize> Recipe<D> {
         found
     }
 
+    /// Real numbers that a rank holds at most between two steps.
+    pub(crate) fn most_reals(&self, rank: usize) -> usize {
+        let reals = |node: &Node<D>| node.layout.brick(rank).points() * node.width();
+        self.nodes.iter().map(reals).max().unwrap_or(0) * self.problem.howmany
+    }
+
     /// Every step with the nodes before and after it, in the order of this direction: for the inverse, the
     /// same steps reversed.
     pub fn walk(&self, direction: Direction) -> Vec<(&Node<D>, Step, &Node<D>)> {

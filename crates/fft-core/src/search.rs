@@ -67,14 +67,14 @@ impl<'a, const D: usize> Search<'a, D> {
         let ranks = problem.input.ranks();
         for whole in (1..1 << D).filter(|whole| whole & goal != 0) {
             for cut in cuts::<D>(ranks, whole) {
+                let full = Layout::even(grid, cut, ranks);
+                let halved = halving.map(|_| Layout::even(spectral, cut, ranks));
                 for axis in (0..D).filter(|axis| whole & goal & (1 << axis) != 0) {
-                    let order = whole_last(whole, axis);
-                    let layout = |grid| {
-                        let layout = Layout::even(grid, cut, ranks).ordered(order);
-                        layout.expect("a permutation")
+                    let ordered = |layout: &Layout<D>| {
+                        layout.clone().ordered(whole_last(whole, axis)).expect("a permutation")
                     };
-                    let (full, halved) = (layout(grid), layout(spectral));
-                    search.candidates.push(search.candidate(Some(&full), Some(&halved)));
+                    let (full, halved) = (ordered(&full), halved.as_ref().map(ordered));
+                    search.candidates.push(search.candidate(Some(&full), halved.as_ref()));
                 }
             }
         }
@@ -142,13 +142,13 @@ impl<'a, const D: usize> Search<'a, D> {
         let start = State { candidate: INPUT, done: Reverse(0) };
         let mut costs = Costs { search: self, reshapes: HashMap::new() };
         let mut best: HashMap<State, (Cost, State)> = HashMap::from([(start, (0, start))]);
-        let mut open = BTreeSet::from([(0, start)]);
+        let mut open = BTreeSet::from([(Cost::MIN, start)]);
         while let Some((so_far, here)) = open.pop_first() {
             if self.is_goal(here) {
                 return self.trace(start, here, &best);
             }
             for (there, cost) in costs.leaving(here) {
-                let cost = so_far + cost;
+                let cost = so_far.saturating_add(cost);
                 let old = best.get(&there).map(|(cost, _)| *cost);
                 if old.is_none_or(|old| cost < old) {
                     old.map(|old| open.remove(&(old, there)));

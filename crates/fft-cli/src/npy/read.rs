@@ -23,7 +23,7 @@ const SMALL_GAP: u64 = 1 << 12;
 /// Reads the brick `lo..hi` (half-open, in the array's axes) of a file into `out`, in the file's own memory order.
 ///
 /// `E` must have the memory layout of the file's dtype, and `out` one element for each of the brick.
-/// Cost: one pass over the brick, 1 MiB of staging at most; of the file, the brick and the small gaps inside it.
+/// Cost: one pass over the brick, 1 MiB of staging at most; of the file, the brick and gaps no larger than it.
 ///
 /// # Errors
 ///
@@ -73,7 +73,9 @@ fn block(runs: &Runs, first: usize) -> Range<usize> {
     while last + 1 < runs.count && runs.bytes <= LONG_RUN {
         let next = runs.offset(last + 1);
         let end_of_next = next + runs.bytes as u64;
-        if next - end_of_last > SMALL_GAP || end_of_next - start > STAGING {
+        let gap = next - end_of_last;
+        // No gap longer than a run: at most twice the brick is read, whatever its shape.
+        if gap > SMALL_GAP.min(runs.bytes as u64) || end_of_next - start > STAGING {
             break;
         }
         (last, end_of_last) = (last + 1, end_of_next);
@@ -97,8 +99,10 @@ mod tests {
 
     #[test]
     fn a_small_gap_is_read_over_and_a_large_one_is_not() {
-        assert_eq!(blocks(3, 513, 1), [3]);
-        assert_eq!(blocks(3, 514, 1), [1, 1, 1]);
+        assert_eq!(blocks(3, 1024, 512), [3]);
+        assert_eq!(blocks(3, 1025, 512), [1, 1, 1]);
+        assert_eq!(blocks(3, 2, 1), [3]);
+        assert_eq!(blocks(3, 3, 1), [1, 1, 1]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
     }
 }
 
-/// The collective in terms of pairs: for ranks that have no better one, and for messages too long for it.
+/// The collective in terms of pairs, for ranks that have no better one.
 /// Peers are taken in rotation, so that not all aim at the same one.
 pub(crate) fn pairwise(
     rank: usize,

@@ -396,7 +396,8 @@ impl Requests {
         let n = count(comm.rank, call, self.raw.len())?;
         let mut idle = Idle::default();
         loop {
-            let (mut index, mut flag) = (0, 0);
+            // Not a number of a request, in case the call fails without saying which.
+            let (mut index, mut flag) = (-1, 0);
             let mut status = MaybeUninit::uninit();
             // SAFETY: `raw` holds n requests that are active or null; the results are two ints and a status.
             let code = unsafe {

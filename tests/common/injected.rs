@@ -1,0 +1,93 @@
+//! Failures put into the device of one rank, through the seams that the library has anyway.
+
+use fft_core::{Cpu, Executor, Layout, MakeExchange};
+use thriffty::{
+    Algorithm, Comm, Direction, Error, ErrorKind, Grid, Kind, Precision, Problem, ProcGrid, Recipe,
+};
+
+use super::failures::{culprits, everywhere};
+use super::faulty::{Fault, Faulty, Switch};
+
+/// Two reshapes and messages between all ranks.
+fn recipe(ranks: usize, exchange: Algorithm) -> Result<Recipe<3>, Error> {
+    let grid = Grid::new([8, 12, 10])?;
+    let cut = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
+    let (input, output) = (cut([ranks, 1, 1]), cut([1, 1, ranks]));
+    let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, input, output)?;
+    problem.exchange = exchange;
+    Recipe::new(problem)
+}
+
+pub(crate) type Bound<'a> = Executor<f64, Faulty<'a, f64>>;
+
+pub(crate) fn bind<'a>(
+    comm: &dyn Comm,
+    fault: &'a Switch,
+    exchange: Algorithm,
+    make: MakeExchange<'_>,
+) -> Result<Bound<'a>, Error> {
+    let device = Faulty { cpu: Cpu::default(), fault };
+    Executor::bind(&recipe(comm.size(), exchange)?, comm.dup()?, device, make)
+}
+
+/// The spectrum of a constant, checked when the transform succeeds.
+pub(crate) fn transform_of_ones(bound: &mut Bound<'_>) -> Result<(), Error> {
+    let (rank, ranks) = (bound.comm().rank(), bound.comm().size());
+    let recipe = recipe(ranks, Algorithm::P2p)?;
+    let reals = |layout: &Layout<3>| 2 * layout.brick(rank).points();
+    let src: Vec<f64> = [1.0, 0.0].repeat(reals(&recipe.problem().input) / 2);
+    let mut dst = vec![f64::NAN; reals(&recipe.problem().output)];
+    bound.run(Direction::Forward, Some(&src), &mut dst)?;
+    // All but the mean cancel, to a few units in the last place of the sum of 960 ones.
+    let mean = if rank == 0 { 960.0 } else { 0.0 };
+    assert!((dst[0] - mean).abs() < 1e-11, "{} instead of {mean}", dst[0]);
+    assert!(dst[1..].iter().all(|x| x.abs() < 1e-11), "a constant has only a mean");
+    Ok(())
+}
+
+/// The same on every rank: an error of this rank, kind and beginning.
+fn assert_of(error: &Error, culprit: usize, expected: ErrorKind, beginning: &str) {
+    match error {
+        Error::OnRank { rank, kind, message } if (*rank, *kind) == (culprit, expected) => {
+            assert!(message.starts_with(beginning), "{message}");
+        }
+        other => panic!("{other:?} instead of {expected:?} on {culprit}"),
+    }
+}
+
+/// One rank has no memory for buffers, or for tables.
+pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
+    for culprit in culprits(comm) {
+        for fault in [Fault::Buffer, Fault::Tables] {
+            for exchange in Algorithm::ALL {
+                let here = if comm.rank() == culprit { fault } else { Fault::Nothing };
+                let switch = Switch::new(here);
+                let bound = bind(comm, &switch, exchange, &fft_comm::exchange).map(drop);
+                let error = everywhere(comm, &format!("{fault:?} on {culprit}"), bound)?;
+                let beginning = format!("rank {culprit} could not allocate");
+                assert_of(&error, culprit, ErrorKind::Memory, &beginning);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One rank cannot read its messages; when it can again, all is well again.
+pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
+    for culprit in culprits(comm) {
+        for exchange in Algorithm::ALL {
+            let switch = Switch::new(Fault::Nothing);
+            let mut bound = bind(comm, &switch, exchange, &fft_comm::exchange)?;
+            if comm.rank() == culprit {
+                switch.set(Fault::Message);
+            }
+            let result = transform_of_ones(&mut bound);
+            switch.set(Fault::Nothing);
+            let error = everywhere(comm, &format!("{exchange} damaged on {culprit}"), result)?;
+            let beginning = format!("rank {culprit} received");
+            assert_of(&error, culprit, ErrorKind::Message, &beginning);
+            transform_of_ones(&mut bound)?;
+        }
+    }
+    Ok(())
+}
