@@ -1,7 +1,7 @@
 //! Every call into MPI, and all unsafe code of this crate, behind safe types.
 //!
 //! Communicators are always duplicates of ours, with errors returned instead of aborting; every return code
-//! is read. Buffers of non-blocking operations are [`Slot`]s that move into [`Requests`] and come out when
+//! that can still be acted on is read. Buffers of non-blocking operations are [`Slot`]s that move into [`Requests`] and come out when
 //! the operation is complete; if that never happens they leak.
 #![allow(unsafe_code)]
 
@@ -59,6 +59,36 @@ fn checked(rank: usize, call: &'static str, code: c_int) -> Result<(), Error> {
     Err(Error::Transport { rank, call, text: describe(code) })
 }
 
+/// Whether MPI may be called on any thread at any time.
+fn any_thread() -> bool {
+    mpi::environment::threading_support() == mpi::Threading::Multiple
+}
+
+/// Whether MPI is running and this thread may call it.
+fn may_call(call: &'static str) -> Result<(), Error> {
+    let refuse = |text: &str| Err(Error::Transport { rank: 0, call, text: text.into() });
+    if !is_running() {
+        return refuse("MPI is not running");
+    }
+    let mut main = 0;
+    // SAFETY: MPI is running; the call writes one int.
+    unsafe { ffi::MPI_Is_thread_main(&mut main) };
+    match main != 0 || any_thread() {
+        true => Ok(()),
+        false => {
+            refuse("called on another thread than initialised MPI, without MPI_THREAD_MULTIPLE")
+        }
+    }
+}
+
+/// Whether MPI has been initialised and not yet finalised.
+fn is_running() -> bool {
+    let mut initialized = 0;
+    // SAFETY: MPI_Initialized may be called at any time and writes one int.
+    unsafe { ffi::MPI_Initialized(&mut initialized) };
+    initialized != 0 && !is_finalized()
+}
+
 fn is_finalized() -> bool {
     let mut flag = 0;
     // SAFETY: MPI_Finalized may be called at any time and writes one int.
@@ -70,8 +100,9 @@ impl RawComm {
     /// A duplicate of a live communicator. Collective over it.
     ///
     /// # Safety
-    /// `handle` must be a live intra-communicator, and MPI initialised.
+    /// `handle` must be a live intra-communicator, if MPI is running.
     pub(super) unsafe fn duplicate(handle: ffi::MPI_Comm) -> Result<Self, Error> {
+        may_call("MPI_Comm_dup")?;
         let mut dup = MaybeUninit::uninit();
         // SAFETY: the caller vouches for the handle; the result is written on success.
         checked(0, "MPI_Comm_dup", unsafe { ffi::MPI_Comm_dup(handle, dup.as_mut_ptr()) })?;
@@ -91,8 +122,7 @@ impl RawComm {
             checked(0, "MPI_Comm_rank", ffi::MPI_Comm_rank(handle, &mut rank))?;
             checked(0, "MPI_Comm_size", ffi::MPI_Comm_size(handle, &mut size))?;
         }
-        let shared = mpi::environment::threading_support() == mpi::Threading::Multiple;
-        let owner = (!shared).then(|| std::thread::current().id());
+        let owner = (!any_thread()).then(|| std::thread::current().id());
         Ok(Self { handle, rank: rank as usize, size: size as usize, owner })
     }
 
@@ -155,7 +185,7 @@ impl RawComm {
         checked(self.rank, call, code)
     }
 
-    /// `values` are the operands in the first half and become the results in the second.
+    /// Combines `mine` of all ranks into `result`.
     pub(super) fn allreduce(
         &self,
         how: Reduce,
@@ -224,7 +254,8 @@ impl Drop for RawComm {
 /// The MPI type of one line of a slot.
 pub(super) struct LineType(ffi::MPI_Datatype);
 
-// SAFETY: a handle that is only read after it was made.
+// SAFETY: a handle valid in every thread of the process. It is used through a `RawComm`, which checks the thread, and
+// freed only where MPI may be called.
 unsafe impl Send for LineType {}
 
 impl LineType {
@@ -244,7 +275,7 @@ impl LineType {
 
 impl Drop for LineType {
     fn drop(&mut self) {
-        if !is_finalized() {
+        if may_call("MPI_Type_free").is_ok() {
             // SAFETY: the type is ours, committed, and not in use by any pending operation.
             unsafe { ffi::MPI_Type_free(&mut self.0) };
         }
@@ -467,12 +498,9 @@ impl Drop for Requests {
 
 /// Ends all processes of the job.
 pub(super) fn abort(code: i32) -> ! {
-    // SAFETY: MPI_Abort on the world communicator; it does not return where MPI runs, and if MPI does not
-    // run the process ends below.
-    unsafe {
-        if !is_finalized() {
-            ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code);
-        }
+    if is_running() {
+        // SAFETY: MPI is running; the call ends the process.
+        unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) };
     }
     std::process::exit(code)
 }
@@ -484,7 +512,7 @@ pub(super) fn raw_of(comm: &impl AsRaw<Raw = ffi::MPI_Comm>) -> ffi::MPI_Comm {
 
 /// A duplicate of a communicator that rsmpi keeps alive.
 pub(super) fn duplicate_of(comm: &mpi::topology::SimpleCommunicator) -> Result<RawComm, Error> {
-    // SAFETY: rsmpi's communicators are live for as long as they can be borrowed.
+    // SAFETY: rsmpi's communicators are live while MPI is running, which `duplicate` makes sure of.
     unsafe { RawComm::duplicate(raw_of(comm)) }
 }
 

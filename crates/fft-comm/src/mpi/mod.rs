@@ -9,6 +9,7 @@ mod idle;
 mod lines;
 
 use std::cell::RefCell;
+use std::marker::PhantomData;
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
@@ -18,9 +19,11 @@ use ffi::{LineType, RawComm};
 use flight::MpiFlight;
 use lines::{LONGEST, Lines};
 
-/// MPI, initialised by us; finalised when dropped. Drop plans and communicators before it.
+/// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it.
+#[must_use = "MPI is finalised when this is dropped"]
 pub struct Mpi {
     universe: ::mpi::environment::Universe,
+    stays: PhantomData<*const ()>,
 }
 
 /// Initialises MPI for use by one thread per process.
@@ -31,7 +34,7 @@ pub fn init() -> Result<Mpi, Error> {
     let universe = ::mpi::initialize_with_threading(::mpi::Threading::Funneled);
     let text = "MPI is already initialised; make communicators with MpiComm::of";
     let error = || Error::Transport { rank: 0, call: "MPI_Init_thread", text: text.into() };
-    Ok(Mpi { universe: universe.ok_or_else(error)?.0 })
+    Ok(Mpi { universe: universe.ok_or_else(error)?.0, stays: PhantomData })
 }
 
 impl Mpi {
