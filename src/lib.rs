@@ -45,6 +45,8 @@ pub use fft_core::{
     Algorithm, Brick, Clock, Comm, Complex, Direction, Element, Error, ErrorKind, Grid, Kind,
     Layout, Precision, Problem, ProcGrid, Real, Recipe, Reduce, Scale, Step, Wire, agree,
 };
+#[cfg(feature = "cuda")]
+pub use fft_gpu as gpu;
 pub use field::{Field, Physical, Side, Spectral};
 pub use plan::Plan;
 pub use transform::{C2c, R2c, R2r, Transform};

@@ -83,10 +83,9 @@ fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) -> Result<(),
         ];
         let (rank, ranks) = (comm.rank(), comm.size());
         for (what, calls) in found {
-            let allowed = if round == 0 { usize::MAX } else { 0 };
             let kind = std::any::type_name::<K>();
             assert!(
-                calls <= allowed,
+                calls == 0,
                 "{what} allocated {calls} times in round {round} on rank {rank} of {ranks}: \
                  {kind}, {case:?}"
             );

@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Features that need nothing on the machine.
-const PORTABLE: &str = "thriffty/ndarray";
+const PORTABLE: &str = "thriffty/ndarray,thriffty/cuda";
 /// The crates that speak MPI.
-const WITH_MPI: &str = "thriffty/ndarray,thriffty/mpi,fft-comm/mpi,fft-cli/mpi";
+const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,fft-comm/mpi,fft-cli/mpi";
 
 /// The stages in order: the quick ones first, so that a mistake shows early.
 fn stages(ready: &Ready) -> Vec<Command> {

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Arrival, Comm, Error, Flight, Parts, Reduce, Slot, SlotPool};
+use fft_core::{Arrival, Comm, Error, Flight, Part, Parts, Reduce, Slot, SlotPool};
 
 use crate::exchange::pairwise;
 
@@ -248,6 +248,14 @@ impl Comm for ThreadComm {
 
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
         pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
+    }
+
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+        let others = |parts: &[Part]| -> Vec<usize> {
+            let there = |(rank, part): (usize, &Part)| (rank != self.rank()).then_some(part.1);
+            parts.iter().enumerate().filter_map(there).filter(|&bytes| bytes > 0).collect()
+        };
+        self.flight.borrow_mut().reserve(&others(send), &others(recv))
     }
 
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {

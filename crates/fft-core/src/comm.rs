@@ -68,6 +68,13 @@ pub trait Comm: Send {
     /// When a message has another length than announced, a rank has gone or the library fails.
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error>;
 
+    /// Makes sure that [`Comm::alltoallv`] with these parts needs no more memory and can be counted. Not
+    /// collective.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], or [`Error::Transport`] for more than the library can count.
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error>;
+
     /// Memory and state for messages between pairs of ranks, to be made once per plan.
     ///
     /// # Errors
@@ -89,14 +96,17 @@ pub trait Comm: Send {
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// First byte and number of bytes.
+pub type Part = (usize, usize);
+
 /// A buffer and, for each rank, the first byte and the number of bytes of its part. Parts start at multiples
 /// of [`SLOT_ALIGN`](crate::SLOT_ALIGN), and the buffer goes on to the next multiple after each.
 #[derive(Debug)]
 pub struct Parts<'a, B> {
     /// All parts.
     pub bytes: B,
-    /// `(first, length)` per rank.
-    pub parts: &'a [(usize, usize)],
+    /// One per rank.
+    pub parts: &'a [Part],
 }
 
 /// Messages under way between this rank and its peers, and the memory they travel in.

@@ -39,7 +39,7 @@ mod transfer;
 
 pub use clock::Clock;
 pub use codec::{BadMessage, Codec, Wire};
-pub use comm::{Arrival, Comm, Flight, Link, Parts, Reduce, agree};
+pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree};
 pub use device::{Cpu, CpuFft, Device};
 pub use error::{Error, ErrorKind};
 pub use exchange::{Algorithm, Exchange, Parcel, Port, Traffic};

@@ -52,7 +52,10 @@ impl Side {
 impl Exchange for Alltoallv {
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         self.send.reserve(Side::room(&traffic.sends), self.comm.rank())?;
-        self.recv.reserve(Side::room(&traffic.recvs), self.comm.rank())
+        self.recv.reserve(Side::room(&traffic.recvs), self.comm.rank())?;
+        self.send.place(&traffic.sends);
+        self.recv.place(&traffic.recvs);
+        self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {

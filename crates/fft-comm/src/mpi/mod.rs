@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Error, Flight, Parts, Reduce};
+use fft_core::{Comm, Error, Flight, Part, Parts, Reduce};
 
 use ffi::{LineType, RawComm};
 use flight::MpiFlight;
@@ -148,6 +148,12 @@ impl Comm for MpiComm {
         scratch.recv.set(recv.parts, self.raw.rank)?;
         let (send, recv) = ((send.bytes, &scratch.send), (recv.bytes, &scratch.recv));
         self.raw.alltoallv(&scratch.line, send, recv)
+    }
+
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+        let scratch = &mut *self.scratch.borrow_mut();
+        scratch.send.set(send, self.raw.rank)?;
+        scratch.recv.set(recv, self.raw.rank)
     }
 
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {
