@@ -216,7 +216,7 @@ fn errors_say_what_is_wrong() {
     );
     assert_eq!(
         Grid::new([1 << 30, 1 << 31]).unwrap_err().to_string(),
-        "grid 1073741824x2147483648 with 1 batches has more than 2^60 points"
+        "grid 1073741824x2147483648 with 1 batches has more than 2^58 points"
     );
 }
 
