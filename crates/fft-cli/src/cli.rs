@@ -170,7 +170,9 @@ fn choice<T: Clone + Send + Sync + 'static>(
 
 fn kind() -> impl TypedValueParser<Value = Kind> {
     let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Identity);
-    choice(kinds.map(|kind| (kind.name(), kind)).collect())
+    // As SciPy does: without a number, type II is meant.
+    let usual = [("dct", Kind::Dct2), ("dst", Kind::Dst2)];
+    choice(kinds.map(|kind| (kind.name(), kind)).chain(usual).collect())
 }
 
 fn precision() -> impl TypedValueParser<Value = Precision> {
