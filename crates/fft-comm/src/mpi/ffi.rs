@@ -505,18 +505,8 @@ pub(super) fn abort(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// The raw handle of rsmpi's communicators.
-pub(super) fn raw_of(comm: &impl AsRaw<Raw = ffi::MPI_Comm>) -> ffi::MPI_Comm {
-    comm.as_raw()
-}
-
 /// A duplicate of a communicator that rsmpi keeps alive.
 pub(super) fn duplicate_of(comm: &mpi::topology::SimpleCommunicator) -> Result<RawComm, Error> {
     // SAFETY: rsmpi's communicators are live while MPI is running, which `duplicate` makes sure of.
-    unsafe { RawComm::duplicate(raw_of(comm)) }
-}
-
-/// The version line of the MPI library.
-pub(super) fn library_version() -> String {
-    mpi::environment::library_version().unwrap_or_else(|_| "unknown".into())
+    unsafe { RawComm::duplicate(comm.as_raw()) }
 }

@@ -48,7 +48,7 @@ impl Mpi {
 
     /// The library's own words about its version.
     pub fn library(&self) -> String {
-        ffi::library_version()
+        rsmpi::environment::library_version().unwrap_or_else(|_| "unknown".into())
     }
 }
 
