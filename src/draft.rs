@@ -169,7 +169,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             ("output order", words(&self.orders[1])),
             ("howmany", words(&[self.howmany])),
             ("scales", self.scales.map(|scale| scale as u64).to_vec()),
-            ("exchange", vec![self.exchange as u64]),
+            ("exchange", vec![self.exchange.code()]),
         ]
     }
 

@@ -90,7 +90,7 @@ impl Report {
             "transport": self.transport,
             "recipe": self.recipe,
             "precision": self.precision.to_string(),
-            "exchange": self.exchange.name(),
+            "exchange": self.exchange.to_string(),
             "reps": self.seconds.len(),
             "seconds": { "median": median, "min": min, "max": max },
             "split": split,

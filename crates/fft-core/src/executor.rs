@@ -49,12 +49,14 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             let inverse = Program::new(recipe, Direction::Inverse, comm.as_ref(), &mut device)?;
             let size = |work| forward.work(work).max(inverse.work(work));
             let work = [device.buffer(size(0), rank)?, device.buffer(size(1), rank)?];
-            for (algorithm, traffic) in forward.traffic().chain(inverse.traffic()) {
-                find(&mut exchanges, algorithm).reserve(traffic)?;
-            }
             Ok((forward, inverse, work))
         };
         let (forward, inverse, work) = agree(comm.as_ref(), allocate())?;
+        let mut reserved = Ok(());
+        for (algorithm, traffic) in forward.traffic().chain(inverse.traffic()) {
+            reserved = reserved.and(find(&mut exchanges, algorithm).reserve(traffic));
+        }
+        agree(comm.as_ref(), reserved)?;
         let clock = Clock::default();
         Ok(Self { device, comm, exchanges, forward, inverse, work, clock })
     }

@@ -42,7 +42,7 @@ pub use codec::{BadMessage, Codec, Wire};
 pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree};
 pub use device::{Cpu, CpuFft, Device};
 pub use error::{Error, ErrorKind};
-pub use exchange::{Algorithm, Exchange, Parcel, Port, Traffic};
+pub use exchange::{Algorithm, Epochs, Exchange, Parcel, Port, Traffic};
 pub use executor::{Executor, MakeExchange};
 pub use grid::{Brick, Grid};
 pub use kind::{Direction, Kind, Scale};
