@@ -104,7 +104,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         self
     }
 
-    /// How messages travel; [`Algorithm::P2p`] by default.
+    /// How data travels; [`Algorithm::Shared`] by default.
     pub fn exchange(mut self, exchange: Algorithm) -> Self {
         self.exchange = exchange;
         self
@@ -145,6 +145,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         problem.howmany = self.howmany;
         [problem.forward, problem.inverse] = self.scales;
         problem.exchange = self.exchange;
+        problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
         Recipe::new(problem)
     }
 

@@ -3,10 +3,12 @@
 //! Two communicators: [threads as ranks](threads) in one process, always there, and MPI processes (feature
 //! `mpi`). The exchanges are written once, over fft-core's `Comm` and `Flight`.
 //!
-//! Unsafe code is in one file, `mpi/ffi.rs`; without the feature there is none.
+//! Unsafe code is in two files: `commons.rs`, in which ranks of one host reach each other's memory, and `mpi/ffi.rs`.
 #![deny(unsafe_code)]
 
+mod commons;
 mod exchange;
+mod idle;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod threads;

@@ -6,10 +6,12 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Arrival, Comm, Error, Flight, Part, Parts, Reduce, Slot, SlotPool};
+use fft_core::{Arrival, Comm, Commons, Error, Flight, Part, Parts, Reduce, Slot, SlotPool};
 
+use crate::commons::{HostCommons, Process, Station};
 use crate::exchange::pairwise;
 
 /// Runs `body` once per rank, each on a thread of its own, and returns what they return in order of ranks.
@@ -56,8 +58,18 @@ struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
+        self.world.stations[self.rank].gone.store(true, Ordering::Release);
         self.world.state().gone[self.rank] = true;
         self.world.wake_all();
+    }
+}
+
+/// The stations of a rank's world. They live as long as any rank of it.
+struct Stations(Arc<Seat>);
+
+impl AsRef<[Station]> for Stations {
+    fn as_ref(&self) -> &[Station] {
+        &self.0.world.stations
     }
 }
 
@@ -67,6 +79,8 @@ struct World {
     state: Mutex<State>,
     /// One per rank, so that a message wakes only who waits for it.
     wake: Vec<Condvar>,
+    /// Where ranks say what memory they show.
+    stations: Vec<Station>,
 }
 
 struct State {
@@ -105,7 +119,9 @@ impl World {
             },
             born: Vec::new(),
         };
-        Self { size, state: Mutex::new(state), wake: (0..size).map(|_| Condvar::new()).collect() }
+        let wake = (0..size).map(|_| Condvar::new()).collect();
+        let stations = (0..size).map(|_| Station::default()).collect();
+        Self { size, state: Mutex::new(state), wake, stations }
     }
 
     /// The shared state. A rank that panicked does so outside of the few lines that hold the lock, so that
@@ -261,6 +277,20 @@ impl Comm for ThreadComm {
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {
         // Messages of a flight must not meet those of another: each has a world of its own.
         Ok(Box::new(ThreadFlight::new(self.split_into(0, self.seat.rank)?.seat)))
+    }
+
+    fn host(&self, _rank: usize) -> usize {
+        0
+    }
+
+    fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
+        if self.size() == 1 {
+            return Ok(None);
+        }
+        let comm = self.split_into(0, self.rank())?;
+        let ground = Process(Stations(comm.seat.clone()));
+        let ranks = (0..self.size()).collect();
+        Ok(Some(Box::new(HostCommons::new(ground, Box::new(comm), ranks))))
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {

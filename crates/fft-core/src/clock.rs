@@ -14,6 +14,8 @@ pub struct Clock {
     pub unpack: Duration,
     /// Copying what stays on the rank.
     pub own: Duration,
+    /// Reading and writing memory of other ranks of the host, and this rank's beside it.
+    pub shared: Duration,
     /// Local transforms, with their scaling.
     pub fft: Duration,
     /// Bytes sent to other ranks.
@@ -25,7 +27,7 @@ pub struct Clock {
 impl Clock {
     /// The part of an exchange that is work of this rank.
     pub(crate) fn busy(&self) -> Duration {
-        self.pack + self.unpack + self.own + self.fft
+        self.pack + self.unpack + self.own + self.shared + self.fft
     }
 }
 

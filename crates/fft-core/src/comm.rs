@@ -1,6 +1,6 @@
 //! What the transforms need of a communicator, and agreement on errors.
 
-use crate::{Error, Slot, error::ErrorKind};
+use crate::{Commons, Error, Slot, error::ErrorKind};
 
 /// How two ranks reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -8,6 +8,8 @@ use crate::{Error, Slot, error::ErrorKind};
 pub enum Link {
     /// The same rank: memory is copied, nothing is sent.
     Own,
+    /// A rank of the same host: its memory can be read.
+    Shared,
     /// Any other rank: a message.
     Remote,
 }
@@ -25,7 +27,7 @@ pub enum Reduce {
 
 /// A group of ranks that exchange bytes: threads of this process or MPI processes.
 ///
-/// Every method but `rank`, `size`, `link` and `name` is **collective**: all ranks of the communicator call
+/// Every method but `rank`, `size`, `host`, `link` and `name` is **collective**: all ranks of the communicator call
 /// it in the same order with matching arguments. Counts are in bytes and 64-bit.
 pub trait Comm: Send {
     /// Which rank this is, from 0.
@@ -34,9 +36,27 @@ pub trait Comm: Send {
     /// How many there are.
     fn size(&self) -> usize;
 
+    /// A number for the host that a rank runs on: ranks with equal numbers can show each other memory
+    /// ([`Comm::commons`]). By default each is on its own.
+    fn host(&self, rank: usize) -> usize {
+        rank
+    }
+
     /// How this rank reaches `peer`.
     fn link(&self, peer: usize) -> Link {
-        if peer == self.rank() { Link::Own } else { Link::Remote }
+        match peer {
+            own if own == self.rank() => Link::Own,
+            near if self.host(near) == self.host(self.rank()) => Link::Shared,
+            _ => Link::Remote,
+        }
+    }
+
+    /// What ranks of one host need to show each other memory. `None` where each rank is on a host of its own.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn commons(&self) -> Result<Option<Box<dyn Commons>>> {
+        Ok(None)
     }
 
     /// `threads` or `mpi`: for people.

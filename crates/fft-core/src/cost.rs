@@ -15,16 +15,29 @@ const FLOP: f64 = 2.5e-10;
 /// How much longer lines take that are gathered from memory instead of lying there one after the other.
 const STRIDED: f64 = 1.1;
 
-/// A reshape in which the busiest rank holds `held` bytes, of which at most `moved` come from or go to
-/// others.
-pub fn reshape(held: f64, moved: f64) -> f64 {
-    let exchange = if moved > 0.0 { EXCHANGE } else { 0.0 };
-    exchange + moved * WIRE_BYTE + 2.0 * held * MEMORY_BYTE
+/// Seconds that ranks of a host take to wait for each other.
+const MEETING: f64 = 5e-6;
+
+/// A reshape in which the busiest rank holds `held` bytes, of which at most `sent` come from or go to ranks that are
+/// reached by messages; the others are read where they are.
+pub fn reshape(held: f64, sent: f64) -> f64 {
+    let exchange = if sent > 0.0 { EXCHANGE } else { 0.0 };
+    exchange + sent * WIRE_BYTE + 2.0 * held * MEMORY_BYTE
 }
 
-/// Local transforms of lines of `n` elements, by the rank that holds most `elements`, in `bytes` bytes.
-pub fn fft(n: usize, elements: f64, bytes: f64, contiguous: bool) -> f64 {
-    let flops = 5.0 * elements * (n.max(2) as f64).log2();
-    let seconds = flops * FLOP + 2.0 * bytes * MEMORY_BYTE;
+/// A reshape between ranks that all share memory. The transform beside it fetches and stores its lines wherever they
+/// are, so that what remains is to wait for each other.
+pub fn meeting() -> f64 {
+    MEETING
+}
+
+/// Arithmetic of transforms of lines of `n` elements, by the rank that holds most `elements`.
+pub fn flops(n: usize, elements: f64, contiguous: bool) -> f64 {
+    let seconds = 5.0 * elements * (n.max(2) as f64).log2() * FLOP;
     if contiguous { seconds } else { seconds * STRIDED }
+}
+
+/// One reading and writing of so many bytes.
+pub fn pass(bytes: f64) -> f64 {
+    2.0 * bytes * MEMORY_BYTE
 }

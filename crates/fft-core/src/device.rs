@@ -23,6 +23,24 @@ pub trait Device<T: Real> {
     /// A local transform, ready to run.
     type Fft;
 
+    /// Memory as bytes, to be shown to other ranks of the host.
+    fn bytes(memory: &Self::Memory) -> &[u8];
+
+    /// Memory as bytes, to be shown to other ranks of the host.
+    fn bytes_mut(memory: &mut Self::Memory) -> &mut [u8];
+
+    /// Bytes as memory: what another rank shows.
+    ///
+    /// # Panics
+    /// If they are no whole, aligned real numbers.
+    fn memory(bytes: &[u8]) -> &Self::Memory;
+
+    /// Bytes as memory: a buffer that can be shown.
+    ///
+    /// # Panics
+    /// As [`Device::memory`].
+    fn memory_mut(bytes: &mut [u8]) -> &mut Self::Memory;
+
     /// A buffer of so many real numbers.
     ///
     /// # Errors
@@ -118,6 +136,22 @@ impl<T: Real> Device<T> for Cpu<T> {
     type Memory = [T];
     type Buffer = Vec<T>;
     type Fft = CpuFft<T>;
+
+    fn bytes(memory: &[T]) -> &[u8] {
+        bytemuck::cast_slice(memory)
+    }
+
+    fn bytes_mut(memory: &mut [T]) -> &mut [u8] {
+        bytemuck::cast_slice_mut(memory)
+    }
+
+    fn memory(bytes: &[u8]) -> &[T] {
+        bytemuck::cast_slice(bytes)
+    }
+
+    fn memory_mut(bytes: &mut [u8]) -> &mut [T] {
+        bytemuck::cast_slice_mut(bytes)
+    }
 
     fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
         zeroed(reals, rank)

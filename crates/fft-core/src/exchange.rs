@@ -9,9 +9,11 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
+    /// Ranks of one host read each other's memory and send nothing; others as [`Algorithm::P2p`].
+    #[default]
+    Shared,
     /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed and
     /// unpacked as soon as it is there.
-    #[default]
     P2p,
     /// One collective: pack everything, exchange, unpack everything.
     Alltoallv,
@@ -34,7 +36,8 @@ pub enum Epochs {
 
 impl Algorithm {
     /// All of them; of the k-way exchange, two.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
+        Self::Shared,
         Self::P2p,
         Self::Alltoallv,
         Self::KWay(2),
@@ -46,19 +49,21 @@ impl Algorithm {
     /// A number that no other algorithm has, for ranks to compare.
     pub fn code(self) -> u64 {
         match self {
-            Self::P2p => 0,
-            Self::Alltoallv => 1,
-            Self::Ring(Epochs::Fence) => 2,
-            Self::Ring(Epochs::Flush) => 3,
+            Self::Shared => 0,
+            Self::P2p => 1,
+            Self::Alltoallv => 2,
+            Self::Ring(Epochs::Fence) => 3,
+            Self::Ring(Epochs::Flush) => 4,
             Self::KWay(k) => 1 << 8 | u64::from(k),
         }
     }
 }
 
-/// `p2p`, `alltoallv`, `kway4`, `ring`, `ring-flush`.
+/// `shared`, `p2p`, `alltoallv`, `kway4`, `ring`, `ring-flush`.
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Shared => f.pad("shared"),
             Self::P2p => f.pad("p2p"),
             Self::Alltoallv => f.pad("alltoallv"),
             Self::KWay(k) => f.pad(&format!("kway{k}")),
@@ -109,7 +114,7 @@ pub trait Port {
     /// Packs and encodes an outgoing message and returns its bytes, at most the parcel's.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
-    /// Called once, when nothing is left to pack: the time to copy what stays on this rank.
+    /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.
     fn own(&mut self);
 
     /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until

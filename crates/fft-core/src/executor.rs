@@ -3,8 +3,13 @@
 use std::borrow::BorrowMut;
 
 use crate::clock::{Clock, Time};
-use crate::program::{Op, Place, Program};
-use crate::{Algorithm, Comm, Device, Direction, Error, Exchange, Real, Recipe, agree};
+use crate::program::{Op, Program, Site};
+use crate::reshape::Ways;
+use crate::route::{Copy, Place};
+use crate::{
+    Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Real, Recipe, SLOT_ALIGN,
+    SharedMemory, agree,
+};
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
 /// passing its own bricks; lengths are the caller's to check.
@@ -14,11 +19,15 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
     forward: Program<T, Dev>,
     inverse: Program<T, Dev>,
-    work: [Dev::Buffer; 2],
+    work: Work<Dev::Buffer>,
+    /// For exchanges that read other ranks' memory, where there are any on this host.
+    commons: Option<Box<dyn Commons>>,
     clock: Clock,
 }
 
-/// Routes are made so ([`Program::route`]).
+/// Data stays only where all ranks share memory.
+const ALL_NEAR: &str = "transforms across ranks are planned where there is a commons";
+/// Routes are made so ([`Route`](crate::route::Route)).
 const TWO_PLACES: &str = "an operation that moves data has a source and a destination";
 
 /// Makes the exchange of an algorithm on a communicator. Called by all ranks together; one that fails must do so
@@ -42,23 +51,45 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         for algorithm in algorithms {
             exchanges.push((algorithm, agree(comm.as_ref(), exchange(algorithm, comm.as_ref()))?));
         }
-        let mut allocate = || {
+        let reads = recipe.algorithms().contains(&Algorithm::Shared);
+        let mut commons = if reads { agree(comm.as_ref(), comm.commons())? } else { None };
+        let mut programs = || -> Result<[Program<T, Dev>; 2], Error> {
             // What cannot be held is refused before anything is made for it.
             device.buffer(recipe.most_reals(rank), rank)?;
-            let forward = Program::new(recipe, Direction::Forward, comm.as_ref(), &mut device)?;
-            let inverse = Program::new(recipe, Direction::Inverse, comm.as_ref(), &mut device)?;
-            let size = |work| forward.work(work).max(inverse.work(work));
-            let work = [device.buffer(size(0), rank)?, device.buffer(size(1), rank)?];
-            Ok((forward, inverse, work))
+            let mut program = |direction| {
+                let (comm, commons) = (comm.as_ref(), commons.as_deref());
+                Program::new(recipe, Site { direction, comm, device: &mut device, commons })
+            };
+            Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
         };
-        let (forward, inverse, work) = agree(comm.as_ref(), allocate())?;
-        let mut reserved = Ok(());
-        for (algorithm, traffic) in forward.traffic().chain(inverse.traffic()) {
-            reserved = reserved.and(find(&mut exchanges, algorithm).reserve(traffic));
-        }
-        agree(comm.as_ref(), reserved)?;
+        let programs = agree(comm.as_ref(), programs())?;
+        let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
+        let work = Work::new([size(0), size(1)], rank, &device, &mut commons);
+        let work = agree(comm.as_ref(), work)?;
+        let [forward, inverse] = programs;
         let clock = Clock::default();
-        Ok(Self { device, comm, exchanges, forward, inverse, work, clock })
+        let mut bound = Self { device, comm, exchanges, commons, forward, inverse, work, clock };
+        let reserved = bound.reserve();
+        agree(bound.comm.as_ref(), reserved)?;
+        Ok(bound)
+    }
+
+    /// Everything that ranks prepare together. A failure does not keep this rank from the rest.
+    fn reserve(&mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for program in [&mut self.forward, &mut self.inverse] {
+            for op in &mut program.ops {
+                let done = match (op, &mut self.commons) {
+                    (Op::Across(across), Some(commons)) => across.admit(commons.as_mut()),
+                    (Op::Reshape { reshape, exchange }, _) => {
+                        find(&mut self.exchanges, *exchange).reserve(&reshape.traffic)
+                    }
+                    _ => Ok(()),
+                };
+                result = result.and(done);
+            }
+        }
+        result
     }
 
     /// Transforms `src` into `dst`, or `dst` in place. Collective. Allocates nothing.
@@ -79,37 +110,40 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         dst: &mut Dev::Memory,
     ) -> Result<(), Error> {
         let program = match direction {
-            Direction::Forward => &self.forward,
-            Direction::Inverse => &self.inverse,
+            Direction::Forward => &mut self.forward,
+            Direction::Inverse => &mut self.inverse,
         };
-        let (device, clock) = (&mut self.device, &mut self.clock);
-        let (places, first) = program.route(src.is_some());
-        let mut memory = Arena::new(src, dst, &mut self.work);
-        if let Some(copy) = first {
-            let (src, dst) = memory.pair(copy.from, copy.to);
-            device.copy(&copy.all, 1, src.expect(TWO_PLACES), dst);
-        }
+        let (ops, route) = program.split(src.is_some());
+        let mut memory = Arena { input: src, writable: self.work.beside::<T, Dev>(dst) };
+        memory.copy(&route.first, &mut self.device);
         let mut result = Ok(());
-        for (op, at) in program.ops().iter().zip(places.windows(2)) {
+        for (op, at) in ops.iter_mut().zip(route.places.windows(2)) {
             let (src, dst) = memory.pair(at[0], at[1]);
-            match op {
+            let (device, clock) = (&mut self.device, &mut self.clock);
+            let done = match op {
                 Op::Fft { plan, blocks, .. } => {
                     clock.fft.time(|| device.fft(plan, 0..*blocks, src, dst));
+                    Ok(())
+                }
+                Op::Across(across) => {
+                    let commons = self.commons.as_deref_mut().expect(ALL_NEAR);
+                    across.run(commons, device, src, dst, clock)
                 }
                 Op::Reshape { reshape, exchange } => {
                     let exchange = find(&mut self.exchanges, *exchange);
-                    let src = src.expect(TWO_PLACES);
-                    let moved = reshape.run(exchange, device, src, dst, clock);
-                    // Everyone notices that a rank is gone; of any other failure the others know nothing, and
-                    // wait for this rank in the exchanges to come.
-                    let alone = matches!(moved, Err(Error::Left { .. }));
-                    result = result.and(moved);
-                    if alone {
-                        break;
-                    }
+                    let ways = Ways { exchange, commons: &mut self.commons };
+                    reshape.run(ways, device, src.expect(TWO_PLACES), dst, clock)
                 }
+            };
+            // Everyone notices that a rank is gone; of any other failure the others know nothing, and wait for this
+            // rank in what is to come.
+            let alone = matches!(done, Err(Error::Left { .. }));
+            result = result.and(done);
+            if alone {
+                break;
             }
         }
+        memory.copy(&route.last, &mut self.device);
         agree(self.comm.as_ref(), result)
     }
 
@@ -128,17 +162,71 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         self.clock = Clock::default();
     }
 
-    /// Bytes of memory beside input and output: work buffers and slots.
+    /// Bytes of memory beside input and output: work buffers, slots, tiles.
     pub fn memory(&self) -> usize {
-        let work = |which| self.forward.work(which).max(self.inverse.work(which));
         let slots: usize = self.exchanges.iter().map(|(_, exchange)| exchange.memory()).sum();
-        (work(0) + work(1)) * size_of::<T>() + slots
+        let ops = self.forward.ops.iter().chain(&self.inverse.ops);
+        let tiles = ops.map(|op| match op {
+            Op::Across(across) => across.memory(),
+            Op::Reshape { reshape, .. } => reshape.memory(),
+            Op::Fft { .. } => 0,
+        });
+        self.work.reals * size_of::<T>() + slots + tiles.sum::<usize>()
     }
 }
 
 fn find(exchanges: &mut [(Algorithm, Box<dyn Exchange>)], wanted: Algorithm) -> &mut dyn Exchange {
     let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
     found.expect("bind makes every exchange that the recipe names").1.as_mut()
+}
+
+/// A plan's own two buffers.
+struct Work<B> {
+    own: [B; 2],
+    /// Where other ranks must see them: both, one after the other, and the first one's real numbers.
+    shown: Option<(Box<dyn SharedMemory>, usize)>,
+    /// Real numbers of both.
+    reals: usize,
+}
+
+impl<B> Work<B> {
+    /// Collective where other ranks must see it.
+    fn new<T: Real, Dev: Device<T, Buffer = B>>(
+        sizes: [usize; 2],
+        rank: usize,
+        device: &Dev,
+        commons: &mut Option<Box<dyn Commons>>,
+    ) -> Result<Self, Error> {
+        // Numbers of any type begin at a multiple of a cache line.
+        let first = sizes[0].next_multiple_of(SLOT_ALIGN);
+        let reals = first + sizes[1];
+        let shown = match commons.as_mut().filter(|commons| !commons.shows_all()) {
+            Some(commons) => Some((commons.allocate(reals * size_of::<T>())?, first)),
+            None => None,
+        };
+        let [a, b] = if shown.is_some() { [0, 0] } else { sizes };
+        Ok(Self { own: [device.buffer(a, rank)?, device.buffer(b, rank)?], shown, reals })
+    }
+
+    /// All memory that can be written.
+    fn beside<'a, T: Real, Dev: Device<T, Buffer = B>>(
+        &'a mut self,
+        output: &'a mut Dev::Memory,
+    ) -> [&'a mut Dev::Memory; 3]
+    where
+        B: BorrowMut<Dev::Memory>,
+    {
+        match &mut self.shown {
+            Some((memory, first)) => {
+                let (a, b) = memory.bytes().split_at_mut(*first * size_of::<T>());
+                [output, Dev::memory_mut(a), Dev::memory_mut(b)]
+            }
+            None => {
+                let [a, b] = &mut self.own;
+                [output, a.borrow_mut(), b.borrow_mut()]
+            }
+        }
+    }
 }
 
 /// The memory of one run.
@@ -148,10 +236,12 @@ struct Arena<'a, M: ?Sized> {
     writable: [&'a mut M; 3],
 }
 
-impl<'a, M: ?Sized> Arena<'a, M> {
-    fn new<B: BorrowMut<M>>(input: Option<&'a M>, output: &'a mut M, work: &'a mut [B; 2]) -> Self {
-        let [a, b] = work;
-        Self { input, writable: [output, a.borrow_mut(), b.borrow_mut()] }
+impl<M: ?Sized> Arena<'_, M> {
+    fn copy<T: Real, Dev: Device<T, Memory = M>>(&mut self, copy: &Option<Copy>, device: &mut Dev) {
+        if let Some(copy) = copy {
+            let (src, dst) = self.pair(copy.from, copy.to);
+            device.copy(&copy.all, 1, src.expect(TWO_PLACES), dst);
+        }
     }
 
     /// A place to read and a place to write; only the latter when they are the same.

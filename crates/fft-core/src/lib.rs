@@ -12,9 +12,11 @@
 //! Errors are values and, where only some ranks can see them, made collective by [`agree`].
 #![forbid(unsafe_code)]
 
+mod across;
 mod clock;
 mod codec;
 mod comm;
+mod commons;
 pub mod cost;
 mod device;
 mod error;
@@ -33,6 +35,7 @@ mod program;
 mod real;
 mod recipe;
 mod reshape;
+mod route;
 mod search;
 mod slot;
 mod transfer;
@@ -40,6 +43,7 @@ mod transfer;
 pub use clock::Clock;
 pub use codec::{BadMessage, Codec, Wire};
 pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree};
+pub use commons::{Commons, Neighbours, Piece, Share, SharedMemory, Show, Work};
 pub use device::{Cpu, CpuFft, Device};
 pub use error::{Error, ErrorKind};
 pub use exchange::{Algorithm, Epochs, Exchange, Parcel, Port, Traffic};

@@ -7,7 +7,7 @@ use crate::{Direction, Kind};
 
 /// The block of data that a group of passes may work on: half of the second-level cache of the processors
 /// of the 2020s, so that its lines stay while scratch and tables come and go.
-const BLOCK_BYTES: usize = 1 << 20;
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
 /// Transforms along one axis of every block.
 #[derive(Clone, Debug, PartialEq)]

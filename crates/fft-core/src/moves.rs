@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::recipe::Node;
 use crate::transfer::Placed;
-use crate::{Brick, Comm, Link, Transfer};
+use crate::{Brick, Link, Transfer};
 
 /// The boxes that one rank sends, receives and keeps.
 ///
@@ -21,40 +21,47 @@ pub(crate) struct Moves<const D: usize> {
     pub(crate) sends: Vec<(usize, Brick<D>)>,
     /// Who sends which box, beginning with the rank before this one.
     pub(crate) recvs: Vec<(usize, Brick<D>)>,
-    pub(crate) kept: Option<Brick<D>>,
+    /// What is taken from memory that this rank can read, its own first.
+    pub(crate) near: Vec<Near<D>>,
+}
+
+/// A box in memory that can be read.
+pub(crate) struct Near<const D: usize> {
+    /// In whose memory it is.
+    pub(crate) owner: usize,
+    part: Brick<D>,
+    before: Placed<D>,
 }
 
 impl<const D: usize> Moves<D> {
-    /// The moves of this rank from one node to the next. Costs O(log P + messages) once the layouts are indexed.
-    pub(crate) fn new(comm: &dyn Comm, from: &Node<D>, to: &Node<D>, howmany: usize) -> Self {
-        let links = |peer: usize| comm.link(peer);
-        Self::with(comm.rank(), &links, from, to, howmany)
-    }
-
-    fn with(
+    /// The moves of this rank from one node to the next, where it is linked to others in this way. Costs
+    /// O(log P + messages) once the layouts are indexed.
+    pub(crate) fn new(
         rank: usize,
         link: &dyn Fn(usize) -> Link,
         from: &Node<D>,
         to: &Node<D>,
         howmany: usize,
     ) -> Self {
-        let place = |node: &Node<D>| Placed {
+        let place = |node: &Node<D>, rank| Placed {
             brick: node.layout.brick(rank),
             order: node.layout.order(),
             howmany,
         };
-        let (before, after) = (place(from), place(to));
+        let (before, after) = (place(from, rank), place(to, rank));
         let (mut sends, mut recvs) = (Vec::new(), Vec::new());
         to.layout.meet(&before.brick, |peer, common| sends.push((peer, common)));
         from.layout.meet(&after.brick, |peer, common| recvs.push((peer, common)));
-        let own = |(peer, _): &&(usize, Brick<D>)| link(*peer) == Link::Own;
-        let kept = sends.iter().find(own).map(|(_, common)| *common);
         let ranks = from.layout.ranks();
-        sends.retain(|end| !own(&end));
-        recvs.retain(|end| !own(&end));
+        sends.retain(|(peer, _)| link(*peer) == Link::Remote);
         sends.sort_unstable_by_key(|(peer, _)| (peer + ranks - rank) % ranks);
         recvs.sort_unstable_by_key(|(peer, _)| (rank + ranks - peer) % ranks);
-        Self { rank, width: from.width(), before, after, sends, recvs, kept }
+        let (recvs, near): (Vec<_>, Vec<_>) =
+            recvs.into_iter().partition(|(peer, _)| link(*peer) == Link::Remote);
+        let near = near.into_iter();
+        let near =
+            near.map(|(owner, part)| Near { owner, part, before: place(from, owner) }).collect();
+        Self { rank, width: from.width(), before, after, sends, recvs, near }
     }
 
     /// From the old brick into a message of the points in `part`.
@@ -67,9 +74,9 @@ impl<const D: usize> Moves<D> {
         self.arriving(&part.intersect(&wanted.brick), &self.message(part), wanted)
     }
 
-    /// From the old brick into the new one: those points that are also in `wanted`.
-    pub(crate) fn keep(&self, wanted: &Chunk<D>) -> Option<Transfer> {
-        self.arriving(&self.kept?.intersect(&wanted.brick), &self.before, wanted)
+    /// From memory that can be read into the new brick: those points that are also in `wanted`.
+    pub(crate) fn take(&self, near: &Near<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+        self.arriving(&near.part.intersect(&wanted.brick), &near.before, wanted)
     }
 
     fn arriving(&self, part: &Brick<D>, from: &Placed<D>, wanted: &Chunk<D>) -> Option<Transfer> {
@@ -193,7 +200,7 @@ mod tests {
         // Memory: 3 batches × 5 (y) × 6 (x) × 4 (z); blocks of points, lines, planes, arrays, everything.
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let before = before.clone().ordered(order).unwrap();
-            let moves = Moves::with(0, &|_| Link::Own, &node(before), &node(after.clone()), 3);
+            let moves = Moves::new(0, &|_| Link::Own, &node(before), &node(after.clone()), 3);
             for blocks in [360, 90, 15, 3, 1] {
                 for (run, most) in [
                     (1..1, 1),
@@ -206,7 +213,7 @@ mod tests {
                 ] {
                     let mut seen = vec![0; 360];
                     for (chunk, ranges) in moves.boxes(blocks, run.clone(), most) {
-                        let mut places = moves.keep(&chunk).unwrap().places();
+                        let mut places = moves.take(&moves.near[0], &chunk).unwrap().places();
                         places.iter().for_each(|place| seen[*place] += 1);
                         let block = 360 / blocks;
                         let points = |r: Range<usize>| r.start * block..r.end * block;

@@ -26,6 +26,8 @@ pub struct Problem<const D: usize> {
     pub wire: Wire,
     /// How they travel.
     pub exchange: Algorithm,
+    /// A number for the host of each rank ([`Comm::host`](crate::Comm::host)); empty when each rank has its own.
+    pub hosts: Vec<usize>,
 }
 
 impl<const D: usize> Problem<D> {
@@ -75,7 +77,21 @@ impl<const D: usize> Problem<D> {
             output,
             wire: Wire::default(),
             exchange: Algorithm::default(),
+            hosts: Vec::new(),
         })
+    }
+
+    /// Whether two ranks can read each other's memory in a reshape.
+    pub fn near(&self, a: usize, b: usize) -> bool {
+        a == b
+            || self.exchange == Algorithm::Shared
+                && !self.hosts.is_empty()
+                && self.hosts[a] == self.hosts[b]
+    }
+
+    /// Whether all ranks can.
+    pub fn all_near(&self) -> bool {
+        (1..self.input.ranks()).all(|rank| self.near(0, rank))
     }
 
     /// The grid after the forward transform: the axis of kind R2C has `n/2 + 1` points.

@@ -1,50 +1,28 @@
 //! One direction of a recipe, bound to a rank: operations and where each reads and writes.
 
+use crate::across::{Across, Division};
 use crate::moves::Moves;
 use crate::reshape::Reshape;
-use crate::transfer::Transfer;
+use crate::route::{Manner, Map, Place, Route};
 use crate::{
-    Algorithm, Brick, Comm, Device, Direction, Error, Kind, LocalFft, Node, Pass, Real, Recipe,
-    Step, Traffic, Wire,
+    Algorithm, Brick, Comm, Commons, Device, Direction, Error, Kind, Link, LocalFft, Node, Pass,
+    Problem, Real, Recipe, Step, Wire,
 };
-
-/// A piece of memory that data passes through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The caller's input, which is only read.
-    Input,
-    /// The caller's output, or the caller's only array.
-    Output,
-    /// The plan's own.
-    Work(usize),
-}
 
 /// A bound step, or several that run as one.
 pub(crate) enum Op<T: Real, Dev: Device<T>> {
     Fft { plan: Dev::Fft, blocks: usize, in_place: bool },
     Reshape { reshape: Box<Reshape<T, Dev>>, exchange: Algorithm },
+    Across(Box<Across<T, Dev>>),
 }
 
 /// The operations of one direction.
 pub(crate) struct Program<T: Real, Dev: Device<T>> {
-    ops: Vec<Op<T, Dev>>,
+    pub(crate) ops: Vec<Op<T, Dev>>,
     /// Real numbers on this rank before, between and after the operations.
     sizes: Vec<usize>,
     out_of_place: Route,
     in_place: Route,
-}
-
-/// Where the data is before, between and after the operations.
-struct Route {
-    places: Vec<Place>,
-    first: Option<Copy>,
-}
-
-/// A plain copy before the first operation.
-pub(crate) struct Copy {
-    pub(crate) from: Place,
-    pub(crate) to: Place,
-    pub(crate) all: Transfer,
 }
 
 /// Local transforms that are still to become an operation, and a factor that waits for the next: a recipe scales
@@ -55,38 +33,51 @@ struct Pending {
     factor: Option<f64>,
 }
 
+/// What a program is made from, beside the recipe.
+pub(crate) struct Site<'a, Dev> {
+    pub(crate) direction: Direction,
+    pub(crate) comm: &'a dyn Comm,
+    pub(crate) device: &'a mut Dev,
+    /// What ranks of this host show each other, if there are others.
+    pub(crate) commons: Option<&'a dyn Commons>,
+}
+
 impl<T: Real, Dev: Device<T>> Program<T, Dev> {
     pub(crate) fn new<const D: usize>(
         recipe: &Recipe<D>,
-        direction: Direction,
-        comm: &dyn Comm,
-        device: &mut Dev,
+        site: Site<'_, Dev>,
     ) -> Result<Self, Error> {
-        let rank = comm.rank();
-        let problem = recipe.problem();
-        let howmany = problem.howmany;
-        let size = |node: &Node<D>| node.layout.brick(rank).points() * howmany * node.width();
+        let shows_all = site.commons.is_none_or(Commons::shows_all);
+        let direction = site.direction;
         let walk = recipe.walk(direction);
         let start = walk.first().map(|(from, ..)| *from).unwrap_or(&recipe.nodes()[0]);
-        let mut binder =
-            Binder { device, rank, ops: Vec::new(), sizes: vec![size(start)], moves: None };
-        let mut pending = Pending::default();
-        for (from, step, to) in walk {
-            match step {
+        let mut binder = Binder {
+            problem: recipe.problem(),
+            site,
+            ops: Vec::new(),
+            sizes: Vec::new(),
+            moves: None,
+            pending: Pending::default(),
+        };
+        binder.sizes.push(binder.size(start));
+        let mut rest = &walk[..];
+        while let [(from, step, to), tail @ ..] = rest {
+            rest = tail;
+            match *step {
                 Step::Scale { forward, inverse } => {
                     let forwards = direction == Direction::Forward;
-                    pending.scale(if forwards { forward } else { inverse });
+                    binder.pending.scale(if forwards { forward } else { inverse });
                 }
-                Step::Fft { axis, kind } => {
-                    let pass = pass(from, to, kind, direction, problem.grid().len(axis));
-                    let fft = along(&from.layout.brick(rank), from, howmany, axis, pass);
-                    if let Some(earlier) = pending.add(fft, T::PRECISION.bytes()) {
-                        binder.fft(&earlier, size(from))?;
-                    }
-                }
+                Step::Fft { axis, kind } => binder.transform(from, to, axis, kind)?,
                 Step::Reshape { wire, exchange } => {
-                    binder.rest(&mut pending, size(from))?;
-                    binder.reshape(Moves::new(comm, from, to, howmany), wire, exchange, size(to));
+                    binder.rest(from)?;
+                    match binder.returning(from, step, tail) {
+                        Some(steps) => {
+                            binder.across(from, to, &tail[..steps])?;
+                            rest = &tail[steps..];
+                        }
+                        None => binder.reshape(from, to, wire, exchange),
+                    }
                 }
             }
         }
@@ -94,22 +85,17 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
             Direction::Forward => recipe.nodes().last(),
             Direction::Inverse => recipe.nodes().first(),
         };
-        binder.rest(&mut pending, size(end.expect("a recipe has a node")))?;
+        binder.rest(end.expect("a recipe has a node"))?;
         let Binder { ops, sizes, .. } = binder;
-        let out_of_place = Route::out_of_place(&ops, &sizes);
-        let in_place = Route::in_place(&ops, &sizes);
+        let manners: Vec<_> = ops.iter().map(Op::manner).collect();
+        let map = Map { manners: &manners, sizes: &sizes, shows_all };
+        let (out_of_place, in_place) = (Route::out_of_place(&map), Route::in_place(&map));
         Ok(Self { ops, sizes, out_of_place, in_place })
     }
 
-    pub(crate) fn ops(&self) -> &[Op<T, Dev>] {
-        &self.ops
-    }
-
-    /// Where the operations read and write, with or without an input apart from the output, and the copy
-    /// that must come first.
-    pub(crate) fn route(&self, has_input: bool) -> (&[Place], Option<&Copy>) {
-        let route = if has_input { &self.out_of_place } else { &self.in_place };
-        (&route.places, route.first.as_ref())
+    /// Where the operations read and write, with or without an input apart from the output.
+    pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Op<T, Dev>], &Route) {
+        (&mut self.ops, if has_input { &self.out_of_place } else { &self.in_place })
     }
 
     /// Real numbers that a work buffer must hold.
@@ -120,22 +106,16 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
         };
         in_route(&self.out_of_place).max(in_route(&self.in_place)).unwrap_or(0)
     }
-
-    /// The messages of every reshape.
-    pub(crate) fn traffic(&self) -> impl Iterator<Item = (Algorithm, &Traffic)> {
-        self.ops.iter().filter_map(|op| match op {
-            Op::Reshape { reshape, exchange } => Some((*exchange, &reshape.traffic)),
-            _ => None,
-        })
-    }
 }
 
 impl<T: Real, Dev: Device<T>> Op<T, Dev> {
-    /// Whether the result must be elsewhere than the source.
-    fn moves(&self) -> bool {
+    fn manner(&self) -> Manner {
         match self {
-            Self::Fft { in_place, .. } => !in_place,
-            Self::Reshape { .. } => true,
+            Self::Fft { in_place: true, .. } => Manner::Either,
+            Self::Fft { in_place: false, .. } => Manner::Moves,
+            Self::Reshape { reshape, .. } if reshape.visits() => Manner::MovesShown,
+            Self::Reshape { .. } => Manner::Moves,
+            Self::Across(_) => Manner::EitherShown,
         }
     }
 }
@@ -161,31 +141,149 @@ impl Pending {
     }
 }
 
+/// A step and the nodes it leads from and to.
+type Walked<'a, const D: usize> = (&'a Node<D>, Step, &'a Node<D>);
+
 /// Makes operations, one after the other.
 struct Binder<'a, T: Real, Dev: Device<T>, const D: usize> {
-    device: &'a mut Dev,
-    rank: usize,
+    problem: &'a Problem<D>,
+    site: Site<'a, Dev>,
     ops: Vec<Op<T, Dev>>,
     /// Real numbers before, between and after the operations.
     sizes: Vec<usize>,
     /// Those of the last operation, when it is a reshape.
     moves: Option<Moves<D>>,
+    pending: Pending,
 }
 
 impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
+    fn size(&self, node: &Node<D>) -> usize {
+        let points = node.layout.brick(self.site.comm.rank()).points();
+        points * self.problem.howmany * node.width()
+    }
+
     fn push(&mut self, op: Op<T, Dev>, size: usize) {
         self.ops.push(op);
         self.sizes.push(size);
     }
 
-    fn reshape(&mut self, moves: Moves<D>, wire: Wire, exchange: Algorithm, size: usize) {
-        self.push(Op::Reshape { reshape: Box::new(Reshape::new(&moves, wire)), exchange }, size);
+    /// Data moves to another layout. Ranks that can see each other's memory do so.
+    fn reshape(&mut self, from: &Node<D>, to: &Node<D>, wire: Wire, exchange: Algorithm) {
+        let comm = self.site.comm;
+        let visits = exchange == Algorithm::Shared && self.site.commons.is_some();
+        let link = |peer| match comm.link(peer) {
+            Link::Shared if !visits => Link::Remote,
+            link => link,
+        };
+        let moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
+        let reshape = Box::new(Reshape::new(&moves, wire, visits));
+        self.push(Op::Reshape { reshape, exchange }, self.size(to));
         self.moves = Some(moves);
+    }
+
+    /// How many steps after a reshape lead back to where it began, with nothing but transforms and reshapes between
+    /// ranks that all share memory: then data may as well stay.
+    fn returning(&self, from: &Node<D>, step: &Step, rest: &[Walked<'_, D>]) -> Option<usize> {
+        let stays = |(_, step, to): &Walked<'_, D>| match step {
+            Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
+            Step::Reshape { .. } => false,
+            Step::Fft { kind, .. } => *kind != Kind::R2C && to.complex == from.complex,
+        };
+        let shared = matches!(step, Step::Reshape { exchange: Algorithm::Shared, .. });
+        if !shared || self.site.commons.is_none() || !self.problem.all_near() {
+            return None;
+        }
+        let before = rest.iter().take_while(|walked| stays(walked));
+        let home = |(_, step, to): &Walked<'_, D>| {
+            matches!(step, Step::Reshape { .. }) && to.layout == from.layout
+        };
+        before.into_iter().position(home).map(|last| last + 1)
+    }
+
+    /// Transforms on other layouts, of data that stays where it is.
+    fn across(
+        &mut self,
+        home: &Node<D>,
+        first: &Node<D>,
+        steps: &[Walked<'_, D>],
+    ) -> Result<(), Error> {
+        let direction = self.site.direction;
+        let mut work = first;
+        let mut axes: Vec<(usize, Pass)> = Vec::new();
+        let mut factor = self.pending.factor.take().unwrap_or(1.0);
+        for (from, step, to) in steps {
+            match *step {
+                Step::Scale { forward, inverse } => {
+                    let next = if direction == Direction::Forward { forward } else { inverse };
+                    match axes.last_mut() {
+                        Some((_, pass)) => pass.factor *= next,
+                        None => factor *= next,
+                    }
+                }
+                Step::Fft { axis, kind } => {
+                    let n = self.problem.grid().len(axis);
+                    let mut pass = pass(from, to, kind, direction, n);
+                    pass.factor *= std::mem::replace(&mut factor, 1.0);
+                    axes.push((axis, pass));
+                }
+                Step::Reshape { .. } => {
+                    self.divided(home, work, std::mem::take(&mut axes))?;
+                    work = to;
+                }
+            }
+        }
+        if factor != 1.0 {
+            self.pending.scale(factor);
+        }
+        Ok(())
+    }
+
+    /// Transforms along axes that are whole in `work`: together, where tiles with all these axes fit into cache.
+    fn divided(
+        &mut self,
+        home: &Node<D>,
+        work: &Node<D>,
+        axes: Vec<(usize, Pass)>,
+    ) -> Result<(), Error> {
+        let division = Division {
+            rank: self.site.comm.rank(),
+            home: &home.layout,
+            work: &work.layout,
+            howmany: self.problem.howmany,
+            width: home.width(),
+            axes: &axes,
+        };
+        let size = self.size(home);
+        for part in division.parts(T::PRECISION.bytes()) {
+            let across = Across::new(&Division { axes: part, ..division }, self.site.device)?;
+            self.push(Op::Across(Box::new(across)), size);
+        }
+        self.moves = None;
+        Ok(())
+    }
+
+    /// A transform along one axis: joined to those pending where they fit into cache together.
+    fn transform(
+        &mut self,
+        from: &Node<D>,
+        to: &Node<D>,
+        axis: usize,
+        kind: Kind,
+    ) -> Result<(), Error> {
+        let n = self.problem.grid().len(axis);
+        let pass = pass(from, to, kind, self.site.direction, n);
+        let brick = from.layout.brick(self.site.comm.rank());
+        let fft = along(&brick, from, self.problem.howmany, axis, pass);
+        match self.pending.add(fft, T::PRECISION.bytes()) {
+            Some(earlier) => self.fft(&earlier, self.size(from)),
+            None => Ok(()),
+        }
     }
 
     /// A local transform: on the way of the reshape before it, where that is possible.
     fn fft(&mut self, fft: &LocalFft, size: usize) -> Result<(), Error> {
-        let (plan, blocks) = (self.device.plan_fft(fft, self.rank)?, fft.blocks);
+        let rank = self.site.comm.rank();
+        let (plan, blocks) = (self.site.device.plan_fft(fft, rank)?, fft.blocks);
         let in_place = fft.in_place();
         match (self.moves.take(), self.ops.last_mut()) {
             (Some(moves), Some(Op::Reshape { reshape, .. })) if in_place && reshape.can_fuse() => {
@@ -197,9 +295,9 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
     }
 
     /// What is pending.
-    fn rest(&mut self, pending: &mut Pending, size: usize) -> Result<(), Error> {
-        match pending.fft.take() {
-            Some(fft) => self.fft(&fft, size),
+    fn rest(&mut self, node: &Node<D>) -> Result<(), Error> {
+        match self.pending.fft.take() {
+            Some(fft) => self.fft(&fft, self.size(node)),
             None => Ok(()),
         }
     }
@@ -230,56 +328,4 @@ fn along<const D: usize>(
     lens.extend(order.map(|axis| brick.len(axis)));
     let place = order.iter().position(|a| *a == axis).expect("the order has every axis");
     LocalFft::new(&lens, place + 1, pass)
-}
-
-impl Route {
-    /// From the end back: the last result goes to the output; an operation that needs another place for its
-    /// source finds it in the output, when that is large enough, or in a work buffer.
-    fn backwards<T: Real, Dev: Device<T>>(
-        ops: &[Op<T, Dev>],
-        sizes: &[usize],
-        output: usize,
-    ) -> Vec<Place> {
-        let mut places = vec![Place::Output; sizes.len()];
-        for i in (0..ops.len()).rev() {
-            places[i] = match places[i + 1] {
-                same if !ops[i].moves() => same,
-                Place::Work(_) if sizes[i] <= output => Place::Output,
-                Place::Work(k) => Place::Work(1 - k),
-                Place::Output | Place::Input => Place::Work(0),
-            };
-        }
-        places
-    }
-
-    fn out_of_place<T: Real, Dev: Device<T>>(ops: &[Op<T, Dev>], sizes: &[usize]) -> Self {
-        let mut places = Self::backwards(ops, sizes, sizes[ops.len()]);
-        let reads_input = matches!(ops.first(), Some(Op::Fft { .. } | Op::Reshape { .. }));
-        if reads_input {
-            places[0] = Place::Input;
-            return Self { places, first: None };
-        }
-        let first = Some(Copy::new(Place::Input, places[0], sizes[0]));
-        Self { places, first }
-    }
-
-    fn in_place<T: Real, Dev: Device<T>>(ops: &[Op<T, Dev>], sizes: &[usize]) -> Self {
-        let output = sizes[0].max(sizes[ops.len()]);
-        let mut places = Self::backwards(ops, sizes, output);
-        let mut first = None;
-        if places[0] != Place::Output {
-            if places[1] != Place::Output && matches!(ops[0], Op::Fft { .. }) {
-                places[0] = Place::Output;
-            } else {
-                first = Some(Copy::new(Place::Output, places[0], sizes[0]));
-            }
-        }
-        Self { places, first }
-    }
-}
-
-impl Copy {
-    fn new(from: Place, to: Place, reals: usize) -> Self {
-        Self { from, to, all: Transfer::run_of(reals) }
-    }
 }

@@ -5,8 +5,11 @@ use std::time::Instant;
 
 use crate::clock::Time;
 use crate::codec::BadMessage;
-use crate::moves::{Blocks, Moves};
-use crate::{Clock, Codec, Device, Error, Exchange, Parcel, Port, Real, Traffic, Transfer, Wire};
+use crate::moves::{Blocks, Chunk, Moves, Near};
+use crate::{
+    Clock, Codec, Commons, Device, Error, Exchange, Neighbours, Parcel, Port, Real, Show, Traffic,
+    Transfer, Wire,
+};
 
 /// Bytes that are gathered, transformed and written back before the next are begun: they stay in the
 /// second-level cache meanwhile.
@@ -24,12 +27,13 @@ pub(crate) struct Reshape<T: Real, Dev: Device<T>> {
     /// From this rank's old brick into each outgoing message.
     gathers: Vec<Transfer>,
     arrive: Arrive<T, Dev>,
+    visits: bool,
 }
 
 /// How data gets into the new brick.
 enum Arrive<T: Real, Dev: Device<T>> {
     /// Each message as soon as it is there.
-    Streaming { own: Option<Transfer>, scatters: Vec<Transfer> },
+    Streaming { near: Vec<(usize, Transfer)>, scatters: Vec<Transfer> },
     /// All messages together, a tile at a time, which is transformed while it is in cache: one pass over
     /// memory instead of two.
     Fused { fft: Dev::Fft, tiles: Vec<Tile> },
@@ -38,13 +42,15 @@ enum Arrive<T: Real, Dev: Device<T>> {
 /// A box of the new brick.
 struct Tile {
     blocks: Blocks,
-    own: Option<Transfer>,
+    /// By owner: memory that this rank can read, its own and that of others.
+    near: Vec<(usize, Transfer)>,
     /// By number of message.
     scatters: Vec<(usize, Transfer)>,
 }
 
 impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
-    pub(crate) fn new<const D: usize>(moves: &Moves<D>, wire: Wire) -> Self {
+    /// With `visits`, ranks of the same host read each other's memory.
+    pub(crate) fn new<const D: usize>(moves: &Moves<D>, wire: Wire, visits: bool) -> Self {
         let codec = wire.codec::<T>();
         let bytes = |elements: usize| codec.bound(elements * moves.width);
         let all = moves.all();
@@ -60,8 +66,8 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
             sends: peers(&moves.sends).iter().zip(&gathers).map(parcel).collect(),
             recvs: peers(&moves.recvs).iter().zip(&scatters).map(parcel).collect(),
         };
-        let arrive = Arrive::Streaming { own: moves.keep(&all), scatters };
-        Self { rank: moves.rank, width: moves.width, codec, traffic, gathers, arrive }
+        let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
+        Self { rank: moves.rank, width: moves.width, codec, traffic, gathers, arrive, visits }
     }
 
     /// Whether a local transform can be done on the way: when messages can be read in any order.
@@ -74,7 +80,7 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         let element = moves.width * T::PRECISION.bytes();
         let tile = |(chunk, blocks)| Tile {
             blocks,
-            own: moves.keep(&chunk),
+            near: taken(moves, &chunk),
             scatters: (moves.recvs.iter().enumerate())
                 .filter_map(|(n, (_, part))| Some((n, moves.scatter(part, &chunk)?)))
                 .collect(),
@@ -90,25 +96,68 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         self.arrive = Arrive::Fused { fft, tiles: boxes.into_iter().map(tile).collect() };
     }
 
+    /// Bytes of memory held, beside tables for messages.
+    pub(crate) fn memory(&self) -> usize {
+        match &self.arrive {
+            Arrive::Streaming { .. } => 0,
+            Arrive::Fused { tiles, .. } => {
+                let parts = |tile: &Tile| {
+                    let transfers = (tile.near.len() + tile.scatters.len()) * size_of::<Transfer>();
+                    transfers + size_of_val(&*tile.blocks)
+                };
+                size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
+            }
+        }
+    }
+
+    /// Whether the ranks of a host must be able to read the source.
+    pub(crate) fn visits(&self) -> bool {
+        self.visits
+    }
+
     /// Moves the data. Collective.
     ///
     /// # Errors
     /// [`Error::Message`] for the first message that did not decode, once all have come; or the transport's.
     pub(crate) fn run(
         &self,
-        exchange: &mut dyn Exchange,
+        ways: Ways<'_>,
         device: &mut Dev,
         src: &Dev::Memory,
         dst: &mut Dev::Memory,
         clock: &mut Clock,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), clock.busy());
-        let mut port = Crossing { reshape: self, device, src, dst, clock, damage: Ok(()) };
-        let sent = exchange.run(&self.traffic, &mut port);
-        let damage = port.damage;
+        let Ways { exchange, commons } = ways;
+        let mut cross = |neighbours: Option<&dyn Neighbours>| {
+            let (device, dst, clock) = (&mut *device, &mut *dst, &mut *clock);
+            let mut port =
+                Crossing { reshape: self, device, src, neighbours, dst, clock, damage: Ok(()) };
+            let sent = exchange.run(&self.traffic, &mut port);
+            port.damage.and(sent)
+        };
+        let result = match commons {
+            Some(commons) if self.visits => {
+                let show = Show::Read(Dev::bytes(src));
+                commons.visit(show, &mut |neighbours| cross(Some(neighbours)))
+            }
+            _ => cross(None),
+        };
         clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
-        damage.and(sent)
+        result
     }
+}
+
+/// What leads to other ranks.
+pub(crate) struct Ways<'a> {
+    pub(crate) exchange: &'a mut dyn Exchange,
+    pub(crate) commons: &'a mut Option<Box<dyn Commons>>,
+}
+
+/// What is taken from memory that can be read, for a part of the new brick.
+fn taken<const D: usize>(moves: &Moves<D>, wanted: &Chunk<D>) -> Vec<(usize, Transfer)> {
+    let take = |near: &Near<D>| Some((near.owner, moves.take(near, wanted)?));
+    moves.near.iter().filter_map(take).collect()
 }
 
 /// The port of a reshape between two pieces of memory.
@@ -116,6 +165,7 @@ struct Crossing<'a, T: Real, Dev: Device<T>> {
     reshape: &'a Reshape<T, Dev>,
     device: &'a mut Dev,
     src: &'a Dev::Memory,
+    neighbours: Option<&'a dyn Neighbours>,
     dst: &'a mut Dev::Memory,
     clock: &'a mut Clock,
     /// The first message that did not decode.
@@ -123,10 +173,17 @@ struct Crossing<'a, T: Real, Dev: Device<T>> {
 }
 
 impl<T: Real, Dev: Device<T>> Crossing<'_, T, Dev> {
-    fn copy_own(&mut self, own: &Option<Transfer>) {
-        if let Some(own) = own {
-            let (device, width) = (&mut *self.device, self.reshape.width);
-            self.clock.own.time(|| device.copy(own, width, self.src, self.dst));
+    fn copy_near(&mut self, near: &[(usize, Transfer)]) {
+        let Reshape { rank, width, .. } = *self.reshape;
+        for (owner, transfer) in near {
+            let (time, src) = match self.neighbours {
+                Some(neighbours) if *owner != rank => {
+                    (&mut self.clock.shared, Dev::memory(neighbours.shown(*owner)))
+                }
+                _ => (&mut self.clock.own, self.src),
+            };
+            let (device, dst) = (&mut *self.device, &mut *self.dst);
+            time.time(|| device.copy(transfer, width, src, dst));
         }
     }
 
@@ -157,8 +214,8 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
     }
 
     fn own(&mut self) {
-        if let Arrive::Streaming { own, .. } = &self.reshape.arrive {
-            self.copy_own(own);
+        if let Arrive::Streaming { near, .. } = &self.reshape.arrive {
+            self.copy_near(near);
         }
     }
 
@@ -180,7 +237,7 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
         let Arrive::Fused { fft, tiles } = &self.reshape.arrive else { return };
         for tile in tiles {
-            self.copy_own(&tile.own);
+            self.copy_near(&tile.near);
             for (number, scatter) in &tile.scatters {
                 self.decode(*number, message(*number), scatter);
             }

@@ -1,17 +1,17 @@
 //! The recipe as a shortest path.
 //!
-//! A state is (layout, which axes are done). From it lead a reshape to every candidate layout, and a local
-//! transform along every axis that is whole there and not yet done. Candidates are the user's input and
+//! A state is (layout, which axes are done). From it lead a reshape to every candidate layout, and local
+//! transforms along every set of axes that are whole there and not yet done. Candidates are the user's input and
 //! output and, for every set of whole axes, every even cut of the others over the ranks, with each whole
 //! axis in turn contiguous in memory. Slabs, pencils and bricks are not cases: they are paths. Dijkstra's
 //! algorithm finds the cheapest by [`crate::cost`], in whole picoseconds, so that ties are ties on every
-//! machine; they go to the state with more of the last axes done, then to the earlier candidate.
+//! machine; they go to what transforms the last axes first, then to the earlier candidate.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::recipe::{Node, Step};
-use crate::{Brick, Direction, Kind, Layout, Problem, ProcGrid, cost};
+use crate::{Brick, Direction, Kind, Layout, Problem, ProcGrid, cost, local};
 
 /// A layout that may be passed through, over the grid before and after the axis of kind R2C is halved.
 struct Candidate<const D: usize> {
@@ -32,6 +32,27 @@ struct State {
 /// Picoseconds.
 type Cost = u64;
 
+/// What it takes to get somewhere, in the order of preference: of equally cheap ways, the one that transforms later
+/// axes, which lie closer in memory, first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    cost: Cost,
+    /// Axes done after each transform, latest axes first, as bits that are compared in reverse.
+    done: [Reverse<Axes>; 4],
+    transforms: usize,
+}
+
+impl Way {
+    fn and(mut self, cost: Cost, transforms: bool, done: Axes) -> Self {
+        self.cost = self.cost.saturating_add(cost);
+        if transforms {
+            self.done[self.transforms] = Reverse(done);
+            self.transforms += 1;
+        }
+        self
+    }
+}
+
 fn picoseconds(seconds: f64) -> Cost {
     (seconds * 1e12).round() as Cost
 }
@@ -49,6 +70,8 @@ struct Search<'a, const D: usize> {
     halving: Option<usize>,
     /// All axes that have something to be done.
     goal: Axes,
+    /// Whether all ranks share memory.
+    all_near: bool,
 }
 
 const INPUT: usize = 0;
@@ -60,19 +83,28 @@ impl<'a, const D: usize> Search<'a, D> {
         };
         let halving = problem.kinds.iter().position(|kind| *kind == Kind::R2C);
         let goal = axes(&|kind| kind != Kind::Identity);
-        let mut search = Self { problem, candidates: Vec::new(), halving, goal };
+        let all_near = problem.all_near() && problem.input.ranks() > 1;
+        let mut search = Self { problem, candidates: Vec::new(), halving, goal, all_near };
         search.candidates.push(search.candidate(Some(&problem.input), None));
         search.candidates.push(search.candidate(None, Some(&problem.output)));
         let (grid, spectral) = (problem.grid(), problem.output.grid());
         let ranks = problem.input.ranks();
-        for whole in (1..1 << D).filter(|whole| whole & goal != 0) {
+        let mut wholes: Vec<Axes> = (1..1 << D).filter(|whole| whole & goal != 0).collect();
+        if all_near {
+            // Lines are fetched from wherever they are: the order of axes in memory stays what it is, and the later
+            // the whole axes the longer the runs.
+            wholes.reverse();
+        }
+        for whole in wholes {
             for cut in cuts::<D>(ranks, whole) {
                 let full = Layout::even(grid, cut, ranks);
                 let halved = halving.map(|_| Layout::even(spectral, cut, ranks));
-                for axis in (0..D).filter(|axis| whole & goal & (1 << axis) != 0) {
-                    let ordered = |layout: &Layout<D>| {
-                        layout.clone().ordered(whole_last(whole, axis)).expect("a permutation")
-                    };
+                let last = (0..D).filter(|axis| whole & goal & (1 << axis) != 0);
+                for axis in last.take(if all_near { 1 } else { D }) {
+                    let order =
+                        if all_near { problem.output.order() } else { whole_last(whole, axis) };
+                    let ordered =
+                        |layout: &Layout<D>| layout.clone().ordered(order).expect("a permutation");
                     let (full, halved) = (ordered(&full), halved.as_ref().map(ordered));
                     search.candidates.push(search.candidate(Some(&full), halved.as_ref()));
                 }
@@ -132,6 +164,35 @@ impl<'a, const D: usize> Search<'a, D> {
         }
     }
 
+    /// Bytes of memory that must be in cache together to transform along these axes in one pass.
+    fn block(&self, layout: &Layout<D>, axes: Axes, done: Axes) -> f64 {
+        let chosen = |axis: &usize| axes & (1 << axis) != 0;
+        let order = layout.order();
+        let element = self.element(done);
+        let lens = |axes: &mut dyn Iterator<Item = usize>| -> f64 {
+            axes.map(|axis| layout.grid().len(axis) as f64).product()
+        };
+        if self.all_near {
+            // Lines are fetched from wherever they are, a cache line of neighbours at a time.
+            let neighbours = if chosen(&(D - 1)) { element } else { element.max(64.0) };
+            return lens(&mut (0..D).filter(chosen)) * neighbours;
+        }
+        let outermost = order.iter().position(chosen).unwrap_or(D);
+        lens(&mut order[outermost..].iter().copied()) * element
+    }
+
+    /// Points of a rank's brick that it, or a rank whose memory it can reach, has in another layout.
+    fn kept(&self, other: &Layout<D>, rank: usize, brick: &Brick<D>) -> usize {
+        if self.problem.hosts.is_empty() {
+            return brick.intersect(&other.brick(rank)).points();
+        }
+        let mut kept = 0;
+        other.meet(brick, |peer, common| {
+            kept += if self.problem.near(rank, peer) { common.points() } else { 0 };
+        });
+        kept
+    }
+
     fn is_goal(&self, state: State) -> bool {
         state.done.0 == self.goal
             && self.layout(state).is_some_and(|layout| *layout == self.problem.output)
@@ -141,32 +202,40 @@ impl<'a, const D: usize> Search<'a, D> {
     fn path(&self) -> Vec<State> {
         let start = State { candidate: INPUT, done: Reverse(0) };
         let mut costs = Costs { search: self, reshapes: HashMap::new() };
-        let mut best: HashMap<State, (Cost, State)> = HashMap::from([(start, (0, start))]);
-        let mut open = BTreeSet::from([(Cost::MIN, start)]);
+        let mut best = HashMap::from([(start, (Way::default(), start))]);
+        let mut open = BTreeSet::from([(Way::default(), start)]);
         while let Some((so_far, here)) = open.pop_first() {
             if self.is_goal(here) {
                 return self.trace(start, here, &best);
             }
             for (there, cost) in costs.leaving(here) {
-                let cost = so_far.saturating_add(cost);
-                let old = best.get(&there).map(|(cost, _)| *cost);
-                if old.is_none_or(|old| cost < old) {
-                    old.map(|old| open.remove(&(old, there)));
-                    open.insert((cost, there));
-                    best.insert(there, (cost, here));
+                let way = so_far.and(cost, here.done.0 != there.done.0, there.done.0);
+                let old = best.get(&there).copied();
+                if old.is_none_or(|old| (way, here) < old) {
+                    old.map(|(old, _)| open.remove(&(old, there)));
+                    open.insert((way, there));
+                    best.insert(there, (way, here));
                 }
             }
         }
         unreachable!("a reshape leads from every layout to the output");
     }
 
-    fn trace(&self, start: State, goal: State, best: &HashMap<State, (Cost, State)>) -> Vec<State> {
+    fn trace(&self, start: State, goal: State, best: &HashMap<State, (Way, State)>) -> Vec<State> {
         let mut path = vec![goal];
         while path[path.len() - 1] != start {
             path.push(best[&path[path.len() - 1]].1);
         }
         path.reverse();
         path
+    }
+
+    /// The order in which axes are transformed on the same layout: the halved one first, as what follows needs complex
+    /// data, then the last.
+    fn in_order(&self, axes: Axes) -> impl Iterator<Item = usize> {
+        let halving = self.halving.filter(|axis| axes & (1 << axis) != 0);
+        let others = (0..D).rev().filter(move |axis| axes & (1 << axis) != 0);
+        halving.into_iter().chain(others.filter(move |axis| Some(*axis) != halving))
     }
 
     /// The path as nodes and steps, scaling after the last transform, while its results are in cache.
@@ -176,13 +245,16 @@ impl<'a, const D: usize> Search<'a, D> {
         let mut steps = Vec::new();
         for pair in path.windows(2) {
             let new = pair[1].done.0 & !pair[0].done.0;
-            steps.push(if new == 0 {
-                Step::Reshape { wire: problem.wire, exchange: problem.exchange }
-            } else {
-                let axis = new.trailing_zeros() as usize;
-                Step::Fft { axis, kind: problem.kinds[axis] }
-            });
-            nodes.push(self.node(pair[1]));
+            if new == 0 {
+                steps.push(Step::Reshape { wire: problem.wire, exchange: problem.exchange });
+                nodes.push(self.node(pair[1]));
+            }
+            let mut done = pair[0].done.0;
+            for axis in self.in_order(new) {
+                done |= 1 << axis;
+                steps.push(Step::Fft { axis, kind: problem.kinds[axis] });
+                nodes.push(self.node(State { done: Reverse(done), ..pair[0] }));
+            }
         }
         let (forward, inverse) =
             (problem.factor(Direction::Forward), problem.factor(Direction::Inverse));
@@ -204,21 +276,11 @@ struct Costs<'a, const D: usize> {
 
 impl<const D: usize> Costs<'_, D> {
     fn leaving(&mut self, here: State) -> Vec<(State, Cost)> {
-        let done = here.done.0;
         let search = self.search;
-        let layout = search.layout(here).expect("only states with a layout are reached");
         let mut edges = Vec::new();
-        for axis in 0..D {
-            let there = State { done: Reverse(done | (1 << axis)), ..here };
-            let possible = search.may_transform(axis, done) && layout.is_whole(axis);
-            if possible && search.layout(there).is_some() {
-                let most = layout.bricks().iter().map(Brick::points).max().unwrap_or(0) as f64;
-                let contiguous = layout.order()[D - 1] == axis;
-                let bytes = most * search.element(done);
-                let n = layout.grid().len(axis);
-                let elements = most * search.problem.howmany as f64;
-                let cost = cost::fft(n, elements, bytes, contiguous);
-                edges.push((there, picoseconds(cost)));
+        for axes in (1..=search.goal).filter(|axes| axes & !search.goal == 0) {
+            if let Some(cost) = self.transform(here, axes) {
+                edges.push((State { done: Reverse(here.done.0 | axes), ..here }, cost));
             }
         }
         for candidate in 0..search.candidates.len() {
@@ -230,20 +292,47 @@ impl<const D: usize> Costs<'_, D> {
         edges
     }
 
+    /// Transforms along several axes, if all of them may come now.
+    fn transform(&self, here: State, axes: Axes) -> Option<Cost> {
+        let search = self.search;
+        let (mut done, mut seconds) = (here.done.0, 0.0);
+        let mut passes = 0.0;
+        for axis in search.in_order(axes) {
+            let layout = search.layout(State { done: Reverse(done), ..here })?;
+            if !search.may_transform(axis, done) || !layout.is_whole(axis) {
+                return None;
+            }
+            let most = layout.bricks().iter().map(Brick::points).max().unwrap_or(0) as f64;
+            let contiguous = layout.order()[D - 1] == axis || search.all_near;
+            let elements = most * search.problem.howmany as f64;
+            seconds += cost::flops(layout.grid().len(axis), elements, contiguous);
+            passes += cost::pass(most * search.element(done));
+            done |= 1 << axis;
+        }
+        let layout = search.layout(State { done: Reverse(done), ..here })?;
+        if search.block(layout, axes, done) <= local::BLOCK_BYTES as f64 {
+            passes /= f64::from(axes.count_ones());
+        }
+        Some(picoseconds(seconds + passes))
+    }
+
     fn reshape(&mut self, here: State, there: State) -> Cost {
         let search = self.search;
+        if search.all_near {
+            return picoseconds(cost::meeting());
+        }
         let key = (here.candidate, there.candidate, search.is_halved(here.done.0));
         *self.reshapes.entry(key).or_insert_with(|| {
             let (from, to) = (search.layout(here), search.layout(there));
             let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
-            let (mut held, mut moved) = (0, 0);
-            for (a, b) in from.bricks().iter().zip(to.bricks()) {
-                let larger = a.points().max(b.points());
-                held = held.max(larger);
-                moved = moved.max(larger - a.intersect(b).points());
+            let (mut held, mut sent) = (0, 0);
+            for (rank, (a, b)) in from.bricks().iter().zip(to.bricks()).enumerate() {
+                held = held.max(a.points()).max(b.points());
+                sent = sent.max(a.points() - search.kept(to, rank, a));
+                sent = sent.max(b.points() - search.kept(from, rank, b));
             }
             let element = search.element(here.done.0);
-            picoseconds(cost::reshape(held as f64 * element, moved as f64 * element))
+            picoseconds(cost::reshape(held as f64 * element, sent as f64 * element))
         })
     }
 }

@@ -83,8 +83,17 @@ impl Transfer {
 
     /// Elements that the source must have.
     pub fn reach(&self) -> usize {
-        let steps = self.shape.iter().zip(self.from.stride);
-        self.from.offset + steps.map(|(n, s)| n.saturating_sub(1) * s).sum::<usize>() + 1
+        self.end(&self.from)
+    }
+
+    /// Elements that the destination must have.
+    pub fn span(&self) -> usize {
+        self.end(&self.to)
+    }
+
+    fn end(&self, view: &View) -> usize {
+        let steps = self.shape.iter().zip(view.stride);
+        view.offset + steps.map(|(n, s)| n.saturating_sub(1) * s).sum::<usize>() + 1
     }
 
     /// Where it writes.
@@ -143,6 +152,18 @@ impl Transfer {
             },
             _ => self.each(src, dst, [DIMS; 2], |src, dst, from, to| dst[to] = src[from]),
         }
+    }
+
+    /// Calls `run` with the first places, from and to, and the length of every run of elements that are neighbours on
+    /// both sides. The runs are disjoint, and no place is beyond [`Transfer::reach`], or [`Transfer::span`].
+    pub fn runs(&self, mut run: impl FnMut(usize, usize, usize)) {
+        if self.elements() == 0 {
+            return;
+        }
+        let both =
+            |d: &usize| self.shape[*d] > 1 && self.from.stride[*d] == 1 && self.to.stride[*d] == 1;
+        let (axis, len) = (0..DIMS).rev().find(both).map_or((DIMS, 1), |d| (d, self.shape[d]));
+        self.each(&[(); 0], &mut [], [axis, DIMS], |_, _, from, to| run(from, to, len));
     }
 
     /// Both sides are contiguous along one axis: runs.

@@ -13,7 +13,8 @@ use fft_core::{Error, Reduce, SLOT_ALIGN, Slot};
 use mpi::ffi;
 use mpi::traits::AsRaw;
 
-use super::idle::Idle;
+use crate::idle::Idle;
+
 use super::lines::{Lines, count};
 
 unsafe extern "C" {

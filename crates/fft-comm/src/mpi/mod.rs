@@ -5,7 +5,6 @@
 
 mod ffi;
 mod flight;
-mod idle;
 mod lines;
 
 use std::cell::RefCell;

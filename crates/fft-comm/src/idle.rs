@@ -7,15 +7,15 @@ const OFFERS: u32 = 100;
 /// How long it sleeps then. The system adds about as much again.
 const NAP: Duration = Duration::from_micros(50);
 
-/// A rank that waits for a message. With more ranks than cores, one that only yields takes a good part of a core
+/// A rank that waits for others. With more ranks than cores, one that only yields takes a good part of a core
 /// from those that still compute; one that sleeps takes none.
 #[derive(Default)]
-pub(super) struct Idle {
+pub(crate) struct Idle {
     offers: u32,
 }
 
 impl Idle {
-    pub(super) fn wait(&mut self) {
+    pub(crate) fn wait(&mut self) {
         if self.offers < OFFERS {
             self.offers += 1;
             std::thread::yield_now();

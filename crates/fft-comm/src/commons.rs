@@ -1,0 +1,368 @@
+//! Ranks of one host at work in each other's memory.
+//!
+//! Each rank has a [`Station`] where all can see it: there it posts what it shows, and counts how far it has come.
+//! Nobody starts before all have posted, and nobody returns before all are done, so that a pointer is only followed
+//! while its owner lends what it points to. Waiting costs no messages; the same few lines serve threads and
+//! processes.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use fft_core::{Comm, Commons, Error, Neighbours, Share, SharedMemory, Show, Slot, Work};
+
+use crate::idle::Idle;
+
+/// What a rank lets the others of its host know. Lines of memory apart from its neighbours'.
+#[repr(C, align(128))]
+#[derive(Default)]
+pub(crate) struct Station {
+    /// `2v - 1` since this rank came to visit `v`, `2v` since it was done there.
+    came: AtomicU64,
+    /// Set when it will not come again.
+    pub(crate) gone: AtomicBool,
+    read: Posted,
+    write: Posted,
+    share: AtomicUsize,
+}
+
+/// Memory that is shown.
+#[derive(Default)]
+struct Posted {
+    /// In which piece of shared memory, and where.
+    ground: AtomicUsize,
+    at: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// Posted by who shows nothing, to be written or at all.
+const NOTHING: usize = usize::MAX;
+/// Posted by who tries to show what others cannot see.
+const HIDDEN: usize = usize::MAX - 1;
+
+/// Where stations are, and how memory is reached.
+///
+/// # Safety
+/// Stations are the same memory for all ranks of the host and live as long as `self`. For what a rank `locate`d,
+/// `reach` gives on every rank of the host a pointer to the same memory, valid as long as that is.
+pub(crate) unsafe trait Ground: Send {
+    /// Whether all memory can be located.
+    const EVERYWHERE: bool;
+
+    /// The station of the `i`th rank of the host.
+    fn station(&self, i: usize) -> &Station;
+
+    /// The piece of shared memory that holds these bytes, and where.
+    fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)>;
+
+    /// What the `i`th rank located.
+    fn reach(&self, i: usize, ground: usize, at: usize) -> *mut u8;
+
+    /// Memory that can be located. Collective.
+    ///
+    /// # Errors
+    /// When the system does not give it.
+    fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error>;
+}
+
+/// The memory of one process, with who keeps its stations: all of it can be seen.
+pub(crate) struct Process<S>(pub(crate) S);
+
+// SAFETY: stations are in one place, which `S` keeps. Addresses are the same for all threads.
+unsafe impl<S: AsRef<[Station]> + Send> Ground for Process<S> {
+    const EVERYWHERE: bool = true;
+
+    fn station(&self, i: usize) -> &Station {
+        &self.0.as_ref()[i]
+    }
+
+    fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)> {
+        Some((0, bytes.cast::<u8>().expose_provenance()))
+    }
+
+    fn reach(&self, _i: usize, _ground: usize, at: usize) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(at)
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
+        Ok(Box::new(Owned(Slot::new(bytes, 0)?)))
+    }
+}
+
+/// Memory like any other.
+struct Owned(Slot);
+
+impl SharedMemory for Owned {
+    fn bytes(&mut self) -> &mut [u8] {
+        self.0.bytes_mut()
+    }
+}
+
+/// [`Commons`] on any ground.
+pub(crate) struct HostCommons<G> {
+    ground: G,
+    /// The ranks of the host, which compare shares.
+    comm: Box<dyn Comm>,
+    /// Their numbers in the communicator that this was made from, ascending.
+    ranks: Vec<usize>,
+    shares: Vec<Share>,
+    visits: u64,
+    /// What everybody shows in the present visit.
+    shown: Vec<Shown>,
+}
+
+/// What a rank shows, as pointers that are good here.
+#[derive(Clone, Copy)]
+struct Shown {
+    read: (*mut u8, usize),
+    /// Null when it shows memory only to be read.
+    write: (*mut u8, usize),
+}
+
+// SAFETY: the pointers in `shown` are followed only during a visit, on the thread that visits.
+unsafe impl<G: Send> Send for HostCommons<G> {}
+
+impl<G: Ground> HostCommons<G> {
+    /// The ranks of `comm`, all on one host; `ranks` are their numbers for those who call.
+    pub(crate) fn new(ground: G, comm: Box<dyn Comm>, ranks: Vec<usize>) -> Self {
+        debug_assert!(ranks.is_sorted() && ranks.len() == comm.size());
+        let shown = Vec::with_capacity(ranks.len());
+        Self { ground, comm, ranks, shares: Vec::new(), visits: 0, shown }
+    }
+
+    fn own(&self) -> &Station {
+        self.ground.station(self.comm.rank())
+    }
+
+    fn place(&self, rank: usize) -> usize {
+        self.ranks.binary_search(&rank).expect("only ranks of one host are neighbours")
+    }
+
+    fn post(&self, posted: &Posted, bytes: Option<*const [u8]>) {
+        let (ground, at) = match bytes {
+            None => (NOTHING, 0),
+            Some(bytes) if bytes.is_empty() => (0, 0),
+            Some(bytes) => self.ground.locate(bytes).unwrap_or((HIDDEN, 0)),
+        };
+        posted.ground.store(ground, Ordering::Relaxed);
+        posted.at.store(at, Ordering::Relaxed);
+        posted.bytes.store(bytes.map_or(0, |bytes| bytes.len()), Ordering::Relaxed);
+    }
+
+    /// Waits until all have come. Either all ranks return `Ok`, or none does.
+    fn arrive(&self) -> Result<(), Error> {
+        let come = 2 * self.visits - 1;
+        // What was posted, and all that this rank has written before, is seen by who sees that it has come.
+        self.own().came.store(come, Ordering::Release);
+        for (i, &rank) in self.ranks.iter().enumerate() {
+            let station = self.ground.station(i);
+            let mut idle = Idle::default();
+            loop {
+                let gone = station.gone.load(Ordering::Acquire);
+                if station.came.load(Ordering::Acquire) >= come {
+                    break;
+                }
+                if gone {
+                    let own = self.ranks[self.comm.rank()];
+                    return Err(Error::Left { rank: own, gone: rank });
+                }
+                idle.wait();
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what all have posted. The same error on every rank.
+    fn look(&self, share: Option<usize>, shown: &mut Vec<Shown>) -> Result<(), Error> {
+        shown.clear();
+        for (i, &rank) in self.ranks.iter().enumerate() {
+            let station = self.ground.station(i);
+            let number = station.share.load(Ordering::Relaxed);
+            let mine = share.unwrap_or(NOTHING);
+            if number != mine {
+                let (what, own) = ("share that is visited", self.ranks[self.comm.rank()]);
+                let text =
+                    |share| if share == NOTHING { "none".into() } else { format!("{share}") };
+                let (a, b) = ((own, mine), (rank, number));
+                let ((rank_a, a), (rank_b, b)) = if own < rank { (a, b) } else { (b, a) };
+                let (a, b) = (text(a), text(b));
+                return Err(Error::Disagreement { what: what.into(), rank_a, a, rank_b, b });
+            }
+            let least = share.map_or(0, |share| self.shares[share].bytes(rank));
+            let there = |posted: &Posted| -> Result<(*mut u8, usize), Error> {
+                let ground = posted.ground.load(Ordering::Relaxed);
+                let bytes = posted.bytes.load(Ordering::Relaxed);
+                if ground == HIDDEN || (ground != NOTHING && bytes < least) {
+                    let found = if ground == HIDDEN {
+                        "others cannot see".into()
+                    } else {
+                        format!("{bytes} bytes")
+                    };
+                    let what = format!("memory that rank {rank} shows");
+                    return Err(Error::argument(
+                        what,
+                        found,
+                        format!("{least} bytes that they can"),
+                    ));
+                }
+                match ground {
+                    NOTHING => Ok((std::ptr::null_mut(), 0)),
+                    _ if bytes == 0 => Ok((std::ptr::dangling_mut(), 0)),
+                    ground => {
+                        Ok((self.ground.reach(i, ground, posted.at.load(Ordering::Relaxed)), bytes))
+                    }
+                }
+            };
+            let write = there(&station.write)?;
+            let read = if station.read.ground.load(Ordering::Relaxed) == NOTHING {
+                write
+            } else {
+                there(&station.read)?
+            };
+            shown.push(Shown { read, write });
+        }
+        Ok(())
+    }
+}
+
+/// Ends a visit when dropped, also by a panic: says that this rank is done and waits for all others.
+struct Leaving<'a, G: Ground>(&'a HostCommons<G>);
+
+impl<G: Ground> Drop for Leaving<'_, G> {
+    fn drop(&mut self) {
+        let commons = self.0;
+        let done = 2 * commons.visits;
+        // What this rank has written is seen by who sees that it is done.
+        commons.own().came.store(done, Ordering::Release);
+        for i in 0..commons.ranks.len() {
+            let mut idle = Idle::default();
+            while commons.ground.station(i).came.load(Ordering::Acquire) < done {
+                idle.wait();
+            }
+        }
+    }
+}
+
+impl<G: Ground> Commons for HostCommons<G> {
+    fn shows_all(&self) -> bool {
+        G::EVERYWHERE
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
+        self.ground.allocate(bytes)
+    }
+
+    fn admit(&mut self, share: Share) -> Result<usize, Error> {
+        let word =
+            |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
+        let (mine, ranks) = (word(share.division()), self.ranks.len());
+        let mut lens = vec![0; 8 * ranks];
+        self.comm.allgather(&word(&[mine.len() as u64]), &mut lens)?;
+        let differs = |all: &[u8]| {
+            let n = all.len() / ranks;
+            all.chunks_exact(n.max(1)).position(|other| other != &all[..n])
+        };
+        let mut other = differs(&lens);
+        if other.is_none() {
+            let mut all = vec![0; mine.len() * ranks];
+            self.comm.allgather(&mine, &mut all)?;
+            other = differs(&all);
+        }
+        if let Some(other) = other {
+            let (rank_a, rank_b) = (self.ranks[0], self.ranks[other]);
+            let (what, a, b) = ("division of memory".into(), "one".into(), "another".into());
+            return Err(Error::Disagreement { what, rank_a, a, rank_b, b });
+        }
+        let own = self.ranks[self.comm.rank()];
+        if share.rank() != own {
+            return Err(Error::argument("rank of a share", share.rank(), own));
+        }
+        self.shares.push(share);
+        Ok(self.shares.len() - 1)
+    }
+
+    fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
+        self.visits += 1;
+        let (read, write, share) = match show {
+            Show::Read(read) => (Some(std::ptr::from_ref(read)), None, None),
+            Show::Write { read, write, share } => (
+                read.map(std::ptr::from_ref),
+                Some(std::ptr::from_mut(write).cast_const()),
+                Some(share),
+            ),
+        };
+        let own = self.own();
+        self.post(&own.read, read);
+        self.post(&own.write, write);
+        own.share.store(share.unwrap_or(NOTHING), Ordering::Relaxed);
+        self.arrive()?;
+        // From here to the drop of `leaving` in every rank, all that is shown is lent.
+        let mut shown = std::mem::take(&mut self.shown);
+        let leaving = Leaving(self);
+        let result = leaving.0.look(share, &mut shown).and_then(|()| {
+            let share = share.map(|share| &leaving.0.shares[share]);
+            work(&mut Visit { commons: leaving.0, shown: &shown, share })
+        });
+        drop(leaving);
+        self.shown = shown;
+        result
+    }
+}
+
+/// A visit in progress.
+struct Visit<'a, G> {
+    commons: &'a HostCommons<G>,
+    shown: &'a [Shown],
+    /// What this rank may touch, when memory is divided.
+    share: Option<&'a Share>,
+}
+
+impl<G: Ground> Visit<'_, G> {
+    /// Checks a piece against what its owner shows and against the tile.
+    fn piece(&self, piece: usize, tile: usize) -> (&fft_core::Transfer, usize, Shown) {
+        let share = self.share.expect("pieces are touched while memory is divided");
+        let (piece, element) = (&share.pieces()[piece], share.element());
+        let shown = self.shown[self.commons.place(piece.owner())];
+        let transfer = piece.transfer();
+        let (reach, span) = (transfer.reach() * element, transfer.span() * element);
+        assert!(
+            reach <= shown.read.1.min(shown.write.1),
+            "a piece ends at {reach} of {} bytes",
+            shown.read.1
+        );
+        assert!(span <= tile, "a piece takes {span} bytes of a tile of {tile}");
+        (transfer, element, shown)
+    }
+}
+
+impl<G: Ground> Neighbours for Visit<'_, G> {
+    fn shown(&self, peer: usize) -> &[u8] {
+        assert!(self.share.is_none(), "memory is shown to be read, not divided");
+        let (at, bytes) = self.shown[self.commons.place(peer)].read;
+        // SAFETY: the peer lends these bytes until it sees that this visit, which outlives the slice, is done here. It
+        // and all others only read them meanwhile: `look` made sure that everyone shows memory to be read.
+        unsafe { std::slice::from_raw_parts(at, bytes) }
+    }
+
+    fn fetch(&mut self, piece: usize, tile: &mut [u8]) {
+        let (transfer, element, shown) = self.piece(piece, tile.len());
+        let (from, to) = (shown.read.0, tile.as_mut_ptr());
+        // SAFETY: `piece` checked that no run ends beyond what the owner lends, nor beyond the tile. Of what the owner
+        // lends to be written, nobody else touches these elements (the invariant of `Share`; `admit` and `look` made
+        // sure that all ranks visit shares of one division); what it lends to be read nobody writes. The tile is
+        // borrowed exclusively by the caller, who cannot at the same time borrow memory that is lent.
+        transfer.runs(|first, place, len| unsafe {
+            let (from, to) = (from.add(first * element), to.add(place * element));
+            std::ptr::copy_nonoverlapping(from, to, len * element);
+        });
+    }
+
+    fn store(&mut self, piece: usize, tile: &[u8]) {
+        let (transfer, element, shown) = self.piece(piece, tile.len());
+        let (from, to) = (tile.as_ptr(), shown.write.0);
+        // SAFETY: as in `fetch`, the other way round; elements that are written are read by nobody else.
+        transfer.runs(|first, place, len| unsafe {
+            let (from, to) = (from.add(place * element), to.add(first * element));
+            std::ptr::copy_nonoverlapping(from, to, len * element);
+        });
+    }
+}

@@ -1,0 +1,222 @@
+//! Local transforms along axes that are cut, where all ranks share memory: lines are brought together from everybody's
+//! memory, transformed in cache, and put back where they were. One pass over memory, in place, nothing sent.
+
+use std::borrow::{Borrow, BorrowMut};
+use std::ops::Range;
+use std::time::Instant;
+
+use crate::clock::{Clock, Time};
+use crate::commons::{Commons, Piece, Share, Show};
+use crate::local::BLOCK_BYTES;
+use crate::{Brick, Device, Error, Layout, LocalFft, Pass, Real};
+
+/// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
+const TILE_BYTES: usize = 1 << 18;
+/// Bytes that are fetched side by side if tiles do not get too large: what it takes to make the most of a page of
+/// memory that must be found.
+const RUN_BYTES: usize = 1024;
+/// Bytes that are fetched side by side at least: a cache line.
+const LINE_BYTES: usize = 64;
+
+/// Transforms along some axes of data that stays where it is.
+pub(crate) struct Across<T: Real, Dev: Device<T>> {
+    pass: Admission,
+    tiles: Vec<Tile>,
+    /// For each shape of tiles.
+    ffts: Vec<Vec<Bound<Dev::Fft>>>,
+    tile: Dev::Buffer,
+}
+
+/// Before and after the ranks have agreed on who touches what.
+enum Admission {
+    Asked(Option<Share>),
+    Given(usize),
+}
+
+/// A local transform and how many blocks it has.
+struct Bound<F> {
+    fft: F,
+    blocks: usize,
+}
+
+/// A box of lines.
+struct Tile {
+    /// Which of the share's pieces it is made of.
+    pieces: Range<usize>,
+    /// Which transform it needs.
+    fft: usize,
+}
+
+/// What a transform across ranks is made from.
+pub(crate) struct Division<'a, const D: usize> {
+    pub(crate) rank: usize,
+    /// Where the data is, before and after.
+    pub(crate) home: &'a Layout<D>,
+    /// Who transforms what.
+    pub(crate) work: &'a Layout<D>,
+    pub(crate) howmany: usize,
+    /// Real numbers per element.
+    pub(crate) width: usize,
+    /// The axes, each with its transform.
+    pub(crate) axes: &'a [(usize, Pass)],
+}
+
+impl<const D: usize> Division<'_, D> {
+    /// The axes in groups whose transforms can be done on one tile in cache.
+    pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {
+        let grid = self.home.grid();
+        let inner = self.home.order()[D - 1];
+        let bytes = |axes: &[(usize, Pass)]| {
+            let element = self.width * real_bytes * self.howmany;
+            let whole = axes.iter().any(|(axis, _)| *axis == inner);
+            let neighbours = if whole { element } else { element.max(LINE_BYTES) };
+            axes.iter().map(|(axis, _)| grid.len(*axis)).product::<usize>() * neighbours
+        };
+        let together = bytes(self.axes) <= BLOCK_BYTES;
+        self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
+    }
+
+    /// The local transforms of a tile, one after the other.
+    fn local(&self, tile: &Brick<D>, real_bytes: usize) -> Vec<LocalFft> {
+        let order = self.home.order();
+        let mut lens = vec![self.howmany];
+        lens.extend(order.map(|axis| tile.len(axis)));
+        let mut ffts: Vec<LocalFft> = Vec::new();
+        for (axis, pass) in self.axes {
+            let place = order.iter().position(|a| a == axis).expect("the order has every axis");
+            let fft = LocalFft::new(&lens, place + 1, pass.clone());
+            if !ffts.last_mut().is_some_and(|last| last.join(&fft, real_bytes)) {
+                ffts.push(fft);
+            }
+        }
+        ffts
+    }
+
+    /// This rank's brick in boxes that hold whole lines along the axes that are transformed, and long runs of memory.
+    fn boxes(&self, element: usize) -> Vec<Brick<D>> {
+        let brick = self.work.brick(self.rank);
+        if brick.is_empty() {
+            return Vec::new();
+        }
+        let order = self.home.order();
+        let whole = |axis: usize| self.axes.iter().any(|(a, _)| *a == axis);
+        let mut step: [usize; D] =
+            std::array::from_fn(|axis| if whole(axis) { brick.len(axis) } else { 1 });
+        // Inner axes first: they make runs longer.
+        for (place, &axis) in order.iter().enumerate().rev().filter(|(_, axis)| !whole(**axis)) {
+            let bytes = step.iter().product::<usize>() * self.howmany * element;
+            let (least, most) = match place == D - 1 {
+                true => (LINE_BYTES / element, RUN_BYTES / element),
+                false => (1, brick.len(axis)),
+            };
+            step[axis] = (TILE_BYTES / bytes).min(most).max(least).clamp(1, brick.len(axis));
+        }
+        let mut boxes = vec![brick];
+        for &axis in &order {
+            let cut = |whole: Brick<D>| {
+                let range = whole.range(axis);
+                let ends = move |lo: usize| lo..range.end.min(lo + step[axis]);
+                whole
+                    .range(axis)
+                    .step_by(step[axis])
+                    .map(move |lo| whole.with_range(axis, ends(lo)))
+            };
+            boxes = boxes.into_iter().flat_map(cut).collect();
+        }
+        boxes
+    }
+}
+
+impl<T: Real, Dev: Device<T>> Across<T, Dev> {
+    /// What this rank does.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn new<const D: usize>(
+        division: &Division<'_, D>,
+        device: &mut Dev,
+    ) -> Result<Self, Error> {
+        let Division { rank, home, work, howmany, width, .. } = *division;
+        let element = width * T::PRECISION.bytes();
+        let mut share = Share::new(rank, home, work, element, howmany);
+        let (mut tiles, mut ffts, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut most = 0;
+        for tile in division.boxes(element) {
+            let first = share.pieces().len();
+            share.claim(home, work, &tile, howmany);
+            let shape: [usize; D] = std::array::from_fn(|axis| tile.len(axis));
+            let known = shapes.iter().position(|known| *known == shape);
+            if known.is_none() {
+                shapes.push(shape);
+                let mut plan = |local: &LocalFft| -> Result<_, Error> {
+                    Ok(Bound { fft: device.plan_fft(local, rank)?, blocks: local.blocks })
+                };
+                let local = division.local(&tile, T::PRECISION.bytes());
+                ffts.push(local.iter().map(&mut plan).collect::<Result<_, _>>()?);
+            }
+            tiles.push(Tile {
+                pieces: first..share.pieces().len(),
+                fft: known.unwrap_or(shapes.len() - 1),
+            });
+            most = most.max(tile.points());
+        }
+        let tile = device.buffer(most * howmany * width, rank)?;
+        Ok(Self { pass: Admission::Asked(Some(share)), tiles, ffts, tile })
+    }
+
+    /// Agrees with the other ranks on who touches what. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Disagreement`] on every rank.
+    pub(crate) fn admit(&mut self, commons: &mut dyn Commons) -> Result<(), Error> {
+        if let Admission::Asked(share) = &mut self.pass {
+            let share = share.take().expect("a share is admitted once");
+            self.pass = Admission::Given(commons.admit(share)?);
+        }
+        Ok(())
+    }
+
+    /// Transforms what is in `src`, or in `dst`, into `dst`. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Left`] when a rank has gone.
+    pub(crate) fn run(
+        &mut self,
+        commons: &mut dyn Commons,
+        device: &mut Dev,
+        src: Option<&Dev::Memory>,
+        dst: &mut Dev::Memory,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        let Admission::Given(share) = self.pass else { unreachable!("admitted when bound") };
+        let (start, busy) = (Instant::now(), clock.busy());
+        let read = src.map(|src| Dev::bytes(src));
+        let show = Show::Write { read, write: Dev::bytes_mut(dst), share };
+        let Self { tiles, ffts, tile, .. } = self;
+        let tile = tile.borrow_mut();
+        let result = commons.visit(show, &mut |neighbours| {
+            for Tile { pieces, fft } in &*tiles {
+                clock.shared.time(|| {
+                    pieces.clone().for_each(|piece| neighbours.fetch(piece, Dev::bytes_mut(tile)));
+                });
+                for Bound { fft, blocks } in &ffts[*fft] {
+                    clock.fft.time(|| device.fft(fft, 0..*blocks, None, tile));
+                }
+                clock.shared.time(|| {
+                    pieces.clone().for_each(|piece| neighbours.store(piece, Dev::bytes(tile)));
+                });
+            }
+            Ok(())
+        });
+        clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
+        result
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        let pieces = self.tiles.iter().map(|tile| tile.pieces.len()).sum::<usize>();
+        size_of_val(Dev::bytes(self.tile.borrow()))
+            + size_of_val(&*self.tiles)
+            + pieces * size_of::<Piece>()
+    }
+}

@@ -1,0 +1,188 @@
+//! Memory that the ranks of one host show each other.
+//!
+//! A rank shows memory for the length of a *visit*: everyone arrives, everyone works, everyone leaves. What is shown
+//! to be read may be read by all in between. What is shown to be written is divided: each rank has a [`Share`] of
+//! everybody's elements, which it alone may read and write until all have left. That shares are disjoint follows from
+//! the layouts they are made from, each of which gives every point of the grid to exactly one rank.
+
+use crate::transfer::Placed;
+use crate::{Brick, Error, Layout, Transfer};
+
+/// What a rank shows during a visit.
+#[derive(Debug)]
+pub enum Show<'a> {
+    /// Memory for all to read.
+    Read(&'a [u8]),
+    /// Memory of which every rank writes its share.
+    Write {
+        /// Where shares are read; in `write` without it.
+        read: Option<&'a [u8]>,
+        /// Where shares are written.
+        write: &'a mut [u8],
+        /// The number of the share, as [`Commons::admit`] returned it.
+        share: usize,
+    },
+}
+
+/// What is done during a visit.
+pub type Work<'a> = &'a mut dyn FnMut(&mut dyn Neighbours) -> Result<(), Error>;
+
+/// What the ranks of one host, those that a communicator links by [`Link::Own`](crate::Link) and
+/// [`Link::Shared`](crate::Link), need to reach each other's memory. Ranks are numbered as in the communicator.
+///
+/// `allocate`, `admit` and `visit` are **collective** over these ranks.
+pub trait Commons: Send {
+    /// Whether any memory can be shown (by threads of one process), or only what [`Commons::allocate`] makes.
+    fn shows_all(&self) -> bool;
+
+    /// Memory that can be shown; the ranks may ask for different lengths.
+    ///
+    /// # Errors
+    /// When this rank or another does not get it.
+    fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error>;
+
+    /// Takes this rank's share of a division of memory and returns its number, once it is certain that all ranks
+    /// mean the same division.
+    ///
+    /// # Errors
+    /// [`Error::Disagreement`] on every rank when they do not.
+    fn admit(&mut self, share: Share) -> Result<usize, Error>;
+
+    /// Shows memory, calls `work` when all ranks show theirs, and returns when all have done with it. What `work`
+    /// returns is passed on when all have left.
+    ///
+    /// # Errors
+    /// Those of `work`; on every rank [`Error::Left`] when one has gone before it came, [`Error::Argument`] when one
+    /// shows memory that cannot be shown or is too short, or comes for another share. `work` is not called then.
+    fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error>;
+}
+
+/// Memory of this rank that others of the host can be shown.
+pub trait SharedMemory: Send {
+    /// The memory, aligned to [`SLOT_ALIGN`](crate::SLOT_ALIGN).
+    fn bytes(&mut self) -> &mut [u8];
+}
+
+/// The ranks of the host during a visit.
+pub trait Neighbours {
+    /// What a rank shows with [`Show::Read`].
+    ///
+    /// # Panics
+    /// If this visit is to write.
+    fn shown(&self, peer: usize) -> &[u8];
+
+    /// Copies a piece of this rank's share from its owner's memory to `tile`.
+    ///
+    /// # Panics
+    /// If the share has no such piece, `tile` is too short for it, or this visit is not to write.
+    fn fetch(&mut self, piece: usize, tile: &mut [u8]);
+
+    /// Copies a piece from `tile` back to where it belongs.
+    ///
+    /// # Panics
+    /// As [`Neighbours::fetch`].
+    fn store(&mut self, piece: usize, tile: &[u8]);
+}
+
+/// The elements that one rank may touch while memory is divided, piece by piece.
+///
+/// Invariant, on which memory safety rests elsewhere: shares with equal [`Share::division`] of different ranks have no
+/// element in common. It holds because a piece is always part of the rank's brick of one layout, made for the owner's
+/// brick of another, and [`Layout`]s give no point to two ranks.
+#[derive(Debug)]
+pub struct Share {
+    rank: usize,
+    element: usize,
+    /// Elements that every rank must show.
+    lens: Vec<usize>,
+    pieces: Vec<Piece>,
+    division: Vec<u64>,
+}
+
+/// Elements of one owner, and their places in a dense tile.
+#[derive(Debug)]
+pub struct Piece {
+    owner: usize,
+    transfer: Transfer,
+}
+
+impl Share {
+    /// Nothing yet, of memory where `home` says what its owners hold (`howmany` bricks of elements of so many bytes)
+    /// and `work` which of it each rank may touch.
+    pub(crate) fn new<const D: usize>(
+        rank: usize,
+        home: &Layout<D>,
+        work: &Layout<D>,
+        element: usize,
+        howmany: usize,
+    ) -> Self {
+        let mut division = vec![D as u64, element as u64, howmany as u64];
+        for layout in [home, work] {
+            division.extend(layout.order().map(|axis| axis as u64));
+            for brick in layout.bricks() {
+                division.extend(brick.lo.iter().chain(&brick.hi).map(|&bound| bound as u64));
+            }
+        }
+        let lens = home.bricks().iter().map(|brick| brick.points() * howmany).collect();
+        Self { rank, element, lens, pieces: Vec::new(), division }
+    }
+
+    /// Adds what a box of this rank's brick in `work` has in common with each owner's brick in `home`, the layouts
+    /// that the share was made with. A tile holds the box in the order of `home`.
+    ///
+    /// # Panics
+    /// If the box is not part of this rank's brick in `work`.
+    pub(crate) fn claim<const D: usize>(
+        &mut self,
+        home: &Layout<D>,
+        work: &Layout<D>,
+        tile: &Brick<D>,
+        howmany: usize,
+    ) {
+        let mine = work.brick(self.rank);
+        assert_eq!(tile.intersect(&mine), *tile, "a rank claims only what is in its own brick");
+        let placed = |brick| Placed { brick, order: home.order(), howmany };
+        home.meet(tile, |owner, common| {
+            let (from, to) = (placed(home.brick(owner)), placed(*tile));
+            let transfer = Transfer::new(&common, 0..howmany, &from, &to);
+            self.pieces.push(Piece { owner, transfer });
+        });
+    }
+
+    /// The rank whose share it is.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Bytes that a rank must show.
+    pub fn bytes(&self, rank: usize) -> usize {
+        self.lens[rank] * self.element
+    }
+
+    /// Bytes of an element.
+    pub fn element(&self) -> usize {
+        self.element
+    }
+
+    /// All pieces, in the order of their numbers.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Which memory is divided, and how: equal on all ranks that may use their shares together.
+    pub fn division(&self) -> &[u64] {
+        &self.division
+    }
+}
+
+impl Piece {
+    /// In whose memory it is.
+    pub fn owner(&self) -> usize {
+        self.owner
+    }
+
+    /// From the owner's memory to the tile, in elements.
+    pub fn transfer(&self) -> &Transfer {
+        &self.transfer
+    }
+}

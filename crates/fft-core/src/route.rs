@@ -1,0 +1,130 @@
+//! Where each operation of a program reads and writes.
+
+use crate::Transfer;
+
+/// A piece of memory that data passes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The caller's input, which is only read.
+    Input,
+    /// The caller's output, or the caller's only array.
+    Output,
+    /// The plan's own.
+    Work(usize),
+}
+
+/// What an operation asks of the places it reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// In place or from one place to another.
+    Either,
+    /// From one place to another.
+    Moves,
+    /// From one place to another, the first of which other ranks read.
+    MovesShown,
+    /// In place or from one place to another; other ranks read and write both.
+    EitherShown,
+}
+
+/// Where the data is before, between and after the operations.
+pub(crate) struct Route {
+    pub(crate) places: Vec<Place>,
+    pub(crate) first: Option<Copy>,
+    pub(crate) last: Option<Copy>,
+}
+
+/// A plain copy before the first operation or after the last.
+pub(crate) struct Copy {
+    pub(crate) from: Place,
+    pub(crate) to: Place,
+    pub(crate) all: Transfer,
+}
+
+/// What routes are made from.
+pub(crate) struct Map<'a> {
+    pub(crate) manners: &'a [Manner],
+    /// Real numbers before, between and after the operations.
+    pub(crate) sizes: &'a [usize],
+    /// Whether other ranks can see any memory, or only the plan's own.
+    pub(crate) shows_all: bool,
+}
+
+impl Route {
+    /// For an output apart from the input.
+    pub(crate) fn out_of_place(map: &Map<'_>) -> Self {
+        let n = map.manners.len();
+        let mut places = map.backwards(map.sizes[n]);
+        let mut first = None;
+        if n > 0 && !map.must_show(0) {
+            places[0] = Place::Input;
+        } else {
+            first = Some(Copy::new(Place::Input, places[0], map.sizes[0]));
+        }
+        let last = map.last(&places);
+        Self { places, first, last }
+    }
+
+    /// For an output that is also the input.
+    pub(crate) fn in_place(map: &Map<'_>) -> Self {
+        let n = map.manners.len();
+        let mut places = map.backwards(map.sizes[0].max(map.sizes[n]));
+        let mut first = None;
+        if places[0] != Place::Output {
+            if places[1] != Place::Output && !map.must_show(0) {
+                places[0] = Place::Output;
+            } else {
+                first = Some(Copy::new(Place::Output, places[0], map.sizes[0]));
+            }
+        }
+        let last = map.last(&places);
+        Self { places, first, last }
+    }
+}
+
+impl Map<'_> {
+    fn is_either(&self, op: usize) -> bool {
+        matches!(self.manners[op], Manner::Either | Manner::EitherShown)
+    }
+
+    /// Whether data must be in the plan's own memory before operation `i`.
+    fn must_show(&self, i: usize) -> bool {
+        let read = self.manners.get(i);
+        let written = i.checked_sub(1).map(|before| self.manners[before]);
+        let shown = matches!(read, Some(Manner::MovesShown | Manner::EitherShown))
+            || written == Some(Manner::EitherShown);
+        shown && !self.shows_all
+    }
+
+    /// From the end back: the last result goes to the output if it may; what is before an operation is where its
+    /// result is if it may be, or else in the output if it may and that is large enough, or in a work buffer.
+    fn backwards(&self, output: usize) -> Vec<Place> {
+        let n = self.manners.len();
+        let mut places = vec![Place::Output; n + 1];
+        for i in (0..=n).rev() {
+            let after = places.get(i + 1).copied();
+            let fits = |place: Place| {
+                place != Place::Output || (!self.must_show(i) && self.sizes[i] <= output)
+            };
+            places[i] = match after {
+                Some(same) if self.is_either(i) && fits(same) => same,
+                Some(Place::Output) => Place::Work(0),
+                Some(Place::Work(_)) | None if fits(Place::Output) => Place::Output,
+                Some(Place::Work(k)) => Place::Work(1 - k),
+                Some(Place::Input) | None => Place::Work(0),
+            };
+        }
+        places
+    }
+
+    fn last(&self, places: &[Place]) -> Option<Copy> {
+        let n = self.manners.len();
+        let elsewhere = places[n] != Place::Output;
+        elsewhere.then(|| Copy::new(places[n], Place::Output, self.sizes[n]))
+    }
+}
+
+impl Copy {
+    fn new(from: Place, to: Place, reals: usize) -> Self {
+        Self { from, to, all: Transfer::run_of(reals) }
+    }
+}
