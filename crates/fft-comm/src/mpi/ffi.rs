@@ -19,7 +19,11 @@ use super::lines::{Lines, count};
 
 unsafe extern "C" {
     fn thriffty_return_errors(comm: ffi::MPI_Comm) -> c_int;
+    fn thriffty_split_hosts(comm: ffi::MPI_Comm, part: *mut ffi::MPI_Comm) -> c_int;
 }
+
+/// Bytes that parts of shared memory are multiples of.
+const PAGE: usize = 4096;
 
 /// The tag of all our messages; communicators keep them apart from anybody else's.
 const TAG: c_int = 1;
@@ -160,6 +164,19 @@ impl RawComm {
         }
     }
 
+    /// The ranks of this one's host, in the order of ranks here. Collective.
+    pub(super) fn split_hosts(&self) -> Result<Self, Error> {
+        let call = "MPI_Comm_split_type";
+        self.ready(call)?;
+        let mut part = MaybeUninit::uninit();
+        // SAFETY: our handle is live; the result is written on success and then ours.
+        unsafe {
+            let code = thriffty_split_hosts(self.handle, part.as_mut_ptr());
+            checked(self.rank, call, code)?;
+            Self::own(part.assume_init())
+        }
+    }
+
     pub(super) fn barrier(&self) -> Result<(), Error> {
         self.ready("MPI_Barrier")?;
         // SAFETY: our handle is live.
@@ -248,6 +265,85 @@ impl Drop for RawComm {
         if self.ready("MPI_Comm_free").is_ok() {
             // SAFETY: the handle is live and nobody else's. A failure to free leaves nothing to be done.
             unsafe { ffi::MPI_Comm_free(&mut self.handle) };
+        }
+    }
+}
+
+/// Memory of the ranks of one host that all of them can address. Made and dropped by all of them together.
+pub(super) struct SharedWindow {
+    handle: ffi::MPI_Win,
+    comm: RawComm,
+    /// Each rank's part, at the place where it is in this process.
+    parts: Vec<(*mut u8, usize)>,
+}
+
+// SAFETY: the handle is valid in every thread of the process, and freed only on the thread that may (`drop`); the parts
+// stay where they are until then.
+unsafe impl Send for SharedWindow {}
+// SAFETY: as above; `&self` only gives pointers away.
+unsafe impl Sync for SharedWindow {}
+
+impl SharedWindow {
+    /// `bytes` zeroed bytes for this rank. Collective over `comm`, whose ranks must be on one host.
+    pub(super) fn allocate(comm: &RawComm, bytes: usize) -> Result<Self, Error> {
+        let call = "MPI_Win_allocate_shared";
+        comm.ready(call)?;
+        let comm = comm.dup()?;
+        // Whole pages, so that every part begins at one; at least one, so that every part has a place.
+        let bytes = bytes.next_multiple_of(PAGE).max(PAGE);
+        let size =
+            ffi::MPI_Aint::try_from(bytes).map_err(|_| Error::Memory { rank: comm.rank, bytes })?;
+        let (mut base, mut handle) = (std::ptr::null_mut::<u8>(), MaybeUninit::uninit());
+        // SAFETY: the communicator is live; the call writes the address and the handle.
+        let code = unsafe {
+            let base = (&raw mut base).cast();
+            ffi::MPI_Win_allocate_shared(
+                size,
+                1,
+                ffi::RSMPI_INFO_NULL,
+                comm.handle,
+                base,
+                handle.as_mut_ptr(),
+            )
+        };
+        checked(comm.rank, call, code)?;
+        // SAFETY: the call succeeded. From here on `drop` frees the window.
+        let mut window = Self { handle: unsafe { handle.assume_init() }, comm, parts: Vec::new() };
+        for rank in 0..window.comm.size {
+            let (mut size, mut unit, mut at) = (0, 0, std::ptr::null_mut::<u8>());
+            // SAFETY: the window is live; the call writes a length, a unit and an address.
+            let code = unsafe {
+                let at = (&raw mut at).cast();
+                ffi::MPI_Win_shared_query(window.handle, rank as c_int, &mut size, &mut unit, at)
+            };
+            checked(window.comm.rank, "MPI_Win_shared_query", code)?;
+            assert!(at.cast::<[u8; SLOT_ALIGN]>().is_aligned(), "windows begin at whole lines");
+            window.parts.push((at, size as usize));
+        }
+        let (own, len) = window.parts[window.comm.rank];
+        // SAFETY: this rank's part, which nobody else touches before the barrier.
+        unsafe { own.write_bytes(0, len) };
+        window.comm.barrier()?;
+        Ok(window)
+    }
+
+    /// Where a rank's part is, and its bytes. Valid as long as this window.
+    pub(super) fn part(&self, rank: usize) -> (*mut u8, usize) {
+        self.parts[rank]
+    }
+
+    /// Which rank's part is this process' own.
+    pub(super) fn rank(&self) -> usize {
+        self.comm.rank
+    }
+}
+
+impl Drop for SharedWindow {
+    fn drop(&mut self) {
+        // Freeing waits for all ranks. One that panics will not be joined by the others.
+        if !std::thread::panicking() && self.comm.ready("MPI_Win_free").is_ok() {
+            // SAFETY: the window is ours and live, and no pointer to it is followed any more.
+            unsafe { ffi::MPI_Win_free(&mut self.handle) };
         }
     }
 }

@@ -5,17 +5,22 @@
 
 mod ffi;
 mod flight;
+mod host;
 mod lines;
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Error, Flight, Part, Parts, Reduce};
+use fft_core::{Comm, Commons, Error, Flight, Part, Parts, Reduce};
+
+use crate::commons::HostCommons;
 
 use ffi::{LineType, RawComm};
 use flight::MpiFlight;
+use host::Host;
 use lines::{LONGEST, Lines};
 
 /// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it.
@@ -59,6 +64,8 @@ pub fn abort(code: i32) -> ! {
 /// A communicator whose ranks are MPI processes.
 pub struct MpiComm {
     raw: RawComm,
+    /// For every rank the lowest one of its host.
+    hosts: Arc<[usize]>,
     scratch: RefCell<Scratch>,
     piece: usize,
 }
@@ -94,9 +101,14 @@ impl MpiComm {
     }
 
     fn new(raw: RawComm) -> Result<Self, Error> {
+        let hosts = host::hosts(&raw)?.into();
+        Self::on(raw, hosts)
+    }
+
+    fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
         let (line, send, recv) = (LineType::new(raw.rank)?, Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
-        Ok(Self { raw, scratch, piece: LONGEST })
+        Ok(Self { raw, hosts, scratch, piece: LONGEST })
     }
 
     /// Cuts messages of flights made from now on into pieces of at most so many bytes, on all ranks alike. For
@@ -106,10 +118,6 @@ impl MpiComm {
         assert!((1..=LONGEST).contains(&bytes), "pieces of {bytes} bytes");
         self.piece = bytes;
         self
-    }
-
-    fn inheriting(&self, raw: RawComm) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(Self { piece: self.piece, ..Self::new(raw)? }))
     }
 }
 
@@ -159,11 +167,27 @@ impl Comm for MpiComm {
         Ok(Box::new(MpiFlight::new(self.raw.dup()?, self.piece)))
     }
 
+    fn host(&self, rank: usize) -> usize {
+        self.hosts[rank]
+    }
+
+    fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
+        let host = self.raw.split_hosts()?;
+        let own = self.hosts[self.raw.rank];
+        let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
+        if ranks.len() == 1 {
+            return Ok(None);
+        }
+        let comm = Self::on(host.dup()?, vec![0; host.size].into())?;
+        Ok(Some(Box::new(HostCommons::new(Host::new(host)?, Box::new(comm), ranks))))
+    }
+
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
-        self.inheriting(self.raw.dup()?)
+        let dup = Self::on(self.raw.dup()?, self.hosts.clone())?;
+        Ok(Box::new(Self { piece: self.piece, ..dup }))
     }
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        self.inheriting(self.raw.split(color, key)?)
+        Ok(Box::new(Self { piece: self.piece, ..Self::new(self.raw.split(color, key)?)? }))
     }
 }

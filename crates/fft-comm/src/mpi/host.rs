@@ -1,0 +1,87 @@
+//! Processes of one host in each other's memory.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use fft_core::{Error, Reduce, SharedMemory};
+
+use crate::commons::{Ground, Station};
+
+use super::ffi::{RawComm, SharedWindow};
+
+/// For every rank of a communicator the lowest rank of its host; only itself where memory cannot be shared.
+/// Collective.
+pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
+    let host = comm.split_hosts()?;
+    let shares = host.size == 1 || SharedWindow::allocate(&host, 0).is_ok();
+    let mut lowest = [0.0];
+    host.allreduce(Reduce::Min, &[if shares { comm.rank as f64 } else { -1.0 }], &mut lowest)?;
+    let mine = if lowest[0] < 0.0 { comm.rank } else { lowest[0] as usize };
+    let mut all = vec![0; 8 * comm.size];
+    comm.allgather(&mine.to_ne_bytes(), &mut all)?;
+    let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().expect("8 bytes"));
+    Ok(all.chunks_exact(8).map(word).collect())
+}
+
+/// Windows of shared memory, one for the stations and one for each allocation.
+pub(super) struct Host {
+    stations: SharedWindow,
+    windows: Vec<Arc<SharedWindow>>,
+    comm: RawComm,
+}
+
+impl Host {
+    /// For the ranks of a communicator, all on one host. Collective.
+    pub(super) fn new(comm: RawComm) -> Result<Self, Error> {
+        let stations = SharedWindow::allocate(&comm, size_of::<Station>())?;
+        Ok(Self { stations, windows: Vec::new(), comm })
+    }
+}
+
+// SAFETY: every rank's station is at the beginning of its part of one window, which is kept. Windows are numbered alike
+// on all ranks, being made collectively, and kept; a rank locates bytes of its own part.
+unsafe impl Ground for Host {
+    const EVERYWHERE: bool = false;
+
+    fn station(&self, i: usize) -> &Station {
+        let (at, bytes) = self.stations.part(i);
+        assert!(bytes >= size_of::<Station>(), "every rank made room for a station");
+        // SAFETY: parts begin at whole pages and were zeroed, which is a station that nobody has come to; all its
+        // fields are atomic, and the window lives as long as `self`.
+        unsafe { &*at.cast::<Station>() }
+    }
+
+    fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)> {
+        let at = bytes.cast::<u8>().addr();
+        self.windows.iter().enumerate().find_map(|(number, window)| {
+            let (part, size) = window.part(window.rank());
+            let first = at.checked_sub(part.addr())?;
+            (first + bytes.len() <= size).then_some((number, first))
+        })
+    }
+
+    fn reach(&self, i: usize, ground: usize, at: usize) -> *mut u8 {
+        self.windows[ground].part(i).0.wrapping_add(at)
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
+        let window = Arc::new(SharedWindow::allocate(&self.comm, bytes)?);
+        self.windows.push(window.clone());
+        Ok(Box::new(Part { window, bytes }))
+    }
+}
+
+/// This process' part of a window: the only way to it, but for visits, which borrow it.
+struct Part {
+    window: Arc<SharedWindow>,
+    bytes: usize,
+}
+
+impl SharedMemory for Part {
+    fn bytes(&mut self) -> &mut [u8] {
+        let at = self.window.part(self.window.rank()).0;
+        // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window. This is the only `Part` of
+        // this process; other processes touch it only while it is borrowed by a visit.
+        unsafe { std::slice::from_raw_parts_mut(at, self.bytes) }
+    }
+}
