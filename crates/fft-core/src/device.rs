@@ -113,7 +113,7 @@ impl<T: Real> Default for Cpu<T> {
 /// up at once whatever the distance of rows.
 const COLUMNS_BYTES: usize = 128;
 /// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
-const LINES_BYTES: usize = 1 << 14;
+const LINES_BYTES: usize = 1 << 15;
 
 /// A [`LocalFft`] with its tables.
 pub struct CpuFft<T> {
