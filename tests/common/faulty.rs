@@ -48,6 +48,22 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
     type Buffer = Vec<T>;
     type Fft = CpuFft<T>;
 
+    fn bytes(memory: &[T]) -> &[u8] {
+        Cpu::<T>::bytes(memory)
+    }
+
+    fn bytes_mut(memory: &mut [T]) -> &mut [u8] {
+        Cpu::<T>::bytes_mut(memory)
+    }
+
+    fn memory(bytes: &[u8]) -> &[T] {
+        Cpu::<T>::memory(bytes)
+    }
+
+    fn memory_mut(bytes: &mut [u8]) -> &mut [T] {
+        Cpu::<T>::memory_mut(bytes)
+    }
+
     fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
         match self.fault.is(Fault::Buffer) {
             true => Err(Error::Memory { rank, bytes: reals * size_of::<T>() }),

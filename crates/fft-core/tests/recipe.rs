@@ -16,7 +16,10 @@ fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) ->
     let spectral = Problem::spectral_grid(grid, kinds);
     // Whatever becomes complex along the way starts as real numbers, and so do cosine transforms.
     let complex = !kinds.contains(&R2C) && kinds.contains(&C2C);
-    Problem::new(kinds, complex, Precision::F64, layout(grid), layout(spectral)).unwrap()
+    let mut problem =
+        Problem::new(kinds, complex, Precision::F64, layout(grid), layout(spectral)).unwrap();
+    problem.exchange = Algorithm::P2p;
+    problem
 }
 
 fn text<const D: usize>(problem: Problem<D>) -> String {
@@ -105,18 +108,15 @@ fn three_axes() {
     for (found, expected) in [
         (
             plain([64; 3], [C2C; 3], 2),
-            "(c2c 64x64x64 f64 ranks=2 [2x1x1] (exchange [1x1x2]zyx p2p raw) (fft x) (exchange \
-             [2x1x1] p2p raw) (fft z) (fft y) (scale inverse))",
+            "(c2c 64x64x64 f64 ranks=2 [2x1x1] (fft z) (fft y) (exchange [1x1x2]zyx p2p raw) (fft x) (scale inverse) (exchange [2x1x1] p2p raw))",
         ),
         (
             plain([64; 3], [C2C; 3], 8),
-            "(c2c 64x64x64 f64 ranks=8 [2x2x2] (exchange [2x4x1] p2p raw) (fft z) (exchange \
-             [1x1x8]zyx p2p raw) (fft x) (fft y) (scale inverse) (exchange [2x2x2] p2p raw))",
+            "(c2c 64x64x64 f64 ranks=8 [2x2x2] (exchange [1x8x1]yzx p2p raw) (fft z) (fft x) (exchange [4x1x2]xzy p2p raw) (fft y) (scale inverse) (exchange [2x2x2] p2p raw))",
         ),
         (
             plain([64; 3], [C2C, C2C, R2C], 6),
-            "(r2c 64x64x64 f64 ranks=6 [3x2x1] (r2c z) (exchange [1x2x3]yzx p2p raw) (fft x) \
-             (exchange [2x1x3] p2p raw) (fft y) (scale inverse))",
+            "(r2c 64x64x64 f64 ranks=6 [3x2x1] (exchange [1x6x1]yxz p2p raw) (r2c z) (fft x) (exchange [2x1x3] p2p raw) (fft y) (scale inverse))",
         ),
         (
             plain([64; 3], [R2C, C2C, C2C], 4),
@@ -131,13 +131,11 @@ fn three_axes() {
         ),
         (
             plain([64, 64, 4], [C2C; 3], 64),
-            "(c2c 64x64x4 f64 ranks=64 [8x8x1] (fft z) (exchange [16x1x4]xzy p2p raw) (fft y) \
-             (exchange [1x16x4]yzx p2p raw) (fft x) (scale inverse) (exchange [8x8x1] p2p raw))",
+            "(c2c 64x64x4 f64 ranks=64 [8x8x1] (exchange [64x1x1]xzy p2p raw) (fft z) (fft y) (exchange [1x32x2]yzx p2p raw) (fft x) (scale inverse) (exchange [8x8x1] p2p raw))",
         ),
         (
             plain([4; 3], [C2C; 3], 64),
-            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [1x1x1]yzx p2p raw) (fft x) (fft z) (fft \
-             y) (scale inverse) (exchange [4x4x4] p2p raw))",
+            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [1x1x1]yzx p2p raw) (fft z) (fft y) (fft x) (scale inverse) (exchange [4x4x4] p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -149,13 +147,11 @@ fn four_axes() {
     for (found, expected) in [
         (
             plain([16; 4], [C2C; 4], 4),
-            "(c2c 16x16x16x16 f64 ranks=4 [2x2x1x1] (fft z) (fft y) (exchange [1x1x2x2]yzxw p2p \
-             raw) (fft w) (fft x) (scale inverse) (exchange [2x2x1x1] p2p raw))",
+            "(c2c 16x16x16x16 f64 ranks=4 [2x2x1x1] (fft z) (fft y) (exchange [1x1x2x2]yzxw p2p raw) (fft x) (fft w) (scale inverse) (exchange [2x2x1x1] p2p raw))",
         ),
         (
             plain([8, 9, 10, 11], [C2C, R2C, Dst4, C2C], 6),
-            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [6x1x1x1]wyzx p2p raw) \
-             (r2c x) (dst4 y) (fft z) (exchange [1x1x2x3] p2p raw) (fft w) (scale inverse))",
+            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [6x1x1x1]wyzx p2p raw) (r2c x) (fft z) (dst4 y) (exchange [1x1x2x3] p2p raw) (fft w) (scale inverse))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -175,38 +171,31 @@ fn options_are_printed() {
     for (found, expected) in [
         (
             with(|p| p.howmany = 3),
-            "(c2c 32x32x32 f64 howmany=3 ranks=4 [2x2x1] (exchange [1x1x4]zyx p2p raw) (fft x) \
-             (fft y) (exchange [2x2x1] p2p raw) (fft z) (scale inverse))",
+            "(c2c 32x32x32 f64 howmany=3 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
         ),
         (
             with(|p| p.exchange = Algorithm::Alltoallv),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx alltoallv raw) (fft \
-             x) (fft y) (scale inverse) (exchange [2x2x1] alltoallv raw))",
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx alltoallv raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] alltoallv raw))",
         ),
         (
             with(|p| (p.forward, p.inverse) = (Scale::Symmetric, Scale::Symmetric)),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft x) (fft \
-             y) (scale both) (exchange [2x2x1] p2p raw))",
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale both) (exchange [2x2x1] p2p raw))",
         ),
         (
             with(|p| (p.forward, p.inverse) = (Scale::Full, Scale::None)),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft x) (fft \
-             y) (scale forward) (exchange [2x2x1] p2p raw))",
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale forward) (exchange [2x2x1] p2p raw))",
         ),
         (
             with(|p| (p.forward, p.inverse) = (Scale::None, Scale::None)),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft x) (fft \
-             y) (exchange [2x2x1] p2p raw))",
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (exchange [2x2x1] p2p raw))",
         ),
         (
             with(|p| p.precision = Precision::F32),
-            "(c2c 32x32x32 f32 ranks=4 [2x2x1] (exchange [1x1x4]zyx p2p raw) (fft x) (fft y) \
-             (exchange [2x2x1] p2p raw) (fft z) (scale inverse))",
+            "(c2c 32x32x32 f32 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
         ),
         (
             text(ordered),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1]zyx (fft z) (exchange [1x1x4]zyx p2p raw) (fft x) \
-             (fft y) (scale inverse) (exchange [2x2x1]zyx p2p raw))",
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1]zyx (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1]zyx p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -220,12 +209,14 @@ fn slabs_that_match_need_one_exchange() {
         let shape = std::array::from_fn(|a| if a == axis { 4 } else { 1 });
         Layout::even(grid, ProcGrid::new(shape), 4)
     };
-    let problem =
-        |input, output| Problem::new([C2C; 3], true, Precision::F64, input, output).unwrap();
+    let problem = |input, output| {
+        let mut problem = Problem::new([C2C; 3], true, Precision::F64, input, output).unwrap();
+        problem.exchange = Algorithm::P2p;
+        problem
+    };
     assert_eq!(
         text(problem(slabs(0), slabs(1))),
-        "(c2c 64x64x64 f64 ranks=4 [4x1x1] (fft y) (exchange [1x4x1] p2p raw) (fft z) (fft x) \
-             (scale inverse))"
+        "(c2c 64x64x64 f64 ranks=4 [4x1x1] (fft z) (fft y) (exchange [1x4x1] p2p raw) (fft x) (scale inverse))"
     );
     assert_eq!(
         text(problem(slabs(2), slabs(0))),
