@@ -68,8 +68,14 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
         let size = |node: &Node<D>| node.layout.brick(rank).points() * howmany * node.width();
         let walk = recipe.walk(direction);
         let start = walk.first().map(|(from, ..)| *from).unwrap_or(&recipe.nodes()[0]);
-        let mut binder =
-            Binder { device, rank, ops: Vec::new(), sizes: vec![size(start)], moves: None };
+        let mut binder = Binder {
+            device,
+            rank,
+            direction,
+            ops: Vec::new(),
+            sizes: vec![size(start)],
+            moves: None,
+        };
         let mut pending = Pending::default();
         for (from, step, to) in walk {
             match step {
@@ -165,6 +171,7 @@ impl Pending {
 struct Binder<'a, T: Real, Dev: Device<T>, const D: usize> {
     device: &'a mut Dev,
     rank: usize,
+    direction: Direction,
     ops: Vec<Op<T, Dev>>,
     /// Real numbers before, between and after the operations.
     sizes: Vec<usize>,
@@ -179,7 +186,10 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
     }
 
     fn reshape(&mut self, moves: Moves<D>, wire: Wire, exchange: Algorithm, size: usize) {
-        self.push(Op::Reshape { reshape: Box::new(Reshape::new(&moves, wire)), exchange }, size);
+        // Local transforms are not counted: ranks may join them differently.
+        let before = self.ops.iter().filter(|op| matches!(op, Op::Reshape { .. })).count();
+        let reshape = Reshape::new(&moves, wire, 2 * before + self.direction as usize);
+        self.push(Op::Reshape { reshape: Box::new(reshape), exchange }, size);
         self.moves = Some(moves);
     }
 

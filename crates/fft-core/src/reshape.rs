@@ -44,7 +44,8 @@ struct Tile {
 }
 
 impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
-    pub(crate) fn new<const D: usize>(moves: &Moves<D>, wire: Wire) -> Self {
+    /// A reshape with this number among all of a plan.
+    pub(crate) fn new<const D: usize>(moves: &Moves<D>, wire: Wire, number: usize) -> Self {
         let codec = wire.codec::<T>();
         let bytes = |elements: usize| codec.bound(elements * moves.width);
         let all = moves.all();
@@ -57,6 +58,7 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         };
         let peers = |ends: &[(usize, _)]| ends.iter().map(|(peer, _)| *peer).collect::<Vec<_>>();
         let traffic = Traffic {
+            reshape: number,
             sends: peers(&moves.sends).iter().zip(&gathers).map(parcel).collect(),
             recvs: peers(&moves.recvs).iter().zip(&scatters).map(parcel).collect(),
         };
@@ -106,6 +108,7 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         let mut port = Crossing { reshape: self, device, src, dst, clock, damage: Ok(()) };
         let sent = exchange.run(&self.traffic, &mut port);
         let damage = port.damage;
+        clock.forwarded += exchange.forwarded();
         clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
         damage.and(sent)
     }
