@@ -19,8 +19,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const WARM_UP: usize = 2;
-/// What one heat may spend on waiting for idle cores, and on rounds that then do not count.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs every heat, prints the tables, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
@@ -44,7 +42,7 @@ pub(crate) fn run(options: &Options) -> Result {
         }
         let mut contenders: Vec<&mut dyn Contender> = vec![&mut copy];
         contenders.extend(servers.iter_mut().map(|server| server as &mut dyn Contender));
-        let (series, busy) = take_turns(&mut contenders, options.rounds, PATIENCE)?;
+        let (series, busy) = take_turns(&mut contenders, options.rounds, options.patience())?;
         let heat = Heat { ranks, series, busy };
         println!("{}", heat.table());
         heats.push(heat);

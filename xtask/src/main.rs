@@ -31,6 +31,7 @@ usage: cargo xtask <task>
           --ranks P,P,...   rank counts (1,2,4)     --rounds N        measured rounds (10)
           --record          keep the result in benches/records, not in target/
           --cli PATH        time this fft-cli, say of an older commit, instead of building one
+          --patience SEC    how long to wait for idle cores; then rounds are marked (600)
   bench --net   the same with each rank on a host of its own, of a network that the script netlab
           makes (its path in THRIFFTY_NETLAB; as root), beside what the links allow
           --hosts H         hosts, one rank on each (4) --rate RATE     of their links (1gbit)

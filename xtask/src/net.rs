@@ -13,6 +13,7 @@ use crate::contender::{Contender, Server};
 use crate::machine;
 use crate::options::Options;
 use crate::packages::FFTW;
+use crate::quiet::QUIET;
 use crate::record::{Series, listed, number, numbers, quoted};
 use crate::setup;
 use crate::stats::{median, min};
@@ -20,13 +21,10 @@ use crate::tools::{self, Result, command, shown};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 const VARIABLE: &str = "THRIFFTY_NETLAB";
 /// All that fft-cli knows; those that it cannot run here are left out.
 const EXCHANGES: [&str; 6] = ["p2p", "alltoallv", "kway2", "kway4", "ring", "ring-flush"];
-/// What may be spent on waiting for idle cores.
-const PATIENCE: Duration = Duration::from_secs(600);
 const PARTS: [&str; 5] = ["exchange", "pack", "unpack", "own", "fft"];
 
 /// The hosts; gone when dropped.
@@ -120,12 +118,16 @@ pub(crate) fn run(options: &Options) -> Result {
     }
     let mut contenders: Vec<&mut dyn Contender> =
         servers.iter_mut().map(|server| server as &mut dyn Contender).collect();
-    let (all, busy) = bench::take_turns(&mut contenders, options.rounds, PATIENCE)?;
+    let (all, busy) = bench::take_turns(&mut contenders, options.rounds, options.patience())?;
     let mut found = Vec::new();
     for (server, series) in servers.iter_mut().zip(all) {
         found.push(account(server, series, options)?);
     }
     print!("{}", table(&found, bits));
+    let noisy = busy.iter().filter(|share| **share > QUIET).count();
+    if noisy > 0 {
+        println!("  {noisy} of {} rounds beside other work: NOT TO BE TRUSTED", busy.len());
+    }
 
     let date = tools::output(command("date").args(["-u", "+%F"]))?;
     let net = format!("net-{}x{}", options.hosts, options.rate);

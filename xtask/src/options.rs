@@ -2,6 +2,7 @@
 
 use crate::tools::Result;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What to time.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +12,8 @@ pub(crate) struct Options {
     pub(crate) size: [usize; 3],
     pub(crate) ranks: Vec<usize>,
     pub(crate) rounds: usize,
+    /// Seconds that each heat may spend on waiting for idle cores, and on rounds that then do not count.
+    pub(crate) patience: usize,
     /// Keep the record with the sources.
     pub(crate) record: bool,
     /// A built `fft-cli` to time.
@@ -24,7 +27,7 @@ pub(crate) struct Options {
     pub(crate) exchanges: Vec<String>,
 }
 
-const COMMON: &[&str] = &["--kind", "--size", "--rounds", "--cli"];
+const COMMON: &[&str] = &["--kind", "--size", "--rounds", "--patience", "--cli"];
 const LOCAL: &[&str] = &["--ranks"];
 /// After `--net`.
 const NET: &[&str] = &["--hosts", "--rate", "--exchanges"];
@@ -36,6 +39,7 @@ impl Default for Options {
             size: [256; 3],
             ranks: vec![1, 2, 4],
             rounds: 10,
+            patience: 600,
             record: false,
             cli: None,
             net: false,
@@ -78,6 +82,7 @@ impl Options {
                 }
                 "--ranks" => options.ranks = counts(option, value, ',')?,
                 "--rounds" => options.rounds = count(option, value)?,
+                "--patience" => options.patience = count(option, value)?,
                 "--hosts" => options.hosts = count(option, value)?,
                 "--rate" => options.rate = value.into(),
                 "--exchanges" => {
@@ -87,6 +92,11 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// What a heat may spend on waiting.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(self.patience as u64)
     }
 
     /// `256x256x256`.
@@ -146,13 +156,13 @@ mod tests {
     #[test]
     fn a_network_has_options_of_its_own() {
         let options =
-            parse("--net --hosts 3 --rate 100mbit --exchanges p2p,kway2 --rounds 5").unwrap();
+            parse("--net --hosts 3 --rate 100mbit --exchanges p2p,kway2 --patience 5").unwrap();
         let expected = Options {
             net: true,
             hosts: 3,
             rate: "100mbit".into(),
             exchanges: vec!["p2p".into(), "kway2".into()],
-            rounds: 5,
+            patience: 5,
             ..Options::default()
         };
         assert_eq!(options, expected);
