@@ -42,8 +42,9 @@ pub use fft_comm::ThreadComm;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
 pub use fft_core::{
-    Algorithm, Brick, Clock, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind, Grid,
-    Kind, Layout, Precision, Problem, ProcGrid, Real, Recipe, Reduce, Scale, Step, Wire, agree,
+    Algorithm, Brick, Clock, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind, Flight,
+    Grid, Kind, Layout, Precision, Problem, ProcGrid, Real, Recipe, Reduce, Scale, Step, Wire,
+    agree,
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu as gpu;

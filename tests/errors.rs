@@ -171,7 +171,7 @@ fn a_rank_that_panics_in_an_exchange_is_a_transport_error_for_all_others() {
                     if comm.rank() == culprit {
                         fault.set(Fault::Panic);
                     }
-                    transform_of_ones(&mut bound)
+                    transform_of_ones(&mut bound, exchange)
                 });
                 for (rank, answer) in found.iter().enumerate() {
                     let what = format!("{exchange}, rank {rank} of {ranks} when {culprit} panics");

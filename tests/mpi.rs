@@ -6,98 +6,66 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::process::Command;
 
 use common::check::{Case, check};
 use common::data::{C64, bound, random};
-use common::{cases, failures};
+use common::{cases, failures, job, plans};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
 
-/// How often a job is looked after.
-const POLL: Duration = Duration::from_millis(20);
-/// How many looks a job may take: 100 seconds, many times what it needs. Looks are counted and not the time,
-/// which goes on while all of this is stopped.
-const PATIENCE: usize = 5000;
-
-/// Jobs share the cores of one machine, so that they run one after the other.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn under_mpirun(ranks: usize) {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let program = std::env::current_exe().expect("the test's own program");
-    let mut command = Command::new("mpirun");
-    command
-        .args(["-n", &ranks.to_string()])
-        .arg(program)
-        .args(["--ignored", "--exact", "body", "--nocapture", "--test-threads=1"])
-        .envs([
-            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-            ("OMPI_MCA_mpi_yield_when_idle", "1"),
-            (EXPECTED, &ranks.to_string()),
-        ])
-        .stdin(Stdio::null());
-    let mut job = match command.spawn() {
-        Ok(job) => job,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return println!("skipped: there is no mpirun");
-        }
-        Err(error) => panic!("mpirun -n {ranks}: {error}"),
-    };
-    let ended = (0..PATIENCE).find_map(|_| {
-        std::thread::sleep(POLL);
-        job.try_wait().expect("the job is ours")
-    });
-    let Some(status) = ended else {
-        terminate(&mut job);
-        panic!("mpirun -n {ranks} did not end");
-    };
-    assert!(status.success(), "mpirun -n {ranks} failed: {status}");
-}
-
-/// Asks `mpirun` to end its processes, which it cannot do when it is killed at once.
-fn terminate(job: &mut std::process::Child) {
-    let pid = job.id().to_string();
-    if Command::new("kill").args(["-TERM", &pid]).status().is_ok_and(|status| status.success()) {
-        std::thread::sleep(Duration::from_secs(3));
-    }
-    // It may have ended by now.
-    let _ = job.kill();
-    let _ = job.wait();
-}
-
 #[test]
 fn one_rank() {
-    under_mpirun(1);
+    job::must_succeed(1, "body");
 }
 
 #[test]
 fn two_ranks() {
-    under_mpirun(2);
+    job::must_succeed(2, "body");
 }
 
 #[test]
 fn three_ranks() {
-    under_mpirun(3);
+    job::must_succeed(3, "body");
 }
 
 #[test]
 fn four_ranks() {
-    under_mpirun(4);
+    job::must_succeed(4, "body");
 }
 
 #[test]
 fn six_ranks() {
-    under_mpirun(6);
+    job::must_succeed(6, "body");
 }
 
-/// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`, would pass.
-const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
+#[test]
+fn a_rank_that_is_killed_ends_the_job() {
+    if let Some(status) = job::run(3, "killed_body") {
+        assert!(!status.success(), "the job lost a rank: {status}");
+    }
+}
+
+/// Transforms without end, until rank 1 is killed in the midst of them.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn killed_body() {
+    let library = mpi::init().expect("MPI is initialised once");
+    let world = library.world().expect("the world");
+    job::assert_ranks(world.size());
+    let grid = Grid::new([12, 10, 8]).expect("a grid");
+    let mut plan = Plan::<C2c, 3>::c2c(&world, grid).build().expect("a plan");
+    let mut data = vec![C64::default(); plan.in_place_len()];
+    for round in 0.. {
+        if world.rank() == 1 && round == 20 {
+            let this = std::process::id().to_string();
+            Command::new("kill").args(["-KILL", &this]).status().expect("there is `kill`");
+        }
+        // Whether the others get an error or wait is up to MPI; that the job ends is not.
+        let _ = plan.forward_in_place(&mut data);
+    }
+}
 
 /// Something that must be true on any communicator.
 type Check = fn(&dyn Comm) -> Result<(), Error>;
@@ -106,18 +74,13 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 #[test]
 #[ignore = "started under mpirun by the other tests"]
 fn body() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        usual(panic);
-        mpi::abort(1);
-    }));
+    job::abort_on_panic();
     let library = mpi::init().expect("MPI is initialised once");
     {
         let world = library.world().expect("the world");
-        let expected = std::env::var(EXPECTED).expect("started by the other tests");
-        assert_eq!(world.size().to_string(), expected, "ranks of the job");
+        job::assert_ranks(world.size());
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 8] = [
+        let checks: [(&str, Check); 10] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -126,6 +89,8 @@ fn body() {
             ("sub-communicators", sub_communicators),
             ("two plans", two_plans),
             ("communicators of others", communicators_of_others),
+            ("overlapping communicators", |comm| plans::overlapping(comm, &Algorithm::ALL)),
+            ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
         ];
         for (name, check) in checks {
             check(&world).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -16,7 +16,7 @@ pub(crate) enum Fault {
     Tables,
     /// Messages do not decode.
     Message,
-    /// The rank panics while it unpacks a message.
+    /// The rank panics while it unpacks a message, or transforms what it has fetched.
     Panic,
 }
 
@@ -79,6 +79,8 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
     }
 
     fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
+        // Transforms in place come in the middle of an exchange, or after one.
+        assert!(src.is_some() || !self.fault.is(Fault::Panic), "a panic on purpose");
         self.cpu.fft(fft, blocks, src, dst);
     }
 

@@ -8,13 +8,17 @@ use thriffty::{
 use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Faulty, Switch};
 
-/// Two reshapes and messages between all ranks.
+/// Two reshapes and messages between all ranks; for ranks that share memory, which are on one host here, data that
+/// stays and a transform across ranks.
 fn recipe(ranks: usize, exchange: Algorithm) -> Result<Recipe<3>, Error> {
     let grid = Grid::new([8, 12, 10])?;
     let cut = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
-    let (input, output) = (cut([ranks, 1, 1]), cut([1, 1, ranks]));
+    let shared = exchange == Algorithm::Shared;
+    let input = cut([ranks, 1, 1]);
+    let output = if shared { input.clone() } else { cut([1, 1, ranks]) };
     let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, input, output)?;
     problem.exchange = exchange;
+    problem.hosts = vec![0; ranks];
     Recipe::new(problem)
 }
 
@@ -31,9 +35,9 @@ pub(crate) fn bind<'a>(
 }
 
 /// The spectrum of a constant, checked when the transform succeeds.
-pub(crate) fn transform_of_ones(bound: &mut Bound<'_>) -> Result<(), Error> {
+pub(crate) fn transform_of_ones(bound: &mut Bound<'_>, exchange: Algorithm) -> Result<(), Error> {
     let (rank, ranks) = (bound.comm().rank(), bound.comm().size());
-    let recipe = recipe(ranks, Algorithm::P2p)?;
+    let recipe = recipe(ranks, exchange)?;
     let reals = |layout: &Layout<3>| 2 * layout.brick(rank).points();
     let src: Vec<f64> = [1.0, 0.0].repeat(reals(&recipe.problem().input) / 2);
     let mut dst = vec![f64::NAN; reals(&recipe.problem().output)];
@@ -75,18 +79,19 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
 /// One rank cannot read its messages; when it can again, all is well again.
 pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
     for culprit in culprits(comm) {
-        for exchange in Algorithm::ALL {
+        // Where memory is shared there are no messages.
+        for exchange in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Shared) {
             let switch = Switch::new(Fault::Nothing);
             let mut bound = bind(comm, &switch, exchange, &fft_comm::exchange)?;
             if comm.rank() == culprit {
                 switch.set(Fault::Message);
             }
-            let result = transform_of_ones(&mut bound);
+            let result = transform_of_ones(&mut bound, exchange);
             switch.set(Fault::Nothing);
             let error = everywhere(comm, &format!("{exchange} damaged on {culprit}"), result)?;
             let beginning = format!("rank {culprit} received");
             assert_of(&error, culprit, ErrorKind::Message, &beginning);
-            transform_of_ones(&mut bound)?;
+            transform_of_ones(&mut bound, exchange)?;
         }
     }
     Ok(())

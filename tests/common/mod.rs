@@ -7,7 +7,9 @@ pub(crate) mod data;
 pub(crate) mod failures;
 pub(crate) mod faulty;
 pub(crate) mod injected;
+pub(crate) mod job;
 pub(crate) mod oracle;
+pub(crate) mod plans;
 pub(crate) mod watch;
 pub(crate) mod whole;
 

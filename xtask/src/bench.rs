@@ -19,18 +19,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const WARM_UP: usize = 2;
-/// What one heat may spend on waiting for idle cores, and on rounds that then do not count.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs every heat, prints the tables, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
     let mpi = setup::prepare(&[&FFTW]).mpi;
-    let peer = if mpi && (FFTW.present)() { Some(compile_peer()?) } else { None };
+    let (peer, cli) = compile(options, mpi)?;
     let fftw = peer.as_deref().map(fftw_version).transpose()?;
-    let cli = match &options.cli {
-        Some(cli) => cli.clone(),
-        None => build_cli(mpi)?,
-    };
 
     let machine = machine::describe(fftw.as_deref());
     println!("\n{} {}, {} rounds", options.kind, options.size_text(), options.rounds);
@@ -48,7 +42,7 @@ pub(crate) fn run(options: &Options) -> Result {
         }
         let mut contenders: Vec<&mut dyn Contender> = vec![&mut copy];
         contenders.extend(servers.iter_mut().map(|server| server as &mut dyn Contender));
-        let (series, busy) = take_turns(&mut contenders, options.rounds, PATIENCE)?;
+        let (series, busy) = take_turns(&mut contenders, options.rounds, options.patience())?;
         let heat = Heat { ranks, series, busy };
         println!("{}", heat.table());
         heats.push(heat);
@@ -56,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result {
     println!("by round: the median of the ratios within one round; below 1 thriffty is faster");
 
     let date = tools::output(command("date").args(["-u", "+%F"]))?;
-    let path = record_path(options, &date)?;
+    let path = record_path(options, &date, "")?;
     std::fs::write(&path, record::json(&date, options, &machine, &heats))
         .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     println!("record: {}", path.display());
@@ -65,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result {
 
 /// Times everyone once per round. A round counts if nobody else was at work before and after it, or when the patience
 /// is used up. Also tells, for each round, the share of the cores that others had.
-fn take_turns(
+pub(crate) fn take_turns(
     contenders: &mut [&mut dyn Contender],
     rounds: usize,
     patience: Duration,
@@ -134,6 +128,16 @@ fn programs(
     programs
 }
 
+/// FFTW's program, where FFTW is, and ours.
+pub(crate) fn compile(options: &Options, mpi: bool) -> Result<(Option<PathBuf>, PathBuf)> {
+    let peer = if mpi && (FFTW.present)() { Some(compile_peer()?) } else { None };
+    let cli = match &options.cli {
+        Some(cli) => cli.clone(),
+        None => build_cli(mpi)?,
+    };
+    Ok((peer, cli))
+}
+
 fn compile_peer() -> Result<PathBuf> {
     let folder = tools::target_dir().join("peers");
     tools::make_folder(&folder)?;
@@ -146,20 +150,23 @@ fn compile_peer() -> Result<PathBuf> {
 }
 
 /// The library's own word for its version, from a run that costs nothing.
-fn fftw_version(peer: &Path) -> Result<String> {
+pub(crate) fn fftw_version(peer: &Path) -> Result<String> {
     let report = tools::output(command(peer).args(["threads", "c2c", "2x2x2", "1", "1"]))?;
     let version = report.split("\"version\":\"").nth(1).and_then(|rest| rest.split('"').next());
     version.map(String::from).ok_or(format!("no version in `{report}`"))
 }
 
-/// One file per day, machine and problem: a later run of the same replaces it.
-fn record_path(options: &Options, date: &str) -> Result<PathBuf> {
+/// One file per day, machine, problem and network (empty for none): a later run of the same replaces it.
+pub(crate) fn record_path(options: &Options, date: &str, network: &str) -> Result<PathBuf> {
     let folder = match options.record {
         true => PathBuf::from("benches/records"),
         false => tools::target_dir(),
     };
     tools::make_folder(&folder)?;
-    let problem = format!("{}-{}", options.kind, options.size_text());
+    let mut problem = format!("{}-{}", options.kind, options.size_text());
+    if !network.is_empty() {
+        problem = format!("{problem}-{network}");
+    }
     Ok(folder.join(format!("{date}-{}-{problem}.json", machine::short_id())))
 }
 

@@ -1,7 +1,7 @@
 //! What the benchmark times, each behind the same question: how many seconds does one turn take?
 //!
 //! A program under test speaks a protocol of lines. It plans, then prints `ready`. For each line `go` on its standard
-//! input it does one forward transform and prints the seconds. `quit`, or the end of its input, ends it. Between turns
+//! input it does one forward transform and prints the seconds; ours answer `clock` with where these went. `quit`, or the end of its input, ends it. Between turns
 //! it sleeps, on every rank, so that it takes nothing from the others.
 
 use crate::tools::{Result, shown};
@@ -74,6 +74,15 @@ impl Server {
         }
     }
 
+    /// What the program answers to this line.
+    pub(crate) fn ask(&mut self, question: &str) -> Result<String> {
+        // A write that fails means that the program has ended; the answer that does not come says how.
+        if let Some(pipe) = &mut self.questions {
+            pipe.write_all(format!("{question}\n").as_bytes()).ok();
+        }
+        self.answer(TURN)
+    }
+
     fn broke(&self, how: &str) -> String {
         format!("{}: `{}` {how}", self.name, self.line)
     }
@@ -85,11 +94,7 @@ impl Contender for Server {
     }
 
     fn turn(&mut self) -> Result<f64> {
-        // A write that fails means that the program has ended; the answer that does not come says how.
-        if let Some(pipe) = &mut self.questions {
-            pipe.write_all(b"go\n").ok();
-        }
-        let answer = self.answer(TURN)?;
+        let answer = self.ask("go")?;
         match answer.parse::<f64>() {
             Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
             _ => Err(self.broke(&format!("answered `{answer}` where seconds were due"))),

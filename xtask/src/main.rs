@@ -7,6 +7,7 @@ mod bench;
 mod contender;
 mod demo;
 mod machine;
+mod net;
 mod options;
 mod packages;
 mod quiet;
@@ -30,6 +31,11 @@ usage: cargo xtask <task>
           --ranks P,P,...   rank counts (1,2,4)     --rounds N        measured rounds (10)
           --record          keep the result in benches/records, not in target/
           --cli PATH        time this fft-cli, say of an older commit, instead of building one
+          --patience SEC    how long to wait for idle cores; then rounds are marked (600)
+  bench --net   the same with each rank on a host of its own, of a network that the script netlab
+          makes (its path in THRIFFTY_NETLAB; as root), beside what the links allow
+          --hosts H         hosts, one rank on each (4) --rate RATE     of their links (1gbit)
+          --exchanges A,B   p2p, alltoallv, kway4, ... (all); --size, --kind, --rounds, --record, --cli
 ";
 
 fn main() -> ExitCode {
@@ -49,7 +55,10 @@ fn dispatch(arguments: &[String]) -> tools::Result {
         ["setup"] => setup::run(),
         ["test"] => test::run(),
         ["demo"] => demo::run(),
-        ["bench", options @ ..] => bench::run(&options::Options::parse(options)?),
+        ["bench", options @ ..] => {
+            let options = options::Options::parse(options)?;
+            if options.net { net::run(&options) } else { bench::run(&options) }
+        }
         [] | ["help" | "-h" | "--help"] => {
             print!("{HELP}");
             Ok(())

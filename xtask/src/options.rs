@@ -2,6 +2,7 @@
 
 use crate::tools::Result;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What to time.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,11 +12,25 @@ pub(crate) struct Options {
     pub(crate) size: [usize; 3],
     pub(crate) ranks: Vec<usize>,
     pub(crate) rounds: usize,
+    /// Seconds that each heat may spend on waiting for idle cores, and on rounds that then do not count.
+    pub(crate) patience: usize,
     /// Keep the record with the sources.
     pub(crate) record: bool,
     /// A built `fft-cli` to time.
     pub(crate) cli: Option<PathBuf>,
+    /// Each rank on a host of its own; what follows says which.
+    pub(crate) net: bool,
+    pub(crate) hosts: usize,
+    /// Of the links between them.
+    pub(crate) rate: String,
+    /// Names of exchanges to time; all when empty.
+    pub(crate) exchanges: Vec<String>,
 }
+
+const COMMON: &[&str] = &["--kind", "--size", "--rounds", "--patience", "--cli"];
+const LOCAL: &[&str] = &["--ranks"];
+/// After `--net`.
+const NET: &[&str] = &["--hosts", "--rate", "--exchanges"];
 
 impl Default for Options {
     fn default() -> Self {
@@ -24,8 +39,13 @@ impl Default for Options {
             size: [256; 3],
             ranks: vec![1, 2, 4],
             rounds: 10,
+            patience: 600,
             record: false,
             cli: None,
+            net: false,
+            hosts: 4,
+            rate: "1gbit".into(),
+            exchanges: Vec::new(),
         }
     }
 }
@@ -35,12 +55,21 @@ impl Options {
         let mut options = Self::default();
         let mut words = words.iter();
         while let Some(&option) = words.next() {
-            if option == "--record" {
-                options.record = true;
-                continue;
+            match option {
+                "--record" => {
+                    options.record = true;
+                    continue;
+                }
+                "--net" => {
+                    options.net = true;
+                    continue;
+                }
+                _ => {}
             }
-            if !["--kind", "--size", "--ranks", "--rounds", "--cli"].contains(&option) {
-                return Err(format!("bench has no option {option}"));
+            let known = if options.net { NET } else { LOCAL };
+            if !COMMON.contains(&option) && !known.contains(&option) {
+                let which = if options.net { "bench --net" } else { "bench" };
+                return Err(format!("{which} has no option {option}"));
             }
             let &value = words.next().ok_or(format!("{option} needs a value"))?;
             match option {
@@ -53,10 +82,21 @@ impl Options {
                 }
                 "--ranks" => options.ranks = counts(option, value, ',')?,
                 "--rounds" => options.rounds = count(option, value)?,
+                "--patience" => options.patience = count(option, value)?,
+                "--hosts" => options.hosts = count(option, value)?,
+                "--rate" => options.rate = value.into(),
+                "--exchanges" => {
+                    options.exchanges = value.split(',').map(String::from).collect();
+                }
                 _ => options.cli = Some(value.into()),
             }
         }
         Ok(options)
+    }
+
+    /// What a heat may spend on waiting.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(self.patience as u64)
     }
 
     /// `256x256x256`.
@@ -106,10 +146,26 @@ mod tests {
             rounds: 2,
             record: true,
             cli: Some("a/b".into()),
+            ..Options::default()
         };
         assert_eq!(options, expected);
         assert_eq!(options.size_text(), "8x9x10");
         assert_eq!(options.bytes(), 8 * 9 * 10 * 8);
+    }
+
+    #[test]
+    fn a_network_has_options_of_its_own() {
+        let options =
+            parse("--net --hosts 3 --rate 100mbit --exchanges p2p,kway2 --patience 5").unwrap();
+        let expected = Options {
+            net: true,
+            hosts: 3,
+            rate: "100mbit".into(),
+            exchanges: vec!["p2p".into(), "kway2".into()],
+            patience: 5,
+            ..Options::default()
+        };
+        assert_eq!(options, expected);
     }
 
     #[test]
@@ -121,6 +177,9 @@ mod tests {
             ("--ranks 1,,2", "--ranks"),
             ("--rounds", "needs a value"),
             ("--fast", "--fast"),
+            ("--hosts 4", "bench has no option --hosts"),
+            ("--net --ranks 4", "bench --net has no option --ranks"),
+            ("--net --hosts 0", "positive"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");

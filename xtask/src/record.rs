@@ -97,7 +97,7 @@ pub(crate) fn json(date: &str, options: &Options, machine: &Description, heats: 
 }
 
 /// A JSON array, one item per line.
-fn listed(items: impl Iterator<Item = String>, indent: usize) -> String {
+pub(crate) fn listed(items: impl Iterator<Item = String>, indent: usize) -> String {
     let items: Vec<String> = items.collect();
     if items.is_empty() {
         return "[]".into();
@@ -107,16 +107,16 @@ fn listed(items: impl Iterator<Item = String>, indent: usize) -> String {
     format!("[{line}{}{end}]", items.join(&format!(",{line}")))
 }
 
-fn numbers(values: &[f64]) -> String {
+pub(crate) fn numbers(values: &[f64]) -> String {
     values.iter().map(|&value| number(value)).collect::<Vec<_>>().join(", ")
 }
 
 /// Finer than any of these times repeats. JSON has no infinities.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value.is_finite() { format!("{value:.6}") } else { "null".into() }
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

@@ -9,8 +9,9 @@ use crate::check::Errors;
 use crate::cli;
 use crate::family::{Family, Task, dispatch};
 use crate::report::{Report, Split};
+use crate::serve::{self, Order};
 use crate::world::{Failure, print, refused, zeros};
-use crate::{bricks, noise, reference, serve};
+use crate::{bricks, noise, reference};
 
 /// Runs the command. Collective.
 pub(crate) fn run(comm: &dyn Comm, options: &cli::Bench) -> Result<(), Failure> {
@@ -31,7 +32,7 @@ impl Task for Bench<'_> {
         let mut bench = Prepared::<K, D>::new(comm, options)?;
         bench.once(options.direction)?;
         if options.serve {
-            return serve::run(comm, || bench.once(options.direction));
+            return bench.serve(options);
         }
         bench.plan.clear_clock();
         let seconds = bench.times(options)?;
@@ -72,6 +73,25 @@ impl<K: Family, const D: usize> Prepared<K, D> {
         noise::fill(&grid, &plan.input_brick(), order, problem.howmany, &mut physical);
         plan.forward_into(&physical, &mut spectral)?;
         Ok(Self { plan, physical, spectral })
+    }
+
+    /// Transforms when told to, and says where the time went since that was last asked. Collective.
+    fn serve(mut self, options: &cli::Bench) -> Result<(), Failure> {
+        let comm = self.plan.comm().dup()?;
+        self.plan.clear_clock();
+        let mut turns = 0;
+        serve::run(comm.as_ref(), |order| match order {
+            Order::Clock => {
+                let split = Split::mean(comm.as_ref(), &self.plan.clock(), turns.max(1))?;
+                self.plan.clear_clock();
+                turns = 0;
+                Ok(split.to_line())
+            }
+            _ => {
+                turns += 1;
+                Ok(format!("{:e}", self.once(options.direction)?))
+            }
+        })
     }
 
     /// The seconds of one transform on the slowest rank. Collective.

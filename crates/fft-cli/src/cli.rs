@@ -64,6 +64,8 @@ pub(crate) struct Bench {
     #[arg(long)]
     pub(crate) check: bool,
     /// Print `ready`, then the seconds of one transform for each line `go`, until `quit` or the end of the input.
+    ///
+    /// For a line `clock`: the mean seconds of each part of the transforms since the last one, and the bytes sent.
     #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
     pub(crate) serve: bool,
 }

@@ -32,8 +32,10 @@ pub(crate) struct Report {
 pub(crate) struct Split {
     /// Seconds of each part on the rank where it takes longest, so that they may add up to more than the whole.
     parts: [f64; 5],
-    /// Bytes sent by all ranks to other ranks.
+    /// Bytes sent by all ranks to other ranks, those passed on for others among them.
     bytes_sent: f64,
+    /// Bytes sent by the rank that sends most.
+    bytes_sent_busiest: f64,
     /// Of what is sent; `None` when nothing is.
     bits_per_real: Option<f64>,
 }
@@ -46,11 +48,23 @@ impl Split {
         let spent = [clock.pack, clock.exchange, clock.unpack, clock.own, clock.fft];
         let mut parts = spent.map(|time| time.as_secs_f64() / reps as f64);
         comm.allreduce(Reduce::Max, &mut parts)?;
-        let mut sent = [clock.sent as f64, clock.reals as f64].map(|count| count / reps as f64);
-        comm.allreduce(Reduce::Sum, &mut sent)?;
-        let [bytes_sent, reals] = sent;
-        let bits_per_real = (reals > 0.0).then(|| 8.0 * bytes_sent / reals);
-        Ok(Self { parts, bytes_sent, bits_per_real })
+        let mean = |count: u64| count as f64 / reps as f64;
+        let mut busiest = [mean(clock.sent + clock.forwarded)];
+        let mut sums = [busiest[0], mean(clock.sent), mean(clock.reals)];
+        comm.allreduce(Reduce::Max, &mut busiest)?;
+        comm.allreduce(Reduce::Sum, &mut sums)?;
+        let ([bytes_sent_busiest], [bytes_sent, own, reals]) = (busiest, sums);
+        let bits_per_real = (reals > 0.0).then(|| 8.0 * own / reals);
+        Ok(Self { parts, bytes_sent, bytes_sent_busiest, bits_per_real })
+    }
+
+    /// Names and values, all on one line.
+    pub(crate) fn to_line(self) -> String {
+        let parts =
+            PARTS.iter().zip(self.parts).map(|(name, seconds)| format!("{name} {seconds:e}"));
+        let Self { bytes_sent, bytes_sent_busiest, .. } = self;
+        let bytes = format!("bytes_sent {bytes_sent} bytes_sent_busiest {bytes_sent_busiest}");
+        parts.chain([bytes]).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -96,6 +110,7 @@ impl Report {
             "split": split,
             "gflops": self.gflops(),
             "bytes_sent": self.split.bytes_sent as u64,
+            "bytes_sent_busiest": self.split.bytes_sent_busiest as u64,
             "bits_per_real": self.split.bits_per_real,
             "memory": self.memory as u64,
             "error": {

@@ -1,100 +1,83 @@
 //! Transforms on demand, so that a benchmark can take turns between programs.
 //!
-//! Rank 0 sleeps on standard input; the others sleep on a socket to rank 0 rather than in a collective, where MPI
-//! would spin and disturb whoever's turn it is. Sockets are local: all ranks must be on one machine.
+//! Rank 0 sleeps on standard input and sends what it reads to the others, wherever they are. These look for its message
+//! only now and then, rather than wait in a collective, where MPI would spin and disturb whoever's turn it is.
 
-use std::io::{self, BufRead, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::io::{self, BufRead};
+use std::time::Duration;
 
-use thriffty::{Comm, Error};
+use thriffty::{Comm, Error, Flight};
 
-use crate::files::share_path;
-use crate::world::{Failure, agree, on_first, print};
+use crate::world::{Failure, agree, print};
 
-/// Prints `ready`, then for every line `go` what `once` returns. Ends at `quit` or the end of the input. Collective.
+/// How often a rank looks for orders. That it wakes late costs nothing: transforms begin with a barrier.
+const NAP: Duration = Duration::from_millis(20);
+
+/// What a line of standard input asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Order {
+    /// `quit`, or the end of the input.
+    Quit,
+    /// `go`: one transform.
+    Go,
+    /// `clock`: where the time has gone.
+    Clock,
+}
+
+/// Prints `ready`, then for every order what `answer` returns. Ends at `quit` or the end of the input. Collective.
 pub(crate) fn run(
     comm: &dyn Comm,
-    mut once: impl FnMut() -> Result<f64, Error>,
+    mut answer: impl FnMut(Order) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
-    let mut waiting = Waiting::new(comm)?;
+    let mut flight = comm.flight()?;
     print(comm, "ready\n")?;
-    while agree(comm, waiting.wait())? {
-        let seconds = once()?;
-        print(comm, &format!("{seconds:e}\n"))?;
-    }
-    Ok(())
-}
-
-/// Where a rank sleeps.
-enum Waiting {
-    /// Rank 0: on standard input; it wakes the others.
-    Leader { wakes: Vec<UnixStream> },
-    /// The others: until rank 0 sends a byte, or closes.
-    Follower { woken_by: UnixStream },
-}
-
-impl Waiting {
-    /// Connects every rank to rank 0. Collective.
-    fn new(comm: &dyn Comm) -> Result<Self, Failure> {
-        // Neither the folder nor the socket in it is needed once all are connected.
-        let door = on_first(comm, || {
-            let folder = tempfile::Builder::new().prefix("fft-cli-").tempdir()?;
-            let listener = UnixListener::bind(folder.path().join("serve"))?;
-            Ok::<_, io::Error>((folder, listener))
-        })?;
-        let path = door.as_ref().map(|(folder, _)| folder.path().join("serve"));
-        let path = share_path(comm, path.as_deref())?;
-        let connected = match &door {
-            Some(_) => Ok(None),
-            None => connect(&path).map(Some),
-        };
-        let connected = agree(comm, connected)?;
-        let accept = |(_, listener): (_, UnixListener)| -> io::Result<Vec<_>> {
-            (1..comm.size()).map(|_| Ok(listener.accept()?.0)).collect()
-        };
-        let accepted = agree(comm, door.map(accept).transpose())?;
-        Ok(match connected {
-            None => Self::Leader { wakes: accepted.unwrap_or_default() },
-            Some(woken_by) => Self::Follower { woken_by },
-        })
-    }
-
-    /// Sleeps until there is something to do; false at the end.
-    fn wait(&mut self) -> io::Result<bool> {
-        match self {
-            Self::Leader { wakes } => {
-                let wake = |stream: &mut UnixStream| stream.write_all(b"!");
-                let go = next_order().and_then(|go| {
-                    if go { wakes.iter_mut().try_for_each(wake).map(|()| true) } else { Ok(false) }
-                });
-                // The others wake up in any case: by a byte, or by the end of their streams.
-                if !matches!(go, Ok(true)) {
-                    wakes.clear();
-                }
-                go
-            }
-            Self::Follower { woken_by } => Ok(woken_by.read(&mut [0])? == 1),
+    loop {
+        let mine = if comm.rank() == 0 { read(io::stdin().lock()) } else { Ok(Order::Quit) };
+        // The others wait for an order even when there is none to be understood.
+        let order = broadcast(comm, flight.as_mut(), *mine.as_ref().unwrap_or(&Order::Quit))?;
+        agree(comm, mine)?;
+        if order == Order::Quit {
+            return Ok(());
         }
+        let text = answer(order)?;
+        print(comm, &format!("{text}\n"))?;
     }
 }
 
-fn connect(path: &Path) -> Result<UnixStream, String> {
-    let reason =
-        |error| format!("{}: {error}; --serve needs all ranks on one machine", path.display());
-    UnixStream::connect(path).map_err(reason)
+/// The order of rank 0. Collective.
+fn broadcast(comm: &dyn Comm, flight: &mut dyn Flight, order: Order) -> Result<Order, Error> {
+    if comm.rank() == 0 {
+        for to in 1..comm.size() {
+            let mut slot = flight.slot(1)?;
+            slot.bytes_mut()[0] = order as u8;
+            flight.send(to, 1, slot)?;
+        }
+        flight.finish()?;
+        return Ok(order);
+    }
+    flight.expect(0, 1)?;
+    let mut found = Order::Quit;
+    while let Some(arrival) = flight.arrival_asleep(NAP)? {
+        let said = arrival.message.bytes().first().copied();
+        let all = [Order::Quit, Order::Go, Order::Clock];
+        found = all.into_iter().find(|order| Some(*order as u8) == said).unwrap_or(Order::Quit);
+        flight.release(arrival);
+    }
+    flight.finish()?;
+    Ok(found)
 }
 
-/// Whether the next line of standard input is `go`, rather than `quit` or the end.
-fn next_order() -> io::Result<bool> {
+fn read(mut input: impl BufRead) -> io::Result<Order> {
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line)?;
+    let read = input.read_line(&mut line)?;
     match line.trim_end() {
-        "go" => Ok(true),
-        "quit" => Ok(false),
-        _ if read == 0 => Ok(false),
-        other => {
-            Err(io::Error::other(format!("found `{other}` on standard input, expected go or quit")))
-        }
+        "go" => Ok(Order::Go),
+        "clock" => Ok(Order::Clock),
+        "quit" => Ok(Order::Quit),
+        _ if read == 0 => Ok(Order::Quit),
+        other => Err(io::Error::other(format!(
+            "found `{other}` on standard input, expected go, clock or quit"
+        ))),
     }
 }

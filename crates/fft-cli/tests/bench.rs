@@ -34,6 +34,8 @@ fn json_has_everything_and_it_is_sane() {
                 assert!((0.0..=2.0 * max).contains(&number(&format!("/split/{part}"))), "{found}");
             }
             assert!(number("/gflops") > 0.0 && number("/memory") >= 0.0);
+            let busiest = number("/bytes_sent_busiest");
+            assert!(busiest <= number("/bytes_sent") && (busiest > 0.0) == (ranks > 1));
             assert_eq!(number("/bytes_sent") > 0.0, ranks > 1);
             assert_eq!(found["bits_per_real"].as_f64(), (ranks > 1).then_some(64.0));
             for error in ["roundtrip", "roundtrip_max", "forward"] {
@@ -91,6 +93,16 @@ fn serves_on_demand() {
         assert!(seconds.len() == answers && seconds.iter().all(|t| *t > 0.0 && *t < 10.0));
     }
     assert!(serve("go\nstop\n").complaint().contains("`stop`"));
+    let text = serve("clock\ngo\ngo\nclock\n").ok();
+    let lines: Vec<&str> = text.lines().collect();
+    let value = |line: &str, name: &str| -> f64 {
+        let mut words = line.split(' ').skip_while(|word| *word != name);
+        words.nth(1).expect("a value follows each name").parse().unwrap()
+    };
+    assert_eq!((lines.len(), value(lines[1], "bytes_sent_busiest")), (5, 0.0));
+    let [all, most] = ["bytes_sent", "bytes_sent_busiest"].map(|name| value(lines[4], name));
+    assert!(0.0 < most && most < all && all <= 3.0 * most, "{text}");
+    assert!(value(lines[4], "fft") > 0.0, "{text}");
 }
 
 #[test]

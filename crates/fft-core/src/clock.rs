@@ -18,9 +18,11 @@ pub struct Clock {
     pub shared: Duration,
     /// Local transforms, with their scaling.
     pub fft: Duration,
-    /// Bytes sent to other ranks.
+    /// Bytes of this rank's messages to other ranks.
     pub sent: u64,
-    /// Real numbers that these bytes stand for.
+    /// Bytes sent beside these: messages of others on their way, and headers.
+    pub forwarded: u64,
+    /// Real numbers that the bytes of `sent` stand for.
     pub reals: u64,
 }
 

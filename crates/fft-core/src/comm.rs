@@ -1,5 +1,7 @@
 //! What the transforms need of a communicator, and agreement on errors.
 
+use std::time::Duration;
+
 use crate::{Commons, Error, Slot, error::ErrorKind};
 
 /// How two ranks reach each other.
@@ -165,6 +167,15 @@ pub trait Flight: Send {
     /// # Errors
     /// When a rank has gone or the library fails.
     fn arrival(&mut self) -> Result<Option<Arrival>>;
+
+    /// As [`Flight::arrival`], for messages that may take minutes: a rank that would otherwise look for them all the
+    /// time looks only so often, and takes nothing from others meanwhile.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn arrival_asleep(&mut self, _nap: Duration) -> Result<Option<Arrival>> {
+        self.arrival()
+    }
 
     /// Gives the memory of a message back after reading it.
     fn release(&mut self, read: Arrival);

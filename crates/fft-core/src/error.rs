@@ -139,6 +139,18 @@ pub enum Error {
         /// Bytes announced by the plan.
         expected: usize,
     },
+    /// Several messages that travelled as one, with a header that is not the one that the plan says.
+    #[error("rank {rank} received from rank {from} {found}, expected {expected}")]
+    Header {
+        /// The receiver.
+        rank: usize,
+        /// The sender.
+        from: usize,
+        /// What came.
+        found: String,
+        /// What the plan says.
+        expected: String,
+    },
     /// A call of the communication library that failed.
     #[error("{call} failed on rank {rank}: {text}")]
     Transport {
@@ -214,7 +226,7 @@ impl Error {
             | Self::Disagreement { .. }
             | Self::Length { .. } => ErrorKind::Argument,
             Self::Memory { .. } => ErrorKind::Memory,
-            Self::Message { .. } => ErrorKind::Message,
+            Self::Message { .. } | Self::Header { .. } => ErrorKind::Message,
             Self::Transport { .. } | Self::Left { .. } => ErrorKind::Transport,
             Self::OnRank { kind, .. } => *kind,
         }

@@ -102,6 +102,10 @@ pub struct Parcel {
 /// itself. Each rank begins with the peer after itself, so that not all aim at the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
+    /// Which reshape of the plan this is: the same number on all ranks, and another for every other reshape. Its
+    /// parcels do not tell: two reshapes may look the same to one rank, which passes on messages of others, or writes
+    /// into their memory, and different to those.
+    pub reshape: usize,
     /// Outgoing, in order of sending.
     pub sends: Vec<Parcel>,
     /// Incoming.
@@ -140,6 +144,12 @@ pub trait Exchange: Send {
     /// # Errors
     /// When the transport fails.
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error>;
+
+    /// Bytes that this rank sent in the last run beside those that the port packed: messages of others on their way,
+    /// and headers.
+    fn forwarded(&self) -> u64 {
+        0
+    }
 
     /// Bytes of memory held.
     fn memory(&self) -> usize;

@@ -175,8 +175,11 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
             Link::Shared if !visits => Link::Remote,
             link => link,
         };
+        // Local transforms are not counted: ranks may join them differently.
+        let before = self.ops.iter().filter(|op| matches!(op, Op::Reshape { .. })).count();
+        let number = 2 * before + self.site.direction as usize;
         let moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
-        let reshape = Box::new(Reshape::new(&moves, wire, visits));
+        let reshape = Box::new(Reshape::new(&moves, wire, number, visits));
         self.push(Op::Reshape { reshape, exchange }, self.size(to));
         self.moves = Some(moves);
     }

@@ -49,8 +49,13 @@ struct Tile {
 }
 
 impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
-    /// With `visits`, ranks of the same host read each other's memory.
-    pub(crate) fn new<const D: usize>(moves: &Moves<D>, wire: Wire, visits: bool) -> Self {
+    /// A reshape with this number among all of a plan. With `visits`, ranks of the same host read each other's memory.
+    pub(crate) fn new<const D: usize>(
+        moves: &Moves<D>,
+        wire: Wire,
+        number: usize,
+        visits: bool,
+    ) -> Self {
         let codec = wire.codec::<T>();
         let bytes = |elements: usize| codec.bound(elements * moves.width);
         let all = moves.all();
@@ -63,6 +68,7 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         };
         let peers = |ends: &[(usize, _)]| ends.iter().map(|(peer, _)| *peer).collect::<Vec<_>>();
         let traffic = Traffic {
+            reshape: number,
             sends: peers(&moves.sends).iter().zip(&gathers).map(parcel).collect(),
             recvs: peers(&moves.recvs).iter().zip(&scatters).map(parcel).collect(),
         };
@@ -134,7 +140,9 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
             let mut port =
                 Crossing { reshape: self, device, src, neighbours, dst, clock, damage: Ok(()) };
             let sent = exchange.run(&self.traffic, &mut port);
-            port.damage.and(sent)
+            let damage = port.damage;
+            clock.forwarded += exchange.forwarded();
+            damage.and(sent)
         };
         let result = match commons {
             Some(commons) if self.visits => {

@@ -1,6 +1,7 @@
 //! The ways messages travel. They differ in the order of a few calls; memory and matching are the flight's.
 
 mod alltoallv;
+mod kway;
 mod p2p;
 
 use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts};
@@ -13,7 +14,8 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
     match algorithm {
         Algorithm::Shared | Algorithm::P2p => Ok(Box::new(p2p::P2p::new(comm)?)),
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
-        other => Err(Error::argument("exchange", other, "p2p or alltoallv")),
+        Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
+        other => Err(Error::argument("exchange", other, "p2p, alltoallv or kwayK")),
     }
 }
 

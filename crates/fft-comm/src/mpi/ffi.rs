@@ -511,18 +511,18 @@ impl Requests {
         self.entries[entry].pieces += 1;
     }
 
-    /// Waits for the next operation to complete, letting other processes run meanwhile; `None` when none is
+    /// Waits for the next operation to complete, being `idle` meanwhile; `None` when none is
     /// under way. An operation that completes with an error hands out its slot all the same, the error being
     /// put into `failure` if that has none yet.
     pub(super) fn next(
         &mut self,
         comm: &RawComm,
         failure: &mut Result<(), Error>,
+        mut idle: Idle,
     ) -> Result<Option<Done>, Error> {
         let call = "MPI_Testany";
         comm.ready(call)?;
         let n = count(comm.rank, call, self.raw.len())?;
-        let mut idle = Idle::default();
         loop {
             // Not a number of a request, in case the call fails without saying which.
             let (mut index, mut flag) = (-1, 0);

@@ -1,8 +1,11 @@
 //! Messages between MPI processes.
 
+use std::time::Duration;
+
 use fft_core::{Arrival, Error, Flight, Slot, SlotPool};
 
 use super::ffi::{Done, RawComm, Requests};
+use crate::idle::Idle;
 
 /// Messages under way on a communicator of their own.
 pub(super) struct MpiFlight {
@@ -21,6 +24,21 @@ impl MpiFlight {
     pub(super) fn new(raw: RawComm, piece: usize) -> Self {
         let (requests, pool) = (Requests::new(piece), SlotPool::default());
         Self { requests, raw, pool, announced: 0, arrived: 0, failure: Ok(()) }
+    }
+
+    /// The next message, waiting for it like this.
+    fn next(&mut self, idle: impl Fn() -> Idle) -> Result<Option<Arrival>, Error> {
+        while self.arrived < self.announced {
+            match self.requests.next(&self.raw, &mut self.failure, idle())? {
+                Some(Done::Sent(slot)) => self.pool.put(slot),
+                Some(Done::Received { number, slot }) => {
+                    self.arrived += 1;
+                    return Ok(Some(Arrival { number, message: slot }));
+                }
+                None => break,
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -47,17 +65,11 @@ impl Flight for MpiFlight {
     }
 
     fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
-        while self.arrived < self.announced {
-            match self.requests.next(&self.raw, &mut self.failure)? {
-                Some(Done::Sent(slot)) => self.pool.put(slot),
-                Some(Done::Received { number, slot }) => {
-                    self.arrived += 1;
-                    return Ok(Some(Arrival { number, message: slot }));
-                }
-                None => break,
-            }
-        }
-        Ok(None)
+        self.next(Idle::default)
+    }
+
+    fn arrival_asleep(&mut self, nap: Duration) -> Result<Option<Arrival>, Error> {
+        self.next(|| Idle::asleep(nap))
     }
 
     fn release(&mut self, read: Arrival) {
@@ -65,7 +77,7 @@ impl Flight for MpiFlight {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        while let Some(done) = self.requests.next(&self.raw, &mut self.failure)? {
+        while let Some(done) = self.requests.next(&self.raw, &mut self.failure, Idle::default())? {
             let (Done::Sent(slot) | Done::Received { slot, .. }) = done;
             self.pool.put(slot);
         }

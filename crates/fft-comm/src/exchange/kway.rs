@@ -1,0 +1,239 @@
+//! Messages forwarded in a few rounds, many to a bundle.
+
+mod bundle;
+mod routes;
+
+use fft_core::{Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
+
+use bundle::{Label, Span, Writer, Wrong};
+use routes::{Bundle, Routes, Source};
+
+/// The k-way exchange of AccFFT (Gholami, Hill, Malhotra and Biros, arXiv:1506.07933) on the routes of Bruck et al.
+///
+/// In each of ⌈log_k P⌉ rounds a rank sends at most `k - 1` bundles: about k·log_k P messages in all where a direct
+/// exchange has P. The price is that a message travels once for each digit of its distance in base k that is not
+/// zero, so that a rank sends up to `(k - 1)/k · log_k P` times the bytes of a direct exchange, and copies what it
+/// forwards. It pays where messages are so small that their number counts, not their bytes. With `k >= P` it is a
+/// direct exchange, with 16 bytes more per message. Slots for all rounds are held at once, so memory grows like bytes.
+///
+/// Own messages are packed into the bundle they leave in, and decoded where they lie in the one they come in. All
+/// receives are posted first; a bundle leaves as soon as those of earlier rounds are there, whatever others do.
+///
+/// When a message is lost on its way (a rank has gone, a header is wrong), that it is lost is sent on in its place:
+/// no rank waits for one that is not to blame.
+pub(crate) struct KWay {
+    k: usize,
+    comm: Box<dyn Comm>,
+    flight: Box<dyn Flight>,
+    /// By the number of the reshape.
+    routes: Vec<(usize, Routes)>,
+    /// Bundles that have come, by number.
+    come: Vec<Option<Arrival>>,
+    /// Where their messages are, by place in `Routes::incoming`.
+    spans: Vec<Span>,
+    forwarded: u64,
+}
+
+impl KWay {
+    /// Collective.
+    pub(crate) fn new(k: u8, comm: &dyn Comm) -> Result<Self, Error> {
+        if k < 2 {
+            return Err(Error::argument("exchange", format!("kway{k}"), "kway2 to kway255"));
+        }
+        let (comm, flight) = (comm.dup()?, comm.flight()?);
+        let (routes, come, spans) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { k: k.into(), comm, flight, routes, come, spans, forwarded: 0 })
+    }
+
+    /// The messages of all ranks, in order of origin. Collective. Takes memory for P times the messages of the rank
+    /// that sends most, while a plan is made.
+    fn gather(&self, traffic: &Traffic) -> Result<Vec<Label>, Error> {
+        let (comm, ranks) = (self.comm.as_ref(), self.comm.size());
+        let mut counts = vec![0; 8 * ranks];
+        comm.allgather(&words([traffic.sends.len()]), &mut counts)?;
+        let counts: Vec<usize> = numbers(&counts).collect();
+        let most = counts.iter().copied().max().unwrap_or(0);
+        if most == 0 {
+            return Ok(Vec::new());
+        }
+        let mut mine = words(traffic.sends.iter().flat_map(|parcel| [parcel.peer, parcel.bytes]));
+        mine.resize(16 * most, 0);
+        let mut all = vec![0; 16 * most * ranks];
+        comm.allgather(&mine, &mut all)?;
+        let row = |(origin, (row, count)): (usize, (&[u8], usize))| {
+            let row: Vec<usize> = numbers(&row[..16 * count]).collect();
+            let label = |pair: &[usize]| Label { origin, destination: pair[0], bound: pair[1] };
+            row.chunks_exact(2).map(label).collect::<Vec<_>>()
+        };
+        Ok(all.chunks_exact(16 * most).zip(counts).enumerate().flat_map(row).collect())
+    }
+}
+
+fn words(numbers: impl IntoIterator<Item = usize>) -> Vec<u8> {
+    numbers.into_iter().flat_map(|number| (number as u64).to_le_bytes()).collect()
+}
+
+fn numbers(words: &[u8]) -> impl Iterator<Item = usize> {
+    let (words, _) = words.as_chunks::<8>();
+    words.iter().map(|word| u64::from_le_bytes(*word) as usize)
+}
+
+impl Exchange for KWay {
+    /// Gathers what every rank sends to whom: two allgathers.
+    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
+        let messages = self.gather(traffic)?;
+        let (rank, ranks) = (self.comm.rank(), self.comm.size());
+        let routes = Routes::new(rank, ranks, self.k, traffic, &messages)?;
+        let sizes = |bundles: &[Bundle]| bundles.iter().map(|b| b.bytes).collect::<Vec<_>>();
+        self.flight.reserve(&sizes(&routes.sends), &sizes(&routes.recvs))?;
+        if self.come.len() < routes.recvs.len() {
+            self.come.resize_with(routes.recvs.len(), || None);
+        }
+        self.spans.resize(self.spans.len().max(routes.incoming.len()), None);
+        self.routes.retain(|(reshape, _)| *reshape != traffic.reshape);
+        self.routes.push((traffic.reshape, routes));
+        Ok(())
+    }
+
+    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
+        let Self { flight, come, spans, .. } = self;
+        let found = self.routes.iter().find(|(reshape, _)| *reshape == traffic.reshape);
+        let Some((_, routes)) = found else {
+            let what = format!("reshape {}", traffic.reshape);
+            return Err(Error::argument("traffic", what, "one that was reserved for"));
+        };
+        // A run that failed may have left some.
+        come.fill_with(|| None);
+        spans.fill(None);
+        for bundle in &routes.recvs {
+            flight.expect(bundle.peer, bundle.bytes)?;
+        }
+        let rank = self.comm.rank();
+        let mut run =
+            Run { rank, routes, flight: flight.as_mut(), port, come, spans, damage: Ok(()) };
+        let (mut round, mut forwarded, mut result) = (0, 0, Ok(()));
+        for bundle in &routes.sends {
+            if bundle.round > round && result.is_ok() {
+                round = bundle.round;
+                result = run.receive(round);
+            }
+            // Even if not everything has come: others wait for this rank, and must be told what is lost.
+            match run.send(bundle) {
+                Ok(bytes) => forwarded += bytes,
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        run.port.own();
+        let result = result.and_then(|()| run.receive(usize::MAX));
+        if result.is_ok() {
+            let (come, spans) = (&*run.come, &*run.spans);
+            run.port.finish(&|number| message(routes, come, spans, routes.arrivals[number]).1);
+        }
+        let damage = run.damage;
+        come.iter_mut().filter_map(Option::take).for_each(|arrival| flight.release(arrival));
+        self.forwarded = forwarded;
+        result?;
+        damage.and(flight.finish())
+    }
+
+    fn forwarded(&self) -> u64 {
+        self.forwarded
+    }
+
+    fn memory(&self) -> usize {
+        self.flight.memory()
+    }
+}
+
+/// One exchange.
+struct Run<'a> {
+    rank: usize,
+    routes: &'a Routes,
+    flight: &'a mut dyn Flight,
+    port: &'a mut dyn Port,
+    come: &'a mut [Option<Arrival>],
+    spans: &'a mut [Span],
+    /// The first bundle that was not what it must be, or message that was lost.
+    damage: Result<(), Error>,
+}
+
+impl Run<'_> {
+    /// Takes bundles as they come, until all of earlier rounds than this are there.
+    fn receive(&mut self, round: usize) -> Result<(), Error> {
+        let Self { routes, .. } = *self;
+        let missing = |come: &[Option<Arrival>]| {
+            let mut both = routes.recvs.iter().zip(come);
+            both.any(|(bundle, come)| bundle.round < round && come.is_none())
+        };
+        while missing(self.come) {
+            match self.flight.arrival()? {
+                Some(arrival) => self.open(arrival),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the messages of a bundle, and shows those for this rank.
+    fn open(&mut self, arrival: Arrival) {
+        let Self { rank, routes, .. } = *self;
+        let (number, bundle) = (arrival.number, &routes.recvs[arrival.number]);
+        let labels = routes.incoming[bundle.items.clone()].iter().map(|item| item.label);
+        let opened =
+            bundle::open(arrival.message.bytes(), labels, &mut self.spans[bundle.items.clone()]);
+        if let (Err(wrong), Ok(())) = (opened, &self.damage) {
+            let Wrong { found, expected } = wrong;
+            self.damage = Err(Error::Header { rank, from: bundle.peer, found, expected });
+        }
+        self.come[number] = Some(arrival);
+        for at in bundle.items.clone() {
+            let item = &routes.incoming[at];
+            let Some(number) = item.number else { continue };
+            let (there, bytes) = message(routes, self.come, self.spans, at);
+            self.port.arrived(number, bytes);
+            if !there && self.damage.is_ok() {
+                let Label { origin, bound, .. } = item.label;
+                self.damage = Err(Error::Message { rank, from: origin, found: 0, expected: bound });
+            }
+        }
+    }
+
+    /// Fills a bundle with own messages and with those that have come, and sends it; returns how many of its bytes
+    /// were not packed here.
+    fn send(&mut self, bundle: &Bundle) -> Result<u64, Error> {
+        let Self { routes, .. } = *self;
+        let mut writer = Writer::new(self.flight.slot(bundle.bytes)?);
+        let mut packed = 0;
+        for item in &routes.outgoing[bundle.items.clone()] {
+            writer.push(&item.label, |bytes| match item.source {
+                Source::Own(number) => {
+                    let len = self.port.pack(number, bytes);
+                    packed += len;
+                    Some(len)
+                }
+                Source::Held(at) => {
+                    let (there, held) = message(routes, self.come, self.spans, at);
+                    bytes[..held.len()].copy_from_slice(held);
+                    there.then_some(held.len())
+                }
+            });
+        }
+        let slot = writer.finish();
+        let forwarded = (slot.len() - packed) as u64;
+        self.flight.send(bundle.peer, bundle.bytes, slot)?;
+        Ok(forwarded)
+    }
+}
+
+/// A message that has come, by its place in [`Routes::incoming`]; no bytes when it is lost.
+fn message<'m>(
+    routes: &Routes,
+    come: &'m [Option<Arrival>],
+    spans: &[Span],
+    at: usize,
+) -> (bool, &'m [u8]) {
+    let Some(arrival) = &come[routes.incoming[at].bundle] else { return (false, &[]) };
+    // Empty at the beginning of the slot, which is aligned for numbers.
+    let (first, len) = spans[at].unwrap_or((0, 0));
+    (spans[at].is_some(), &arrival.message.bytes()[first..first + len])
+}

@@ -1,0 +1,210 @@
+//! Which way messages go in a k-way exchange, and in what company. Pure: nothing is sent here.
+//!
+//! The distance of a message is `(destination - origin) mod P`, written in base k. In round j it advances by the j-th
+//! digit times k^j, from the lowest digit to the highest, and stays where it is when that is zero. So it arrives after
+//! at most ⌈log_k P⌉ rounds, from wherever to wherever, for any P; and in round j a rank only ever sends to the
+//! `k - 1` ranks at distances d·k^j. These differ for all j and d, so two ranks exchange at most one bundle per
+//! transform and direction. This is the index algorithm of Bruck, Ho, Kipnis, Upfal and Weathersby (Efficient
+//! algorithms for all-to-all communications in multiport message-passing systems, IEEE TPDS 8(11), 1997), with
+//! messages of any size.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use fft_core::{Error, Parcel, Traffic};
+
+use super::bundle::{Label, room};
+
+/// A message moves from one rank to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hop {
+    pub(super) round: usize,
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+/// The hops of a message between two of `ranks` ranks.
+pub(super) fn path(
+    origin: usize,
+    destination: usize,
+    ranks: usize,
+    k: usize,
+) -> impl Iterator<Item = Hop> {
+    let (mut rest, mut step, mut from) = ((destination + ranks - origin) % ranks, 1, origin);
+    let mut round = 0;
+    std::iter::from_fn(move || {
+        while rest > 0 {
+            let (digit, here) = (rest % k, round);
+            let hop = Hop { round: here, from, to: (from + digit * step) % ranks };
+            (rest, round, from) = (rest / k, round + 1, hop.to);
+            if rest > 0 {
+                // No more than the distance, which is less than `ranks`.
+                step *= k;
+            }
+            if digit > 0 {
+                return Some(hop);
+            }
+        }
+        None
+    })
+}
+
+/// What one rank sends another in one round.
+#[derive(Clone, Debug)]
+pub(super) struct Bundle {
+    pub(super) peer: usize,
+    pub(super) round: usize,
+    /// The most bytes it can have.
+    pub(super) bytes: usize,
+    /// Its messages, as places in [`Routes::outgoing`] or [`Routes::incoming`].
+    pub(super) items: Range<usize>,
+}
+
+/// A message in an outgoing bundle.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    pub(super) label: Label,
+    pub(super) source: Source,
+}
+
+/// Where a rank has a message from that it sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// It is its own, with this place among [`Traffic::sends`].
+    Own(usize),
+    /// It came in an earlier round, with this place in [`Routes::incoming`].
+    Held(usize),
+}
+
+/// A message in an incoming bundle.
+#[derive(Clone, Debug)]
+pub(super) struct Incoming {
+    pub(super) label: Label,
+    /// Which of [`Routes::recvs`] it comes in.
+    pub(super) bundle: usize,
+    /// Its place among [`Traffic::recvs`]; `None` for one that goes on to another rank.
+    pub(super) number: Option<usize>,
+}
+
+/// Everything that passes through one rank.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Routes {
+    /// In order of rounds, and in each beginning with the nearest rank after this one.
+    pub(super) sends: Vec<Bundle>,
+    pub(super) recvs: Vec<Bundle>,
+    pub(super) outgoing: Vec<Outgoing>,
+    pub(super) incoming: Vec<Incoming>,
+    /// For each of [`Traffic::recvs`], where it is in `incoming`.
+    pub(super) arrivals: Vec<usize>,
+}
+
+/// A message on one hop to or from a rank.
+struct Passing {
+    round: usize,
+    peer: usize,
+    /// From the sender to the receiver, around the ring of ranks.
+    distance: usize,
+    label: Label,
+}
+
+impl Routes {
+    /// The routes through `rank` of `messages`: those of all ranks, which must be the same list, in the same order,
+    /// on all of them. Takes O(messages · log_k ranks) time.
+    ///
+    /// # Errors
+    /// [`Error::Disagreement`] when what others send to this rank is not what its traffic says.
+    pub(super) fn new(
+        rank: usize,
+        ranks: usize,
+        k: usize,
+        traffic: &Traffic,
+        messages: &[Label],
+    ) -> Result<Self, Error> {
+        let (mut out, mut come) = (Vec::new(), Vec::new());
+        for &label in messages {
+            for Hop { round, from, to } in path(label.origin, label.destination, ranks, k) {
+                let distance = (to + ranks - from) % ranks;
+                if from == rank {
+                    out.push(Passing { round, peer: to, distance, label });
+                }
+                if to == rank {
+                    come.push(Passing { round, peer: from, distance, label });
+                }
+            }
+        }
+        let (sends, outgoing) = bundles(out);
+        let (recvs, incoming) = bundles(come);
+        let (own, expected) = (numbers(&traffic.sends), numbers(&traffic.recvs));
+        let incoming: Vec<Incoming> = (recvs.iter().enumerate())
+            .flat_map(|(bundle, Bundle { items, .. })| items.clone().map(move |at| (bundle, at)))
+            .map(|(bundle, at)| {
+                let label = incoming[at];
+                let number = (label.destination == rank)
+                    .then(|| expected.get(&label.origin).copied().unwrap_or(usize::MAX));
+                Incoming { label, bundle, number }
+            })
+            .collect();
+        let arrivals = deliveries(rank, traffic, &incoming)?;
+        // A message passes through a rank once: each hop brings it nearer to its destination.
+        let held: HashMap<(usize, usize), usize> = (incoming.iter().enumerate())
+            .map(|(at, item)| ((item.label.origin, item.label.destination), at))
+            .collect();
+        let source = |label: &Label| match label.origin == rank {
+            true => Source::Own(own[&label.destination]),
+            false => Source::Held(held[&(label.origin, label.destination)]),
+        };
+        let outgoing =
+            outgoing.into_iter().map(|label| Outgoing { source: source(&label), label }).collect();
+        Ok(Self { sends, recvs, outgoing, incoming, arrivals })
+    }
+}
+
+/// Puts together what goes the same way. The order within a bundle is that of the list, so that both ends agree on it.
+fn bundles(mut passing: Vec<Passing>) -> (Vec<Bundle>, Vec<Label>) {
+    passing.sort_by_key(|item| (item.round, item.distance));
+    let mut bundles: Vec<Bundle> = Vec::new();
+    for (at, Passing { round, peer, label, .. }) in passing.iter().enumerate() {
+        let bytes = room(label.bound);
+        match bundles.last_mut() {
+            Some(last) if (last.round, last.peer) == (*round, *peer) => {
+                last.bytes += bytes;
+                last.items.end += 1;
+            }
+            _ => bundles.push(Bundle { peer: *peer, round: *round, bytes, items: at..at + 1 }),
+        }
+    }
+    (bundles, passing.iter().map(|item| item.label).collect())
+}
+
+/// The place of each peer's message.
+fn numbers(parcels: &[Parcel]) -> HashMap<usize, usize> {
+    parcels.iter().enumerate().map(|(number, parcel)| (parcel.peer, number)).collect()
+}
+
+/// Where each expected message arrives.
+fn deliveries(rank: usize, traffic: &Traffic, incoming: &[Incoming]) -> Result<Vec<usize>, Error> {
+    let differs = |from, sent: usize, expected: usize| Error::Disagreement {
+        what: format!("bytes sent by rank {from} to rank {rank}"),
+        rank_a: from,
+        a: sent.to_string(),
+        rank_b: rank,
+        b: expected.to_string(),
+    };
+    let mut arrivals = vec![usize::MAX; traffic.recvs.len()];
+    for (at, item) in incoming.iter().enumerate() {
+        let Some(number) = item.number else { continue };
+        let Label { origin, bound, .. } = item.label;
+        let expected = traffic.recvs.get(number).map_or(0, |parcel| parcel.bytes);
+        if number == usize::MAX || expected != bound {
+            return Err(differs(origin, bound, expected));
+        }
+        arrivals[number] = at;
+    }
+    match arrivals.iter().position(|at| *at == usize::MAX) {
+        None => Ok(arrivals),
+        Some(never) => Err(differs(traffic.recvs[never].peer, 0, traffic.recvs[never].bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Tests that start their own program again under `mpirun`.
+#![cfg(feature = "mpi")]
+
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use thriffty::mpi;
+
+/// How often a job is looked after.
+const POLL: Duration = Duration::from_millis(20);
+/// How many looks a job may take: 100 seconds, many times what it needs. Looks are counted and not the time,
+/// which goes on while all of this is stopped.
+const PATIENCE: usize = 5000;
+
+/// Jobs share the cores of one machine, so that they run one after the other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`, would pass.
+const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
+
+/// Runs the ignored test of this name on every rank of a job, which must end, and well.
+pub(crate) fn must_succeed(ranks: usize, test: &str) {
+    if let Some(status) = run(ranks, test) {
+        assert!(status.success(), "mpirun -n {ranks} failed: {status}");
+    }
+}
+
+/// Runs the ignored test of this name on every rank of a job, which must end; `None` where there is no `mpirun`.
+pub(crate) fn run(ranks: usize, test: &str) -> Option<ExitStatus> {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = std::env::current_exe().expect("the test's own program");
+    let mut command = Command::new("mpirun");
+    command
+        .args(["-n", &ranks.to_string()])
+        .arg(program)
+        .args(["--ignored", "--exact", test, "--nocapture", "--test-threads=1"])
+        .envs([
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+            ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+            ("OMPI_MCA_mpi_yield_when_idle", "1"),
+            (EXPECTED, &ranks.to_string()),
+        ])
+        .stdin(Stdio::null());
+    let mut job = match command.spawn() {
+        Ok(job) => job,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            println!("skipped: there is no mpirun");
+            return None;
+        }
+        Err(error) => panic!("mpirun -n {ranks}: {error}"),
+    };
+    let ended = (0..PATIENCE).find_map(|_| {
+        std::thread::sleep(POLL);
+        job.try_wait().expect("the job is ours")
+    });
+    if ended.is_none() {
+        terminate(&mut job);
+        panic!("mpirun -n {ranks} did not end");
+    }
+    ended
+}
+
+/// Asks `mpirun` to end its processes, which it cannot do when it is killed at once.
+fn terminate(job: &mut std::process::Child) {
+    let pid = job.id().to_string();
+    if Command::new("kill").args(["-TERM", &pid]).status().is_ok_and(|status| status.success()) {
+        std::thread::sleep(Duration::from_secs(3));
+    }
+    // It may have ended by now.
+    let _ = job.kill();
+    let _ = job.wait();
+}
+
+/// In a job: there are as many ranks as the test wanted.
+pub(crate) fn assert_ranks(found: usize) {
+    let expected = std::env::var(EXPECTED).expect("started by another test");
+    assert_eq!(found.to_string(), expected, "ranks of the job");
+}
+
+/// In a job: a failed check ends all ranks.
+pub(crate) fn abort_on_panic() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        usual(panic);
+        mpi::abort(1);
+    }));
+}

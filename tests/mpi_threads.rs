@@ -1,0 +1,62 @@
+//! Plans in several threads of each process, where MPI can do that.
+//!
+//! Run by `cargo test --features mpi --test mpi_threads`, which starts this very program again under `mpirun`. Where
+//! MPI does not give `MPI_THREAD_MULTIPLE`, or there is no `mpirun`, it says "skipped".
+#![cfg(feature = "mpi")]
+
+mod common;
+
+use common::check::{Case, check};
+use common::job;
+use thriffty::mpi::MpiComm;
+use thriffty::mpi::rsmpi::{self, Threading, topology::SimpleCommunicator};
+use thriffty::{Algorithm, C2c, Comm, Error, Kind, R2c};
+
+#[test]
+fn two_ranks() {
+    job::must_succeed(2, "body");
+}
+
+#[test]
+fn three_ranks() {
+    job::must_succeed(3, "body");
+}
+
+#[test]
+#[ignore = "started under mpirun by the other tests"]
+fn body() {
+    job::abort_on_panic();
+    let (universe, level) =
+        rsmpi::initialize_with_threading(Threading::Multiple).expect("MPI starts");
+    if level != Threading::Multiple {
+        println!("skipped: MPI gives {level:?}");
+        return;
+    }
+    // Communicators are made in the same order on all ranks, and each is used by one thread.
+    let make = || MpiComm::of(&SimpleCommunicator::world()).expect("a duplicate of the world");
+    let comms: [MpiComm; 2] = [make(), make()];
+    job::assert_ranks(comms[0].size());
+    let done: Vec<Result<(), Error>> = std::thread::scope(|scope| {
+        let start =
+            |(thread, comm): (usize, MpiComm)| scope.spawn(move || transforms(&comm, thread));
+        let running: Vec<_> = comms.into_iter().enumerate().map(start).collect();
+        running.into_iter().map(|thread| thread.join().expect("a panic ends the job")).collect()
+    });
+    for (thread, result) in done.into_iter().enumerate() {
+        result.unwrap_or_else(|error| panic!("thread {thread}: {error}"));
+    }
+    drop(universe);
+}
+
+/// Other transforms in each thread.
+fn transforms(comm: &dyn Comm, thread: usize) -> Result<(), Error> {
+    for round in 0..10 {
+        for exchange in Algorithm::ALL {
+            let case = Case::new([6 + thread, 7, 5], [Kind::C2C; 3]).exchange(exchange);
+            check::<C2c, 3>(comm, &case.tiling((round + thread) as u64))?;
+            let case = Case::new([9, 8 + thread], [Kind::C2C, Kind::R2C]).exchange(exchange);
+            check::<R2c<f32>, 2>(comm, &case)?;
+        }
+    }
+    Ok(())
+}
