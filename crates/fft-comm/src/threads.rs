@@ -352,10 +352,41 @@ impl ThreadFlight {
     }
 }
 
+/// The next expected message that is there, or who can never send one.
+fn next(
+    expected: &mut [(usize, bool)],
+    seat: &Seat,
+    state: &mut State,
+) -> Option<Result<Arrival, Error>> {
+    let Seat { world, rank } = seat;
+    for number in 0..expected.len() {
+        let (from, came) = expected[number];
+        if came {
+            continue;
+        }
+        // Messages of one sender come in the order in which they are expected.
+        if let Some(message) = state.mail[*rank * world.size + from].pop_front() {
+            expected[number].1 = true;
+            return Some(Ok(Arrival { number, message }));
+        }
+        if state.gone[from] {
+            return Some(Err(Error::Left { rank: *rank, gone: from }));
+        }
+    }
+    None
+}
+
 impl Flight for ThreadFlight {
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
         self.expected.reserve(recvs.len());
         self.lent.reserve(sends.len());
+        let Seat { world, rank } = &*self.seat;
+        let mut state = world.state();
+        for to in 0..world.size {
+            state.mail[to * world.size + rank].reserve(sends.len());
+        }
+        state.returned[*rank].reserve(sends.len());
+        drop(state);
         // Receivers need no memory: the sender's slots come to them.
         self.pool.reserve(sends, self.seat.rank)
     }
@@ -377,27 +408,17 @@ impl Flight for ThreadFlight {
         Ok(())
     }
 
+    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
+        let Self { seat, expected, .. } = self;
+        next(expected, seat, &mut seat.world.state()).transpose()
+    }
+
     fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
         let Self { seat, expected, .. } = self;
-        let Seat { world, rank } = &**seat;
         if expected.iter().all(|(_, came)| *came) {
             return Ok(None);
         }
-        world.wait(*rank, |state| {
-            for (number, (from, came)) in expected.iter_mut().enumerate() {
-                if *came {
-                    continue;
-                }
-                if let Some(message) = state.mail[*rank * world.size + *from].pop_front() {
-                    *came = true;
-                    return Some(Ok(Some(Arrival { number, message })));
-                }
-                if state.gone[*from] {
-                    return Some(Err(Error::Left { rank: *rank, gone: *from }));
-                }
-            }
-            None
-        })
+        seat.world.wait(seat.rank, |state| next(expected, seat, state)).map(Some)
     }
 
     fn release(&mut self, read: Arrival) {

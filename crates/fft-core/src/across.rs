@@ -8,7 +8,8 @@ use std::time::Instant;
 use crate::clock::{Clock, Time};
 use crate::commons::{Commons, Piece, Share, Show};
 use crate::local::BLOCK_BYTES;
-use crate::{Brick, Device, Error, Layout, LocalFft, Pass, Real};
+use crate::tiles::{Lines, TileFfts};
+use crate::{Brick, Device, Error, Layout, Pass, Real};
 
 /// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
 const TILE_BYTES: usize = 1 << 18;
@@ -23,7 +24,7 @@ pub(crate) struct Across<T: Real, Dev: Device<T>> {
     pass: Admission,
     tiles: Vec<Tile>,
     /// For each shape of tiles.
-    ffts: Vec<Vec<Bound<Dev::Fft>>>,
+    ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
     tile: Dev::Buffer,
 }
 
@@ -31,12 +32,6 @@ pub(crate) struct Across<T: Real, Dev: Device<T>> {
 enum Admission {
     Asked(Option<Share>),
     Given(usize),
-}
-
-/// A local transform and how many blocks it has.
-struct Bound<F> {
-    fft: F,
-    blocks: usize,
 }
 
 /// A box of lines.
@@ -74,22 +69,6 @@ impl<const D: usize> Division<'_, D> {
         };
         let together = bytes(self.axes) <= BLOCK_BYTES;
         self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
-    }
-
-    /// The local transforms of a tile, one after the other.
-    fn local(&self, tile: &Brick<D>, real_bytes: usize) -> Vec<LocalFft> {
-        let order = self.home.order();
-        let mut lens = vec![self.howmany];
-        lens.extend(order.map(|axis| tile.len(axis)));
-        let mut ffts: Vec<LocalFft> = Vec::new();
-        for (axis, pass) in self.axes {
-            let place = order.iter().position(|a| a == axis).expect("the order has every axis");
-            let fft = LocalFft::new(&lens, place + 1, pass.clone());
-            if !ffts.last_mut().is_some_and(|last| last.join(&fft, real_bytes)) {
-                ffts.push(fft);
-            }
-        }
-        ffts
     }
 
     /// This rank's brick in boxes that hold whole lines along the axes that are transformed, and long runs of memory.
@@ -139,29 +118,18 @@ impl<T: Real, Dev: Device<T>> Across<T, Dev> {
         let Division { rank, home, work, howmany, width, .. } = *division;
         let element = width * T::PRECISION.bytes();
         let mut share = Share::new(rank, home, work, element, howmany);
-        let (mut tiles, mut ffts, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
-        let mut most = 0;
+        let lines = Lines { rank, order: home.order(), howmany, axes: division.axes };
+        let mut ffts = TileFfts::default();
+        let (mut tiles, mut most) = (Vec::new(), 0);
         for tile in division.boxes(element) {
             let first = share.pieces().len();
             share.claim(home, work, &tile, howmany);
-            let shape: [usize; D] = std::array::from_fn(|axis| tile.len(axis));
-            let known = shapes.iter().position(|known| *known == shape);
-            if known.is_none() {
-                shapes.push(shape);
-                let mut plan = |local: &LocalFft| -> Result<_, Error> {
-                    Ok(Bound { fft: device.plan_fft(local, rank)?, blocks: local.blocks })
-                };
-                let local = division.local(&tile, T::PRECISION.bytes());
-                ffts.push(local.iter().map(&mut plan).collect::<Result<_, _>>()?);
-            }
-            tiles.push(Tile {
-                pieces: first..share.pieces().len(),
-                fft: known.unwrap_or(shapes.len() - 1),
-            });
+            let fft = ffts.plan(lines, &tile, device)?;
+            tiles.push(Tile { pieces: first..share.pieces().len(), fft });
             most = most.max(tile.points());
         }
         let tile = device.buffer(most * howmany * width, rank)?;
-        Ok(Self { pass: Admission::Asked(Some(share)), tiles, ffts, tile })
+        Ok(Self { pass: Admission::Asked(Some(share)), tiles, ffts: ffts.finish(), tile })
     }
 
     /// Agrees with the other ranks on who touches what. Collective.
@@ -199,8 +167,8 @@ impl<T: Real, Dev: Device<T>> Across<T, Dev> {
                 clock.shared.time(|| {
                     pieces.clone().for_each(|piece| neighbours.fetch(piece, Dev::bytes_mut(tile)));
                 });
-                for Bound { fft, blocks } in &ffts[*fft] {
-                    clock.fft.time(|| device.fft(fft, 0..*blocks, None, tile));
+                for (fft, blocks) in &ffts[*fft] {
+                    clock.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
                 }
                 clock.shared.time(|| {
                     pieces.clone().for_each(|piece| neighbours.store(piece, Dev::bytes(tile)));

@@ -162,6 +162,13 @@ pub trait Flight: Send {
     /// When the library fails.
     fn send(&mut self, to: usize, bound: usize, message: Slot) -> Result<()>;
 
+    /// The next announced message that is already there; `None` when there is none yet, or no more. Lets messages that
+    /// are under way get on.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn poll(&mut self) -> Result<Option<Arrival>>;
+
     /// Waits for the next announced message, whichever comes first; `None` when all have been handed out.
     ///
     /// # Errors

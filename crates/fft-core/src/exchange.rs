@@ -15,6 +15,9 @@ pub enum Algorithm {
     /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed and
     /// unpacked as soon as it is there.
     P2p,
+    /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the one before it flies, and what arrives
+    /// meanwhile is unpacked.
+    Pipelined,
     /// One collective: pack everything, exchange, unpack everything.
     Alltoallv,
     /// Messages are forwarded in ⌈log_k P⌉ rounds, in each of which a rank sends to at most `k - 1` others: fewer and
@@ -36,9 +39,10 @@ pub enum Epochs {
 
 impl Algorithm {
     /// All of them; of the k-way exchange, two.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Shared,
         Self::P2p,
+        Self::Pipelined,
         Self::Alltoallv,
         Self::KWay(2),
         Self::KWay(4),
@@ -54,17 +58,19 @@ impl Algorithm {
             Self::Alltoallv => 2,
             Self::Ring(Epochs::Fence) => 3,
             Self::Ring(Epochs::Flush) => 4,
+            Self::Pipelined => 5,
             Self::KWay(k) => 1 << 8 | u64::from(k),
         }
     }
 }
 
-/// `shared`, `p2p`, `alltoallv`, `kway4`, `ring`, `ring-flush`.
+/// `shared`, `p2p`, `pipelined`, `alltoallv`, `kway4`, `ring`, `ring-flush`.
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shared => f.pad("shared"),
             Self::P2p => f.pad("p2p"),
+            Self::Pipelined => f.pad("pipelined"),
             Self::Alltoallv => f.pad("alltoallv"),
             Self::KWay(k) => f.pad(&format!("kway{k}")),
             Self::Ring(Epochs::Fence) => f.pad("ring"),
@@ -98,8 +104,8 @@ pub struct Parcel {
     pub bytes: usize,
 }
 
-/// The messages of one reshape, as one rank sees them. At most one to and one from each peer; never one to
-/// itself. Each rank begins with the peer after itself, so that not all aim at the same one.
+/// The messages of one reshape, as one rank sees them. With [`Algorithm::Pipelined`] there may be
+/// several to and from a peer, in the same order on both sides; otherwise there is at most one. Never one to itself. Each rank begins with the peer after itself, so that not all aim at the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Which reshape of the plan this is: the same number on all ranks, and another for every other reshape. Its

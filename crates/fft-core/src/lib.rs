@@ -18,6 +18,7 @@ mod codec;
 mod comm;
 mod commons;
 pub mod cost;
+mod depart;
 mod device;
 mod error;
 mod exchange;
@@ -38,6 +39,7 @@ mod reshape;
 mod route;
 mod search;
 mod slot;
+mod tiles;
 mod transfer;
 
 pub use clock::Clock;

@@ -23,6 +23,27 @@ pub(crate) struct Moves<const D: usize> {
     pub(crate) recvs: Vec<(usize, Brick<D>)>,
     /// What is taken from memory that this rank can read, its own first.
     pub(crate) near: Vec<Near<D>>,
+    /// The old brick in chunks, and for every message to be sent in which it is.
+    pub(crate) chunks: Vec<Brick<D>>,
+    pub(crate) chunk_of: Vec<usize>,
+}
+
+/// Bytes of a chunk: it is packed while the one before it flies, and stays in the second-level cache meanwhile.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// A brick in chunks along the outermost axis that is not among `whole`. The same for whoever asks.
+fn chunks<const D: usize>(
+    brick: Brick<D>,
+    order: [usize; D],
+    whole: &[usize],
+    bytes: usize,
+) -> Vec<Brick<D>> {
+    let cut = order.into_iter().find(|axis| brick.len(*axis) > 1 && !whole.contains(axis));
+    let Some(axis) = cut else { return vec![brick] };
+    let range = brick.range(axis);
+    let step = (CHUNK_BYTES * brick.len(axis) / (brick.points() * bytes).max(1)).max(1);
+    let chunk = |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
+    range.clone().step_by(step).map(chunk).collect()
 }
 
 /// A box in memory that can be read.
@@ -61,7 +82,63 @@ impl<const D: usize> Moves<D> {
         let near = near.into_iter();
         let near =
             near.map(|(owner, part)| Near { owner, part, before: place(from, owner) }).collect();
-        Self { rank, width: from.width(), before, after, sends, recvs, near }
+        let (chunks, chunk_of) = (vec![before.brick], vec![0; sends.len()]);
+        Self { rank, width: from.width(), before, after, sends, recvs, near, chunks, chunk_of }
+    }
+
+    /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
+    /// chunks. `element` is in bytes.
+    pub(crate) fn chunked(mut self, from: &Node<D>, whole: &[usize], element: usize) -> Self {
+        let bytes = element * self.before.howmany;
+        let order = self.before.order;
+        let cut = |brick| chunks(brick, order, whole, bytes);
+        self.chunks = cut(self.before.brick);
+        let mut sends = Vec::new();
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let parts = self.sends.iter().map(|(peer, part)| (*peer, part.intersect(chunk)));
+            sends.extend(parts.filter(|(_, part)| !part.is_empty()).map(|send| (number, send)));
+        }
+        (self.chunk_of, self.sends) = sends.into_iter().unzip();
+        let mut recvs = Vec::new();
+        for (peer, part) in &self.recvs {
+            let parts =
+                cut(from.layout.brick(*peer)).into_iter().map(|chunk| part.intersect(&chunk));
+            let parts = parts.enumerate().filter(|(_, part)| !part.is_empty());
+            recvs.extend(parts.map(|(number, part)| (number, (*peer, part))));
+        }
+        recvs.sort_by_key(|(number, _)| *number);
+        self.recvs = recvs.into_iter().map(|(_, recv)| recv).collect();
+        self
+    }
+
+    /// All of a chunk of the old brick, to a tile.
+    pub(crate) fn load(&self, chunk: &Brick<D>) -> Transfer {
+        Transfer::new(chunk, self.batches(), &self.before, &self.tile(chunk))
+    }
+
+    /// From a tile with a chunk of the old brick into a message of the points in `part`.
+    pub(crate) fn gather_from(&self, chunk: &Brick<D>, part: &Brick<D>) -> Transfer {
+        Transfer::new(part, self.batches(), &self.tile(chunk), &self.message(part))
+    }
+
+    /// From a tile with a chunk of the old brick into the new one.
+    pub(crate) fn keep_from(&self, chunk: &Brick<D>) -> Option<Transfer> {
+        let own = self.near.iter().find(|near| near.owner == self.rank)?;
+        self.arriving(&own.part.intersect(chunk), &self.tile(chunk), &self.all())
+    }
+
+    fn tile(&self, chunk: &Brick<D>) -> Placed<D> {
+        Placed { brick: *chunk, ..self.before }
+    }
+
+    /// Of axes in memory, before.
+    pub(crate) fn order(&self) -> [usize; D] {
+        self.before.order
+    }
+
+    /// Batches of everything.
+    pub(crate) fn howmany(&self) -> usize {
+        self.before.howmany
     }
 
     /// From the old brick into a message of the points in `part`.

@@ -30,7 +30,11 @@ pub(crate) struct Program<T: Real, Dev: Device<T>> {
 #[derive(Default)]
 struct Pending {
     fft: Option<LocalFft>,
+    /// Axis by axis, the same transforms.
+    axes: Vec<(usize, Pass)>,
     factor: Option<f64>,
+    /// All axes that have been transformed since the last reshape.
+    since: Vec<usize>,
 }
 
 /// What a program is made from, beside the recipe.
@@ -70,14 +74,15 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
                 }
                 Step::Fft { axis, kind } => binder.transform(from, to, axis, kind)?,
                 Step::Reshape { wire, exchange } => {
-                    binder.rest(from)?;
                     match binder.returning(from, step, tail) {
                         Some(steps) => {
+                            binder.rest(from)?;
                             binder.across(from, to, &tail[..steps])?;
                             rest = &tail[steps..];
                         }
-                        None => binder.reshape(from, to, wire, exchange),
+                        None => binder.reshape(from, to, wire, exchange)?,
                     }
+                    binder.pending.since.clear();
                 }
             }
         }
@@ -124,19 +129,26 @@ impl Pending {
     /// Folds a factor into the transform before it, or keeps it for the one after.
     fn scale(&mut self, factor: f64) {
         match &mut self.fft {
-            Some(fft) => fft.scale(factor),
+            Some(fft) => {
+                fft.scale(factor);
+                self.axes[0].1.factor *= factor;
+            }
             None => self.factor = Some(self.factor.unwrap_or(1.0) * factor),
         }
     }
 
     /// Takes another transform; returns the ones before it when it cannot be joined to them.
-    fn add(&mut self, mut fft: LocalFft, real_bytes: usize) -> Option<LocalFft> {
+    fn add(&mut self, axis: usize, mut fft: LocalFft, real_bytes: usize) -> Option<LocalFft> {
         if let Some(factor) = self.factor.take() {
             fft.scale(factor);
         }
+        self.since.push(axis);
+        let pass = (axis, fft.passes[0].clone());
         if self.fft.as_mut().is_some_and(|earlier| earlier.join(&fft, real_bytes)) {
+            self.axes.push(pass);
             return None;
         }
+        self.axes = vec![pass];
         self.fft.replace(fft)
     }
 }
@@ -168,7 +180,18 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
     }
 
     /// Data moves to another layout. Ranks that can see each other's memory do so.
-    fn reshape(&mut self, from: &Node<D>, to: &Node<D>, wire: Wire, exchange: Algorithm) {
+    fn reshape(
+        &mut self,
+        from: &Node<D>,
+        to: &Node<D>,
+        wire: Wire,
+        exchange: Algorithm,
+    ) -> Result<(), Error> {
+        let departs = exchange == Algorithm::Pipelined
+            && self.pending.fft.as_ref().is_some_and(LocalFft::in_place);
+        if !departs {
+            self.rest(from)?;
+        }
         let comm = self.site.comm;
         let visits = exchange == Algorithm::Shared && self.site.commons.is_some();
         let link = |peer| match comm.link(peer) {
@@ -178,10 +201,19 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         // Local transforms are not counted: ranks may join them differently.
         let before = self.ops.iter().filter(|op| matches!(op, Op::Reshape { .. })).count();
         let number = 2 * before + self.site.direction as usize;
-        let moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
-        let reshape = Box::new(Reshape::new(&moves, wire, number, visits));
-        self.push(Op::Reshape { reshape, exchange }, self.size(to));
+        let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
+        if exchange == Algorithm::Pipelined {
+            let element = from.width() * T::PRECISION.bytes();
+            moves = moves.chunked(from, &self.pending.since, element);
+        }
+        let mut reshape = Reshape::new(&moves, wire, number, visits);
+        if departs {
+            self.pending.fft = None;
+            reshape.depart(&moves, &self.pending.axes, self.site.device)?;
+        }
+        self.push(Op::Reshape { reshape: Box::new(reshape), exchange }, self.size(to));
         self.moves = Some(moves);
+        Ok(())
     }
 
     /// How many steps after a reshape lead back to where it began, with nothing but transforms and reshapes between
@@ -277,7 +309,7 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         let pass = pass(from, to, kind, self.site.direction, n);
         let brick = from.layout.brick(self.site.comm.rank());
         let fft = along(&brick, from, self.problem.howmany, axis, pass);
-        match self.pending.add(fft, T::PRECISION.bytes()) {
+        match self.pending.add(axis, fft, T::PRECISION.bytes()) {
             Some(earlier) => self.fft(&earlier, self.size(from)),
             None => Ok(()),
         }

@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use crate::clock::Time;
 use crate::codec::BadMessage;
+use crate::depart::{Depart, Path};
 use crate::moves::{Blocks, Chunk, Moves, Near};
 use crate::{
-    Clock, Codec, Commons, Device, Error, Exchange, Neighbours, Parcel, Port, Real, Show, Traffic,
-    Transfer, Wire,
+    Brick, Clock, Codec, Commons, Device, Error, Exchange, Neighbours, Parcel, Pass, Port, Real,
+    Show, Traffic, Transfer, Wire,
 };
 
 /// Bytes that are gathered, transformed and written back before the next are begun: they stay in the
@@ -26,6 +27,7 @@ pub(crate) struct Reshape<T: Real, Dev: Device<T>> {
     pub(crate) traffic: Traffic,
     /// From this rank's old brick into each outgoing message.
     gathers: Vec<Transfer>,
+    depart: Option<Depart<T, Dev>>,
     arrive: Arrive<T, Dev>,
     visits: bool,
 }
@@ -73,7 +75,26 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
             recvs: peers(&moves.recvs).iter().zip(&scatters).map(parcel).collect(),
         };
         let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
-        Self { rank: moves.rank, width: moves.width, codec, traffic, gathers, arrive, visits }
+        let (rank, width) = (moves.rank, moves.width);
+        Self { rank, width, codec, traffic, gathers, depart: None, arrive, visits }
+    }
+
+    /// Does transforms along these axes of the old brick on the way. The moves must be chunked.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn depart<const D: usize>(
+        &mut self,
+        moves: &Moves<D>,
+        axes: &[(usize, Pass)],
+        device: &mut Dev,
+    ) -> Result<(), Error> {
+        let from = |((_, part), chunk): (&(usize, Brick<D>), &usize)| {
+            moves.gather_from(&moves.chunks[*chunk], part)
+        };
+        self.gathers = moves.sends.iter().zip(&moves.chunk_of).map(from).collect();
+        self.depart = Some(Depart::new(moves, axes, device)?);
+        Ok(())
     }
 
     /// Whether a local transform can be done on the way: when messages can be read in any order.
@@ -84,9 +105,11 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
     /// Does a local transform of so many blocks, in place, on the way.
     pub(crate) fn fuse<const D: usize>(&mut self, moves: &Moves<D>, blocks: usize, fft: Dev::Fft) {
         let element = moves.width * T::PRECISION.bytes();
+        let departs = self.depart.is_some();
         let tile = |(chunk, blocks)| Tile {
             blocks,
-            near: taken(moves, &chunk),
+            // What departs transformed is kept on departure.
+            near: if departs { Vec::new() } else { taken(moves, &chunk) },
             scatters: (moves.recvs.iter().enumerate())
                 .filter_map(|(n, (_, part))| Some((n, moves.scatter(part, &chunk)?)))
                 .collect(),
@@ -104,8 +127,9 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
 
     /// Bytes of memory held, beside tables for messages.
     pub(crate) fn memory(&self) -> usize {
+        let depart = self.depart.as_ref().map_or(0, Depart::memory);
         match &self.arrive {
-            Arrive::Streaming { .. } => 0,
+            Arrive::Streaming { .. } => depart,
             Arrive::Fused { tiles, .. } => {
                 let parts = |tile: &Tile| {
                     let transfers = (tile.near.len() + tile.scatters.len()) * size_of::<Transfer>();
@@ -126,7 +150,7 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
     /// # Errors
     /// [`Error::Message`] for the first message that did not decode, once all have come; or the transport's.
     pub(crate) fn run(
-        &self,
+        &mut self,
         ways: Ways<'_>,
         device: &mut Dev,
         src: &Dev::Memory,
@@ -135,11 +159,15 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), clock.busy());
         let Ways { exchange, commons } = ways;
+        let mut depart = self.depart.take();
+        depart.iter_mut().for_each(Depart::begin);
+        let reshape = &*self;
         let mut cross = |neighbours: Option<&dyn Neighbours>| {
             let (device, dst, clock) = (&mut *device, &mut *dst, &mut *clock);
+            let (depart, damage) = (depart.as_mut(), Ok(()));
             let mut port =
-                Crossing { reshape: self, device, src, neighbours, dst, clock, damage: Ok(()) };
-            let sent = exchange.run(&self.traffic, &mut port);
+                Crossing { reshape, depart, device, src, neighbours, dst, clock, damage };
+            let sent = exchange.run(&reshape.traffic, &mut port);
             let damage = port.damage;
             clock.forwarded += exchange.forwarded();
             damage.and(sent)
@@ -151,6 +179,7 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
             }
             _ => cross(None),
         };
+        self.depart = depart;
         clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
         result
     }
@@ -171,6 +200,7 @@ fn taken<const D: usize>(moves: &Moves<D>, wanted: &Chunk<D>) -> Vec<(usize, Tra
 /// The port of a reshape between two pieces of memory.
 struct Crossing<'a, T: Real, Dev: Device<T>> {
     reshape: &'a Reshape<T, Dev>,
+    depart: Option<&'a mut Depart<T, Dev>>,
     device: &'a mut Dev,
     src: &'a Dev::Memory,
     neighbours: Option<&'a dyn Neighbours>,
@@ -213,7 +243,20 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let Reshape { codec, gathers, width, .. } = self.reshape;
         let gather = &gathers[number];
-        let (device, src) = (&mut *self.device, self.src);
+        let src = match &mut self.depart {
+            None => self.src,
+            Some(depart) => depart.chunk_for(
+                number,
+                Path {
+                    width: *width,
+                    device: self.device,
+                    src: self.src,
+                    dst: self.dst,
+                    clock: self.clock,
+                },
+            ),
+        };
+        let device = &mut *self.device;
         let bytes =
             self.clock.pack.time(|| device.pack(codec.as_ref(), gather, *width, src, message));
         self.clock.sent += bytes as u64;
@@ -222,7 +265,10 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
     }
 
     fn own(&mut self) {
-        if let Arrive::Streaming { near, .. } = &self.reshape.arrive {
+        if let Some(depart) = &mut self.depart {
+            let Self { reshape, device, src, dst, clock, .. } = self;
+            depart.rest(Path { width: reshape.width, device, src, dst, clock });
+        } else if let Arrive::Streaming { near, .. } = &self.reshape.arrive {
             self.copy_near(near);
         }
     }

@@ -12,7 +12,9 @@ use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts};
 /// [`Error::Argument`] for an algorithm that this communicator does not have; what the communicator returns.
 pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
     match algorithm {
-        Algorithm::Shared | Algorithm::P2p => Ok(Box::new(p2p::P2p::new(comm)?)),
+        Algorithm::Shared | Algorithm::P2p | Algorithm::Pipelined => {
+            Ok(Box::new(p2p::P2p::new(comm)?))
+        }
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
         Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
         other => Err(Error::argument("exchange", other, "p2p, alltoallv or kwayK")),

@@ -3,7 +3,8 @@
 use fft_core::{Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
 
 /// All receives are posted first; each message leaves as soon as it is packed, own data is copied while
-/// messages are under way, and each arrival is unpacked at once, in whatever order they come.
+/// messages are under way, and each arrival is unpacked at once, in whatever order they come. With messages in
+/// chunks, this is the pipelined exchange.
 pub(crate) struct P2p {
     flight: Box<dyn Flight>,
     /// Messages that are not read on arrival, by number.
@@ -13,6 +14,21 @@ pub(crate) struct P2p {
 impl P2p {
     pub(crate) fn new(comm: &dyn Comm) -> Result<Self, Error> {
         Ok(Self { flight: comm.flight()?, kept: Vec::new() })
+    }
+}
+
+/// Shows a message to the port, and keeps it if that has no use for it yet.
+fn read(
+    arrival: Arrival,
+    flight: &mut dyn Flight,
+    port: &mut dyn Port,
+    kept: &mut [Option<Arrival>],
+) {
+    let number = arrival.number;
+    if port.arrived(number, arrival.message.bytes()) {
+        flight.release(arrival);
+    } else {
+        kept[number] = Some(arrival);
     }
 }
 
@@ -36,15 +52,13 @@ impl Exchange for P2p {
             let bytes = port.pack(number, slot.bytes_mut());
             slot.set_len(bytes);
             flight.send(parcel.peer, parcel.bytes, slot)?;
+            while let Some(arrival) = flight.poll()? {
+                read(arrival, flight.as_mut(), port, &mut self.kept);
+            }
         }
         port.own();
         while let Some(arrival) = flight.arrival()? {
-            let number = arrival.number;
-            if port.arrived(number, arrival.message.bytes()) {
-                flight.release(arrival);
-            } else {
-                self.kept[number] = Some(arrival);
-            }
+            read(arrival, flight.as_mut(), port, &mut self.kept);
         }
         let kept = &self.kept;
         port.finish(&|number| match &kept[number] {

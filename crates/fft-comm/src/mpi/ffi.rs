@@ -403,8 +403,13 @@ unsafe impl Send for Requests {}
 
 /// An operation that is complete, and its slot.
 pub(super) enum Done {
+    /// None has completed yet.
+    Not,
     Sent(Slot),
-    Received { number: usize, slot: Slot },
+    Received {
+        number: usize,
+        slot: Slot,
+    },
 }
 
 impl Requests {
@@ -511,14 +516,14 @@ impl Requests {
         self.entries[entry].pieces += 1;
     }
 
-    /// Waits for the next operation to complete, being `idle` meanwhile; `None` when none is
+    /// Waits for the next operation to complete, being `idle` meanwhile or not waiting at all; `None` when none is
     /// under way. An operation that completes with an error hands out its slot all the same, the error being
     /// put into `failure` if that has none yet.
     pub(super) fn next(
         &mut self,
         comm: &RawComm,
         failure: &mut Result<(), Error>,
-        mut idle: Idle,
+        mut idle: Option<Idle>,
     ) -> Result<Option<Done>, Error> {
         let call = "MPI_Testany";
         comm.ready(call)?;
@@ -539,7 +544,10 @@ impl Requests {
                 return Err(failed.expect_err("just seen"));
             }
             if failed.is_ok() && flag == 0 {
-                idle.wait();
+                match &mut idle {
+                    Some(idle) => idle.wait(),
+                    None => return Ok(Some(Done::Not)),
+                }
                 continue;
             }
             if none {

@@ -26,8 +26,8 @@ impl MpiFlight {
         Self { requests, raw, pool, announced: 0, arrived: 0, failure: Ok(()) }
     }
 
-    /// The next message, waiting for it like this.
-    fn next(&mut self, idle: impl Fn() -> Idle) -> Result<Option<Arrival>, Error> {
+    /// The next message, waiting for it like this, or not at all.
+    fn next(&mut self, idle: impl Fn() -> Option<Idle>) -> Result<Option<Arrival>, Error> {
         while self.arrived < self.announced {
             match self.requests.next(&self.raw, &mut self.failure, idle())? {
                 Some(Done::Sent(slot)) => self.pool.put(slot),
@@ -35,7 +35,7 @@ impl MpiFlight {
                     self.arrived += 1;
                     return Ok(Some(Arrival { number, message: slot }));
                 }
-                None => break,
+                Some(Done::Not) | None => break,
             }
         }
         Ok(None)
@@ -64,12 +64,16 @@ impl Flight for MpiFlight {
         self.requests.send(&self.raw, to, bound, message)
     }
 
+    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
+        self.next(|| None)
+    }
+
     fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
-        self.next(Idle::default)
+        self.next(|| Some(Idle::default()))
     }
 
     fn arrival_asleep(&mut self, nap: Duration) -> Result<Option<Arrival>, Error> {
-        self.next(|| Idle::asleep(nap))
+        self.next(|| Some(Idle::asleep(nap)))
     }
 
     fn release(&mut self, read: Arrival) {
@@ -77,9 +81,11 @@ impl Flight for MpiFlight {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        while let Some(done) = self.requests.next(&self.raw, &mut self.failure, Idle::default())? {
-            let (Done::Sent(slot) | Done::Received { slot, .. }) = done;
-            self.pool.put(slot);
+        let idle = || Some(Idle::default());
+        while let Some(done) = self.requests.next(&self.raw, &mut self.failure, idle())? {
+            if let Done::Sent(slot) | Done::Received { slot, .. } = done {
+                self.pool.put(slot);
+            }
         }
         (self.announced, self.arrived) = (0, 0);
         std::mem::replace(&mut self.failure, Ok(()))

@@ -1,0 +1,98 @@
+//! Transforming on the way out: a chunk of the old brick is brought into cache, transformed there, and packed from
+//! there, while the chunks before it fly. What it becomes is never written to memory but in messages and in the new brick.
+
+use std::borrow::{Borrow, BorrowMut};
+use std::ops::Range;
+
+use crate::clock::{Clock, Time};
+use crate::moves::Moves;
+use crate::tiles::{Lines, TileFfts};
+use crate::{Device, Error, Pass, Real, Transfer};
+
+/// The chunks of a brick, and a tile for one.
+pub(crate) struct Depart<T: Real, Dev: Device<T>> {
+    chunks: Vec<Load>,
+    ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
+    tile: Dev::Buffer,
+    /// For every outgoing message, its chunk.
+    chunk_of: Vec<usize>,
+    /// Chunks that have been in the tile in this run.
+    done: usize,
+}
+
+/// A chunk: what to bring, what to do, what to keep.
+struct Load {
+    load: Transfer,
+    fft: usize,
+    own: Option<Transfer>,
+}
+
+impl<T: Real, Dev: Device<T>> Depart<T, Dev> {
+    /// For moves that are chunked.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn new<const D: usize>(
+        moves: &Moves<D>,
+        axes: &[(usize, Pass)],
+        device: &mut Dev,
+    ) -> Result<Self, Error> {
+        let (rank, howmany) = (moves.rank, moves.howmany());
+        let lines = Lines { rank, order: moves.order(), howmany, axes };
+        let mut ffts = TileFfts::default();
+        let (mut chunks, mut most) = (Vec::new(), 0);
+        for chunk in moves.chunks.iter().filter(|chunk| !chunk.is_empty()) {
+            let fft = ffts.plan(lines, chunk, device)?;
+            chunks.push(Load { load: moves.load(chunk), fft, own: moves.keep_from(chunk) });
+            most = most.max(chunk.points());
+        }
+        let tile = device.buffer(most * howmany * moves.width, rank)?;
+        let chunk_of = moves.chunk_of.clone();
+        Ok(Self { chunks, ffts: ffts.finish(), tile, chunk_of, done: 0 })
+    }
+
+    /// Begins a run.
+    pub(crate) fn begin(&mut self) {
+        self.done = 0;
+    }
+
+    /// The tile, with the chunk of this message in it.
+    pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, T, Dev>) -> &Dev::Memory {
+        self.up_to(self.chunk_of[message] + 1, path);
+        self.tile.borrow()
+    }
+
+    /// Everything that is left.
+    pub(crate) fn rest(&mut self, path: Path<'_, T, Dev>) {
+        self.up_to(self.chunks.len(), path);
+    }
+
+    fn up_to(&mut self, end: usize, path: Path<'_, T, Dev>) {
+        let Path { width, device, src, dst, clock } = path;
+        let tile = self.tile.borrow_mut();
+        for chunk in &self.chunks[self.done.min(end)..end] {
+            clock.own.time(|| device.copy(&chunk.load, width, src, tile));
+            for (fft, blocks) in &self.ffts[chunk.fft] {
+                clock.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
+            }
+            if let Some(own) = &chunk.own {
+                clock.own.time(|| device.copy(own, width, tile, dst));
+            }
+        }
+        self.done = self.done.max(end);
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        size_of_val(Dev::bytes(self.tile.borrow())) + size_of_val(&*self.chunks)
+    }
+}
+
+/// Where a chunk goes.
+pub(crate) struct Path<'a, T: Real, Dev: Device<T>> {
+    pub(crate) width: usize,
+    pub(crate) device: &'a mut Dev,
+    pub(crate) src: &'a Dev::Memory,
+    pub(crate) dst: &'a mut Dev::Memory,
+    pub(crate) clock: &'a mut Clock,
+}

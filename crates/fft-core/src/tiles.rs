@@ -1,0 +1,74 @@
+//! Local transforms of boxes that are brought into cache one after the other.
+
+use std::ops::Range;
+
+use crate::{Brick, Device, Error, LocalFft, Pass, Real};
+
+/// What is done to boxes of one kind of brick.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines<'a, const D: usize> {
+    pub(crate) rank: usize,
+    /// Of axes in memory, slowest first.
+    pub(crate) order: [usize; D],
+    pub(crate) howmany: usize,
+    /// The axes, each with its transform; none changes the length of lines.
+    pub(crate) axes: &'a [(usize, Pass)],
+}
+
+/// Transforms for every shape of box.
+pub(crate) struct TileFfts<T: Real, Dev: Device<T>, const D: usize> {
+    shapes: Vec<[usize; D]>,
+    plans: Vec<Vec<(Dev::Fft, Range<usize>)>>,
+}
+
+impl<T: Real, Dev: Device<T>, const D: usize> Default for TileFfts<T, Dev, D> {
+    fn default() -> Self {
+        Self { shapes: Vec::new(), plans: Vec::new() }
+    }
+}
+
+impl<const D: usize> Lines<'_, D> {
+    /// The transforms of a box, joined where they fit into cache together.
+    fn local(&self, tile: &Brick<D>, real_bytes: usize) -> Vec<LocalFft> {
+        let mut lens = vec![self.howmany];
+        lens.extend(self.order.map(|axis| tile.len(axis)));
+        let mut ffts: Vec<LocalFft> = Vec::new();
+        for (axis, pass) in self.axes {
+            let place = self.order.iter().position(|a| a == axis);
+            let place = place.expect("the order has every axis");
+            let fft = LocalFft::new(&lens, place + 1, pass.clone());
+            if !ffts.last_mut().is_some_and(|last| last.join(&fft, real_bytes)) {
+                ffts.push(fft);
+            }
+        }
+        ffts
+    }
+}
+
+impl<T: Real, Dev: Device<T>, const D: usize> TileFfts<T, Dev, D> {
+    /// The number of the transform for boxes of this shape.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn plan(
+        &mut self,
+        lines: Lines<'_, D>,
+        tile: &Brick<D>,
+        device: &mut Dev,
+    ) -> Result<usize, Error> {
+        let shape: [usize; D] = std::array::from_fn(|axis| tile.len(axis));
+        if let Some(known) = self.shapes.iter().position(|known| *known == shape) {
+            return Ok(known);
+        }
+        let local = lines.local(tile, T::PRECISION.bytes());
+        let plan = |fft: &LocalFft| Ok((device.plan_fft(fft, lines.rank)?, 0..fft.blocks));
+        self.plans.push(local.iter().map(plan).collect::<Result<_, Error>>()?);
+        self.shapes.push(shape);
+        Ok(self.shapes.len() - 1)
+    }
+
+    /// The transforms, by number.
+    pub(crate) fn finish(self) -> Vec<Vec<(Dev::Fft, Range<usize>)>> {
+        self.plans
+    }
+}
