@@ -56,18 +56,25 @@ pub(crate) struct Division<'a, const D: usize> {
     pub(crate) axes: &'a [(usize, Pass)],
 }
 
+/// Bytes of the smallest box that is whole along some axes and holds all of every cache line it touches.
+pub(crate) fn tile_bytes<const D: usize>(
+    layout: &Layout<D>,
+    axes: &[usize],
+    element: usize,
+) -> usize {
+    let neighbours = match axes.contains(&layout.order()[D - 1]) {
+        true => element,
+        false => element.max(LINE_BYTES),
+    };
+    axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * neighbours
+}
+
 impl<const D: usize> Division<'_, D> {
     /// The axes in groups whose transforms can be done on one tile in cache.
     pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {
-        let grid = self.home.grid();
-        let inner = self.home.order()[D - 1];
-        let bytes = |axes: &[(usize, Pass)]| {
-            let element = self.width * real_bytes * self.howmany;
-            let whole = axes.iter().any(|(axis, _)| *axis == inner);
-            let neighbours = if whole { element } else { element.max(LINE_BYTES) };
-            axes.iter().map(|(axis, _)| grid.len(*axis)).product::<usize>() * neighbours
-        };
-        let together = bytes(self.axes) <= BLOCK_BYTES;
+        let axes: Vec<_> = self.axes.iter().map(|(axis, _)| *axis).collect();
+        let element = self.width * real_bytes * self.howmany;
+        let together = tile_bytes(self.home, &axes, element) <= BLOCK_BYTES;
         self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
     }
 

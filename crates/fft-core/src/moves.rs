@@ -29,7 +29,8 @@ pub(crate) struct Moves<const D: usize> {
 }
 
 /// Bytes of a chunk: it is packed while the one before it flies, and stays in the second-level cache meanwhile.
-const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 19;
+const LINE_BYTES: usize = 64;
 
 /// A brick in chunks along the outermost axis that is not among `whole`. The same for whoever asks.
 fn chunks<const D: usize>(
@@ -41,7 +42,9 @@ fn chunks<const D: usize>(
     let cut = order.into_iter().find(|axis| brick.len(*axis) > 1 && !whole.contains(axis));
     let Some(axis) = cut else { return vec![brick] };
     let range = brick.range(axis);
-    let step = (CHUNK_BYTES * brick.len(axis) / (brick.points() * bytes).max(1)).max(1);
+    // Neighbours in memory are not torn apart.
+    let least = if axis == order[D - 1] { LINE_BYTES.div_ceil(bytes) } else { 1 };
+    let step = (CHUNK_BYTES * brick.len(axis) / (brick.points() * bytes).max(1)).max(least);
     let chunk = |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
     range.clone().step_by(step).map(chunk).collect()
 }

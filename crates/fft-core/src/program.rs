@@ -1,6 +1,7 @@
 //! One direction of a recipe, bound to a rank: operations and where each reads and writes.
 
-use crate::across::{Across, Division};
+use crate::across::{self, Across, Division};
+use crate::local::BLOCK_BYTES;
 use crate::moves::Moves;
 use crate::reshape::Reshape;
 use crate::route::{Manner, Map, Place, Route};
@@ -187,8 +188,11 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         wire: Wire,
         exchange: Algorithm,
     ) -> Result<(), Error> {
-        let departs = exchange == Algorithm::Pipelined
-            && self.pending.fft.as_ref().is_some_and(LocalFft::in_place);
+        let pipelined = exchange == Algorithm::Pipelined;
+        let whole = if pipelined { self.tiled(from) } else { Vec::new() };
+        let on_the_way = self.pending.axes.iter().all(|(axis, _)| whole.contains(axis));
+        let departs =
+            pipelined && on_the_way && self.pending.fft.as_ref().is_some_and(LocalFft::in_place);
         if !departs {
             self.rest(from)?;
         }
@@ -202,9 +206,8 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         let before = self.ops.iter().filter(|op| matches!(op, Op::Reshape { .. })).count();
         let number = 2 * before + self.site.direction as usize;
         let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
-        if exchange == Algorithm::Pipelined {
-            let element = from.width() * T::PRECISION.bytes();
-            moves = moves.chunked(from, &self.pending.since, element);
+        if pipelined {
+            moves = moves.chunked(from, &whole, from.width() * T::PRECISION.bytes());
         }
         let mut reshape = Reshape::new(&moves, wire, number, visits);
         if departs {
@@ -214,6 +217,17 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         self.push(Op::Reshape { reshape: Box::new(reshape), exchange }, self.size(to));
         self.moves = Some(moves);
         Ok(())
+    }
+
+    /// The last axes transformed before a reshape, as many as fit into cache together: the same on all ranks.
+    fn tiled(&self, from: &Node<D>) -> Vec<usize> {
+        let since = &self.pending.since;
+        let element = from.width() * T::PRECISION.bytes() * self.problem.howmany;
+        let fits = |first: &usize| {
+            across::tile_bytes(&from.layout, &since[*first..], element) <= BLOCK_BYTES
+        };
+        let first = (0..since.len()).find(fits).unwrap_or(since.len().saturating_sub(1));
+        since[first..].to_vec()
     }
 
     /// How many steps after a reshape lead back to where it began, with nothing but transforms and reshapes between

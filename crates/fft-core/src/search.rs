@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::recipe::{Node, Step};
-use crate::{Brick, Direction, Kind, Layout, Problem, ProcGrid, cost, local};
+use crate::{Algorithm, Brick, Direction, Kind, Layout, Problem, ProcGrid, cost, local};
 
 /// A layout that may be passed through, over the grid before and after the axis of kind R2C is halved.
 struct Candidate<const D: usize> {
@@ -72,6 +72,8 @@ struct Search<'a, const D: usize> {
     goal: Axes,
     /// Whether all ranks share memory.
     all_near: bool,
+    /// Whether lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay.
+    tiled: bool,
 }
 
 const INPUT: usize = 0;
@@ -84,15 +86,15 @@ impl<'a, const D: usize> Search<'a, D> {
         let halving = problem.kinds.iter().position(|kind| *kind == Kind::R2C);
         let goal = axes(&|kind| kind != Kind::Identity);
         let all_near = problem.all_near() && problem.input.ranks() > 1;
-        let mut search = Self { problem, candidates: Vec::new(), halving, goal, all_near };
+        let tiled = all_near || problem.exchange == Algorithm::Pipelined;
+        let mut search = Self { problem, candidates: Vec::new(), halving, goal, all_near, tiled };
         search.candidates.push(search.candidate(Some(&problem.input), None));
         search.candidates.push(search.candidate(None, Some(&problem.output)));
         let (grid, spectral) = (problem.grid(), problem.output.grid());
         let ranks = problem.input.ranks();
         let mut wholes: Vec<Axes> = (1..1 << D).filter(|whole| whole & goal != 0).collect();
-        if all_near {
-            // Lines are fetched from wherever they are: the order of axes in memory stays what it is, and the later
-            // the whole axes the longer the runs.
+        if tiled {
+            // The later the whole axes the longer the runs.
             wholes.reverse();
         }
         for whole in wholes {
@@ -100,9 +102,9 @@ impl<'a, const D: usize> Search<'a, D> {
                 let full = Layout::even(grid, cut, ranks);
                 let halved = halving.map(|_| Layout::even(spectral, cut, ranks));
                 let last = (0..D).filter(|axis| whole & goal & (1 << axis) != 0);
-                for axis in last.take(if all_near { 1 } else { D }) {
+                for axis in last.take(if tiled { 1 } else { D }) {
                     let order =
-                        if all_near { problem.output.order() } else { whole_last(whole, axis) };
+                        if tiled { problem.output.order() } else { whole_last(whole, axis) };
                     let ordered =
                         |layout: &Layout<D>| layout.clone().ordered(order).expect("a permutation");
                     let (full, halved) = (ordered(&full), halved.as_ref().map(ordered));
@@ -172,9 +174,9 @@ impl<'a, const D: usize> Search<'a, D> {
         let lens = |axes: &mut dyn Iterator<Item = usize>| -> f64 {
             axes.map(|axis| layout.grid().len(axis) as f64).product()
         };
-        if self.all_near {
-            // Lines are fetched from wherever they are, a cache line of neighbours at a time.
-            let neighbours = if chosen(&(D - 1)) { element } else { element.max(64.0) };
+        if self.tiled {
+            // A cache line of neighbours at a time.
+            let neighbours = if chosen(&order[D - 1]) { element } else { element.max(64.0) };
             return lens(&mut (0..D).filter(chosen)) * neighbours;
         }
         let outermost = order.iter().position(chosen).unwrap_or(D);
@@ -303,7 +305,7 @@ impl<const D: usize> Costs<'_, D> {
                 return None;
             }
             let most = layout.bricks().iter().map(Brick::points).max().unwrap_or(0) as f64;
-            let contiguous = layout.order()[D - 1] == axis || search.all_near;
+            let contiguous = layout.order()[D - 1] == axis || search.tiled;
             let elements = most * search.problem.howmany as f64;
             seconds += cost::flops(layout.grid().len(axis), elements, contiguous);
             passes += cost::pass(most * search.element(done));
