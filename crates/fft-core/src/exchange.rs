@@ -9,7 +9,8 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Ranks of one host read each other's memory and send nothing; others as [`Algorithm::P2p`].
+    /// Ranks of one host read each other's memory and send nothing. Others exchange messages: as
+    /// [`Algorithm::Pipelined`] where no two ranks are on one host, otherwise as [`Algorithm::P2p`].
     #[default]
     Shared,
     /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed and
@@ -104,7 +105,7 @@ pub struct Parcel {
     pub bytes: usize,
 }
 
-/// The messages of one reshape, as one rank sees them. With [`Algorithm::Pipelined`] there may be
+/// The messages of one reshape, as one rank sees them. In chunks there may be
 /// several to and from a peer, in the same order on both sides; otherwise there is at most one. Never one to itself. Each rank begins with the peer after itself, so that not all aim at the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {

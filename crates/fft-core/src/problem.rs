@@ -89,6 +89,17 @@ impl<const D: usize> Problem<D> {
                 && self.hosts[a] == self.hosts[b]
     }
 
+    /// Whether messages are cut into chunks, so that one is prepared while others fly: where it is asked for, and where
+    /// memory is to be shared but each rank is on a host of its own.
+    pub fn pipelined(&self) -> bool {
+        let alone = |rank: usize| (0..rank).all(|other| !self.near(other, rank));
+        match self.exchange {
+            Algorithm::Pipelined => true,
+            Algorithm::Shared => self.hosts.is_empty() || (0..self.hosts.len()).all(alone),
+            _ => false,
+        }
+    }
+
     /// Whether all ranks can.
     pub fn all_near(&self) -> bool {
         (1..self.input.ranks()).all(|rank| self.near(0, rank))

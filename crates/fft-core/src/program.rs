@@ -188,7 +188,7 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         wire: Wire,
         exchange: Algorithm,
     ) -> Result<(), Error> {
-        let pipelined = exchange == Algorithm::Pipelined;
+        let pipelined = self.problem.pipelined();
         let whole = if pipelined { self.tiled(from) } else { Vec::new() };
         let on_the_way = self.pending.axes.iter().all(|(axis, _)| whole.contains(axis));
         let departs =

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::recipe::{Node, Step};
-use crate::{Algorithm, Brick, Direction, Kind, Layout, Problem, ProcGrid, cost, local};
+use crate::{Brick, Direction, Kind, Layout, Problem, ProcGrid, cost, local};
 
 /// A layout that may be passed through, over the grid before and after the axis of kind R2C is halved.
 struct Candidate<const D: usize> {
@@ -86,7 +86,7 @@ impl<'a, const D: usize> Search<'a, D> {
         let halving = problem.kinds.iter().position(|kind| *kind == Kind::R2C);
         let goal = axes(&|kind| kind != Kind::Identity);
         let all_near = problem.all_near() && problem.input.ranks() > 1;
-        let tiled = all_near || problem.exchange == Algorithm::Pipelined;
+        let tiled = all_near || problem.pipelined();
         let mut search = Self { problem, candidates: Vec::new(), halving, goal, all_near, tiled };
         search.candidates.push(search.candidate(Some(&problem.input), None));
         search.candidates.push(search.candidate(None, Some(&problem.output)));
