@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::check::{Case, check};
 use common::data::{C64, bound, random};
-use common::{cases, failures};
+use common::{cases, failures, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
@@ -27,13 +27,17 @@ const PATIENCE: usize = 5000;
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn under_mpirun(ranks: usize) {
+    start(ranks, "body");
+}
+
+fn start(ranks: usize, body: &str) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let program = std::env::current_exe().expect("the test's own program");
     let mut command = Command::new("mpirun");
     command
         .args(["-n", &ranks.to_string()])
         .arg(program)
-        .args(["--ignored", "--exact", "body", "--nocapture", "--test-threads=1"])
+        .args(["--ignored", "--exact", body, "--nocapture", "--test-threads=1"])
         .envs([
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -96,6 +100,12 @@ fn six_ranks() {
     under_mpirun(6);
 }
 
+#[test]
+#[ignore = "takes 5 GiB of memory"]
+fn more_than_2_gib() {
+    start(1, "long_body");
+}
+
 /// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`, would pass.
 const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
 
@@ -106,6 +116,38 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 #[test]
 #[ignore = "started under mpirun by the other tests"]
 fn body() {
+    as_rank(|world, library| {
+        let checks: [(&str, Check); 8] = [
+            ("one axis", cases::one_axis),
+            ("two axes", cases::two_axes),
+            ("three axes", cases::three_axes),
+            ("four axes", cases::four_axes),
+            ("random tilings", cases::random_tilings),
+            ("sub-communicators", sub_communicators),
+            ("two plans", two_plans),
+            ("communicators of others", communicators_of_others),
+        ];
+        windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));
+        for (name, check) in checks {
+            check(world).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        if world.size() > 1 {
+            failures::all(world).unwrap_or_else(|error| panic!("failures: {error}"));
+        }
+        if world.rank() == 0 {
+            println!("{} ranks: all is well ({})", world.size(), library.library());
+        }
+    });
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn long_body() {
+    as_rank(|world, _| windows::more_than_2_gib(world).unwrap_or_else(|error| panic!("{error}")));
+}
+
+/// Runs one rank of a job.
+fn as_rank(check: impl FnOnce(&MpiComm, &mpi::Mpi)) {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         usual(panic);
@@ -117,25 +159,7 @@ fn body() {
         let expected = std::env::var(EXPECTED).expect("started by the other tests");
         assert_eq!(world.size().to_string(), expected, "ranks of the job");
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 8] = [
-            ("one axis", cases::one_axis),
-            ("two axes", cases::two_axes),
-            ("three axes", cases::three_axes),
-            ("four axes", cases::four_axes),
-            ("random tilings", cases::random_tilings),
-            ("sub-communicators", sub_communicators),
-            ("two plans", two_plans),
-            ("communicators of others", communicators_of_others),
-        ];
-        for (name, check) in checks {
-            check(&world).unwrap_or_else(|error| panic!("{name}: {error}"));
-        }
-        if world.size() > 1 {
-            failures::all(&world).unwrap_or_else(|error| panic!("failures: {error}"));
-        }
-        if world.rank() == 0 {
-            println!("{} ranks: all is well ({})", world.size(), library.library());
-        }
+        check(&world, &library);
     }
     drop(library);
 }

@@ -9,7 +9,10 @@ pub(crate) mod faulty;
 pub(crate) mod injected;
 pub(crate) mod oracle;
 pub(crate) mod watch;
+pub(crate) mod weak;
 pub(crate) mod whole;
+#[cfg(feature = "mpi")]
+pub(crate) mod windows;
 
 #[path = "../../crates/fft-core/tests/tiling/mod.rs"]
 pub(crate) mod tiling;

@@ -1,6 +1,6 @@
 //! What the transforms need of a communicator, and agreement on errors.
 
-use crate::{Error, Slot, error::ErrorKind};
+use crate::{Error, Puts, Slot, error::ErrorKind};
 
 /// How two ranks reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +80,23 @@ pub trait Comm: Send {
     /// # Errors
     /// When the library fails.
     fn flight(&self) -> Result<Box<dyn Flight>>;
+
+    /// Memory that the other ranks can put bytes into, none of it made yet; `None` where there is no such thing, on
+    /// every rank alike. Collective.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn window(&self) -> Result<Option<Box<dyn Puts>>> {
+        Ok(None)
+    }
+
+    /// For each rank, the lowest rank on the same host. Collective.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn hosts(&self) -> Result<Vec<usize>> {
+        Ok(vec![0; self.size()])
+    }
 
     /// A communicator of the same ranks whose messages never meet this one's.
     ///

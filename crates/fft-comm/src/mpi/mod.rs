@@ -7,17 +7,21 @@ mod ffi;
 mod flight;
 mod idle;
 mod lines;
+pub mod window;
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
+use std::sync::{Arc, Once, OnceLock};
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Error, Flight, Part, Parts, Reduce};
+use fft_core::{Comm, Error, Flight, Part, Parts, Puts, Reduce};
 
 use ffi::{LineType, RawComm};
 use flight::MpiFlight;
 use lines::{LONGEST, Lines};
+use window::MpiPuts;
+pub use window::{Rma, Window};
 
 /// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it.
 #[must_use = "MPI is finalised when this is dropped"]
@@ -62,7 +66,12 @@ pub struct MpiComm {
     raw: RawComm,
     scratch: RefCell<Scratch>,
     piece: usize,
+    /// Whether these ranks can put, once it has been found out; shared with duplicates.
+    can_put: Arc<OnceLock<bool>>,
 }
+
+/// Said once in a process, however many plans it makes.
+static NO_PUTS: Once = Once::new();
 
 /// What collectives need beside their arguments, kept so that they allocate nothing.
 struct Scratch {
@@ -97,7 +106,7 @@ impl MpiComm {
     fn new(raw: RawComm) -> Result<Self, Error> {
         let (line, send, recv) = (LineType::new(raw.rank)?, Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
-        Ok(Self { raw, scratch, piece: LONGEST })
+        Ok(Self { raw, scratch, piece: LONGEST, can_put: Arc::default() })
     }
 
     /// Cuts messages of flights made from now on into pieces of at most so many bytes, on all ranks alike. For
@@ -109,8 +118,9 @@ impl MpiComm {
         self
     }
 
-    fn inheriting(&self, raw: RawComm) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(Self { piece: self.piece, ..Self::new(raw)? }))
+    fn duplicate(&self) -> Result<Self, Error> {
+        let can_put = self.can_put.clone();
+        Ok(Self { piece: self.piece, can_put, ..Self::new(self.raw.dup()?)? })
     }
 }
 
@@ -160,11 +170,48 @@ impl Comm for MpiComm {
         Ok(Box::new(MpiFlight::new(self.raw.dup()?, self.piece)))
     }
 
+    fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
+        // Found out by all ranks together, and so known to all or to none.
+        let found = match self.can_put.get() {
+            Some(true) => Ok(Rma::known(self)?),
+            Some(false) => return Ok(None),
+            None => Rma::try_out(self)?,
+        };
+        let _ = self.can_put.set(found.is_ok());
+        let why = match found {
+            Ok(rma) => return Ok(Some(Box::new(MpiPuts::new(rma)))),
+            Err(why) => why,
+        };
+        if self.raw.rank == 0 {
+            NO_PUTS.call_once(|| {
+                log::warn!(
+                    "this MPI cannot put into the memory of other ranks ({why}); messages are sent instead. \
+                     With Open MPI 4, OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it; \
+                     otherwise another MPI would"
+                );
+            });
+        }
+        Ok(None)
+    }
+
+    fn hosts(&self) -> Result<Vec<usize>, Error> {
+        let host = self.raw.host()?;
+        let word = |rank: usize| rank.to_ne_bytes();
+        let mut here = vec![0; size_of::<usize>() * host.size];
+        host.allgather(&word(self.raw.rank), &mut here)?;
+        let mut all = vec![0; size_of::<usize>() * self.raw.size];
+        // Ranks keep their order on a host.
+        self.raw.allgather(&here[..size_of::<usize>()], &mut all)?;
+        let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().expect("a word"));
+        Ok(all.chunks(size_of::<usize>()).map(word).collect())
+    }
+
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
-        self.inheriting(self.raw.dup()?)
+        Ok(Box::new(self.duplicate()?))
     }
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        self.inheriting(self.raw.split(color, key)?)
+        let raw = self.raw.split(color, key)?;
+        Ok(Box::new(Self { piece: self.piece, ..Self::new(raw)? }))
     }
 }
