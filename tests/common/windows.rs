@@ -280,15 +280,16 @@ fn faults(world: &MpiComm) -> Done {
                     }
                 };
                 match everywhere(world, &what, result)? {
-                    Error::OnRank { rank, message, .. } if fault != Fault::Put => {
-                        assert_eq!((rank, message), (culprit, failure(culprit).to_string()));
-                    }
                     // Who was to receive may have the lower rank, and tells of a message that has not come.
-                    Error::OnRank { kind, .. } => {
-                        assert!(
-                            [ErrorKind::Argument, ErrorKind::Message].contains(&kind),
-                            "{what}"
-                        );
+                    Error::OnRank { kind: ErrorKind::Message, rank, .. } => {
+                        assert!(culprit > 0 && rank == 0, "{what}: rank {rank}");
+                        assert!([Fault::Put, Fault::Early].contains(&fault), "{what}");
+                    }
+                    Error::OnRank { kind: ErrorKind::Argument, rank, .. } => {
+                        assert_eq!((rank, fault), (culprit, Fault::Put));
+                    }
+                    Error::OnRank { rank, message, .. } => {
+                        assert_eq!((rank, message), (culprit, failure(culprit).to_string()));
                     }
                     other => panic!("{what}: {other:?}"),
                 }

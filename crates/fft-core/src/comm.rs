@@ -189,7 +189,8 @@ pub struct Arrival {
 const TEXT: usize = 1024;
 
 /// Turns a result that may differ between ranks into one that does not: `mine` where every rank has `Ok`,
-/// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank.
+/// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank, or of the rank that it
+/// was of when it had been agreed on before.
 ///
 /// Collective. Costs one small allreduce when all is well. Nothing fallible may stand between two
 /// collectives without it: a rank that returned early would leave the others waiting.
@@ -205,20 +206,23 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     let rank = lowest[0] as usize;
     let mut text = [0u8; TEXT];
     if let Err(error) = &mine {
-        let said = match error {
-            Error::OnRank { message, .. } => message.clone(),
-            other => other.to_string(),
+        // What has been agreed on before is still of the rank that it was of.
+        let (of, said) = match error {
+            Error::OnRank { rank, message, .. } => (*rank, message.clone()),
+            other => (comm.rank(), other.to_string()),
         };
-        let bytes = prefix(&said, TEXT - 3).as_bytes();
+        let bytes = prefix(&said, TEXT - 11).as_bytes();
         text[0] = error.kind() as u8;
         text[1..3].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
-        text[3..3 + bytes.len()].copy_from_slice(bytes);
+        text[3..11].copy_from_slice(&(of as u64).to_le_bytes());
+        text[11..11 + bytes.len()].copy_from_slice(bytes);
     }
     let mut all = vec![0u8; TEXT * comm.size()];
     comm.allgather(&text, &mut all)?;
     let text = &all[rank * TEXT..][..TEXT];
     let len = usize::from(u16::from_le_bytes([text[1], text[2]]));
-    let message = String::from_utf8_lossy(&text[3..3 + len]).into_owned();
+    let rank = u64::from_le_bytes(text[3..11].try_into().expect("8 bytes")) as usize;
+    let message = String::from_utf8_lossy(&text[11..11 + len]).into_owned();
     Err(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
 }
 

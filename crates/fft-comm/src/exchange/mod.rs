@@ -2,8 +2,9 @@
 
 mod alltoallv;
 mod p2p;
+mod ring;
 
-use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts};
+use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts, agree};
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
 ///
@@ -13,7 +14,11 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
     match algorithm {
         Algorithm::P2p => Ok(Box::new(p2p::P2p::new(comm)?)),
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
-        other => Err(Error::argument("exchange", other, "p2p or alltoallv")),
+        Algorithm::Ring(epochs) => Ok(match agree(comm, comm.window())? {
+            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs)?),
+            None => Box::new(p2p::P2p::new(comm)?),
+        }),
+        other => Err(Error::argument("exchange", other, "p2p, alltoallv or ring")),
     }
 }
 

@@ -25,8 +25,8 @@ pub(crate) struct Ring {
     there: Vec<usize>,
     /// Messages that are being put.
     staging: Slot,
-    /// Bytes of the window.
-    window: usize,
+    /// Bytes of the window, once there is one.
+    window: Option<usize>,
     /// Number of the last exchange: a slot that says another has not been put into.
     exchange: u64,
 }
@@ -43,8 +43,9 @@ impl Ring {
     /// Collective.
     pub(crate) fn new(comm: &dyn Comm, puts: Box<dyn Puts>, epochs: Epochs) -> Result<Self, Error> {
         let (rank, size) = (comm.rank(), comm.size());
+        let hosts = agree(comm, comm.hosts())?;
         let mut turns = vec![0; size];
-        for (turn, target) in targets(rank, &comm.hosts()?).into_iter().enumerate() {
+        for (turn, target) in targets(rank, &hosts).into_iter().enumerate() {
             turns[target] = turn;
         }
         Ok(Self {
@@ -56,7 +57,7 @@ impl Ring {
             here: vec![0; size],
             there: vec![0; size],
             staging: Slot::new(0, rank)?,
-            window: 0,
+            window: None,
             exchange: 0,
         })
     }
@@ -120,12 +121,12 @@ impl Exchange for Ring {
         let prepared = self.prepare(traffic);
         let bytes = agree(self.comm.as_ref(), prepared)?;
         // Whether any rank needs more than it has: then all make theirs anew, as that takes all of them.
-        let mut short = [if bytes > self.window { 1.0 } else { 0.0 }];
+        let mut short = [if self.window.is_none_or(|has| bytes > has) { 1.0 } else { 0.0 }];
         self.comm.allreduce(Reduce::Max, &mut short)?;
         if short != [0.0] {
-            let bytes = bytes.max(std::mem::take(&mut self.window));
-            self.puts.make(bytes)?;
-            self.window = bytes;
+            let bytes = bytes.max(self.window.take().unwrap_or(0));
+            agree(self.comm.as_ref(), self.puts.make(bytes))?;
+            self.window = Some(bytes);
         }
         self.tell()
     }
@@ -180,7 +181,7 @@ impl Exchange for Ring {
     }
 
     fn memory(&self) -> usize {
-        self.staging.capacity() + self.window
+        self.staging.capacity() + self.window.unwrap_or(0)
     }
 }
 

@@ -11,8 +11,8 @@
 //! - Elements are [`Pod`]: whatever bits arrive are a value.
 //!
 //! ```
-//! use thriffty::{Comm, mpi};
-//! use thriffty::mpi::{Rma, Window};
+//! use fft_comm::mpi::{self, Rma, Window};
+//! use fft_core::Comm;
 //!
 //! let library = mpi::init()?;
 //! let world = library.world()?;
@@ -25,43 +25,43 @@
 //! })?;
 //! assert_eq!(window.local()[..2], [0.0, 0.5]);
 //! window.free()?;
-//! # Ok::<(), thriffty::Error>(())
+//! # Ok::<(), fft_core::Error>(())
 //! ```
 //!
 //! Each of the following does not compile, and the example after it, which differs in that alone, does.
 //!
 //! A put outside of an epoch:
 //! ```compile_fail,E0599
-//! # fn f(window: &mut thriffty::mpi::Window<f64>) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
 //! window.put(0, 0, &[1.0])
 //! # }
 //! ```
 //! ```
-//! # fn f(window: &mut thriffty::mpi::Window<f64>) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
 //! window.fence(|epoch| epoch.put(0, 0, &[1.0]))
 //! # }
 //! ```
 //! A look at local memory inside of one:
 //! ```compile_fail,E0502
-//! # fn f(window: &mut thriffty::mpi::Window<f64>) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
 //! window.flush(|epoch| epoch.put(0, 0, &[1.0]).map(|()| window.local()[0])).map(drop)
 //! # }
 //! ```
 //! ```
-//! # fn f(window: &mut thriffty::mpi::Window<f64>) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
 //! window.flush(|epoch| epoch.put(0, 0, &[1.0])).map(|()| window.local()[0]).map(drop)
 //! # }
 //! ```
 //! Or one taken before and used after:
 //! ```compile_fail,E0502
-//! # fn f(window: &mut thriffty::mpi::Window<f64>) -> Result<f64, thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<f64, fft_core::Error> {
 //! let before = window.local();
 //! window.fence(|epoch| epoch.put(0, 0, &[1.0]))?;
 //! Ok(before[0])
 //! # }
 //! ```
 //! ```
-//! # fn f(window: &mut thriffty::mpi::Window<f64>) -> Result<f64, thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<f64, fft_core::Error> {
 //! window.fence(|epoch| epoch.put(0, 0, &[1.0]))?;
 //! let after = window.local();
 //! Ok(after[0])
@@ -69,7 +69,7 @@
 //! ```
 //! Putting what dies before the epoch is closed:
 //! ```compile_fail,E0597
-//! # fn f(window: &mut thriffty::mpi::Window<f64>, x: f64) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>, x: f64) -> Result<(), fft_core::Error> {
 //! window.fence(|epoch| {
 //!     let data = vec![x];
 //!     epoch.put(0, 0, &data)
@@ -77,7 +77,7 @@
 //! # }
 //! ```
 //! ```
-//! # fn f(window: &mut thriffty::mpi::Window<f64>, x: f64) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>, x: f64) -> Result<(), fft_core::Error> {
 //! let data = vec![x];
 //! window.fence(|epoch| {
 //!     epoch.put(0, 0, &data)
@@ -86,7 +86,7 @@
 //! ```
 //! Or what changes before:
 //! ```compile_fail,E0506
-//! # fn f(window: &mut thriffty::mpi::Window<f64>, mut x: [f64; 1]) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>, mut x: [f64; 1]) -> Result<(), fft_core::Error> {
 //! window.fence(|epoch| {
 //!     epoch.put(0, 0, &x)?;
 //!     x[0] = 2.0;
@@ -95,7 +95,7 @@
 //! # }
 //! ```
 //! ```
-//! # fn f(window: &mut thriffty::mpi::Window<f64>, mut x: [f64; 1]) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>, mut x: [f64; 1]) -> Result<(), fft_core::Error> {
 //! window.fence(|epoch| {
 //!     epoch.put(0, 0, &x)
 //! })?;
@@ -105,14 +105,14 @@
 //! ```
 //! Using a window that has been freed:
 //! ```compile_fail,E0382
-//! # fn f(window: thriffty::mpi::Window<f64>) -> Result<f64, thriffty::Error> {
+//! # fn f(window: fft_comm::mpi::Window<f64>) -> Result<f64, fft_core::Error> {
 //! window.free()?;
 //! let first = window.local()[0];
 //! # Ok(first)
 //! # }
 //! ```
 //! ```
-//! # fn f(window: thriffty::mpi::Window<f64>) -> Result<f64, thriffty::Error> {
+//! # fn f(window: fft_comm::mpi::Window<f64>) -> Result<f64, fft_core::Error> {
 //! let first = window.local()[0];
 //! window.free()?;
 //! # Ok(first)
@@ -120,34 +120,34 @@
 //! ```
 //! Elements for which not all bits are values:
 //! ```compile_fail,E0277
-//! # fn f(rma: &thriffty::mpi::Rma) -> Result<(), thriffty::Error> {
+//! # fn f(rma: &fft_comm::mpi::Rma) -> Result<(), fft_core::Error> {
 //! rma.window::<bool>(1).map(drop)
 //! # }
 //! ```
 //! ```compile_fail,E0277
-//! # fn f(rma: &thriffty::mpi::Rma) -> Result<(), thriffty::Error> {
+//! # fn f(rma: &fft_comm::mpi::Rma) -> Result<(), fft_core::Error> {
 //! rma.window::<char>(1).map(drop)
 //! # }
 //! ```
 //! ```compile_fail,E0277
-//! # fn f(rma: &thriffty::mpi::Rma) -> Result<(), thriffty::Error> {
+//! # fn f(rma: &fft_comm::mpi::Rma) -> Result<(), fft_core::Error> {
 //! rma.window::<&'static u8>(1).map(drop)
 //! # }
 //! ```
 //! ```
-//! # fn f(rma: &thriffty::mpi::Rma) -> Result<(), thriffty::Error> {
+//! # fn f(rma: &fft_comm::mpi::Rma) -> Result<(), fft_core::Error> {
 //! rma.window::<u8>(1).map(drop)
 //! # }
 //! ```
 //! An epoch that goes on after its closure:
 //! ```compile_fail
-//! # fn f(window: &mut thriffty::mpi::Window<f64>) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
 //! let epoch = window.fence(|epoch| Ok(epoch))?;
 //! epoch.put(0, 0, &[1.0])
 //! # }
 //! ```
 //! ```
-//! # fn f(window: &mut thriffty::mpi::Window<f64>) -> Result<(), thriffty::Error> {
+//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
 //! window.fence(|epoch| Ok(epoch.put(0, 0, &[1.0])))?
 //! # }
 //! ```
