@@ -221,7 +221,9 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     comm.allgather(&text, &mut all)?;
     let text = &all[rank * TEXT..][..TEXT];
     let len = usize::from(u16::from_le_bytes([text[1], text[2]]));
-    let rank = u64::from_le_bytes(text[3..11].try_into().expect("8 bytes")) as usize;
+    let mut of = [0; 8];
+    of.copy_from_slice(&text[3..11]);
+    let rank = u64::from_le_bytes(of) as usize;
     let message = String::from_utf8_lossy(&text[11..11 + len]).into_owned();
     Err(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
 }

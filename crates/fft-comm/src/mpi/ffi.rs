@@ -530,11 +530,11 @@ pub(super) struct RawWindow {
 // memory belongs to the process.
 unsafe impl Send for RawWindow {}
 
-/// An open epoch of a window. Invariant in `'env`, the time for which everything put is borrowed.
+/// An open epoch of a window. `'env`, for which everything put is borrowed, cannot be shortened: it is an argument's.
 pub(super) struct RawEpoch<'w, 'env> {
     window: &'w RawWindow,
     comm: &'w RawComm,
-    env: PhantomData<fn(&'env [u8]) -> &'env [u8]>,
+    env: PhantomData<fn(&'env [u8])>,
 }
 
 impl RawWindow {
