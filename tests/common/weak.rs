@@ -1,7 +1,5 @@
 //! A communicator whose windows fail on one rank.
 
-use std::cell::Cell;
-
 use fft_core::{Epoch, Flight, Part, Parts, Puts};
 use thriffty::{Comm, Epochs, Error, Reduce};
 
@@ -19,17 +17,15 @@ pub(crate) enum Fault {
     Early,
 }
 
-/// A communicator with a fault, and what it duplicates itself into. Faults come after the collective part.
+/// A communicator with a fault, which its duplicates have too. Faults come after the collective part.
 pub(crate) struct Weak {
     pub(crate) comm: Box<dyn Comm>,
     pub(crate) fault: Fault,
-    /// How many windows have been asked for.
-    pub(crate) windows: Cell<usize>,
 }
 
 impl Weak {
     pub(crate) fn new(comm: &dyn Comm, fault: Fault) -> Result<Self, Error> {
-        Ok(Self { comm: comm.dup()?, fault, windows: Cell::new(0) })
+        Ok(Self { comm: comm.dup()?, fault })
     }
 }
 
@@ -75,7 +71,6 @@ impl Comm for Weak {
     }
 
     fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
-        self.windows.set(self.windows.get() + 1);
         let (rank, fault) = (self.rank(), self.fault);
         let puts = self.comm.window()?;
         match fault {

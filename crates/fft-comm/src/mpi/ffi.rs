@@ -518,9 +518,10 @@ pub(super) struct RawWindow {
     handle: ffi::MPI_Win,
     /// Initialised bytes which other ranks write to in epochs only.
     memory: *mut u8,
-    bytes: usize,
-    /// For every rank, where in the library's memory there its own begins, and how many bytes it has.
-    places: Vec<(usize, usize)>,
+    /// Where in the library's memory that begins, and how many bytes it has.
+    place: [usize; 2],
+    /// The same for every rank, once known.
+    places: Vec<[usize; 2]>,
     /// Whether it is open between epochs, as flushing needs it.
     locked: bool,
     limit: usize,
@@ -561,20 +562,16 @@ impl RawWindow {
             // A window that does not return its errors ends the job with a message, which is no worse than a failure
             // of one rank alone would be here.
             ffi::MPI_Win_set_errhandler(handle, ffi::RSMPI_ERRORS_RETURN);
-            let places = vec![(memory.offset_from_unsigned(base), bytes)];
-            Ok(Self { handle, memory, bytes, places, locked: false, limit })
+            let place = [memory.offset_from_unsigned(base), bytes];
+            Ok(Self { handle, memory, place, places: Vec::new(), locked: false, limit })
         }
     }
 
     /// Tells all ranks where each has how much. Collective.
     pub(super) fn meet(&mut self, comm: &RawComm) -> Result<(), Error> {
-        let (shift, bytes) = self.places[0];
-        let mut all = vec![0; 16 * comm.size];
-        let mine = [shift.to_ne_bytes(), bytes.to_ne_bytes()].concat();
-        self.places.clear();
-        comm.allgather(&mine, &mut all)?;
-        let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().expect("8 bytes"));
-        self.places.extend(all.chunks(16).map(|pair| (word(&pair[..8]), word(&pair[8..]))));
+        let mut all = vec![[0; 2]; comm.size];
+        comm.allgather(bytemuck::bytes_of(&self.place), bytemuck::cast_slice_mut(&mut all))?;
+        self.places = all;
         Ok(())
     }
 
@@ -582,13 +579,13 @@ impl RawWindow {
     pub(super) fn local(&self) -> &[u8] {
         // SAFETY: the memory lives as long as the window. Others write to it in epochs only, for which the window is
         // borrowed mutably, and which begin on any rank after this one has opened them, too.
-        unsafe { std::slice::from_raw_parts(self.memory, self.bytes) }
+        unsafe { std::slice::from_raw_parts(self.memory, self.place[1]) }
     }
 
     /// This rank's memory.
     pub(super) fn local_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `local`; the window is borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.memory, self.bytes) }
+        unsafe { std::slice::from_raw_parts_mut(self.memory, self.place[1]) }
     }
 
     /// Opens an epoch on all ranks, calls `body`, and closes it: then everything put by any rank has arrived.
@@ -609,10 +606,7 @@ impl RawWindow {
         self.open(comm, how)?;
         let waiting = Peers;
         let result = body(&RawEpoch { window: self, comm, env: PhantomData });
-        if let Err(error) = self.close(comm) {
-            eprintln!("an epoch cannot be closed: {error}");
-            abort(101);
-        }
+        self.close(comm).unwrap_or_else(|error| panic!("an epoch cannot be closed: {error}"));
         std::mem::forget(waiting);
         Ok(result)
     }
@@ -702,7 +696,7 @@ impl<'env> RawEpoch<'_, 'env> {
     /// Puts bytes into the memory of rank `to`, from its byte `at` on.
     pub(super) fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error> {
         let (RawWindow { places, limit, handle, .. }, rank) = (self.window, self.comm.rank);
-        let (shift, room) = places.get(to).copied().unwrap_or_default();
+        let [shift, room] = places.get(to).copied().unwrap_or_default();
         let end = at.saturating_add(bytes.len());
         // Not every library looks.
         if end > room {
