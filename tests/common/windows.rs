@@ -1,6 +1,7 @@
 //! Windows, and the exchange over them, between MPI processes.
 
 use fft_core::{Comm, Parcel, Port, Traffic};
+use thriffty::mpi::rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma, Window};
 use thriffty::{Algorithm, Epochs, Error, ErrorKind, Grid, Plan, agree};
 
@@ -24,6 +25,7 @@ pub(crate) fn all(world: &MpiComm) -> Done {
     out_of_range(world, &rma)?;
     no_memory(world, &rma)?;
     dropped(&rma)?;
+    halves()?;
     slots(world)?;
     unreserved(world)?;
     if world.size() > 1 {
@@ -41,8 +43,7 @@ fn skipped(world: &MpiComm) -> Done {
 
 /// The same ranks, putting 7 bytes at a time.
 fn world_in_pieces() -> Result<MpiComm, Error> {
-    let world = thriffty::mpi::rsmpi::topology::SimpleCommunicator::world();
-    Ok(MpiComm::of(&world)?.with_pieces_of(7))
+    Ok(MpiComm::of(&SimpleCommunicator::world())?.with_pieces_of(7))
 }
 
 /// Elements that rank `from` puts to rank `to`: from none to 26.
@@ -161,6 +162,20 @@ fn dropped(rma: &Rma) -> Done {
     for _ in 0..50 {
         let mut window = rma.window::<u64>(1000)?;
         window.flush(|epoch| epoch.put(0, 0, &[]))?;
+    }
+    Ok(())
+}
+
+/// Communicators without a rank in common make windows at the same time, where they can. Open MPI gives them the same
+/// number, and takes that for a name.
+fn halves() -> Done {
+    let world = SimpleCommunicator::world();
+    for _ in 0..5 {
+        let half = world.split_by_color(Color::with_value(world.rank() % 2));
+        let half = MpiComm::of(&half.expect("every rank has a color"))?;
+        if let Some(rma) = Rma::probe(&half)? {
+            patterns(&half, &rma)?;
+        }
     }
     Ok(())
 }

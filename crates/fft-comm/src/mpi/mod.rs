@@ -187,7 +187,7 @@ impl Comm for MpiComm {
                 log::warn!(
                     "this MPI cannot put into the memory of other ranks ({why}); messages are sent instead. \
                      With Open MPI 4, OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it; \
-                     otherwise another MPI would"
+                     otherwise all ranks of a host together, or another MPI"
                 );
             });
         }

@@ -179,8 +179,9 @@ static SAMPLE: [u8; 64] = {
 
 impl Rma {
     /// Finds out whether the ranks of a communicator can put: makes a small window, puts a few bytes to the next rank in
-    /// both kinds of epoch, and frees it. `None` on every rank when any of that fails on any. Collective; takes about a
-    /// millisecond on one host.
+    /// both kinds of epoch, and frees it. `None` on every rank when any of that fails on any, and over Open MPI also for
+    /// a part of a host's ranks, whose windows it mixes up with those of another part. Collective; costs as much as
+    /// making a small window and four barriers.
     ///
     /// # Errors
     /// [`Error::Transport`] when something else fails than putting.
@@ -193,8 +194,27 @@ impl Rma {
         Ok(Self { comm: comm.duplicate()? })
     }
 
+    /// Whether the ranks of a host are all in the communicator, or one by itself, where that matters.
+    ///
+    /// Open MPI (4.1.4) keeps state of a window in a file named after the host, the job and the number of the communicator.
+    /// Communicators without a rank in common, as a split makes them, have the same number, and on one host the same
+    /// file: windows that are made at once fail, or would be one.
+    fn apart(comm: &MpiComm) -> Result<(), Error> {
+        let here = comm.raw.host()?.size;
+        let all = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|n| n.parse().ok());
+        let Some(all) = all.filter(|&all: &usize| here > 1 && here != all) else { return Ok(()) };
+        let text = format!(
+            "{here} of the {all} ranks of a host are in the communicator, and Open MPI \
+             mixes up the windows of several such communicators"
+        );
+        Err(Error::Transport { rank: comm.rank(), call: "MPI_Win_allocate", text })
+    }
+
     /// As [`Rma::probe`], with the reason why not.
     pub(super) fn try_out(comm: &MpiComm) -> Result<Result<Self, Error>, Error> {
+        if let Err(why) = agree(comm, Self::apart(comm)) {
+            return Ok(Err(why));
+        }
         let rma = Self::known(comm)?;
         // Every step is agreed on, so that no rank is left waiting in the next.
         let mut window = match rma.window::<u8>(2) {
