@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::check::{Case, check};
 use common::data::{C64, bound, random};
-use common::{cases, failures, job, plans};
+use common::{cases, failures, job, plans, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
@@ -67,6 +67,12 @@ fn killed_body() {
     }
 }
 
+#[test]
+#[ignore = "takes 5 GiB of memory"]
+fn more_than_2_gib() {
+    job::must_succeed(1, "long_body");
+}
+
 /// Something that must be true on any communicator.
 type Check = fn(&dyn Comm) -> Result<(), Error>;
 
@@ -74,11 +80,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 #[test]
 #[ignore = "started under mpirun by the other tests"]
 fn body() {
-    job::abort_on_panic();
-    let library = mpi::init().expect("MPI is initialised once");
-    {
-        let world = library.world().expect("the world");
-        job::assert_ranks(world.size());
+    as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
         let checks: [(&str, Check); 10] = [
             ("one axis", cases::one_axis),
@@ -92,15 +94,33 @@ fn body() {
             ("overlapping communicators", |comm| plans::overlapping(comm, &Algorithm::ALL)),
             ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
         ];
+        windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));
         for (name, check) in checks {
-            check(&world).unwrap_or_else(|error| panic!("{name}: {error}"));
+            check(world).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
         if world.size() > 1 {
-            failures::all(&world).unwrap_or_else(|error| panic!("failures: {error}"));
+            failures::all(world).unwrap_or_else(|error| panic!("failures: {error}"));
         }
         if world.rank() == 0 {
             println!("{} ranks: all is well ({})", world.size(), library.library());
         }
+    });
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn long_body() {
+    as_rank(|world, _| windows::more_than_2_gib(world).unwrap_or_else(|error| panic!("{error}")));
+}
+
+/// Runs one rank of a job.
+fn as_rank(check: impl FnOnce(&MpiComm, &mpi::Mpi)) {
+    job::abort_on_panic();
+    let library = mpi::init().expect("MPI is initialised once");
+    {
+        let world = library.world().expect("the world");
+        job::assert_ranks(world.size());
+        check(&world, &library);
     }
     drop(library);
 }

@@ -11,7 +11,10 @@ pub(crate) mod job;
 pub(crate) mod oracle;
 pub(crate) mod plans;
 pub(crate) mod watch;
+pub(crate) mod weak;
 pub(crate) mod whole;
+#[cfg(feature = "mpi")]
+pub(crate) mod windows;
 
 #[path = "../../crates/fft-core/tests/tiling/mod.rs"]
 pub(crate) mod tiling;

@@ -5,7 +5,8 @@
 //! - `world` starts the ranks and ends them; every error that only some ranks can see becomes everyone's there;
 //! - `family` gets from values to types, so that each command is written once for all transforms;
 //! - `bricks`, `shape`, `files`, `npy` say who holds what, in memory and in files;
-//! - `noise`, `reference`, `check` make data and measure errors.
+//! - `noise`, `reference`, `check` make data and measure errors;
+//! - `warnings` shows what the library has to say.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -25,6 +26,7 @@ mod shape;
 mod spectrum;
 mod transform;
 mod verify;
+mod warnings;
 mod world;
 
 use std::process::ExitCode;
@@ -36,6 +38,7 @@ use cli::{Cli, Command};
 use world::Failure;
 
 fn main() -> ExitCode {
+    warnings::show();
     let cli = Cli::try_parse();
     let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
     // Even a wrong command line, and --help, are for one rank to answer.

@@ -3,9 +3,10 @@
 
 mod common;
 
+use std::process::Command;
 use std::time::Duration;
 
-use common::{Folder, has_mpirun, processes, threads, wrong_transforms};
+use common::{Folder, has_mpirun, processes, processes_with, threads, wrong_transforms};
 
 /// Whether to go on.
 fn mpirun() -> bool {
@@ -74,4 +75,28 @@ fn benchmarks_verifies_and_refuses() {
     let run = processes(2, &["bench", "r2c", "8", "--ranks", "2"]);
     assert!(run.complaint().contains("--ranks"), "{run:?}");
     assert_eq!(processes(2, &["--version"]).ok().lines().count(), 1);
+}
+
+/// Open MPI without any of its ways to make a window, as the settings of Debian leave it between hosts. Another MPI does
+/// not know the variable, and has nothing to warn of.
+#[test]
+fn an_mpi_that_cannot_put_is_warned_of_once() {
+    if !mpirun() {
+        return;
+    }
+    let version = Command::new("mpirun").arg("--version").output().unwrap();
+    let open_mpi = String::from_utf8_lossy(&version.stdout).contains("Open MPI");
+    let none = [("OMPI_MCA_osc", "^sm,rdma,ucx,pt2pt,portals4,monitoring")];
+    for exchange in ["ring", "ring-flush", "p2p"] {
+        let args = ["bench", "c2c", "6x5", "--exchange", exchange, "--reps", "1", "--check"];
+        let run = processes_with(&none, 3, &args);
+        let warnings = run.stderr.matches("cannot put into the memory of other ranks").count();
+        let expected = usize::from(exchange != "p2p" && open_mpi);
+        assert_eq!(warnings, expected, "{run:?}");
+        if expected > 0 {
+            assert!(run.stderr.contains("fft-cli: warn: "), "{run:?}");
+            assert!(run.stderr.contains("OMPI_MCA_osc=^ucx"), "{run:?}");
+        }
+        run.ok();
+    }
 }

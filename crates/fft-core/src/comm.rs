@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Commons, Error, Slot, error::ErrorKind};
+use crate::{Commons, Error, Puts, Slot, error::ErrorKind};
 
 /// How two ranks reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,6 +102,15 @@ pub trait Comm: Send {
     /// # Errors
     /// When the library fails.
     fn flight(&self) -> Result<Box<dyn Flight>>;
+
+    /// Memory that the other ranks can put bytes into, none of it made yet; `None` where there is no such thing, on
+    /// every rank alike. Collective.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    fn window(&self) -> Result<Option<Box<dyn Puts>>> {
+        Ok(None)
+    }
 
     /// A communicator of the same ranks whose messages never meet this one's.
     ///
@@ -210,7 +219,8 @@ pub struct Arrival {
 const TEXT: usize = 1024;
 
 /// Turns a result that may differ between ranks into one that does not: `mine` where every rank has `Ok`,
-/// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank.
+/// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank, or of the rank that it
+/// was of when it had been agreed on before.
 ///
 /// Collective. Costs one small allreduce when all is well. Nothing fallible may stand between two
 /// collectives without it: a rank that returned early would leave the others waiting.
@@ -226,20 +236,25 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     let rank = lowest[0] as usize;
     let mut text = [0u8; TEXT];
     if let Err(error) = &mine {
-        let said = match error {
-            Error::OnRank { message, .. } => message.clone(),
-            other => other.to_string(),
+        // What has been agreed on before is still of the rank that it was of.
+        let (of, said) = match error {
+            Error::OnRank { rank, message, .. } => (*rank, message.clone()),
+            other => (comm.rank(), other.to_string()),
         };
-        let bytes = prefix(&said, TEXT - 3).as_bytes();
+        let bytes = prefix(&said, TEXT - 11).as_bytes();
         text[0] = error.kind() as u8;
         text[1..3].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
-        text[3..3 + bytes.len()].copy_from_slice(bytes);
+        text[3..11].copy_from_slice(&(of as u64).to_le_bytes());
+        text[11..11 + bytes.len()].copy_from_slice(bytes);
     }
     let mut all = vec![0u8; TEXT * comm.size()];
     comm.allgather(&text, &mut all)?;
     let text = &all[rank * TEXT..][..TEXT];
     let len = usize::from(u16::from_le_bytes([text[1], text[2]]));
-    let message = String::from_utf8_lossy(&text[3..3 + len]).into_owned();
+    let mut of = [0; 8];
+    of.copy_from_slice(&text[3..11]);
+    let rank = u64::from_le_bytes(of) as usize;
+    let message = String::from_utf8_lossy(&text[11..11 + len]).into_owned();
     Err(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
 }
 

@@ -24,7 +24,9 @@ pub enum Algorithm {
     /// Messages are forwarded in ⌈log_k P⌉ rounds, in each of which a rank sends to at most `k - 1` others: fewer and
     /// longer messages where there are many small ones. From 2 to 255.
     KWay(u8),
-    /// Puts into a window that is made once per plan, beginning with ranks of other hosts in rotation.
+    /// Puts into a window that is made once per plan, beginning with ranks of other hosts in rotation. Plans that use it
+    /// are dropped by all ranks in the same order. As [`Algorithm::P2p`] where ranks cannot put: threads, and an MPI
+    /// that does not let them, which is said once in a warning.
     Ring(Epochs),
 }
 

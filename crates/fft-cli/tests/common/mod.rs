@@ -45,6 +45,11 @@ pub(crate) fn threads(ranks: usize, args: &[&str]) -> Run {
 
 /// Runs the program on so many MPI processes.
 pub(crate) fn processes(ranks: usize, args: &[&str]) -> Run {
+    processes_with(&[], ranks, args)
+}
+
+/// The same, with these variables in the environment.
+pub(crate) fn processes_with(envs: &[(&str, &str)], ranks: usize, args: &[&str]) -> Run {
     let mut command = Command::new("mpirun");
     command.args(["-n", &ranks.to_string(), env!("CARGO_BIN_EXE_fft-cli")]).args(args);
     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
@@ -53,6 +58,7 @@ pub(crate) fn processes(ranks: usize, args: &[&str]) -> Run {
     for name in ["OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"] {
         command.env(name, "1");
     }
+    command.envs(envs.iter().copied());
     run(command, "")
 }
 

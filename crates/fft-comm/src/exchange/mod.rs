@@ -3,8 +3,9 @@
 mod alltoallv;
 mod kway;
 mod p2p;
+mod ring;
 
-use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts};
+use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts, agree};
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
 ///
@@ -17,7 +18,11 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
         }
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
         Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
-        other => Err(Error::argument("exchange", other, "p2p, alltoallv or kwayK")),
+        Algorithm::Ring(epochs) => Ok(match agree(comm, comm.window())? {
+            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs)?),
+            None => Box::new(p2p::P2p::new(comm)?),
+        }),
+        other => Err(Error::argument("exchange", other, "one of Algorithm::ALL")),
     }
 }
 

@@ -12,7 +12,7 @@ use super::ffi::{RawComm, SharedWindow};
 /// For every rank of a communicator the lowest rank of its host; only itself where memory cannot be shared.
 /// Collective.
 pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
-    let host = comm.split_hosts()?;
+    let host = comm.host()?;
     let shares = host.size == 1 || SharedWindow::allocate(&host, 0).is_ok();
     let mut lowest = [0.0];
     host.allreduce(Reduce::Min, &[if shares { comm.rank as f64 } else { -1.0 }], &mut lowest)?;

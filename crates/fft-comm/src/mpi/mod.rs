@@ -7,14 +7,15 @@ mod ffi;
 mod flight;
 mod host;
 mod lines;
+pub mod window;
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Once, OnceLock};
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Commons, Error, Flight, Part, Parts, Reduce};
+use fft_core::{Comm, Commons, Error, Flight, Part, Parts, Puts, Reduce};
 
 use crate::commons::HostCommons;
 
@@ -22,6 +23,8 @@ use ffi::{LineType, RawComm};
 use flight::MpiFlight;
 use host::Host;
 use lines::{LONGEST, Lines};
+use window::MpiPuts;
+pub use window::{Rma, Window};
 
 /// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it.
 #[must_use = "MPI is finalised when this is dropped"]
@@ -68,7 +71,12 @@ pub struct MpiComm {
     hosts: Arc<[usize]>,
     scratch: RefCell<Scratch>,
     piece: usize,
+    /// Whether these ranks can put, once it has been found out; shared with duplicates.
+    can_put: Arc<OnceLock<bool>>,
 }
+
+/// Said once in a process, however many plans it makes.
+static NO_PUTS: Once = Once::new();
 
 /// What collectives need beside their arguments, kept so that they allocate nothing.
 struct Scratch {
@@ -108,7 +116,7 @@ impl MpiComm {
     fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
         let (line, send, recv) = (LineType::new(raw.rank)?, Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
-        Ok(Self { raw, hosts, scratch, piece: LONGEST })
+        Ok(Self { raw, hosts, scratch, piece: LONGEST, can_put: Arc::default() })
     }
 
     /// Cuts messages of flights made from now on into pieces of at most so many bytes, on all ranks alike. For
@@ -118,6 +126,12 @@ impl MpiComm {
         assert!((1..=LONGEST).contains(&bytes), "pieces of {bytes} bytes");
         self.piece = bytes;
         self
+    }
+
+    /// Of the same ranks, with what is known of them.
+    fn duplicate(&self) -> Result<Self, Error> {
+        let (piece, can_put) = (self.piece, self.can_put.clone());
+        Ok(Self { piece, can_put, ..Self::on(self.raw.dup()?, self.hosts.clone())? })
     }
 }
 
@@ -172,7 +186,7 @@ impl Comm for MpiComm {
     }
 
     fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
-        let host = self.raw.split_hosts()?;
+        let host = self.raw.host()?;
         let own = self.hosts[self.raw.rank];
         let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
         if ranks.len() == 1 {
@@ -182,12 +196,36 @@ impl Comm for MpiComm {
         Ok(Some(Box::new(HostCommons::new(Host::new(host)?, Box::new(comm), ranks))))
     }
 
+    fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
+        // Found out by all ranks together, and so known to all or to none.
+        let found = match self.can_put.get() {
+            Some(true) => Ok(Rma::known(self)?),
+            Some(false) => return Ok(None),
+            None => Rma::try_out(self)?,
+        };
+        let _ = self.can_put.set(found.is_ok());
+        let why = match found {
+            Ok(rma) => return Ok(Some(Box::new(MpiPuts::new(rma)))),
+            Err(why) => why,
+        };
+        if self.raw.rank == 0 {
+            NO_PUTS.call_once(|| {
+                log::warn!(
+                    "this MPI cannot put into the memory of other ranks ({why}); messages are sent instead. \
+                     With Open MPI 4, OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it; \
+                     otherwise all ranks of a host together, or another MPI"
+                );
+            });
+        }
+        Ok(None)
+    }
+
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
-        let dup = Self::on(self.raw.dup()?, self.hosts.clone())?;
-        Ok(Box::new(Self { piece: self.piece, ..dup }))
+        Ok(Box::new(self.duplicate()?))
     }
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        Ok(Box::new(Self { piece: self.piece, ..Self::new(self.raw.split(color, key)?)? }))
+        let raw = self.raw.split(color, key)?;
+        Ok(Box::new(Self { piece: self.piece, ..Self::new(raw)? }))
     }
 }

@@ -1,0 +1,325 @@
+//! Puts into memory of the receivers, other hosts first.
+
+use fft_core::{
+    Comm, Epochs, Error, Exchange, Parcel, Part, Parts, Port, Puts, Reduce, SLOT_ALIGN, Slot,
+    Traffic, agree,
+};
+
+/// Each message is put into its slot of the receiver's window as soon as it is packed, own data is copied while puts are
+/// under way, and when the epoch is closed all messages are unpacked. No rank opens the next epoch, in which its slots
+/// are overwritten, before it has read them.
+///
+/// A slot belongs to a pair of ranks and not to a reshape: what one rank sends may be equal in two reshapes that are
+/// different for its peers, so that it could not know from its own traffic where they expect it.
+pub(crate) struct Ring {
+    comm: Box<dyn Comm>,
+    puts: Box<dyn Puts>,
+    epochs: Epochs,
+    /// For each rank, when it is its turn to be sent to.
+    turns: Vec<usize>,
+    /// What has been reserved for, and the numbers of its sends in order of turns.
+    reserved: Vec<(Traffic, Vec<usize>)>,
+    /// For each rank that sends to this one, where its slot begins here.
+    here: Vec<usize>,
+    /// For each rank that this one sends to, where this one's slot begins there.
+    there: Vec<usize>,
+    /// Messages that are being put.
+    staging: Slot,
+    /// Bytes of the window, once there is one.
+    window: Option<usize>,
+    /// Number of the last exchange: a slot that says another has not been put into.
+    exchange: u64,
+}
+
+/// Before each message: how long it is, and in which exchange it was put.
+const HEADER: usize = SLOT_ALIGN;
+
+/// Bytes that a message of at most so many takes with its header.
+fn slot(bytes: usize) -> usize {
+    bytes.saturating_add(HEADER + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN
+}
+
+impl Ring {
+    /// Collective.
+    pub(crate) fn new(comm: &dyn Comm, puts: Box<dyn Puts>, epochs: Epochs) -> Result<Self, Error> {
+        let (rank, size) = (comm.rank(), comm.size());
+        let hosts: Vec<_> = (0..size).map(|rank| comm.host(rank)).collect();
+        let mut turns = vec![0; size];
+        for (turn, target) in targets(rank, &hosts).into_iter().enumerate() {
+            turns[target] = turn;
+        }
+        Ok(Self {
+            comm: comm.dup()?,
+            puts,
+            epochs,
+            turns,
+            reserved: Vec::new(),
+            here: vec![0; size],
+            there: vec![0; size],
+            staging: Slot::new(0, rank)?,
+            window: None,
+            exchange: 0,
+        })
+    }
+
+    /// Adds a traffic to those that are known, finds places for all slots, and makes room to send from.
+    fn prepare(&mut self, traffic: &Traffic) -> Result<usize, Error> {
+        if !self.reserved.iter().any(|(known, _)| known == traffic) {
+            let mut order: Vec<_> = (0..traffic.sends.len()).collect();
+            order.sort_unstable_by_key(|&number| self.turns[traffic.sends[number].peer]);
+            self.reserved.push((traffic.clone(), order));
+        }
+        let recvs: Vec<_> = self.reserved.iter().map(|(known, _)| &known.recvs[..]).collect();
+        let window = place(&recvs, &mut self.here);
+        let staged =
+            traffic.sends.iter().fold(0, |sum: usize, p| sum.saturating_add(slot(p.bytes)));
+        if self.staging.capacity() < staged {
+            self.staging = Slot::new(0, self.comm.rank())?;
+            self.staging = Slot::new(staged, self.comm.rank())?;
+        }
+        Ok(window)
+    }
+
+    /// Tells every rank that sends to this one where its slot is, and learns the same. Collective.
+    fn tell(&mut self) -> Result<(), Error> {
+        let size = self.comm.size();
+        let parts = |peers: &dyn Fn(&Traffic) -> &[Parcel]| {
+            let mut parts: Vec<Part> = (0..size).map(|rank| (rank * SLOT_ALIGN, 0)).collect();
+            for parcel in self.reserved.iter().flat_map(|(traffic, _)| peers(traffic)) {
+                parts[parcel.peer].1 = size_of::<u64>();
+            }
+            parts
+        };
+        // Places travel against the direction of messages.
+        let (to, from) = (parts(&|traffic| &traffic.recvs), parts(&|traffic| &traffic.sends));
+        let allocate = || -> Result<[Slot; 2], Error> {
+            self.comm.reserve_alltoallv(&to, &from)?;
+            let lines = || Slot::new(size * SLOT_ALIGN, self.comm.rank());
+            Ok([lines()?, lines()?])
+        };
+        let [mut mine, mut theirs] = agree(self.comm.as_ref(), allocate())?;
+        for (line, at) in mine.bytes_mut().chunks_mut(SLOT_ALIGN).zip(&self.here) {
+            line[..8].copy_from_slice(&(*at as u64).to_ne_bytes());
+        }
+        self.comm.alltoallv(
+            Parts { bytes: mine.bytes(), parts: &to },
+            Parts { bytes: theirs.bytes_mut(), parts: &from },
+        )?;
+        for (line, at) in theirs.bytes().chunks(SLOT_ALIGN).zip(&mut self.there) {
+            *at = word(line) as usize;
+        }
+        Ok(())
+    }
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_ne_bytes(bytes[..8].try_into().expect("8 bytes"))
+}
+
+impl Exchange for Ring {
+    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
+        let prepared = self.prepare(traffic);
+        let bytes = agree(self.comm.as_ref(), prepared)?;
+        // Whether any rank needs more than it has: then all make theirs anew, as that takes all of them.
+        let mut short = [if self.window.is_none_or(|has| bytes > has) { 1.0 } else { 0.0 }];
+        self.comm.allreduce(Reduce::Max, &mut short)?;
+        if short != [0.0] {
+            let bytes = bytes.max(self.window.take().unwrap_or(0));
+            agree(self.comm.as_ref(), self.puts.make(bytes))?;
+            self.window = Some(bytes);
+        }
+        self.tell()
+    }
+
+    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
+        self.exchange += 1;
+        let (rank, exchange, there) = (self.comm.rank(), self.exchange, &self.there);
+        let Some((_, order)) = self.reserved.iter().find(|(known, _)| known == traffic) else {
+            // The others open an epoch, and wait for this rank.
+            self.puts.epoch(self.epochs, &mut |_| Ok(()))?;
+            let found = format!("{} messages out, {} in", traffic.sends.len(), traffic.recvs.len());
+            return Err(Error::argument("traffic", found, "one that has been reserved for"));
+        };
+        let staged = traffic.sends.iter().map(|parcel| slot(parcel.bytes)).sum();
+        self.staging.set_len(staged);
+        let mut free = self.staging.bytes_mut();
+        let put = self.puts.epoch(self.epochs, &mut |epoch| {
+            let mut result = Ok(());
+            for &number in order {
+                let Parcel { peer, bytes } = traffic.sends[number];
+                let (part, rest) = std::mem::take(&mut free).split_at_mut(slot(bytes));
+                free = rest;
+                let (header, message) = part.split_at_mut(HEADER);
+                let len = port.pack(number, &mut message[..bytes]);
+                header[..8].copy_from_slice(&(len as u64).to_ne_bytes());
+                header[8..16].copy_from_slice(&exchange.to_ne_bytes());
+                // The others' messages do not suffer from one that cannot be put.
+                result = result.and(epoch.put(peer, there[peer], &part[..HEADER + len]));
+            }
+            port.own();
+            result
+        });
+        let (puts, here) = (&self.puts, &self.here);
+        let mut came = Ok(());
+        let message = |number: usize| -> Result<_, Error> {
+            let Parcel { peer: from, bytes: expected } = traffic.recvs[number];
+            let damaged = |found| Error::Message { rank, from, found, expected };
+            let slot = puts.local().get(here[from]..).unwrap_or_default();
+            let (header, rest) = slot.split_at_checked(HEADER).ok_or_else(|| damaged(0))?;
+            let found = if word(&header[8..]) == exchange { word(header) as usize } else { 0 };
+            let fits = found <= expected && word(&header[8..]) == exchange;
+            rest.get(..found).filter(|_| fits).ok_or_else(|| damaged(found))
+        };
+        // One that did not come is shown as an empty one, which no codec takes for a message.
+        for number in 0..traffic.recvs.len() {
+            let arrived = message(number);
+            port.arrived(number, arrived.as_ref().copied().unwrap_or_default());
+            came = came.and(arrived.map(drop));
+        }
+        port.finish(&|number| message(number).unwrap_or_default());
+        put.and(came)
+    }
+
+    fn memory(&self) -> usize {
+        self.staging.capacity() + self.window.unwrap_or(0)
+    }
+}
+
+/// Finds a place for one slot per peer, such that no two that meet in any of these lists of messages overlap: one after
+/// the other in every list, those in most lists first. Returns the bytes that they take.
+fn place(lists: &[&[Parcel]], places: &mut [usize]) -> usize {
+    // (lists it is in, peer, bytes)
+    let mut peers = vec![(0usize, usize::MAX, 0); places.len()];
+    let mut lists_of = vec![Vec::new(); places.len()];
+    for (list, parcels) in lists.iter().enumerate() {
+        for parcel in *parcels {
+            let (times, peer, bytes) = &mut peers[parcel.peer];
+            (*times, *peer) = (*times + 1, parcel.peer);
+            *bytes = slot(parcel.bytes).max(*bytes);
+            lists_of[parcel.peer].push(list);
+        }
+    }
+    peers.retain(|(times, ..)| *times > 0);
+    peers.sort_unstable_by_key(|&(times, peer, _)| (std::cmp::Reverse(times), peer));
+    let mut ends = vec![0usize; lists.len()];
+    for (_, peer, bytes) in peers {
+        let lists = &lists_of[peer];
+        places[peer] = lists.iter().map(|&list| ends[list]).max().unwrap_or(0);
+        lists.iter().for_each(|&list| ends[list] = places[peer].saturating_add(bytes));
+    }
+    ends.into_iter().max().unwrap_or(0)
+}
+
+/// All other ranks in the order in which this one sends to them, given the lowest rank on the host of each: host by
+/// host from the next one on, the own host last. On each, ranks are taken in rotation, beginning with the one whose
+/// place there is this rank's place here. So the ranks of two hosts do not aim at the same host at once where hosts are
+/// equally large, nor two ranks of one host at the same rank.
+fn targets(rank: usize, hosts: &[usize]) -> Vec<usize> {
+    let mut leaders = hosts.to_vec();
+    leaders.sort_unstable();
+    leaders.dedup();
+    let on = |leader: usize| -> Vec<usize> {
+        (0..hosts.len()).filter(|&other| hosts[other] == leader).collect()
+    };
+    let home = leaders.partition_point(|leader| *leader < hosts[rank]);
+    let own = on(hosts[rank]);
+    let place = own.partition_point(|other| *other < rank);
+    let mut targets = Vec::with_capacity(hosts.len() - 1);
+    for step in 1..leaders.len() {
+        let ranks = on(leaders[(home + step) % leaders.len()]);
+        targets.extend((0..ranks.len()).map(|k| ranks[(place + k) % ranks.len()]));
+    }
+    targets.extend((1..own.len()).map(|k| own[(place + k) % own.len()]));
+    targets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hosts of these sizes: ranks in blocks, or dealt out like cards.
+    fn hosts(sizes: &[usize], dealt: bool) -> Vec<usize> {
+        let mut names = Vec::new();
+        for round in 0..sizes.iter().copied().max().unwrap_or(0) {
+            names.extend((0..sizes.len()).filter(|&host| round < sizes[host]));
+        }
+        if !dealt {
+            names.sort_unstable();
+        }
+        let first = |name| names.iter().position(|other| *other == name).expect("it is there");
+        names.iter().map(|&name| first(name)).collect()
+    }
+
+    #[test]
+    fn every_other_rank_is_a_target_once_and_the_own_host_last() {
+        for sizes in [&[1][..], &[4], &[1, 1], &[2, 3, 1], &[4, 4], &[1, 5, 2, 2]] {
+            for dealt in [false, true] {
+                let hosts = hosts(sizes, dealt);
+                for rank in 0..hosts.len() {
+                    let found = targets(rank, &hosts);
+                    let mut sorted = found.clone();
+                    sorted.sort_unstable();
+                    let others: Vec<_> = (0..hosts.len()).filter(|&r| r != rank).collect();
+                    assert_eq!(sorted, others, "rank {rank} of {hosts:?}");
+                    let at_home = |&r: &usize| hosts[r] == hosts[rank];
+                    assert!(found.is_sorted_by_key(at_home), "rank {rank} of {hosts:?}: {found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_of_equal_hosts_never_aim_at_the_same_rank_and_leave_a_host_together() {
+        for sizes in [[1; 5], [2; 5], [3; 5]] {
+            for dealt in [false, true] {
+                let hosts = hosts(&sizes, dealt);
+                let ranks = hosts.len();
+                let orders: Vec<_> = (0..ranks).map(|rank| targets(rank, &hosts)).collect();
+                for step in 0..ranks - 1 {
+                    let mut aims: Vec<_> = orders.iter().map(|order| order[step]).collect();
+                    for (rank, aim) in aims.iter().enumerate() {
+                        let mate = (0..ranks).find(|&r| hosts[r] == hosts[rank]).expect("itself");
+                        assert_eq!(hosts[*aim], hosts[aims[mate]], "step {step} of {hosts:?}");
+                    }
+                    aims.sort_unstable();
+                    assert_eq!(aims, (0..ranks).collect::<Vec<_>>(), "step {step} of {hosts:?}");
+                }
+            }
+        }
+    }
+
+    fn parcels(of: &[(usize, usize)]) -> Vec<Parcel> {
+        of.iter().map(|&(peer, bytes)| Parcel { peer, bytes }).collect()
+    }
+
+    #[test]
+    fn slots_that_meet_do_not_overlap_and_others_share_memory() {
+        let lists = [
+            parcels(&[(1, 100), (2, 64), (3, 0)]),
+            parcels(&[(3, 65), (4, 1)]),
+            parcels(&[]),
+            parcels(&[(5, 700), (1, 10)]),
+        ];
+        let lists: Vec<_> = lists.iter().map(|list| &list[..]).collect();
+        let mut places = [usize::MAX; 7];
+        let total = place(&lists, &mut places);
+        for list in &lists {
+            let mut taken: Vec<_> =
+                list.iter().map(|p| (places[p.peer], places[p.peer] + slot(p.bytes))).collect();
+            taken.sort_unstable();
+            assert!(taken.is_sorted_by(|a, b| a.1 <= b.0), "{taken:?}");
+            assert!(taken.iter().all(|(at, end)| at % SLOT_ALIGN == 0 && *end <= total));
+        }
+        // The longest list, [5, 1], determines the size: 64 + 704 and 64 + 128 bytes.
+        assert_eq!(total, 960);
+        assert_eq!((places[0], places[6]), (usize::MAX, usize::MAX));
+        let sum: usize = [slot(100), slot(64), slot(65), slot(1), slot(700)].iter().sum();
+        assert!(total < sum, "{total} of {sum}");
+    }
+
+    #[test]
+    fn too_much_is_too_much_and_not_a_small_number() {
+        let list = parcels(&[(0, usize::MAX), (1, usize::MAX)]);
+        assert!(place(&[&list], &mut [0; 2]) > usize::MAX / 2);
+    }
+}

@@ -1,0 +1,42 @@
+//! Memory of a rank that the others write to.
+
+use crate::{Epochs, Error};
+
+/// One piece of memory on every rank of a communicator, into which the others put bytes while an epoch is open.
+///
+/// [`Puts::make`] and [`Puts::epoch`] are **collective**, and so is dropping it: all ranks do each of them, in the same
+/// order.
+pub trait Puts: Send {
+    /// Gives this rank a piece of at least `bytes` zeroed bytes, starting at a multiple of
+    /// [`SLOT_ALIGN`](crate::SLOT_ALIGN), in place of the one it had. Collective, and costs as much as several small
+    /// collectives and a pass over the memory.
+    ///
+    /// # Errors
+    /// The same on every rank: [`Error::OnRank`] when memory is short on one, or what the library returns. There is
+    /// no memory then, not even the earlier.
+    fn make(&mut self, bytes: usize) -> Result<(), Error>;
+
+    /// Opens an epoch on all ranks, calls `body` once, and returns when everything that any rank put has arrived.
+    /// Collective. What is put is borrowed for `'env`, and so for longer than the epoch lasts.
+    ///
+    /// # Errors
+    /// What `body` returns, on this rank alone and after the epoch has been closed; or the library's.
+    fn epoch<'env>(
+        &mut self,
+        how: Epochs,
+        body: &mut dyn FnMut(&dyn Epoch<'env>) -> Result<(), Error>,
+    ) -> Result<(), Error>;
+
+    /// This rank's memory, which nobody writes to while it is borrowed.
+    fn local(&self) -> &[u8];
+}
+
+/// An epoch that is open.
+pub trait Epoch<'env> {
+    /// Writes `bytes` into the memory of rank `to`, from its byte `at` on. They are there when the epoch has been closed;
+    /// puts of one epoch must not overlap.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when they do not fit there, before anything is sent; or what the library returns.
+    fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error>;
+}
