@@ -1,6 +1,6 @@
 //! A communicator whose windows fail on one rank.
 
-use fft_core::{Epoch, Flight, Part, Parts, Puts};
+use fft_core::{Commons, Epoch, Flight, Part, Parts, Puts};
 use thriffty::{Comm, Epochs, Error, Reduce};
 
 /// What goes wrong on a rank.
@@ -79,8 +79,12 @@ impl Comm for Weak {
         }
     }
 
-    fn hosts(&self) -> Result<Vec<usize>, Error> {
-        self.comm.hosts()
+    fn host(&self, rank: usize) -> usize {
+        self.comm.host(rank)
+    }
+
+    fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
+        self.comm.commons()
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {

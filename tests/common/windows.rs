@@ -233,6 +233,7 @@ fn slots(world: &MpiComm) -> Done {
         let others = |rank: usize| (1..size).map(move |k| (rank + k) % size);
         let some = |peer, bytes| (bytes > 0).then_some(Parcel { peer, bytes });
         Traffic {
+            reshape: which,
             sends: others(rank).filter_map(|to| some(to, bytes(which, rank, to))).collect(),
             recvs: others(rank).filter_map(|from| some(from, bytes(which, from, rank))).collect(),
         }
@@ -296,8 +297,8 @@ fn faults(world: &MpiComm) -> Done {
                     }
                     // Twice: the first failure must leave the exchange in order.
                     Ok(mut bound) => {
-                        let first = transform_of_ones(&mut bound);
-                        assert_eq!(first, transform_of_ones(&mut bound), "{what}");
+                        let first = transform_of_ones(&mut bound, exchange);
+                        assert_eq!(first, transform_of_ones(&mut bound, exchange), "{what}");
                         first
                     }
                 };
