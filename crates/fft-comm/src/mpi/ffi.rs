@@ -291,10 +291,10 @@ impl SharedWindow {
         let call = "MPI_Win_allocate_shared";
         comm.ready(call)?;
         let comm = comm.dup()?;
-        // Whole pages, so that every part begins at one; at least one, so that every part has a place.
-        let bytes = bytes.next_multiple_of(PAGE).max(PAGE);
+        // Whole pages, and one more: the library may begin parts anywhere.
+        let room = bytes.next_multiple_of(PAGE).saturating_add(PAGE);
         let size =
-            ffi::MPI_Aint::try_from(bytes).map_err(|_| Error::Memory { rank: comm.rank, bytes })?;
+            ffi::MPI_Aint::try_from(room).map_err(|_| Error::Memory { rank: comm.rank, bytes })?;
         let (mut base, mut handle) = (std::ptr::null_mut::<u8>(), MaybeUninit::uninit());
         // SAFETY: the communicator is live; the call writes the address and the handle.
         let code = unsafe {
@@ -319,8 +319,9 @@ impl SharedWindow {
                 ffi::MPI_Win_shared_query(window.handle, rank as c_int, &mut size, &mut unit, at)
             };
             checked(window.comm.rank, "MPI_Win_shared_query", code)?;
-            assert!(at.cast::<[u8; SLOT_ALIGN]>().is_aligned(), "windows begin at whole lines");
-            window.parts.push((at, size as usize));
+            // Mappings begin at pages in every process, so that all of them skip as much.
+            let skip = at.align_offset(PAGE);
+            window.parts.push((at.wrapping_add(skip), (size as usize).saturating_sub(skip)));
         }
         let (own, len) = window.parts[window.comm.rank];
         // SAFETY: this rank's part, which nobody else touches before the barrier.
