@@ -249,6 +249,9 @@ impl Flight for LyingFlight {
         }
         self.0.send(to, bound, message)
     }
+    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
+        self.0.poll()
+    }
     fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
         self.0.arrival()
     }

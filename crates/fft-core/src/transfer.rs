@@ -164,8 +164,8 @@ impl Transfer {
             |d: &usize| self.shape[*d] > 1 && self.from.stride[*d] == 1 && self.to.stride[*d] == 1;
         let (axis, len) = (0..DIMS).rev().find(both).map_or((DIMS, 1), |d| (d, self.shape[d]));
         // The longest of the other axes is the inner loop.
-        let rows =
-            (0..DIMS).filter(|d| *d != axis).max_by_key(|d| self.shape[*d]).expect("DIMS > 1");
+        let other = |d: &usize| *d != axis;
+        let rows = (0..DIMS).filter(other).max_by_key(|d| self.shape[*d]).unwrap_or(DIMS - 1);
         let (n, read, write) = (self.shape[rows], self.from.stride[rows], self.to.stride[rows]);
         self.each(&[(); 0], &mut [], [axis, rows], |_, _, from, to| {
             (0..n).for_each(|row| run(from + row * read, to + row * write, len));

@@ -192,15 +192,9 @@ impl RawComm {
         let n = count(self.rank, call, mine.len())?;
         // SAFETY: `mine` has n bytes and `all` n per rank.
         let code = unsafe {
-            ffi::MPI_Allgather(
-                mine.as_ptr().cast(),
-                n,
-                ffi::RSMPI_UINT8_T,
-                all.as_mut_ptr().cast(),
-                n,
-                ffi::RSMPI_UINT8_T,
-                self.handle,
-            )
+            let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+            let byte = ffi::RSMPI_UINT8_T;
+            ffi::MPI_Allgather(from, n, byte, to, n, byte, self.handle)
         };
         checked(self.rank, call, code)
     }
@@ -245,17 +239,10 @@ impl RawComm {
         // SAFETY: both buffers reach to the end of the last part, as just checked; `Lines` has a count and a
         // place for every rank; the call is over when it returns.
         let code = unsafe {
-            ffi::MPI_Alltoallv(
-                send.0.as_ptr().cast(),
-                send.1.counts.as_ptr(),
-                send.1.places.as_ptr(),
-                unit.0,
-                recv.0.as_mut_ptr().cast(),
-                recv.1.counts.as_ptr(),
-                recv.1.places.as_ptr(),
-                unit.0,
-                self.handle,
-            )
+            let (from, to) = (send.0.as_ptr().cast(), recv.0.as_mut_ptr().cast());
+            let (out, their) = (send.1.counts.as_ptr(), send.1.places.as_ptr());
+            let (back, here) = (recv.1.counts.as_ptr(), recv.1.places.as_ptr());
+            ffi::MPI_Alltoallv(from, out, their, unit.0, to, back, here, unit.0, self.handle)
         };
         checked(self.rank, call, code)
     }
@@ -298,15 +285,9 @@ impl SharedWindow {
         let (mut base, mut handle) = (std::ptr::null_mut::<u8>(), MaybeUninit::uninit());
         // SAFETY: the communicator is live; the call writes the address and the handle.
         let code = unsafe {
-            let base = (&raw mut base).cast();
-            ffi::MPI_Win_allocate_shared(
-                size,
-                1,
-                ffi::RSMPI_INFO_NULL,
-                comm.handle,
-                base,
-                handle.as_mut_ptr(),
-            )
+            let (info, base, window) =
+                (ffi::RSMPI_INFO_NULL, (&raw mut base).cast(), handle.as_mut_ptr());
+            ffi::MPI_Win_allocate_shared(size, 1, info, comm.handle, base, window)
         };
         checked(comm.rank, call, code)?;
         // SAFETY: the call succeeded. From here on `drop` frees the window.
@@ -459,15 +440,9 @@ impl Requests {
             // SAFETY: the piece lies inside the slot's heap memory, which stays where it is while the slot
             // is in `entries`; it leaves them, or is freed, only after completion (`next`, `drop`).
             let code = unsafe {
-                ffi::MPI_Isend(
-                    bytes.add(first).cast::<c_void>(),
-                    n,
-                    ffi::RSMPI_UINT8_T,
-                    to as c_int,
-                    TAG,
-                    comm.handle,
-                    request.as_mut_ptr(),
-                )
+                let (at, byte) = (bytes.add(first).cast(), ffi::RSMPI_UINT8_T);
+                let request = request.as_mut_ptr();
+                ffi::MPI_Isend(at, n, byte, to as c_int, TAG, comm.handle, request)
             };
             checked(comm.rank, "MPI_Isend", code)?;
             // SAFETY: MPI_Isend succeeded.
@@ -496,15 +471,9 @@ impl Requests {
             // SAFETY: as in `send`; nobody reads or writes the slot before completion, because only `next`
             // hands it out.
             let code = unsafe {
-                ffi::MPI_Irecv(
-                    bytes.add(first).cast::<c_void>(),
-                    n,
-                    ffi::RSMPI_UINT8_T,
-                    from as c_int,
-                    TAG,
-                    comm.handle,
-                    request.as_mut_ptr(),
-                )
+                let (at, byte) = (bytes.add(first).cast(), ffi::RSMPI_UINT8_T);
+                let request = request.as_mut_ptr();
+                ffi::MPI_Irecv(at, n, byte, from as c_int, TAG, comm.handle, request)
             };
             checked(comm.rank, "MPI_Irecv", code)?;
             // SAFETY: MPI_Irecv succeeded.
