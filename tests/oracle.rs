@@ -36,3 +36,17 @@ fn four_axes() {
 fn random_tilings() {
     on_all_ranks(cases::random_tilings);
 }
+
+/// Some ranks share memory and others do not: both kinds of links in one exchange.
+#[test]
+fn several_hosts() {
+    for hosts in [&[0, 1][..], &[0, 0, 1], &[1, 0, 1, 0], &[0, 0, 2, 2, 2, 1]] {
+        for body in [cases::three_axes, cases::random_tilings] {
+            let found = fft_comm::threads_on(hosts, |comm| body(&comm));
+            found
+                .into_iter()
+                .collect::<Result<Vec<()>, _>>()
+                .unwrap_or_else(|e| panic!("{hosts:?}: {e}"));
+        }
+    }
+}

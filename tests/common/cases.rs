@@ -7,7 +7,7 @@ use super::check::{Case, Make, check};
 
 type Done = Result<(), Error>;
 
-/// Both exchanges, both precisions.
+/// All exchanges, both precisions.
 fn both<A: Make, B: Make, const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
     for exchange in Algorithm::ALL {
         let case = case.clone().exchange(exchange);

@@ -53,7 +53,7 @@ pub(crate) struct Bench {
     /// Equal transforms done at once.
     #[arg(long, default_value = "1", value_name = "N")]
     pub(crate) howmany: NonZeroUsize,
-    #[arg(long, default_value = "p2p", value_parser = exchange)]
+    #[arg(long, default_value = "shared", value_parser = exchange)]
     pub(crate) exchange: Algorithm,
     #[arg(long, default_value = "forward", value_parser = direction())]
     pub(crate) direction: Direction,

@@ -31,7 +31,7 @@ pub(crate) struct Report {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Split {
     /// Seconds of each part on the rank where it takes longest, so that they may add up to more than the whole.
-    parts: [f64; 5],
+    parts: [f64; 6],
     /// Bytes sent by all ranks to other ranks, those passed on for others among them.
     bytes_sent: f64,
     /// Bytes sent by the rank that sends most.
@@ -40,12 +40,12 @@ pub(crate) struct Split {
     bits_per_real: Option<f64>,
 }
 
-const PARTS: [&str; 5] = ["pack", "exchange", "unpack", "own", "fft"];
+const PARTS: [&str; 6] = ["pack", "exchange", "unpack", "own", "shared", "fft"];
 
 impl Split {
     /// What the clocks say about one of `reps` transforms. Collective.
     pub(crate) fn mean(comm: &dyn Comm, clock: &Clock, reps: usize) -> Result<Self, Error> {
-        let spent = [clock.pack, clock.exchange, clock.unpack, clock.own, clock.fft];
+        let spent = [clock.pack, clock.exchange, clock.unpack, clock.own, clock.shared, clock.fft];
         let mut parts = spent.map(|time| time.as_secs_f64() / reps as f64);
         comm.allreduce(Reduce::Max, &mut parts)?;
         let mean = |count: u64| count as f64 / reps as f64;

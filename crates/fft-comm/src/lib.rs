@@ -14,4 +14,6 @@ pub mod mpi;
 mod threads;
 
 pub use exchange::exchange;
+#[doc(hidden)]
+pub use threads::threads_on;
 pub use threads::{ThreadComm, threads};

@@ -29,8 +29,16 @@ use crate::exchange::pairwise;
 /// # Panics
 /// If `ranks` is 0, or with the panic of the first rank that panicked, once all have ended.
 pub fn threads<R: Send>(ranks: usize, body: impl Fn(ThreadComm) -> R + Sync) -> Vec<R> {
+    threads_on(&vec![0; ranks], body)
+}
+
+/// As [`threads`], on as many hosts as there are different numbers, one per rank: ranks of different hosts do not look
+/// at each other's memory. For tests.
+#[doc(hidden)]
+pub fn threads_on<R: Send>(hosts: &[usize], body: impl Fn(ThreadComm) -> R + Sync) -> Vec<R> {
+    let ranks = hosts.len();
     assert!(ranks > 0, "at least one rank is needed");
-    let world = Arc::new(World::new(ranks));
+    let world = Arc::new(World::new(hosts.to_vec()));
     std::thread::scope(|scope| {
         let start = |rank| {
             let (comm, body) = (ThreadComm::new(world.clone(), rank), &body);
@@ -76,6 +84,8 @@ impl AsRef<[Station]> for Stations {
 /// What the ranks of one communicator share.
 struct World {
     size: usize,
+    /// For every rank a number for the host that it is on, or plays to be on.
+    hosts: Vec<usize>,
     state: Mutex<State>,
     /// One per rank, so that a message wakes only who waits for it.
     wake: Vec<Condvar>,
@@ -104,7 +114,8 @@ struct Meeting {
 }
 
 impl World {
-    fn new(size: usize) -> Self {
+    fn new(hosts: Vec<usize>) -> Self {
+        let size = hosts.len();
         let queue = |_| VecDeque::with_capacity(4);
         let state = State {
             mail: (0..size * size).map(queue).collect(),
@@ -121,7 +132,7 @@ impl World {
         };
         let wake = (0..size).map(|_| Condvar::new()).collect();
         let stations = (0..size).map(|_| Station::default()).collect();
-        Self { size, state: Mutex::new(state), wake, stations }
+        Self { size, hosts, state: Mutex::new(state), wake, stations }
     }
 
     /// The shared state. A rank that panicked does so outside of the few lines that hold the lock, so that
@@ -279,17 +290,18 @@ impl Comm for ThreadComm {
         Ok(Box::new(ThreadFlight::new(self.split_into(0, self.seat.rank)?.seat)))
     }
 
-    fn host(&self, _rank: usize) -> usize {
-        0
+    fn host(&self, rank: usize) -> usize {
+        self.seat.world.hosts[rank]
     }
 
     fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
-        if self.size() == 1 {
+        let host = self.host(self.rank());
+        let comm = self.split_into(host, self.rank())?;
+        if comm.size() == 1 {
             return Ok(None);
         }
-        let comm = self.split_into(0, self.rank())?;
         let ground = Process(Stations(comm.seat.clone()));
-        let ranks = (0..self.size()).collect();
+        let ranks = (0..self.size()).filter(|&rank| self.host(rank) == host).collect();
         Ok(Some(Box::new(HostCommons::new(ground, Box::new(comm), ranks))))
     }
 
@@ -305,7 +317,8 @@ impl Comm for ThreadComm {
 impl ThreadComm {
     fn split_into(&self, color: usize, key: usize) -> Result<Self, Error> {
         let mine: Vec<u8> = [color, key].iter().flat_map(|x| x.to_ne_bytes()).collect();
-        let (rank, leader, size) = self.meet(&mine, |brought| {
+        let hosts = &self.seat.world.hosts;
+        let (rank, leader, hosts) = self.meet(&mine, |brought| {
             let pair = |bytes: &[u8]| {
                 let word = |i| usize::from_ne_bytes(bytes[i..i + 8].try_into().expect("8 bytes"));
                 (word(0), word(8))
@@ -316,10 +329,11 @@ impl ThreadComm {
                 .collect();
             group.sort_unstable();
             let place = group.iter().position(|(_, rank)| *rank == self.seat.rank);
-            (place.expect("this rank is in its own group"), group[0].1, group.len())
+            let hosts: Vec<_> = group.iter().map(|(_, rank)| hosts[*rank]).collect();
+            (place.expect("this rank is in its own group"), group[0].1, hosts)
         })?;
         if leader == self.seat.rank {
-            self.state().born.push((color, Arc::new(World::new(size))));
+            self.state().born.push((color, Arc::new(World::new(hosts))));
         }
         self.barrier()?;
         let born = {

@@ -140,7 +140,8 @@ impl Share {
         howmany: usize,
     ) {
         let mine = work.brick(self.rank);
-        assert_eq!(tile.intersect(&mine), *tile, "a rank claims only what is in its own brick");
+        let own = tile.is_empty() || tile.intersect(&mine) == *tile;
+        assert!(own, "a rank claims only what is in its own brick");
         let placed = |brick| Placed { brick, order: home.order(), howmany };
         home.meet(tile, |owner, common| {
             let (from, to) = (placed(home.brick(owner)), placed(*tile));
@@ -184,5 +185,68 @@ impl Piece {
     /// From the owner's memory to the tile, in elements.
     pub fn transfer(&self) -> &Transfer {
         &self.transfer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Grid, ProcGrid};
+
+    /// Shares of all ranks, with whole bricks as tiles.
+    fn shares(home: &Layout<3>, work: &Layout<3>, howmany: usize) -> Vec<Share> {
+        let share = |rank| {
+            let mut share = Share::new(rank, home, work, 16, howmany);
+            share.claim(home, work, &work.brick(rank), howmany);
+            share
+        };
+        (0..home.ranks()).map(share).collect()
+    }
+
+    #[test]
+    fn shares_give_every_element_to_one_rank() {
+        let grid = Grid::new([5, 7, 6]).unwrap();
+        let even = |shape| Layout::even(grid, ProcGrid::new(shape), 6);
+        let layouts = [[6, 1, 1], [1, 2, 3], [2, 3, 1], [1, 1, 4], [1, 1, 1]].map(even);
+        for home in &layouts {
+            let home = home.clone().ordered([1, 2, 0]).unwrap();
+            for work in &layouts {
+                let bricks = home.bricks().iter();
+                let mut touched: Vec<_> = bricks.map(|brick| vec![0; 2 * brick.points()]).collect();
+                for share in shares(&home, work, 2) {
+                    let mut tile = vec![0; 2 * work.brick(share.rank()).points()];
+                    for piece in share.pieces() {
+                        piece.transfer().runs(|from, to, len| {
+                            let owner = &mut touched[piece.owner()];
+                            owner[from..from + len].iter_mut().for_each(|seen| *seen += 1);
+                            tile[to..to + len].iter_mut().for_each(|seen| *seen += 1);
+                        });
+                    }
+                    assert!(tile.iter().all(|seen| *seen == 1), "{home} {work}");
+                }
+                assert!(touched.iter().flatten().all(|seen| *seen == 1), "{home} {work}");
+            }
+        }
+    }
+
+    #[test]
+    fn divisions_are_equal_where_shares_are_of_the_same_memory() {
+        let grid = Grid::new([4, 4, 4]).unwrap();
+        let even = |shape| Layout::even(grid, ProcGrid::new(shape), 2);
+        let (x, y) = (even([2, 1, 1]), even([1, 2, 1]));
+        let all = shares(&x, &y, 1);
+        assert_eq!(all[0].division(), all[1].division());
+        for other in [shares(&x, &x, 1), shares(&y, &y, 1), shares(&x, &y, 2)] {
+            assert_ne!(all[0].division(), other[1].division());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a rank claims only what is in its own brick")]
+    fn nobody_claims_what_is_another_rank_s() {
+        let grid = Grid::new([4, 4, 4]).unwrap();
+        let layout = Layout::even(grid, ProcGrid::new([2, 1, 1]), 2);
+        let mut share = Share::new(0, &layout, &layout, 8, 1);
+        share.claim(&layout, &layout, &layout.brick(1), 1);
     }
 }

@@ -21,7 +21,7 @@ use crate::{Algorithm, Direction, Error, Kind, Layout, Problem, Wire};
 /// let recipe = Recipe::new(problem)?;
 /// assert_eq!(
 ///     recipe.to_string(),
-///     "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx shared raw) (fft y) (fft x) \
+///     "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4] shared raw) (fft y) (fft x) \
 ///      (scale inverse) (exchange [2x2x1] shared raw))"
 /// );
 /// # Ok::<(), Error>(())

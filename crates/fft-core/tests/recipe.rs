@@ -202,6 +202,36 @@ fn options_are_printed() {
     }
 }
 
+/// Where all ranks share memory, data stays, and a reshape says who works on what.
+#[test]
+fn ranks_of_one_host() {
+    let near = |shape: [usize; 3], kinds: [Kind; 3], ranks: usize| {
+        let mut problem = problem(shape, kinds, ranks);
+        problem.exchange = Algorithm::Shared;
+        problem.hosts = vec![0; ranks];
+        text(problem)
+    };
+    for (found, expected) in [
+        (
+            near([256; 3], [C2C; 3], 2),
+            "(c2c 256x256x256 f64 ranks=2 [2x1x1] (fft z) (fft y) (exchange [1x2x1] shared raw) (fft \
+             x) (scale inverse) (exchange [2x1x1] shared raw))",
+        ),
+        (
+            near([256; 3], [C2C; 3], 4),
+            "(c2c 256x256x256 f64 ranks=4 [2x2x1] (exchange [4x1x1] shared raw) (fft z) (fft y) \
+             (exchange [1x4x1] shared raw) (fft x) (scale inverse) (exchange [2x2x1] shared raw))",
+        ),
+        (
+            near([256; 3], [C2C, C2C, R2C], 2),
+            "(r2c 256x256x256 f64 ranks=2 [2x1x1] (r2c z) (fft y) (exchange [1x2x1] shared raw) (fft \
+             x) (scale inverse) (exchange [2x1x1] shared raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
 #[test]
 fn slabs_that_match_need_one_exchange() {
     let grid = Grid::new([64; 3]).unwrap();
@@ -246,6 +276,9 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
         let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
         problem.howmany = 1 + rng.below(3);
         problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
+        problem.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+        let hosts = 1 + rng.below(3);
+        problem.hosts = (0..ranks).map(|_| rng.below(hosts)).collect();
         problem
     })
 }
