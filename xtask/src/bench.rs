@@ -100,6 +100,8 @@ fn programs(
     peer: Option<&Path>,
     cli: &Path,
 ) -> Vec<(&'static str, Command)> {
+    // From four ranks on, even bricks are not slabs.
+    let cut_both_ways = ranks >= 4;
     let ranks = ranks.to_string();
     let problem = [options.kind.clone(), options.size_text()];
     let mut programs = Vec::new();
@@ -121,6 +123,14 @@ fn programs(
         let mut ours = mpirun(&ranks, cli);
         ours.arg("bench").args(&problem).arg("--serve");
         programs.push(("thriffty-mpi", ours));
+        // FFTW-MPI's parts, where ours are not the same by themselves.
+        if cut_both_ways {
+            let slabs = format!("{ranks}x1x1");
+            let mut ours = mpirun(&ranks, cli);
+            ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
+            ours.arg("--serve");
+            programs.push(("thriffty-mpi-slabs", ours));
+        }
     }
     let mut ours = command(cli);
     ours.arg("bench").args(&problem).args(["--serve", "--ranks", &ranks]);

@@ -30,7 +30,7 @@ fn json_has_everything_and_it_is_sane() {
             let [min, median, max] =
                 ["min", "median", "max"].map(|name| number(&format!("/seconds/{name}")));
             assert!(0.0 < min && min <= median && median <= max && max < 100.0);
-            for part in ["pack", "exchange", "unpack", "own", "fft"] {
+            for part in ["pack", "exchange", "unpack", "own", "shared", "fft"] {
                 assert!((0.0..=2.0 * max).contains(&number(&format!("/split/{part}"))), "{found}");
             }
             assert!(number("/gflops") > 0.0 && number("/memory") >= 0.0);
