@@ -17,7 +17,8 @@ use crate::{C2c, Draft, R2c, R2r, Transform};
 /// `exp(-2πi jk/n)` and is unscaled, inverse divides by the number of points, unless told otherwise.
 /// Frequencies are in natural order: 0, 1, ..., -2, -1.
 ///
-/// Executing is collective, allocates nothing, and returns the same `Ok` or error on every rank. `K` is
+/// Executing is collective, allocates nothing, and returns the same `Ok` or error on every rank. Dropping a plan is
+/// collective, too, where ranks are MPI processes: communicators and windows are freed by all of them together. `K` is
 /// [`C2c`], [`R2c`] or [`R2r`]; `D` the number of axes.
 pub struct Plan<K: Transform = R2c, const D: usize = 3> {
     executor: Executor<K::Real, Cpu<K::Real>>,

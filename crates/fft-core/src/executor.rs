@@ -2,9 +2,8 @@
 
 use std::borrow::BorrowMut;
 
-use crate::clock::{Clock, Time};
-use crate::program::{Op, Program, Site};
-use crate::reshape::Ways;
+use crate::clock::Clock;
+use crate::program::{Machine, Op, Program, Site};
 use crate::route::{Copy, Place};
 use crate::{
     Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Real, Recipe, SLOT_ALIGN,
@@ -14,21 +13,15 @@ use crate::{
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
 /// passing its own bricks; lengths are the caller's to check.
 pub struct Executor<T: Real, Dev: Device<T>> {
-    device: Dev,
     comm: Box<dyn Comm>,
-    exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
     forward: Program<T, Dev>,
     inverse: Program<T, Dev>,
     work: Work<Dev::Buffer>,
-    /// For exchanges that read other ranks' memory, where there are any on this host.
-    commons: Option<Box<dyn Commons>>,
-    clock: Clock,
+    machine: Machine<Dev>,
 }
 
-/// Data stays only where all ranks share memory.
-const ALL_NEAR: &str = "transforms across ranks are planned where there is a commons";
 /// Routes are made so ([`Route`](crate::route::Route)).
-const TWO_PLACES: &str = "an operation that moves data has a source and a destination";
+const TWO_PLACES: &str = "a copy has a source and a destination";
 
 /// Makes the exchange of an algorithm on a communicator. Called by all ranks together; one that fails must do so
 /// after its collective part, or on all of them.
@@ -64,11 +57,10 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         };
         let programs = agree(comm.as_ref(), programs())?;
         let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
-        let work = Work::new([size(0), size(1)], rank, &device, &mut commons);
-        let work = agree(comm.as_ref(), work)?;
+        let work = Work::new([size(0), size(1)], comm.as_ref(), &device, &mut commons)?;
         let [forward, inverse] = programs;
-        let clock = Clock::default();
-        let mut bound = Self { device, comm, exchanges, commons, forward, inverse, work, clock };
+        let machine = Machine { device, exchanges, commons, clock: Clock::default() };
+        let mut bound = Self { comm, forward, inverse, work, machine };
         let reserved = bound.reserve();
         agree(bound.comm.as_ref(), reserved)?;
         Ok(bound)
@@ -76,20 +68,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
 
     /// Everything that ranks prepare together. A failure does not keep this rank from the rest.
     fn reserve(&mut self) -> Result<(), Error> {
-        let mut result = Ok(());
-        for program in [&mut self.forward, &mut self.inverse] {
-            for op in &mut program.ops {
-                let done = match (op, &mut self.commons) {
-                    (Op::Across(across), Some(commons)) => across.admit(commons.as_mut()),
-                    (Op::Reshape { reshape, exchange }, _) => {
-                        find(&mut self.exchanges, *exchange).reserve(&reshape.traffic)
-                    }
-                    _ => Ok(()),
-                };
-                result = result.and(done);
-            }
-        }
-        result
+        let ops = self.forward.ops.iter_mut().chain(&mut self.inverse.ops);
+        ops.fold(Ok(()), |result, op| result.and(op.reserve(&mut self.machine)))
     }
 
     /// Transforms `src` into `dst`, or `dst` in place. Collective. Allocates nothing.
@@ -115,26 +95,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         };
         let (ops, route) = program.split(src.is_some());
         let mut memory = Arena { input: src, writable: self.work.beside::<T, Dev>(dst) };
-        memory.copy(&route.first, &mut self.device);
+        memory.copy(&route.first, &mut self.machine.device);
         let mut result = Ok(());
         for (op, at) in ops.iter_mut().zip(route.places.windows(2)) {
             let (src, dst) = memory.pair(at[0], at[1]);
-            let (device, clock) = (&mut self.device, &mut self.clock);
-            let done = match op {
-                Op::Fft { plan, blocks, .. } => {
-                    clock.fft.time(|| device.fft(plan, 0..*blocks, src, dst));
-                    Ok(())
-                }
-                Op::Across(across) => {
-                    let commons = self.commons.as_deref_mut().expect(ALL_NEAR);
-                    across.run(commons, device, src, dst, clock)
-                }
-                Op::Reshape { reshape, exchange } => {
-                    let exchange = find(&mut self.exchanges, *exchange);
-                    let ways = Ways { exchange, commons: &mut self.commons };
-                    reshape.run(ways, device, src.expect(TWO_PLACES), dst, clock)
-                }
-            };
+            let done = op.run(&mut self.machine, src, dst);
             // Everyone notices that a rank is gone; of any other failure the others know nothing, and wait for this
             // rank in what is to come.
             let alone = matches!(done, Err(Error::Left { .. }));
@@ -143,7 +108,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
                 break;
             }
         }
-        memory.copy(&route.last, &mut self.device);
+        memory.copy(&route.last, &mut self.machine.device);
         agree(self.comm.as_ref(), result)
     }
 
@@ -154,30 +119,21 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
 
     /// Where time went since the last [`Executor::clear_clock`].
     pub fn clock(&self) -> Clock {
-        self.clock
+        self.machine.clock
     }
 
     /// Sets all times and counts to zero.
     pub fn clear_clock(&mut self) {
-        self.clock = Clock::default();
+        self.machine.clock = Clock::default();
     }
 
     /// Bytes of memory beside input and output: work buffers, slots, tiles.
     pub fn memory(&self) -> usize {
-        let slots: usize = self.exchanges.iter().map(|(_, exchange)| exchange.memory()).sum();
-        let ops = self.forward.ops.iter().chain(&self.inverse.ops);
-        let tiles = ops.map(|op| match op {
-            Op::Across(across) => across.memory(),
-            Op::Reshape { reshape, .. } => reshape.memory(),
-            Op::Fft { .. } => 0,
-        });
-        self.work.reals * size_of::<T>() + slots + tiles.sum::<usize>()
+        let exchanges = self.machine.exchanges.iter();
+        let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
+        let tiles: usize = self.forward.ops.iter().chain(&self.inverse.ops).map(Op::memory).sum();
+        self.work.reals * size_of::<T>() + slots + tiles
     }
-}
-
-fn find(exchanges: &mut [(Algorithm, Box<dyn Exchange>)], wanted: Algorithm) -> &mut dyn Exchange {
-    let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
-    found.expect("bind makes every exchange that the recipe names").1.as_mut()
 }
 
 /// A plan's own two buffers.
@@ -190,22 +146,27 @@ struct Work<B> {
 }
 
 impl<B> Work<B> {
-    /// Collective where other ranks must see it.
+    /// Collective.
     fn new<T: Real, Dev: Device<T, Buffer = B>>(
         sizes: [usize; 2],
-        rank: usize,
+        comm: &dyn Comm,
         device: &Dev,
         commons: &mut Option<Box<dyn Commons>>,
     ) -> Result<Self, Error> {
+        let commons = commons.as_mut().filter(|commons| !commons.shows_all());
+        let [a, b] = if commons.is_some() { [0, 0] } else { sizes };
+        let buffer = |reals| device.buffer(reals, comm.rank());
+        let own = buffer(a).and_then(|a| Ok([a, buffer(b)?]));
+        let own = agree(comm, own)?;
         // Numbers of any type begin at a multiple of a cache line.
         let first = sizes[0].next_multiple_of(SLOT_ALIGN);
         let reals = first + sizes[1];
-        let shown = match commons.as_mut().filter(|commons| !commons.shows_all()) {
-            Some(commons) => Some((commons.allocate(reals * size_of::<T>())?, first)),
-            None => None,
+        let shown = match commons {
+            Some(commons) => commons.allocate(reals * size_of::<T>()).map(Some),
+            None => Ok(None),
         };
-        let [a, b] = if shown.is_some() { [0, 0] } else { sizes };
-        Ok(Self { own: [device.buffer(a, rank)?, device.buffer(b, rank)?], shown, reals })
+        let shown = agree(comm, shown)?.map(|memory| (memory, first));
+        Ok(Self { own, shown, reals })
     }
 
     /// All memory that can be written.

@@ -1,13 +1,14 @@
 //! One direction of a recipe, bound to a rank: operations and where each reads and writes.
 
 use crate::across::{self, Across, Division};
+use crate::clock::{Clock, Time};
 use crate::local::BLOCK_BYTES;
 use crate::moves::Moves;
-use crate::reshape::Reshape;
+use crate::reshape::{Reshape, Ways};
 use crate::route::{Manner, Map, Place, Route};
 use crate::{
-    Algorithm, Brick, Comm, Commons, Device, Direction, Error, Kind, Link, LocalFft, Node, Pass,
-    Problem, Real, Recipe, Step, Wire,
+    Algorithm, Brick, Comm, Commons, Device, Direction, Error, Exchange, Kind, Link, LocalFft,
+    Node, Pass, Problem, Real, Recipe, Step, Wire,
 };
 
 /// A bound step, or several that run as one.
@@ -114,6 +115,20 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
     }
 }
 
+/// What operations run on.
+pub(crate) struct Machine<Dev> {
+    pub(crate) device: Dev,
+    pub(crate) exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
+    /// For exchanges that read other ranks' memory, where there are any on this host.
+    pub(crate) commons: Option<Box<dyn Commons>>,
+    pub(crate) clock: Clock,
+}
+
+fn find(exchanges: &mut [(Algorithm, Box<dyn Exchange>)], wanted: Algorithm) -> &mut dyn Exchange {
+    let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
+    found.expect("bind makes every exchange that the recipe names").1.as_mut()
+}
+
 impl<T: Real, Dev: Device<T>> Op<T, Dev> {
     fn manner(&self) -> Manner {
         match self {
@@ -122,6 +137,51 @@ impl<T: Real, Dev: Device<T>> Op<T, Dev> {
             Self::Reshape { reshape, .. } if reshape.visits() => Manner::MovesShown,
             Self::Reshape { .. } => Manner::Moves,
             Self::Across(_) => Manner::EitherShown,
+        }
+    }
+
+    /// What ranks prepare together. Collective; a rank that fails does so after its part.
+    pub(crate) fn reserve(&mut self, machine: &mut Machine<Dev>) -> Result<(), Error> {
+        match (self, &mut machine.commons) {
+            (Self::Across(across), Some(commons)) => across.admit(commons.as_mut()),
+            (Self::Reshape { reshape, exchange }, _) => {
+                find(&mut machine.exchanges, *exchange).reserve(&reshape.traffic)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// From `src`, or in place, to `dst`.
+    pub(crate) fn run(
+        &mut self,
+        machine: &mut Machine<Dev>,
+        src: Option<&Dev::Memory>,
+        dst: &mut Dev::Memory,
+    ) -> Result<(), Error> {
+        let Machine { device, exchanges, commons, clock } = machine;
+        match self {
+            Self::Fft { plan, blocks, .. } => {
+                clock.fft.time(|| device.fft(plan, 0..*blocks, src, dst));
+                Ok(())
+            }
+            Self::Across(across) => {
+                let commons = commons.as_deref_mut().expect("planned where there is a commons");
+                across.run(commons, device, src, dst, clock)
+            }
+            Self::Reshape { reshape, exchange } => {
+                let ways = Ways { exchange: find(exchanges, *exchange), commons };
+                let src = src.expect("a reshape has a source and a destination");
+                reshape.run(ways, device, src, dst, clock)
+            }
+        }
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Across(across) => across.memory(),
+            Self::Reshape { reshape, .. } => reshape.memory(),
+            Self::Fft { .. } => 0,
         }
     }
 }
