@@ -24,7 +24,8 @@ use std::process::Command;
 
 const VARIABLE: &str = "THRIFFTY_NETLAB";
 /// All that fft-cli knows; those that it cannot run here are left out.
-const EXCHANGES: [&str; 6] = ["p2p", "alltoallv", "kway2", "kway4", "ring", "ring-flush"];
+const EXCHANGES: [&str; 7] =
+    ["p2p", "pipelined", "alltoallv", "kway2", "kway4", "ring", "ring-flush"];
 const PARTS: [&str; 5] = ["exchange", "pack", "unpack", "own", "fft"];
 
 /// The hosts; gone when dropped.
@@ -109,7 +110,10 @@ pub(crate) fn run(options: &Options) -> Result {
     let all = EXCHANGES.map(String::from).to_vec();
     for exchange in if asked { &options.exchanges } else { &all } {
         let mut ours = lab.run(options.hosts, &absolute(&cli)?);
-        ours.arg("bench").args(&problem).args(["--serve", "--exchange", exchange]);
+        // The same parts as FFTW-MPI's.
+        let slabs = format!("{}x1x1", options.hosts);
+        ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
+        ours.args(["--serve", "--exchange", exchange]);
         match start(&format!("thriffty-{exchange}"), &mut ours) {
             Ok(server) => servers.push(server),
             Err(why) if asked => return Err(why),

@@ -95,7 +95,10 @@ impl<const D: usize> Division<'_, D> {
                 true => (LINE_BYTES / element, RUN_BYTES / element),
                 false => (1, brick.len(axis)),
             };
-            step[axis] = (TILE_BYTES / bytes).min(most).max(least).clamp(1, brick.len(axis));
+            let wanted = (TILE_BYTES / bytes).min(most).max(least).max(1);
+            // In equal parts: a short one would come in short runs.
+            let parts = (brick.len(axis) + wanted / 2) / wanted;
+            step[axis] = brick.len(axis).div_ceil(parts.max(1));
         }
         let mut boxes = vec![brick];
         for &axis in &order {

@@ -183,6 +183,11 @@ impl<'a, const D: usize> Search<'a, D> {
         lens(&mut order[outermost..].iter().copied()) * element
     }
 
+    /// Points of the largest brick.
+    fn most(&self, layout: &Layout<D>) -> f64 {
+        layout.bricks().iter().map(Brick::points).max().unwrap_or(0) as f64
+    }
+
     /// Points of a rank's brick that it, or a rank whose memory it can reach, has in another layout.
     fn kept(&self, other: &Layout<D>, rank: usize, brick: &Brick<D>) -> usize {
         if self.problem.hosts.is_empty() {
@@ -304,7 +309,7 @@ impl<const D: usize> Costs<'_, D> {
             if !search.may_transform(axis, done) || !layout.is_whole(axis) {
                 return None;
             }
-            let most = layout.bricks().iter().map(Brick::points).max().unwrap_or(0) as f64;
+            let most = search.most(layout);
             let contiguous = layout.order()[D - 1] == axis || search.tiled;
             let elements = most * search.problem.howmany as f64;
             seconds += cost::flops(layout.grid().len(axis), elements, contiguous);
@@ -314,6 +319,11 @@ impl<const D: usize> Costs<'_, D> {
         let layout = search.layout(State { done: Reverse(done), ..here })?;
         if search.block(layout, axes, done) <= local::BLOCK_BYTES as f64 {
             passes /= f64::from(axes.count_ones());
+        }
+        let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
+        if search.all_near && halves && here.candidate != INPUT {
+            // What changes its length cannot stay where it is: it is brought here first, and cannot stay here either.
+            passes += 2.0 * cost::pass(search.most(layout) * search.element(done));
         }
         Some(picoseconds(seconds + passes))
     }
