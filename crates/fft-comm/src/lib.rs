@@ -3,7 +3,8 @@
 //! Two communicators: [threads as ranks](threads) in one process, always there, and MPI processes (feature
 //! `mpi`). The exchanges are written once, over fft-core's `Comm` and `Flight`.
 //!
-//! Unsafe code is in two files: `commons.rs`, in which ranks of one host reach each other's memory, and `mpi/ffi.rs`.
+//! Unsafe code is in three files: `commons.rs` and `mpi/host.rs`, in which ranks of one host reach each other's memory, and
+//! `mpi/ffi.rs`, which makes every call into MPI.
 #![deny(unsafe_code)]
 
 mod commons;

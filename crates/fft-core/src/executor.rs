@@ -68,8 +68,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
 
     /// Everything that ranks prepare together. A failure does not keep this rank from the rest.
     fn reserve(&mut self) -> Result<(), Error> {
-        let ops = self.forward.ops.iter_mut().chain(&mut self.inverse.ops);
-        ops.fold(Ok(()), |result, op| result.and(op.reserve(&mut self.machine)))
+        let mut result = Ok(());
+        for op in self.forward.ops.iter_mut().chain(&mut self.inverse.ops) {
+            result = result.and(op.reserve(&mut self.machine));
+        }
+        result
     }
 
     /// Transforms `src` into `dst`, or `dst` in place. Collective. Allocates nothing.
