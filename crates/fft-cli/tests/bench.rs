@@ -78,7 +78,7 @@ fn the_table_is_for_people() {
 
 fn serve(input: &str) -> Run {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
-    command.args(["bench", "r2c", "16x16", "--serve", "--ranks", "3"]);
+    command.args(["bench", "r2c", "16x16", "--serve", "--ranks", "3", "--exchange", "p2p"]);
     run(command, input)
 }
 

@@ -172,7 +172,7 @@ impl<G: Ground> HostCommons<G> {
     }
 
     /// Reads what all have posted. The same error on every rank.
-    fn look(&self, share: Option<usize>, shown: &mut Vec<Shown>) -> Result<(), Error> {
+    fn look(&self, share: Option<usize>, own: Shown, shown: &mut Vec<Shown>) -> Result<(), Error> {
         shown.clear();
         for (i, &rank) in self.ranks.iter().enumerate() {
             let station = self.ground.station(i);
@@ -218,7 +218,8 @@ impl<G: Ground> HostCommons<G> {
             } else {
                 there(&station.read)?
             };
-            shown.push(Shown { read, write });
+            // This rank's own memory is reached as its caller reaches it.
+            shown.push(if i == self.comm.rank() { own } else { Shown { read, write } });
         }
         Ok(())
     }
@@ -284,21 +285,23 @@ impl<G: Ground> Commons for HostCommons<G> {
         self.visits += 1;
         let (read, write, share) = match show {
             Show::Read(read) => (Some(std::ptr::from_ref(read)), None, None),
-            Show::Write { read, write, share } => (
-                read.map(std::ptr::from_ref),
-                Some(std::ptr::from_mut(write).cast_const()),
-                Some(share),
-            ),
+            Show::Write { read, write, share } => {
+                (read.map(std::ptr::from_ref), Some(std::ptr::from_mut(write)), Some(share))
+            }
         };
-        let own = self.own();
-        self.post(&own.read, read);
-        self.post(&own.write, write);
-        own.share.store(share.unwrap_or(NOTHING), Ordering::Relaxed);
+        let station = self.own();
+        self.post(&station.read, read);
+        self.post(&station.write, write.map(<*mut [u8]>::cast_const));
+        station.share.store(share.unwrap_or(NOTHING), Ordering::Relaxed);
+        let write = write.map(|bytes| (bytes.cast::<u8>(), bytes.len()));
+        let read = read.map(|bytes| (bytes.cast::<u8>().cast_mut(), bytes.len())).or(write);
+        let nothing = (std::ptr::null_mut(), 0);
+        let own = Shown { read: read.unwrap_or(nothing), write: write.unwrap_or(nothing) };
         self.arrive()?;
         // From here to the drop of `leaving` in every rank, all that is shown is lent.
         let mut shown = std::mem::take(&mut self.shown);
         let leaving = Leaving(self);
-        let result = leaving.0.look(share, &mut shown).and_then(|()| {
+        let result = leaving.0.look(share, own, &mut shown).and_then(|()| {
             let share = share.map(|share| &leaving.0.shares[share]);
             work(&mut Visit { commons: leaving.0, shown: &shown, share })
         });

@@ -1,7 +1,7 @@
 //! Threads of one process as ranks.
 //!
 //! Messages are not copied: the sender's slot moves to the receiver, who reads it and sends it back. All
-//! waiting is on condition variables, so that more ranks than cores do no harm. A rank that ends, or panics,
+//! waiting for messages is on condition variables, so that more ranks than cores do no harm. A rank that ends, or panics,
 //! while others need it wakes them with an error.
 
 use std::cell::RefCell;

@@ -1,5 +1,5 @@
 //! Transforming on the way out: a chunk of the old brick is brought into cache, transformed there, and packed from
-//! there, while the chunks before it fly. What it becomes is never written to memory but in messages and in the new brick.
+//! there, while the chunks before it fly. Its transform goes straight into messages and into the new brick.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::ops::Range;
@@ -59,6 +59,7 @@ impl<T: Real, Dev: Device<T>> Depart<T, Dev> {
     /// The tile, with the chunk of this message in it.
     pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, T, Dev>) -> &Dev::Memory {
         self.up_to(self.chunk_of[message] + 1, path);
+        assert_eq!(self.done, self.chunk_of[message] + 1, "messages are packed in their order");
         self.tile.borrow()
     }
 

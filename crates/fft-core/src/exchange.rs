@@ -124,7 +124,8 @@ pub struct Traffic {
 /// What an exchange calls to fill messages and to empty them. Numbers of messages are places in
 /// [`Traffic`].
 pub trait Port {
-    /// Packs and encodes an outgoing message and returns its bytes, at most the parcel's.
+    /// Packs and encodes an outgoing message and returns its bytes, at most the parcel's. Where a rank sends several
+    /// messages to another, all messages are packed in the order of their numbers.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
     /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.

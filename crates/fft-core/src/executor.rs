@@ -44,8 +44,14 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         for algorithm in algorithms {
             exchanges.push((algorithm, agree(comm.as_ref(), exchange(algorithm, comm.as_ref()))?));
         }
-        let reads = recipe.algorithms().contains(&Algorithm::Shared);
-        let mut commons = if reads { agree(comm.as_ref(), comm.commons())? } else { None };
+        let hosts = &recipe.problem().hosts;
+        let reads = recipe.algorithms().contains(&Algorithm::Shared) && !hosts.is_empty();
+        let mut commons = if reads {
+            agree(comm.as_ref(), check_hosts(hosts, comm.as_ref()))?;
+            agree(comm.as_ref(), comm.commons())?
+        } else {
+            None
+        };
         let mut programs = || -> Result<[Program<T, Dev>; 2], Error> {
             // What cannot be held is refused before anything is made for it.
             device.buffer(recipe.most_reals(rank), rank)?;
@@ -136,6 +142,25 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
         let tiles: usize = self.forward.ops.iter().chain(&self.inverse.ops).map(Op::memory).sum();
         self.work.reals * size_of::<T>() + slots + tiles
+    }
+}
+
+/// Whether the ranks on this one's host are those that the recipe was made for.
+fn check_hosts(hosts: &[usize], comm: &dyn Comm) -> Result<(), Error> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let planned = |other: usize| hosts.get(other).is_some_and(|host| Some(host) == hosts.get(rank));
+    let differs = |other: &usize| planned(*other) != (comm.host(*other) == comm.host(rank));
+    match (0..size).find(differs) {
+        None if hosts.len() == size => Ok(()),
+        other => {
+            let (found, there) = (hosts.len(), other.unwrap_or(rank));
+            let found = format!("{found} of which rank {there}'s is not as here");
+            Err(Error::argument(
+                "hosts of the recipe",
+                found,
+                format!("those of these {size} ranks"),
+            ))
+        }
     }
 }
 

@@ -26,7 +26,8 @@ pub struct Problem<const D: usize> {
     pub wire: Wire,
     /// How they travel.
     pub exchange: Algorithm,
-    /// A number for the host of each rank ([`Comm::host`](crate::Comm::host)); empty when each rank has its own.
+    /// A number for the host of each rank ([`Comm::host`](crate::Comm::host)); empty when nobody is to look at another
+    /// rank's memory.
     pub hosts: Vec<usize>,
 }
 

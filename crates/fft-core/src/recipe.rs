@@ -79,8 +79,11 @@ impl<const D: usize> Recipe<D> {
     /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Deterministic.
     ///
     /// # Errors
-    /// [`Error::TooLarge`].
+    /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all.
     pub fn new(problem: Problem<D>) -> Result<Self, Error> {
+        if problem.howmany == 0 {
+            return Err(Error::argument("howmany", 0, "at least 1"));
+        }
         problem.grid().checked_points(problem.howmany)?;
         let (nodes, steps) = search::shortest_path(&problem);
         Ok(Self { problem, nodes, steps })

@@ -1,4 +1,4 @@
-//! Every call into MPI, and all unsafe code of this crate, behind safe types.
+//! Every call into MPI, behind safe types.
 //!
 //! Communicators are always duplicates of ours, with errors returned instead of aborting; every return code
 //! that can still be acted on is read. Buffers of non-blocking operations are [`Slot`]s that move into [`Requests`] and come out when
@@ -58,10 +58,10 @@ fn describe(code: c_int) -> String {
 }
 
 fn checked(rank: usize, call: &'static str, code: c_int) -> Result<(), Error> {
-    if code == ffi::MPI_SUCCESS as c_int {
-        return Ok(());
+    match code == ffi::MPI_SUCCESS as c_int {
+        true => Ok(()),
+        false => Err(Error::Transport { rank, call, text: describe(code) }),
     }
-    Err(Error::Transport { rank, call, text: describe(code) })
 }
 
 /// Whether MPI may be called on any thread at any time.
@@ -261,7 +261,7 @@ impl Drop for RawComm {
 /// Memory of the ranks of one host that all of them can address. Made and dropped by all of them together.
 pub(super) struct SharedWindow {
     handle: ffi::MPI_Win,
-    comm: RawComm,
+    pub(super) comm: RawComm,
     /// Each rank's part, at the place where it is in this process.
     parts: Vec<(*mut u8, usize)>,
 }
@@ -292,33 +292,42 @@ impl SharedWindow {
         checked(comm.rank, call, code)?;
         // SAFETY: the call succeeded. From here on `drop` frees the window.
         let mut window = Self { handle: unsafe { handle.assume_init() }, comm, parts: Vec::new() };
-        for rank in 0..window.comm.size {
+        let found = window.find_parts();
+        // Freeing is collective, so that either all ranks go on with the window or all forget it.
+        let mut least = [0.0];
+        let agreed = window.comm.allreduce(Reduce::Min, &[f64::from(found.is_ok())], &mut least);
+        let other = |rank| Error::Transport { rank, call, text: "failed on another rank".into() };
+        let rank = window.comm.rank;
+        let all = if least[0] == 0.0 { Err(other(rank)) } else { Ok(()) };
+        match found.and(agreed).and(all) {
+            Ok(()) => Ok(window),
+            Err(error) => Err((std::mem::forget(window), error).1),
+        }
+    }
+
+    /// Finds every rank's part and clears this one's.
+    fn find_parts(&mut self) -> Result<(), Error> {
+        for rank in 0..self.comm.size {
             let (mut size, mut unit, mut at) = (0, 0, std::ptr::null_mut::<u8>());
             // SAFETY: the window is live; the call writes a length, a unit and an address.
             let code = unsafe {
                 let at = (&raw mut at).cast();
-                ffi::MPI_Win_shared_query(window.handle, rank as c_int, &mut size, &mut unit, at)
+                ffi::MPI_Win_shared_query(self.handle, rank as c_int, &mut size, &mut unit, at)
             };
-            checked(window.comm.rank, "MPI_Win_shared_query", code)?;
+            checked(self.comm.rank, "MPI_Win_shared_query", code)?;
             // Mappings begin at pages in every process, so that all of them skip as much.
             let skip = at.align_offset(PAGE);
-            window.parts.push((at.wrapping_add(skip), (size as usize).saturating_sub(skip)));
+            self.parts.push((at.wrapping_add(skip), (size as usize).saturating_sub(skip)));
         }
-        let (own, len) = window.parts[window.comm.rank];
-        // SAFETY: this rank's part, which nobody else touches before the barrier.
+        let (own, len) = self.parts[self.comm.rank];
+        // SAFETY: this rank's part, which nobody else touches before the window is handed out.
         unsafe { own.write_bytes(0, len) };
-        window.comm.barrier()?;
-        Ok(window)
+        Ok(())
     }
 
     /// Where a rank's part is, and its bytes. Valid as long as this window.
     pub(super) fn part(&self, rank: usize) -> (*mut u8, usize) {
         self.parts[rank]
-    }
-
-    /// Which rank's part is this process' own.
-    pub(super) fn rank(&self) -> usize {
-        self.comm.rank
     }
 }
 
@@ -385,15 +394,11 @@ struct Entry {
 // `RawComm`, which checks the thread.
 unsafe impl Send for Requests {}
 
-/// An operation that is complete, and its slot.
+/// An operation that is complete, and its slot; or that none is yet.
 pub(super) enum Done {
-    /// None has completed yet.
     Not,
     Sent(Slot),
-    Received {
-        number: usize,
-        slot: Slot,
-    },
+    Received { number: usize, slot: Slot },
 }
 
 impl Requests {

@@ -54,7 +54,7 @@ unsafe impl Ground for Host {
     fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)> {
         let at = bytes.cast::<u8>().addr();
         self.windows.iter().enumerate().find_map(|(number, window)| {
-            let (part, size) = window.part(window.rank());
+            let (part, size) = window.part(window.comm.rank);
             let first = at.checked_sub(part.addr())?;
             (first + bytes.len() <= size).then_some((number, first))
         })
@@ -79,7 +79,7 @@ struct Part {
 
 impl SharedMemory for Part {
     fn bytes(&mut self) -> &mut [u8] {
-        let at = self.window.part(self.window.rank()).0;
+        let at = self.window.part(self.window.comm.rank).0;
         // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window. This is the only `Part` of
         // this process; other processes touch it only while it is borrowed by a visit.
         unsafe { std::slice::from_raw_parts_mut(at, self.bytes) }
