@@ -221,11 +221,13 @@ mod tests {
                 .collect()
         };
         let all = lines(true, Some("peer"));
-        assert_eq!(all.len(), 6);
+        assert_eq!(all.len(), 7);
         assert_eq!(all[0], "mpirun -n 4 peer mpi c2c 256x256x256 --serve");
         assert_eq!(all[1], "mpirun -n 4 peer mpi c2c 256x256x256 --serve --destroy-input");
         assert_eq!(all[3], "peer threads c2c 256x256x256 --serve 4");
         assert_eq!(all[4], "mpirun -n 4 cli bench c2c 256x256x256 --serve");
+        let slabs = "--in-grid 4x1x1 --out-grid 4x1x1 --serve";
+        assert_eq!(all[5], format!("mpirun -n 4 cli bench c2c 256x256x256 {slabs}"));
         assert_eq!(lines(false, None), ["cli bench c2c 256x256x256 --serve --ranks 4"]);
     }
 }
