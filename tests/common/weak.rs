@@ -7,8 +7,6 @@ use thriffty::{Comm, Epochs, Error, Reduce};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Nothing,
-    /// It cannot share memory with others of its host.
-    Commons,
     /// It cannot get a window.
     Window,
     /// It cannot make the memory of one.
@@ -86,11 +84,7 @@ impl Comm for Weak {
     }
 
     fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
-        let commons = self.comm.commons()?;
-        match self.fault {
-            Fault::Commons => Err(failure(self.rank())),
-            _ => Ok(commons),
-        }
+        self.comm.commons()
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {

@@ -318,15 +318,6 @@ fn faults(world: &MpiComm) -> Done {
                 }
             }
         }
-        let here = if world.rank() == culprit { Fault::Commons } else { Fault::Nothing };
-        let (weak, device) = (Weak::new(world, here)?, Switch::new(DeviceFault::Nothing));
-        let bound = bind(&weak, &device, Algorithm::Shared, &fft_comm::exchange).map(drop);
-        match everywhere(world, "no commons", bound)? {
-            Error::OnRank { rank, message, .. } => {
-                assert_eq!((rank, message), (culprit, failure(culprit).to_string()));
-            }
-            other => panic!("{other:?}"),
-        }
         reserve_without_memory(world, culprit)?;
     }
     Ok(())
