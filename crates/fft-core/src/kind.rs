@@ -125,6 +125,16 @@ pub enum Direction {
     Inverse,
 }
 
+impl Direction {
+    /// What belongs to this direction.
+    pub(crate) fn choose<V>(self, forward: V, inverse: V) -> V {
+        match self {
+            Self::Forward => forward,
+            Self::Inverse => inverse,
+        }
+    }
+}
+
 /// What a result is multiplied by, `N` being the product of the axes' logical lengths
 /// ([`Kind::logical_len`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,8 +7,8 @@ use crate::moves::Moves;
 use crate::reshape::{Reshape, Ways};
 use crate::route::{Manner, Map, Place, Route};
 use crate::{
-    Algorithm, Brick, Comm, Commons, Device, Direction, Error, Exchange, Kind, Link, LocalFft,
-    Node, Pass, Problem, Real, Recipe, Step, Wire,
+    Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Kind, Link, LocalFft, Node, Pass,
+    Problem, Real, Recipe, Step, Wire,
 };
 
 /// A bound step, or several that run as one.
@@ -71,8 +71,7 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
             rest = tail;
             match *step {
                 Step::Scale { forward, inverse } => {
-                    let forwards = direction == Direction::Forward;
-                    binder.pending.scale(if forwards { forward } else { inverse });
+                    binder.pending.scale(direction.choose(forward, inverse));
                 }
                 Step::Fft { axis, kind } => binder.transform(from, to, axis, kind)?,
                 Step::Reshape { wire, exchange } => {
@@ -88,10 +87,7 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
                 }
             }
         }
-        let end = match direction {
-            Direction::Forward => recipe.nodes().last(),
-            Direction::Inverse => recipe.nodes().first(),
-        };
+        let end = direction.choose(recipe.nodes().last(), recipe.nodes().first());
         binder.rest(end.expect("a recipe has a node"))?;
         let Binder { ops, sizes, .. } = binder;
         let manners: Vec<_> = ops.iter().map(Op::manner).collect();
@@ -323,7 +319,7 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         for (from, step, to) in steps {
             match *step {
                 Step::Scale { forward, inverse } => {
-                    let next = if direction == Direction::Forward { forward } else { inverse };
+                    let next = direction.choose(forward, inverse);
                     match axes.last_mut() {
                         Some((_, pass)) => pass.factor *= next,
                         None => factor *= next,
@@ -382,7 +378,8 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         let n = self.problem.grid().len(axis);
         let pass = pass(from, to, kind, self.site.direction, n);
         let brick = from.layout.brick(self.site.comm.rank());
-        let fft = along(&brick, from, self.problem.howmany, axis, pass);
+        let order = from.layout.order();
+        let fft = LocalFft::along(axis, &brick, order, self.problem.howmany, pass);
         match self.pending.add(axis, fft, T::PRECISION.bytes()) {
             Some(earlier) => self.fft(&earlier, self.size(from)),
             None => Ok(()),
@@ -412,7 +409,7 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
     }
 }
 
-/// One axis' transform between two nodes; where in the array is filled in by [`along`].
+/// One axis' transform between two nodes; where in the array is filled in by [`LocalFft::along`].
 fn pass<const D: usize>(
     from: &Node<D>,
     to: &Node<D>,
@@ -422,19 +419,4 @@ fn pass<const D: usize>(
 ) -> Pass {
     let (complex_before, complex_after) = (from.complex, to.complex);
     Pass { kind, direction, n, complex_before, complex_after, outer: 1, inner: 1, factor: 1.0 }
-}
-
-/// A transform along one axis of a brick in memory.
-fn along<const D: usize>(
-    brick: &Brick<D>,
-    node: &Node<D>,
-    howmany: usize,
-    axis: usize,
-    pass: Pass,
-) -> LocalFft {
-    let order = node.layout.order();
-    let mut lens = vec![howmany];
-    lens.extend(order.map(|axis| brick.len(axis)));
-    let place = order.iter().position(|a| *a == axis).expect("the order has every axis");
-    LocalFft::new(&lens, place + 1, pass)
 }

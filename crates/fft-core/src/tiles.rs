@@ -30,13 +30,9 @@ impl<T: Real, Dev: Device<T>, const D: usize> Default for TileFfts<T, Dev, D> {
 impl<const D: usize> Lines<'_, D> {
     /// The transforms of a box, joined where they fit into cache together.
     fn local(&self, tile: &Brick<D>, real_bytes: usize) -> Vec<LocalFft> {
-        let mut lens = vec![self.howmany];
-        lens.extend(self.order.map(|axis| tile.len(axis)));
         let mut ffts: Vec<LocalFft> = Vec::new();
         for (axis, pass) in self.axes {
-            let place = self.order.iter().position(|a| a == axis);
-            let place = place.expect("the order has every axis");
-            let fft = LocalFft::new(&lens, place + 1, pass.clone());
+            let fft = LocalFft::along(*axis, tile, self.order, self.howmany, pass.clone());
             if !ffts.last_mut().is_some_and(|last| last.join(&fft, real_bytes)) {
                 ffts.push(fft);
             }
