@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fft_core::{
-    Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Real, Recipe,
-    agree,
+    Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Real,
+    Recipe, agree,
 };
 
 use crate::field::{Field, Physical, Spectral};
@@ -107,6 +107,12 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// The communicator, a duplicate of the one the plan was made with.
     pub fn comm(&self) -> &dyn Comm {
         self.executor.comm()
+    }
+
+    /// How messages travel: the recipe's exchange, but for [`Algorithm::Ring`] where ranks
+    /// cannot put.
+    pub fn exchange(&self) -> Algorithm {
+        self.executor.exchange(self.recipe.problem().exchange)
     }
 
     /// This rank's part of physical data.

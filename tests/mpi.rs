@@ -82,7 +82,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 10] = [
+        let checks: [(&str, Check); 11] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -92,6 +92,7 @@ fn body() {
             ("two plans", two_plans),
             ("communicators of others", communicators_of_others),
             ("overlapping communicators", |comm| plans::overlapping(comm, &Algorithm::ALL)),
+            ("more than can be shared", more_than_can_be_shared),
             ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
         ];
         windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));
@@ -167,6 +168,17 @@ fn two_plans(world: &dyn Comm) -> Result<(), Error> {
             assert!(worst <= 4.0 * bound(f64::EPSILON, 960), "{worst:.2e} after there and back");
         }
     }
+    Ok(())
+}
+
+/// More shared memory than there is, wanted by one rank, is refused on all of its host, and not when it is touched.
+fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
+    let Some(mut commons) = world.commons()? else { return Ok(()) };
+    let bytes = if world.rank() + 1 == world.size() { 1 << 46 } else { 100 };
+    let error = commons.allocate(bytes).map(drop).unwrap_err();
+    assert!(error.to_string().contains("/dev/shm"), "{error}");
+    let mut memory = commons.allocate(100)?;
+    memory.bytes().fill(1);
     Ok(())
 }
 

@@ -26,7 +26,8 @@ pub(crate) fn all(world: &MpiComm) -> Done {
     no_memory(world, &rma)?;
     dropped(&rma)?;
     halves()?;
-    slots(world)?;
+    slots(world, 1)?;
+    slots(world, 6)?;
     unreserved(world)?;
     if world.size() > 1 {
         faults(world)?;
@@ -185,20 +186,24 @@ struct Mail<'a> {
     rank: usize,
     round: usize,
     traffic: &'a Traffic,
+    /// Of the last message that was packed.
+    chunk: usize,
     came: Vec<Vec<u8>>,
     finished: bool,
 }
 
-fn letter(from: usize, to: usize, round: usize, bound: usize) -> Vec<u8> {
-    let len = bound.saturating_sub((from + 2 * to + round) % 5);
-    (0..len).map(|i| (i + 7 * from + 31 * to + 101 * round) as u8).collect()
+fn letter(from: usize, to: usize, round: usize, parcel: &Parcel) -> Vec<u8> {
+    let len = parcel.bytes.saturating_sub((from + 2 * to + round + parcel.chunk) % 5);
+    (0..len).map(|i| (i + 7 * from + 31 * to + 101 * round + 13 * parcel.chunk) as u8).collect()
 }
 
 impl Port for Mail<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let Parcel { peer, bytes } = self.traffic.sends[number];
-        assert_eq!(message.len(), bytes);
-        let letter = letter(self.rank, peer, self.round, bytes);
+        let parcel = &self.traffic.sends[number];
+        assert_eq!(message.len(), parcel.bytes);
+        assert!(parcel.chunk >= self.chunk, "chunk {} after {}", parcel.chunk, self.chunk);
+        self.chunk = parcel.chunk;
+        let letter = letter(self.rank, parcel.peer, self.round, parcel);
         message[..letter.len()].copy_from_slice(&letter);
         letter.len()
     }
@@ -208,20 +213,22 @@ impl Port for Mail<'_> {
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
         assert_eq!(message.as_ptr() as usize % 64, 0, "messages start at a line");
         self.came[number] = message.to_vec();
-        number.is_multiple_of(2)
+        number.is_multiple_of(2) || self.traffic.chunks > 1
     }
 
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
-        for number in (1..self.traffic.recvs.len()).step_by(2) {
-            assert_eq!(message(number), self.came[number]);
+        if self.traffic.chunks == 1 {
+            for number in (1..self.traffic.recvs.len()).step_by(2) {
+                assert_eq!(message(number), self.came[number]);
+            }
         }
         self.finished = true;
     }
 }
 
 /// Reshapes that are the same for rank 0 but not for its peers: where those expect its message cannot follow from its
-/// own traffic alone.
-fn slots(world: &MpiComm) -> Done {
+/// own traffic alone. The data of a rank is in as many chunks, some of which go to some ranks only.
+fn slots(world: &MpiComm, chunks: usize) -> Done {
     let (rank, size) = (world.rank(), world.size());
     let bytes = |which: usize, from: usize, to: usize| match (which, from, to) {
         (_, 0, _) => 3,
@@ -230,12 +237,21 @@ fn slots(world: &MpiComm) -> Done {
         (which, from, to) => 100 * which * from + to,
     };
     let traffic = |which: usize| {
-        let others = |rank: usize| (1..size).map(move |k| (rank + k) % size);
-        let some = |peer, bytes| (bytes > 0).then_some(Parcel { peer, bytes });
+        let others = |rank: usize| {
+            (0..chunks)
+                .flat_map(move |chunk| (1..size).map(move |k| ((rank + k) % size, chunk)))
+                .filter(move |(peer, chunk)| {
+                    chunks == 1 || !(rank + peer + chunk).is_multiple_of(3)
+                })
+        };
+        let some = |peer, bytes, chunk| (bytes > 0).then_some(Parcel { peer, bytes, chunk });
+        let to = |(to, chunk)| some(to, bytes(which, rank, to), chunk);
+        let from = |(from, chunk)| some(from, bytes(which, from, rank), chunk);
         Traffic {
             reshape: which,
-            sends: others(rank).filter_map(|to| some(to, bytes(which, rank, to))).collect(),
-            recvs: others(rank).filter_map(|from| some(from, bytes(which, from, rank))).collect(),
+            chunks,
+            sends: others(rank).filter_map(to).collect(),
+            recvs: others(rank).filter_map(from).collect(),
         }
     };
     for epochs in BOTH {
@@ -247,11 +263,11 @@ fn slots(world: &MpiComm) -> Done {
             }
             let traffic = traffic(if round < 3 { round } else { 2 * round % 3 });
             let came = vec![Vec::new(); traffic.recvs.len()];
-            let mut mail = Mail { rank, round, traffic: &traffic, came, finished: false };
+            let mut mail = Mail { rank, round, traffic: &traffic, chunk: 0, came, finished: false };
             exchange.run(&traffic, &mut mail)?;
             assert!(mail.finished);
             for (came, parcel) in mail.came.iter().zip(&traffic.recvs) {
-                let expected = letter(parcel.peer, rank, round, parcel.bytes);
+                let expected = letter(parcel.peer, rank, round, parcel);
                 assert_eq!(*came, expected, "{epochs:?} round {round}: {} to {rank}", parcel.peer);
             }
         }
@@ -267,10 +283,10 @@ fn unreserved(world: &MpiComm) -> Done {
         let mut traffic = Traffic::default();
         let last = world.rank() + 1 == world.size();
         if last {
-            traffic.sends.push(Parcel { peer: 0, bytes: 1 });
+            traffic.sends.push(Parcel { peer: 0, bytes: 1, chunk: 0 });
         }
-        let mut mail =
-            Mail { rank: world.rank(), round: 0, traffic: &traffic, came: vec![], finished: false };
+        let (rank, came) = (world.rank(), vec![]);
+        let mut mail = Mail { rank, round: 0, traffic: &traffic, chunk: 0, came, finished: false };
         let result = exchange.run(&traffic, &mut mail);
         assert_eq!(result.is_err(), last, "{result:?}");
         let error = everywhere(world, "unreserved", agree(world, result))?;
@@ -329,7 +345,7 @@ fn reserve_without_memory(world: &MpiComm, culprit: usize) -> Done {
         let mut exchange = fft_comm::exchange(Algorithm::Ring(Epochs::Fence), world)?;
         let mut traffic = Traffic::default();
         if world.rank() == culprit {
-            let parcel = Parcel { peer: (culprit + 1) % world.size(), bytes: 1 << 62 };
+            let parcel = Parcel { peer: (culprit + 1) % world.size(), bytes: 1 << 62, chunk: 0 };
             if outgoing { traffic.sends.push(parcel) } else { traffic.recvs.push(parcel) }
         }
         match everywhere(world, "reserving", exchange.reserve(&traffic))? {

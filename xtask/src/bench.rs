@@ -36,7 +36,9 @@ pub(crate) fn run(options: &Options) -> Result {
     let mut heats = Vec::new();
     for &ranks in &options.ranks {
         let mut servers = Vec::new();
-        for (name, mut command) in programs(options, ranks, mpi, peer.as_deref(), &cli) {
+        let mut all = programs(options, ranks, mpi, peer.as_deref(), &cli);
+        all.retain(|(name, _)| options.wants(name));
+        for (name, mut command) in all {
             println!("starting {name}: {}", shown(&command));
             servers.push(Server::start(name, &mut command)?);
         }

@@ -14,11 +14,24 @@ pub(crate) fn describe(fftw: Option<&str>) -> Description {
         ("cores", cores.to_string()),
         ("memory", known(field(&read("/proc/meminfo"), "MemTotal"))),
         ("kernel", known(Some(read("/proc/sys/kernel/osrelease").trim()))),
-        ("mpi", first_line("mpirun", &["--version"])),
+        ("mpi", launcher()),
         ("rustc", first_line("rustc", &["--version"])),
         ("commit", commit()),
         ("fftw", known(fftw)),
     ]
+}
+
+/// The program that starts ranks on the hosts of a network, where it is not `mpirun`.
+pub(crate) const LAUNCHER: &str = "NETLAB_MPIEXEC";
+
+/// The MPI, as its launcher names it. MPICH's has a heading first.
+fn launcher() -> String {
+    let launcher = std::env::var(LAUNCHER).unwrap_or_else(|_| "mpirun".into());
+    let said = tools::output(command(&launcher).arg("--version")).unwrap_or_default();
+    match field(&said, "Version") {
+        Some(version) => format!("MPICH {version}"),
+        None => known(said.lines().next()),
+    }
 }
 
 /// Six hexadecimal digits that stay the same on one machine and say nothing else about it.

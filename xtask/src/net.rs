@@ -100,7 +100,8 @@ pub(crate) fn run(options: &Options) -> Result {
     let mut servers = Vec::new();
     let problem = [options.kind.clone(), options.size_text()];
     if let Some(peer) = &peer {
-        for (name, freedom) in [("fftw-mpi", None), ("fftw-mpi-transposed", Some("--transposed"))] {
+        let both = [("fftw-mpi", None), ("fftw-mpi-transposed", Some("--transposed"))];
+        for (name, freedom) in both.into_iter().filter(|(name, _)| options.wants(name)) {
             let mut fftw = lab.run(options.hosts, &absolute(peer)?);
             fftw.arg("mpi").args(&problem).arg("--serve").args(freedom);
             servers.push(start(name, &mut fftw)?);
@@ -109,12 +110,16 @@ pub(crate) fn run(options: &Options) -> Result {
     let asked = !options.exchanges.is_empty();
     let all = EXCHANGES.map(String::from).to_vec();
     for exchange in if asked { &options.exchanges } else { &all } {
+        let name = format!("thriffty-{exchange}");
+        if !options.wants(&name) {
+            continue;
+        }
         let mut ours = lab.run(options.hosts, &absolute(&cli)?);
         // The same parts as FFTW-MPI's.
         let slabs = format!("{}x1x1", options.hosts);
         ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
         ours.args(["--serve", "--exchange", exchange]);
-        match start(&format!("thriffty-{exchange}"), &mut ours) {
+        match start(&name, &mut ours) {
             Ok(server) => servers.push(server),
             Err(why) if asked => return Err(why),
             Err(why) => println!("left out: {why}"),
@@ -134,7 +139,12 @@ pub(crate) fn run(options: &Options) -> Result {
     }
 
     let date = tools::output(command("date").args(["-u", "+%F"]))?;
-    let net = format!("net-{}x{}", options.hosts, options.rate);
+    let mut net = format!("net-{}x{}", options.hosts, options.rate);
+    if std::env::var_os(machine::LAUNCHER).is_some() {
+        // Another MPI's record stands beside the system's.
+        let mpi = machine.iter().find(|(name, _)| *name == "mpi").map_or("", |(_, said)| said);
+        net.push_str(if mpi.starts_with("MPICH") { "-mpich" } else { "-openmpi" });
+    }
     let path = bench::record_path(options, &date, &net)?;
     std::fs::write(&path, json(&date, options, &machine, &found, &busy, bits))
         .map_err(|e| format!("cannot write {}: {e}", path.display()))?;

@@ -16,6 +16,8 @@ pub(crate) struct Options {
     pub(crate) patience: usize,
     /// Keep the record with the sources.
     pub(crate) record: bool,
+    /// Names of programs to time; all when empty.
+    pub(crate) only: Vec<String>,
     /// A built `fft-cli` to time.
     pub(crate) cli: Option<PathBuf>,
     /// Each rank on a host of its own; what follows says which.
@@ -27,7 +29,7 @@ pub(crate) struct Options {
     pub(crate) exchanges: Vec<String>,
 }
 
-const COMMON: &[&str] = &["--kind", "--size", "--rounds", "--patience", "--cli"];
+const COMMON: &[&str] = &["--kind", "--size", "--rounds", "--patience", "--cli", "--only"];
 const LOCAL: &[&str] = &["--ranks"];
 /// After `--net`.
 const NET: &[&str] = &["--hosts", "--rate", "--exchanges"];
@@ -41,6 +43,7 @@ impl Default for Options {
             rounds: 10,
             patience: 600,
             record: false,
+            only: Vec::new(),
             cli: None,
             net: false,
             hosts: 4,
@@ -85,6 +88,7 @@ impl Options {
                 "--patience" => options.patience = count(option, value)?,
                 "--hosts" => options.hosts = count(option, value)?,
                 "--rate" => options.rate = value.into(),
+                "--only" => options.only = value.split(',').map(String::from).collect(),
                 "--exchanges" => {
                     options.exchanges = value.split(',').map(String::from).collect();
                 }
@@ -92,6 +96,11 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// Whether the program of this name is to be timed.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|wanted| wanted == name)
     }
 
     /// What a heat may spend on waiting.
@@ -138,17 +147,20 @@ mod tests {
     #[test]
     fn every_option_is_read() {
         let options =
-            parse("--size 8x9x10 --kind r2c --ranks 3,6 --rounds 2 --record --cli a/b").unwrap();
+            parse("--size 8x9x10 --kind r2c --ranks 3,6 --rounds 2 --record --cli a/b --only a,b")
+                .unwrap();
         let expected = Options {
             kind: "r2c".into(),
             size: [8, 9, 10],
             ranks: vec![3, 6],
             rounds: 2,
             record: true,
+            only: vec!["a".into(), "b".into()],
             cli: Some("a/b".into()),
             ..Options::default()
         };
         assert_eq!(options, expected);
+        assert!(options.wants("b") && !options.wants("c") && Options::default().wants("c"));
         assert_eq!(options.size_text(), "8x9x10");
         assert_eq!(options.bytes(), 8 * 9 * 10 * 8);
     }

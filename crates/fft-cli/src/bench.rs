@@ -144,7 +144,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
             ranks: plan.comm().size(),
             transport: plan.comm().name(),
             precision: options.precision,
-            exchange: options.exchange,
+            exchange: plan.exchange(),
             direction: options.direction,
             flops: flops(K::Physical::WIDTH, grid.points(), howmany),
             seconds,

@@ -51,6 +51,9 @@ pub(crate) unsafe trait Ground: Send {
     /// The station of the `i`th rank of the host.
     fn station(&self, i: usize) -> &Station;
 
+    /// Called while waiting: lets what is under way between hosts go on.
+    fn progress(&self) {}
+
     /// The piece of shared memory that holds these bytes, and where.
     fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)>;
 
@@ -165,6 +168,7 @@ impl<G: Ground> HostCommons<G> {
                     let own = self.ranks[self.comm.rank()];
                     return Err(Error::Left { rank: own, gone: rank });
                 }
+                self.ground.progress();
                 idle.wait();
             }
         }
@@ -237,6 +241,7 @@ impl<G: Ground> Drop for Leaving<'_, G> {
         for i in 0..commons.ranks.len() {
             let mut idle = Idle::default();
             while commons.ground.station(i).came.load(Ordering::Acquire) < done {
+                commons.ground.progress();
                 idle.wait();
             }
         }

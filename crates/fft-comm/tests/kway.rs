@@ -29,10 +29,11 @@ fn bound(reshape: usize, from: usize, to: usize) -> Option<usize> {
 }
 
 fn traffic(rank: usize, ranks: usize, reshape: usize) -> Traffic {
-    let parcel = |peer, bytes: Option<usize>| bytes.map(|bytes| Parcel { peer, bytes });
+    let parcel = |peer, bytes: Option<usize>| bytes.map(|bytes| Parcel { peer, bytes, chunk: 0 });
     let after = || (1..ranks).map(|d| (rank + d) % ranks);
     let before = (1..ranks).map(|d| (rank + ranks - d) % ranks);
     Traffic {
+        chunks: 1,
         reshape,
         sends: after().filter_map(|to| parcel(to, bound(reshape, rank, to))).collect(),
         recvs: before.filter_map(|from| parcel(from, bound(reshape, from, rank))).collect(),
@@ -60,7 +61,7 @@ struct Desk<'a> {
 impl Port for Desk<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         assert_eq!(self.owned, 0, "own data is copied when nothing is left to pack");
-        let Parcel { peer, bytes } = self.traffic.sends[number];
+        let Parcel { peer, bytes, .. } = self.traffic.sends[number];
         let text = text(self.round, self.rank, peer, bytes);
         message[..text.len()].copy_from_slice(&text);
         self.packed += 1;
@@ -150,9 +151,9 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
         let mut exchange = exchange(Algorithm::KWay(2), &comm).unwrap();
         let pair = |from: usize, to: usize, reshape| {
             let parcel = |mine, peer| {
-                if rank == mine { vec![Parcel { peer, bytes: 50 }] } else { vec![] }
+                if rank == mine { vec![Parcel { peer, bytes: 50, chunk: 0 }] } else { vec![] }
             };
-            Traffic { reshape, sends: parcel(from, to), recvs: parcel(to, from) }
+            Traffic { reshape, chunks: 1, sends: parcel(from, to), recvs: parcel(to, from) }
         };
         let reshapes = [pair(0, 3, 0), pair(2, 0, 1), pair(0, 2, 2)];
         reshapes.iter().for_each(|traffic| exchange.reserve(traffic).unwrap());

@@ -9,8 +9,8 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Ranks of one host read each other's memory and send nothing. Others exchange messages: as
-    /// [`Algorithm::Pipelined`] where no two ranks are on one host, otherwise as [`Algorithm::P2p`].
+    /// Ranks of one host read each other's memory and send nothing. Others exchange messages in chunks, as
+    /// [`Algorithm::Pipelined`], and where no two ranks are on one host transform them on the way.
     #[default]
     Shared,
     /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed and
@@ -24,9 +24,10 @@ pub enum Algorithm {
     /// Messages are forwarded in ⌈log_k P⌉ rounds, in each of which a rank sends to at most `k - 1` others: fewer and
     /// longer messages where there are many small ones. From 2 to 255.
     KWay(u8),
-    /// Puts into a window that is made once per plan, beginning with ranks of other hosts in rotation. Plans that use it
-    /// are dropped by all ranks in the same order. As [`Algorithm::P2p`] where ranks cannot put: threads, and an MPI
-    /// that does not let them, which is said once in a warning.
+    /// Puts into a window that is made once per plan, in chunks as [`Algorithm::Pipelined`], each to ranks of other hosts
+    /// in rotation and then to those of the own. Plans that use it are dropped by all ranks in the same order. As
+    /// [`Algorithm::Pipelined`] where ranks cannot put: threads, and an MPI that does not let them, which is said once
+    /// in a warning.
     Ring(Epochs),
 }
 
@@ -52,6 +53,11 @@ impl Algorithm {
         Self::Ring(Epochs::Fence),
         Self::Ring(Epochs::Flush),
     ];
+
+    /// Whether all messages of a reshape are kept until all have come. Otherwise each is unpacked on arrival.
+    pub fn keeps(self) -> bool {
+        !matches!(self, Self::Ring(_))
+    }
 
     /// A number that no other algorithm has, for ranks to compare.
     pub fn code(self) -> u64 {
@@ -105,16 +111,21 @@ pub struct Parcel {
     pub peer: usize,
     /// The most bytes it can have.
     pub bytes: usize,
+    /// Which chunk of the sender's data it is of.
+    pub chunk: usize,
 }
 
-/// The messages of one reshape, as one rank sees them. In chunks there may be
-/// several to and from a peer, in the same order on both sides; otherwise there is at most one. Never one to itself. Each rank begins with the peer after itself, so that not all aim at the same one.
+/// The messages of one reshape, as one rank sees them. In chunks there may be several to and from a peer, in the same
+/// order on both sides; otherwise there is at most one. Never one to itself. Each rank begins with the peer after
+/// itself, so that not all aim at the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Which reshape of the plan this is: the same number on all ranks, and another for every other reshape. Its
     /// parcels do not tell: two reshapes may look the same to one rank, which passes on messages of others, or writes
     /// into their memory, and different to those.
     pub reshape: usize,
+    /// The most chunks that any rank's data is in: the same number on all ranks.
+    pub chunks: usize,
     /// Outgoing, in order of sending.
     pub sends: Vec<Parcel>,
     /// Incoming.
@@ -124,15 +135,15 @@ pub struct Traffic {
 /// What an exchange calls to fill messages and to empty them. Numbers of messages are places in
 /// [`Traffic`].
 pub trait Port {
-    /// Packs and encodes an outgoing message and returns its bytes, at most the parcel's. Where a rank sends several
-    /// messages to another, all messages are packed in the order of their numbers.
+    /// Packs and encodes an outgoing message and returns its bytes, at most the parcel's. Chunks are packed in order;
+    /// the messages of a chunk in any.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
     /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.
     fn own(&mut self);
 
     /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until
-    /// [`Port::finish`]. A message that does not decode is remembered and reported after the exchange, which
+    /// [`Port::finish`], which happens only with exchanges that [keep messages](Algorithm::keeps). A message that does not decode is remembered and reported after the exchange, which
     /// goes on: the other ranks wait for it.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
 
@@ -142,6 +153,9 @@ pub trait Port {
 
 /// A way to exchange messages. One exists per plan and algorithm, with its memory, and serves every reshape.
 pub trait Exchange: Send {
+    /// What it does: where ranks cannot put, not what was asked for.
+    fn algorithm(&self) -> Algorithm;
+
     /// Makes sure that this traffic needs no more memory. **Collective**: all ranks reserve for the same reshapes in
     /// the same order, and a rank that fails does so after its collective part.
     ///

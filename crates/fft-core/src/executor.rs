@@ -121,6 +121,12 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         agree(self.comm.as_ref(), result)
     }
 
+    /// How messages travel where the recipe names this algorithm.
+    pub fn exchange(&self, named: Algorithm) -> Algorithm {
+        let found = self.machine.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
+        found.map_or(named, |(_, exchange)| exchange.algorithm())
+    }
+
     /// The communicator.
     pub fn comm(&self) -> &dyn Comm {
         self.comm.as_ref()

@@ -26,10 +26,16 @@ pub(crate) struct Moves<const D: usize> {
     /// The old brick in chunks, and for every message to be sent in which it is.
     pub(crate) chunks: Vec<Brick<D>>,
     pub(crate) chunk_of: Vec<usize>,
+    /// For every message to come, in which chunk of its sender's it is.
+    pub(crate) theirs: Vec<usize>,
+    /// The most chunks of any rank.
+    pub(crate) most_chunks: usize,
 }
 
 /// Bytes of a chunk: it is packed while the one before it flies, and stays in the second-level cache meanwhile.
 const CHUNK_BYTES: usize = 1 << 19;
+/// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
+const MESSAGE_BYTES: usize = 1 << 13;
 const LINE_BYTES: usize = 64;
 
 /// A brick in chunks along the outermost axis that is not among `whole`. The same for whoever asks.
@@ -38,13 +44,15 @@ fn chunks<const D: usize>(
     order: [usize; D],
     whole: &[usize],
     bytes: usize,
+    ranks: usize,
 ) -> Vec<Brick<D>> {
+    let most = CHUNK_BYTES.max(MESSAGE_BYTES * ranks);
     let cut = order.into_iter().find(|axis| brick.len(*axis) > 1 && !whole.contains(axis));
     let Some(axis) = cut else { return vec![brick] };
     let range = brick.range(axis);
     // Neighbours in memory are not torn apart.
     let least = if axis == order[D - 1] { LINE_BYTES.div_ceil(bytes) } else { 1 };
-    let step = (CHUNK_BYTES * brick.len(axis) / (brick.points() * bytes).max(1)).max(least);
+    let step = (most * brick.len(axis) / (brick.points() * bytes).max(1)).max(least);
     let chunk = |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
     range.clone().step_by(step).map(chunk).collect()
 }
@@ -86,7 +94,21 @@ impl<const D: usize> Moves<D> {
         let near =
             near.map(|(owner, part)| Near { owner, part, before: place(from, owner) }).collect();
         let (chunks, chunk_of) = (vec![before.brick], vec![0; sends.len()]);
-        Self { rank, width: from.width(), before, after, sends, recvs, near, chunks, chunk_of }
+        let theirs = vec![0; recvs.len()];
+        let (width, most_chunks) = (from.width(), 1);
+        Self {
+            rank,
+            width,
+            before,
+            after,
+            sends,
+            recvs,
+            near,
+            chunks,
+            chunk_of,
+            theirs,
+            most_chunks,
+        }
     }
 
     /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
@@ -94,7 +116,7 @@ impl<const D: usize> Moves<D> {
     pub(crate) fn chunked(mut self, from: &Node<D>, whole: &[usize], element: usize) -> Self {
         let bytes = element * self.before.howmany;
         let order = self.before.order;
-        let cut = |brick| chunks(brick, order, whole, bytes);
+        let cut = |brick| chunks(brick, order, whole, bytes, from.layout.ranks());
         self.chunks = cut(self.before.brick);
         let mut sends = Vec::new();
         for (number, chunk) in self.chunks.iter().enumerate() {
@@ -110,7 +132,9 @@ impl<const D: usize> Moves<D> {
             recvs.extend(parts.map(|(number, part)| (number, (*peer, part))));
         }
         recvs.sort_by_key(|(number, _)| *number);
-        self.recvs = recvs.into_iter().map(|(_, recv)| recv).collect();
+        (self.theirs, self.recvs) = recvs.into_iter().unzip();
+        let ranks = 0..from.layout.ranks();
+        self.most_chunks = ranks.map(|rank| cut(from.layout.brick(rank)).len()).max().unwrap_or(1);
         self
     }
 

@@ -90,12 +90,18 @@ impl<const D: usize> Problem<D> {
                 && self.hosts[a] == self.hosts[b]
     }
 
-    /// Whether messages are cut into chunks, so that one is prepared while others fly: where it is asked for, and where
-    /// memory is to be shared but each rank is on a host of its own.
+    /// Whether messages are cut into chunks, so that one is packed while others fly.
+    pub fn chunked(&self) -> bool {
+        self.exchange == Algorithm::Shared || self.pipelined()
+    }
+
+    /// Whether a chunk is also transformed just before it is packed: where it is asked for, and where memory is to be
+    /// shared but each rank is on a host of its own. Otherwise those that read this rank's memory must find there what
+    /// has been transformed.
     pub fn pipelined(&self) -> bool {
         let alone = |rank: usize| (0..rank).all(|other| !self.near(other, rank));
         match self.exchange {
-            Algorithm::Pipelined => true,
+            Algorithm::Pipelined | Algorithm::Ring(_) => true,
             Algorithm::Shared => self.hosts.is_empty() || (0..self.hosts.len()).all(alone),
             _ => false,
         }

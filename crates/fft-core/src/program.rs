@@ -244,7 +244,7 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         wire: Wire,
         exchange: Algorithm,
     ) -> Result<(), Error> {
-        let pipelined = self.problem.pipelined();
+        let (pipelined, chunked) = (self.problem.pipelined(), self.problem.chunked());
         let whole = if pipelined { self.tiled(from) } else { Vec::new() };
         let on_the_way = self.pending.axes.iter().all(|(axis, _)| whole.contains(axis));
         let departs =
@@ -262,7 +262,7 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         let before = self.ops.iter().filter(|op| matches!(op, Op::Reshape { .. })).count();
         let number = 2 * before + self.site.direction as usize;
         let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
-        if pipelined {
+        if chunked {
             moves = moves.chunked(from, &whole, from.width() * T::PRECISION.bytes());
         }
         let mut reshape = Reshape::new(&moves, wire, number, visits);
@@ -392,7 +392,9 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         let (plan, blocks) = (self.site.device.plan_fft(fft, rank)?, fft.blocks);
         let in_place = fft.in_place();
         match (self.moves.take(), self.ops.last_mut()) {
-            (Some(moves), Some(Op::Reshape { reshape, .. })) if in_place && reshape.can_fuse() => {
+            (Some(moves), Some(Op::Reshape { reshape, exchange }))
+                if in_place && exchange.keeps() && reshape.can_fuse() =>
+            {
                 reshape.fuse(&moves, blocks, plan);
             }
             _ => self.push(Op::Fft { plan, blocks, in_place }, size),

@@ -64,15 +64,17 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         let of = |part| moves.scatter(part, &all).expect("messages are not empty");
         let gathers: Vec<_> = moves.sends.iter().map(|(_, part)| moves.gather(part)).collect();
         let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| of(part)).collect();
-        let parcel = |(&peer, transfer): (&usize, &Transfer)| Parcel {
-            peer,
-            bytes: bytes(transfer.elements()),
+        let parcel = |peer, transfer: &Transfer, chunk| {
+            let bytes = bytes(transfer.elements());
+            Parcel { peer, bytes, chunk }
         };
-        let peers = |ends: &[(usize, _)]| ends.iter().map(|(peer, _)| *peer).collect::<Vec<_>>();
+        let sends = moves.sends.iter().zip(&moves.chunk_of).zip(&gathers);
+        let recvs = moves.recvs.iter().zip(&moves.theirs).zip(&scatters);
         let traffic = Traffic {
             reshape: number,
-            sends: peers(&moves.sends).iter().zip(&gathers).map(parcel).collect(),
-            recvs: peers(&moves.recvs).iter().zip(&scatters).map(parcel).collect(),
+            chunks: moves.most_chunks,
+            sends: sends.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
+            recvs: recvs.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
         };
         let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
         let (rank, width) = (moves.rank, moves.width);

@@ -1,6 +1,6 @@
 //! One collective for all messages.
 
-use fft_core::{Comm, Error, Exchange, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic};
+use fft_core::{Algorithm, Comm, Error, Exchange, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic};
 
 /// Packs every message, exchanges them all in one call, unpacks every message.
 pub(crate) struct Alltoallv {
@@ -50,6 +50,10 @@ impl Side {
 }
 
 impl Exchange for Alltoallv {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::Alltoallv
+    }
+
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         self.send.reserve(Side::room(&traffic.sends), self.comm.rank())?;
         self.recv.reserve(Side::room(&traffic.recvs), self.comm.rank())?;

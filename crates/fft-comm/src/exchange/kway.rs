@@ -3,7 +3,7 @@
 mod bundle;
 mod routes;
 
-use fft_core::{Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
+use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
 
 use bundle::{Label, Span, Writer, Wrong};
 use routes::{Bundle, Routes, Source};
@@ -79,6 +79,10 @@ fn numbers(words: &[u8]) -> impl Iterator<Item = usize> {
 }
 
 impl Exchange for KWay {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::KWay(self.k as u8)
+    }
+
     /// Gathers what every rank sends to whom: two allgathers.
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         let messages = self.gather(traffic)?;

@@ -5,7 +5,7 @@ mod kway;
 mod p2p;
 mod ring;
 
-use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts, agree};
+use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts, Puts, agree};
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
 ///
@@ -14,16 +14,21 @@ use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts, agree};
 pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
     match algorithm {
         Algorithm::Shared | Algorithm::P2p | Algorithm::Pipelined => {
-            Ok(Box::new(p2p::P2p::new(comm)?))
+            Ok(Box::new(p2p::P2p::new(algorithm, comm)?))
         }
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
         Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
-        Algorithm::Ring(epochs) => Ok(match agree(comm, comm.window())? {
-            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs)?),
-            None => Box::new(p2p::P2p::new(comm)?),
+        Algorithm::Ring(epochs) => Ok(match (window(comm)?, window(comm)?) {
+            (Some(one), Some(other)) => Box::new(ring::Ring::new(comm, [one, other], epochs)?),
+            _ => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
         }),
         other => Err(Error::argument("exchange", other, "one of Algorithm::ALL")),
     }
+}
+
+/// Memory to put into, where ranks can. Collective.
+fn window(comm: &dyn Comm) -> Result<Option<Box<dyn Puts>>, Error> {
+    agree(comm, comm.window())
 }
 
 /// The collective in terms of pairs, for ranks that have no better one.

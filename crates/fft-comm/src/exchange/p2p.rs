@@ -1,19 +1,20 @@
 //! Non-blocking messages between pairs.
 
-use fft_core::{Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
+use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
 
 /// All receives are posted first; each message leaves as soon as it is packed, own data is copied while
 /// messages are under way, and each arrival is unpacked at once, in whatever order they come. With messages in
 /// chunks, this is the pipelined exchange.
 pub(crate) struct P2p {
+    algorithm: Algorithm,
     flight: Box<dyn Flight>,
     /// Messages that are not read on arrival, by number.
     kept: Vec<Option<Arrival>>,
 }
 
 impl P2p {
-    pub(crate) fn new(comm: &dyn Comm) -> Result<Self, Error> {
-        Ok(Self { flight: comm.flight()?, kept: Vec::new() })
+    pub(crate) fn new(algorithm: Algorithm, comm: &dyn Comm) -> Result<Self, Error> {
+        Ok(Self { algorithm, flight: comm.flight()?, kept: Vec::new() })
     }
 }
 
@@ -33,6 +34,10 @@ fn read(
 }
 
 impl Exchange for P2p {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         if self.kept.len() < traffic.recvs.len() {
             self.kept.resize_with(traffic.recvs.len(), || None);

@@ -1,37 +1,53 @@
 //! Puts into memory of the receivers, other hosts first.
 
 use fft_core::{
-    Comm, Epochs, Error, Exchange, Parcel, Part, Parts, Port, Puts, Reduce, SLOT_ALIGN, Slot,
-    Traffic, agree,
+    Algorithm, Comm, Epochs, Error, Exchange, Parcel, Part, Parts, Port, Puts, Reduce, SLOT_ALIGN,
+    Slot, Traffic, agree,
 };
 
-/// Each message is put into its slot of the receiver's window as soon as it is packed, own data is copied while puts are
-/// under way, and when the epoch is closed all messages are unpacked. No rank opens the next epoch, in which its slots
-/// are overwritten, before it has read them.
+/// Each message is put into its slot of the receiver's window as soon as it is packed, while the next chunk is
+/// transformed and packed. Chunks go in a few rounds, an epoch each, into two windows by turns: what one round brought is
+/// unpacked while the next one's puts fly into the other window. No rank opens an epoch in which slots are overwritten
+/// before it has read them.
 ///
-/// A slot belongs to a pair of ranks and not to a reshape: what one rank sends may be equal in two reshapes that are
+/// Slots belong to a pair of ranks and not to a reshape: what one rank sends may be equal in two reshapes that are
 /// different for its peers, so that it could not know from its own traffic where they expect it.
 pub(crate) struct Ring {
     comm: Box<dyn Comm>,
-    puts: Box<dyn Puts>,
+    puts: [Box<dyn Puts>; 2],
     epochs: Epochs,
     /// For each rank, when it is its turn to be sent to.
     turns: Vec<usize>,
-    /// What has been reserved for, and the numbers of its sends in order of turns.
-    reserved: Vec<(Traffic, Vec<usize>)>,
-    /// For each rank that sends to this one, where its slot begins here.
+    reserved: Vec<Reserved>,
+    /// For each rank that sends to this one, where its slots begin here.
     here: Vec<usize>,
-    /// For each rank that this one sends to, where this one's slot begins there.
+    /// For each rank that this one sends to, where this one's slots begin there.
     there: Vec<usize>,
     /// Messages that are being put.
     staging: Slot,
-    /// Bytes of the window, once there is one.
+    /// Bytes of a window, once there are some.
     window: Option<usize>,
-    /// Number of the last exchange: a slot that says another has not been put into.
-    exchange: u64,
+    /// Number of the last epoch: a slot that says another has not been put into.
+    epoch: u64,
 }
 
-/// Before each message: how long it is, and in which exchange it was put.
+/// What has been reserved for.
+struct Reserved {
+    traffic: Traffic,
+    rounds: Vec<Round>,
+}
+
+/// The messages of one epoch: their numbers, and where the slot of each begins among those of the same pair of ranks.
+#[derive(Clone, Default)]
+struct Round {
+    sends: Vec<(usize, usize)>,
+    recvs: Vec<(usize, usize)>,
+}
+
+/// Rounds of one exchange, where there are chunks enough: what is unpacked after the last of them delays the end.
+const ROUNDS: usize = 4;
+
+/// Before each message: how long it is, and in which epoch it was put.
 const HEADER: usize = SLOT_ALIGN;
 
 /// Bytes that a message of at most so many takes with its header.
@@ -39,9 +55,37 @@ fn slot(bytes: usize) -> usize {
     bytes.saturating_add(HEADER + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN
 }
 
+/// The messages of a traffic in rounds: the same rounds on all ranks.
+fn rounds(traffic: &Traffic, turns: &[usize]) -> Vec<Round> {
+    let chunks = traffic.chunks.max(1);
+    let mut rounds = vec![Round::default(); chunks.min(ROUNDS)];
+    let of = |parcel: &Parcel| parcel.chunk.min(chunks - 1) * ROUNDS.min(chunks) / chunks;
+    let mut place = |parcels: &[Parcel], side: fn(&mut Round) -> &mut Vec<(usize, usize)>| {
+        let mut ends = vec![vec![0usize; turns.len()]; rounds.len()];
+        for (number, parcel) in parcels.iter().enumerate() {
+            let end = &mut ends[of(parcel)][parcel.peer];
+            side(&mut rounds[of(parcel)]).push((number, *end));
+            *end = end.saturating_add(slot(parcel.bytes));
+        }
+    };
+    place(&traffic.sends, |round| &mut round.sends);
+    place(&traffic.recvs, |round| &mut round.recvs);
+    for round in &mut rounds {
+        round.sends.sort_by_key(|&(number, _)| {
+            let Parcel { peer, chunk, .. } = traffic.sends[number];
+            (chunk, turns[peer])
+        });
+    }
+    rounds
+}
+
 impl Ring {
     /// Collective.
-    pub(crate) fn new(comm: &dyn Comm, puts: Box<dyn Puts>, epochs: Epochs) -> Result<Self, Error> {
+    pub(crate) fn new(
+        comm: &dyn Comm,
+        puts: [Box<dyn Puts>; 2],
+        epochs: Epochs,
+    ) -> Result<Self, Error> {
         let (rank, size) = (comm.rank(), comm.size());
         let hosts: Vec<_> = (0..size).map(|rank| comm.host(rank)).collect();
         let mut turns = vec![0; size];
@@ -58,21 +102,28 @@ impl Ring {
             there: vec![0; size],
             staging: Slot::new(0, rank)?,
             window: None,
-            exchange: 0,
+            epoch: 0,
         })
     }
 
     /// Adds a traffic to those that are known, finds places for all slots, and makes room to send from.
     fn prepare(&mut self, traffic: &Traffic) -> Result<usize, Error> {
-        if !self.reserved.iter().any(|(known, _)| known == traffic) {
-            let mut order: Vec<_> = (0..traffic.sends.len()).collect();
-            order.sort_unstable_by_key(|&number| self.turns[traffic.sends[number].peer]);
-            self.reserved.push((traffic.clone(), order));
+        let rounds = rounds(traffic, &self.turns);
+        let staged = |round: &Round| {
+            let bytes = round.sends.iter().map(|&(number, _)| slot(traffic.sends[number].bytes));
+            bytes.fold(0, usize::saturating_add)
+        };
+        let staged = rounds.iter().map(staged).max().unwrap_or(0);
+        if !self.reserved.iter().any(|known| known.traffic == *traffic) {
+            self.reserved.push(Reserved { traffic: traffic.clone(), rounds });
         }
-        let recvs: Vec<_> = self.reserved.iter().map(|(known, _)| &known.recvs[..]).collect();
-        let window = place(&recvs, &mut self.here);
-        let staged =
-            traffic.sends.iter().fold(0, |sum: usize, p| sum.saturating_add(slot(p.bytes)));
+        let parcels = |known: &Reserved| -> Vec<Vec<Parcel>> {
+            let parcel = |&(number, _): &(usize, usize)| known.traffic.recvs[number];
+            known.rounds.iter().map(|round| round.recvs.iter().map(parcel).collect()).collect()
+        };
+        let lists: Vec<_> = self.reserved.iter().flat_map(parcels).collect();
+        let lists: Vec<_> = lists.iter().map(Vec::as_slice).collect();
+        let window = place(&lists, &mut self.here);
         if self.staging.capacity() < staged {
             self.staging = Slot::new(0, self.comm.rank())?;
             self.staging = Slot::new(staged, self.comm.rank())?;
@@ -80,12 +131,12 @@ impl Ring {
         Ok(window)
     }
 
-    /// Tells every rank that sends to this one where its slot is, and learns the same. Collective.
+    /// Tells every rank that sends to this one where its slots are, and learns the same. Collective.
     fn tell(&mut self) -> Result<(), Error> {
         let size = self.comm.size();
         let parts = |peers: &dyn Fn(&Traffic) -> &[Parcel]| {
             let mut parts: Vec<Part> = (0..size).map(|rank| (rank * SLOT_ALIGN, 0)).collect();
-            for parcel in self.reserved.iter().flat_map(|(traffic, _)| peers(traffic)) {
+            for parcel in self.reserved.iter().flat_map(|known| peers(&known.traffic)) {
                 parts[parcel.peer].1 = size_of::<u64>();
             }
             parts
@@ -116,7 +167,45 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_ne_bytes(bytes[..8].try_into().expect("8 bytes"))
 }
 
+/// What an epoch brings.
+#[derive(Clone, Copy)]
+struct Mail<'a> {
+    rank: usize,
+    epoch: u64,
+    traffic: &'a Traffic,
+    round: &'a Round,
+    here: &'a [usize],
+    window: &'a [u8],
+}
+
+impl<'a> Mail<'a> {
+    fn message(&self, number: usize, offset: usize) -> Result<&'a [u8], Error> {
+        let Parcel { peer: from, bytes: expected, .. } = self.traffic.recvs[number];
+        let damaged = |found| Error::Message { rank: self.rank, from, found, expected };
+        let slot = self.window.get(self.here[from] + offset..).unwrap_or_default();
+        let (header, rest) = slot.split_at_checked(HEADER).ok_or_else(|| damaged(0))?;
+        let came = word(&header[8..]) == self.epoch;
+        let found = if came { word(header) as usize } else { 0 };
+        rest.get(..found).filter(|_| came && found <= expected).ok_or_else(|| damaged(found))
+    }
+
+    /// Shows all messages. One that did not come is shown as an empty one, which no codec takes for a message.
+    fn show(&self, port: &mut dyn Port) -> Result<(), Error> {
+        let mut came = Ok(());
+        for &(number, offset) in &self.round.recvs {
+            let arrived = self.message(number, offset);
+            port.arrived(number, arrived.as_ref().copied().unwrap_or_default());
+            came = came.and(arrived.map(drop));
+        }
+        came
+    }
+}
+
 impl Exchange for Ring {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::Ring(self.epochs)
+    }
+
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         let prepared = self.prepare(traffic);
         let bytes = agree(self.comm.as_ref(), prepared)?;
@@ -125,78 +214,94 @@ impl Exchange for Ring {
         self.comm.allreduce(Reduce::Max, &mut short)?;
         if short != [0.0] {
             let bytes = bytes.max(self.window.take().unwrap_or(0));
-            agree(self.comm.as_ref(), self.puts.make(bytes))?;
+            for puts in &mut self.puts {
+                agree(self.comm.as_ref(), puts.make(bytes))?;
+            }
             self.window = Some(bytes);
         }
         self.tell()
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        self.exchange += 1;
-        let (rank, exchange, there) = (self.comm.rank(), self.exchange, &self.there);
-        let Some((_, order)) = self.reserved.iter().find(|(known, _)| known == traffic) else {
-            // The others open an epoch, and wait for this rank.
-            self.puts.epoch(self.epochs, &mut |_| Ok(()))?;
+        let rank = self.comm.rank();
+        let [into, read] = &mut self.puts;
+        let (mut into, mut read) = (into, read);
+        let Some(known) = self.reserved.iter().find(|known| known.traffic == *traffic) else {
+            // The others open epochs, and wait for this rank.
+            for _ in rounds(traffic, &self.turns) {
+                self.epoch += 1;
+                into.epoch(self.epochs, &mut |_| Ok(()))?;
+                std::mem::swap(&mut into, &mut read);
+            }
             let found = format!("{} messages out, {} in", traffic.sends.len(), traffic.recvs.len());
             return Err(Error::argument("traffic", found, "one that has been reserved for"));
         };
-        let staged = traffic.sends.iter().map(|parcel| slot(parcel.bytes)).sum();
-        self.staging.set_len(staged);
-        let mut free = self.staging.bytes_mut();
-        let put = self.puts.epoch(self.epochs, &mut |epoch| {
-            let mut result = Ok(());
-            for &number in order {
-                let Parcel { peer, bytes } = traffic.sends[number];
-                let (part, rest) = std::mem::take(&mut free).split_at_mut(slot(bytes));
-                free = rest;
-                let (header, message) = part.split_at_mut(HEADER);
-                let len = port.pack(number, &mut message[..bytes]);
-                header[..8].copy_from_slice(&(len as u64).to_ne_bytes());
-                header[8..16].copy_from_slice(&exchange.to_ne_bytes());
-                // The others' messages do not suffer from one that cannot be put.
-                result = result.and(epoch.put(peer, there[peer], &part[..HEADER + len]));
-            }
-            port.own();
-            result
-        });
-        let (puts, here) = (&self.puts, &self.here);
-        let mut came = Ok(());
-        let message = |number: usize| -> Result<_, Error> {
-            let Parcel { peer: from, bytes: expected } = traffic.recvs[number];
-            let damaged = |found| Error::Message { rank, from, found, expected };
-            let slot = puts.local().get(here[from]..).unwrap_or_default();
-            let (header, rest) = slot.split_at_checked(HEADER).ok_or_else(|| damaged(0))?;
-            let found = if word(&header[8..]) == exchange { word(header) as usize } else { 0 };
-            let fits = found <= expected && word(&header[8..]) == exchange;
-            rest.get(..found).filter(|_| fits).ok_or_else(|| damaged(found))
-        };
-        // One that did not come is shown as an empty one, which no codec takes for a message.
-        for number in 0..traffic.recvs.len() {
-            let arrived = message(number);
-            port.arrived(number, arrived.as_ref().copied().unwrap_or_default());
-            came = came.and(arrived.map(drop));
+        let (here, there) = (&self.here, &self.there);
+        let (mut result, mut before) = (Ok(()), None);
+        for (number, round) in known.rounds.iter().enumerate() {
+            self.epoch += 1;
+            let epoch_number = self.epoch;
+            let staged = |&(number, _): &(usize, usize)| slot(traffic.sends[number].bytes);
+            self.staging.set_len(round.sends.iter().map(staged).sum());
+            let mut free = self.staging.bytes_mut();
+            let done = into.epoch(self.epochs, &mut |epoch| {
+                let mut result = Ok(());
+                for &(number, offset) in &round.sends {
+                    let Parcel { peer, bytes, .. } = traffic.sends[number];
+                    let (part, rest) = std::mem::take(&mut free).split_at_mut(slot(bytes));
+                    free = rest;
+                    let (header, message) = part.split_at_mut(HEADER);
+                    let len = port.pack(number, &mut message[..bytes]);
+                    header[..8].copy_from_slice(&(len as u64).to_ne_bytes());
+                    header[8..16].copy_from_slice(&epoch_number.to_ne_bytes());
+                    // The others' messages do not suffer from one that cannot be put.
+                    let put = epoch.put(peer, there[peer] + offset, &part[..HEADER + len]);
+                    result = result.and(put);
+                }
+                if number + 1 == known.rounds.len() {
+                    port.own();
+                }
+                let came = before.map_or(Ok(()), |(round, epoch)| {
+                    Mail { rank, epoch, traffic, round, here, window: read.local() }.show(port)
+                });
+                result.and(came)
+            });
+            result = result.and(done);
+            before = Some((round, epoch_number));
+            std::mem::swap(&mut into, &mut read);
         }
-        port.finish(&|number| message(number).unwrap_or_default());
-        put.and(came)
+        let (round, epoch) = before.expect("at least one round");
+        let last = Mail { rank, epoch, traffic, round, here, window: read.local() };
+        result = result.and(last.show(port));
+        // What earlier rounds brought may have been overwritten.
+        port.finish(&|number| {
+            let place = last.round.recvs.iter().find(|(there, _)| *there == number);
+            place.and_then(|&(_, at)| last.message(number, at).ok()).unwrap_or_default()
+        });
+        result
     }
 
     fn memory(&self) -> usize {
-        self.staging.capacity() + self.window.unwrap_or(0)
+        self.staging.capacity() + 2 * self.window.unwrap_or(0)
     }
 }
 
-/// Finds a place for one slot per peer, such that no two that meet in any of these lists of messages overlap: one after
-/// the other in every list, those in most lists first. Returns the bytes that they take.
+/// Finds a place for the slots of each peer, such that no two that meet in any of these lists of messages overlap: one
+/// peer's after the other's in every list, those in most lists first. Returns the bytes that they take.
 fn place(lists: &[&[Parcel]], places: &mut [usize]) -> usize {
     // (lists it is in, peer, bytes)
     let mut peers = vec![(0usize, usize::MAX, 0); places.len()];
     let mut lists_of = vec![Vec::new(); places.len()];
     for (list, parcels) in lists.iter().enumerate() {
+        let mut sums = vec![0usize; places.len()];
         for parcel in *parcels {
-            let (times, peer, bytes) = &mut peers[parcel.peer];
-            (*times, *peer) = (*times + 1, parcel.peer);
-            *bytes = slot(parcel.bytes).max(*bytes);
-            lists_of[parcel.peer].push(list);
+            let peer = parcel.peer;
+            sums[peer] = sums[peer].saturating_add(slot(parcel.bytes));
+            if lists_of[peer].last() != Some(&list) {
+                lists_of[peer].push(list);
+                (peers[peer].0, peers[peer].1) = (peers[peer].0 + 1, peer);
+            }
+            peers[peer].2 = sums[peer].max(peers[peer].2);
         }
     }
     peers.retain(|(times, ..)| *times > 0);
@@ -289,7 +394,7 @@ mod tests {
     }
 
     fn parcels(of: &[(usize, usize)]) -> Vec<Parcel> {
-        of.iter().map(|&(peer, bytes)| Parcel { peer, bytes }).collect()
+        of.iter().map(|&(peer, bytes)| Parcel { peer, bytes, chunk: 0 }).collect()
     }
 
     #[test]
@@ -298,22 +403,26 @@ mod tests {
             parcels(&[(1, 100), (2, 64), (3, 0)]),
             parcels(&[(3, 65), (4, 1)]),
             parcels(&[]),
-            parcels(&[(5, 700), (1, 10)]),
+            parcels(&[(5, 300), (1, 10), (5, 336)]),
         ];
         let lists: Vec<_> = lists.iter().map(|list| &list[..]).collect();
         let mut places = [usize::MAX; 7];
         let total = place(&lists, &mut places);
         for list in &lists {
-            let mut taken: Vec<_> =
-                list.iter().map(|p| (places[p.peer], places[p.peer] + slot(p.bytes))).collect();
+            let traffic = Traffic { recvs: list.to_vec(), ..Traffic::default() };
+            let at = |(p, (_, offset)): (&Parcel, &(usize, usize))| {
+                (places[p.peer] + offset, places[p.peer] + offset + slot(p.bytes))
+            };
+            let round = &rounds(&traffic, &[0; 7])[0];
+            let mut taken: Vec<_> = list.iter().zip(&round.recvs).map(at).collect();
             taken.sort_unstable();
             assert!(taken.is_sorted_by(|a, b| a.1 <= b.0), "{taken:?}");
             assert!(taken.iter().all(|(at, end)| at % SLOT_ALIGN == 0 && *end <= total));
         }
-        // The longest list, [5, 1], determines the size: 64 + 704 and 64 + 128 bytes.
-        assert_eq!(total, 960);
+        // The longest list, [5, 1, 5], determines the size: 64 + 320, 64 + 128 and 64 + 384 bytes.
+        assert_eq!(total, 1024);
         assert_eq!((places[0], places[6]), (usize::MAX, usize::MAX));
-        let sum: usize = [slot(100), slot(64), slot(65), slot(1), slot(700)].iter().sum();
+        let sum: usize = [100, 64, 65, 1, 300, 336].map(slot).iter().sum();
         assert!(total < sum, "{total} of {sum}");
     }
 

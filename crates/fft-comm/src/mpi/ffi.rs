@@ -16,11 +16,8 @@ use mpi::traits::AsRaw;
 
 use crate::idle::Idle;
 
+use super::host;
 use super::lines::{Lines, count};
-
-unsafe extern "C" {
-    fn thriffty_return_errors(comm: ffi::MPI_Comm) -> c_int;
-}
 
 /// Bytes that parts of shared memory are multiples of.
 const PAGE: usize = 4096;
@@ -123,7 +120,8 @@ impl RawComm {
         let (mut rank, mut size) = (0, 0);
         // SAFETY: the caller vouches for the handle; results are ints.
         unsafe {
-            checked(0, "MPI_Comm_set_errhandler", thriffty_return_errors(handle))?;
+            let code = ffi::MPI_Comm_set_errhandler(handle, ffi::RSMPI_ERRORS_RETURN);
+            checked(0, "MPI_Comm_set_errhandler", code)?;
             checked(0, "MPI_Comm_rank", ffi::MPI_Comm_rank(handle, &mut rank))?;
             checked(0, "MPI_Comm_size", ffi::MPI_Comm_size(handle, &mut size))?;
         }
@@ -183,6 +181,18 @@ impl RawComm {
         self.ready("MPI_Barrier")?;
         // SAFETY: our handle is live.
         checked(self.rank, "MPI_Barrier", unsafe { ffi::MPI_Barrier(self.handle) })
+    }
+
+    /// Gives the library time to go on with what is under way. For who waits for something else.
+    pub(super) fn progress(&self) {
+        if self.ready("MPI_Iprobe").is_ok() {
+            let mut flag = 0;
+            // SAFETY: our handle is live; the call writes one int. What is under way reports its own failures.
+            unsafe {
+                let (any, ignored) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_STATUS_IGNORE);
+                ffi::MPI_Iprobe(any, TAG, self.handle, &mut flag, ignored);
+            }
+        }
     }
 
     pub(super) fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
@@ -277,9 +287,10 @@ impl SharedWindow {
     pub(super) fn allocate(comm: &RawComm, bytes: usize) -> Result<Self, Error> {
         let call = "MPI_Win_allocate_shared";
         comm.ready(call)?;
-        let comm = comm.dup()?;
         // Whole pages, and one more: the library may begin parts anywhere.
-        let room = bytes.next_multiple_of(PAGE).saturating_add(PAGE);
+        let room = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes).saturating_add(PAGE);
+        host::has_room(comm, room)?;
+        let comm = comm.dup()?;
         let size =
             ffi::MPI_Aint::try_from(room).map_err(|_| Error::Memory { rank: comm.rank, bytes })?;
         let (mut base, mut handle) = (std::ptr::null_mut::<u8>(), MaybeUninit::uninit());

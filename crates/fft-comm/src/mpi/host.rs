@@ -23,6 +23,34 @@ pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
     Ok(all.chunks_exact(8).map(word).collect())
 }
 
+/// Where the libraries that we know of keep shared memory.
+const SHARED: &str = "/dev/shm";
+
+/// Whether memory can be shared by the ranks of a host, so many bytes for this one. Collective, with the same answer on
+/// all of them: what there is no room for, the libraries promise, and the process that touches it is killed, or they
+/// give up on one rank and leave the others waiting.
+///
+/// # Errors
+/// [`Error::Transport`] when there is no room.
+pub(super) fn has_room(comm: &RawComm, bytes: usize) -> Result<(), Error> {
+    let free = rustix::fs::statvfs(SHARED)
+        .map_or(f64::INFINITY, |system| system.f_bavail as f64 * system.f_frsize as f64);
+    let (mut wanted, mut least) = ([0.0], [0.0]);
+    comm.allreduce(Reduce::Sum, &[bytes as f64], &mut wanted)?;
+    comm.allreduce(Reduce::Min, &[free], &mut least)?;
+    if wanted <= least {
+        return Ok(());
+    }
+    let mib = |[bytes]: [f64; 1]| (bytes / f64::from(1 << 20)).ceil();
+    let text = format!(
+        "the ranks of this host need {} MiB of shared memory, and {SHARED} has {} MiB: enlarge it, or choose an exchange \
+         other than shared",
+        mib(wanted),
+        mib(least)
+    );
+    Err(Error::Transport { rank: comm.rank, call: "MPI_Win_allocate_shared", text })
+}
+
 /// Windows of shared memory, one for the stations and one for each allocation.
 pub(super) struct Host {
     stations: SharedWindow,
@@ -49,6 +77,10 @@ unsafe impl Ground for Host {
         // SAFETY: parts begin at whole pages and were zeroed, which is a station that nobody has come to; all its
         // fields are atomic, and the window lives as long as `self`.
         unsafe { &*at.cast::<Station>() }
+    }
+
+    fn progress(&self) {
+        self.comm.progress();
     }
 
     fn locate(&self, bytes: *const [u8]) -> Option<(usize, usize)> {

@@ -24,9 +24,10 @@ fn all(ranks: usize, sent: impl Fn(usize, usize) -> bool) -> Vec<Label> {
 fn traffic(rank: usize, messages: &[Label]) -> Traffic {
     let parcels = |mine: fn(&Label) -> usize, peer: fn(&Label) -> usize| {
         let there = messages.iter().filter(|label| mine(label) == rank);
-        there.map(|label| Parcel { peer: peer(label), bytes: label.bound }).collect()
+        there.map(|label| Parcel { peer: peer(label), bytes: label.bound, chunk: 0 }).collect()
     };
     Traffic {
+        chunks: 1,
         sends: parcels(|l| l.origin, |l| l.destination),
         recvs: parcels(|l| l.destination, |l| l.origin),
         ..Traffic::default()
