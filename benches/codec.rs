@@ -1,6 +1,6 @@
 //! How fast messages are made and read, beside copies of the same data and codecs of others.
 //!
-//! `cargo bench --bench codec [-- <reals in Mi> <rounds>]`. One thread, complex double precision. All candidates take
+//! `cargo bench --bench codec [-- <reals in Ki> <rounds> <wires>...]`. One thread, complex double precision. All candidates take
 //! turns in every round, so that what else the machine does hits them alike; a row has the median of the rounds. Rates
 //! are bytes of numbers, not of messages, per second. With `--features baselines` also ZFP, which CMake builds.
 
@@ -31,7 +31,8 @@ impl<'a> Candidate<'a> {
 fn gaussian(n: usize) -> Vec<f64> {
     let mut state = 1u64;
     let mut uniform = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
     };
     (0..n).map(|_| (0..8).map(|_| uniform()).sum()).collect()
@@ -43,11 +44,14 @@ fn smooth(n: usize) -> Vec<f64> {
 }
 
 fn wires() -> Vec<(Wire, f64)> {
-    let plain = ["raw", "f32", "f16", "bf16", "mantissa:20", "mantissa:40", "bits:8", "bits:12", "bits:15"];
+    let only: Vec<_> = std::env::args().filter_map(|name| name.parse::<Wire>().ok()).collect();
+    let plain =
+        ["raw", "f32", "f16", "bf16", "mantissa:20", "mantissa:40", "bits:8", "bits:12", "bits:15"];
     let more = ["bits:16", "bits:24", "bits:32", "bits:43", "lossless"];
     let named = |name: &str| (name.parse().expect("a wire"), 0.0);
     let mut wires: Vec<_> = plain.into_iter().chain(more).map(named).collect();
     wires.extend([1e-3, 1e-6, 1e-9].map(|step| (Wire::Tolerance, step)));
+    wires.retain(|(wire, _)| only.is_empty() || only.contains(wire));
     wires
 }
 
@@ -104,19 +108,27 @@ fn table(title: &str, data: &[f64], rounds: usize) {
         }
     }
     println!("{title}, {n} reals, median of {rounds}");
-    println!("{:<24}{:>8}{:>10}{:>10}{:>11}{:>10}", "", "GB/s", "/ memcpy", "/ to f32", "bits/real", "rel. l2");
+    println!(
+        "{:<24}{:>8}{:>10}{:>10}{:>11}{:>10}",
+        "", "GB/s", "/ memcpy", "/ to f32", "bits/real", "rel. l2"
+    );
     let medians: Vec<_> = rows.iter_mut().map(|(row, _, _)| row.median()).collect();
     for ((row, bits, error), median) in rows.iter().zip(&medians) {
         let rate = 8.0 * n as f64 / median / 1e9;
         let ratio = |other: usize| medians[other] / median;
-        println!("{:<24}{rate:>8.2}{:>10.2}{:>10.2}{bits:>11.2}{error:>10.1e}", row.name, ratio(0), ratio(1));
+        println!(
+            "{:<24}{rate:>8.2}{:>10.2}{:>10.2}{bits:>11.2}{error:>10.1e}",
+            row.name,
+            ratio(0),
+            ratio(1)
+        );
     }
     println!();
 }
 
 fn main() {
     let mut numbers = std::env::args().filter_map(|argument| argument.parse::<usize>().ok());
-    let n = numbers.next().unwrap_or(16) << 20;
+    let n = numbers.next().unwrap_or(16 << 10) << 10;
     let rounds = numbers.next().unwrap_or(9);
     table("Gaussian", &gaussian(n), rounds);
     table("smooth", &smooth(n), rounds);

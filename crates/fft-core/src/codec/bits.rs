@@ -3,7 +3,7 @@
 use super::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
-use super::integers::{Integers, huge, largest, put, put_raw, raw_bytes, take, take_raw};
+use super::integers::{Blocks, Integers, huge, put, put_raw, raw_bytes, take_raw};
 use super::number::{LANES, total};
 use crate::Real;
 
@@ -29,13 +29,22 @@ impl Bits {
 
     /// The step of a block, rounded upwards. Not below the smallest normal number, so that it has an inverse.
     #[inline(always)]
-    fn scale(&self, largest: u64) -> u16 {
-        if largest == 0 {
-            return 0;
+    fn scale<T: Real>(&self, largest: u64) -> u16 {
+        let step = f64::from_bits(largest) * self.part;
+        let step = if step > f64::MIN_POSITIVE { step } else { f64::MIN_POSITIVE };
+        let scale = ((step.to_bits() + (1 << DROPPED) - 1) >> DROPPED) as u16;
+        match largest {
+            0 => 0,
+            largest if largest < huge::<T>() => scale,
+            _ => RAW,
         }
-        let step = (f64::from_bits(largest) * self.part).max(f64::MIN_POSITIVE);
-        ((step.to_bits() + (1 << DROPPED) - 1) >> DROPPED) as u16
     }
+}
+
+/// The step that a scale stands for.
+#[inline(always)]
+fn step(scale: u16) -> f64 {
+    f64::from_bits(u64::from(scale) << DROPPED)
 }
 
 fn table(shape: Shape) -> usize {
@@ -48,47 +57,46 @@ impl<T: Real> Scheme<T> for Bits {
     }
 
     #[inline(always)]
-    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64> {
+    fn encode(
+        &self,
+        piece: Piece,
+        reals: &[T],
+        blocks: &mut Blocks,
+        body: &mut [u8],
+        end: &mut usize,
+    ) -> Option<f64> {
         let Piece { shape, first, .. } = piece;
         let (width, size) = (shape.width, codes::bytes(self.bits));
-        let mut errors = [0.0; LANES];
-        let mut block = first / BLOCK * width;
+        let start = first / BLOCK * width;
         if first == 0 {
             body[2 * shape.blocks()..table(shape)].fill(0);
         }
-        for group in reals.chunks(BLOCK * width) {
-            for plane in 0..width {
-                let x = take(group, width, plane);
-                let largest = largest(&x);
-                let place = table(shape) + block * size;
-                let scale = if largest < huge::<T>() {
-                    let scale = self.scale(largest);
-                    let step = f64::from_bits(u64::from(scale) << DROPPED);
-                    let out = &mut body[place..][..size];
-                    if scale == 0 {
-                        out.fill(0);
-                    } else {
-                        let mut quantised = [0; BLOCK];
-                        let integers = Integers { step, bits: self.bits };
-                        integers.quantise::<T>(&x, &mut quantised, &mut errors);
-                        codes::store(&quantised, self.bits, out);
-                    }
-                    scale
-                } else {
-                    let behind = *end + raw_bytes::<T>();
-                    if behind >= body.len() {
-                        return None;
-                    }
-                    let number = (*end - Scheme::<T>::fixed(self, shape)) / raw_bytes::<T>();
-                    take_raw(group, width, plane, &mut body[*end..behind]);
-                    body[place..][..size].fill(0);
-                    body[place..][..8].copy_from_slice(&(number as u64).to_le_bytes());
-                    *end = behind;
-                    RAW
-                };
-                body[2 * block..][..2].copy_from_slice(&scale.to_le_bytes());
-                block += 1;
+        let mut errors = [0.0; LANES];
+        blocks.fill(reals, width);
+        // All scales at once, so that no block waits for its own.
+        let scales = blocks.largest.map(|largest| self.scale::<T>(largest));
+        let here = reals.len().div_ceil(BLOCK * width) * width;
+        for (n, scale) in scales.into_iter().enumerate().take(here) {
+            let block = start + n;
+            body[2 * block..][..2].copy_from_slice(&scale.to_le_bytes());
+            let place = table(shape) + block * size;
+            if scale != RAW {
+                let out = &mut body[place..][..size];
+                let integers = Integers { step: step(scale), bits: self.bits };
+                integers.encode::<T>(&blocks.x[n], out, &mut errors);
+                continue;
             }
+            let behind = *end + raw_bytes::<T>();
+            if behind >= body.len() {
+                return None;
+            }
+            let number = (*end - Scheme::<T>::fixed(self, shape)) / raw_bytes::<T>();
+            let group = &reals[n / width * BLOCK * width..];
+            let group = &group[..group.len().min(BLOCK * width)];
+            take_raw(group, width, n % width, &mut body[*end..behind]);
+            body[place..][..size].fill(0);
+            body[place..][..8].copy_from_slice(&(number as u64).to_le_bytes());
+            *end = behind;
         }
         Some(total(errors))
     }
@@ -107,14 +115,13 @@ impl<T: Real> Scheme<T> for Bits {
         for group in reals.chunks_mut(BLOCK * width) {
             for plane in 0..width {
                 let scale = u16::from_le_bytes([body[2 * block], body[2 * block + 1]]);
-                let step = f64::from_bits(u64::from(scale) << DROPPED);
+                let step = step(scale);
                 let from = &body[table(shape) + block * size..][..size];
                 if scale == 0 {
                     put(&[0.0; BLOCK], group, width, plane);
                 } else if step.is_finite() {
-                    let codes = codes::load(from, self.bits);
                     let integers = Integers { step, bits: self.bits };
-                    put(&integers.restore(&codes), group, width, plane);
+                    put(&integers.decode(from), group, width, plane);
                 } else {
                     let bad = |field, found, expected| BadMessage::Entry {
                         field,

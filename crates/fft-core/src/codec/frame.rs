@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::codes::BLOCK;
 use super::header::{self, HEADER, Kind, Known, Told};
+use super::integers::Blocks;
 use super::number::{from_word, word};
 use super::{BadMessage, Codec, Packed, pairs, pairs_mut};
 use crate::{Real, Transfer};
@@ -36,10 +37,13 @@ pub(super) struct Piece {
     pub(super) step: f64,
 }
 
+/// Elements that are encoded together, unless a scheme wants more: they fit into the first cache.
+pub(super) const PIECE: usize = 1024;
+
 /// How numbers become the body of a message and back.
 pub(super) trait Scheme<T: Real>: Send + Sync {
-    /// Elements that are encoded together: a multiple of 64, small enough for the first cache.
-    const PIECE: usize = 1024;
+    /// Elements that are encoded together: a multiple of 64.
+    const PIECE: usize = PIECE;
     /// Whether it needs to be given a step.
     const STEP: bool = false;
     /// Whether the length of the body is known unless there are numbers that are not finite.
@@ -50,7 +54,14 @@ pub(super) trait Scheme<T: Real>: Send + Sync {
 
     /// Encodes a piece. What has a fixed place goes there, anything else to `end`, which moves on. Returns the sum of
     /// squared errors, or nothing when the body is too short.
-    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64>;
+    fn encode(
+        &self,
+        piece: Piece,
+        reals: &[T],
+        blocks: &mut Blocks,
+        body: &mut [u8],
+        end: &mut usize,
+    ) -> Option<f64>;
 
     /// Decodes a piece from a body that has [`Scheme::fixed`] bytes at least.
     fn decode(
@@ -69,12 +80,19 @@ pub(super) struct Frame<T, S> {
     scheme: S,
     /// The machine's instruction set: loops are compiled for several, and all give the same bits.
     arch: pulp::Arch,
-    scratch: Mutex<Vec<T>>,
+    scratch: Mutex<Scratch<T>>,
+}
+
+/// Memory for a piece.
+struct Scratch<T> {
+    reals: Vec<T>,
+    blocks: Box<Blocks>,
 }
 
 impl<T: Real, S: Scheme<T>> Frame<T, S> {
     pub(super) fn new(kind: Kind, bits: u8, scheme: S) -> Self {
-        let scratch = Mutex::new(vec![T::default(); 2 * S::PIECE]);
+        let reals = vec![T::default(); 2 * S::PIECE];
+        let scratch = Mutex::new(Scratch { reals, blocks: Box::new(Blocks::EMPTY) });
         Self { kind, bits, scheme, arch: pulp::Arch::new(), scratch }
     }
 
@@ -107,11 +125,12 @@ impl<T: Real, S: Scheme<T>> Frame<T, S> {
             return None;
         }
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let Scratch { reals, blocks } = &mut *scratch;
         let mut squared_error = 0.0;
         for (part, piece) in pieces::<T, S>(shape, step) {
-            let reals = &mut scratch[..part.len() * shape.width];
+            let reals = &mut reals[..part.len() * shape.width];
             gather_part(gather, shape.width, part, src, reals);
-            let encode = || self.scheme.encode(piece, reals, body, &mut end);
+            let encode = Encode { scheme: &self.scheme, piece, reals, blocks, body, end: &mut end };
             squared_error += self.arch.dispatch(encode)?;
         }
         Some(Packed { bytes: HEADER + end, squared_error })
@@ -183,7 +202,7 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
             None => {
                 let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
                 for (part, piece) in pieces::<T, S>(shape, step) {
-                    let reals = &mut scratch[..part.len() * width];
+                    let reals = &mut scratch.reals[..part.len() * width];
                     gather_part(gather, width, part, src, reals);
                     put_words(reals, &mut body[piece.first * width * size_of::<T>()..]);
                 }
@@ -207,22 +226,29 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
         let body = &message[HEADER..];
         let bytes = shape.reals() * size_of::<T>();
         let mut end = if raw { bytes } else { self.scheme.fixed(shape) };
-        let length = |end: usize| BadMessage::Length { found: message.len(), expected: HEADER + end };
+        let length =
+            |end: usize| BadMessage::Length { found: message.len(), expected: HEADER + end };
         if body.len() < end || raw && body.len() > end {
             return Err(length(end));
         }
         if !raw && !Self::takes(step) || raw && step.to_bits() != 0 {
-            let expected = if raw || !S::STEP { "0" } else { "the bits of a positive normal number" };
-            return Err(BadMessage::Entry { field: "step", at: 0, found: step.to_bits(), expected });
+            let expected =
+                if raw || !S::STEP { "0" } else { "the bits of a positive normal number" };
+            return Err(BadMessage::Entry {
+                field: "step",
+                at: 0,
+                found: step.to_bits(),
+                expected,
+            });
         }
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         for (part, piece) in pieces::<T, S>(shape, step) {
-            let reals = &mut scratch[..part.len() * width];
+            let reals = &mut scratch.reals[..part.len() * width];
             if raw {
                 get_words(&body[piece.first * width * size_of::<T>()..], reals);
             } else {
-                let decode = || self.scheme.decode(piece, body, &mut end, reals);
-                self.arch.dispatch(decode)?;
+                let end = &mut end;
+                self.arch.dispatch(Decode { scheme: &self.scheme, piece, body, end, reals })?;
             }
             scatter_part(scatter, width, part, reals, dst);
         }
@@ -230,6 +256,44 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
             return Err(length(end));
         }
         Ok(())
+    }
+}
+
+/// A call of [`Scheme::encode`], to be compiled for several instruction sets. A closure would be called, and then in
+/// the smallest of them, where this is inlined.
+struct Encode<'a, T, S> {
+    scheme: &'a S,
+    piece: Piece,
+    reals: &'a [T],
+    blocks: &'a mut Blocks,
+    body: &'a mut [u8],
+    end: &'a mut usize,
+}
+
+impl<T: Real, S: Scheme<T>> pulp::NullaryFnOnce for Encode<'_, T, S> {
+    type Output = Option<f64>;
+
+    #[inline(always)]
+    fn call(self) -> Option<f64> {
+        self.scheme.encode(self.piece, self.reals, self.blocks, self.body, self.end)
+    }
+}
+
+/// The same for [`Scheme::decode`].
+struct Decode<'a, T, S> {
+    scheme: &'a S,
+    piece: Piece,
+    body: &'a [u8],
+    end: &'a mut usize,
+    reals: &'a mut [T],
+}
+
+impl<T: Real, S: Scheme<T>> pulp::NullaryFnOnce for Decode<'_, T, S> {
+    type Output = Result<(), BadMessage>;
+
+    #[inline(always)]
+    fn call(self) -> Result<(), BadMessage> {
+        self.scheme.decode(self.piece, self.body, self.end, self.reals)
     }
 }
 

@@ -5,7 +5,8 @@
 //! and no sign extension, so that every instruction set has what it needs.
 
 use super::codes::{self, BLOCK};
-use super::number::{INFINITY, LANES, MAGNITUDE, MANTISSA, from_word, rounded, wide, word};
+use super::frame::PIECE;
+use super::number::{INFINITY, LANES, MAGNITUDE, MANTISSA, add, from_word, rounded, wide, word};
 use crate::{Precision, Real};
 
 /// The word of 2^52.
@@ -22,15 +23,8 @@ pub(super) const fn huge<T: Real>() -> u64 {
 
 /// The word of the largest magnitude; of NaNs and infinities, if there are any.
 #[inline(always)]
-pub(super) fn largest(x: &[f64; BLOCK]) -> u64 {
-    let mut most = [0i64; LANES];
-    for x in x.as_chunks::<LANES>().0 {
-        for lane in 0..LANES {
-            let magnitude = (x[lane].to_bits() & MAGNITUDE) as i64;
-            most[lane] = if magnitude > most[lane] { magnitude } else { most[lane] };
-        }
-    }
-    most.into_iter().fold(0, i64::max) as u64
+fn largest(x: &[f64; BLOCK]) -> u64 {
+    x.iter().map(|x| (x.to_bits() & MAGNITUDE) as i64).fold(0, i64::max) as u64
 }
 
 /// Integers of so many bits, 2 to 52.
@@ -47,46 +41,110 @@ impl Integers {
         f64::from_bits(ROUNDER | 1 << (self.bits - 1))
     }
 
-    /// Rounds to codes and adds up squared errors. Integers beyond the range are clipped.
+    /// Rounds, adds up squared errors and writes codes. Integers beyond the range are clipped. A step of 0 is for
+    /// zeros.
     #[inline(always)]
-    pub(super) fn quantise<T: Real>(
+    pub(super) fn encode<T: Real>(
         self,
         x: &[f64; BLOCK],
-        codes: &mut [u64; BLOCK],
+        out: &mut [u8],
         errors: &mut [f64; LANES],
     ) {
-        let Self { step, bits } = self;
-        let (inverse, middle) = (1.0 / step, self.middle());
-        let (top, mask) = (((1u64 << (bits - 1)) - 1) as f64, (1 << bits) - 1);
-        let codes = codes.as_chunks_mut::<LANES>().0;
-        for (x, codes) in x.as_chunks::<LANES>().0.iter().zip(codes) {
-            for lane in 0..LANES {
-                let scaled = x[lane] * inverse;
-                let scaled = if scaled < top { scaled } else { top };
-                let scaled = if scaled > -top { scaled } else { -top };
-                let code = scaled + middle;
-                codes[lane] = code.to_bits() & mask;
-                let error = rounded::<T>((code - middle) * step) - x[lane];
-                errors[lane] += error * error;
-            }
+        // What is common is compiled on its own, so that there are no shifts and masks by variable numbers of bits.
+        match self.bits {
+            8 => Self { bits: 8, ..self }.encode_as::<T>(x, out, errors),
+            16 => Self { bits: 16, ..self }.encode_as::<T>(x, out, errors),
+            32 => Self { bits: 32, ..self }.encode_as::<T>(x, out, errors),
+            _ => self.encode_as::<T>(x, out, errors),
         }
     }
 
-    /// What codes stand for.
     #[inline(always)]
-    pub(super) fn restore(self, codes: &[u64; BLOCK]) -> [f64; BLOCK] {
+    fn encode_as<T: Real>(self, x: &[f64; BLOCK], out: &mut [u8], errors: &mut [f64; LANES]) {
+        let Self { step, bits } = self;
         let middle = self.middle();
+        let inverse = if step == 0.0 { 0.0 } else { 1.0 / step };
+        let (top, mask) = (((1u64 << (bits - 1)) - 1) as f64, (1 << bits) - 1);
+        let mut squares = [0.0; BLOCK];
+        let mut code = |i: usize| {
+            let scaled = x[i] * inverse;
+            let scaled = if scaled < top { scaled } else { top };
+            let scaled = if scaled > -top { scaled } else { -top };
+            let code = scaled + middle;
+            let error = rounded::<T>((code - middle) * step) - x[i];
+            squares[i] = error * error;
+            code.to_bits() & mask
+        };
+        // Where codes are an array, they go there without delay.
+        match bits {
+            8 => {
+                let out = out.first_chunk_mut::<BLOCK>().expect("room for a block");
+                (0..BLOCK).for_each(|i| out[i] = code(i) as u8);
+            }
+            16 => {
+                let out = out.as_chunks_mut().0.first_chunk_mut::<BLOCK>();
+                let out = out.expect("room for a block");
+                (0..BLOCK).for_each(|i| out[i] = (code(i) as u16).to_le_bytes());
+            }
+            32 => {
+                let out = out.as_chunks_mut().0.first_chunk_mut::<BLOCK>();
+                let out = out.expect("room for a block");
+                (0..BLOCK).for_each(|i| out[i] = (code(i) as u32).to_le_bytes());
+            }
+            _ => {
+                let mut codes = [0; BLOCK];
+                (0..BLOCK).for_each(|i| codes[i] = code(i));
+                codes::store(&codes, bits, out);
+            }
+        }
+        add(&squares, errors);
+    }
+
+    /// What the codes in a block stand for.
+    #[inline(always)]
+    pub(super) fn decode(self, from: &[u8]) -> [f64; BLOCK] {
+        match self.bits {
+            8 => Self { bits: 8, ..self }.decode_as(from),
+            16 => Self { bits: 16, ..self }.decode_as(from),
+            32 => Self { bits: 32, ..self }.decode_as(from),
+            _ => self.decode_as(from),
+        }
+    }
+
+    #[inline(always)]
+    fn decode_as(self, from: &[u8]) -> [f64; BLOCK] {
+        let middle = self.middle();
+        let codes = codes::load(from, self.bits);
         codes.map(|code| (f64::from_bits(ROUNDER | code) - middle) * self.step)
     }
 }
 
-/// Real or imaginary parts of up to 64 elements; zeros behind the last.
-#[inline(always)]
-pub(super) fn take<T: Real>(reals: &[T], width: usize, plane: usize) -> [f64; BLOCK] {
-    select(reals, width, plane, wide, 0.0)
+/// A piece as blocks of one plane each, in the order of the message, and the largest magnitude in each as a word.
+pub(super) struct Blocks {
+    pub(super) x: [[f64; BLOCK]; MOST],
+    pub(super) largest: [u64; MOST],
 }
 
-/// Puts them back.
+/// Blocks that a piece has at most.
+const MOST: usize = 2 * PIECE / BLOCK;
+
+impl Blocks {
+    pub(super) const EMPTY: Self = Self { x: [[0.0; BLOCK]; MOST], largest: [0; MOST] };
+
+    /// Sorts numbers into planes. Behind the last there are zeros.
+    #[inline(always)]
+    pub(super) fn fill<T: Real>(&mut self, reals: &[T], width: usize) {
+        let groups = self.x.chunks_mut(width).zip(self.largest.chunks_mut(width));
+        for (group, (blocks, most)) in reals.chunks(BLOCK * width).zip(groups) {
+            split(group, wide, 0.0, blocks);
+            for (x, most) in blocks.iter().zip(most) {
+                *most = largest(x);
+            }
+        }
+    }
+}
+
+/// Puts real or imaginary parts of up to 64 elements back.
 #[inline(always)]
 pub(super) fn put<T: Real>(x: &[f64; BLOCK], reals: &mut [T], width: usize, plane: usize) {
     scatter(x, reals, width, plane, super::number::narrow);
@@ -95,7 +153,9 @@ pub(super) fn put<T: Real>(x: &[f64; BLOCK], reals: &mut [T], width: usize, plan
 /// Numbers as they are: a block of their words.
 #[inline(always)]
 pub(super) fn take_raw<T: Real>(reals: &[T], width: usize, plane: usize, out: &mut [u8]) {
-    codes::store(&select(reals, width, plane, word, 0), 8 * size_of::<T>() as u32, out);
+    let mut words = [[0; BLOCK]; 2];
+    split(reals, word, 0, &mut words[..width]);
+    codes::store(&words[plane], 8 * size_of::<T>() as u32, out);
 }
 
 /// Puts them back.
@@ -110,28 +170,26 @@ pub(super) const fn raw_bytes<T: Real>() -> usize {
     BLOCK * size_of::<T>()
 }
 
+/// Sorts a group of elements into one block per plane, with `none` behind the last.
 #[inline(always)]
-fn select<T: Real, U: Copy>(
-    reals: &[T],
-    width: usize,
-    plane: usize,
-    of: impl Fn(T) -> U,
-    none: U,
-) -> [U; BLOCK] {
-    let mut x = [none; BLOCK];
-    match (width, reals.len()) {
-        (1, BLOCK) => (0..BLOCK).for_each(|i| x[i] = of(reals[i])),
-        (2, len) if len == 2 * BLOCK => {
-            let pairs = reals.as_chunks::<2>().0;
-            match plane {
-                0 => x.iter_mut().zip(pairs).for_each(|(x, pair)| *x = of(pair[0])),
-                _ => x.iter_mut().zip(pairs).for_each(|(x, pair)| *x = of(pair[1])),
+fn split<T: Real, U: Copy>(group: &[T], of: impl Fn(T) -> U, none: U, blocks: &mut [[U; BLOCK]]) {
+    match blocks {
+        [x] if group.len() == BLOCK => {
+            (0..BLOCK).for_each(|i| x[i] = of(group[i]));
+        }
+        // Both at once: every number that is loaded is used, so that vectors need no remainder.
+        [re, im] if group.len() == 2 * BLOCK => {
+            let pairs = group.as_chunks::<2>().0;
+            (0..BLOCK).for_each(|i| (re[i], im[i]) = (of(pairs[i][0]), of(pairs[i][1])));
+        }
+        _ => {
+            let width = blocks.len();
+            blocks.as_flattened_mut().fill(none);
+            for (n, real) in group.iter().enumerate() {
+                blocks[n % width][n / width] = of(*real);
             }
         }
-        _ => (x.iter_mut().zip(reals[plane..].iter().step_by(width)))
-            .for_each(|(x, real)| *x = of(*real)),
     }
-    x
 }
 
 #[inline(always)]

@@ -1,5 +1,6 @@
 //! Real numbers as words, for loops that compilers turn into vector instructions.
 
+use super::codes::BLOCK;
 use crate::{Precision, Real};
 
 /// Bits behind the leading one in `f64`.
@@ -75,6 +76,14 @@ pub(super) const fn power(exponent: i32) -> f64 {
 
 /// Lanes that sums run in, whatever the instruction set: it must not change results.
 pub(super) const LANES: usize = 8;
+
+/// Adds the numbers of a block up.
+#[inline(always)]
+pub(super) fn add(x: &[f64; BLOCK], lanes: &mut [f64; LANES]) {
+    for x in x.as_chunks::<LANES>().0 {
+        (0..LANES).for_each(|lane| lanes[lane] += x[lane]);
+    }
+}
 
 /// The sum of the lanes.
 pub(super) fn total(lanes: [f64; LANES]) -> f64 {

@@ -7,9 +7,10 @@
 use super::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
+use super::integers::Blocks;
 use super::number::{
-    INFINITY, LANES, MAGNITUDE, MANTISSA, from_word, infinity, mantissa, narrow, power, total, wide,
-    word,
+    INFINITY, LANES, MAGNITUDE, MANTISSA, add, from_word, infinity, mantissa, narrow, power, total,
+    wide, word,
 };
 use crate::Real;
 
@@ -56,7 +57,14 @@ impl<T: Real> Scheme<T> for Rounded {
     }
 
     #[inline(always)]
-    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], _: &mut usize) -> Option<f64> {
+    fn encode(
+        &self,
+        piece: Piece,
+        reals: &[T],
+        _: &mut Blocks,
+        body: &mut [u8],
+        _: &mut usize,
+    ) -> Option<f64> {
         let Piece { shape, first, .. } = piece;
         let size = codes::bytes(self.bits::<T>());
         let (scales, blocks) = body.split_at_mut(self.table(shape));
@@ -196,20 +204,13 @@ impl Short for Single {
 /// The exponent of the power of two that a span is divided by.
 #[inline(always)]
 fn exponent<T: Real, F: Short>(span: &[T]) -> i32 {
-    let mut most = [0i64; LANES];
-    let (lines, rest) = span.as_chunks::<LANES>();
-    let mut tail = [T::default(); LANES];
-    tail[..rest.len()].copy_from_slice(rest);
-    for line in lines.iter().chain([&tail]) {
-        for lane in 0..LANES {
-            let magnitude = (wide(line[lane]).to_bits() & MAGNITUDE) as i64;
-            let finite = magnitude < INFINITY as i64;
-            most[lane] = if magnitude > most[lane] && finite { magnitude } else { most[lane] };
-        }
-    }
-    match most.into_iter().fold(0, i64::max) >> MANTISSA {
-        0 if most == [0; LANES] => 0,
-        exponent => (exponent as i32 - 1023 - F::TOP).max(*SCALES.start()),
+    let finite = |x: &T| {
+        let magnitude = (wide(*x).to_bits() & MAGNITUDE) as i64;
+        if magnitude < INFINITY as i64 { magnitude } else { 0 }
+    };
+    match span.iter().map(finite).fold(0, i64::max) {
+        0 => 0,
+        most => ((most >> MANTISSA) as i32 - 1023 - F::TOP).max(*SCALES.start()),
     }
 }
 
@@ -232,19 +233,16 @@ fn scaled<'a, T: Real, F: Short>(
     let limit = wide(from_word::<T>((infinity::<T>() - 1) >> drop << drop));
     for (block, out) in span.chunks(BLOCK).zip(out) {
         let x = padded(block);
-        let mut codes = [0; BLOCK];
-        let lines = codes.as_chunks_mut::<LANES>().0;
-        for (x, codes) in x.as_chunks::<LANES>().0.iter().zip(lines) {
-            for lane in 0..LANES {
-                let x = wide(x[lane]);
-                let finite = x.abs() < f64::INFINITY;
-                let clipped = if x.abs() > limit { limit.copysign(x) } else { x };
-                codes[lane] = format.code(if finite { clipped } else { x } * factor);
-                let error = wide(narrow::<T>(format.value(codes[lane]) * back)) - x;
-                let error = if finite { error } else { 0.0 };
-                errors[lane] += error * error;
-            }
+        let (mut codes, mut squares) = ([0; BLOCK], [0.0; BLOCK]);
+        for i in 0..BLOCK {
+            let x = wide(x[i]);
+            let finite = x.abs() < f64::INFINITY;
+            let clipped = if x.abs() > limit { limit.copysign(x) } else { x };
+            codes[i] = format.code(if finite { clipped } else { x } * factor);
+            let error = wide(narrow::<T>(format.value(codes[i]) * back)) - x;
+            squares[i] = if finite { error * error } else { 0.0 };
         }
+        add(&squares, errors);
         codes::store(&codes, F::BITS, out);
     }
 }
@@ -281,25 +279,22 @@ fn trimmed<'a, T: Real>(
     let quiet = 1 << (mantissa::<T>() - 1);
     for (block, out) in span.chunks(BLOCK).zip(out) {
         let x = padded(block);
-        let mut codes = [0; BLOCK];
+        let (mut codes, mut squares) = ([0; BLOCK], [0.0; BLOCK]);
         let mut nans = 0;
-        let lines = codes.as_chunks_mut::<LANES>().0;
-        for (x, codes) in x.as_chunks::<LANES>().0.iter().zip(lines) {
-            for lane in 0..LANES {
-                let bits = word(x[lane]);
-                let nan = (bits & magnitudes) as i64 > infinity as i64;
-                let finite = ((bits & magnitudes) as i64) < infinity as i64;
-                let up = bits + half + (bits >> dropped & one);
-                // Neither upwards out of range nor from NaN to infinity.
-                let within = finite && ((up & magnitudes) as i64) < infinity as i64;
-                let code = if within { up } else { bits | if nan { quiet } else { 0 } } >> dropped;
-                nans |= u64::from(nan);
-                codes[lane] = code;
-                let error = wide(from_word::<T>(code << dropped)) - wide(x[lane]);
-                let error = if finite { error } else { 0.0 };
-                errors[lane] += error * error;
-            }
+        for i in 0..BLOCK {
+            let bits = word(x[i]);
+            let nan = (bits & magnitudes) as i64 > infinity as i64;
+            let finite = ((bits & magnitudes) as i64) < infinity as i64;
+            let up = bits + half + (bits >> dropped & one);
+            // Neither upwards out of range nor from NaN to infinity.
+            let within = finite && ((up & magnitudes) as i64) < infinity as i64;
+            let code = if within { up } else { bits | if nan { quiet } else { 0 } } >> dropped;
+            nans |= u64::from(nan);
+            codes[i] = code;
+            let error = wide(from_word::<T>(code << dropped)) - wide(x[i]);
+            squares[i] = if finite { error * error } else { 0.0 };
         }
+        add(&squares, errors);
         if nans != 0 && bits == 0 {
             return None;
         }

@@ -3,8 +3,8 @@
 use super::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
-use super::integers::{Integers, huge, largest, put, put_raw, raw_bytes, take, take_raw};
-use super::number::{LANES, total};
+use super::integers::{Blocks, Integers, huge, put, put_raw, raw_bytes, take_raw};
+use super::number::{LANES, add, total};
 use crate::Real;
 
 /// The width of a block that is sent as it is.
@@ -47,17 +47,26 @@ impl<T: Real> Scheme<T> for Tolerance {
     }
 
     #[inline(always)]
-    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64> {
+    fn encode(
+        &self,
+        piece: Piece,
+        reals: &[T],
+        blocks: &mut Blocks,
+        body: &mut [u8],
+        end: &mut usize,
+    ) -> Option<f64> {
         let Piece { shape, first, step } = piece;
         let mut errors = [0.0; LANES];
         let mut block = first / BLOCK * shape.width;
         if first == 0 {
             body[shape.blocks()..table(shape)].fill(0);
         }
-        for group in reals.chunks(BLOCK * shape.width) {
+        blocks.fill(reals, shape.width);
+        for (n, group) in reals.chunks(BLOCK * shape.width).enumerate() {
             for plane in 0..shape.width {
-                let x = take(group, shape.width, plane);
-                let bits = width::<T>(largest(&x), step);
+                let place = n * shape.width + plane;
+                let x = &blocks.x[place];
+                let bits = width::<T>(blocks.largest[place], step);
                 let behind = *end + bits.map_or(raw_bytes::<T>(), codes::bytes);
                 if behind >= body.len() {
                     return None;
@@ -65,16 +74,8 @@ impl<T: Real> Scheme<T> for Tolerance {
                 let out = &mut body[*end..behind];
                 match bits {
                     None => take_raw(group, shape.width, plane, out),
-                    Some(0) => {
-                        for x in x.as_chunks::<LANES>().0 {
-                            (0..LANES).for_each(|lane| errors[lane] += x[lane] * x[lane]);
-                        }
-                    }
-                    Some(bits) => {
-                        let mut quantised = [0; BLOCK];
-                        Integers { step, bits }.quantise::<T>(&x, &mut quantised, &mut errors);
-                        codes::store(&quantised, bits, out);
-                    }
+                    Some(0) => add(&x.map(|x| x * x), &mut errors),
+                    Some(bits) => Integers { step, bits }.encode::<T>(x, out, &mut errors),
                 }
                 body[block] = bits.map_or(RAW, |bits| bits as u8);
                 *end = behind;
@@ -118,13 +119,8 @@ impl<T: Real> Scheme<T> for Tolerance {
                     None => put_raw(from, group, shape.width, plane),
                     Some(0) => put(&[0.0; BLOCK], group, shape.width, plane),
                     Some(bits) => {
-                        let integers = Integers { step, bits };
-                        put(
-                            &integers.restore(&codes::load(from, bits)),
-                            group,
-                            shape.width,
-                            plane,
-                        );
+                        let x = Integers { step, bits }.decode(from);
+                        put(&x, group, shape.width, plane);
                     }
                 }
                 *end = behind;

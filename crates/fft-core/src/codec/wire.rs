@@ -133,7 +133,8 @@ impl FromStr for Wire {
             _ => {
                 let mantissa = bits("mantissa:").map(Self::Mantissa);
                 mantissa.or(bits("bits:").map(Self::Bits)).ok_or_else(|| {
-                    let all = "raw, f32, f16, bf16, mantissa:0 to 52, bits:2 to 52, tolerance, lossless";
+                    let all =
+                        "raw, f32, f16, bf16, mantissa:0 to 52, bits:2 to 52, tolerance, lossless";
                     Error::argument("wire", name, format!("one of {all}"))
                 })?
             }
