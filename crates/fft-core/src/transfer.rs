@@ -197,6 +197,29 @@ impl Transfer {
         });
     }
 
+    /// Where a part of the box, as of [`Transfer::gather`], begins in the source, if it is contiguous there.
+    pub(crate) fn source_run(&self, part: &Range<usize>) -> Option<usize> {
+        self.run_in(&self.from, part)
+    }
+
+    /// The same in the destination.
+    pub(crate) fn destination_run(&self, part: &Range<usize>) -> Option<usize> {
+        self.run_in(&self.to, part)
+    }
+
+    fn run_in(&self, view: &View, part: &Range<usize>) -> Option<usize> {
+        let row = self.shape[DIMS - 1];
+        let within = view.stride[DIMS - 1] == 1 && part.end <= part.start / row * row + row;
+        within.then(|| {
+            let (mut at, mut rest) = (view.offset, part.start);
+            for dim in (0..DIMS).rev() {
+                at += rest % self.shape[dim] * view.stride[dim];
+                rest /= self.shape[dim];
+            }
+            at
+        })
+    }
+
     /// Cuts a range of the elements, in the order of axes, into boxes: at most two along each axis. Calls `visit` with
     /// the shape of each, the strides of a dense box of the whole shape, and where the box begins in the source, in the
     /// destination and in the range.
@@ -382,7 +405,13 @@ mod tests {
                 let range = start * size..start * size + expected.len();
                 gather.gather(range.clone(), &src, &mut piece);
                 prop_assert_eq!(&piece[..expected.len()], expected);
-                scatter.scatter(range, &piece, &mut dst);
+                if let Some(at) = gather.source_run(&range) {
+                    prop_assert_eq!(&src[at..at + expected.len()], expected);
+                }
+                scatter.scatter(range.clone(), &piece, &mut dst);
+                if let Some(at) = scatter.destination_run(&range) {
+                    prop_assert_eq!(&dst[at..at + expected.len()], expected);
+                }
             }
             let mut expected = vec![0; b.points() * howmany];
             naive(&part, &from, &to, &src, &mut expected);

@@ -14,9 +14,31 @@ pub(super) const fn bytes(bits: u32) -> usize {
     BLOCK / 8 * bits as usize
 }
 
+/// Makes codes and writes them, as [`store`] does. Where they are an array in the message, they go there at once.
+#[inline(always)]
+pub(super) fn write(bits: u32, out: &mut [u8], mut code: impl FnMut(usize) -> u64) {
+    macro_rules! array {
+        ($part:ty) => {{
+            let out = out.as_chunks_mut().0.first_chunk_mut::<BLOCK>().expect("room for a block");
+            (0..BLOCK).for_each(|i| out[i] = (code(i) as $part).to_le_bytes());
+        }};
+    }
+    match bits {
+        8 => array!(u8),
+        16 => array!(u16),
+        32 => array!(u32),
+        64 => array!(u64),
+        _ => {
+            let mut codes = [0; BLOCK];
+            (0..BLOCK).for_each(|i| codes[i] = code(i));
+            store(&codes, bits, out);
+        }
+    }
+}
+
 /// Writes codes that have no more than so many bits, 64 at most, into [`bytes`] bytes.
 #[inline(always)]
-pub(super) fn store(codes: &[u64; BLOCK], bits: u32, out: &mut [u8]) {
+fn store(codes: &[u64; BLOCK], bits: u32, out: &mut [u8]) {
     let mut out = &mut out[..bytes(bits)];
     let mut shift = 0;
     macro_rules! whole {

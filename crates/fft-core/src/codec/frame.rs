@@ -128,8 +128,15 @@ impl<T: Real, S: Scheme<T>> Frame<T, S> {
         let Scratch { reals, blocks } = &mut *scratch;
         let mut squared_error = 0.0;
         for (part, piece) in pieces::<T, S>(shape, step) {
-            let reals = &mut reals[..part.len() * shape.width];
-            gather_part(gather, shape.width, part, src, reals);
+            let len = part.len() * shape.width;
+            let reals = match gather.source_run(&part) {
+                Some(at) => &src[at * shape.width..][..len],
+                None => {
+                    let reals = &mut reals[..len];
+                    gather_part(gather, shape.width, part, src, reals);
+                    &*reals
+                }
+            };
             let encode = Encode { scheme: &self.scheme, piece, reals, blocks, body, end: &mut end };
             squared_error += self.arch.dispatch(encode)?;
         }
@@ -243,14 +250,23 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
         }
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         for (part, piece) in pieces::<T, S>(shape, step) {
-            let reals = &mut scratch.reals[..part.len() * width];
-            if raw {
-                get_words(&body[piece.first * width * size_of::<T>()..], reals);
-            } else {
+            let len = part.len() * width;
+            let mut read = |reals: &mut [T]| {
+                if raw {
+                    get_words(&body[piece.first * width * size_of::<T>()..], reals);
+                    return Ok(());
+                }
                 let end = &mut end;
-                self.arch.dispatch(Decode { scheme: &self.scheme, piece, body, end, reals })?;
+                self.arch.dispatch(Decode { scheme: &self.scheme, piece, body, end, reals })
+            };
+            match scatter.destination_run(&part) {
+                Some(at) => read(&mut dst[at * width..][..len])?,
+                None => {
+                    let reals = &mut scratch.reals[..len];
+                    read(reals)?;
+                    scatter_part(scatter, width, part, reals, dst);
+                }
             }
-            scatter_part(scatter, width, part, reals, dst);
         }
         if end != body.len() {
             return Err(length(end));

@@ -6,7 +6,7 @@
 
 use super::codes::{self, BLOCK};
 use super::frame::PIECE;
-use super::number::{INFINITY, LANES, MAGNITUDE, MANTISSA, add, from_word, rounded, wide, word};
+use super::number::{INFINITY, LANES, MANTISSA, add, from_word, largest, rounded, wide, word};
 use crate::{Precision, Real};
 
 /// The word of 2^52.
@@ -19,12 +19,6 @@ pub(super) const fn huge<T: Real>() -> u64 {
         Precision::F32 => (1023 + 127) << MANTISSA,
         Precision::F64 => INFINITY - (1 << MANTISSA),
     }
-}
-
-/// The word of the largest magnitude; of NaNs and infinities, if there are any.
-#[inline(always)]
-fn largest(x: &[f64; BLOCK]) -> u64 {
-    x.iter().map(|x| (x.to_bits() & MAGNITUDE) as i64).fold(0, i64::max) as u64
 }
 
 /// Integers of so many bits, 2 to 52.
@@ -66,7 +60,7 @@ impl Integers {
         let inverse = if step == 0.0 { 0.0 } else { 1.0 / step };
         let (top, mask) = (((1u64 << (bits - 1)) - 1) as f64, (1 << bits) - 1);
         let mut squares = [0.0; BLOCK];
-        let mut code = |i: usize| {
+        codes::write(bits, out, |i| {
             let scaled = x[i] * inverse;
             let scaled = if scaled < top { scaled } else { top };
             let scaled = if scaled > -top { scaled } else { -top };
@@ -74,29 +68,7 @@ impl Integers {
             let error = rounded::<T>((code - middle) * step) - x[i];
             squares[i] = error * error;
             code.to_bits() & mask
-        };
-        // Where codes are an array, they go there without delay.
-        match bits {
-            8 => {
-                let out = out.first_chunk_mut::<BLOCK>().expect("room for a block");
-                (0..BLOCK).for_each(|i| out[i] = code(i) as u8);
-            }
-            16 => {
-                let out = out.as_chunks_mut().0.first_chunk_mut::<BLOCK>();
-                let out = out.expect("room for a block");
-                (0..BLOCK).for_each(|i| out[i] = (code(i) as u16).to_le_bytes());
-            }
-            32 => {
-                let out = out.as_chunks_mut().0.first_chunk_mut::<BLOCK>();
-                let out = out.expect("room for a block");
-                (0..BLOCK).for_each(|i| out[i] = (code(i) as u32).to_le_bytes());
-            }
-            _ => {
-                let mut codes = [0; BLOCK];
-                (0..BLOCK).for_each(|i| codes[i] = code(i));
-                codes::store(&codes, bits, out);
-            }
-        }
+        });
         add(&squares, errors);
     }
 
@@ -155,7 +127,7 @@ pub(super) fn put<T: Real>(x: &[f64; BLOCK], reals: &mut [T], width: usize, plan
 pub(super) fn take_raw<T: Real>(reals: &[T], width: usize, plane: usize, out: &mut [u8]) {
     let mut words = [[0; BLOCK]; 2];
     split(reals, word, 0, &mut words[..width]);
-    codes::store(&words[plane], 8 * size_of::<T>() as u32, out);
+    codes::write(8 * size_of::<T>() as u32, out, |i| words[plane][i]);
 }
 
 /// Puts them back.

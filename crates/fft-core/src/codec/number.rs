@@ -85,6 +85,12 @@ pub(super) fn add(x: &[f64; BLOCK], lanes: &mut [f64; LANES]) {
     }
 }
 
+/// The word, as `f64`, of the largest magnitude; of NaNs and infinities, if there are any.
+#[inline(always)]
+pub(super) fn largest<T: Real>(x: &[T; BLOCK]) -> u64 {
+    x.iter().map(|x| (wide(*x).to_bits() & MAGNITUDE) as i64).fold(0, i64::max) as u64
+}
+
 /// The sum of the lanes.
 pub(super) fn total(lanes: [f64; LANES]) -> f64 {
     lanes.iter().sum()

@@ -9,8 +9,8 @@ use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
 use super::integers::Blocks;
 use super::number::{
-    INFINITY, LANES, MAGNITUDE, MANTISSA, add, from_word, infinity, mantissa, narrow, power, total,
-    wide, word,
+    INFINITY, LANES, MAGNITUDE, MANTISSA, add, from_word, infinity, largest, mantissa, narrow,
+    power, rounded, total, wide, word,
 };
 use crate::Real;
 
@@ -136,23 +136,34 @@ trait Short: Copy {
     /// The difference of biases, in the place of an `f64` exponent.
     const REBIAS: u64 = (1024 - (1 << (Self::EXPONENT - 1))) << MANTISSA;
     const DROPPED: u32 = MANTISSA - Self::MANTISSA;
-    /// A power of two so large that to add it rounds to a multiple of the format's smallest number.
+    /// The smallest normal number of the format.
+    const LEAST: f64 = power(-Self::TOP);
+    /// A power of two so large that to add it to a multiple of the smallest number makes that an integer.
     const ROUNDER: f64 = power(MANTISSA as i32 - Self::TOP - Self::MANTISSA as i32);
 
-    /// Rounds; the number is in range, or not finite.
+    /// Rounds a number in range, and returns its code and what that stands for. With `special` also numbers that are not
+    /// finite.
     #[inline(always)]
-    fn code(self, x: f64) -> u64 {
+    fn round(self, x: f64, special: bool) -> (u64, f64) {
         let magnitude = x.to_bits() & MAGNITUDE;
-        let sign = x.to_bits() >> 63 << (Self::BITS - 1);
-        let rebased = magnitude.wrapping_sub(Self::REBIAS);
-        let odd = rebased >> Self::DROPPED & 1;
-        let normal = rebased.wrapping_add((1 << (Self::DROPPED - 1)) - 1 + odd) >> Self::DROPPED;
-        let small = (f64::from_bits(magnitude) + Self::ROUNDER).to_bits();
-        let small = small.wrapping_sub(Self::ROUNDER.to_bits());
-        let quiet = u64::from(magnitude > INFINITY) << (Self::MANTISSA - 1);
-        let special = ((1 << Self::EXPONENT) - 1) << Self::MANTISSA | quiet;
-        let code = if magnitude > Self::REBIAS | MAGNITUDE >> 11 { normal } else { small };
-        sign | if magnitude >= INFINITY { special } else { code }
+        let sign = x.to_bits() ^ magnitude;
+        // A number that is larger by so many binary digits leaves those that are kept, and rounds the others away.
+        let power = f64::from_bits(magnitude & INFINITY);
+        let power = if power > Self::LEAST { power } else { Self::LEAST };
+        let larger = power * (1u64 << Self::DROPPED) as f64;
+        let near = (f64::from_bits(magnitude) + larger) - larger;
+        // Numbers below the normal ones have no leading digit: they borrow one.
+        let small = near < Self::LEAST;
+        let normal = near + if small { Self::LEAST } else { 0.0 };
+        let code = normal.to_bits().wrapping_sub(Self::REBIAS) >> Self::DROPPED;
+        let code = code - if small { 1 << Self::MANTISSA } else { 0 };
+        let (code, value) = if special && magnitude >= INFINITY {
+            let quiet = u64::from(magnitude > INFINITY) << (Self::MANTISSA - 1);
+            (((1 << Self::EXPONENT) - 1) << Self::MANTISSA | quiet, magnitude)
+        } else {
+            (code, near.to_bits())
+        };
+        (sign >> (64 - Self::BITS) | code, f64::from_bits(sign | value))
     }
 
     /// What a code stands for.
@@ -191,26 +202,14 @@ impl Short for Single {
 
     /// Processors have this one.
     #[inline(always)]
-    fn code(self, x: f64) -> u64 {
-        (x as f32).to_bits().into()
+    fn round(self, x: f64, _: bool) -> (u64, f64) {
+        let near = x as f32;
+        (near.to_bits().into(), near.into())
     }
 
     #[inline(always)]
     fn value(self, code: u64) -> f64 {
         f32::from_bits(code as u32).into()
-    }
-}
-
-/// The exponent of the power of two that a span is divided by.
-#[inline(always)]
-fn exponent<T: Real, F: Short>(span: &[T]) -> i32 {
-    let finite = |x: &T| {
-        let magnitude = (wide(*x).to_bits() & MAGNITUDE) as i64;
-        if magnitude < INFINITY as i64 { magnitude } else { 0 }
-    };
-    match span.iter().map(finite).fold(0, i64::max) {
-        0 => 0,
-        most => ((most >> MANTISSA) as i32 - 1023 - F::TOP).max(*SCALES.start()),
     }
 }
 
@@ -223,27 +222,45 @@ fn scaled<'a, T: Real, F: Short>(
     out: impl Iterator<Item = &'a mut [u8]>,
     errors: &mut [f64; LANES],
 ) {
-    let scale = exponent::<T, F>(span);
+    // Larger numbers would round to one that `T` does not have: they are cut to this one.
+    let drop = mantissa::<T>().saturating_sub(F::MANTISSA);
+    let limit = wide(from_word::<T>((infinity::<T>() - 1) >> drop << drop));
+    let blocks = span.chunks(BLOCK).map(padded);
+    let mut most = blocks.map(|block| largest(&block)).fold(0, u64::max);
+    let plain = most <= limit.to_bits();
+    if !plain {
+        let magnitudes = span.iter().map(|x| wide(*x).to_bits() & MAGNITUDE);
+        most = magnitudes.filter(|magnitude| *magnitude < INFINITY).fold(0, u64::max);
+    }
+    let scale = match most {
+        0 => 0,
+        most => ((most >> MANTISSA) as i32 - 1023 - F::TOP).max(*SCALES.start()),
+    };
     if let Some(place) = place {
         place[..2].copy_from_slice(&(scale as i16).to_le_bytes());
     }
     let (factor, back) = (power(-scale), power(scale));
-    // Larger numbers would round to one that `T` does not have.
-    let drop = mantissa::<T>().saturating_sub(F::MANTISSA);
-    let limit = wide(from_word::<T>((infinity::<T>() - 1) >> drop << drop));
     for (block, out) in span.chunks(BLOCK).zip(out) {
         let x = padded(block);
-        let (mut codes, mut squares) = ([0; BLOCK], [0.0; BLOCK]);
-        for i in 0..BLOCK {
-            let x = wide(x[i]);
-            let finite = x.abs() < f64::INFINITY;
-            let clipped = if x.abs() > limit { limit.copysign(x) } else { x };
-            codes[i] = format.code(if finite { clipped } else { x } * factor);
-            let error = wide(narrow::<T>(format.value(codes[i]) * back)) - x;
-            squares[i] = if finite { error * error } else { 0.0 };
+        let mut squares = [0.0; BLOCK];
+        if plain {
+            codes::write(F::BITS, out, |i| {
+                let (code, near) = format.round(wide(x[i]) * factor, false);
+                let error = rounded::<T>(near * back) - wide(x[i]);
+                squares[i] = error * error;
+                code
+            });
+        } else {
+            codes::write(F::BITS, out, |i| {
+                let x = wide(x[i]);
+                let clipped = if x.is_finite() { x.clamp(-limit, limit) } else { x };
+                let (code, near) = format.round(clipped * factor, true);
+                let error = rounded::<T>(near * back) - x;
+                squares[i] = if x.is_finite() { error * error } else { 0.0 };
+                code
+            });
         }
         add(&squares, errors);
-        codes::store(&codes, F::BITS, out);
     }
 }
 
@@ -279,9 +296,8 @@ fn trimmed<'a, T: Real>(
     let quiet = 1 << (mantissa::<T>() - 1);
     for (block, out) in span.chunks(BLOCK).zip(out) {
         let x = padded(block);
-        let (mut codes, mut squares) = ([0; BLOCK], [0.0; BLOCK]);
-        let mut nans = 0;
-        for i in 0..BLOCK {
+        let (mut nans, mut squares) = (0, [0.0; BLOCK]);
+        codes::write(8 * size_of::<T>() as u32 - dropped, out, |i| {
             let bits = word(x[i]);
             let nan = (bits & magnitudes) as i64 > infinity as i64;
             let finite = ((bits & magnitudes) as i64) < infinity as i64;
@@ -290,15 +306,14 @@ fn trimmed<'a, T: Real>(
             let within = finite && ((up & magnitudes) as i64) < infinity as i64;
             let code = if within { up } else { bits | if nan { quiet } else { 0 } } >> dropped;
             nans |= u64::from(nan);
-            codes[i] = code;
             let error = wide(from_word::<T>(code << dropped)) - wide(x[i]);
             squares[i] = if finite { error * error } else { 0.0 };
-        }
+            code
+        });
         add(&squares, errors);
         if nans != 0 && bits == 0 {
             return None;
         }
-        codes::store(&codes, 8 * size_of::<T>() as u32 - dropped, out);
     }
     Some(())
 }
