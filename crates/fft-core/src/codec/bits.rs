@@ -3,7 +3,7 @@
 use super::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
-use super::integers::{Blocks, Integers, huge, put, put_raw, raw_bytes, take_raw};
+use super::integers::{Blocks, GROUPS, Integers, huge, put, put_raw, raw_bytes, take_raw};
 use super::number::{LANES, total};
 use crate::Real;
 
@@ -57,46 +57,39 @@ impl<T: Real> Scheme<T> for Bits {
     }
 
     #[inline(always)]
-    fn encode(
-        &self,
-        piece: Piece,
-        reals: &[T],
-        blocks: &mut Blocks,
-        body: &mut [u8],
-        end: &mut usize,
-    ) -> Option<f64> {
+    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64> {
         let Piece { shape, first, .. } = piece;
         let (width, size) = (shape.width, codes::bytes(self.bits));
-        let start = first / BLOCK * width;
+        let mut block = first / BLOCK * width;
         if first == 0 {
             body[2 * shape.blocks()..table(shape)].fill(0);
         }
-        let mut errors = [0.0; LANES];
-        blocks.fill(reals, width);
-        // All scales at once, so that no block waits for its own.
-        let scales = blocks.largest.map(|largest| self.scale::<T>(largest));
-        let here = reals.len().div_ceil(BLOCK * width) * width;
-        for (n, scale) in scales.into_iter().enumerate().take(here) {
-            let block = start + n;
-            body[2 * block..][..2].copy_from_slice(&scale.to_le_bytes());
-            let place = table(shape) + block * size;
-            if scale != RAW {
-                let out = &mut body[place..][..size];
-                let integers = Integers { step: step(scale), bits: self.bits };
-                integers.encode::<T>(&blocks.x[n], out, &mut errors);
-                continue;
+        let (mut blocks, mut errors) = (Blocks::EMPTY, [0.0; LANES]);
+        for groups in reals.chunks(GROUPS * BLOCK * width) {
+            blocks.fill(groups, width);
+            let scales = blocks.largest.map(|largest| self.scale::<T>(largest));
+            for (n, group) in groups.chunks(BLOCK * width).enumerate() {
+                for plane in 0..width {
+                    let (x, scale) = (&blocks.x[n * width + plane], scales[n * width + plane]);
+                    body[2 * block..][..2].copy_from_slice(&scale.to_le_bytes());
+                    let (fixed, free) = body.split_at_mut(*end);
+                    let out = &mut fixed[table(shape) + block * size..][..size];
+                    block += 1;
+                    if scale != RAW {
+                        let integers = Integers { step: step(scale), bits: self.bits };
+                        integers.encode::<T>(x, out, &mut errors);
+                        continue;
+                    }
+                    if free.len() <= raw_bytes::<T>() {
+                        return None;
+                    }
+                    take_raw(group, width, plane, &mut free[..raw_bytes::<T>()]);
+                    let number = (*end - Scheme::<T>::fixed(self, shape)) / raw_bytes::<T>();
+                    out.fill(0);
+                    out[..8].copy_from_slice(&(number as u64).to_le_bytes());
+                    *end += raw_bytes::<T>();
+                }
             }
-            let behind = *end + raw_bytes::<T>();
-            if behind >= body.len() {
-                return None;
-            }
-            let number = (*end - Scheme::<T>::fixed(self, shape)) / raw_bytes::<T>();
-            let group = &reals[n / width * BLOCK * width..];
-            let group = &group[..group.len().min(BLOCK * width)];
-            take_raw(group, width, n % width, &mut body[*end..behind]);
-            body[place..][..size].fill(0);
-            body[place..][..8].copy_from_slice(&(number as u64).to_le_bytes());
-            *end = behind;
         }
         Some(total(errors))
     }

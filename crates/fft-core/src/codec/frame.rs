@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 
 use super::codes::BLOCK;
 use super::header::{self, HEADER, Kind, Known, Told};
-use super::integers::Blocks;
 use super::number::{from_word, word};
 use super::{BadMessage, Codec, Packed, pairs, pairs_mut};
 use crate::{Real, Transfer};
@@ -54,14 +53,7 @@ pub(super) trait Scheme<T: Real>: Send + Sync {
 
     /// Encodes a piece. What has a fixed place goes there, anything else to `end`, which moves on. Returns the sum of
     /// squared errors, or nothing when the body is too short.
-    fn encode(
-        &self,
-        piece: Piece,
-        reals: &[T],
-        blocks: &mut Blocks,
-        body: &mut [u8],
-        end: &mut usize,
-    ) -> Option<f64>;
+    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64>;
 
     /// Decodes a piece from a body that has [`Scheme::fixed`] bytes at least.
     fn decode(
@@ -80,19 +72,12 @@ pub(super) struct Frame<T, S> {
     scheme: S,
     /// The machine's instruction set: loops are compiled for several, and all give the same bits.
     arch: pulp::Arch,
-    scratch: Mutex<Scratch<T>>,
-}
-
-/// Memory for a piece.
-struct Scratch<T> {
-    reals: Vec<T>,
-    blocks: Box<Blocks>,
+    scratch: Mutex<Vec<T>>,
 }
 
 impl<T: Real, S: Scheme<T>> Frame<T, S> {
     pub(super) fn new(kind: Kind, bits: u8, scheme: S) -> Self {
-        let reals = vec![T::default(); 2 * S::PIECE];
-        let scratch = Mutex::new(Scratch { reals, blocks: Box::new(Blocks::EMPTY) });
+        let scratch = Mutex::new(vec![T::default(); 2 * S::PIECE]);
         Self { kind, bits, scheme, arch: pulp::Arch::new(), scratch }
     }
 
@@ -125,19 +110,18 @@ impl<T: Real, S: Scheme<T>> Frame<T, S> {
             return None;
         }
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let Scratch { reals, blocks } = &mut *scratch;
         let mut squared_error = 0.0;
         for (part, piece) in pieces::<T, S>(shape, step) {
             let len = part.len() * shape.width;
             let reals = match gather.source_run(&part) {
                 Some(at) => &src[at * shape.width..][..len],
                 None => {
-                    let reals = &mut reals[..len];
+                    let reals = &mut scratch[..len];
                     gather_part(gather, shape.width, part, src, reals);
                     &*reals
                 }
             };
-            let encode = Encode { scheme: &self.scheme, piece, reals, blocks, body, end: &mut end };
+            let encode = Encode { scheme: &self.scheme, piece, reals, body, end: &mut end };
             squared_error += self.arch.dispatch(encode)?;
         }
         Some(Packed { bytes: HEADER + end, squared_error })
@@ -209,7 +193,7 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
             None => {
                 let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
                 for (part, piece) in pieces::<T, S>(shape, step) {
-                    let reals = &mut scratch.reals[..part.len() * width];
+                    let reals = &mut scratch[..part.len() * width];
                     gather_part(gather, width, part, src, reals);
                     put_words(reals, &mut body[piece.first * width * size_of::<T>()..]);
                 }
@@ -262,7 +246,7 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
             match scatter.destination_run(&part) {
                 Some(at) => read(&mut dst[at * width..][..len])?,
                 None => {
-                    let reals = &mut scratch.reals[..len];
+                    let reals = &mut scratch[..len];
                     read(reals)?;
                     scatter_part(scatter, width, part, reals, dst);
                 }
@@ -281,7 +265,6 @@ struct Encode<'a, T, S> {
     scheme: &'a S,
     piece: Piece,
     reals: &'a [T],
-    blocks: &'a mut Blocks,
     body: &'a mut [u8],
     end: &'a mut usize,
 }
@@ -291,7 +274,7 @@ impl<T: Real, S: Scheme<T>> pulp::NullaryFnOnce for Encode<'_, T, S> {
 
     #[inline(always)]
     fn call(self) -> Option<f64> {
-        self.scheme.encode(self.piece, self.reals, self.blocks, self.body, self.end)
+        self.scheme.encode(self.piece, self.reals, self.body, self.end)
     }
 }
 

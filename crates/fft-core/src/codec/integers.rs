@@ -5,7 +5,6 @@
 //! and no sign extension, so that every instruction set has what it needs.
 
 use super::codes::{self, BLOCK};
-use super::frame::PIECE;
 use super::number::{INFINITY, LANES, MANTISSA, add, from_word, largest, rounded, wide, word};
 use crate::{Precision, Real};
 
@@ -91,14 +90,17 @@ impl Integers {
     }
 }
 
-/// A piece as blocks of one plane each, in the order of the message, and the largest magnitude in each as a word.
+/// A few groups of 64 elements as blocks of one plane each, in the order of the message, and the largest magnitude in
+/// each as a word. Few, so that memory is read in small helpings while others are encoded; more than one, so that no
+/// block waits for its own largest number.
 pub(super) struct Blocks {
     pub(super) x: [[f64; BLOCK]; MOST],
     pub(super) largest: [u64; MOST],
 }
 
-/// Blocks that a piece has at most.
-const MOST: usize = 2 * PIECE / BLOCK;
+/// Groups that are taken together.
+pub(super) const GROUPS: usize = 2;
+const MOST: usize = 2 * GROUPS;
 
 impl Blocks {
     pub(super) const EMPTY: Self = Self { x: [[0.0; BLOCK]; MOST], largest: [0; MOST] };

@@ -6,7 +6,6 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use super::BadMessage;
 use super::frame::{Piece, Scheme, Shape};
-use super::integers::Blocks;
 use super::number::{from_word, word};
 use crate::Real;
 
@@ -42,14 +41,7 @@ impl<T: Real> Scheme<T> for Lossless {
     }
 
     #[inline(always)]
-    fn encode(
-        &self,
-        piece: Piece,
-        reals: &[T],
-        _: &mut Blocks,
-        body: &mut [u8],
-        end: &mut usize,
-    ) -> Option<f64> {
+    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64> {
         let mut contexts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Contexts { compressor, plane, .. } = &mut *contexts;
         let plane = &mut plane[..reals.len()];

@@ -7,7 +7,6 @@
 use super::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
-use super::integers::Blocks;
 use super::number::{
     INFINITY, LANES, MAGNITUDE, MANTISSA, add, from_word, infinity, largest, mantissa, narrow,
     power, rounded, total, wide, word,
@@ -15,7 +14,7 @@ use super::number::{
 use crate::Real;
 
 /// Reals that share a scale.
-const SPAN: usize = 1024;
+const SPAN: usize = 256;
 /// The exponents that a scale may have: those whose powers and inverses are normal numbers.
 const SCALES: std::ops::RangeInclusive<i32> = -1022..=1022;
 
@@ -57,14 +56,7 @@ impl<T: Real> Scheme<T> for Rounded {
     }
 
     #[inline(always)]
-    fn encode(
-        &self,
-        piece: Piece,
-        reals: &[T],
-        _: &mut Blocks,
-        body: &mut [u8],
-        _: &mut usize,
-    ) -> Option<f64> {
+    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], _: &mut usize) -> Option<f64> {
         let Piece { shape, first, .. } = piece;
         let size = codes::bytes(self.bits::<T>());
         let (scales, blocks) = body.split_at_mut(self.table(shape));

@@ -3,7 +3,7 @@
 use super::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
-use super::integers::{Blocks, Integers, huge, put, put_raw, raw_bytes, take_raw};
+use super::integers::{Blocks, GROUPS, Integers, huge, put, put_raw, raw_bytes, take_raw};
 use super::number::{LANES, add, total};
 use crate::Real;
 
@@ -47,39 +47,34 @@ impl<T: Real> Scheme<T> for Tolerance {
     }
 
     #[inline(always)]
-    fn encode(
-        &self,
-        piece: Piece,
-        reals: &[T],
-        blocks: &mut Blocks,
-        body: &mut [u8],
-        end: &mut usize,
-    ) -> Option<f64> {
+    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64> {
         let Piece { shape, first, step } = piece;
-        let mut errors = [0.0; LANES];
+        let (mut blocks, mut errors) = (Blocks::EMPTY, [0.0; LANES]);
         let mut block = first / BLOCK * shape.width;
         if first == 0 {
             body[shape.blocks()..table(shape)].fill(0);
         }
-        blocks.fill(reals, shape.width);
-        for (n, group) in reals.chunks(BLOCK * shape.width).enumerate() {
-            for plane in 0..shape.width {
-                let place = n * shape.width + plane;
-                let x = &blocks.x[place];
-                let bits = width::<T>(blocks.largest[place], step);
-                let behind = *end + bits.map_or(raw_bytes::<T>(), codes::bytes);
-                if behind >= body.len() {
-                    return None;
+        for groups in reals.chunks(GROUPS * BLOCK * shape.width) {
+            blocks.fill(groups, shape.width);
+            let widths = blocks.largest.map(|largest| width::<T>(largest, step));
+            for (n, group) in groups.chunks(BLOCK * shape.width).enumerate() {
+                for plane in 0..shape.width {
+                    let place = n * shape.width + plane;
+                    let (x, bits) = (&blocks.x[place], widths[place]);
+                    let behind = *end + bits.map_or(raw_bytes::<T>(), codes::bytes);
+                    if behind >= body.len() {
+                        return None;
+                    }
+                    let out = &mut body[*end..behind];
+                    match bits {
+                        None => take_raw(group, shape.width, plane, out),
+                        Some(0) => add(&x.map(|x| x * x), &mut errors),
+                        Some(bits) => Integers { step, bits }.encode::<T>(x, out, &mut errors),
+                    }
+                    body[block] = bits.map_or(RAW, |bits| bits as u8);
+                    *end = behind;
+                    block += 1;
                 }
-                let out = &mut body[*end..behind];
-                match bits {
-                    None => take_raw(group, shape.width, plane, out),
-                    Some(0) => add(&x.map(|x| x * x), &mut errors),
-                    Some(bits) => Integers { step, bits }.encode::<T>(x, out, &mut errors),
-                }
-                body[block] = bits.map_or(RAW, |bits| bits as u8);
-                *end = behind;
-                block += 1;
             }
         }
         Some(total(errors))

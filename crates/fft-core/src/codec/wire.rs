@@ -24,7 +24,7 @@ pub enum Wire {
     /// The numbers as they are in memory.
     #[default]
     Raw,
-    /// Rounded to 32-bit numbers, of which 1024 at a time share a power of two that keeps them in range. Single
+    /// Rounded to 32-bit numbers, of which 256 at a time share a power of two that keeps them in range. Single
     /// precision stays as it is.
     F32,
     /// Rounded to 16-bit numbers with 11 significant bits, scaled likewise.
