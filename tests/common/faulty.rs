@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use fft_core::{BadMessage, Codec, Cpu, CpuFft, Device, Error, LocalFft, Real, Transfer};
+use fft_core::{BadMessage, Codec, Cpu, CpuFft, Device, Error, LocalFft, Packed, Real, Transfer};
 
 /// What goes wrong on a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,9 +94,10 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
         gather: &Transfer,
         width: usize,
         src: &[T],
+        step: f64,
         message: &mut [u8],
-    ) -> usize {
-        self.cpu.pack(codec, gather, width, src, message)
+    ) -> Packed {
+        self.cpu.pack(codec, gather, width, src, step, message)
     }
 
     fn unpack(
@@ -109,7 +110,7 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
     ) -> Result<(), BadMessage> {
         assert!(!self.fault.is(Fault::Panic), "a panic on purpose");
         match self.fault.is(Fault::Message) {
-            true => Err(BadMessage { found: message.len() - 1, expected: message.len() }),
+            true => Err(BadMessage::Length { found: message.len() - 1, expected: message.len() }),
             false => self.cpu.unpack(codec, message, scatter, width, dst),
         }
     }

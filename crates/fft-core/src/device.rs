@@ -9,7 +9,7 @@ use num_complex::Complex;
 use crate::codec::{BadMessage, copy};
 use crate::lines::{LineFft, LinePlanner};
 use crate::transfer::lines_of;
-use crate::{Codec, Error, LocalFft, Pass, Real, Transfer};
+use crate::{Codec, Error, LocalFft, Packed, Pass, Real, Transfer};
 
 /// Where data lives and what is done to it there. The executor is generic over it; everything that touches
 /// field data goes through these methods.
@@ -71,15 +71,16 @@ pub trait Device<T: Real> {
         dst: &mut Self::Memory,
     );
 
-    /// Packs and encodes a box into a message and returns its bytes.
+    /// Packs and encodes a box into a message, with a step for [`Wire::Tolerance`](crate::Wire::Tolerance).
     fn pack(
         &mut self,
         codec: &dyn Codec<T>,
         gather: &Transfer,
         width: usize,
         src: &Self::Memory,
+        step: f64,
         message: &mut [u8],
-    ) -> usize;
+    ) -> Packed;
 
     /// Decodes and unpacks a message into a box.
     ///
@@ -197,9 +198,10 @@ impl<T: Real> Device<T> for Cpu<T> {
         gather: &Transfer,
         width: usize,
         src: &[T],
+        step: f64,
         message: &mut [u8],
-    ) -> usize {
-        codec.pack(src, gather, width, message)
+    ) -> Packed {
+        codec.pack(src, gather, width, step, message)
     }
 
     fn unpack(

@@ -44,7 +44,7 @@ mod tiles;
 mod transfer;
 
 pub use clock::Clock;
-pub use codec::{BadMessage, Codec, Wire};
+pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree};
 pub use commons::{Commons, Neighbours, Piece, Share, SharedMemory, Show, Work};
 pub use device::{Cpu, CpuFft, Device};

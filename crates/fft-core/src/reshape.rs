@@ -259,8 +259,11 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
             ),
         };
         let device = &mut *self.device;
-        let bytes =
-            self.clock.pack.time(|| device.pack(codec.as_ref(), gather, *width, src, message));
+        let bytes = self
+            .clock
+            .pack
+            .time(|| device.pack(codec.as_ref(), gather, *width, src, 0.0, message))
+            .bytes;
         self.clock.sent += bytes as u64;
         self.clock.reals += (gather.elements() * width) as u64;
         bytes
@@ -278,7 +281,7 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
         let (codec, parcel) = (&self.reshape.codec, self.reshape.traffic.recvs[number]);
         if codec.random_access() && message.len() != parcel.bytes && self.damage.is_ok() {
-            let bad = BadMessage { found: message.len(), expected: parcel.bytes };
+            let bad = BadMessage::Length { found: message.len(), expected: parcel.bytes };
             self.damage = Err(bad.at(self.reshape.rank, parcel.peer));
         }
         match &self.reshape.arrive {

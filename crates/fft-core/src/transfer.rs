@@ -75,7 +75,7 @@ impl Transfer {
     }
 
     /// A copy of the first elements of an array to the beginning of another.
-    pub(crate) fn run_of(elements: usize) -> Self {
+    pub fn run_of(elements: usize) -> Self {
         let brick = Brick { lo: [0], hi: [elements] };
         let placed = Placed { brick, order: [0], howmany: 1 };
         Self::new(&brick, 0..1, &placed, &placed)
@@ -170,6 +170,87 @@ impl Transfer {
         self.each(&[(); 0], &mut [], [axis, rows], |_, _, from, to| {
             (0..n).for_each(|row| run(from + row * read, to + row * write, len));
         });
+    }
+
+    /// Copies a part of the box out of the source into a dense sequence: of all elements of the box, in the order of
+    /// axes of the destination, those in `part`.
+    ///
+    /// # Panics
+    /// If the box has no such part or reaches outside the source, or the sequence is shorter.
+    pub fn gather<E: Copy>(&self, part: Range<usize>, src: &[E], dense: &mut [E]) {
+        self.boxes(part, |inner, stride, from, _, dense_at| {
+            let from = View { offset: from, ..self.from };
+            let to = View { offset: dense_at, stride };
+            Self { shape: inner, from, to }.run(src, dense);
+        });
+    }
+
+    /// The reverse: copies a dense sequence into a part of the box in the destination.
+    ///
+    /// # Panics
+    /// As [`Transfer::gather`], for the destination.
+    pub fn scatter<E: Copy>(&self, part: Range<usize>, dense: &[E], dst: &mut [E]) {
+        self.boxes(part, |inner, stride, _, to, dense_at| {
+            let from = View { offset: dense_at, stride };
+            let to = View { offset: to, ..self.to };
+            Self { shape: inner, from, to }.run(dense, dst);
+        });
+    }
+
+    /// Where a part of the box, as of [`Transfer::gather`], begins in the source, if it is contiguous there.
+    pub(crate) fn source_run(&self, part: &Range<usize>) -> Option<usize> {
+        self.run_in(&self.from, part)
+    }
+
+    /// The same in the destination.
+    pub(crate) fn destination_run(&self, part: &Range<usize>) -> Option<usize> {
+        self.run_in(&self.to, part)
+    }
+
+    fn run_in(&self, view: &View, part: &Range<usize>) -> Option<usize> {
+        let row = self.shape[DIMS - 1];
+        let within = view.stride[DIMS - 1] == 1 && part.end <= part.start / row * row + row;
+        within.then(|| {
+            let (mut at, mut rest) = (view.offset, part.start);
+            for dim in (0..DIMS).rev() {
+                at += rest % self.shape[dim] * view.stride[dim];
+                rest /= self.shape[dim];
+            }
+            at
+        })
+    }
+
+    /// Cuts a range of the elements, in the order of axes, into boxes: at most two along each axis. Calls `visit` with
+    /// the shape of each, the strides of a dense box of the whole shape, and where the box begins in the source, in the
+    /// destination and in the range.
+    fn boxes(
+        &self,
+        part: Range<usize>,
+        mut visit: impl FnMut([usize; DIMS], [usize; DIMS], usize, usize, usize),
+    ) {
+        assert!(part.end <= self.elements(), "{part:?} of {} elements", self.elements());
+        let mut stride = [1; DIMS];
+        for dim in (0..DIMS - 1).rev() {
+            stride[dim] = stride[dim + 1] * self.shape[dim + 1];
+        }
+        let mut at = part.start;
+        while at < part.end {
+            // The outermost axis along which whole rows begin here and fit.
+            let fits = |d: &usize| at % stride[*d] == 0 && at + stride[*d] <= part.end;
+            let axis = (0..DIMS).find(fits).expect("a single element always fits");
+            let index = |d: usize| at / stride[d] % self.shape[d];
+            let rows = ((part.end - at) / stride[axis]).min(self.shape[axis] - index(axis));
+            let inner = std::array::from_fn(|d| match d.cmp(&axis) {
+                std::cmp::Ordering::Less => 1,
+                std::cmp::Ordering::Equal => rows,
+                std::cmp::Ordering::Greater => self.shape[d],
+            });
+            let offset = |view: &View| {
+                view.offset + (0..DIMS).map(|d| index(d) * view.stride[d]).sum::<usize>()
+            };
+            visit(inner, stride, offset(&self.from), offset(&self.to), at - part.start);
+            at += rows * stride[axis];
+        }
     }
 
     /// Both sides are contiguous along one axis: runs.
@@ -302,6 +383,38 @@ mod tests {
                 let transfer = Transfer::new(&part, 0..howmany, &from, &to);
                 transfer.run(&src, &mut dst);
             }
+            prop_assert_eq!(dst, expected);
+        }
+
+        #[test]
+        fn parts_are_the_whole(
+            a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..4usize, size in 1..700usize,
+        ) {
+            let part = a.intersect(&b);
+            prop_assume!(!part.is_empty());
+            let from = Placed { brick: a, order: oa, howmany };
+            let to = Placed { brick: b, order: ob, howmany };
+            let message = Placed { brick: part, order: ob, howmany };
+            let src: Vec<u64> = (1..=(a.points() * howmany) as u64).collect();
+            let gather = Transfer::new(&part, 0..howmany, &from, &message);
+            let scatter = Transfer::new(&part, 0..howmany, &message, &to);
+            let mut dense = vec![0; gather.elements()];
+            gather.run(&src, &mut dense);
+            let (mut piece, mut dst) = (vec![0; size], vec![0; b.points() * howmany]);
+            for (start, expected) in dense.chunks(size).enumerate() {
+                let range = start * size..start * size + expected.len();
+                gather.gather(range.clone(), &src, &mut piece);
+                prop_assert_eq!(&piece[..expected.len()], expected);
+                if let Some(at) = gather.source_run(&range) {
+                    prop_assert_eq!(&src[at..at + expected.len()], expected);
+                }
+                scatter.scatter(range.clone(), &piece, &mut dst);
+                if let Some(at) = scatter.destination_run(&range) {
+                    prop_assert_eq!(&dst[at..at + expected.len()], expected);
+                }
+            }
+            let mut expected = vec![0; b.points() * howmany];
+            naive(&part, &from, &to, &src, &mut expected);
             prop_assert_eq!(dst, expected);
         }
     }

@@ -1,0 +1,312 @@
+//! What all wires with a header have in common.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use super::codes::BLOCK;
+use super::header::{self, HEADER, Kind, Known, Told};
+use super::number::{from_word, word};
+use super::{BadMessage, Codec, Packed, pairs, pairs_mut};
+use crate::{Real, Transfer};
+
+/// How many numbers a message has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) elements: usize,
+    /// Reals per element.
+    pub(super) width: usize,
+}
+
+impl Shape {
+    pub(super) fn reals(self) -> usize {
+        self.elements * self.width
+    }
+
+    /// Blocks, where each plane (real parts, imaginary parts) has its own. Those of the same elements are neighbours.
+    pub(super) fn blocks(self) -> usize {
+        self.elements.div_ceil(BLOCK) * self.width
+    }
+}
+
+/// A part of a message, at `first` of its elements, which is a multiple of [`Scheme::PIECE`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) shape: Shape,
+    pub(super) first: usize,
+    pub(super) step: f64,
+}
+
+/// Elements that are encoded together, unless a scheme wants more: they fit into the first cache.
+pub(super) const PIECE: usize = 1024;
+
+/// How numbers become the body of a message and back.
+pub(super) trait Scheme<T: Real>: Send + Sync {
+    /// Elements that are encoded together: a multiple of 64.
+    const PIECE: usize = PIECE;
+    /// Whether it needs to be given a step.
+    const STEP: bool = false;
+    /// Whether the length of the body is known unless there are numbers that are not finite.
+    const FIXED: bool = true;
+
+    /// Bytes of the body in front of everything whose length depends on the data.
+    fn fixed(&self, shape: Shape) -> usize;
+
+    /// Encodes a piece. What has a fixed place goes there, anything else to `end`, which moves on. Returns the sum of
+    /// squared errors, or nothing when the body is too short.
+    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64>;
+
+    /// Decodes a piece from a body that has [`Scheme::fixed`] bytes at least.
+    fn decode(
+        &self,
+        piece: Piece,
+        body: &[u8],
+        end: &mut usize,
+        reals: &mut [T],
+    ) -> Result<(), BadMessage>;
+}
+
+/// A scheme as a codec. Boxes are gathered, and scattered, by pieces that stay in cache in between.
+pub(super) struct Frame<T, S> {
+    kind: Kind,
+    bits: u8,
+    scheme: S,
+    /// The machine's instruction set: loops are compiled for several, and all give the same bits.
+    arch: pulp::Arch,
+    scratch: Mutex<Vec<T>>,
+}
+
+impl<T: Real, S: Scheme<T>> Frame<T, S> {
+    pub(super) fn new(kind: Kind, bits: u8, scheme: S) -> Self {
+        let scratch = Mutex::new(vec![T::default(); 2 * S::PIECE]);
+        Self { kind, bits, scheme, arch: pulp::Arch::new(), scratch }
+    }
+
+    fn known(&self, shape: Shape) -> Known {
+        Known {
+            kind: self.kind,
+            bits: self.bits,
+            real: size_of::<T>() as u8,
+            width: shape.width as u8,
+            elements: shape.elements,
+        }
+    }
+
+    /// Whether a message with this step can be anything but raw.
+    fn takes(step: f64) -> bool {
+        if S::STEP { step.is_normal() && step > 0.0 } else { step.to_bits() == 0 }
+    }
+
+    /// Encodes everything, and returns bytes and error; or nothing when it would not shrink.
+    fn encode(
+        &self,
+        gather: &Transfer,
+        shape: Shape,
+        step: f64,
+        src: &[T],
+        body: &mut [u8],
+    ) -> Option<Packed> {
+        let mut end = self.scheme.fixed(shape);
+        if end >= body.len() || !Self::takes(step) {
+            return None;
+        }
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut squared_error = 0.0;
+        for (part, piece) in pieces::<T, S>(shape, step) {
+            let len = part.len() * shape.width;
+            let reals = match gather.source_run(&part) {
+                Some(at) => &src[at * shape.width..][..len],
+                None => {
+                    let reals = &mut scratch[..len];
+                    gather_part(gather, shape.width, part, src, reals);
+                    &*reals
+                }
+            };
+            let encode = Encode { scheme: &self.scheme, piece, reals, body, end: &mut end };
+            squared_error += self.arch.dispatch(encode)?;
+        }
+        Some(Packed { bytes: HEADER + end, squared_error })
+    }
+}
+
+/// The pieces of a message: which elements, and what the scheme is told.
+fn pieces<T: Real, S: Scheme<T>>(
+    shape: Shape,
+    step: f64,
+) -> impl Iterator<Item = (Range<usize>, Piece)> {
+    (0..shape.elements).step_by(S::PIECE).map(move |first| {
+        let part = first..shape.elements.min(first + S::PIECE);
+        (part, Piece { shape, first, step })
+    })
+}
+
+fn gather_part<T: Real>(
+    gather: &Transfer,
+    width: usize,
+    part: Range<usize>,
+    src: &[T],
+    reals: &mut [T],
+) {
+    match width {
+        2 => gather.gather(part, pairs(src), pairs_mut(reals)),
+        _ => gather.gather(part, src, reals),
+    }
+}
+
+fn scatter_part<T: Real>(
+    scatter: &Transfer,
+    width: usize,
+    part: Range<usize>,
+    reals: &[T],
+    dst: &mut [T],
+) {
+    match width {
+        2 => scatter.scatter(part, pairs(reals), pairs_mut(dst)),
+        _ => scatter.scatter(part, reals, dst),
+    }
+}
+
+impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
+    fn bound(&self, reals: usize) -> usize {
+        HEADER + reals * size_of::<T>()
+    }
+
+    fn fixed(&self, elements: usize, width: usize) -> Option<usize> {
+        let shape = Shape { elements, width };
+        S::FIXED.then(|| HEADER + self.scheme.fixed(shape).min(shape.reals() * size_of::<T>()))
+    }
+
+    fn pack(
+        &self,
+        src: &[T],
+        gather: &Transfer,
+        width: usize,
+        step: f64,
+        message: &mut [u8],
+    ) -> Packed {
+        let shape = Shape { elements: gather.elements(), width };
+        let step = if S::STEP { step } else { 0.0 };
+        let bound = self.bound(shape.reals());
+        let (head, body) = message[..bound].split_at_mut(HEADER);
+        let packed = self.encode(gather, shape, step, src, body);
+        let told = match packed {
+            Some(_) => Told { raw: false, step },
+            None => {
+                let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+                for (part, piece) in pieces::<T, S>(shape, step) {
+                    let reals = &mut scratch[..part.len() * width];
+                    gather_part(gather, width, part, src, reals);
+                    put_words(reals, &mut body[piece.first * width * size_of::<T>()..]);
+                }
+                Told { raw: true, step: 0.0 }
+            }
+        };
+        let packed = packed.unwrap_or(Packed { bytes: bound, squared_error: 0.0 });
+        header::write(self.known(shape), told, packed.bytes, head);
+        packed
+    }
+
+    fn unpack(
+        &self,
+        message: &[u8],
+        scatter: &Transfer,
+        width: usize,
+        dst: &mut [T],
+    ) -> Result<(), BadMessage> {
+        let shape = Shape { elements: scatter.elements(), width };
+        let Told { raw, step } = header::read(self.known(shape), message)?;
+        let body = &message[HEADER..];
+        let bytes = shape.reals() * size_of::<T>();
+        let mut end = if raw { bytes } else { self.scheme.fixed(shape) };
+        let length =
+            |end: usize| BadMessage::Length { found: message.len(), expected: HEADER + end };
+        if body.len() < end || raw && body.len() > end {
+            return Err(length(end));
+        }
+        if !raw && !Self::takes(step) || raw && step.to_bits() != 0 {
+            let expected =
+                if raw || !S::STEP { "0" } else { "the bits of a positive normal number" };
+            return Err(BadMessage::Entry {
+                field: "step",
+                at: 0,
+                found: step.to_bits(),
+                expected,
+            });
+        }
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        for (part, piece) in pieces::<T, S>(shape, step) {
+            let len = part.len() * width;
+            let mut read = |reals: &mut [T]| {
+                if raw {
+                    get_words(&body[piece.first * width * size_of::<T>()..], reals);
+                    return Ok(());
+                }
+                let end = &mut end;
+                self.arch.dispatch(Decode { scheme: &self.scheme, piece, body, end, reals })
+            };
+            match scatter.destination_run(&part) {
+                Some(at) => read(&mut dst[at * width..][..len])?,
+                None => {
+                    let reals = &mut scratch[..len];
+                    read(reals)?;
+                    scatter_part(scatter, width, part, reals, dst);
+                }
+            }
+        }
+        if end != body.len() {
+            return Err(length(end));
+        }
+        Ok(())
+    }
+}
+
+/// A call of [`Scheme::encode`], to be compiled for several instruction sets. A closure would be called, and then in
+/// the smallest of them, where this is inlined.
+struct Encode<'a, T, S> {
+    scheme: &'a S,
+    piece: Piece,
+    reals: &'a [T],
+    body: &'a mut [u8],
+    end: &'a mut usize,
+}
+
+impl<T: Real, S: Scheme<T>> pulp::NullaryFnOnce for Encode<'_, T, S> {
+    type Output = Option<f64>;
+
+    #[inline(always)]
+    fn call(self) -> Option<f64> {
+        self.scheme.encode(self.piece, self.reals, self.body, self.end)
+    }
+}
+
+/// The same for [`Scheme::decode`].
+struct Decode<'a, T, S> {
+    scheme: &'a S,
+    piece: Piece,
+    body: &'a [u8],
+    end: &'a mut usize,
+    reals: &'a mut [T],
+}
+
+impl<T: Real, S: Scheme<T>> pulp::NullaryFnOnce for Decode<'_, T, S> {
+    type Output = Result<(), BadMessage>;
+
+    #[inline(always)]
+    fn call(self) -> Result<(), BadMessage> {
+        self.scheme.decode(self.piece, self.body, self.end, self.reals)
+    }
+}
+
+/// Numbers as they are, little-endian.
+fn put_words<T: Real>(reals: &[T], out: &mut [u8]) {
+    for (out, real) in out.chunks_exact_mut(size_of::<T>()).zip(reals) {
+        out.copy_from_slice(&word(*real).to_le_bytes()[..size_of::<T>()]);
+    }
+}
+
+fn get_words<T: Real>(bytes: &[u8], reals: &mut [T]) {
+    for (real, bytes) in reals.iter_mut().zip(bytes.chunks_exact(size_of::<T>())) {
+        let mut word = [0; 8];
+        word[..size_of::<T>()].copy_from_slice(bytes);
+        *real = from_word(u64::from_le_bytes(word));
+    }
+}

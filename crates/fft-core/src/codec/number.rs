@@ -1,0 +1,97 @@
+//! Real numbers as words, for loops that compilers turn into vector instructions.
+
+use super::codes::BLOCK;
+use crate::{Precision, Real};
+
+/// Bits behind the leading one in `f64`.
+pub(super) const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
+/// The word of the `f64` infinity; those of NaNs are above.
+pub(super) const INFINITY: u64 = 0x7FF << MANTISSA;
+/// All bits but the sign.
+pub(super) const MAGNITUDE: u64 = u64::MAX >> 1;
+
+/// The bits of a number.
+#[inline(always)]
+pub(super) fn word<T: Real>(x: T) -> u64 {
+    match T::PRECISION {
+        Precision::F32 => bytemuck::cast::<T, u32>(x).into(),
+        Precision::F64 => bytemuck::cast(x),
+    }
+}
+
+/// The number of these bits.
+#[inline(always)]
+pub(super) fn from_word<T: Real>(word: u64) -> T {
+    match T::PRECISION {
+        Precision::F32 => bytemuck::cast(word as u32),
+        Precision::F64 => bytemuck::cast(word),
+    }
+}
+
+/// The same number as `f64`.
+#[inline(always)]
+pub(super) fn wide<T: Real>(x: T) -> f64 {
+    match T::PRECISION {
+        Precision::F32 => bytemuck::cast::<T, f32>(x).into(),
+        Precision::F64 => bytemuck::cast(x),
+    }
+}
+
+/// The nearest number of this precision.
+#[inline(always)]
+pub(super) fn narrow<T: Real>(x: f64) -> T {
+    match T::PRECISION {
+        Precision::F32 => bytemuck::cast(x as f32),
+        Precision::F64 => bytemuck::cast(x),
+    }
+}
+
+/// What arrives if `x` is sent.
+#[inline(always)]
+pub(super) fn rounded<T: Real>(x: f64) -> f64 {
+    wide(narrow::<T>(x))
+}
+
+/// Bits behind the leading one in this precision.
+pub(super) const fn mantissa<T: Real>() -> u32 {
+    match T::PRECISION {
+        Precision::F32 => f32::MANTISSA_DIGITS - 1,
+        Precision::F64 => MANTISSA,
+    }
+}
+
+/// The word of this precision's infinity.
+pub(super) const fn infinity<T: Real>() -> u64 {
+    match T::PRECISION {
+        Precision::F32 => 0xFF << 23,
+        Precision::F64 => INFINITY,
+    }
+}
+
+/// 2^exponent, for exponents of normal numbers.
+#[inline(always)]
+pub(super) const fn power(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << MANTISSA)
+}
+
+/// Lanes that sums run in, whatever the instruction set: it must not change results.
+pub(super) const LANES: usize = 8;
+
+/// Adds the numbers of a block up.
+#[inline(always)]
+pub(super) fn add(x: &[f64; BLOCK], lanes: &mut [f64; LANES]) {
+    for x in x.as_chunks::<LANES>().0 {
+        (0..LANES).for_each(|lane| lanes[lane] += x[lane]);
+    }
+}
+
+/// The word, as `f64`, of the largest magnitude; of NaNs and infinities, if there are any.
+#[inline(always)]
+pub(super) fn largest<T: Real>(x: &[T; BLOCK]) -> u64 {
+    x.iter().map(|x| (wide(*x).to_bits() & MAGNITUDE) as i64).fold(0, i64::max) as u64
+}
+
+/// The sum of the lanes.
+pub(super) fn total(lanes: [f64; LANES]) -> f64 {
+    lanes.iter().sum()
+}

@@ -1,0 +1,127 @@
+//! [`Wire::Tolerance`](super::Wire::Tolerance): integers with one step for all blocks, each as wide as it needs.
+
+use super::BadMessage;
+use super::codes::{self, BLOCK};
+use super::frame::{Piece, Scheme, Shape};
+use super::integers::{Blocks, GROUPS, Integers, huge, put, put_raw, raw_bytes, take_raw};
+use super::number::{LANES, add, total};
+use crate::Real;
+
+/// The width of a block that is sent as it is.
+const RAW: u8 = u8::MAX;
+/// The widest integers.
+const WIDEST: u32 = 52;
+
+/// The body: a width for each block, zeros up to a multiple of 8 bytes, then the blocks' codes one after the other.
+pub(super) struct Tolerance;
+
+fn table(shape: Shape) -> usize {
+    shape.blocks().next_multiple_of(8)
+}
+
+/// Bits of the integers of a block, or none if it is smaller as it is, or cannot be sent otherwise.
+#[inline(always)]
+fn width<T: Real>(largest: u64, step: f64) -> Option<u32> {
+    if largest >= huge::<T>() {
+        return None;
+    }
+    let most = f64::from_bits(largest) / step;
+    if most >= (1u64 << (WIDEST - 1)) as f64 - 1.0 {
+        return None;
+    }
+    // One more than the quotient, as rounding may add one.
+    let integer = most.round_ties_even() as u64;
+    let bits = match integer {
+        0 => 0,
+        _ => u64::BITS - integer.leading_zeros() + 1,
+    };
+    (codes::bytes(bits) < raw_bytes::<T>()).then_some(bits)
+}
+
+impl<T: Real> Scheme<T> for Tolerance {
+    const STEP: bool = true;
+    const FIXED: bool = false;
+
+    fn fixed(&self, shape: Shape) -> usize {
+        table(shape)
+    }
+
+    #[inline(always)]
+    fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64> {
+        let Piece { shape, first, step } = piece;
+        let (mut blocks, mut errors) = (Blocks::EMPTY, [0.0; LANES]);
+        let mut block = first / BLOCK * shape.width;
+        if first == 0 {
+            body[shape.blocks()..table(shape)].fill(0);
+        }
+        for groups in reals.chunks(GROUPS * BLOCK * shape.width) {
+            blocks.fill(groups, shape.width);
+            let widths = blocks.largest.map(|largest| width::<T>(largest, step));
+            for (n, group) in groups.chunks(BLOCK * shape.width).enumerate() {
+                for plane in 0..shape.width {
+                    let place = n * shape.width + plane;
+                    let (x, bits) = (&blocks.x[place], widths[place]);
+                    let behind = *end + bits.map_or(raw_bytes::<T>(), codes::bytes);
+                    if behind >= body.len() {
+                        return None;
+                    }
+                    let out = &mut body[*end..behind];
+                    match bits {
+                        None => take_raw(group, shape.width, plane, out),
+                        Some(0) => add(&x.map(|x| x * x), &mut errors),
+                        Some(bits) => Integers { step, bits }.encode::<T>(x, out, &mut errors),
+                    }
+                    body[block] = bits.map_or(RAW, |bits| bits as u8);
+                    *end = behind;
+                    block += 1;
+                }
+            }
+        }
+        Some(total(errors))
+    }
+
+    #[inline(always)]
+    fn decode(
+        &self,
+        piece: Piece,
+        body: &[u8],
+        end: &mut usize,
+        reals: &mut [T],
+    ) -> Result<(), BadMessage> {
+        let Piece { shape, first, step } = piece;
+        let mut block = first / BLOCK * shape.width;
+        for group in reals.chunks_mut(BLOCK * shape.width) {
+            for plane in 0..shape.width {
+                let width = body[block];
+                let bad = |expected| BadMessage::Entry {
+                    field: "width",
+                    at: block,
+                    found: width.into(),
+                    expected,
+                };
+                let bits = match width {
+                    RAW => None,
+                    width if width == 1 || u32::from(width) > WIDEST => {
+                        return Err(bad("0, or from 2 to 52, or 255"));
+                    }
+                    width => Some(u32::from(width)),
+                };
+                let behind = *end + bits.map_or(raw_bytes::<T>(), codes::bytes);
+                let Some(from) = body.get(*end..behind) else {
+                    return Err(bad("no more than what is left of the message"));
+                };
+                match bits {
+                    None => put_raw(from, group, shape.width, plane),
+                    Some(0) => put(&[0.0; BLOCK], group, shape.width, plane),
+                    Some(bits) => {
+                        let x = Integers { step, bits }.decode(from);
+                        put(&x, group, shape.width, plane);
+                    }
+                }
+                *end = behind;
+                block += 1;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! The choice of a representation.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::bits::Bits;
+use super::frame::Frame;
+use super::lossless::Lossless;
+use super::raw::Raw;
+use super::rounded::{Format, Rounded};
+use super::tolerance::Tolerance;
+use super::{Codec, header::Kind};
+use crate::{Error, Real};
+
+/// The representation of messages on the wire. Without a choice every bit arrives.
+///
+/// Those that lose something promise an error relative to the largest number nearby, not to each: beside huge numbers
+/// tiny ones lose relative accuracy. Numbers that are not finite arrive: blocks of 64 reals that hold one go raw with
+/// [`Wire::Bits`] and [`Wire::Tolerance`]; of NaNs, the shorter formats keep that they are. A zero may lose its sign with
+/// the two. A message that would not be smaller than the numbers themselves goes raw, behind its header of 32 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Wire {
+    /// The numbers as they are in memory.
+    #[default]
+    Raw,
+    /// Rounded to 32-bit numbers, of which 256 at a time share a power of two that keeps them in range. Single
+    /// precision stays as it is.
+    F32,
+    /// Rounded to 16-bit numbers with 11 significant bits, scaled likewise.
+    F16,
+    /// Rounded to 16-bit numbers with 8 significant bits, scaled likewise.
+    Bf16,
+    /// Rounded to so many bits behind the leading one, from 0 to 52, with all exponents of the precision: 12 bits more
+    /// in all, or 9 for single precision, of which more than 23 are raw.
+    Mantissa(u8),
+    /// Integers of so many bits, from 2 to 52, in units of a step that each block of 64 reals chooses by its largest:
+    /// 16 bits more per block. Wrong by half a step at most. Of single precision more than 31 are raw.
+    Bits(u8),
+    /// Integers in units of a step that is given when the message is made, each block with as many bits as it needs: 8
+    /// bits more per block. Wrong by half a step at most; raw if the step is 0 or not finite.
+    Tolerance,
+    /// Every bit arrives, bytes of equal significance compressed together. Of 64 bits of random numbers 56 to 59
+    /// remain.
+    Lossless,
+}
+
+impl Wire {
+    /// The codec that makes and reads this representation.
+    ///
+    /// # Panics
+    /// If [`Wire::check`] fails.
+    pub fn codec<T: Real>(self) -> Box<dyn Codec<T>> {
+        if let Err(error) = self.check() {
+            panic!("{error}");
+        }
+        match self {
+            Self::Raw => Box::new(Raw),
+            Self::F32 => Box::new(Frame::new(Kind::F32, 0, Rounded(Format::F32))),
+            Self::F16 => Box::new(Frame::new(Kind::F16, 0, Rounded(Format::F16))),
+            Self::Bf16 => Box::new(Frame::new(Kind::Bf16, 0, Rounded(Format::Bf16))),
+            Self::Mantissa(bits) => {
+                Box::new(Frame::new(Kind::Mantissa, bits, Rounded(Format::Mantissa(bits.into()))))
+            }
+            Self::Bits(bits) => Box::new(Frame::new(Kind::Bits, bits, Bits::new(bits.into()))),
+            Self::Tolerance => Box::new(Frame::new(Kind::Tolerance, 0, Tolerance)),
+            Self::Lossless => Box::new(Frame::new(Kind::Lossless, 0, Lossless::default())),
+        }
+    }
+
+    /// Makes sure that the number of bits is one that can be had.
+    ///
+    /// # Errors
+    /// [`Error::Argument`].
+    pub fn check(self) -> Result<(), Error> {
+        let (bits, range) = match self {
+            Self::Mantissa(bits) => (bits, 0..=52),
+            Self::Bits(bits) => (bits, 2..=52),
+            _ => return Ok(()),
+        };
+        if range.contains(&bits) {
+            return Ok(());
+        }
+        let expected = format!("from {} to {}", range.start(), range.end());
+        Err(Error::argument(format!("bits of the wire {self}"), bits, expected))
+    }
+
+    /// A number that no other wire has, for ranks to compare.
+    pub fn code(self) -> u64 {
+        let (kind, bits) = match self {
+            Self::Raw => return 0,
+            Self::F32 => (Kind::F32, 0),
+            Self::F16 => (Kind::F16, 0),
+            Self::Bf16 => (Kind::Bf16, 0),
+            Self::Mantissa(bits) => (Kind::Mantissa, bits),
+            Self::Bits(bits) => (Kind::Bits, bits),
+            Self::Tolerance => (Kind::Tolerance, 0),
+            Self::Lossless => (Kind::Lossless, 0),
+        };
+        (kind as u64) << 8 | u64::from(bits)
+    }
+}
+
+/// `raw`, `f32`, `f16`, `bf16`, `mantissa:40`, `bits:16`, `tolerance`, `lossless`.
+impl fmt::Display for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Raw => f.pad("raw"),
+            Self::F32 => f.pad("f32"),
+            Self::F16 => f.pad("f16"),
+            Self::Bf16 => f.pad("bf16"),
+            Self::Mantissa(bits) => f.pad(&format!("mantissa:{bits}")),
+            Self::Bits(bits) => f.pad(&format!("bits:{bits}")),
+            Self::Tolerance => f.pad("tolerance"),
+            Self::Lossless => f.pad("lossless"),
+        }
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes.
+impl FromStr for Wire {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let bits = |prefix| name.strip_prefix(prefix).and_then(|bits| bits.parse().ok());
+        let wire = match name {
+            "raw" => Self::Raw,
+            "f32" => Self::F32,
+            "f16" => Self::F16,
+            "bf16" => Self::Bf16,
+            "tolerance" => Self::Tolerance,
+            "lossless" => Self::Lossless,
+            _ => {
+                let mantissa = bits("mantissa:").map(Self::Mantissa);
+                mantissa.or(bits("bits:").map(Self::Bits)).ok_or_else(|| {
+                    let all =
+                        "raw, f32, f16, bf16, mantissa:0 to 52, bits:2 to 52, tolerance, lossless";
+                    Error::argument("wire", name, format!("one of {all}"))
+                })?
+            }
+        };
+        wire.check().map(|()| wire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let plain = [Wire::Raw, Wire::F32, Wire::F16, Wire::Bf16, Wire::Tolerance, Wire::Lossless];
+        let all: Vec<_> = (plain.into_iter())
+            .chain((0..=52).map(Wire::Mantissa))
+            .chain((2..=52).map(Wire::Bits))
+            .collect();
+        for (n, wire) in all.iter().enumerate() {
+            assert_eq!(wire.to_string().parse(), Ok(*wire));
+            assert!(all[..n].iter().all(|other| other.code() != wire.code()));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_an_error_with_both_values() {
+        let error = |name: &str| name.parse::<Wire>().unwrap_err().to_string();
+        assert_eq!(error("bits:1"), "bits of the wire bits:1: found 1, expected from 2 to 52");
+        assert_eq!(
+            error("mantissa:53"),
+            "bits of the wire mantissa:53: found 53, expected from 0 to 52"
+        );
+        assert!(error("zip").starts_with("wire: found zip, expected one of raw, f32,"));
+        assert!(error("bits:300").starts_with("wire: found bits:300"));
+    }
+}
