@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use fft_core::{
     Algorithm, Brick, Comm, Element, Error, Grid, Kind, Layout, Problem, Real, Recipe, Scale,
+    Tolerance, Wire,
 };
 
 use crate::{Plan, Transform};
@@ -41,6 +42,10 @@ pub struct Draft<'a, K: Transform, const D: usize> {
     howmany: usize,
     scales: [Scale; 2],
     exchange: Algorithm,
+    wire: Option<Wire>,
+    wires: Vec<(usize, Wire)>,
+    everywhere: bool,
+    tolerance: Option<Tolerance>,
     transform: PhantomData<K>,
 }
 
@@ -56,6 +61,10 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             howmany: 1,
             scales: [Scale::None, Scale::Full],
             exchange: Algorithm::default(),
+            wire: None,
+            wires: Vec::new(),
+            everywhere: false,
+            tolerance: None,
             transform: PhantomData,
         }
     }
@@ -110,6 +119,55 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         self
     }
 
+    /// What the whole transform may lose when its messages are encoded: the library sends the bits that this takes. Nothing
+    /// by default. [`Plan::last_error`] tells what was lost.
+    ///
+    /// ```
+    /// use thriffty::{Grid, Plan, R2c, Tolerance};
+    /// thriffty::threads(4, |world| {
+    ///     let draft = Plan::<R2c>::r2c(&world, Grid::new([16, 16, 16])?).wire_everywhere();
+    ///     let mut plan = draft.tolerance(Tolerance::relative(1e-6)?).build()?;
+    ///     let mut x = plan.input();
+    ///     x.fill(|[i, j, k]| ((i * j) as f64).cos() + (k as f64).sin());
+    ///     let _spectrum = plan.forward(x)?;
+    ///     let lost = plan.last_error().expect("a tolerance was given");
+    ///     assert!(lost.estimate < 1e-6);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    pub fn tolerance(mut self, tolerance: Tolerance) -> Self {
+        self.tolerance = Some(tolerance);
+        self
+    }
+
+    /// Makes the tolerance one that is kept whatever the data: see [`Tolerance::strict`]. Nothing without a tolerance.
+    pub fn strict(mut self) -> Self {
+        self.tolerance = self.tolerance.map(Tolerance::strict);
+        self
+    }
+
+    /// How messages to other hosts are represented: by default as they are in memory, or as
+    /// [`Wire::Tolerance`] where there is a tolerance.
+    pub fn wire(mut self, wire: Wire) -> Self {
+        self.wire = Some(wire);
+        self
+    }
+
+    /// How messages of one reshape are represented, by its number in the recipe of the forward transform, from 0 on. The
+    /// inverse has the same reshapes in reverse.
+    pub fn wire_of(mut self, reshape: usize, wire: Wire) -> Self {
+        self.wires.push((reshape, wire));
+        self
+    }
+
+    /// Treats all ranks as if each were on a host of its own: all data that changes ranks is sent, and encoded. To study
+    /// what that does.
+    pub fn wire_everywhere(mut self) -> Self {
+        self.everywhere = true;
+        self
+    }
+
     /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points.
     pub fn spectral_grid(&self) -> Grid<D> {
         Problem::spectral_grid(self.grid, self.kinds)
@@ -145,7 +203,15 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         problem.howmany = self.howmany;
         [problem.forward, problem.inverse] = self.scales;
         problem.exchange = self.exchange;
-        problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
+        problem.tolerance = self.tolerance;
+        problem.wire = self.wire.unwrap_or(match self.tolerance {
+            Some(_) => Wire::Tolerance,
+            None => Wire::Raw,
+        });
+        problem.wires.clone_from(&self.wires);
+        if !self.everywhere {
+            problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
+        }
         Recipe::new(problem)
     }
 
@@ -158,7 +224,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     }
 
     /// Everything that must be equal, in words, with names; all options but bricks.
-    fn options(&self) -> [(&'static str, Vec<u64>); 10] {
+    fn options(&self) -> [(&'static str, Vec<u64>); 14] {
         let words = |list: &[usize]| list.iter().map(|&x| x as u64).collect();
         [
             ("number of axes", vec![D as u64]),
@@ -171,6 +237,21 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             ("howmany", words(&[self.howmany])),
             ("scales", self.scales.map(|scale| scale as u64).to_vec()),
             ("exchange", vec![self.exchange.code()]),
+            ("wire", vec![self.wire.map_or(0, |wire| 1 + wire.code())]),
+            ("wire everywhere", vec![u64::from(self.everywhere)]),
+            ("tolerance", {
+                let of = |tolerance: Tolerance| {
+                    [tolerance.value().to_bits(), u64::from(tolerance.is_strict())]
+                };
+                self.tolerance.map_or([0; 2], of).to_vec()
+            }),
+            ("wires of reshapes", {
+                let mut words = [0; 1 + 2 * MAX_WIRES];
+                words[0] = self.wires.len() as u64;
+                let pairs = self.wires.iter().flat_map(|(n, wire)| [*n as u64, wire.code()]);
+                words[1..].iter_mut().zip(pairs).for_each(|(place, word)| *place = word);
+                words.to_vec()
+            }),
         ]
     }
 
@@ -218,8 +299,10 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
 
 /// Axes that there can be at most.
 const MAX_AXES: usize = 4;
+/// Reshapes with wires of their own that ranks compare; of more, only how many.
+const MAX_WIRES: usize = 12;
 /// Room for all options, in words.
-const OPTIONS: usize = 24;
+const OPTIONS: usize = 28 + 1 + 2 * MAX_WIRES;
 /// Room for options and two bricks.
 const WORDS: usize = OPTIONS + 4 * MAX_AXES;
 /// A draft as it travels: as long whatever the number of axes, so that even ranks that disagree on that can

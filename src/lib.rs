@@ -43,8 +43,8 @@ pub use fft_comm::ThreadComm;
 pub use fft_comm::mpi;
 pub use fft_core::{
     Algorithm, Brick, Clock, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind, Flight,
-    Grid, Kind, Layout, Precision, Problem, ProcGrid, Real, Recipe, Reduce, Scale, Step, Wire,
-    agree,
+    Grid, Kind, Layout, Precision, Problem, ProcGrid, Real, Recipe, Reduce, Scale, Step, Tolerance,
+    Wire, WireError, agree,
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu as gpu;

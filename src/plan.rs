@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use fft_core::{
     Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Real,
-    Recipe, agree,
+    Recipe, WireError, agree,
 };
 
 use crate::field::{Field, Physical, Spectral};
@@ -107,6 +107,12 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// The communicator, a duplicate of the one the plan was made with.
     pub fn comm(&self) -> &dyn Comm {
         self.executor.comm()
+    }
+
+    /// What the last transform lost on the wire, the same on all ranks; `None` when no wire loses anything, or none has
+    /// run.
+    pub fn last_error(&self) -> Option<WireError> {
+        self.executor.lost()
     }
 
     /// How messages travel: the recipe's exchange, but for [`Algorithm::Ring`] where ranks

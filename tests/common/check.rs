@@ -75,8 +75,12 @@ impl<const D: usize> Case<D> {
     }
 
     pub(crate) fn plan<K: Make>(&self, comm: &dyn Comm) -> Result<Plan<K, D>, Error> {
+        self.draft::<K>(comm)?.build()
+    }
+
+    pub(crate) fn draft<'a, K: Make>(&self, comm: &'a dyn Comm) -> Result<Draft<'a, K, D>, Error> {
         let [input, output] = self.bricks(comm.size())?;
-        K::draft(comm, self.grids()?[0])
+        Ok(K::draft(comm, self.grids()?[0])
             .kinds(self.kinds)
             .input_brick(input[comm.rank()])
             .output_brick(output[comm.rank()])
@@ -84,8 +88,7 @@ impl<const D: usize> Case<D> {
             .output_order(self.orders[1])
             .howmany(self.howmany)
             .scale(self.scales[0], self.scales[1])
-            .exchange(self.exchange)
-            .build()
+            .exchange(self.exchange))
     }
 
     /// What results are multiplied by, from the definition of the logical length.

@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use fft_core::{BadMessage, Codec, Cpu, CpuFft, Device, Error, LocalFft, Packed, Real, Transfer};
+use fft_core::{
+    BadMessage, Codec, Cpu, CpuFft, Device, Energy, Error, LocalFft, Packed, Real, Transfer,
+};
 
 /// What goes wrong on a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +88,10 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
         self.cpu.copy(transfer, width, src, dst);
+    }
+
+    fn energy(&mut self, part: &Transfer, width: usize, src: &[T], sum: &mut Energy) {
+        self.cpu.energy(part, width, src, sum);
     }
 
     fn pack(

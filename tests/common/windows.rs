@@ -250,6 +250,7 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
         Traffic {
             reshape: which,
             chunks,
+            shorter: true,
             sends: others(rank).filter_map(to).collect(),
             recvs: others(rank).filter_map(from).collect(),
         }

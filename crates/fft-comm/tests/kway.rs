@@ -34,6 +34,7 @@ fn traffic(rank: usize, ranks: usize, reshape: usize) -> Traffic {
     let before = (1..ranks).map(|d| (rank + ranks - d) % ranks);
     Traffic {
         chunks: 1,
+        shorter: false,
         reshape,
         sends: after().filter_map(|to| parcel(to, bound(reshape, rank, to))).collect(),
         recvs: before.filter_map(|from| parcel(from, bound(reshape, from, rank))).collect(),
@@ -153,7 +154,13 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
             let parcel = |mine, peer| {
                 if rank == mine { vec![Parcel { peer, bytes: 50, chunk: 0 }] } else { vec![] }
             };
-            Traffic { reshape, chunks: 1, sends: parcel(from, to), recvs: parcel(to, from) }
+            Traffic {
+                reshape,
+                chunks: 1,
+                shorter: false,
+                sends: parcel(from, to),
+                recvs: parcel(to, from),
+            }
         };
         let reshapes = [pair(0, 3, 0), pair(2, 0, 1), pair(0, 2, 2)];
         reshapes.iter().for_each(|traffic| exchange.reserve(traffic).unwrap());

@@ -9,7 +9,7 @@ use num_complex::Complex;
 use crate::codec::{BadMessage, copy};
 use crate::lines::{LineFft, LinePlanner};
 use crate::transfer::lines_of;
-use crate::{Codec, Error, LocalFft, Packed, Pass, Real, Transfer};
+use crate::{Codec, Energy, Error, LocalFft, Packed, Pass, Real, Transfer};
 
 /// Where data lives and what is done to it there. The executor is generic over it; everything that touches
 /// field data goes through these methods.
@@ -70,6 +70,9 @@ pub trait Device<T: Real> {
         src: &Self::Memory,
         dst: &mut Self::Memory,
     );
+
+    /// Adds the squares of the numbers of a box, the source's side of a transfer.
+    fn energy(&mut self, part: &Transfer, width: usize, src: &Self::Memory, sum: &mut Energy);
 
     /// Packs and encodes a box into a message, with a step for [`Wire::Tolerance`](crate::Wire::Tolerance).
     fn pack(
@@ -190,6 +193,10 @@ impl<T: Real> Device<T> for Cpu<T> {
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
         copy(transfer, width, src, dst);
+    }
+
+    fn energy(&mut self, part: &Transfer, width: usize, src: &[T], sum: &mut Energy) {
+        part.runs(|first, _, len| sum.add(&src[width * first..][..width * len]));
     }
 
     fn pack(

@@ -126,6 +126,8 @@ pub struct Traffic {
     pub reshape: usize,
     /// The most chunks that any rank's data is in: the same number on all ranks.
     pub chunks: usize,
+    /// Whether messages may be shorter than their parcels: the same on all ranks.
+    pub shorter: bool,
     /// Outgoing, in order of sending.
     pub sends: Vec<Parcel>,
     /// Incoming.

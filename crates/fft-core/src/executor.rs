@@ -2,12 +2,13 @@
 
 use std::borrow::BorrowMut;
 
+use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::program::{Machine, Op, Program, Site};
 use crate::route::{Copy, Place};
 use crate::{
     Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Real, Recipe, SLOT_ALIGN,
-    SharedMemory, agree,
+    SharedMemory, WireError, agree,
 };
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
@@ -18,6 +19,7 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     inverse: Program<T, Dev>,
     work: Work<Dev::Buffer>,
     machine: Machine<Dev>,
+    lost: Option<WireError>,
 }
 
 /// Routes are made so ([`Route`](crate::route::Route)).
@@ -61,12 +63,17 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             };
             Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
         };
-        let programs = agree(comm.as_ref(), programs())?;
+        let mut programs = agree(comm.as_ref(), programs())?;
+        for (program, direction) in
+            programs.iter_mut().zip([Direction::Forward, Direction::Inverse])
+        {
+            program.budget = Budget::new(recipe, direction, &program.ops, comm.as_ref())?;
+        }
         let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
         let work = Work::new([size(0), size(1)], comm.as_ref(), &device, &mut commons)?;
         let [forward, inverse] = programs;
         let machine = Machine { device, exchanges, commons, clock: Clock::default() };
-        let mut bound = Self { comm, forward, inverse, work, machine };
+        let mut bound = Self { comm, forward, inverse, work, machine, lost: None };
         let reserved = bound.reserve();
         agree(bound.comm.as_ref(), reserved)?;
         Ok(bound)
@@ -102,6 +109,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             Direction::Forward => &mut self.forward,
             Direction::Inverse => &mut self.inverse,
         };
+        self.lost = None;
+        program.open(&mut self.machine.device, src.unwrap_or(dst), self.comm.as_ref())?;
         let (ops, route) = program.split(src.is_some());
         let mut memory = Arena { input: src, writable: self.work.beside::<T, Dev>(dst) };
         memory.copy(&route.first, &mut self.machine.device);
@@ -118,13 +127,20 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             }
         }
         memory.copy(&route.last, &mut self.machine.device);
-        agree(self.comm.as_ref(), result)
+        agree(self.comm.as_ref(), result)?;
+        self.lost = program.close(self.comm.as_ref())?;
+        Ok(())
     }
 
     /// How messages travel where the recipe names this algorithm.
     pub fn exchange(&self, named: Algorithm) -> Algorithm {
         let found = self.machine.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
         found.map_or(named, |(_, exchange)| exchange.algorithm())
+    }
+
+    /// What the last run lost on the wire, as all ranks together know; `None` when nothing may be lost.
+    pub fn lost(&self) -> Option<WireError> {
+        self.lost
     }
 
     /// The communicator.

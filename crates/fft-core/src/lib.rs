@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod across;
+mod budget;
 mod clock;
 mod codec;
 mod comm;
@@ -23,6 +24,7 @@ mod device;
 mod error;
 mod exchange;
 mod executor;
+mod gain;
 mod grid;
 mod index;
 mod kind;
@@ -41,6 +43,7 @@ mod route;
 mod search;
 mod slot;
 mod tiles;
+mod tolerance;
 mod transfer;
 
 pub use clock::Clock;
@@ -63,4 +66,5 @@ pub use puts::{Epoch, Puts};
 pub use real::{Element, Precision, Real};
 pub use recipe::{Node, Recipe, Step};
 pub use slot::{SLOT_ALIGN, Slot, SlotPool};
+pub use tolerance::{Energy, Tolerance, WireError};
 pub use transfer::Transfer;

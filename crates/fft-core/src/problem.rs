@@ -1,6 +1,6 @@
 //! What is to be transformed, before anyone has thought about how.
 
-use crate::{Algorithm, Direction, Error, Grid, Kind, Layout, Precision, Scale, Wire};
+use crate::{Algorithm, Direction, Error, Grid, Kind, Layout, Precision, Scale, Tolerance, Wire};
 
 /// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +22,12 @@ pub struct Problem<const D: usize> {
     pub input: Layout<D>,
     /// Where spectral data is.
     pub output: Layout<D>,
-    /// How messages are represented.
+    /// How messages to other hosts are represented, or all, where ranks are not to know who is on their host.
     pub wire: Wire,
+    /// Reshapes of which messages are represented otherwise, by their number in the forward transform.
+    pub wires: Vec<(usize, Wire)>,
+    /// What a transform may lose on the wire [`Wire::Tolerance`].
+    pub tolerance: Option<Tolerance>,
     /// How they travel.
     pub exchange: Algorithm,
     /// A number for the host of each rank ([`Comm::host`](crate::Comm::host)); empty when nobody is to look at another
@@ -77,6 +81,8 @@ impl<const D: usize> Problem<D> {
             input,
             output,
             wire: Wire::default(),
+            wires: Vec::new(),
+            tolerance: None,
             exchange: Algorithm::default(),
             hosts: Vec::new(),
         })
@@ -88,6 +94,49 @@ impl<const D: usize> Problem<D> {
             || self.exchange == Algorithm::Shared
                 && !self.hosts.is_empty()
                 && self.hosts[a] == self.hosts[b]
+    }
+
+    /// How messages of a reshape are represented, by its number in the forward transform.
+    pub(crate) fn wire_of(&self, reshape: usize) -> Wire {
+        let own = self.wires.iter().rev().find(|(number, _)| *number == reshape);
+        own.map_or(self.wire, |(_, wire)| *wire)
+    }
+
+    /// Whether a wire is that of one host's ranks among each other: every bit arrives, as nothing is gained there.
+    pub(crate) fn bare(&self, a: usize, b: usize) -> bool {
+        !self.hosts.is_empty() && self.hosts[a] == self.hosts[b]
+    }
+
+    /// What rounding may add to the result of a transform, as a share of its l2 norm: `2ε max(4, log₂ N)`, a few times
+    /// what it does.
+    pub fn rounding(&self) -> f64 {
+        let epsilon = match self.precision {
+            Precision::F32 => f64::from(f32::EPSILON),
+            Precision::F64 => f64::EPSILON,
+        };
+        2.0 * epsilon * (self.grid().points() as f64).log2().max(4.0)
+    }
+
+    /// Checks wires and tolerance.
+    ///
+    /// # Errors
+    /// [`Error::Argument`].
+    pub(crate) fn check_wires(&self) -> Result<(), Error> {
+        let all = || self.wires.iter().map(|(_, wire)| *wire).chain([self.wire]);
+        all().try_for_each(Wire::check)?;
+        let Some(tolerance) = self.tolerance else {
+            return match all().find(|wire| *wire == Wire::Tolerance) {
+                Some(wire) => Err(Error::argument("wire", wire, "with it a tolerance")),
+                None => Ok(()),
+            };
+        };
+        // Of what is less than twice the rounding nothing is left for the wire.
+        let least = 2.0 * self.rounding();
+        if tolerance.value() < least {
+            let expected = format!("at least {least:.1e}, as the numbers themselves are rounded");
+            return Err(Error::argument("tolerance", tolerance, expected));
+        }
+        Ok(())
     }
 
     /// Whether messages are cut into chunks, so that one is packed while others fly.
@@ -121,6 +170,11 @@ impl<const D: usize> Problem<D> {
     /// The index space of physical data.
     pub fn grid(&self) -> Grid<D> {
         self.input.grid()
+    }
+
+    /// The axis of which half a spectrum is kept.
+    pub(crate) fn halved_axis(&self) -> Option<usize> {
+        self.kinds.iter().position(|kind| *kind == Kind::R2C)
     }
 
     /// Whether spectral data is complex.

@@ -1,14 +1,16 @@
 //! One direction of a recipe, bound to a rank: operations and where each reads and writes.
 
 use crate::across::{self, Across, Division};
+use crate::budget::{self, Budget};
 use crate::clock::{Clock, Time};
+use crate::gain::Gain;
 use crate::local::BLOCK_BYTES;
 use crate::moves::Moves;
-use crate::reshape::{Reshape, Ways};
+use crate::reshape::{Means, Reshape, Ways};
 use crate::route::{Manner, Map, Place, Route};
 use crate::{
     Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Kind, Link, LocalFft, Node, Pass,
-    Problem, Real, Recipe, Step, Wire,
+    Problem, Real, Recipe, Step, Wire, WireError,
 };
 
 /// A bound step, or several that run as one.
@@ -25,6 +27,8 @@ pub(crate) struct Program<T: Real, Dev: Device<T>> {
     sizes: Vec<usize>,
     out_of_place: Route,
     in_place: Route,
+    /// Where something may be lost.
+    pub(crate) budget: Option<Budget>,
 }
 
 /// Local transforms that are still to become an operation, and a factor that waits for the next: a recipe scales
@@ -81,7 +85,10 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
                             binder.across(from, to, &tail[..steps])?;
                             rest = &tail[steps..];
                         }
-                        None => binder.reshape(from, to, wire, exchange)?,
+                        None => {
+                            let steps: Vec<_> = tail.iter().map(|(_, step, _)| *step).collect();
+                            binder.reshape([from, to], wire, exchange, &steps)?;
+                        }
                     }
                     binder.pending.since.clear();
                 }
@@ -93,12 +100,36 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
         let manners: Vec<_> = ops.iter().map(Op::manner).collect();
         let map = Map { manners: &manners, sizes: &sizes, shows_all };
         let (out_of_place, in_place) = (Route::out_of_place(&map), Route::in_place(&map));
-        Ok(Self { ops, sizes, out_of_place, in_place })
+        Ok(Self { ops, sizes, out_of_place, in_place, budget: None })
     }
 
     /// Where the operations read and write, with or without an input apart from the output.
     pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Op<T, Dev>], &Route) {
         (&mut self.ops, if has_input { &self.out_of_place } else { &self.in_place })
+    }
+
+    /// Sets the steps of all encoders for this input. Collective.
+    ///
+    /// # Errors
+    /// What the communicator returns.
+    pub(crate) fn open(
+        &mut self,
+        device: &mut Dev,
+        input: &Dev::Memory,
+        comm: &dyn Comm,
+    ) -> Result<(), Error> {
+        match &mut self.budget {
+            Some(budget) => budget.open(&mut self.ops, device, input, comm),
+            None => Ok(()),
+        }
+    }
+
+    /// What was lost, if anything may have been. Collective.
+    ///
+    /// # Errors
+    /// What the communicator returns.
+    pub(crate) fn close(&mut self, comm: &dyn Comm) -> Result<Option<WireError>, Error> {
+        self.budget.as_mut().map(|budget| budget.close(&self.ops, comm)).transpose()
     }
 
     /// Real numbers that a work buffer must hold.
@@ -126,6 +157,30 @@ fn find(exchanges: &mut [(Algorithm, Box<dyn Exchange>)], wanted: Algorithm) -> 
 }
 
 impl<T: Real, Dev: Device<T>> Op<T, Dev> {
+    /// Of a reshape that may lose something: what errors are multiplied by until the end, and the real numbers that this
+    /// rank sends with loss.
+    pub(crate) fn loss(&self) -> Option<(Gain, f64)> {
+        match self {
+            Self::Reshape { reshape, .. } => reshape.loss(),
+            _ => None,
+        }
+    }
+
+    /// Sets the distance between neighbouring values on the wire of a reshape.
+    pub(crate) fn set_step(&mut self, step: f64) {
+        if let Self::Reshape { reshape, .. } = self {
+            reshape.set_step(step);
+        }
+    }
+
+    /// What a reshape lost in the last run: the sum of squares, as its data was then.
+    pub(crate) fn squared_error(&self) -> f64 {
+        match self {
+            Self::Reshape { reshape, .. } => reshape.squared_error(),
+            _ => 0.0,
+        }
+    }
+
     fn manner(&self) -> Manner {
         match self {
             Self::Fft { in_place: true, .. } => Manner::Either,
@@ -236,13 +291,13 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         self.sizes.push(size);
     }
 
-    /// Data moves to another layout. Ranks that can see each other's memory do so.
+    /// Data moves to another layout, before the rest of the steps. Ranks that can see each other's memory do so.
     fn reshape(
         &mut self,
-        from: &Node<D>,
-        to: &Node<D>,
+        [from, to]: [&Node<D>; 2],
         wire: Wire,
         exchange: Algorithm,
+        rest: &[Step],
     ) -> Result<(), Error> {
         let (pipelined, chunked) = (self.problem.pipelined(), self.problem.chunked());
         let whole = if pipelined { self.tiled(from) } else { Vec::new() };
@@ -265,7 +320,14 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         if chunked {
             moves = moves.chunked(from, &whole, from.width() * T::PRECISION.bytes());
         }
-        let mut reshape = Reshape::new(&moves, wire, number, visits);
+        let gain = budget::gain_of(rest, self.problem, self.site.direction);
+        let gain = match self.problem.halved_axis().filter(|_| from.complex) {
+            Some(axis) => gain.then(Gain::of_half(self.problem.grid().len(axis))),
+            None => gain,
+        };
+        let bare = |peer| self.problem.bare(comm.rank(), peer);
+        let means = Means { wire, bare: &bare, gain };
+        let mut reshape = Reshape::new(&moves, means, number, visits);
         if departs {
             self.pending.fft = None;
             reshape.depart(&moves, &self.pending.axes, self.site.device)?;

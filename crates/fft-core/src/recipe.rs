@@ -79,13 +79,24 @@ impl<const D: usize> Recipe<D> {
     /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Deterministic.
     ///
     /// # Errors
-    /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all.
+    /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, or a tolerance below
+    /// what rounding adds.
     pub fn new(problem: Problem<D>) -> Result<Self, Error> {
         if problem.howmany == 0 {
             return Err(Error::argument("howmany", 0, "at least 1"));
         }
         problem.grid().checked_points(problem.howmany)?;
+        problem.check_wires()?;
         let (nodes, steps) = search::shortest_path(&problem);
+        let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
+        if let Some((number, _)) = problem.wires.iter().find(|(number, _)| *number >= reshapes) {
+            let expected = format!("below {reshapes}, as many as the recipe has");
+            return Err(Error::argument(
+                "number of a reshape with a wire of its own",
+                number,
+                expected,
+            ));
+        }
         Ok(Self { problem, nodes, steps })
     }
 
@@ -150,6 +161,9 @@ impl<const D: usize> fmt::Display for Recipe<D> {
             write!(f, " howmany={howmany}")?;
         }
         write!(f, " ranks={} {input}", input.ranks())?;
+        if let Some(tolerance) = self.problem.tolerance {
+            write!(f, " tol={tolerance}")?;
+        }
         let axes = axis_names::<D>();
         for (_, step, to) in self.walk(Direction::Forward) {
             match step {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::clock::Time;
 use crate::codec::BadMessage;
 use crate::depart::{Depart, Path};
+use crate::gain::Gain;
 use crate::moves::{Blocks, Chunk, Moves, Near};
 use crate::{
     Brick, Clock, Codec, Commons, Device, Error, Exchange, Neighbours, Parcel, Pass, Port, Real,
@@ -23,7 +24,16 @@ const RUN_BYTES: Range<usize> = 64..512;
 pub(crate) struct Reshape<T: Real, Dev: Device<T>> {
     rank: usize,
     width: usize,
-    codec: Box<dyn Codec<T>>,
+    /// For messages to and from ranks of this host, and of others.
+    codecs: [Box<dyn Codec<T>>; 2],
+    /// For every message out and in, whether it is the second.
+    abroad: [Vec<bool>; 2],
+    /// What errors are multiplied by on the way to the result, and the real numbers that go with loss.
+    loss: Option<(Gain, f64)>,
+    /// Between neighbouring values on the wire.
+    step: f64,
+    /// Of all that was encoded in this run.
+    squared_error: f64,
     pub(crate) traffic: Traffic,
     /// From this rank's old brick into each outgoing message.
     gathers: Vec<Transfer>,
@@ -54,31 +64,68 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
     /// A reshape with this number among all of a plan. With `visits`, ranks of the same host read each other's memory.
     pub(crate) fn new<const D: usize>(
         moves: &Moves<D>,
-        wire: Wire,
+        means: Means<'_>,
         number: usize,
         visits: bool,
     ) -> Self {
-        let codec = wire.codec::<T>();
-        let bytes = |elements: usize| codec.bound(elements * moves.width);
+        let Means { wire, bare, gain } = means;
+        let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
+        let abroad =
+            |ends: &[(usize, Brick<D>)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
+        let abroad: [Vec<bool>; 2] = [abroad(&moves.sends), abroad(&moves.recvs)];
         let all = moves.all();
         let of = |part| moves.scatter(part, &all).expect("messages are not empty");
         let gathers: Vec<_> = moves.sends.iter().map(|(_, part)| moves.gather(part)).collect();
         let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| of(part)).collect();
         let parcel = |peer, transfer: &Transfer, chunk| {
-            let bytes = bytes(transfer.elements());
-            Parcel { peer, bytes, chunk }
+            let codec = &codecs[usize::from(!bare(peer))];
+            Parcel { peer, bytes: codec.bound(transfer.elements() * moves.width), chunk }
         };
         let sends = moves.sends.iter().zip(&moves.chunk_of).zip(&gathers);
         let recvs = moves.recvs.iter().zip(&moves.theirs).zip(&scatters);
         let traffic = Traffic {
             reshape: number,
             chunks: moves.most_chunks,
+            shorter: wire != Wire::Raw,
             sends: sends.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
             recvs: recvs.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
         };
         let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
         let (rank, width) = (moves.rank, moves.width);
-        Self { rank, width, codec, traffic, gathers, depart: None, arrive, visits }
+        let lossy = gathers.iter().zip(&abroad[0]).filter(|(_, abroad)| **abroad);
+        let reals: usize = lossy.map(|(gather, _)| gather.elements() * width).sum();
+        let loss = wire.is_lossy().then_some((gain, reals as f64));
+        let (step, squared_error) = (0.0, 0.0);
+        let depart = None;
+        Self {
+            rank,
+            width,
+            codecs,
+            abroad,
+            loss,
+            step,
+            squared_error,
+            traffic,
+            gathers,
+            depart,
+            arrive,
+            visits,
+        }
+    }
+
+    /// What errors are multiplied by on the way to the result, and how many real numbers this rank sends with loss.
+    pub(crate) fn loss(&self) -> Option<(Gain, f64)> {
+        self.loss
+    }
+
+    /// Sets the distance between neighbouring values on a wire that wants to be told.
+    pub(crate) fn set_step(&mut self, step: f64) {
+        self.step = step;
+    }
+
+    /// The sum of the squares of all errors that this rank made in the last run.
+    pub(crate) fn squared_error(&self) -> f64 {
+        self.squared_error
     }
 
     /// Does transforms along these axes of the old brick on the way. The moves must be chunked.
@@ -101,7 +148,7 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
 
     /// Whether a local transform can be done on the way: when messages can be read in any order.
     pub(crate) fn can_fuse(&self) -> bool {
-        self.codec.random_access()
+        self.abroad[1].iter().all(|abroad| self.codecs[usize::from(*abroad)].random_access())
     }
 
     /// Does a local transform of so many blocks, in place, on the way.
@@ -163,14 +210,15 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         let Ways { exchange, commons } = ways;
         let mut depart = self.depart.take();
         depart.iter_mut().for_each(Depart::begin);
-        let reshape = &*self;
+        let (reshape, mut squared_error) = (&*self, 0.0);
         let mut cross = |neighbours: Option<&dyn Neighbours>| {
             let (device, dst, clock) = (&mut *device, &mut *dst, &mut *clock);
-            let (depart, damage) = (depart.as_mut(), Ok(()));
+            let (depart, damage, lost) = (depart.as_mut(), Ok(()), 0.0);
             let mut port =
-                Crossing { reshape, depart, device, src, neighbours, dst, clock, damage };
+                Crossing { reshape, depart, device, src, neighbours, dst, clock, damage, lost };
             let sent = exchange.run(&reshape.traffic, &mut port);
             let damage = port.damage;
+            squared_error = port.lost;
             clock.forwarded += exchange.forwarded();
             damage.and(sent)
         };
@@ -182,9 +230,19 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
             _ => cross(None),
         };
         self.depart = depart;
+        self.squared_error = squared_error;
         clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
         result
     }
+}
+
+/// How messages are to be represented.
+pub(crate) struct Means<'a> {
+    pub(crate) wire: Wire,
+    /// Whether a peer's messages are raw all the same.
+    pub(crate) bare: &'a dyn Fn(usize) -> bool,
+    /// What errors are multiplied by on the way to the result.
+    pub(crate) gain: Gain,
 }
 
 /// What leads to other ranks.
@@ -210,6 +268,8 @@ struct Crossing<'a, T: Real, Dev: Device<T>> {
     clock: &'a mut Clock,
     /// The first message that did not decode.
     damage: Result<(), Error>,
+    /// The sum of the squares of encoding errors.
+    lost: f64,
 }
 
 impl<T: Real, Dev: Device<T>> Crossing<'_, T, Dev> {
@@ -228,7 +288,8 @@ impl<T: Real, Dev: Device<T>> Crossing<'_, T, Dev> {
     }
 
     fn decode(&mut self, number: usize, message: &[u8], scatter: &Transfer) {
-        let Reshape { codec, width, rank, traffic, .. } = self.reshape;
+        let Reshape { codecs, abroad, width, rank, traffic, .. } = self.reshape;
+        let codec = &codecs[usize::from(abroad[1][number])];
         let (device, dst) = (&mut *self.device, &mut *self.dst);
         let result = self
             .clock
@@ -243,7 +304,8 @@ impl<T: Real, Dev: Device<T>> Crossing<'_, T, Dev> {
 
 impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let Reshape { codec, gathers, width, .. } = self.reshape;
+        let Reshape { codecs, abroad, gathers, width, step, .. } = self.reshape;
+        let codec = &codecs[usize::from(abroad[0][number])];
         let gather = &gathers[number];
         let src = match &mut self.depart {
             None => self.src,
@@ -259,14 +321,12 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
             ),
         };
         let device = &mut *self.device;
-        let bytes = self
-            .clock
-            .pack
-            .time(|| device.pack(codec.as_ref(), gather, *width, src, 0.0, message))
-            .bytes;
-        self.clock.sent += bytes as u64;
+        let pack = || device.pack(codec.as_ref(), gather, *width, src, *step, message);
+        let packed = self.clock.pack.time(pack);
+        self.lost += packed.squared_error;
+        self.clock.sent += packed.bytes as u64;
         self.clock.reals += (gather.elements() * width) as u64;
-        bytes
+        packed.bytes
     }
 
     fn own(&mut self) {
@@ -279,7 +339,8 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
     }
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let (codec, parcel) = (&self.reshape.codec, self.reshape.traffic.recvs[number]);
+        let Reshape { codecs, abroad, traffic, .. } = self.reshape;
+        let (codec, parcel) = (&codecs[usize::from(abroad[1][number])], traffic.recvs[number]);
         if codec.random_access() && message.len() != parcel.bytes && self.damage.is_ok() {
             let bad = BadMessage::Length { found: message.len(), expected: parcel.bytes };
             self.damage = Err(bad.at(self.reshape.rank, parcel.peer));

@@ -253,7 +253,9 @@ impl<'a, const D: usize> Search<'a, D> {
         for pair in path.windows(2) {
             let new = pair[1].done.0 & !pair[0].done.0;
             if new == 0 {
-                steps.push(Step::Reshape { wire: problem.wire, exchange: problem.exchange });
+                let before = steps.iter().filter(|step| matches!(step, Step::Reshape { .. }));
+                let (wire, exchange) = (problem.wire_of(before.count()), problem.exchange);
+                steps.push(Step::Reshape { wire, exchange });
                 nodes.push(self.node(pair[1]));
             }
             let mut done = pair[0].done.0;

@@ -85,6 +85,11 @@ impl Wire {
         Err(Error::argument(format!("bits of the wire {self}"), bits, expected))
     }
 
+    /// Whether numbers may arrive changed.
+    pub fn is_lossy(self) -> bool {
+        !matches!(self, Self::Raw | Self::Lossless)
+    }
+
     /// A number that no other wire has, for ranks to compare.
     pub fn code(self) -> u64 {
         let (kind, bits) = match self {

@@ -28,6 +28,7 @@ fn traffic(rank: usize, messages: &[Label]) -> Traffic {
     };
     Traffic {
         chunks: 1,
+        shorter: false,
         sends: parcels(|l| l.origin, |l| l.destination),
         recvs: parcels(|l| l.destination, |l| l.origin),
         ..Traffic::default()

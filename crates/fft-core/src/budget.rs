@@ -1,0 +1,195 @@
+//! What the reshapes of one direction may lose, and what they lost.
+//!
+//! All encoders work with one step, measured in the result: a reshape whose errors grow by `G` until then rounds to
+//! multiples of `D/G`. That is reverse water-filling over all reshapes at once (Cover and Thomas, Elements of Information
+//! Theory, 10.3.3): no split of the tolerance among them sends fewer bits. With `n` real numbers sent in all, errors that
+//! are spread evenly over half a step add up to `D √(n/12)`, and errors that conspire to `D/2 Σ √nᵢ`.
+
+use crate::gain::Gain;
+use crate::program::Op;
+use crate::tolerance::LARGE;
+use crate::transfer::Placed;
+use crate::{
+    Comm, Device, Direction, Energy, Error, Problem, Real, Recipe, Reduce, Step, Tolerance,
+    Transfer, WireError,
+};
+
+/// Stay a little below the tolerance, as sums of many errors scatter.
+const MARGIN: f64 = 0.98;
+
+/// The account of one direction of a plan.
+pub(crate) struct Budget {
+    tolerance: Option<Tolerance>,
+    /// From the norm of the input to that of the result.
+    whole: Gain,
+    /// What rounding may add to the result, as a share of it.
+    rounding: f64,
+    /// All of this rank's input.
+    input: Transfer,
+    /// Where half a spectrum comes in, its planes that are not there twice.
+    alone: Option<Vec<Transfer>>,
+    width: usize,
+    losses: Vec<Loss>,
+    /// The norm of the input in the present run.
+    norm: f64,
+    sums: Vec<f64>,
+}
+
+/// A reshape that may lose something.
+struct Loss {
+    op: usize,
+    gain: Gain,
+    /// Real numbers that all ranks send that way.
+    reals: f64,
+}
+
+impl Budget {
+    /// For operations of which some may lose something; `None` if none may. Collective.
+    ///
+    /// # Errors
+    /// What the communicator returns.
+    pub(crate) fn new<T: Real, Dev: Device<T>, const D: usize>(
+        recipe: &Recipe<D>,
+        direction: Direction,
+        ops: &[Op<T, Dev>],
+        comm: &dyn Comm,
+    ) -> Result<Option<Self>, Error> {
+        let problem = recipe.problem();
+        let mut losses: Vec<_> = (ops.iter().enumerate())
+            .filter_map(|(op, it)| it.loss().map(|(gain, reals)| Loss { op, gain, reals }))
+            .collect();
+        let lossy = |step: &Step| matches!(step, Step::Reshape { wire, .. } if wire.is_lossy());
+        if !recipe.steps().iter().any(lossy) {
+            return Ok(None);
+        }
+        let mut sums: Vec<_> = losses.iter().map(|loss| loss.reals).collect();
+        comm.allreduce(Reduce::Sum, &mut sums)?;
+        losses.iter_mut().zip(&sums).for_each(|(loss, sum)| loss.reals = *sum);
+        let steps = recipe.walk(direction);
+        let steps: Vec<_> = steps.iter().map(|(_, step, _)| *step).collect();
+        let node = direction.choose(recipe.nodes().first(), recipe.nodes().last());
+        let node = node.expect("a recipe has a node");
+        let points = node.layout.brick(comm.rank()).points() * problem.howmany;
+        let halved = problem.halved_axis().filter(|_| direction == Direction::Inverse);
+        let alone = halved.map(|axis| {
+            let n = problem.grid().len(axis);
+            let twins = [Some(0), n.is_multiple_of(2).then_some(n / 2)];
+            let brick = node.layout.brick(comm.rank());
+            let there = twins.into_iter().flatten().filter(|k| brick.range(axis).contains(k));
+            let plane = |k: usize| {
+                let part = brick.with_range(axis, k..k + 1);
+                let (order, howmany) = (node.layout.order(), problem.howmany);
+                let from = Placed { brick, order, howmany };
+                Transfer::new(&part, 0..howmany, &from, &Placed { brick: part, order, howmany })
+            };
+            there.filter(|_| !brick.is_empty()).map(plane).collect()
+        });
+        Ok(Some(Self {
+            tolerance: problem.tolerance,
+            whole: gain_of(&steps, problem, direction),
+            rounding: problem.rounding(),
+            input: Transfer::run_of(points),
+            alone,
+            width: node.width(),
+            losses,
+            norm: 0.0,
+            sums,
+        }))
+    }
+
+    /// Measures the input and sets the steps of all encoders. Collective: one reduction of three numbers.
+    ///
+    /// # Errors
+    /// What the communicator returns.
+    pub(crate) fn open<T: Real, Dev: Device<T>>(
+        &mut self,
+        ops: &mut [Op<T, Dev>],
+        device: &mut Dev,
+        input: &Dev::Memory,
+        comm: &dyn Comm,
+    ) -> Result<(), Error> {
+        let mut energy = Energy::default();
+        device.energy(&self.input, self.width, input, &mut energy);
+        if let Some(planes) = &self.alone {
+            let mut alone = Energy::default();
+            planes.iter().for_each(|plane| device.energy(plane, self.width, input, &mut alone));
+            energy = energy.times(2.0, alone);
+        }
+        comm.allreduce(Reduce::Sum, &mut energy.0)?;
+        self.norm = energy.norm();
+        let step = self.step();
+        for loss in &self.losses {
+            let strict = self.tolerance.is_some_and(Tolerance::is_strict);
+            let gain = if strict { loss.gain.most } else { loss.gain.typical };
+            ops[loss.op].set_step(step / gain);
+        }
+        Ok(())
+    }
+
+    /// The step that all encoders have, measured in the result.
+    fn step(&self) -> f64 {
+        let Some(tolerance) = self.tolerance else { return 0.0 };
+        let (least, most) = (self.norm * self.whole.least, self.norm * self.whole.most);
+        let roots = || self.losses.iter().map(|loss| loss.reals.sqrt()).sum::<f64>();
+        let reals = || self.losses.iter().map(|loss| loss.reals).sum::<f64>();
+        let step = match tolerance.is_strict() {
+            false => MARGIN * tolerance.value() * least * (12.0 / reals()).sqrt(),
+            true => 2.0 * (tolerance.value() * least - self.rounding * most) / roots(),
+        };
+        // Nothing but zeros: any step sends them in no bits. What has no norm goes as it is, which step 0 stands for.
+        match (most, step.is_finite()) {
+            (0.0, _) => 1.0,
+            (_, true) => step.max(0.0),
+            (_, false) => 0.0,
+        }
+    }
+
+    /// Adds up what was lost. Collective: one reduction of as many numbers as there are reshapes.
+    ///
+    /// # Errors
+    /// What the communicator returns.
+    pub(crate) fn close<T: Real, Dev: Device<T>>(
+        &mut self,
+        ops: &[Op<T, Dev>],
+        comm: &dyn Comm,
+    ) -> Result<WireError, Error> {
+        self.sums.clear();
+        self.sums.extend(self.losses.iter().map(|loss| ops[loss.op].squared_error()));
+        comm.allreduce(Reduce::Sum, &mut self.sums)?;
+        if self.norm == 0.0 {
+            return Ok(WireError::default());
+        }
+        // As a share of the input's norm: what a reshape lost as it is in the result.
+        let lost = || {
+            self.losses
+                .iter()
+                .zip(&self.sums)
+                .map(|(loss, sum)| (loss.gain, sum.sqrt() / self.norm))
+        };
+        let squares: f64 = lost().map(|(gain, share)| (gain.typical * share).powi(2)).sum();
+        let sum: f64 = lost().map(|(gain, share)| gain.most * share).sum();
+        let Gain { least, typical, most } = self.whole;
+        let estimate = squares.sqrt() / typical;
+        let bound = (sum + self.rounding * most) / least;
+        // Beyond, squares of errors leave the range of numbers.
+        match (LARGE.recip()..LARGE).contains(&self.norm) {
+            true => Ok(WireError { estimate, bound }),
+            false => Ok(WireError { estimate: f64::NAN, bound: f64::NAN }),
+        }
+    }
+}
+
+/// What these steps do to the norm of data, and of errors.
+pub(crate) fn gain_of<const D: usize>(
+    steps: &[Step],
+    problem: &Problem<D>,
+    direction: Direction,
+) -> Gain {
+    steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
+        Step::Reshape { .. } => gain,
+        Step::Fft { axis, kind } => gain.then(Gain::of(kind, direction, problem.grid().len(axis))),
+        Step::Scale { forward, inverse } => {
+            gain.then(Gain::all(direction.choose(forward, inverse)))
+        }
+    })
+}
