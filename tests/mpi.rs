@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::check::{Case, check};
 use common::data::{C64, bound, random};
-use common::{cases, failures, job, plans, windows};
+use common::{cases, failures, job, lossy, plans, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
@@ -82,7 +82,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 11] = [
+        let checks: [(&str, Check); 12] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -92,6 +92,7 @@ fn body() {
             ("two plans", two_plans),
             ("communicators of others", communicators_of_others),
             ("overlapping communicators", |comm| plans::overlapping(comm, &Algorithm::ALL)),
+            ("wires", lossy::all),
             ("more than can be shared", more_than_can_be_shared),
             ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
         ];

@@ -8,6 +8,7 @@ pub(crate) mod failures;
 pub(crate) mod faulty;
 pub(crate) mod injected;
 pub(crate) mod job;
+pub(crate) mod lossy;
 pub(crate) mod oracle;
 pub(crate) mod plans;
 pub(crate) mod watch;
