@@ -139,7 +139,7 @@ pub enum Error {
         /// Bytes announced by the plan.
         expected: usize,
     },
-    /// Several messages that travelled as one, with a header that is not the one that the plan says.
+    /// A message, or several that travelled as one, with a header or a body that is not what the plan says.
     #[error("rank {rank} received from rank {from} {found}, expected {expected}")]
     Header {
         /// The receiver.

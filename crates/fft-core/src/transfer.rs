@@ -236,7 +236,7 @@ impl Transfer {
         let mut at = part.start;
         while at < part.end {
             // The outermost axis along which whole rows begin here and fit.
-            let fits = |d: &usize| at % stride[*d] == 0 && at + stride[*d] <= part.end;
+            let fits = |d: &usize| at.is_multiple_of(stride[*d]) && at + stride[*d] <= part.end;
             let axis = (0..DIMS).find(fits).expect("a single element always fits");
             let index = |d: usize| at / stride[d] % self.shape[d];
             let rows = ((part.end - at) / stride[axis]).min(self.shape[axis] - index(axis));

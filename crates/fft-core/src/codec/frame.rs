@@ -71,7 +71,7 @@ pub(super) struct Frame<T, S> {
     bits: u8,
     scheme: S,
     /// The machine's instruction set: loops are compiled for several, and all give the same bits.
-    arch: pulp::Arch,
+    pub(super) arch: pulp::Arch,
     scratch: Mutex<Vec<T>>,
 }
 

@@ -34,8 +34,8 @@ impl Integers {
         f64::from_bits(ROUNDER | 1 << (self.bits - 1))
     }
 
-    /// Rounds, adds up squared errors and writes codes. Integers beyond the range are clipped. A step of 0 is for
-    /// zeros.
+    /// Rounds, adds up squared errors and writes codes. Numbers are in range, but for rounding, or with up to 5 bits half
+    /// a step beyond. A step of 0 is for zeros.
     #[inline(always)]
     pub(super) fn encode<T: Real>(
         self,
@@ -43,17 +43,24 @@ impl Integers {
         out: &mut [u8],
         errors: &mut [f64; LANES],
     ) {
-        // What is common is compiled on its own, so that there are no shifts and masks by variable numbers of bits.
+        // What is common is compiled on its own, so that there are no shifts and masks by variable numbers of bits. To
+        // scale is wrong by 2^-51 at most, which is less than half an integer of up to 50 bits.
         match self.bits {
-            8 => Self { bits: 8, ..self }.encode_as::<T>(x, out, errors),
-            16 => Self { bits: 16, ..self }.encode_as::<T>(x, out, errors),
-            32 => Self { bits: 32, ..self }.encode_as::<T>(x, out, errors),
-            _ => self.encode_as::<T>(x, out, errors),
+            8 => Self { bits: 8, ..self }.encode_as::<T, false>(x, out, errors),
+            16 => Self { bits: 16, ..self }.encode_as::<T, false>(x, out, errors),
+            32 => Self { bits: 32, ..self }.encode_as::<T, false>(x, out, errors),
+            6..=50 => self.encode_as::<T, false>(x, out, errors),
+            _ => self.encode_as::<T, true>(x, out, errors),
         }
     }
 
     #[inline(always)]
-    fn encode_as<T: Real>(self, x: &[f64; BLOCK], out: &mut [u8], errors: &mut [f64; LANES]) {
+    fn encode_as<T: Real, const CLIP: bool>(
+        self,
+        x: &[f64; BLOCK],
+        out: &mut [u8],
+        errors: &mut [f64; LANES],
+    ) {
         let Self { step, bits } = self;
         let middle = self.middle();
         let inverse = if step == 0.0 { 0.0 } else { 1.0 / step };
@@ -61,8 +68,8 @@ impl Integers {
         let mut squares = [0.0; BLOCK];
         codes::write(bits, out, |i| {
             let scaled = x[i] * inverse;
-            let scaled = if scaled < top { scaled } else { top };
-            let scaled = if scaled > -top { scaled } else { -top };
+            let scaled = if !CLIP || scaled < top { scaled } else { top };
+            let scaled = if !CLIP || scaled > -top { scaled } else { -top };
             let code = scaled + middle;
             let error = rounded::<T>((code - middle) * step) - x[i];
             squares[i] = error * error;

@@ -284,7 +284,7 @@ fn trimmed<'a, T: Real>(
         _ => ((1u64 << (dropped - 1)) - 1, 1),
     };
     let infinity = infinity::<T>();
-    let magnitudes = infinity | (1 << mantissa::<T>()) - 1;
+    let magnitudes = infinity | ((1 << mantissa::<T>()) - 1);
     let quiet = 1 << (mantissa::<T>() - 1);
     for (block, out) in span.chunks(BLOCK).zip(out) {
         let x = padded(block);

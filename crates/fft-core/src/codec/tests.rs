@@ -1,1 +1,114 @@
+//! Boxes with any order of axes, and any instruction set.
 
+use proptest::prelude::*;
+
+use super::frame::{Frame, Scheme};
+use super::header::Kind;
+use super::rounded::{Format, Rounded};
+use super::tolerance::Tolerance;
+use super::{Codec, Wire, bits::Bits, copy};
+use crate::transfer::Placed;
+use crate::{Brick, Real, Transfer};
+
+fn brick() -> impl Strategy<Value = Brick<3>> {
+    [(0..4usize, 1..18usize), (0..4, 1..18), (0..4, 1..18)]
+        .prop_map(|sides| Brick { lo: sides.map(|(lo, _)| lo), hi: sides.map(|(lo, n)| lo + n) })
+}
+
+fn order() -> impl Strategy<Value = [usize; 3]> {
+    Just([0, 1, 2]).prop_shuffle()
+}
+
+fn wire() -> impl Strategy<Value = Wire> {
+    let names = ["raw", "f32", "f16", "mantissa:11", "bits:7", "bits:16", "tolerance", "lossless"];
+    prop::sample::select(names.map(|name| name.parse::<Wire>().unwrap()).to_vec())
+}
+
+/// Numbers that no wire changes into each other.
+fn numbers<T: Real>(n: usize) -> Vec<T> {
+    (0..n).map(|i| T::of((i as f64 * 0.7).sin() * 1000.0)).collect()
+}
+
+/// Packs a box and unpacks it elsewhere; the dense sequence in between takes the same way without a box.
+fn through<T: Real>(
+    (wire, width): (Wire, usize),
+    part: &Brick<3>,
+    from: &Placed<3>,
+    to: &Placed<3>,
+) -> Result<(), TestCaseError> {
+    let message = Placed { brick: *part, ..*to };
+    let howmany = from.howmany;
+    let gather = Transfer::new(part, 0..howmany, from, &message);
+    let scatter = Transfer::new(part, 0..howmany, &message, to);
+    let (reals, step) = (gather.elements() * width, 1e-3);
+    let codec = wire.codec::<T>();
+    let aligned = |bytes: usize| vec![0u64; bytes.div_ceil(8)];
+    let mut slots = [aligned(codec.bound(reals)), aligned(codec.bound(reals))];
+
+    let src = numbers::<T>(from.brick.points() * howmany * width);
+    let [boxed, plain] = slots.each_mut().map(|slot| bytemuck::cast_slice_mut::<u64, u8>(slot));
+    let packed = codec.pack(&src, &gather, width, step, boxed);
+    let mut dense = vec![T::default(); reals];
+    copy(&gather, width, &src, &mut dense);
+    let whole = Transfer::run_of(reals / width);
+    prop_assert_eq!(codec.pack(&dense, &whole, width, step, plain), packed);
+    let bytes = packed.bytes;
+    prop_assert!(boxed[..bytes] == plain[..bytes]);
+
+    // What is not in the box stays as it is.
+    let mut dst = vec![T::of(0.5); to.brick.points() * howmany * width];
+    let mut expected = dst.clone();
+    codec.unpack(&boxed[..bytes], &scatter, width, &mut dst).unwrap();
+    codec.unpack(&plain[..bytes], &whole, width, &mut dense).unwrap();
+    copy(&scatter, width, &dense, &mut expected);
+    prop_assert_eq!(dst, expected);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn boxes_go_through_as_dense_sequences_do(
+        a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..3usize,
+        wire in wire(), width in 1..3usize, single in any::<bool>(),
+    ) {
+        let part = a.intersect(&b);
+        prop_assume!(!part.is_empty());
+        let from = Placed { brick: a, order: oa, howmany };
+        let to = Placed { brick: b, order: ob, howmany };
+        match single {
+            true => through::<f32>((wire, width), &part, &from, &to)?,
+            false => through::<f64>((wire, width), &part, &from, &to)?,
+        }
+    }
+}
+
+fn same_bits<T: Real, S: Scheme<T>>(kind: Kind, scheme: impl Fn() -> S) {
+    let mut x = numbers::<T>(5000);
+    (x[77], x[2000]) = (T::of(f64::NAN), T::of(1e-30));
+    let here = Frame::new(kind, 16, scheme());
+    let mut plain = Frame::new(kind, 16, scheme());
+    plain.arch = pulp::Arch::Scalar;
+    let transfer = Transfer::run_of(2500);
+    let [mut a, mut b] = [(); 2].map(|()| vec![0; Codec::<T>::bound(&here, 5000)]);
+    let packed = here.pack(&x, &transfer, 2, 1e-3, &mut a);
+    assert_eq!(packed, plain.pack(&x, &transfer, 2, 1e-3, &mut b));
+    assert!(a == b);
+    let [mut y, mut z] = [(); 2].map(|()| vec![T::default(); 5000]);
+    here.unpack(&a[..packed.bytes], &transfer, 2, &mut y).unwrap();
+    plain.unpack(&a[..packed.bytes], &transfer, 2, &mut z).unwrap();
+    assert!(bytemuck::cast_slice::<T, u8>(&y) == bytemuck::cast_slice::<T, u8>(&z));
+}
+
+#[test]
+fn every_instruction_set_gives_the_same_bits() {
+    for bits in [3, 8, 15, 16, 32, 43] {
+        same_bits::<f64, _>(Kind::Bits, || Bits::new(bits));
+        same_bits::<f32, _>(Kind::Bits, || Bits::new(bits));
+    }
+    for format in [Format::F32, Format::F16, Format::Bf16, Format::Mantissa(16)] {
+        same_bits::<f64, _>(Kind::Mantissa, || Rounded(format));
+        same_bits::<f32, _>(Kind::Mantissa, || Rounded(format));
+    }
+    same_bits::<f64, _>(Kind::Tolerance, || Tolerance);
+    same_bits::<f32, _>(Kind::Tolerance, || Tolerance);
+}

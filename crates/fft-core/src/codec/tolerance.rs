@@ -25,11 +25,11 @@ fn width<T: Real>(largest: u64, step: f64) -> Option<u32> {
     if largest >= huge::<T>() {
         return None;
     }
-    let most = f64::from_bits(largest) / step;
+    // As the numbers will be scaled: none is beyond the largest then.
+    let most = f64::from_bits(largest) * (1.0 / step);
     if most >= (1u64 << (WIDEST - 1)) as f64 - 1.0 {
         return None;
     }
-    // One more than the quotient, as rounding may add one.
     let integer = most.round_ties_even() as u64;
     let bits = match integer {
         0 => 0,
