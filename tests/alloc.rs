@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::check::{Case, Make};
-use thriffty::{Algorithm, C2c, Comm, Error, Kind, R2c, R2r};
+use thriffty::{Algorithm, C2c, Comm, Error, Kind, Plan, R2c, R2r, Tolerance, Wire};
 
 /// The system's allocator, counting the calls of each thread.
 struct Counting;
@@ -70,7 +70,14 @@ fn the_counter_counts() {
 /// Runs every way of execution once, and then a number of times without a single call of the allocator:
 /// several, since the order in which messages come is up to chance.
 fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) -> Result<(), Error> {
-    let mut plan = case.plan::<K>(comm)?;
+    runs(comm, case.plan::<K>(comm)?, &format!("{case:?}"))
+}
+
+fn runs<K: Make, const D: usize>(
+    comm: &dyn Comm,
+    mut plan: Plan<K, D>,
+    case: &str,
+) -> Result<(), Error> {
     let mut x = vec![Default::default(); plan.input_len()];
     let mut y = vec![Default::default(); plan.output_len()];
     let mut z = vec![Default::default(); plan.in_place_len()];
@@ -87,7 +94,7 @@ fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) -> Result<(),
             assert!(
                 calls == 0,
                 "{what} allocated {calls} times in round {round} on rank {rank} of {ranks}: \
-                 {kind}, {case:?}"
+                 {kind}, {case}"
             );
         }
     }
@@ -113,5 +120,28 @@ fn execution_allocates_nothing() {
             };
             thriffty::threads(ranks, run).unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
         }
+    }
+}
+
+#[test]
+fn nor_does_it_with_encoded_messages() {
+    let wires = [Wire::F16, Wire::Mantissa(7), Wire::Bits(12), Wire::Tolerance, Wire::Lossless];
+    for exchange in Algorithm::ALL {
+        let run = |comm: thriffty::ThreadComm| {
+            let case = Case::new([9, 12, 10], [Kind::C2C, Kind::C2C, Kind::R2C]);
+            let case = case.exchange(exchange).tiling(4);
+            for wire in wires {
+                let draft = case.draft::<R2c>(&comm)?.wire_everywhere().wire(wire);
+                let mut plan = draft.tolerance(Tolerance::relative(1e-3)?).build()?;
+                // The compressor makes its tables when it is first used.
+                let x = vec![1.0; plan.input_len()];
+                let mut y = vec![Default::default(); plan.output_len()];
+                plan.forward_into(&x, &mut y)?;
+                plan.inverse_into(&y.clone(), &mut x.clone())?;
+                runs(&comm, plan, &format!("{wire} {case:?}"))?;
+            }
+            Ok::<_, Error>(())
+        };
+        thriffty::threads(4, run).unwrap_or_else(|error| panic!("{error}"));
     }
 }
