@@ -3,15 +3,17 @@
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use thriffty::{Comm, Direction, Element, Error, Grid, Plan, Reduce};
+use thriffty::{Comm, Direction, Draft, Element, Error, Grid, Plan, Reduce, WireError};
 
 use crate::check::Errors;
 use crate::cli;
 use crate::family::{Family, Task, dispatch};
+use crate::fields::Source;
 use crate::report::{Report, Split};
 use crate::serve::{self, Order};
+use crate::wires::{Encoding, Lost, relative};
 use crate::world::{Failure, print, refused, zeros};
-use crate::{bricks, noise, reference};
+use crate::{bricks, reference};
 
 /// Runs the command. Collective.
 pub(crate) fn run(comm: &dyn Comm, options: &cli::Bench) -> Result<(), Failure> {
@@ -39,40 +41,52 @@ impl Task for Bench<'_> {
         let report = bench.report(options, seconds)?;
         let text = if options.json { format!("{}\n", report.to_json()) } else { report.to_table() };
         print(comm, &text)?;
-        let points = bench.plan.recipe().problem().grid().points();
-        report.errors.judge::<K::Physical>(points).or_else(refused)
+        let problem = bench.plan.recipe().problem();
+        let reals = problem.grid().points() * K::Physical::WIDTH;
+        report.errors.judge::<K::Physical>(&problem.kinds, reals).or_else(refused)
     }
 }
 
 /// A plan with its data, which are transformed from one array into the other.
 struct Prepared<K: Family, const D: usize> {
     plan: Plan<K, D>,
+    source: Source<D>,
     physical: Vec<K::Physical>,
     spectral: Vec<K::Spectral>,
 }
 
+/// What the options say, but for the wire. Collective.
+fn draft<'a, K: Family, const D: usize>(
+    comm: &'a dyn Comm,
+    options: &cli::Bench,
+) -> Result<Draft<'a, K, D>, Failure> {
+    let grid = Grid::new(options.shape.array::<D>().expect("as many axes as the shape has"))?;
+    let mut draft = K::draft(comm, grid, options.kind)
+        .howmany(options.howmany.get())
+        .exchange(options.exchange);
+    if options.wires.wire_everywhere {
+        draft = draft.wire_everywhere();
+    }
+    let spectral_grid = draft.spectral_grid();
+    if let Some(ranks) = &options.grids.in_grid {
+        draft = draft.input_brick(bricks::cut(comm, &grid, "--in-grid", ranks)?);
+    }
+    if let Some(ranks) = &options.grids.out_grid {
+        draft = draft.output_brick(bricks::cut(comm, &spectral_grid, "--out-grid", ranks)?);
+    }
+    Ok(draft)
+}
+
 impl<K: Family, const D: usize> Prepared<K, D> {
-    /// Makes the plan, and both arrays: noise and its transform. Collective.
+    /// Makes the plan, and both arrays: a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
-        let grid = Grid::new(options.shape.array::<D>().expect("as many axes as the shape has"))?;
-        let mut draft = K::draft(comm, grid, options.kind)
-            .howmany(options.howmany.get())
-            .exchange(options.exchange);
-        let spectral_grid = draft.spectral_grid();
-        if let Some(ranks) = &options.grids.in_grid {
-            draft = draft.input_brick(bricks::cut(comm, &grid, "--in-grid", ranks)?);
-        }
-        if let Some(ranks) = &options.grids.out_grid {
-            draft = draft.output_brick(bricks::cut(comm, &spectral_grid, "--out-grid", ranks)?);
-        }
-        let mut plan = draft.build()?;
+        let mut plan = Encoding::of(&options.wires).draft(draft::<K, D>(comm, options)?).build()?;
         let mut physical = zeros(comm, plan.input_len())?;
         let mut spectral = zeros(comm, plan.output_len())?;
-        let problem = plan.recipe().problem();
-        let order = problem.input.order();
-        noise::fill(&grid, &plan.input_brick(), order, problem.howmany, &mut physical);
+        let source = Source::new(options.field, &plan)?;
+        source.fill(&mut physical);
         plan.forward_into(&physical, &mut spectral)?;
-        Ok(Self { plan, physical, spectral })
+        Ok(Self { plan, source, physical, spectral })
     }
 
     /// Transforms when told to, and says where the time went since that was last asked. Collective.
@@ -96,7 +110,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
 
     /// The seconds of one transform on the slowest rank. Collective.
     fn once(&mut self, direction: Direction) -> Result<f64, Error> {
-        let Self { plan, physical, spectral } = self;
+        let Self { plan, physical, spectral, .. } = self;
         plan.comm().barrier()?;
         let start = Instant::now();
         match direction {
@@ -121,20 +135,38 @@ impl<K: Family, const D: usize> Prepared<K, D> {
         seconds
     }
 
+    /// What the wire takes from the forward transform, and the result without; leaves its input and result behind.
+    /// Collective.
+    fn lost(&mut self, options: &cli::Bench) -> Result<(Lost, Vec<K::Spectral>), Failure> {
+        let Self { plan, physical, spectral, .. } = self;
+        plan.forward_into(physical, spectral)?;
+        let mut exact = zeros(plan.comm(), plan.output_len())?;
+        draft::<K, D>(plan.comm(), options)?.build()?.forward_into(physical, &mut exact)?;
+        let (forward, inverse) = (plan.last_error().unwrap_or_default(), WireError::default());
+        let error = relative(plan, spectral, &exact)?;
+        let tolerance = Encoding::of(&options.wires).tolerance;
+        Ok((Lost { error, forward, inverse, tolerance }, exact))
+    }
+
     /// Everything there is to say. Uses up the clock and the data. Collective.
     fn report(&mut self, options: &cli::Bench, seconds: Vec<f64>) -> Result<Report, Failure> {
-        let Self { plan, physical, spectral } = self;
-        let split = Split::mean(plan.comm(), &plan.clock(), seconds.len())?;
+        let split = Split::mean(self.plan.comm(), &self.plan.clock(), seconds.len())?;
         // After inverse transforms the input is a little different from the one that the spectrum was made of.
-        let (grid, howmany) = (plan.recipe().problem().grid(), options.howmany.get());
-        let order = plan.recipe().problem().input.order();
-        noise::fill(&grid, &plan.input_brick(), order, howmany, physical);
+        self.source.fill(&mut self.physical);
+        let encoding = Encoding::of(&options.wires);
+        let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
+        let Self { plan, source, physical, spectral } = self;
+        // The transform by its definition, the wire by the transform without.
+        let exact = lost.as_ref().map_or(&*spectral, |(_, exact)| exact);
         let forward = match options.check {
-            true => Some(reference::error(plan, physical, spectral)?),
+            true => Some(reference::error(plan, physical, exact)?),
             false => None,
         };
         plan.inverse_into(spectral, physical)?;
-        let errors = Errors::after(plan, physical, forward)?;
+        let inverse = plan.last_error().unwrap_or_default();
+        let lost = lost.map(|(lost, _)| Lost { inverse, ..lost });
+        let errors = Errors { forward, lost, ..Errors::after(plan, source, physical)? };
+        let (points, howmany) = (plan.recipe().problem().grid().points(), options.howmany.get());
         let mut memory = [plan.memory() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;
         Ok(Report {
@@ -144,9 +176,11 @@ impl<K: Family, const D: usize> Prepared<K, D> {
             ranks: plan.comm().size(),
             transport: plan.comm().name(),
             precision: options.precision,
+            field: options.field,
+            encoding,
             exchange: plan.exchange(),
             direction: options.direction,
-            flops: flops(K::Physical::WIDTH, grid.points(), howmany),
+            flops: flops(K::Physical::WIDTH, points, howmany),
             seconds,
             split,
             memory: memory[0],

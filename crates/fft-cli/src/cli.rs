@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use thriffty::{Algorithm, Direction, Kind, Precision, Scale};
+use thriffty::{Algorithm, Direction, Kind, Precision, Scale, Tolerance, Wire};
 
+use crate::fields::Field;
 use crate::shape::Shape;
 
 /// Benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
@@ -29,13 +30,17 @@ pub(crate) enum Command {
     Verify(Verify),
     Sample(Sample),
     Spectrum(Spectrum),
+    Study(Study),
 }
 
-/// Time a transform of pseudo-random data and measure its errors.
+/// Time a transform and measure its errors.
 ///
 /// GFlop/s are 5·N·log2(N) per second for complex data and half of that for real data, N being the number of points:
 /// the convention of FFTW's benchmarks, not the number of operations done. Fails when an error is larger than
 /// 2ε·max(4, log2 N), or the largest error of a point than 8 times that.
+///
+/// With --tolerance or --wire, the forward transform is compared with that of the same plan without. Fails when it loses
+/// more than the tolerance or the bound that the library reports; the errors above may be larger by the bounds.
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
     /// What is done along each axis.
@@ -57,6 +62,11 @@ pub(crate) struct Bench {
     pub(crate) exchange: Algorithm,
     #[arg(long, default_value = "forward", value_parser = direction())]
     pub(crate) direction: Direction,
+    #[command(flatten)]
+    pub(crate) wires: Wires,
+    /// What is transformed.
+    #[arg(long, default_value = "noise", value_parser = field())]
+    pub(crate) field: Field,
     /// Print one JSON object and nothing else.
     #[arg(long)]
     pub(crate) json: bool,
@@ -148,6 +158,67 @@ pub(crate) struct Spectrum {
     pub(crate) csv: Option<PathBuf>,
 }
 
+/// Show what encoded messages cost and save: tables of errors and of bits, and curves.
+///
+/// table: forward errors by number of ranks, in double precision, in single precision, and in double precision with
+/// messages of fewer bits. figure: error over bits per real number sent. tolerance: of every field and tolerance, the bits
+/// that it takes, and how far it is used. Without a name, all three. All data that changes ranks is sent, as if every rank
+/// were on a host of its own.
+///
+/// FP64's own error is that of 32 points against the definition of the transform; all others are l2 errors against FP64.
+#[derive(Args, Debug)]
+pub(crate) struct Study {
+    #[arg(value_name = "PART", value_parser = part())]
+    pub(crate) parts: Vec<Part>,
+    /// What is done along each axis.
+    #[arg(long, default_value = "c2c", value_parser = choice(vec![("c2c", Kind::C2C), ("r2c", Kind::R2C)]))]
+    pub(crate) kind: Kind,
+    /// Points along each axis.
+    #[arg(long, default_value = "64x64x64")]
+    pub(crate) shape: Shape,
+    /// Numbers of ranks, each a thread; the last is that of the figure and the tolerances. Under mpirun or with
+    /// --ranks, theirs alone.
+    #[arg(long, value_name = "P,...", default_value = "2,4,8,16", value_delimiter = ',')]
+    pub(crate) ranks_list: Vec<NonZeroUsize>,
+    /// What is transformed; uniform by default, and by the study of tolerances every field.
+    #[arg(long, value_parser = field())]
+    pub(crate) field: Option<Field>,
+    /// Study strict tolerances.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Write everything that was measured into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Draw the figure into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+/// A part of the study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Table,
+    Figure,
+    Tolerance,
+}
+
+/// How messages to other hosts are encoded.
+#[derive(Args, Debug)]
+pub(crate) struct Wires {
+    /// What the transform may lose by it, the l2 norm of the error over that of the result: 1e-6.
+    #[arg(long, value_name = "E", value_parser = tolerance)]
+    pub(crate) tolerance: Option<Tolerance>,
+    /// Keep the tolerance whatever the data.
+    #[arg(long, requires = "tolerance")]
+    pub(crate) strict: bool,
+    /// raw, f32, f16, bf16, mantissa:0 to 52, bits:2 to 52, lossless, or tolerance, the default with --tolerance.
+    #[arg(long, value_parser = wire)]
+    pub(crate) wire: Option<Wire>,
+    /// Send all data that changes ranks, as if every rank were on a host of its own.
+    #[arg(long)]
+    pub(crate) wire_everywhere: bool,
+}
+
 /// How data is cut over the ranks.
 #[derive(Args, Debug)]
 pub(crate) struct Grids {
@@ -183,6 +254,24 @@ fn precision() -> impl TypedValueParser<Value = Precision> {
 
 fn exchange(name: &str) -> Result<Algorithm, thriffty::Error> {
     name.parse()
+}
+
+fn tolerance(error: &str) -> Result<Tolerance, String> {
+    let error = error.parse::<f64>().map_err(|what| what.to_string())?;
+    Tolerance::relative(error).map_err(|what| what.to_string())
+}
+
+fn wire(name: &str) -> Result<Wire, thriffty::Error> {
+    name.parse()
+}
+
+fn field() -> impl TypedValueParser<Value = Field> {
+    choice(Field::ALL.to_vec())
+}
+
+fn part() -> impl TypedValueParser<Value = Part> {
+    let parts = [("table", Part::Table), ("figure", Part::Figure), ("tolerance", Part::Tolerance)];
+    choice(parts.to_vec())
 }
 
 fn direction() -> impl TypedValueParser<Value = Direction> {

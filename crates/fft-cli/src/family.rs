@@ -10,6 +10,8 @@ use crate::world::{Failure, refused};
 
 /// What a [`Task`] needs of a family beside its types.
 pub(crate) trait Family: Transform {
+    /// The same of single precision.
+    type Single: Family<Real = f32>;
     /// Drafts a transform of `kind` along every axis (along the last one only, for R2C; C2C along the others).
     fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>, kind: Kind) -> Draft<'_, Self, D>
     where
@@ -20,6 +22,8 @@ impl<T: Real> Family for C2c<T>
 where
     Complex<T>: Element<Real = T>,
 {
+    type Single = C2c<f32>;
+
     fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>, kind: Kind) -> Draft<'_, Self, D> {
         Plan::<Self, D>::c2c(comm, grid).kinds(kinds(kind))
     }
@@ -29,12 +33,16 @@ impl<T: Real> Family for R2c<T>
 where
     Complex<T>: Element<Real = T>,
 {
+    type Single = R2c<f32>;
+
     fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>, kind: Kind) -> Draft<'_, Self, D> {
         Plan::<Self, D>::r2c(comm, grid).kinds(kinds(kind))
     }
 }
 
 impl<T: Real> Family for R2r<T> {
+    type Single = R2r<f32>;
+
     fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>, kind: Kind) -> Draft<'_, Self, D> {
         Plan::<Self, D>::r2r(comm, grid).kinds(kinds(kind))
     }

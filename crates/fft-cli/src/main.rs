@@ -1,11 +1,11 @@
 //! `fft-cli`: benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
 //!
-//! One file per command: `bench` (with `serve` and `report`), `transform`, `verify`, `sample`, `spectrum`. Beneath them:
+//! One file per command: `bench` (with `serve` and `report`), `transform`, `verify`, `sample`, `spectrum`, `study`. Beneath them:
 //!
 //! - `world` starts the ranks and ends them; every error that only some ranks can see becomes everyone's there;
 //! - `family` gets from values to types, so that each command is written once for all transforms;
 //! - `bricks`, `shape`, `files`, `npy` say who holds what, in memory and in files;
-//! - `noise`, `reference`, `check` make data and measure errors;
+//! - `fields` (of `noise`), `wires`, `reference`, `check` make data and measure errors;
 //! - `warnings` shows what the library has to say.
 #![forbid(unsafe_code)]
 
@@ -14,6 +14,7 @@ mod bricks;
 mod check;
 mod cli;
 mod family;
+mod fields;
 mod files;
 mod noise;
 mod npy;
@@ -24,9 +25,11 @@ mod sample;
 mod serve;
 mod shape;
 mod spectrum;
+mod study;
 mod transform;
 mod verify;
 mod warnings;
+mod wires;
 mod world;
 
 use std::process::ExitCode;
@@ -56,5 +59,6 @@ fn run(comm: &dyn Comm, command: &Command) -> Result<(), Failure> {
         Command::Verify(options) => verify::run(comm, options),
         Command::Sample(options) => sample::run(comm, options),
         Command::Spectrum(options) => spectrum::run(comm, options),
+        Command::Study(options) => study::run(comm, options),
     }
 }

@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use thriffty::{Algorithm, Clock, Comm, Direction, Error, Precision, Reduce};
+use thriffty::{Algorithm, Clock, Comm, Direction, Error, Precision, Reduce, WireError};
 
 use crate::check::Errors;
+use crate::fields::Field;
+use crate::wires::Encoding;
 
 /// The result of a benchmark.
 pub(crate) struct Report {
@@ -15,6 +17,8 @@ pub(crate) struct Report {
     pub(crate) ranks: usize,
     pub(crate) transport: &'static str,
     pub(crate) precision: Precision,
+    pub(crate) field: Field,
+    pub(crate) encoding: Encoding,
     pub(crate) exchange: Algorithm,
     pub(crate) direction: Direction,
     /// Operations that one transform counts for.
@@ -81,6 +85,12 @@ impl Report {
         self.flops / self.times()[0] / 1e9
     }
 
+    /// How many times as many bits the numbers sent have in memory.
+    fn ratio(&self) -> Option<f64> {
+        let full = 8.0 * self.precision.bytes() as f64;
+        self.split.bits_per_real.map(|bits| full / bits)
+    }
+
     fn direction(&self) -> &'static str {
         match self.direction {
             Direction::Forward => "forward",
@@ -96,8 +106,10 @@ impl Report {
             .zip(self.split.parts)
             .map(|(name, t)| ((*name).into(), t.into()))
             .collect();
+        let lost = self.errors.lost;
         json!({
             "problem": self.problem,
+            "field": self.field.name(),
             "howmany": self.howmany,
             "direction": self.direction(),
             "ranks": self.ranks,
@@ -112,11 +124,18 @@ impl Report {
             "bytes_sent": self.split.bytes_sent as u64,
             "bytes_sent_busiest": self.split.bytes_sent_busiest as u64,
             "bits_per_real": self.split.bits_per_real,
+            "ratio": self.ratio(),
+            "wire": self.encoding.wire.map(|wire| wire.to_string()),
+            "tolerance": self.encoding.tolerance.map(|it| it.value()),
+            "strict": self.encoding.tolerance.is_some_and(|it| it.is_strict()),
             "memory": self.memory as u64,
             "error": {
                 "roundtrip": self.errors.roundtrip,
                 "roundtrip_max": self.errors.roundtrip_max,
                 "forward": self.errors.forward,
+                "wire": lost.map(|lost| lost.error),
+                "wire_estimate": lost.map(|lost| lost.forward.estimate),
+                "wire_bound": lost.map(|lost| lost.forward.bound),
             },
             "version": env!("CARGO_PKG_VERSION"),
         })
@@ -133,11 +152,21 @@ impl Report {
         ];
         let parts = PARTS.iter().zip(self.split.parts).map(|(name, t)| (*name, time(t)));
         rows.extend(parts.map(|(name, t)| (name, format!("{t}  on the slowest rank"))));
-        let wire = self.split.bits_per_real.map(|bits| format!(", {bits:.2} bits per real"));
+        let ratio = self.ratio().filter(|_| self.encoding.is_asked_for());
+        let ratio = ratio.map_or(String::new(), |ratio| format!(", ratio {ratio:.2}"));
+        let bits = self.split.bits_per_real.map(|bits| format!(", {bits:.2} bits per real{ratio}"));
         let sent = bytes(self.split.bytes_sent);
-        rows.push(("sent", format!("{sent}{}", wire.unwrap_or_default())));
+        rows.push(("sent", format!("{sent}{}", bits.unwrap_or_default())));
         rows.push(("memory", format!("{} in plans", bytes(self.memory))));
-        let Errors { roundtrip, roundtrip_max, forward } = self.errors;
+        let Errors { roundtrip, roundtrip_max, forward, lost, .. } = self.errors;
+        rows.extend(lost.map(|lost| {
+            let (error, of) = (lost.error, self.encoding);
+            let WireError { estimate, bound } = lost.forward;
+            (
+                "wire",
+                format!("{error:.2e} in l2, estimate {estimate:.2e}, bound {bound:.2e} ({of})"),
+            )
+        }));
         rows.push(("round trip", format!("{roundtrip:.2e} in l2, {roundtrip_max:.2e} at most")));
         rows.extend(forward.map(|error| ("forward", format!("{error:.2e} in l2, of 32 points"))));
         let mut table = format!("{}\n", self.recipe);

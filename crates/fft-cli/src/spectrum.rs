@@ -1,8 +1,6 @@
 //! `fft-cli spectrum`: how the energy of a field is spread over wavenumbers.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::{Comm, Element, Grid, Kind, Plan, R2c, Real, Reduce};
@@ -13,7 +11,7 @@ use crate::family::{Family, Task, with_family};
 use crate::files;
 use crate::npy::{Dtype, Header};
 use crate::plot::Plot;
-use crate::world::{Failure, on_first, print, refused, zeros};
+use crate::world::{Failure, print, refused, save, zeros};
 
 /// Runs the command. Collective.
 pub(crate) fn run(comm: &dyn Comm, options: &cli::Spectrum) -> Result<(), Failure> {
@@ -57,12 +55,6 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Spectrum) -> Result<(), Failur
          relative difference {difference:.1e}"
     );
     print(comm, &text)
-}
-
-/// Writes a file on one rank. Collective.
-fn save(comm: &dyn Comm, path: &Path, text: &str) -> Result<(), Failure> {
-    let write = || fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
-    on_first(comm, write).map(drop)
 }
 
 struct Spectrum<'a> {

@@ -4,9 +4,10 @@ use thriffty::{Algorithm, Comm, Grid, Kind, Precision};
 
 use crate::check::{Errors, bound};
 use crate::family::{Family, Task, dispatch};
+use crate::fields::{Field, Source};
 use crate::shape::Shape;
 use crate::world::{Failure, print, refused, zeros};
-use crate::{cli, noise, reference};
+use crate::{cli, reference};
 
 /// Even and uneven cuts, primes, axes of one point, fewer points than ranks.
 const QUICK: [&str; 5] = ["13", "12x10", "1x7", "9x8x5", "3x4x2x5"];
@@ -81,11 +82,11 @@ impl Task for Check<'_> {
         let Self { comm, kind, shape, exchange } = self;
         let grid = Grid::new(shape.array::<D>().expect("as many axes as the shape has"))?;
         let mut plan = K::draft(comm, grid, kind).exchange(exchange).build()?;
-        let order = plan.recipe().problem().input.order();
+        let source = Source::new(Field::Noise, &plan)?;
         let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
         let mut spectral: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
         let mut both: Vec<K::Spectral> = zeros(comm, plan.in_place_len())?;
-        noise::fill(&grid, &plan.input_brick(), order, 1, &mut physical);
+        source.fill(&mut physical);
         let reals: &mut [K::Physical] = bytemuck::cast_slice_mut(&mut both);
         reals[..physical.len()].copy_from_slice(&physical);
 
@@ -99,7 +100,7 @@ impl Task for Check<'_> {
         plan.inverse_in_place(&mut both)?;
         let reals: &[K::Physical] = bytemuck::cast_slice(&both);
         let back = [&physical, &reals[..physical.len()]];
-        let [a, b] = back.map(|back| Errors::after(&plan, back, None));
+        let [a, b] = back.map(|back| Errors::after(&plan, &source, back));
         let errors = [forward[0], forward[1], a?.roundtrip, b?.roundtrip];
         // Unlike `f64::max`, this keeps a NaN.
         let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };

@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::process::ExitCode;
 
 use thriffty::{Comm, Error, ErrorKind};
@@ -51,6 +52,13 @@ pub(crate) fn on_first<T, E: Display>(
     action: impl FnOnce() -> Result<T, E>,
 ) -> Result<Option<T>, Failure> {
     agree(comm, if comm.rank() == 0 { action().map(Some) } else { Ok(None) })
+}
+
+/// Writes a file on one rank. Collective.
+pub(crate) fn save(comm: &dyn Comm, path: &Path, text: &str) -> Result<(), Failure> {
+    let write =
+        || std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
+    on_first(comm, write).map(drop)
 }
 
 /// Prints a text on standard output, once. Collective.
