@@ -37,6 +37,8 @@ usage: cargo xtask <task>
           makes (its path in THRIFFTY_NETLAB; as root), beside what the links allow
           --hosts H         hosts, one rank on each (4) --rate RATE     of their links (1gbit)
           --exchanges A,B   p2p, alltoallv, kway4, ... (all); --size, --kind, --rounds, --record, --cli, --only;
+          --wires A,B       one exchange with raw and with these messages: bits:16, f32, ...; a number is a
+                            tolerance; of --field uniform, smooth, ...
           NETLAB_MPIEXEC    another launcher than mpirun, with a --cli built for its MPI
 ";
 

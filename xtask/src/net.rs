@@ -101,27 +101,22 @@ pub(crate) fn run(options: &Options) -> Result {
     let problem = [options.kind.clone(), options.size_text()];
     if let Some(peer) = &peer {
         let both = [("fftw-mpi", None), ("fftw-mpi-transposed", Some("--transposed"))];
-        for (name, freedom) in both.into_iter().filter(|(name, _)| options.wants(name)) {
+        let wanted = |name: &str| options.wants(name) && options.wires.is_empty();
+        for (name, freedom) in both.into_iter().filter(|(name, _)| wanted(name)) {
             let mut fftw = lab.run(options.hosts, &absolute(peer)?);
             fftw.arg("mpi").args(&problem).arg("--serve").args(freedom);
             servers.push(start(name, &mut fftw)?);
         }
     }
-    let asked = !options.exchanges.is_empty();
-    let all = EXCHANGES.map(String::from).to_vec();
-    for exchange in if asked { &options.exchanges } else { &all } {
-        let name = format!("thriffty-{exchange}");
-        if !options.wants(&name) {
-            continue;
-        }
-        let mut ours = lab.run(options.hosts, &absolute(&cli)?);
+    for (name, words) in ours(options) {
+        let mut cli = lab.run(options.hosts, &absolute(&cli)?);
         // The same parts as FFTW-MPI's.
         let slabs = format!("{}x1x1", options.hosts);
-        ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
-        ours.args(["--serve", "--exchange", exchange]);
-        match start(&name, &mut ours) {
+        cli.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
+        cli.arg("--serve").args(words);
+        match start(&name, &mut cli) {
             Ok(server) => servers.push(server),
-            Err(why) if asked => return Err(why),
+            Err(why) if !options.exchanges.is_empty() => return Err(why),
             Err(why) => println!("left out: {why}"),
         }
     }
@@ -140,6 +135,9 @@ pub(crate) fn run(options: &Options) -> Result {
 
     let date = tools::output(command("date").args(["-u", "+%F"]))?;
     let mut net = format!("net-{}x{}", options.hosts, options.rate);
+    if !options.wires.is_empty() {
+        net.push_str("-wires");
+    }
     if std::env::var_os(machine::LAUNCHER).is_some() {
         // Another MPI's record stands beside the system's.
         let mpi = machine.iter().find(|(name, _)| *name == "mpi").map_or("", |(_, said)| said);
@@ -150,6 +148,31 @@ pub(crate) fn run(options: &Options) -> Result {
         .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     println!("record: {}", path.display());
     Ok(())
+}
+
+/// Our contenders: their names, and what fft-cli is told. With wires, one exchange with raw messages and with each.
+fn ours(options: &Options) -> Vec<(String, Vec<String>)> {
+    let words = |words: &[&str]| words.iter().map(|word| String::from(*word)).collect::<Vec<_>>();
+    let field = options.field.as_deref().map_or(vec![], |field| words(&["--field", field]));
+    let mut all = Vec::new();
+    if options.wires.is_empty() {
+        let known = EXCHANGES.map(String::from);
+        let asked = if options.exchanges.is_empty() { &known[..] } else { &options.exchanges };
+        for exchange in asked {
+            all.push((format!("thriffty-{exchange}"), words(&["--exchange", exchange])));
+        }
+    } else {
+        let exchange = options.exchanges.first().map_or("pipelined", String::as_str);
+        all.push((format!("thriffty-{exchange}"), words(&["--exchange", exchange])));
+        for wire in &options.wires {
+            let option = if wire.parse::<f64>().is_ok() { "--tolerance" } else { "--wire" };
+            let name = format!("thriffty-{exchange} {wire}");
+            all.push((name, words(&["--exchange", exchange, option, wire])));
+        }
+    }
+    all.retain(|(name, _)| options.wants(name));
+    all.iter_mut().for_each(|(_, words)| words.extend(field.clone()));
+    all
 }
 
 fn start(name: &str, command: &mut Command) -> Result<Server> {
@@ -199,7 +222,7 @@ fn bits_per_second(rate: &str) -> Result<f64> {
 
 fn table(found: &[Found], bits: f64) -> String {
     let mut text = format!(
-        "\n{:<24} {:>9} {:>9} {:>10} {:>9} {:>7}   parts, each on the rank where it takes longest\n",
+        "\n{:<26} {:>9} {:>9} {:>10} {:>9} {:>7}   parts, each on the rank where it takes longest\n",
         "", "median s", "min s", "busiest MB", "floor s", "floor %"
     );
     for one in found {
@@ -207,7 +230,7 @@ fn table(found: &[Found], bits: f64) -> String {
         let parts: Vec<_> = one.parts.iter().map(|(name, s)| format!("{name} {s:.3}")).collect();
         let _ = writeln!(
             text,
-            "{:<24} {:9.4} {:9.4} {:10.1} {:9.4} {:7.1}   {}",
+            "{:<26} {:9.4} {:9.4} {:10.1} {:9.4} {:7.1}   {}",
             one.series.name,
             median(seconds),
             min(seconds),
@@ -273,6 +296,26 @@ mod tests {
         for rate in ["fast", "1", "gbit", "-1gbit", "0kbit", "infgbit"] {
             assert!(bits_per_second(rate).unwrap_err().contains(rate), "{rate}");
         }
+    }
+
+    #[test]
+    fn wires_are_timed_beside_raw_messages() {
+        let options = Options {
+            wires: vec!["bits:16".into(), "1e-6".into()],
+            field: Some("smooth".into()),
+            ..Options::default()
+        };
+        let lines: Vec<_> =
+            ours(&options).iter().map(|(name, w)| format!("{name}: {}", w.join(" "))).collect();
+        assert_eq!(
+            lines,
+            [
+                "thriffty-pipelined: --exchange pipelined --field smooth",
+                "thriffty-pipelined bits:16: --exchange pipelined --wire bits:16 --field smooth",
+                "thriffty-pipelined 1e-6: --exchange pipelined --tolerance 1e-6 --field smooth",
+            ]
+        );
+        assert_eq!(ours(&Options::default()).len(), EXCHANGES.len());
     }
 
     #[test]

@@ -27,12 +27,16 @@ pub(crate) struct Options {
     pub(crate) rate: String,
     /// Names of exchanges to time; all when empty.
     pub(crate) exchanges: Vec<String>,
+    /// Wires to time beside raw messages, with one exchange: names, or numbers, which are tolerances.
+    pub(crate) wires: Vec<String>,
+    /// What is transformed then.
+    pub(crate) field: Option<String>,
 }
 
 const COMMON: &[&str] = &["--kind", "--size", "--rounds", "--patience", "--cli", "--only"];
 const LOCAL: &[&str] = &["--ranks"];
 /// After `--net`.
-const NET: &[&str] = &["--hosts", "--rate", "--exchanges"];
+const NET: &[&str] = &["--hosts", "--rate", "--exchanges", "--wires", "--field"];
 
 impl Default for Options {
     fn default() -> Self {
@@ -49,6 +53,8 @@ impl Default for Options {
             hosts: 4,
             rate: "1gbit".into(),
             exchanges: Vec::new(),
+            wires: Vec::new(),
+            field: None,
         }
     }
 }
@@ -92,6 +98,8 @@ impl Options {
                 "--exchanges" => {
                     options.exchanges = value.split(',').map(String::from).collect();
                 }
+                "--wires" => options.wires = value.split(',').map(String::from).collect(),
+                "--field" => options.field = Some(value.into()),
                 _ => options.cli = Some(value.into()),
             }
         }
@@ -167,13 +175,16 @@ mod tests {
 
     #[test]
     fn a_network_has_options_of_its_own() {
-        let options =
-            parse("--net --hosts 3 --rate 100mbit --exchanges p2p,kway2 --patience 5").unwrap();
+        let line = "--net --hosts 3 --rate 100mbit --exchanges p2p,kway2 --patience 5 --wires f32,1e-6 \
+                    --field smooth";
+        let options = parse(line).unwrap();
         let expected = Options {
             net: true,
             hosts: 3,
             rate: "100mbit".into(),
             exchanges: vec!["p2p".into(), "kway2".into()],
+            wires: vec!["f32".into(), "1e-6".into()],
+            field: Some("smooth".into()),
             patience: 5,
             ..Options::default()
         };
