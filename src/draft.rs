@@ -288,8 +288,15 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             place = at.end;
             let (a, b) = (&first[at.clone()], &drafts[rank_b][at]);
             if a != b {
-                let text = |words: &[u64]| words.iter().map(u64::to_string).collect::<Vec<_>>();
-                let (a, b) = (text(a).join(", "), text(b).join(", "));
+                let text = |words: &[u64]| match (what, words) {
+                    ("tolerance", [0, _]) => "none".into(),
+                    ("tolerance", [bits, strict]) => {
+                        let strict = if *strict == 0 { "" } else { " strict" };
+                        format!("{:e}{strict}", f64::from_bits(*bits))
+                    }
+                    _ => words.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+                };
+                let (a, b) = (text(a), text(b));
                 return Err(Error::Disagreement { what: what.into(), rank_a: 0, a, rank_b, b });
             }
         }

@@ -245,6 +245,11 @@ fn what_cannot_be_is_refused_on_all_ranks() {
     let error = refused(None, Some(Wire::Tolerance), 3);
     assert!(error.to_string().contains("tolerance"), "{error}");
     assert_eq!(refused(None, Some(Wire::Bits(60)), 3).kind(), ErrorKind::Argument);
+    let error = refused(Some(1e-3), None, 1).to_string();
+    assert!(
+        error.contains("tolerance") && error.contains("none") && error.contains("1e-3"),
+        "{error}"
+    );
     for error in [refused(Some(1e-3), None, 1), refused(None, Some(Wire::F32), 2)] {
         assert!(matches!(error, Error::Disagreement { .. }), "{error}");
     }
