@@ -1,10 +1,11 @@
 //! Options of a plan that is still to be made.
 
 use std::marker::PhantomData;
+use std::sync::Once;
 
 use fft_core::{
-    Algorithm, Brick, Comm, Element, Error, Grid, Kind, Layout, Problem, Real, Recipe, Scale,
-    Tolerance, Wire,
+    Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Problem, Real, Recipe,
+    Scale, Tolerance, Wire,
 };
 
 use crate::{Plan, Transform};
@@ -215,12 +216,23 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         Recipe::new(problem)
     }
 
-    /// Makes the plan. Collective; the same `Ok` or error on every rank.
+    /// Makes the plan. Collective; the same `Ok` or error on every rank. Where the ranks of a host cannot share as much
+    /// memory as [`Algorithm::Shared`] needs, they exchange messages, and it is said once in a warning.
     ///
     /// # Errors
     /// Those of [`Draft::recipe`], and [`Error::OnRank`] when a rank lacks memory or the transport fails.
-    pub fn build(self) -> Result<Plan<K, D>, Error> {
-        Plan::bind(self.comm, self.recipe()?)
+    pub fn build(mut self) -> Result<Plan<K, D>, Error> {
+        match Plan::bind(self.comm, self.recipe()?) {
+            Err(error) if error.kind() == ErrorKind::SharedMemory => {
+                if self.comm.rank() == 0 {
+                    NOT_SHARED
+                        .call_once(|| log::warn!("messages instead of shared memory: {error}"));
+                }
+                self.exchange = Algorithm::Pipelined;
+                Plan::bind(self.comm, self.recipe()?)
+            }
+            made => made,
+        }
     }
 
     /// Everything that must be equal, in words, with names; all options but bricks.
@@ -303,6 +315,9 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         unreachable!("options that differ were found to differ");
     }
 }
+
+/// Said once in a process.
+static NOT_SHARED: Once = Once::new();
 
 /// Axes that there can be at most.
 const MAX_AXES: usize = 4;

@@ -40,7 +40,7 @@ pub(crate) fn run(options: &Options) -> Result {
         all.retain(|(name, _)| options.wants(name));
         for (name, mut command) in all {
             println!("starting {name}: {}", shown(&command));
-            servers.push(Server::start(name, &mut command)?);
+            servers.push(Server::start(&name, &mut command)?);
         }
         let mut contenders: Vec<&mut dyn Contender> = vec![&mut copy];
         contenders.extend(servers.iter_mut().map(|server| server as &mut dyn Contender));
@@ -101,7 +101,7 @@ fn programs(
     mpi: bool,
     peer: Option<&Path>,
     cli: &Path,
-) -> Vec<(&'static str, Command)> {
+) -> Vec<(String, Command)> {
     // From four ranks on, even bricks are not slabs.
     let cut_both_ways = ranks >= 4;
     let ranks = ranks.to_string();
@@ -115,28 +115,33 @@ fn programs(
         ] {
             let mut fftw = mpirun(&ranks, peer);
             fftw.arg("mpi").args(&problem).arg("--serve").args(freedom);
-            programs.push((name, fftw));
+            programs.push((name.into(), fftw));
         }
         let mut fftw = command(peer);
         fftw.arg("threads").args(&problem).args(["--serve", &ranks]);
-        programs.push(("fftw-threads", fftw));
+        programs.push(("fftw-threads".into(), fftw));
     }
     if mpi {
         let mut ours = mpirun(&ranks, cli);
         ours.arg("bench").args(&problem).arg("--serve");
-        programs.push(("thriffty-mpi", ours));
+        programs.push(("thriffty-mpi".into(), ours));
+        for exchange in &options.exchanges {
+            let mut ours = mpirun(&ranks, cli);
+            ours.arg("bench").args(&problem).args(["--serve", "--exchange", exchange]);
+            programs.push((format!("thriffty-mpi-{exchange}"), ours));
+        }
         // FFTW-MPI's parts, where ours are not the same by themselves.
         if cut_both_ways {
             let slabs = format!("{ranks}x1x1");
             let mut ours = mpirun(&ranks, cli);
             ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
             ours.arg("--serve");
-            programs.push(("thriffty-mpi-slabs", ours));
+            programs.push(("thriffty-mpi-slabs".into(), ours));
         }
     }
     let mut ours = command(cli);
     ours.arg("bench").args(&problem).args(["--serve", "--ranks", &ranks]);
-    programs.push(("thriffty-threads", ours));
+    programs.push(("thriffty-threads".into(), ours));
     programs
 }
 
@@ -176,6 +181,9 @@ pub(crate) fn record_path(options: &Options, date: &str, network: &str) -> Resul
     };
     tools::make_folder(&folder)?;
     let mut problem = format!("{}-{}", options.kind, options.size_text());
+    if !options.net && !options.exchanges.is_empty() {
+        problem.push_str("-exchanges");
+    }
     if !network.is_empty() {
         problem = format!("{problem}-{network}");
     }

@@ -32,6 +32,7 @@ usage: cargo xtask <task>
           --record          keep the result in benches/records, not in target/
           --cli PATH        time this fft-cli, say of an older commit, instead of building one
           --patience SEC    how long to wait for idle cores; then rounds are marked (600)
+          --exchanges A,B   time these exchanges, too: p2p, alltoallv, kway4, ...
           --only A,B        time these programs alone: fftw-mpi, thriffty-mpi, ...
   bench --net   the same with each rank on a host of its own, of a network that the script netlab
           makes (its path in THRIFFTY_NETLAB; as root), beside what the links allow

@@ -25,7 +25,7 @@ pub(crate) struct Options {
     pub(crate) hosts: usize,
     /// Of the links between them.
     pub(crate) rate: String,
-    /// Names of exchanges to time; all when empty.
+    /// Names of exchanges to time. When empty: all over a network, the default on one host.
     pub(crate) exchanges: Vec<String>,
     /// Wires to time beside raw messages, with one exchange: names, or numbers, which are tolerances.
     pub(crate) wires: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Options {
 }
 
 const COMMON: &[&str] = &["--kind", "--size", "--rounds", "--patience", "--cli", "--only"];
-const LOCAL: &[&str] = &["--ranks"];
+const LOCAL: &[&str] = &["--ranks", "--exchanges"];
 /// After `--net`.
 const NET: &[&str] = &["--hosts", "--rate", "--exchanges", "--wires", "--field"];
 

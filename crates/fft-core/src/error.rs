@@ -127,6 +127,21 @@ pub enum Error {
         /// How much.
         bytes: usize,
     },
+    /// Memory that the ranks of a host cannot share.
+    #[error(
+        "the ranks on the host of rank {rank} need {wanted} bytes of shared memory, and {place} has {free}: enlarge it, \
+         or choose an exchange other than shared"
+    )]
+    SharedMemory {
+        /// One of the host's.
+        rank: usize,
+        /// Bytes for all of them.
+        wanted: u64,
+        /// Where it would be.
+        place: &'static str,
+        /// Bytes that are free there.
+        free: u64,
+    },
     /// A message that is not what the plan says it must be.
     #[error("rank {rank} received {found} bytes from rank {from}, expected {expected}")]
     Message {
@@ -196,6 +211,8 @@ pub enum ErrorKind {
     Message = 4,
     /// The communication library, or a rank that went away.
     Transport = 5,
+    /// Too little memory that the ranks of a host can share.
+    SharedMemory = 6,
 }
 
 impl ErrorKind {
@@ -206,6 +223,7 @@ impl ErrorKind {
             2 => Self::Argument,
             3 => Self::Memory,
             4 => Self::Message,
+            6 => Self::SharedMemory,
             _ => Self::Transport,
         }
     }
@@ -226,6 +244,7 @@ impl Error {
             | Self::Disagreement { .. }
             | Self::Length { .. } => ErrorKind::Argument,
             Self::Memory { .. } => ErrorKind::Memory,
+            Self::SharedMemory { .. } => ErrorKind::SharedMemory,
             Self::Message { .. } | Self::Header { .. } => ErrorKind::Message,
             Self::Transport { .. } | Self::Left { .. } => ErrorKind::Transport,
             Self::OnRank { kind, .. } => *kind,

@@ -148,10 +148,14 @@ impl<const D: usize> Problem<D> {
     /// shared but each rank is on a host of its own. Otherwise those that read this rank's memory must find there what
     /// has been transformed.
     pub fn pipelined(&self) -> bool {
-        let alone = |rank: usize| (0..rank).all(|other| !self.near(other, rank));
+        let alone = || {
+            let mut hosts = self.hosts.clone();
+            hosts.sort_unstable();
+            hosts.is_sorted_by(|a, b| a < b)
+        };
         match self.exchange {
             Algorithm::Pipelined | Algorithm::Ring(_) => true,
-            Algorithm::Shared => self.hosts.is_empty() || (0..self.hosts.len()).all(alone),
+            Algorithm::Shared => alone(),
             _ => false,
         }
     }

@@ -184,7 +184,7 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
                     let transfers = (tile.near.len() + tile.scatters.len()) * size_of::<Transfer>();
                     transfers + size_of_val(&*tile.blocks)
                 };
-                size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
+                depart + size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
             }
         }
     }

@@ -27,6 +27,8 @@ pub(crate) struct Ring {
     staging: Slot,
     /// Bytes of a window, once there are some.
     window: Option<usize>,
+    /// Bytes of headers in the last exchange.
+    headers: u64,
     /// Number of the last epoch: a slot that says another has not been put into.
     epoch: u64,
 }
@@ -102,6 +104,7 @@ impl Ring {
             there: vec![0; size],
             staging: Slot::new(0, rank)?,
             window: None,
+            headers: 0,
             epoch: 0,
         })
     }
@@ -237,6 +240,7 @@ impl Exchange for Ring {
             return Err(Error::argument("traffic", found, "one that has been reserved for"));
         };
         let (here, there) = (&self.here, &self.there);
+        self.headers = (HEADER * traffic.sends.len()) as u64;
         let (mut result, mut before) = (Ok(()), None);
         for (number, round) in known.rounds.iter().enumerate() {
             self.epoch += 1;
@@ -279,6 +283,10 @@ impl Exchange for Ring {
             place.and_then(|&(_, at)| last.message(number, at).ok()).unwrap_or_default()
         });
         result
+    }
+
+    fn forwarded(&self) -> u64 {
+        self.headers
     }
 
     fn memory(&self) -> usize {

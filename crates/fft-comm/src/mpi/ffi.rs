@@ -1,13 +1,13 @@
 //! Every call into MPI, behind safe types.
 //!
-//! Communicators are always duplicates of ours, with errors returned instead of aborting; every return code
-//! that can still be acted on is read. Buffers of non-blocking operations are [`Slot`]s that move into [`Requests`] and come out when
-//! the operation is complete; if that never happens they leak.
+//! Communicators are always duplicates of ours, with errors returned instead of aborting; every return code that can still
+//! be acted on is read. Buffers of non-blocking operations are [`Slot`]s that move into [`Requests`] and come out when the
+//! operation is complete; if that never happens they leak.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::thread::ThreadId;
 
 use fft_core::{Epochs, Error, Reduce, SLOT_ALIGN, Slot};
@@ -18,10 +18,10 @@ use crate::idle::Idle;
 
 use super::host;
 use super::lines::{Lines, count};
+use super::pieces::{Done, Entry, Pieces};
 
 /// Bytes that parts of shared memory are multiples of.
 const PAGE: usize = 4096;
-
 /// The tag of all our messages; communicators keep them apart from anybody else's.
 const TAG: c_int = 1;
 
@@ -34,9 +34,9 @@ pub(super) struct RawComm {
     owner: Option<ThreadId>,
 }
 
-// SAFETY: an MPI communicator handle is a number or a pointer to an object of the library, valid in every
-// thread of the process. `ready` refuses calls from other threads than the owner unless the library gives
-// MPI_THREAD_MULTIPLE, in which case it synchronises them itself.
+// SAFETY: an MPI communicator handle is a number or a pointer to an object of the library, valid in every thread of the
+// process. `ready` refuses calls from other threads than the owner unless the library gives MPI_THREAD_MULTIPLE, in which
+// case it synchronises them itself.
 unsafe impl Send for RawComm {}
 // SAFETY: as above.
 unsafe impl Sync for RawComm {}
@@ -58,6 +58,14 @@ fn checked(rank: usize, call: &'static str, code: c_int) -> Result<(), Error> {
     match code == ffi::MPI_SUCCESS as c_int {
         true => Ok(()),
         false => Err(Error::Transport { rank, call, text: describe(code) }),
+    }
+}
+
+/// For calls whose failure on one rank the others could never hear of, as they wait for what it does not do: ends the job.
+fn vital(rank: usize, call: &'static str, code: c_int) {
+    if let Err(error) = checked(rank, call, code) {
+        eprintln!("{error}; other ranks wait for this one, so that the job ends");
+        abort(101);
     }
 }
 
@@ -147,6 +155,17 @@ impl RawComm {
         self.ready("MPI_Comm_dup")?;
         // SAFETY: our handle is live until dropped.
         unsafe { Self::duplicate(self.handle) }
+    }
+
+    /// What this rank has, if all ranks have it; an error on every rank otherwise. Collective.
+    pub(super) fn all<T>(&self, call: &'static str, mine: Result<T, Error>) -> Result<T, Error> {
+        let mut least = [0.0];
+        self.allreduce(Reduce::Min, &[f64::from(mine.is_ok())], &mut least)?;
+        let (rank, text) = (self.rank, "failed on another rank".into());
+        match mine {
+            Ok(_) if least == [0.0] => Err(Error::Transport { rank, call, text }),
+            mine => mine,
+        }
     }
 
     pub(super) fn split(&self, color: usize, key: usize) -> Result<Self, Error> {
@@ -290,30 +309,25 @@ impl SharedWindow {
         // Whole pages, and one more: the library may begin parts anywhere.
         let room = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes).saturating_add(PAGE);
         host::has_room(comm, room)?;
-        let comm = comm.dup()?;
+        let own = comm.all(call, comm.dup())?;
         let size =
-            ffi::MPI_Aint::try_from(room).map_err(|_| Error::Memory { rank: comm.rank, bytes })?;
+            ffi::MPI_Aint::try_from(room).map_err(|_| Error::Memory { rank: comm.rank, bytes });
+        let size = comm.all(call, size)?;
         let (mut base, mut handle) = (std::ptr::null_mut::<u8>(), MaybeUninit::uninit());
         // SAFETY: the communicator is live; the call writes the address and the handle.
         let code = unsafe {
             let (info, base, window) =
                 (ffi::RSMPI_INFO_NULL, (&raw mut base).cast(), handle.as_mut_ptr());
-            ffi::MPI_Win_allocate_shared(size, 1, info, comm.handle, base, window)
+            ffi::MPI_Win_allocate_shared(size, 1, info, own.handle, base, window)
         };
-        checked(comm.rank, call, code)?;
-        // SAFETY: the call succeeded. From here on `drop` frees the window.
-        let mut window = Self { handle: unsafe { handle.assume_init() }, comm, parts: Vec::new() };
-        let found = window.find_parts();
         // Freeing is collective, so that either all ranks go on with the window or all forget it.
-        let mut least = [0.0];
-        let agreed = window.comm.allreduce(Reduce::Min, &[f64::from(found.is_ok())], &mut least);
-        let other = |rank| Error::Transport { rank, call, text: "failed on another rank".into() };
-        let rank = window.comm.rank;
-        let all = if least[0] == 0.0 { Err(other(rank)) } else { Ok(()) };
-        match found.and(agreed).and(all) {
-            Ok(()) => Ok(window),
-            Err(error) => Err((std::mem::forget(window), error).1),
-        }
+        let made = checked(comm.rank, call, code).and_then(|()| {
+            // SAFETY: the call succeeded.
+            let handle = unsafe { handle.assume_init() };
+            let mut window = ManuallyDrop::new(Self { handle, comm: own, parts: Vec::new() });
+            window.find_parts().map(|()| window)
+        });
+        comm.all(call, made).map(ManuallyDrop::into_inner)
     }
 
     /// Finds every rank's part and clears this one's.
@@ -390,53 +404,28 @@ pub(super) struct Requests {
     /// To which entry a request belongs.
     entry_of: Vec<usize>,
     entries: Vec<Entry>,
-    limit: usize,
-}
-
-struct Entry {
-    slot: Option<Slot>,
-    /// Number of the announcement, for a message to be received.
-    number: Option<usize>,
-    pieces: usize,
-    bytes: usize,
+    pieces: Pieces,
 }
 
 // SAFETY: request handles are valid in every thread of the process; whoever uses them goes through a
 // `RawComm`, which checks the thread.
 unsafe impl Send for Requests {}
 
-/// An operation that is complete, and its slot; or that none is yet.
-pub(super) enum Done {
-    Not,
-    Sent(Slot),
-    Received { number: usize, slot: Slot },
-}
-
 impl Requests {
     pub(super) fn new(limit: usize) -> Self {
-        Self { raw: Vec::new(), entry_of: Vec::new(), entries: Vec::new(), limit }
+        let pieces = Pieces { limit };
+        Self { raw: Vec::new(), entry_of: Vec::new(), entries: Vec::new(), pieces }
     }
 
     /// Makes room for so many messages of at most these sizes.
     pub(super) fn reserve(&mut self, sizes: impl Iterator<Item = usize> + Clone) {
-        let pieces: usize = sizes.clone().map(|bytes| self.pieces(bytes)).sum();
+        let pieces: usize = sizes.clone().map(|bytes| self.pieces.of(bytes)).sum();
         self.raw.reserve(pieces);
         self.entry_of.reserve(pieces);
         self.entries.reserve(sizes.count());
     }
 
-    /// Into how many pieces a message of at most so many bytes is cut, on both sides.
-    fn pieces(&self, bound: usize) -> usize {
-        bound.div_ceil(self.limit).max(1)
-    }
-
-    /// Piece `k` of a message of `len` bytes.
-    fn piece(&self, len: usize, k: usize) -> (usize, c_int) {
-        let first = (k * self.limit).min(len);
-        (first, (len - first).min(self.limit) as c_int)
-    }
-
-    /// Starts to send a slot to a rank that announced `bound` bytes.
+    /// Starts to send a slot to a rank that announced `bound` bytes. If MPI fails to, the job ends.
     pub(super) fn send(
         &mut self,
         comm: &RawComm,
@@ -446,12 +435,12 @@ impl Requests {
     ) -> Result<(), Error> {
         comm.ready("MPI_Isend")?;
         assert!(to < comm.size && slot.len() <= bound, "a rank and no more than it expects");
-        let (pieces, len) = (self.pieces(bound), slot.len());
+        let (pieces, len) = (self.pieces.of(bound), slot.len());
         let bytes: *const u8 = slot.bytes().as_ptr();
         let entry = self.entries.len();
         self.entries.push(Entry { slot: Some(slot), number: None, pieces: 0, bytes: 0 });
         for k in 0..pieces {
-            let (first, n) = self.piece(len, k);
+            let (first, n) = self.pieces.piece(len, k);
             let mut request = MaybeUninit::uninit();
             // SAFETY: the piece lies inside the slot's heap memory, which stays where it is while the slot
             // is in `entries`; it leaves them, or is freed, only after completion (`next`, `drop`).
@@ -460,14 +449,14 @@ impl Requests {
                 let request = request.as_mut_ptr();
                 ffi::MPI_Isend(at, n, byte, to as c_int, TAG, comm.handle, request)
             };
-            checked(comm.rank, "MPI_Isend", code)?;
+            vital(comm.rank, "MPI_Isend", code);
             // SAFETY: MPI_Isend succeeded.
             self.started(entry, unsafe { request.assume_init() });
         }
         Ok(())
     }
 
-    /// Starts to receive a message of at most the slot's length.
+    /// Starts to receive a message of at most the slot's length. If MPI fails to, the job ends.
     pub(super) fn receive(
         &mut self,
         comm: &RawComm,
@@ -477,12 +466,12 @@ impl Requests {
     ) -> Result<(), Error> {
         comm.ready("MPI_Irecv")?;
         assert!(from < comm.size, "rank {from} of {}", comm.size);
-        let (pieces, len) = (self.pieces(slot.len()), slot.len());
+        let (pieces, len) = (self.pieces.of(slot.len()), slot.len());
         let bytes: *mut u8 = slot.bytes_mut().as_mut_ptr();
         let entry = self.entries.len();
         self.entries.push(Entry { slot: Some(slot), number: Some(number), pieces: 0, bytes: 0 });
         for k in 0..pieces {
-            let (first, n) = self.piece(len, k);
+            let (first, n) = self.pieces.piece(len, k);
             let mut request = MaybeUninit::uninit();
             // SAFETY: as in `send`; nobody reads or writes the slot before completion, because only `next`
             // hands it out.
@@ -491,7 +480,7 @@ impl Requests {
                 let request = request.as_mut_ptr();
                 ffi::MPI_Irecv(at, n, byte, from as c_int, TAG, comm.handle, request)
             };
-            checked(comm.rank, "MPI_Irecv", code)?;
+            vital(comm.rank, "MPI_Irecv", code);
             // SAFETY: MPI_Irecv succeeded.
             self.started(entry, unsafe { request.assume_init() });
         }
@@ -504,9 +493,9 @@ impl Requests {
         self.entries[entry].pieces += 1;
     }
 
-    /// Waits for the next operation to complete, being `idle` meanwhile or not waiting at all; `None` when none is
-    /// under way. An operation that completes with an error hands out its slot all the same, the error being
-    /// put into `failure` if that has none yet.
+    /// Waits for the next operation to complete, being `idle` meanwhile or not waiting at all; `None` when none is under
+    /// way. One that completes with an error hands out its slot all the same, the error being put into `failure` if that
+    /// has none yet.
     pub(super) fn next(
         &mut self,
         comm: &RawComm,
@@ -667,7 +656,7 @@ impl RawWindow {
 
     /// Opens an epoch on all ranks, calls `body`, and closes it: then everything put by any rank has arrived.
     /// Collective. Without coming back from here nobody can reach what the network still reads: a panic in `body`, or
-    /// an epoch that cannot be closed, end the job.
+    /// an epoch that cannot be opened or closed, where the others wait for it, end the job.
     pub(super) fn epoch<'env, R>(
         &mut self,
         comm: &RawComm,
@@ -680,8 +669,8 @@ impl RawWindow {
                 abort(101);
             }
         }
-        self.open(comm, how)?;
         let waiting = Peers;
+        self.open(comm, how).unwrap_or_else(|error| panic!("an epoch cannot be opened: {error}"));
         let result = body(&RawEpoch { window: self, comm, env: PhantomData });
         self.close(comm).unwrap_or_else(|error| panic!("an epoch cannot be closed: {error}"));
         std::mem::forget(waiting);

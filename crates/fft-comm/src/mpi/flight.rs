@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use fft_core::{Arrival, Error, Flight, Slot, SlotPool};
 
-use super::ffi::{Done, RawComm, Requests};
+use super::ffi::{RawComm, Requests};
+use super::pieces::Done;
 use crate::idle::Idle;
 
 /// Messages under way on a communicator of their own.

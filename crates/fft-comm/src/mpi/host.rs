@@ -1,13 +1,16 @@
 //! Processes of one host in each other's memory.
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use fft_core::{Error, Reduce, SharedMemory};
 
 use crate::commons::{Ground, Station};
 
 use super::ffi::{RawComm, SharedWindow};
+
+/// Said once in a process.
+static NOT_SHARED: Once = Once::new();
 
 /// For every rank of a communicator the lowest rank of its host; only itself where memory cannot be shared.
 /// Collective.
@@ -16,7 +19,16 @@ pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
     let shares = host.size == 1 || SharedWindow::allocate(&host, 0).is_ok();
     let mut lowest = [0.0];
     host.allreduce(Reduce::Min, &[if shares { comm.rank as f64 } else { -1.0 }], &mut lowest)?;
-    let mine = if lowest[0] < 0.0 { comm.rank } else { lowest[0] as usize };
+    let alone = lowest[0] < 0.0;
+    if alone && host.rank == 0 {
+        NOT_SHARED.call_once(|| {
+            log::warn!(
+                "this MPI does not give the {} ranks of a host memory to share; they exchange messages",
+                host.size
+            );
+        });
+    }
+    let mine = if alone { comm.rank } else { lowest[0] as usize };
     let mut all = vec![0; 8 * comm.size];
     comm.allgather(&mine.to_ne_bytes(), &mut all)?;
     let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().expect("8 bytes"));
@@ -31,7 +43,7 @@ const SHARED: &str = "/dev/shm";
 /// give up on one rank and leave the others waiting.
 ///
 /// # Errors
-/// [`Error::Transport`] when there is no room.
+/// [`Error::SharedMemory`] when there is no room.
 pub(super) fn has_room(comm: &RawComm, bytes: usize) -> Result<(), Error> {
     let free = rustix::fs::statvfs(SHARED)
         .map_or(f64::INFINITY, |system| system.f_bavail as f64 * system.f_frsize as f64);
@@ -41,14 +53,8 @@ pub(super) fn has_room(comm: &RawComm, bytes: usize) -> Result<(), Error> {
     if wanted <= least {
         return Ok(());
     }
-    let mib = |[bytes]: [f64; 1]| (bytes / f64::from(1 << 20)).ceil();
-    let text = format!(
-        "the ranks of this host need {} MiB of shared memory, and {SHARED} has {} MiB: enlarge it, or choose an exchange \
-         other than shared",
-        mib(wanted),
-        mib(least)
-    );
-    Err(Error::Transport { rank: comm.rank, call: "MPI_Win_allocate_shared", text })
+    let ([wanted], [free]) = (wanted.map(|x| x as u64), least.map(|x| x as u64));
+    Err(Error::SharedMemory { rank: comm.rank, wanted, place: SHARED, free })
 }
 
 /// Windows of shared memory, one for the stations and one for each allocation.

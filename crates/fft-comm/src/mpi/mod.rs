@@ -7,6 +7,7 @@ mod ffi;
 mod flight;
 mod host;
 mod lines;
+mod pieces;
 pub mod window;
 
 use std::cell::RefCell;
@@ -186,13 +187,15 @@ impl Comm for MpiComm {
     }
 
     fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
-        let host = self.raw.host()?;
+        // Each step is agreed on, so that no rank is left waiting in the next.
+        let host = self.raw.all("MPI_Comm_split_type", self.raw.host())?;
         let own = self.hosts[self.raw.rank];
         let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
+        let comm = host.dup().and_then(|dup| Self::on(dup, vec![0; host.size].into()));
+        let comm = self.raw.all("MPI_Comm_dup", comm)?;
         if ranks.len() == 1 {
             return Ok(None);
         }
-        let comm = Self::on(host.dup()?, vec![0; host.size].into())?;
         Ok(Some(Box::new(HostCommons::new(Host::new(host)?, Box::new(comm), ranks))))
     }
 

@@ -241,7 +241,7 @@ impl Rma {
     /// # Panics
     /// If `T` must be aligned to more than 64 bytes.
     pub fn window<T: Pod>(&self, len: usize) -> Result<Window<T>, Error> {
-        let comm = self.comm.duplicate()?;
+        let comm = agree(&self.comm, self.comm.duplicate())?;
         assert!(align_of::<T>() <= SLOT_ALIGN, "windows are aligned to {SLOT_ALIGN} bytes");
         let bytes = len.saturating_mul(size_of::<T>());
         // A rank without memory would leave the others waiting in MPI. Untouched memory costs nothing.
@@ -276,10 +276,10 @@ impl<T: Pod> Window<T> {
     ///
     /// # Errors
     /// The same on every rank, after the epoch has been closed: that of the lowest rank whose `body` failed. What others
-    /// put has arrived, and the window can be used again. [`Error::Transport`] where no epoch can be opened.
+    /// put has arrived, and the window can be used again.
     ///
-    /// A panic in `body` ends the job, as do failures to close the epoch: the other ranks wait, and the network may still
-    /// read what was put.
+    /// A panic in `body` ends the job, as do failures to open or close the epoch: the other ranks wait, and the network may
+    /// still read what was put.
     pub fn fence<'env, R>(
         &mut self,
         body: impl for<'e> FnOnce(&'e Epoch<'e, 'env, T>) -> Result<R, Error>,
