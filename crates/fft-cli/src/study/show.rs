@@ -103,9 +103,12 @@ pub(super) fn figure(options: &cli::Study, rows: &[Row]) -> Plot {
     }
 }
 
+/// What a table shows of a row, whose tolerance this is.
+type Quantity = fn(&Row, f64) -> f64;
+
 /// A table for each quantity, a row for each field and a column for each tolerance.
 pub(super) fn tolerances(options: &cli::Study, rows: &[Row]) -> String {
-    let quantities: [(&str, fn(&Row, f64) -> f64); 4] = [
+    let quantities: [(&str, Quantity); 4] = [
         ("Bits per real number sent", |row, _| row.found.bits),
         ("Error / tolerance", |row, tolerance| row.found.forward / tolerance),
         ("Estimate / error", |row, _| {
