@@ -120,9 +120,12 @@ impl Budget {
         self.norm = energy.norm();
         let step = self.step();
         for loss in &self.losses {
-            let strict = self.tolerance.is_some_and(Tolerance::is_strict);
-            let gain = if strict { loss.gain.most } else { loss.gain.typical };
-            ops[loss.op].set_step(step / gain);
+            match self.tolerance {
+                Some(tolerance) if !tolerance.is_strict() => {
+                    ops[loss.op].set_step(step / loss.gain.typical, true);
+                }
+                _ => ops[loss.op].set_step(step / loss.gain.most, false),
+            }
         }
         Ok(())
     }

@@ -166,10 +166,11 @@ impl<T: Real, Dev: Device<T>> Op<T, Dev> {
         }
     }
 
-    /// Sets the distance between neighbouring values on the wire of a reshape.
-    pub(crate) fn set_step(&mut self, step: f64) {
+    /// Sets the distance between neighbouring values on the wire of a reshape, and whether errors must be as if they were
+    /// spread evenly.
+    pub(crate) fn set_step(&mut self, step: f64, evenly: bool) {
         if let Self::Reshape { reshape, .. } = self {
-            reshape.set_step(step);
+            reshape.set_step(step, evenly);
         }
     }
 
