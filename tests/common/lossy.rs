@@ -107,8 +107,11 @@ fn relative(comm: &dyn Comm, weights: &[f64], found: &[C64], exact: &[C64]) -> R
 
 pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Inverse];
 
+/// What is at a place of a rank, made from a random number.
+pub(crate) type Field = fn(usize, f64) -> f64;
+
 /// Fields that are not like noise. Every one is the same whatever came before it.
-pub(crate) const FIELDS: [(&str, fn(usize, f64) -> f64); 9] = [
+pub(crate) const FIELDS: [(&str, Field); 9] = [
     ("noise", |_, x| x),
     ("constant", |_, _| 3.25),
     ("one spike in zeros", |at, _| if at == 3 { 1e12 } else { 0.0 }),

@@ -146,7 +146,7 @@ impl Report {
         let [median, min, max] = self.times();
         let mut rows = vec![
             ("ranks", format!("{} ({})", self.ranks, self.transport)),
-            ("exchange", self.exchange.to_string()),
+            ("algorithm", self.exchange.to_string()),
             ("direction", self.direction().into()),
             ("time", format!("{}  (min {}, max {})", time(median), time(min), time(max))),
             ("rate", format!("{:.3} GFlop/s", self.gflops())),

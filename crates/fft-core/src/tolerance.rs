@@ -13,8 +13,9 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Kept as rounding errors are: they are taken to be independent and spread evenly over half a step to either side, as
-    /// they are unless data is made to spite it, and the error comes out a few percent below the tolerance.
+    /// Kept as if errors were spread evenly over half a step to either side, and those of one reshape independent of those
+    /// of another. Of the first every message is made sure of; the second holds unless data is made to spite it. The error
+    /// comes out a few percent below the tolerance where numbers have nothing to do with each other, and lower elsewhere.
     ///
     /// # Errors
     /// [`Error::Argument`], unless it is above 0 and at most 1.
