@@ -156,7 +156,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     }
 
     /// How messages of one reshape are represented, by its number in the recipe of the forward transform, from 0 on. The
-    /// inverse has the same reshapes in reverse.
+    /// inverse has the same reshapes in reverse. A tolerance is kept only as far as this loses no more than its share.
     pub fn wire_of(mut self, reshape: usize, wire: Wire) -> Self {
         self.wires.push((reshape, wire));
         self

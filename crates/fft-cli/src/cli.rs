@@ -58,6 +58,7 @@ pub(crate) struct Bench {
     /// Equal transforms done at once.
     #[arg(long, default_value = "1", value_name = "N")]
     pub(crate) howmany: NonZeroUsize,
+    /// How data travels: shared, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or ring-flush.
     #[arg(long, default_value = "shared", value_parser = exchange)]
     pub(crate) exchange: Algorithm,
     #[arg(long, default_value = "forward", value_parser = direction())]

@@ -34,7 +34,7 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Verify) -> Result<(), Failure>
             let verdict = if ok { "ok" } else { "FAIL" };
             print(
                 comm,
-                &format!("{verdict:<4} {kind} {shape} {precision} {exchange:<9}  {found}\n"),
+                &format!("{verdict:<4} {kind} {shape} {precision} {exchange:<10}  {found}\n"),
             )?;
             checks += 1;
             failed += usize::from(!ok);

@@ -332,11 +332,8 @@ impl<G: Ground> Visit<'_, G> {
         let shown = self.shown[self.commons.place(piece.owner())];
         let transfer = piece.transfer();
         let (reach, span) = (transfer.reach() * element, transfer.span() * element);
-        assert!(
-            reach <= shown.read.1.min(shown.write.1),
-            "a piece ends at {reach} of {} bytes",
-            shown.read.1
-        );
+        let there = shown.read.1.min(shown.write.1);
+        assert!(reach <= there, "a piece ends at {reach} of {there} bytes");
         assert!(span <= tile, "a piece takes {span} bytes of a tile of {tile}");
         (transfer, element, shown)
     }

@@ -53,7 +53,8 @@ pub trait Commons: Send {
     ///
     /// # Errors
     /// Those of `work`; on every rank [`Error::Left`] when a thread has gone before it came (a process that is gone ends
-    /// the job; one that turns to something else is waited for), [`Error::Argument`] when one shows memory that cannot be shown or is too short, or comes for another share. `work` is not called then.
+    /// the job; one that turns to something else is waited for), [`Error::Argument`] when one shows memory that cannot be
+    /// shown or is too short, or comes for another share. `work` is not called then.
     fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error>;
 }
 

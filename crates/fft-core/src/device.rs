@@ -113,8 +113,8 @@ impl<T: Real> Default for Cpu<T> {
     }
 }
 
-/// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is fetched is used
-/// up at once whatever the distance of rows.
+/// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
+/// fetched is used up at once whatever the distance of rows.
 const COLUMNS_BYTES: usize = 128;
 /// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
 const LINES_BYTES: usize = 1 << 15;

@@ -16,8 +16,8 @@ pub enum Algorithm {
     /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed and
     /// unpacked as soon as it is there.
     P2p,
-    /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the one before it flies, and what arrives
-    /// meanwhile is unpacked.
+    /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the one before it flies. What arrives
+    /// meanwhile is unpacked, or kept where a transform follows that unpacks and transforms in one pass.
     Pipelined,
     /// One collective: pack everything, exchange, unpack everything.
     Alltoallv,
@@ -144,9 +144,9 @@ pub trait Port {
     /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.
     fn own(&mut self);
 
-    /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until
-    /// [`Port::finish`], which happens only with exchanges that [keep messages](Algorithm::keeps). A message that does not decode is remembered and reported after the exchange, which
-    /// goes on: the other ranks wait for it.
+    /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until [`Port::finish`], which
+    /// happens only with exchanges that [keep messages](Algorithm::keeps). A message that does not decode is remembered
+    /// and reported after the exchange, which goes on: the other ranks wait for it.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
 
     /// Called once, when all messages are there, with those that were kept.

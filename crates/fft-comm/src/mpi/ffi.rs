@@ -708,7 +708,7 @@ impl RawWindow {
     /// Returns when all ranks have come, with this rank's memory the same as what others see of it.
     fn meeting(&mut self, comm: &RawComm, assertion: c_int) -> Result<(), Error> {
         if !self.locked {
-            // SAFETY: the window is live. A fence waits for all when it is not asserted that nothing precedes it.
+            // SAFETY: the window is live. What others put lands here only after this rank's own fence.
             let code = unsafe { ffi::MPI_Win_fence(assertion, self.handle) };
             return checked(comm.rank, "MPI_Win_fence", code);
         }
