@@ -194,8 +194,11 @@ fn communicators_of_others(world: &dyn Comm) -> Result<(), Error> {
         // SAFETY: the world communicator lives until MPI is finalised, which `body` does last.
         let comm = unsafe { MpiComm::from_raw(theirs.as_raw()) }?;
         check::<R2c, 3>(&comm, &case.clone().tiling(4))?;
-        // Messages that travel in pieces, the last of them shorter than the others.
-        check::<R2c, 3>(&MpiComm::of(&theirs)?.with_pieces_of(100), &case)?;
+        // Messages that travel in pieces, the last of them shorter than the others, and wait for each other to leave.
+        for exchange in Algorithm::ALL {
+            let case = case.clone().howmany(3).exchange(exchange);
+            check::<R2c, 3>(&MpiComm::of(&theirs)?.with_pieces_of(50), &case)?;
+        }
         // SAFETY: a constant of the library; COMM_SELF lives as long as the world.
         let alone = unsafe { MpiComm::from_raw(ffi::RSMPI_COMM_SELF) }?;
         assert_eq!((alone.rank(), alone.size()), (0, 1));

@@ -153,7 +153,8 @@ pub trait Flight: Send {
     /// [`Error::Memory`].
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<()>;
 
-    /// An empty slot for a message of `bytes` bytes.
+    /// An empty slot for a message of `bytes` bytes. May wait until others of this rank's messages have left: announce all
+    /// that are to come before.
     ///
     /// # Errors
     /// [`Error::Memory`].

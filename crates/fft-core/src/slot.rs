@@ -99,6 +99,11 @@ impl SlotPool {
         Ok(())
     }
 
+    /// Whether there is an idle slot for so many bytes.
+    pub fn has(&self, bytes: usize) -> bool {
+        self.idle.last().is_some_and(|largest| largest.capacity() >= bytes)
+    }
+
     /// A slot of this length, from the pool where one is large enough.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Messages between MPI processes.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use fft_core::{Arrival, Error, Flight, Slot, SlotPool};
@@ -7,6 +8,20 @@ use fft_core::{Arrival, Error, Flight, Slot, SlotPool};
 use super::ffi::{RawComm, Requests};
 use super::pieces::Done;
 use crate::idle::Idle;
+
+/// Bytes of messages that may be on their way out at once: enough to keep any network busy.
+const AHEAD: usize = 1 << 23;
+/// And pieces.
+const AHEAD_PIECES: usize = 16;
+/// Messages that may be at least, however long they are.
+const LEAST: usize = 2;
+
+/// What became of an operation.
+enum Step {
+    Left,
+    Came(Arrival),
+    None,
+}
 
 /// Messages under way on a communicator of their own.
 pub(super) struct MpiFlight {
@@ -17,6 +32,13 @@ pub(super) struct MpiFlight {
     /// Messages announced, and how many of them have been handed out.
     announced: usize,
     arrived: usize,
+    /// Messages of this rank that have not left, and whether there are slots for only some at once.
+    leaving: usize,
+    some: bool,
+    /// Bytes that may be out at once.
+    ahead: usize,
+    /// Messages that came while this rank waited for a slot.
+    early: VecDeque<Arrival>,
     /// The first operation that completed with an error; reported when all are complete.
     failure: Result<(), Error>,
 }
@@ -24,19 +46,47 @@ pub(super) struct MpiFlight {
 impl MpiFlight {
     pub(super) fn new(raw: RawComm, piece: usize) -> Self {
         let (requests, pool) = (Requests::new(piece), SlotPool::default());
-        Self { requests, raw, pool, announced: 0, arrived: 0, failure: Ok(()) }
+        Self {
+            requests,
+            raw,
+            pool,
+            announced: 0,
+            arrived: 0,
+            leaving: 0,
+            some: false,
+            ahead: AHEAD.min(piece.saturating_mul(AHEAD_PIECES)),
+            early: VecDeque::new(),
+            failure: Ok(()),
+        }
+    }
+
+    /// Waits for the next operation to complete, or does not. Only messages that came are left to the caller.
+    fn step(&mut self, idle: Option<Idle>) -> Result<Step, Error> {
+        Ok(match self.requests.next(&self.raw, &mut self.failure, idle)? {
+            Some(Done::Sent(slot)) => {
+                self.leaving -= 1;
+                self.pool.put(slot);
+                Step::Left
+            }
+            Some(Done::Received { number, slot }) => Step::Came(Arrival { number, message: slot }),
+            Some(Done::Not) | None => Step::None,
+        })
     }
 
     /// The next message, waiting for it like this, or not at all.
     fn next(&mut self, idle: impl Fn() -> Option<Idle>) -> Result<Option<Arrival>, Error> {
         while self.arrived < self.announced {
-            match self.requests.next(&self.raw, &mut self.failure, idle())? {
-                Some(Done::Sent(slot)) => self.pool.put(slot),
-                Some(Done::Received { number, slot }) => {
+            let step = match self.early.pop_front() {
+                Some(arrival) => Step::Came(arrival),
+                None => self.step(idle())?,
+            };
+            match step {
+                Step::Left => {}
+                Step::Came(arrival) => {
                     self.arrived += 1;
-                    return Ok(Some(Arrival { number, message: slot }));
+                    return Ok(Some(arrival));
                 }
-                Some(Done::Not) | None => break,
+                Step::None => break,
             }
         }
         Ok(None)
@@ -45,12 +95,30 @@ impl MpiFlight {
 
 impl Flight for MpiFlight {
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
-        let all: Vec<_> = sends.iter().chain(recvs).copied().collect();
-        self.requests.reserve(all.iter().copied());
+        self.requests.reserve(sends.iter().chain(recvs).copied());
+        self.early.reserve(recvs.len());
+        let mut all = sends.to_vec();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        let (ahead, mut held) = (self.ahead, 0);
+        let mut fits = |bytes: &usize| {
+            held += bytes;
+            held <= ahead
+        };
+        let at_once = all.iter().take_while(|bytes| fits(bytes)).count().max(LEAST);
+        self.some |= at_once < all.len();
+        all.truncate(at_once);
+        all.extend_from_slice(recvs);
         self.pool.reserve(&all, self.raw.rank)
     }
 
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
+        while self.some && self.leaving > 0 && !self.pool.has(bytes) {
+            match self.step(Some(Idle::default()))? {
+                Step::Came(arrival) => self.early.push_back(arrival),
+                Step::Left => {}
+                Step::None => break,
+            }
+        }
         self.pool.take(bytes, self.raw.rank)
     }
 
@@ -62,7 +130,9 @@ impl Flight for MpiFlight {
     }
 
     fn send(&mut self, to: usize, bound: usize, message: Slot) -> Result<(), Error> {
-        self.requests.send(&self.raw, to, bound, message)
+        self.requests.send(&self.raw, to, bound, message)?;
+        self.leaving += 1;
+        Ok(())
     }
 
     fn poll(&mut self) -> Result<Option<Arrival>, Error> {
@@ -88,7 +158,8 @@ impl Flight for MpiFlight {
                 self.pool.put(slot);
             }
         }
-        (self.announced, self.arrived) = (0, 0);
+        self.early.drain(..).for_each(|arrival| self.pool.put(arrival.message));
+        (self.announced, self.arrived, self.leaving) = (0, 0, 0);
         std::mem::replace(&mut self.failure, Ok(()))
     }
 
