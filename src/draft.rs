@@ -47,6 +47,7 @@ pub struct Draft<'a, K: Transform, const D: usize> {
     wires: Vec<(usize, Wire)>,
     everywhere: bool,
     tolerance: Option<Tolerance>,
+    strict: bool,
     transform: PhantomData<K>,
 }
 
@@ -66,6 +67,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             wires: Vec::new(),
             everywhere: false,
             tolerance: None,
+            strict: false,
             transform: PhantomData,
         }
     }
@@ -102,7 +104,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         self
     }
 
-    /// So many equal transforms at once, their arrays one after the other in memory; they share messages.
+    /// So many equal transforms at once, their arrays one after the other in memory; they share messages, and a tolerance,
+    /// which is one for all of them together.
     pub fn howmany(mut self, howmany: usize) -> Self {
         self.howmany = howmany;
         self
@@ -144,8 +147,13 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
 
     /// Makes the tolerance one that is kept whatever the data: see [`Tolerance::strict`]. Nothing without a tolerance.
     pub fn strict(mut self) -> Self {
-        self.tolerance = self.tolerance.map(Tolerance::strict);
+        self.strict = true;
         self
+    }
+
+    /// The tolerance, with everything that has been said of it.
+    fn tolerated(&self) -> Option<Tolerance> {
+        self.tolerance.map(|tolerance| if self.strict { tolerance.strict() } else { tolerance })
     }
 
     /// How messages to other hosts are represented: by default as they are in memory, or as
@@ -156,7 +164,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     }
 
     /// How messages of one reshape are represented, by its number in the recipe of the forward transform, from 0 on. The
-    /// inverse has the same reshapes in reverse. A tolerance is kept only as far as this loses no more than its share.
+    /// inverse has the same reshapes in reverse. A tolerance governs the reshapes whose wire is [`Wire::Tolerance`]; what
+    /// others lose comes on top, and a strict one does not go with them.
     pub fn wire_of(mut self, reshape: usize, wire: Wire) -> Self {
         self.wires.push((reshape, wire));
         self
@@ -183,6 +192,10 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     pub fn recipe(&self) -> Result<Recipe<D>, Error> {
         let drafts = self.gather()?;
         self.compare(&drafts)?;
+        if self.wires.len() > MAX_WIRES {
+            let (found, expected) = (self.wires.len(), format!("at most {MAX_WIRES}"));
+            return Err(Error::argument("reshapes with wires of their own", found, expected));
+        }
         let layout = |grid, side: usize| {
             let brick = |draft: &Words| brick_of(&draft[OPTIONS + 2 * MAX_AXES * side..]);
             let bricks = drafts.iter().map(brick).collect();
@@ -204,7 +217,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         problem.howmany = self.howmany;
         [problem.forward, problem.inverse] = self.scales;
         problem.exchange = self.exchange;
-        problem.tolerance = self.tolerance;
+        problem.tolerance = self.tolerated();
         problem.wire = self.wire.unwrap_or(match self.tolerance {
             Some(_) => Wire::Tolerance,
             None => Wire::Raw,
@@ -255,7 +268,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
                 let of = |tolerance: Tolerance| {
                     [tolerance.value().to_bits(), u64::from(tolerance.is_strict())]
                 };
-                self.tolerance.map_or([0; 2], of).to_vec()
+                self.tolerated().map_or([0; 2], of).to_vec()
             }),
             ("wires of reshapes", {
                 let mut words = [0; 1 + 2 * MAX_WIRES];

@@ -5,10 +5,10 @@ mod common;
 
 use common::check::{Case, Make};
 use common::data::{C64, random};
-use common::lossy::{DIRECTIONS, FIELDS, Pair};
+use common::lossy::{DIRECTIONS, FIELDS, Pair, relative};
 use common::tiling::Rng;
 use thriffty::{
-    Algorithm, C2c, Comm, Direction, Draft, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r,
+    Algorithm, Brick, C2c, Comm, Direction, Draft, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r,
     Tolerance, Wire, WireError,
 };
 
@@ -100,7 +100,7 @@ fn every_kind_and_precision_has_its_bound() {
     }
 }
 
-/// Ten thousand transforms: random shapes, bricks, ranks, wires, exchanges, kinds, directions, fields.
+/// Ten thousand transforms that lost something: random shapes, bricks, ranks, wires, exchanges, kinds, directions, fields.
 #[test]
 fn the_bound_is_never_exceeded() {
     let mut rng = Rng(2026);
@@ -115,52 +115,106 @@ fn the_bound_is_never_exceeded() {
         Wire::Bits(8),
         Wire::Bits(16),
         Wire::Bits(33),
-        Wire::Tolerance,
     ];
-    for round in 0..400 {
+    let (mut cases, mut round) = (0, 0);
+    while cases < 10_000 {
+        round += 1;
         let mut below = |n: usize| (rng.next() % n as u64) as usize;
-        let shape = [1 + below(9), 1 + below(7), 1 + below(11)];
-        let (ranks, wire) = (1 + below(6), wires[below(wires.len())]);
+        let shape = [2 + below(16), 1 + below(12), 2 + below(20)];
+        let ranks = 2 + below(5);
+        let wire = if below(2) == 0 { Wire::Tolerance } else { wires[below(wires.len())] };
         let direction = DIRECTIONS[below(2)];
         let exchange = Algorithm::ALL[below(Algorithm::ALL.len())];
         let tolerance = Tolerance::relative(10f64.powi(-(below(12) as i32) - 1)).unwrap();
         let tolerance = if below(2) == 0 { tolerance } else { tolerance.strict() };
-        let real = below(2) == 0;
-        let last = if real { Kind::R2C } else { Kind::C2C };
-        let case = Case::new(shape, [Kind::C2C, Kind::C2C, last]).tiling(round).exchange(exchange);
-        thriffty::threads(ranks, |comm| {
-            if real {
-                bounded::<R2c>(&comm, &case, direction, wire, tolerance)
-            } else {
-                bounded::<C2c>(&comm, &case, direction, wire, tolerance)
-            }
-        })
-        .unwrap_or_else(|error| panic!("{case:?} on {ranks}: {error}"));
+        let kind = below(4);
+        let last = [Kind::C2C, Kind::R2C, Kind::Dct2, Kind::C2C][kind];
+        let first = if kind == 2 { Kind::Dst3 } else { Kind::C2C };
+        let case = Case::new(shape, [first, first, last])
+            .tiling(round)
+            .howmany(1 + below(2))
+            .exchange(exchange);
+        let found = thriffty::threads(ranks, |comm| match kind {
+            0 => bounded::<C2c>(&comm, &case, direction, wire, tolerance),
+            1 => bounded::<R2c>(&comm, &case, direction, wire, tolerance),
+            2 => bounded::<R2r>(&comm, &case, direction, wire, tolerance),
+            _ => bounded::<C2c<f32>>(&comm, &case, direction, wire, tolerance),
+        });
+        cases += found.unwrap_or_else(|error| panic!("{case:?} on {ranks}: {error}"))[0];
     }
 }
 
-/// 25 fields through one pair of plans.
-fn bounded<K: Make<Real = f64>>(
+/// 18 fields through one pair of plans. How many of them lost something.
+fn bounded<K: Make>(
     comm: &dyn Comm,
     case: &Case<3>,
     direction: Direction,
     wire: Wire,
     tolerance: Tolerance,
-) -> Result<(), Error> {
-    let mut pair = Pair::<K, 3>::new(comm, case, direction, |d| d.wire(wire).tolerance(tolerance))?;
-    for seed in 0..25 {
+) -> Result<usize, Error> {
+    let double = size_of::<K::Real>() == 8;
+    // Single precision has no more than that to give.
+    let tolerance = match (double || tolerance.value() > 1e-5, tolerance.is_strict()) {
+        (true, _) => tolerance,
+        (false, true) => Tolerance::relative(1e-4)?.strict(),
+        (false, false) => Tolerance::relative(1e-4)?,
+    };
+    let mut pair = Pair::<K, 3>::new(comm, case, direction, |draft| {
+        if wire == Wire::Tolerance { draft.tolerance(tolerance) } else { draft.wire(wire) }
+    })?;
+    let mut lossy = 0;
+    for seed in 0..2 * FIELDS.len() {
         let (name, field) = FIELDS[seed % FIELDS.len()];
-        // Beyond what squares can hold nothing is promised but by a strict tolerance.
+        if !double && ["large and tiny by turns", "subnormal", "one spike in zeros"].contains(&name)
+        {
+            continue;
+        }
         let (error, reported) = pair.lost(seed as u64, field)?;
         let what =
             format!("{name} {case:?} {direction:?} {wire} {tolerance}: {error:e}, {reported:?}");
+        // Beyond what squares can hold nothing is promised but by a tolerance.
         assert!(reported.bound.is_nan() || error <= reported.bound, "{what}");
         assert!(reported.estimate.is_nan() || reported.estimate <= reported.bound, "{what}");
         if wire == Wire::Tolerance && tolerance.is_strict() {
             assert!(error <= tolerance.value(), "{what}");
         }
+        lossy += usize::from(reported.estimate > 0.0);
     }
-    Ok(())
+    Ok(lossy)
+}
+
+/// Many small messages of numbers that are all alike, whose errors are, too: none of them may lose more than its share.
+#[test]
+fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
+    for (n, ranks) in [(32, 16), (64, 8), (64, 16)] {
+        thriffty::threads(ranks, |comm| {
+            let (rank, part) = (comm.rank(), n / ranks);
+            let grid = Grid::new([n, n])?;
+            let rows = Brick { lo: [rank * part, 0], hi: [(rank + 1) * part, n] };
+            let columns = Brick { lo: [0, rank * part], hi: [n, (rank + 1) * part] };
+            let mut x = vec![C64::default(); n * part];
+            x.iter_mut().step_by(n).for_each(|x| *x = C64::new(1.0, 1.0));
+            let run = |tolerance: Option<f64>| -> Result<Vec<C64>, Error> {
+                let draft = Plan::<C2c, 2>::c2c(&comm, grid).wire_everywhere();
+                let draft = draft.input_brick(rows).output_brick(columns);
+                let mut plan = match tolerance {
+                    Some(error) => draft.tolerance(Tolerance::relative(error)?).build()?,
+                    None => draft.build()?,
+                };
+                let mut y = vec![C64::default(); n * part];
+                plan.forward_into(&x, &mut y).map(|()| y)
+            };
+            let exact = run(None)?;
+            for step in 0..40 {
+                let tolerance = 0.3 * 0.8f64.powi(step);
+                let found = run(Some(tolerance))?;
+                let error = relative(&comm, &vec![1.0; found.len()], &found, &exact)?;
+                assert!(error <= tolerance, "{n}² on {ranks}: {error:e} of {tolerance:e}");
+            }
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
 }
 
 /// Every bit arrives by default, with a lossless wire, and on the ranks of one host.
@@ -241,10 +295,16 @@ fn what_cannot_be_is_refused_on_all_ranks() {
         .unwrap_err()
     };
     let error = refused(Some(1e-15), None, 3);
-    assert!(error.to_string().contains("at least 5.3e-15"), "{error}");
+    assert!(error.to_string().contains("at least 5.4e-15"), "{error}");
     let error = refused(None, Some(Wire::Tolerance), 3);
     assert!(error.to_string().contains("tolerance"), "{error}");
     assert_eq!(refused(None, Some(Wire::Bits(60)), 3).kind(), ErrorKind::Argument);
+    let error = thriffty::threads(2, |comm| {
+        let draft = Plan::<C2c, 2>::c2c(&comm, Grid::new([8, 8])?).strict().wire_of(0, Wire::F16);
+        draft.tolerance(Tolerance::relative(1e-8)?).build().map(drop)
+    });
+    let error = error.map(drop).unwrap_err().to_string();
+    assert!(error.contains("strict") && error.contains("f16"), "{error}");
     let error = refused(Some(1e-3), None, 1).to_string();
     assert!(
         error.contains("tolerance") && error.contains("none") && error.contains("1e-3"),

@@ -126,13 +126,22 @@ impl<const D: usize> Problem<D> {
         all().try_for_each(Wire::check)?;
         let Some(tolerance) = self.tolerance else {
             return match all().find(|wire| *wire == Wire::Tolerance) {
-                Some(wire) => Err(Error::argument("wire", wire, "with it a tolerance")),
+                Some(wire) => Err(Error::argument("wire without a tolerance", wire, "another")),
                 None => Ok(()),
             };
         };
+        if let Some(wire) = all().find(|wire| wire.is_lossy() && *wire != Wire::Tolerance)
+            && tolerance.is_strict()
+        {
+            let expected = "only wire tolerance, or none that loses anything";
+            return Err(Error::argument("wire beside a strict tolerance", wire, expected));
+        }
         // Of what is less than twice the rounding nothing is left for the wire.
         let least = 2.0 * self.rounding();
         if tolerance.value() < least {
+            // Rounded up, so that it can be had.
+            let unit = 10f64.powf(least.log10().floor() - 1.0);
+            let least = (least / unit).ceil() * unit;
             let expected = format!("at least {least:.1e}, as the numbers themselves are rounded");
             return Err(Error::argument("tolerance", tolerance, expected));
         }

@@ -6,7 +6,7 @@ use crate::clock::{Clock, Time};
 use crate::gain::Gain;
 use crate::local::BLOCK_BYTES;
 use crate::moves::Moves;
-use crate::reshape::{Means, Reshape, Ways};
+use crate::reshape::{Loss, Means, Reshape, Ways};
 use crate::route::{Manner, Map, Place, Route};
 use crate::{
     Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Kind, Link, LocalFft, Node, Pass,
@@ -157,9 +157,8 @@ fn find(exchanges: &mut [(Algorithm, Box<dyn Exchange>)], wanted: Algorithm) -> 
 }
 
 impl<T: Real, Dev: Device<T>> Op<T, Dev> {
-    /// Of a reshape that may lose something: what errors are multiplied by until the end, and the real numbers that this
-    /// rank sends with loss.
-    pub(crate) fn loss(&self) -> Option<(Gain, f64)> {
+    /// What a reshape may lose.
+    pub(crate) fn loss(&self) -> Option<Loss> {
         match self {
             Self::Reshape { reshape, .. } => reshape.loss(),
             _ => None,

@@ -16,8 +16,9 @@ use crate::{
 /// Bytes that are gathered, transformed and written back before the next are begun: they stay in the
 /// second-level cache meanwhile.
 const TILE_BYTES: usize = 1 << 19;
-/// By what the sum of squared errors of a message may exceed the expected one: they scatter by 0.9/√n.
-const UNEVEN: f64 = 1.03;
+/// By what the sum of a rank's squared errors may exceed the expected one: no more than the margin that all tolerances
+/// have ([`Budget`](crate::budget::Budget)).
+const UNEVEN: f64 = 1.06;
 /// Bytes read side by side where data is contiguous: enough to use up what a page of memory costs to find.
 const RUN_BYTES: Range<usize> = 64..512;
 
@@ -30,8 +31,7 @@ pub(crate) struct Reshape<T: Real, Dev: Device<T>> {
     codecs: [Box<dyn Codec<T>>; 2],
     /// For every message out and in, whether it is the second.
     abroad: [Vec<bool>; 2],
-    /// What errors are multiplied by on the way to the result, and the real numbers that go with loss.
-    loss: Option<(Gain, f64)>,
+    loss: Option<Loss>,
     /// Between neighbouring values on the wire.
     step: f64,
     /// Whether messages may not lose more than errors that are spread evenly would.
@@ -44,6 +44,17 @@ pub(crate) struct Reshape<T: Real, Dev: Device<T>> {
     depart: Option<Depart<T, Dev>>,
     arrive: Arrive<T, Dev>,
     visits: bool,
+}
+
+/// A reshape that may lose something.
+#[derive(Clone, Copy)]
+pub(crate) struct Loss {
+    /// What errors are multiplied by on the way to the result.
+    pub(crate) gain: Gain,
+    /// Real numbers that go with loss.
+    pub(crate) reals: f64,
+    /// Whether by the step that all such reshapes have in common.
+    pub(crate) common: bool,
 }
 
 /// How data gets into the new brick.
@@ -98,7 +109,8 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         let (rank, width) = (moves.rank, moves.width);
         let lossy = gathers.iter().zip(&abroad[0]).filter(|(_, abroad)| **abroad);
         let reals: usize = lossy.map(|(gather, _)| gather.elements() * width).sum();
-        let loss = wire.is_lossy().then_some((gain, reals as f64));
+        let (reals, common) = (reals as f64, wire == Wire::Tolerance);
+        let loss = wire.is_lossy().then_some(Loss { gain, reals, common });
         let (step, evenly, squared_error) = (0.0, false, 0.0);
         let depart = None;
         Self {
@@ -118,8 +130,8 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         }
     }
 
-    /// What errors are multiplied by on the way to the result, and how many real numbers this rank sends with loss.
-    pub(crate) fn loss(&self) -> Option<(Gain, f64)> {
+    /// What may be lost, if anything.
+    pub(crate) fn loss(&self) -> Option<Loss> {
         self.loss
     }
 
@@ -219,9 +231,20 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         let (reshape, mut squared_error) = (&*self, 0.0);
         let mut cross = |neighbours: Option<&dyn Neighbours>| {
             let (device, dst, clock) = (&mut *device, &mut *dst, &mut *clock);
-            let (depart, damage, lost) = (depart.as_mut(), Ok(()), 0.0);
-            let mut port =
-                Crossing { reshape, depart, device, src, neighbours, dst, clock, damage, lost };
+            let (depart, damage) = (depart.as_mut(), Ok(()));
+            let (lost, rounded) = (0.0, 0.0);
+            let mut port = Crossing {
+                reshape,
+                depart,
+                device,
+                src,
+                neighbours,
+                dst,
+                clock,
+                damage,
+                lost,
+                rounded,
+            };
             let sent = exchange.run(&reshape.traffic, &mut port);
             let damage = port.damage;
             squared_error = port.lost;
@@ -274,8 +297,9 @@ struct Crossing<'a, T: Real, Dev: Device<T>> {
     clock: &'a mut Clock,
     /// The first message that did not decode.
     damage: Result<(), Error>,
-    /// The sum of the squares of encoding errors.
+    /// The sum of the squares of encoding errors, and of how many real numbers.
     lost: f64,
+    rounded: f64,
 }
 
 impl<T: Real, Dev: Device<T>> Crossing<'_, T, Dev> {
@@ -329,11 +353,12 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
         let device = &mut *self.device;
         let reals = (gather.elements() * width) as f64;
         let mut pack = |step| device.pack(codec.as_ref(), gather, *width, src, step, message);
+        self.rounded += if abroad[0][number] { reals } else { 0.0 };
+        let room = UNEVEN * self.rounded * step * step / 12.0 - self.lost;
         let packed = self.clock.pack.time(|| {
             let packed = pack(*step);
-            let most = reals * step * step / 12.0 * (UNEVEN + 2.0 / reals.sqrt());
-            // Numbers that are all alike are all wrong by the same. With this step they cannot lose more at worst.
-            if *evenly && packed.squared_error > most { pack(step / 3f64.sqrt()) } else { packed }
+            // Numbers that are all alike are all wrong by the same. With this step they cannot lose more than others do.
+            if *evenly && packed.squared_error > room { pack(step / 3f64.sqrt()) } else { packed }
         });
         self.lost += packed.squared_error;
         self.clock.sent += packed.bytes as u64;

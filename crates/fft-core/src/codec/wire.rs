@@ -17,7 +17,8 @@ use crate::{Error, Real};
 /// Those that lose something promise an error relative to the largest number nearby, not to each: beside huge numbers
 /// tiny ones lose relative accuracy. Numbers that are not finite arrive: blocks of 64 reals that hold one go raw with
 /// [`Wire::Bits`] and [`Wire::Tolerance`]; of NaNs, the shorter formats keep that they are. A zero may lose its sign with
-/// the two. A message that would not be smaller than the numbers themselves goes raw, behind its header of 32 bytes.
+/// the two. Where what follows the header of 32 bytes would not be smaller than the numbers themselves, they go raw behind
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Wire {
