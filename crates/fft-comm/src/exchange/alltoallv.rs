@@ -3,7 +3,8 @@
 use fft_core::{Algorithm, Comm, Error, Exchange, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic};
 
 /// Packs every message, exchanges them all in one call, unpacks every message. The collective must know the size of every
-/// message at both ends; where that depends on the data, one of 8 bytes each tells it before.
+/// message at both ends; where that depends on the data, one of 8 bytes each tells it before: with every wire but raw, as
+/// numbers that are not finite go raw in all of them.
 pub(crate) struct Alltoallv {
     comm: Box<dyn Comm>,
     send: Side,
