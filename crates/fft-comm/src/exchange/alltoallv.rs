@@ -77,8 +77,10 @@ impl Exchange for Alltoallv {
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         self.send.reserve(Side::room(&traffic.sends), self.comm.rank())?;
         self.recv.reserve(Side::room(&traffic.recvs), self.comm.rank())?;
-        self.tell.reserve(traffic.sends.len() * SLOT_ALIGN, self.comm.rank())?;
-        self.hear.reserve(traffic.recvs.len() * SLOT_ALIGN, self.comm.rank())?;
+        if traffic.shorter {
+            self.tell.reserve(traffic.sends.len() * SLOT_ALIGN, self.comm.rank())?;
+            self.hear.reserve(traffic.recvs.len() * SLOT_ALIGN, self.comm.rank())?;
+        }
         self.send.place(&traffic.sends);
         self.recv.place(&traffic.recvs);
         self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)
@@ -88,16 +90,18 @@ impl Exchange for Alltoallv {
         let Self { comm, send, recv, tell, hear } = self;
         send.place(&traffic.sends);
         recv.place(&traffic.recvs);
-        tell.place_sizes(&traffic.sends);
-        hear.place_sizes(&traffic.recvs);
         for (number, parcel) in traffic.sends.iter().enumerate() {
             let (first, room) = send.parts[parcel.peer];
             let bytes = port.pack(number, &mut send.buffer.bytes_mut()[first..first + room]);
             send.parts[parcel.peer].1 = bytes;
-            *tell.size(number) = (bytes as u64).to_ne_bytes();
         }
         port.own();
         if traffic.shorter {
+            tell.place_sizes(&traffic.sends);
+            hear.place_sizes(&traffic.recvs);
+            for (number, parcel) in traffic.sends.iter().enumerate() {
+                *tell.size(number) = (send.parts[parcel.peer].1 as u64).to_ne_bytes();
+            }
             comm.alltoallv(
                 Parts { bytes: tell.buffer.bytes(), parts: &tell.parts },
                 Parts { bytes: hear.buffer.bytes_mut(), parts: &hear.parts },
