@@ -4,7 +4,7 @@ use std::borrow::BorrowMut;
 
 use crate::budget::Budget;
 use crate::clock::Clock;
-use crate::program::{Machine, Op, Program, Site};
+use crate::program::{Op, Program, Site, Tools};
 use crate::route::{Copy, Place};
 use crate::{
     Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Real, Recipe, SLOT_ALIGN,
@@ -18,7 +18,7 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     forward: Program<T, Dev>,
     inverse: Program<T, Dev>,
     work: Work<Dev::Buffer>,
-    machine: Machine<Dev>,
+    tools: Tools<Dev>,
     lost: Option<WireError>,
 }
 
@@ -72,8 +72,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
         let work = Work::new([size(0), size(1)], comm.as_ref(), &device, &mut commons)?;
         let [forward, inverse] = programs;
-        let machine = Machine { device, exchanges, commons, clock: Clock::default() };
-        let mut bound = Self { comm, forward, inverse, work, machine, lost: None };
+        let tools = Tools { device, exchanges, commons, clock: Clock::default() };
+        let mut bound = Self { comm, forward, inverse, work, tools, lost: None };
         let reserved = bound.reserve();
         agree(bound.comm.as_ref(), reserved)?;
         Ok(bound)
@@ -83,7 +83,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     fn reserve(&mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for op in self.forward.ops.iter_mut().chain(&mut self.inverse.ops) {
-            result = result.and(op.reserve(&mut self.machine));
+            result = result.and(op.reserve(&mut self.tools));
         }
         result
     }
@@ -110,14 +110,14 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             Direction::Inverse => &mut self.inverse,
         };
         self.lost = None;
-        program.open(&mut self.machine.device, src.unwrap_or(dst), self.comm.as_ref())?;
+        program.open(&mut self.tools.device, src.unwrap_or(dst), self.comm.as_ref())?;
         let (ops, route) = program.split(src.is_some());
         let mut memory = Arena { input: src, writable: self.work.beside::<T, Dev>(dst) };
-        memory.copy(&route.first, &mut self.machine.device);
+        memory.copy(&route.first, &mut self.tools.device);
         let mut result = Ok(());
         for (op, at) in ops.iter_mut().zip(route.places.windows(2)) {
             let (src, dst) = memory.pair(at[0], at[1]);
-            let done = op.run(&mut self.machine, src, dst);
+            let done = op.run(&mut self.tools, src, dst);
             // Everyone notices that a rank is gone; of any other failure the others know nothing, and wait for this
             // rank in what is to come.
             let alone = matches!(done, Err(Error::Left { .. }));
@@ -126,7 +126,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
                 break;
             }
         }
-        memory.copy(&route.last, &mut self.machine.device);
+        memory.copy(&route.last, &mut self.tools.device);
         agree(self.comm.as_ref(), result)?;
         self.lost = program.close(self.comm.as_ref())?;
         Ok(())
@@ -134,7 +134,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
 
     /// How messages travel where the recipe names this algorithm.
     pub fn exchange(&self, named: Algorithm) -> Algorithm {
-        let found = self.machine.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
+        let found = self.tools.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
         found.map_or(named, |(_, exchange)| exchange.algorithm())
     }
 
@@ -150,17 +150,17 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
 
     /// Where time went since the last [`Executor::clear_clock`].
     pub fn clock(&self) -> Clock {
-        self.machine.clock
+        self.tools.clock
     }
 
     /// Sets all times and counts to zero.
     pub fn clear_clock(&mut self) {
-        self.machine.clock = Clock::default();
+        self.tools.clock = Clock::default();
     }
 
     /// Bytes of memory beside input and output: work buffers, slots, tiles.
     pub fn memory(&self) -> usize {
-        let exchanges = self.machine.exchanges.iter();
+        let exchanges = self.tools.exchanges.iter();
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
         let tiles: usize = self.forward.ops.iter().chain(&self.inverse.ops).map(Op::memory).sum();
         self.work.reals * size_of::<T>() + slots + tiles

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use crate::cut::{Cut, Near};
 use crate::index::BrickIndex;
 use crate::{Brick, Error, Grid, ProcGrid};
 
@@ -21,6 +22,8 @@ struct Bricks<const D: usize> {
     of_rank: Vec<Brick<D>>,
     /// The process grid these bricks are the even cut over, when they are one.
     cut: Option<ProcGrid<D>>,
+    /// What its parts are placed by.
+    near: Near,
     /// Made on first use: most layouts that a search looks at are never asked.
     index: OnceLock<BrickIndex<D>>,
 }
@@ -43,7 +46,7 @@ impl<const D: usize> Layout<D> {
             bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.brick(&grid, rank))
         };
         let cut = ProcGrid::all(ranks).into_iter().find(even);
-        let layout = Self::unchecked(grid, bricks, cut);
+        let layout = Self::unchecked(grid, bricks, cut, Near::Nothing);
         layout.check_range()?;
         layout.check_overlap()?;
         layout.check_gap()?;
@@ -58,12 +61,28 @@ impl<const D: usize> Layout<D> {
         assert!(cut.ranks() > 0, "process grid {cut} has no ranks");
         assert!(cut.ranks() <= ranks, "process grid {cut} has more than {ranks} ranks");
         let bricks = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
-        Self::unchecked(grid, bricks, Some(cut))
+        Self::unchecked(grid, bricks, Some(cut), Near::Nothing)
     }
 
-    fn unchecked(grid: Grid<D>, of_rank: Vec<Brick<D>>, cut: Option<ProcGrid<D>>) -> Self {
-        let bricks = Arc::new(Bricks { of_rank, cut, index: OnceLock::new() });
+    /// The grid cut evenly, its parts placed as a search found best; row-major in memory.
+    pub(crate) fn placed(grid: Grid<D>, cut: &Cut<D>) -> Self {
+        let bricks = (0..cut.ranks()).map(|rank| cut.brick(&grid, rank)).collect();
+        Self::unchecked(grid, bricks, Some(cut.parts), cut.near)
+    }
+
+    fn unchecked(
+        grid: Grid<D>,
+        of_rank: Vec<Brick<D>>,
+        cut: Option<ProcGrid<D>>,
+        near: Near,
+    ) -> Self {
+        let bricks = Arc::new(Bricks { of_rank, cut, near, index: OnceLock::new() });
         Self { grid, order: std::array::from_fn(|axis| axis), bricks }
+    }
+
+    /// The process grid these bricks are the even cut over, in C order, when they are one.
+    pub(crate) fn plain_cut(&self) -> Option<ProcGrid<D>> {
+        self.bricks.cut.filter(|_| self.bricks.near == Near::Nothing)
     }
 
     /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is Fortran's.
@@ -125,7 +144,10 @@ impl<const D: usize> Layout<D> {
         let stretch = |b: &Brick<D>| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
         let bricks = self.bricks().iter().map(stretch).collect();
         let grid = self.grid.with_len(axis, n);
-        Self { order: self.order, ..Self::unchecked(grid, bricks, self.bricks.cut) }
+        Self {
+            order: self.order,
+            ..Self::unchecked(grid, bricks, self.bricks.cut, self.bricks.near)
+        }
     }
 
     fn check_range(&self) -> Result<(), Error> {
@@ -222,11 +244,12 @@ impl<const D: usize> PartialEq for Layout<D> {
 }
 
 /// `[2x2x1]`: into how many parts each axis is cut when the layout is even, `[bricks]` otherwise, followed
-/// by the order of axes when it is not row-major.
+/// by the order of axes when it is not row-major. `[4x2x1~in]` and `[4x2x1~out]`: parts are not held in C order, but so that ranks
+/// keep what they have of the input or the output.
 impl<const D: usize> fmt::Display for Layout<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bricks.cut {
-            Some(cut) => write!(f, "[{cut}]")?,
+            Some(cut) => write!(f, "[{cut}{}]", self.bricks.near)?,
             None => write!(f, "[bricks]")?,
         }
         if self.order.is_sorted() {

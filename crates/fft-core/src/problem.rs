@@ -1,6 +1,10 @@
 //! What is to be transformed, before anyone has thought about how.
 
-use crate::{Algorithm, Direction, Error, Grid, Kind, Layout, Precision, Scale, Tolerance, Wire};
+use std::sync::Arc;
+
+use crate::{
+    Algorithm, Direction, Error, Grid, Kind, Layout, Machine, Precision, Scale, Tolerance, Wire,
+};
 
 /// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +37,8 @@ pub struct Problem<const D: usize> {
     /// A number for the host of each rank ([`Comm::host`](crate::Comm::host)); empty when nobody is to look at another
     /// rank's memory.
     pub hosts: Vec<usize>,
+    /// What costs are reckoned with: the same on all ranks.
+    pub machine: Arc<Machine>,
 }
 
 impl<const D: usize> Problem<D> {
@@ -85,6 +91,7 @@ impl<const D: usize> Problem<D> {
             tolerance: None,
             exchange: Algorithm::default(),
             hosts: Vec::new(),
+            machine: Arc::default(),
         })
     }
 

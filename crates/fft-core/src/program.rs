@@ -143,7 +143,7 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
 }
 
 /// What operations run on.
-pub(crate) struct Machine<Dev> {
+pub(crate) struct Tools<Dev> {
     pub(crate) device: Dev,
     pub(crate) exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
     /// For exchanges that read other ranks' memory, where there are any on this host.
@@ -192,11 +192,11 @@ impl<T: Real, Dev: Device<T>> Op<T, Dev> {
     }
 
     /// What ranks prepare together. Collective; a rank that fails does so after its part.
-    pub(crate) fn reserve(&mut self, machine: &mut Machine<Dev>) -> Result<(), Error> {
-        match (self, &mut machine.commons) {
+    pub(crate) fn reserve(&mut self, tools: &mut Tools<Dev>) -> Result<(), Error> {
+        match (self, &mut tools.commons) {
             (Self::Across(across), Some(commons)) => across.admit(commons.as_mut()),
             (Self::Reshape { reshape, exchange }, _) => {
-                find(&mut machine.exchanges, *exchange).reserve(&reshape.traffic)
+                find(&mut tools.exchanges, *exchange).reserve(&reshape.traffic)
             }
             _ => Ok(()),
         }
@@ -205,11 +205,11 @@ impl<T: Real, Dev: Device<T>> Op<T, Dev> {
     /// From `src`, or in place, to `dst`.
     pub(crate) fn run(
         &mut self,
-        machine: &mut Machine<Dev>,
+        tools: &mut Tools<Dev>,
         src: Option<&Dev::Memory>,
         dst: &mut Dev::Memory,
     ) -> Result<(), Error> {
-        let Machine { device, exchanges, commons, clock } = machine;
+        let Tools { device, exchanges, commons, clock } = tools;
         match self {
             Self::Fft { plan, blocks, .. } => {
                 clock.fft.time(|| device.fft(plan, 0..*blocks, src, dst));

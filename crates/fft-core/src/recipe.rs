@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::grid::times;
 use crate::layout::axis_names;
-use crate::search;
-use crate::{Algorithm, Direction, Error, Kind, Layout, Problem, Wire};
+use crate::search::Search;
+use crate::{Algorithm, Direction, Error, Family, Kind, Layout, Problem, Wire};
 
 /// How a transform is done: data passes through **nodes** (what each rank holds) by **steps** (the edges
 /// between them). Pure data, made without communication, the same on every rank, printed as one line.
@@ -82,12 +82,21 @@ impl<const D: usize> Recipe<D> {
     /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, or a tolerance below
     /// what rounding adds.
     pub fn new(problem: Problem<D>) -> Result<Self, Error> {
+        Self::of_family(problem, Family::Any)
+    }
+
+    /// The cheapest recipe that passes through layouts of one family alone, beside the input and the output.
+    ///
+    /// # Errors
+    /// Those of [`Recipe::new`]; [`Error::Argument`] when the family has none.
+    pub fn of_family(problem: Problem<D>, family: Family) -> Result<Self, Error> {
         if problem.howmany == 0 {
             return Err(Error::argument("howmany", 0, "at least 1"));
         }
         problem.grid().checked_points(problem.howmany)?;
         problem.check_wires()?;
-        let (nodes, steps) = search::shortest_path(&problem);
+        problem.machine.check()?;
+        let (nodes, steps) = Search::new(&problem, family).shortest_path(family)?;
         let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
         if let Some((number, _)) = problem.wires.iter().find(|(number, _)| *number >= reshapes) {
             let expected = format!("below {reshapes}, as many as the recipe has");

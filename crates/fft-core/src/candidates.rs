@@ -1,0 +1,211 @@
+//! Layouts that a recipe may pass through.
+//!
+//! The user's input and output, and for every set of whole axes every even cut of the others over the ranks: placed in C
+//! order, and near the input and the output ([`crate::cut`]); with each whole axis in turn contiguous in memory. Where
+//! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
+
+use crate::cut::{Cut, Near};
+use crate::load::{Holding, Hosts};
+use crate::{Kind, Layout, Problem, ProcGrid};
+
+/// A set of axes, as bits.
+pub(crate) type Axes = u32;
+
+/// What the search may pass through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// Everything: the cheapest of all.
+    #[default]
+    Any,
+    /// One axis cut at a time.
+    Slabs,
+    /// All axes but one cut, in C order over the process grid with the smallest sum, as a classic library does it.
+    Pencils,
+}
+
+/// Who may hold what, over the grid before and after the axis of kind R2C is halved.
+pub(crate) struct Place<const D: usize> {
+    pub(crate) full: Option<Holding<D>>,
+    pub(crate) halved: Option<Holding<D>>,
+}
+
+/// A place, and an order of axes in memory.
+pub(crate) struct Candidate<const D: usize> {
+    pub(crate) place: usize,
+    pub(crate) order: [usize; D],
+}
+
+/// All of them; the input is the first, the output the second.
+pub(crate) struct Candidates<const D: usize> {
+    pub(crate) places: Vec<Place<D>>,
+    pub(crate) all: Vec<Candidate<D>>,
+}
+
+pub(crate) const INPUT: usize = 0;
+pub(crate) const OUTPUT: usize = 1;
+
+/// Bytes of a message on average below which fewer ranks are looked at.
+const SMALL: f64 = 65_536.0;
+
+impl<const D: usize> Candidates<D> {
+    pub(crate) fn new(problem: &Problem<D>, tiled: bool, hosts: &Hosts, family: Family) -> Self {
+        let mut found = Self { places: Vec::new(), all: Vec::new() };
+        let halving = Halving::of(problem);
+        let given = |layout: &Layout<D>| Some(Holding::Given(layout.clone()));
+        found.add(halving.place(given(&problem.input), None), [problem.input.order()]);
+        found.add(halving.place(None, given(&problem.output)), [problem.output.order()]);
+        let goal = goal(problem);
+        let mut wholes: Vec<Axes> = (1..1 << D).filter(|whole| whole & goal != 0).collect();
+        if tiled {
+            // The later the whole axes the longer the runs.
+            wholes.reverse();
+        }
+        for whole in wholes {
+            let cuts = counts(problem, hosts, family).into_iter().flat_map(|parts| {
+                let fits = |cut: &ProcGrid<D>| family.has(cut, parts);
+                self::cuts(problem, parts, whole).into_iter().filter(fits).collect::<Vec<_>>()
+            });
+            for parts in cuts {
+                let last = (0..D).filter(|axis| whole & goal & (1 << axis) != 0);
+                let orders: Vec<_> = match tiled {
+                    true => vec![problem.output.order()],
+                    false => last.map(|axis| whole_last(whole, axis)).collect(),
+                };
+                for cut in placed(problem, parts, family) {
+                    let full = Holding::Cut(problem.grid(), cut.clone());
+                    let halved = halving.axis.map(|_| Holding::Cut(problem.output.grid(), cut));
+                    let place = Place { full: Some(full), halved };
+                    found.add(place, orders.iter().copied());
+                }
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, place: Place<D>, orders: impl IntoIterator<Item = [usize; D]>) {
+        let number = self.places.len();
+        self.places.push(place);
+        self.all.extend(orders.into_iter().map(|order| Candidate { place: number, order }));
+    }
+}
+
+/// All axes that have something to be done.
+pub(crate) fn goal<const D: usize>(problem: &Problem<D>) -> Axes {
+    let open = |axis: &usize| problem.kinds[*axis] != Kind::Identity;
+    (0..D).filter(open).map(|axis| 1 << axis).sum()
+}
+
+/// The axis that a transform makes shorter, and what that does to a place.
+struct Halving {
+    axis: Option<usize>,
+    before: usize,
+    after: usize,
+}
+
+impl Halving {
+    fn of<const D: usize>(problem: &Problem<D>) -> Self {
+        let axis = problem.halved_axis();
+        let len = |layout: &Layout<D>| axis.map_or(0, |axis| layout.grid().len(axis));
+        Self { axis, before: len(&problem.input), after: len(&problem.output) }
+    }
+
+    /// A place that exists on one of the grids; on the other it is derived where the axis in which they differ is whole.
+    fn place<const D: usize>(
+        &self,
+        full: Option<Holding<D>>,
+        halved: Option<Holding<D>>,
+    ) -> Place<D> {
+        let Some(axis) = self.axis else {
+            return Place { full: full.or(halved), halved: None };
+        };
+        let derive = |other: &Option<Holding<D>>, n| {
+            let whole = other.as_ref().filter(|holding| holding.is_whole(axis));
+            whole.map(|holding| holding.with_len(axis, n))
+        };
+        Place {
+            halved: halved.clone().or_else(|| derive(&full, self.after)),
+            full: full.or_else(|| derive(&halved, self.before)),
+        }
+    }
+}
+
+impl Family {
+    fn has<const D: usize>(self, cut: &ProcGrid<D>, parts: usize) -> bool {
+        let mut sides: Vec<_> = cut.shape().into_iter().filter(|side| *side > 1).collect();
+        match self {
+            Self::Any => true,
+            Self::Slabs => sides.len() <= 1,
+            Self::Pencils => {
+                sides.sort_unstable();
+                let pencils = ProcGrid::<D>::all(parts).into_iter().map(|cut| cut.shape());
+                let pencils = pencils.filter(|shape| shape.contains(&1));
+                let least = pencils.min_by_key(|shape| {
+                    let mut shape = *shape;
+                    shape.sort_unstable();
+                    (shape.iter().sum::<usize>(), shape)
+                });
+                let mut least = least.map_or(Vec::new(), |shape| shape.to_vec());
+                least.retain(|side| *side > 1);
+                least.sort_unstable();
+                sides == least
+            }
+        }
+    }
+}
+
+/// Into how many parts the grid may go: as many as there are ranks, and fewer where messages between all of them would be
+/// small.
+fn counts<const D: usize>(problem: &Problem<D>, hosts: &Hosts, family: Family) -> Vec<usize> {
+    let ranks = problem.input.ranks();
+    let mut counts = vec![ranks];
+    let bytes = (problem.grid().points() * problem.howmany * problem.precision.bytes()) as f64;
+    // Each of the ranks of a row or column of pencils sends to each of the others.
+    let message = |parts: usize| bytes / (parts as f64).powf(1.5);
+    if family == Family::Any && !problem.all_near() {
+        let mut fewer = ranks;
+        while fewer > 1 && message(fewer) < SMALL {
+            fewer = fewer.div_ceil(4);
+            counts.push(fewer);
+        }
+        if hosts.count() < ranks && message(ranks) < SMALL {
+            counts.push(hosts.count());
+        }
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts.dedup();
+    }
+    counts
+}
+
+/// Even cuts into so many parts that leave just the axes in `whole` in one; into one part when that is all of them.
+fn cuts<const D: usize>(problem: &Problem<D>, parts: usize, whole: Axes) -> Vec<ProcGrid<D>> {
+    let is_whole = |axis: usize| whole & (1 << axis) != 0;
+    if (0..D).all(is_whole) {
+        return if parts == problem.input.ranks() { vec![ProcGrid::new([1; D])] } else { vec![] };
+    }
+    let fits = |cut: &ProcGrid<D>| (0..D).all(|axis| is_whole(axis) == (cut.shape()[axis] == 1));
+    // Those that cut the first axes most come first: their bricks have the longest runs in memory.
+    let all: Vec<_> = ProcGrid::all(parts).into_iter().rev().filter(fits).collect();
+    // Nobody is to hold nothing, if that can be had.
+    let grid = problem.output.grid();
+    let fills = |cut: &&ProcGrid<D>| (0..D).all(|axis| cut.shape()[axis] <= grid.len(axis));
+    let full: Vec<_> = all.iter().filter(fills).copied().collect();
+    if full.is_empty() { all } else { full }
+}
+
+/// A cut in C order, and, where that is not the same, near the input and near the output.
+fn placed<const D: usize>(problem: &Problem<D>, parts: ProcGrid<D>, family: Family) -> Vec<Cut<D>> {
+    let mut found = vec![Cut::plain(parts, problem.input.ranks())];
+    if family == Family::Any && !problem.all_near() {
+        found.extend(Cut::matched(parts, &problem.input, Near::Input));
+        found.extend(Cut::matched(parts, &problem.output, Near::Output));
+    }
+    found
+}
+
+/// The order of axes in memory that suits transforms: axes that are cut outside, whole axes inside, so that
+/// these form blocks that fit into cache, and `last` contiguous.
+fn whole_last<const D: usize>(whole: Axes, last: usize) -> [usize; D] {
+    let mut order: [usize; D] = std::array::from_fn(|axis| axis);
+    order.sort_by_key(|&axis| (axis == last, whole & (1 << axis) != 0, axis));
+    order
+}

@@ -1,0 +1,287 @@
+//! An even cut of the grid, and which rank holds which part of it.
+//!
+//! A cut says into how many parts each axis goes; who holds which part is free, and decides how much of a reshape stays
+//! where it is. Beside the C order there are the orders that keep ranks near what they hold in the input or the output:
+//! a reshape to or from those then stays within groups as small as the two cuts allow. A classic library numbers the
+//! parts of pencils in C order whatever the bricks, so that its last reshape may span all ranks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Brick, Grid, Layout, ProcGrid};
+
+/// What the parts of a cut are placed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Near {
+    /// In C order; parts fewer than ranks are spread evenly over them.
+    #[default]
+    Nothing,
+    /// Each rank keeps as much as possible of the input.
+    Input,
+    /// Of the output.
+    Output,
+}
+
+/// ``, `~in`, `~out`: behind the parts of each axis.
+impl fmt::Display for Near {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "",
+            Self::Input => "~in",
+            Self::Output => "~out",
+        })
+    }
+}
+
+/// An even cut over the ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut<const D: usize> {
+    pub(crate) parts: ProcGrid<D>,
+    pub(crate) near: Near,
+    ranks: usize,
+    places: Option<Arc<Places>>,
+}
+
+/// The parts of ranks, and the ranks of parts.
+#[derive(Debug)]
+struct Places {
+    part_of: Vec<u32>,
+    rank_of: Vec<u32>,
+}
+
+/// For more ranks than that, parts are placed near bricks that are no even cut in C order only: matching them takes a
+/// list of all messages.
+const MOST_MATCHED: usize = 4096;
+
+impl<const D: usize> Cut<D> {
+    /// Parts in C order.
+    ///
+    /// # Panics
+    /// If there are more parts than ranks, or none.
+    pub(crate) fn plain(parts: ProcGrid<D>, ranks: usize) -> Self {
+        assert!((1..=ranks).contains(&parts.ranks()), "cut {parts} over {ranks} ranks");
+        Self { parts, near: Near::Nothing, ranks, places: None }
+    }
+
+    /// As many parts as ranks, placed so that ranks keep what they hold in `layout`. `None` where that is the C order, or
+    /// takes too long to find.
+    pub(crate) fn matched(parts: ProcGrid<D>, layout: &Layout<D>, near: Near) -> Option<Self> {
+        let ranks = layout.ranks();
+        if parts.ranks() != ranks {
+            return None;
+        }
+        let part_of = match layout.plain_cut().filter(|other| other.ranks() == ranks) {
+            Some(other) => nested(&other, &parts),
+            None if ranks <= MOST_MATCHED => most_kept(layout, &parts),
+            None => return None,
+        };
+        if part_of.iter().enumerate().all(|(rank, part)| rank == *part as usize) {
+            return None;
+        }
+        let mut rank_of = vec![0; ranks];
+        part_of.iter().enumerate().for_each(|(rank, part)| rank_of[*part as usize] = rank as u32);
+        let places = Some(Arc::new(Places { part_of, rank_of }));
+        Some(Self { parts, near, ranks, places })
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn part_of(&self, rank: usize) -> Option<usize> {
+        match &self.places {
+            Some(places) => Some(places.part_of[rank] as usize),
+            None => {
+                let parts = self.parts.ranks();
+                let part = (rank * parts).div_ceil(self.ranks);
+                (part < parts && part * self.ranks / parts == rank).then_some(part)
+            }
+        }
+    }
+
+    fn rank_of(&self, part: usize) -> usize {
+        match &self.places {
+            Some(places) => places.rank_of[part] as usize,
+            None => part * self.ranks / self.parts.ranks(),
+        }
+    }
+
+    /// What a rank holds of a grid.
+    pub(crate) fn brick(&self, grid: &Grid<D>, rank: usize) -> Brick<D> {
+        self.part_of(rank).map_or(Brick::EMPTY, |part| self.parts.brick(grid, part))
+    }
+
+    /// The parts of each axis that a box touches, as first and one past the last.
+    fn touched(&self, grid: &Grid<D>, query: &Brick<D>) -> [(usize, usize); D] {
+        std::array::from_fn(|axis| {
+            let (n, parts) = (grid.len(axis), self.parts.shape()[axis]);
+            // Part i begins at ⌊n·i/p⌋.
+            let part = |x: usize| ((x + 1) * parts - 1) / n;
+            if query.len(axis) == 0 {
+                (0, 0)
+            } else {
+                (part(query.lo[axis]), part(query.hi[axis] - 1) + 1)
+            }
+        })
+    }
+
+    /// How many ranks hold points of a box: at least; parts without points among those touched are counted.
+    pub(crate) fn count(&self, grid: &Grid<D>, query: &Brick<D>) -> usize {
+        self.touched(grid, query).iter().map(|(first, last)| last - first).product()
+    }
+
+    /// Calls `found(rank, common)` for every rank that holds points of a box.
+    pub(crate) fn meet(
+        &self,
+        grid: &Grid<D>,
+        query: &Brick<D>,
+        mut found: impl FnMut(usize, Brick<D>),
+    ) {
+        let touched = self.touched(grid, query);
+        let all: usize = touched.iter().map(|(first, last)| last - first).product();
+        let shape = self.parts.shape();
+        for number in 0..all {
+            let (mut rest, mut part, mut stride) = (number, 0, 1);
+            for axis in (0..D).rev() {
+                let (first, last) = touched[axis];
+                part += (first + rest % (last - first)) * stride;
+                rest /= last - first;
+                stride *= shape[axis];
+            }
+            let common = self.parts.brick(grid, part).intersect(query);
+            if !common.is_empty() {
+                found(self.rank_of(part), common);
+            }
+        }
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The parts of ranks that hold those of another cut in C order: what both cuts have in common of each axis stays, and
+/// within the groups of ranks that have the same of it, the rest of the rank counts through the rest of the part.
+fn nested<const D: usize>(from: &ProcGrid<D>, to: &ProcGrid<D>) -> Vec<u32> {
+    let (a, c) = (from.shape(), to.shape());
+    let common: [usize; D] = std::array::from_fn(|axis| gcd(a[axis], c[axis]));
+    let part_of = |rank: usize| {
+        let mut rest = rank;
+        let (mut coarse, mut fine) = ([0; D], [0; D]);
+        for axis in (0..D).rev() {
+            let (at, finer) = (rest % a[axis], a[axis] / common[axis]);
+            (coarse[axis], fine[axis]) = (at / finer, at % finer);
+            rest /= a[axis];
+        }
+        let mut number =
+            (0..D).fold(0, |number, axis| number * (a[axis] / common[axis]) + fine[axis]);
+        let (mut part, mut stride) = (0, 1);
+        for axis in (0..D).rev() {
+            let finer = c[axis] / common[axis];
+            part += (coarse[axis] * finer + number % finer) * stride;
+            number /= finer;
+            stride *= c[axis];
+        }
+        part as u32
+    };
+    (0..from.ranks()).map(part_of).collect()
+}
+
+/// The parts of ranks such that those that keep most come first; ties go to the lower rank, then the lower part.
+fn most_kept<const D: usize>(layout: &Layout<D>, parts: &ProcGrid<D>) -> Vec<u32> {
+    const NONE: u32 = u32::MAX;
+    let (grid, ranks) = (layout.grid(), layout.ranks());
+    let plain = Cut::plain(*parts, ranks);
+    let mut pairs = Vec::new();
+    for (rank, brick) in layout.bricks().iter().enumerate() {
+        plain.meet(&grid, brick, |part, common| pairs.push((common.points(), rank, part)));
+    }
+    pairs.sort_unstable_by_key(|(points, rank, part)| (std::cmp::Reverse(*points), *rank, *part));
+    let (mut part_of, mut taken) = (vec![NONE; ranks], vec![false; ranks]);
+    for (_, rank, part) in pairs {
+        if part_of[rank] == NONE && !taken[part] {
+            (part_of[rank], taken[part]) = (part as u32, true);
+        }
+    }
+    let mut free = (0..ranks).filter(|part| !taken[*part]);
+    for part in part_of.iter_mut().filter(|part| **part == NONE) {
+        *part = free.next().expect("as many parts as ranks") as u32;
+    }
+    part_of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn even<const D: usize>(shape: [usize; D], cut: [usize; D]) -> Layout<D> {
+        let cut = ProcGrid::new(cut);
+        Layout::even(Grid::new(shape).unwrap(), cut, cut.ranks())
+    }
+
+    fn peers<const D: usize>(layout: &Layout<D>, cut: &Cut<D>) -> usize {
+        let count = |brick: &Brick<D>| {
+            let mut count = 0;
+            cut.meet(&layout.grid(), brick, |_, _| count += 1);
+            count
+        };
+        layout.bricks().iter().map(count).max().unwrap()
+    }
+
+    #[test]
+    fn every_part_is_held_once_and_found() {
+        let layout = even([13, 9, 10], [2, 3, 2]);
+        let uneven = {
+            let mut bricks = layout.bricks().to_vec();
+            bricks.swap(3, 7);
+            Layout::new(layout.grid(), bricks, 12).unwrap()
+        };
+        for parts in ProcGrid::all(12) {
+            let plain = Cut::plain(parts, 12);
+            let matched = [&layout, &uneven].map(|near| Cut::matched(parts, near, Near::Input));
+            for cut in matched.into_iter().flatten().chain([plain]) {
+                let grid = layout.grid();
+                let bricks: Vec<_> = (0..12).map(|rank| cut.brick(&grid, rank)).collect();
+                assert_eq!(bricks.iter().map(Brick::points).sum::<usize>(), grid.points());
+                for query in layout.bricks() {
+                    let mut found = Vec::new();
+                    cut.meet(&grid, query, |rank, common| found.push((rank, common)));
+                    assert!(found.len() <= cut.count(&grid, query));
+                    found.sort_by_key(|(rank, _)| *rank);
+                    let all = bricks.iter().map(|b| b.intersect(query)).enumerate();
+                    assert!(all.filter(|(_, common)| !common.is_empty()).eq(found));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fewer_parts_are_spread() {
+        let grid = Grid::new([8, 8]).unwrap();
+        let cut = Cut::plain(ProcGrid::new([3, 1]), 8);
+        let busy: Vec<_> = (0..8).filter(|rank| !cut.brick(&grid, *rank).is_empty()).collect();
+        assert_eq!(busy, [0, 2, 5]);
+        for part in 0..3 {
+            assert_eq!(cut.part_of(cut.rank_of(part)), Some(part));
+        }
+    }
+
+    #[test]
+    fn a_matched_reshape_spans_as_few_ranks_as_it_must() {
+        // 512 bricks to pencils: each needs the 8 ranks along its own axis, and no more.
+        let bricks = even([64, 64, 64], [8, 8, 8]);
+        let pencils = ProcGrid::new([1, 8, 64]);
+        let matched = Cut::matched(pencils, &bricks, Near::Output).unwrap();
+        assert_eq!(peers(&bricks, &matched), 8);
+        assert_eq!(peers(&bricks, &Cut::plain(pencils, 512)), 8);
+        // But in C order it is other ranks every time, and all of the data moves.
+        let kept = |cut: &Cut<3>| -> usize {
+            let of = |(rank, brick): (usize, &Brick<3>)| {
+                cut.brick(&bricks.grid(), rank).intersect(brick).points()
+            };
+            bricks.bricks().iter().enumerate().map(of).sum()
+        };
+        assert_eq!(kept(&matched), bricks.grid().points() / 8);
+        assert!(kept(&Cut::plain(pencils, 512)) < bricks.grid().points() / 64);
+    }
+}

@@ -1,0 +1,281 @@
+//! How much a reshape moves between two layouts, by link: what its cost is made of.
+
+use crate::cut::Cut;
+use crate::{Brick, Grid, Layout};
+
+/// Who holds what, as the search looks at it: a layout, or a cut that would become one.
+#[derive(Clone, Debug)]
+pub(crate) enum Holding<const D: usize> {
+    Given(Layout<D>),
+    Cut(Grid<D>, Cut<D>),
+}
+
+impl<const D: usize> Holding<D> {
+    pub(crate) fn grid(&self) -> Grid<D> {
+        match self {
+            Self::Given(layout) => layout.grid(),
+            Self::Cut(grid, _) => *grid,
+        }
+    }
+
+    pub(crate) fn brick(&self, rank: usize) -> Brick<D> {
+        match self {
+            Self::Given(layout) => layout.brick(rank),
+            Self::Cut(grid, cut) => cut.brick(grid, rank),
+        }
+    }
+
+    pub(crate) fn is_whole(&self, axis: usize) -> bool {
+        match self {
+            Self::Given(layout) => layout.is_whole(axis),
+            Self::Cut(grid, cut) => cut.parts.shape()[axis] == 1 || grid.len(axis) == 1,
+        }
+    }
+
+    /// Points of the largest brick.
+    pub(crate) fn most(&self) -> usize {
+        match self {
+            Self::Given(layout) => layout.bricks().iter().map(Brick::points).max().unwrap_or(0),
+            Self::Cut(grid, cut) => {
+                let side = |axis: usize| grid.len(axis).div_ceil(cut.parts.shape()[axis]);
+                (0..D).map(side).product()
+            }
+        }
+    }
+
+    /// The same after a transform along a whole axis made it `n` long.
+    pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
+        match self {
+            Self::Given(layout) => Self::Given(layout.with_len(axis, n)),
+            Self::Cut(grid, cut) => Self::Cut(grid.with_len(axis, n), cut.clone()),
+        }
+    }
+
+    /// How many ranks hold points of a box.
+    fn count(&self, query: &Brick<D>) -> usize {
+        match self {
+            Self::Given(layout) => {
+                let mut count = 0;
+                layout.meet(query, |_, _| count += 1);
+                count
+            }
+            Self::Cut(grid, cut) => cut.count(grid, query),
+        }
+    }
+}
+
+/// The hosts of ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    of: Vec<usize>,
+    /// Ranks of each host, in order.
+    ranks: Vec<Vec<usize>>,
+    /// Hosts that are looked at: all, or a few of many.
+    looked_at: Vec<usize>,
+}
+
+/// Ranks up to which all hosts are looked at.
+const ALL_RANKS: usize = 256;
+/// Hosts that are looked at of more, and ranks of each.
+const SOME: usize = 16;
+
+/// At most `most` numbers below `n`, the first and the last among them.
+fn some(n: usize, most: usize) -> impl Iterator<Item = usize> {
+    let count = n.min(most);
+    (0..count).map(move |i| if count == 1 { 0 } else { i * (n - 1) / (count - 1) })
+}
+
+impl Hosts {
+    /// From a number for the host of each rank; each on its own where there are none.
+    pub(crate) fn new(numbers: &[usize], ranks: usize) -> Self {
+        let mut seen = std::collections::HashMap::new();
+        let own = |rank: usize| numbers.get(rank).map_or((1, rank), |number| (0, *number));
+        let mut of = Vec::with_capacity(ranks);
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        for rank in 0..ranks {
+            let next = members.len();
+            let host = *seen.entry(own(rank)).or_insert(next);
+            if host == next {
+                members.push(Vec::new());
+            }
+            of.push(host);
+            members[host].push(rank);
+        }
+        let most = if ranks <= ALL_RANKS { members.len() } else { SOME };
+        let looked_at = some(members.len(), most).collect();
+        Self { of, ranks: members, looked_at }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// Ranks of the fullest host.
+    pub(crate) fn crew(&self) -> usize {
+        self.ranks.iter().map(Vec::len).max().unwrap_or(1)
+    }
+
+    fn together(&self, a: usize, b: usize) -> bool {
+        self.of[a] == self.of[b]
+    }
+}
+
+/// What the busiest rank, and the busiest host, have to do in a reshape. In points; of messages, their number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Load {
+    /// Held before or after.
+    pub(crate) held: f64,
+    /// That stay with the rank.
+    pub(crate) own: f64,
+    /// That go to, or come from, other ranks of the host.
+    pub(crate) near: f64,
+    /// That go to, or come from, ranks of other hosts.
+    pub(crate) far: f64,
+    /// That leave, or come to, a host.
+    pub(crate) host: f64,
+    /// To ranks of the host.
+    pub(crate) near_messages: f64,
+    /// To ranks of other hosts.
+    pub(crate) far_messages: f64,
+}
+
+impl Load {
+    /// Of more than 256 ranks, those of some hosts are looked at: the first, the last, and some between.
+    pub(crate) fn new<const D: usize>(from: &Holding<D>, to: &Holding<D>, hosts: &Hosts) -> Self {
+        let mut load = Self::default();
+        for host in &hosts.looked_at {
+            let members = &hosts.ranks[*host];
+            let most = if hosts.of.len() <= ALL_RANKS { members.len() } else { SOME };
+            let (mut out, mut back, mut seen) = (0.0, 0.0, 0.0);
+            for at in some(members.len(), most) {
+                let one = Self::of_rank(members[at], members, from, to, hosts);
+                load.take_larger(&one);
+                out += one.sent;
+                back += one.received;
+                seen += 1.0;
+            }
+            let all = members.len() as f64 / seen;
+            load.host = load.host.max(out * all).max(back * all);
+        }
+        load
+    }
+
+    fn take_larger(&mut self, one: &OfRank) {
+        self.held = self.held.max(one.held);
+        self.own = self.own.max(one.own);
+        self.near = self.near.max(one.near);
+        self.far = self.far.max(one.sent).max(one.received);
+        self.near_messages = self.near_messages.max(one.near_messages);
+        self.far_messages = self.far_messages.max(one.far_messages);
+    }
+
+    fn of_rank<const D: usize>(
+        rank: usize,
+        members: &[usize],
+        from: &Holding<D>,
+        to: &Holding<D>,
+        hosts: &Hosts,
+    ) -> OfRank {
+        let (before, after) = (from.brick(rank), to.brick(rank));
+        let own = before.intersect(&after).points();
+        // What goes to others of the host, and what comes from them.
+        let (mut near_out, mut near_in, mut peers) = (0, 0, 0);
+        if hosts.count() == 1 {
+            (near_out, near_in) = (before.points() - own, after.points() - own);
+            peers = to.count(&before).saturating_sub(usize::from(own > 0));
+        } else {
+            for peer in members.iter().filter(|peer| **peer != rank) {
+                let out = before.intersect(&to.brick(*peer)).points();
+                near_out += out;
+                near_in += from.brick(*peer).intersect(&after).points();
+                peers += usize::from(out > 0);
+            }
+        }
+        let (sent, received) = (before.points() - own - near_out, after.points() - own - near_in);
+        let messages = match sent {
+            0 => 0,
+            _ => to.count(&before) - peers - usize::from(own > 0),
+        };
+        debug_assert!(members.iter().all(|peer| hosts.together(*peer, rank)));
+        OfRank {
+            held: before.points().max(after.points()) as f64,
+            own: own as f64,
+            near: near_out.max(near_in) as f64,
+            sent: sent as f64,
+            received: received as f64,
+            near_messages: peers as f64,
+            far_messages: messages as f64,
+        }
+    }
+}
+
+/// The same of one rank, other hosts' points by direction.
+struct OfRank {
+    held: f64,
+    own: f64,
+    near: f64,
+    sent: f64,
+    received: f64,
+    near_messages: f64,
+    far_messages: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProcGrid;
+
+    fn cut(grid: Grid<2>, parts: [usize; 2], ranks: usize) -> Holding<2> {
+        Holding::Cut(grid, Cut::plain(ProcGrid::new(parts), ranks))
+    }
+
+    #[test]
+    fn points_go_by_the_links_they_take() {
+        let grid = Grid::new([8, 8]).unwrap();
+        // Four ranks on two hosts turn rows into columns: a quarter stays, a quarter to the neighbour, half abroad.
+        let hosts = Hosts::new(&[7, 7, 5, 5], 4);
+        let load = Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
+        let expected = Load {
+            held: 16.0,
+            own: 4.0,
+            near: 4.0,
+            far: 8.0,
+            host: 16.0,
+            near_messages: 1.0,
+            far_messages: 2.0,
+        };
+        assert_eq!(load, expected);
+        let one_host =
+            Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[3; 4], 4));
+        assert_eq!((one_host.near, one_host.near_messages, one_host.far), (12.0, 3.0, 0.0));
+        let apart = Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[], 4));
+        assert_eq!((apart.far, apart.far_messages, apart.near), (12.0, 3.0, 0.0));
+    }
+
+    #[test]
+    fn some_of_many_hosts_stand_for_all() {
+        let grid = Grid::new([1024, 1024]).unwrap();
+        let numbers: Vec<_> = (0..1024).map(|rank| rank / 8).collect();
+        let all = Hosts { looked_at: (0..128).collect(), ..Hosts::new(&numbers, 1024) };
+        let hosts = Hosts::new(&numbers, 1024);
+        assert_eq!(hosts.looked_at.len(), SOME);
+        for [a, b] in [[[1024, 1], [1, 1024]], [[32, 32], [1024, 1]], [[64, 16], [16, 64]]] {
+            let (a, b) = (cut(grid, a, 1024), cut(grid, b, 1024));
+            assert_eq!(Load::new(&a, &b, &hosts), Load::new(&a, &b, &all));
+        }
+    }
+
+    #[test]
+    fn given_and_cut_are_the_same() {
+        let grid = Grid::new([12, 10]).unwrap();
+        let given = |parts| Holding::Given(Layout::even(grid, ProcGrid::new(parts), 6));
+        let hosts = Hosts::new(&[0, 0, 1, 1, 1, 2], 6);
+        for a in [[6, 1], [2, 3], [1, 6]] {
+            for b in [[3, 2], [1, 6]] {
+                let cuts = Load::new(&cut(grid, a, 6), &cut(grid, b, 6), &hosts);
+                assert_eq!(Load::new(&given(a), &given(b), &hosts), cuts);
+                assert_eq!(Load::new(&given(a), &cut(grid, b, 6), &hosts), cuts);
+            }
+        }
+    }
+}

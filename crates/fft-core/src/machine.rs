@@ -1,0 +1,296 @@
+//! A machine as numbers: what the cost model knows of it, and where each number is from.
+
+use serde::{Deserialize, Serialize};
+
+/// What the cost model knows of a machine. Rates are per second, sizes in bytes; a **rank** is whatever computes for one:
+/// a core, or a GPU.
+///
+/// Every number says whether it was measured, fitted or assumed. [`Machine::default`] is assumed throughout.
+///
+/// ```
+/// use fft_core::Machine;
+/// let machine = Machine::default();
+/// assert!(machine.far.bandwidth.value < machine.memory.value);
+/// assert!(machine.check().is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// For people.
+    pub name: String,
+    /// Ranks of a host that compute at full speed together.
+    pub cores: Quantity,
+    /// Bytes per second that one rank reads and writes in memory, both counted.
+    pub memory: Quantity,
+    /// The same of all ranks of a host together.
+    pub host_memory: Quantity,
+    /// How many times as long lines take that are gathered from memory, instead of lying there one after the other.
+    pub strided: Quantity,
+    /// Seconds before an operation begins, as the launch of a kernel.
+    pub launch: Quantity,
+    /// Seconds that ranks of a host take to wait for each other.
+    pub meeting: Quantity,
+    /// Operations per second of local transforms whose lines are in cache, `5 n log₂ n` for each of length `n`: by
+    /// length, ascending.
+    pub flops: Vec<Rate>,
+    /// Messages between ranks of a host.
+    pub near: Messages,
+    /// Messages between hosts.
+    pub far: Messages,
+    /// Bytes per second that a host sends, and as many that it receives at the same time.
+    pub host: Quantity,
+    /// By which share each doubling of the number of hosts slows that down.
+    pub congestion: Quantity,
+    /// Bytes of numbers, as they are in memory, that one rank encodes per second.
+    pub encode: Codecs,
+    /// And decodes.
+    pub decode: Codecs,
+}
+
+/// A number and where it is from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quantity {
+    /// In the unit of its place.
+    pub value: f64,
+    /// How it was found.
+    pub how: How,
+    /// Where: a document, a benchmark, a reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+}
+
+/// How a number was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum How {
+    /// By a benchmark of just that.
+    Measured,
+    /// Chosen so that the model agrees with measurements of something else.
+    Fitted,
+    /// From a data sheet, or from what is usual.
+    Assumed,
+}
+
+/// The rate of transforms of one length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Numbers in a line.
+    pub n: usize,
+    /// Operations per second.
+    pub rate: Quantity,
+}
+
+/// How messages travel between two ranks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Messages {
+    /// Seconds before an empty message is there.
+    pub latency: Quantity,
+    /// Seconds for which a message keeps its sender, and as long its receiver, busy, whatever its size.
+    pub overhead: Quantity,
+    /// Bytes per second that one rank sends, and as many that it receives at the same time.
+    pub bandwidth: Quantity,
+}
+
+/// Rates of encoding or decoding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Codecs {
+    /// Shorter floating-point formats.
+    pub rounded: Quantity,
+    /// Block integers of fixed width.
+    pub bits: Quantity,
+    /// Block integers of a width by tolerance.
+    pub tolerance: Quantity,
+    /// Byte shuffling and compression.
+    pub lossless: Quantity,
+}
+
+impl Quantity {
+    /// A number with its origin.
+    pub fn new(value: f64, how: How, source: impl Into<String>) -> Self {
+        Self { value, how, source: source.into() }
+    }
+
+    /// Found by a benchmark.
+    pub fn measured(value: f64) -> Self {
+        Self::new(value, How::Measured, "")
+    }
+}
+
+impl Machine {
+    /// Makes sure that all numbers are finite and, but for times and shares that may be 0, positive.
+    ///
+    /// # Errors
+    /// [`Error::Argument`](crate::Error::Argument) with the name and the value of one that is not.
+    pub fn check(&self) -> Result<(), crate::Error> {
+        for (name, quantity) in self.quantities() {
+            let nil = ["launch", "meeting", "congestion", "latency", "overhead"];
+            let least =
+                if nil.iter().any(|free| name.ends_with(free)) { 0.0 } else { f64::MIN_POSITIVE };
+            if !(quantity.value.is_finite() && quantity.value >= least) {
+                let what = format!("{name} of machine {}", self.name);
+                let expected = if least == 0.0 { "at least 0" } else { "above 0" };
+                return Err(crate::Error::argument(what, quantity.value, expected));
+            }
+        }
+        let ascending = self.flops.is_sorted_by(|a, b| a.n < b.n);
+        if self.flops.is_empty() || !ascending || self.flops[0].n < 2 {
+            let what = format!("lengths in flops of machine {}", self.name);
+            let found = self.flops.iter().map(|rate| rate.n.to_string()).collect::<Vec<_>>();
+            return Err(crate::Error::argument(
+                what,
+                found.join(", "),
+                "at least one, from 2, ascending",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Every number with its name.
+    pub fn quantities(&self) -> Vec<(String, &Quantity)> {
+        let mut all: Vec<(String, &Quantity)> = vec![
+            ("cores".into(), &self.cores),
+            ("memory".into(), &self.memory),
+            ("host_memory".into(), &self.host_memory),
+            ("strided".into(), &self.strided),
+            ("launch".into(), &self.launch),
+            ("meeting".into(), &self.meeting),
+            ("host".into(), &self.host),
+            ("congestion".into(), &self.congestion),
+        ];
+        all.extend(self.flops.iter().map(|rate| (format!("flops.{}", rate.n), &rate.rate)));
+        for (name, link) in [("near", &self.near), ("far", &self.far)] {
+            all.push((format!("{name}.latency"), &link.latency));
+            all.push((format!("{name}.overhead"), &link.overhead));
+            all.push((format!("{name}.bandwidth"), &link.bandwidth));
+        }
+        for (name, codecs) in [("encode", &self.encode), ("decode", &self.decode)] {
+            all.push((format!("{name}.rounded"), &codecs.rounded));
+            all.push((format!("{name}.bits"), &codecs.bits));
+            all.push((format!("{name}.tolerance"), &codecs.tolerance));
+            all.push((format!("{name}.lossless"), &codecs.lossless));
+        }
+        all
+    }
+
+    /// Every number, to be changed.
+    pub fn quantities_mut(&mut self) -> Vec<&mut Quantity> {
+        let Self { cores, memory, host_memory, strided, launch, meeting, host, congestion, .. } =
+            self;
+        let mut all = vec![cores, memory, host_memory, strided, launch, meeting, host, congestion];
+        all.extend(self.flops.iter_mut().map(|rate| &mut rate.rate));
+        for link in [&mut self.near, &mut self.far] {
+            all.extend([&mut link.latency, &mut link.overhead, &mut link.bandwidth]);
+        }
+        for codecs in [&mut self.encode, &mut self.decode] {
+            let Codecs { rounded, bits, tolerance, lossless } = codecs;
+            all.extend([rounded, bits, tolerance, lossless]);
+        }
+        all
+    }
+
+    /// Operations per second of transforms of length `n`: between those that are known, by the logarithm of the length;
+    /// slower by the prime factors that no fast algorithm is written for.
+    pub(crate) fn flops_of(&self, n: usize) -> f64 {
+        let (first, last) = (&self.flops[0], &self.flops[self.flops.len() - 1]);
+        let at = self.flops.iter().position(|rate| rate.n >= n);
+        let rate = match at {
+            None => last.rate.value,
+            Some(0) => first.rate.value,
+            Some(at) => {
+                let (a, b) = (&self.flops[at - 1], &self.flops[at]);
+                let share = (n as f64 / a.n as f64).ln() / (b.n as f64 / a.n as f64).ln();
+                a.rate.value + share * (b.rate.value - a.rate.value)
+            }
+        };
+        rate / awkward(n)
+    }
+
+    /// Bytes per second in and out of a host, when so many talk.
+    pub(crate) fn host_rate(&self, hosts: usize) -> f64 {
+        let doublings = (hosts.max(1) as f64).log2();
+        self.host.value / (1.0 + self.congestion.value * doublings)
+    }
+}
+
+/// How much longer a length takes that is not made of 2 and 3 alone: assumed, of the order of what rustfft 6.4 does.
+fn awkward(n: usize) -> f64 {
+    let mut rest = n.max(1);
+    let mut factor: f64 = 1.0;
+    for (prime, slower) in [(2, 1.0), (3, 1.0), (5, 1.3), (7, 1.5), (11, 2.0)] {
+        while rest.is_multiple_of(prime) {
+            rest /= prime;
+            factor = factor.max(slower);
+        }
+    }
+    if rest > 1 { factor.max(3.0) } else { factor }
+}
+
+/// A node of the 2020s with 16 cores, assumed.
+impl Default for Machine {
+    fn default() -> Self {
+        let assumed =
+            |value| Quantity::new(value, How::Assumed, "of the order of a node of the 2020s");
+        let messages = |latency, overhead, bandwidth| Messages {
+            latency: assumed(latency),
+            overhead: assumed(overhead),
+            bandwidth: assumed(bandwidth),
+        };
+        let codecs = |rounded, bits, tolerance, lossless| Codecs {
+            rounded: assumed(rounded),
+            bits: assumed(bits),
+            tolerance: assumed(tolerance),
+            lossless: assumed(lossless),
+        };
+        Self {
+            name: "default".into(),
+            cores: assumed(16.0),
+            memory: assumed(1e10),
+            host_memory: assumed(1e11),
+            strided: assumed(1.1),
+            launch: assumed(0.0),
+            meeting: assumed(5e-6),
+            flops: vec![Rate { n: 64, rate: assumed(4e9) }],
+            near: messages(1e-6, 5e-7, 4e9),
+            far: messages(2e-6, 1e-6, 2.5e9),
+            host: assumed(1.25e10),
+            congestion: assumed(0.0),
+            encode: codecs(7e9, 6e9, 3e9, 4e8),
+            decode: codecs(7e9, 6e9, 3e9, 8e8),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_lie_between_those_that_are_known() {
+        let rate = |n, value| Rate { n, rate: Quantity::measured(value) };
+        let machine = Machine { flops: vec![rate(16, 1.0), rate(64, 3.0)], ..Machine::default() };
+        let found = [2, 16, 32, 64, 4096].map(|n| machine.flops_of(n));
+        assert_eq!(found, [1.0, 1.0, 2.0, 3.0, 3.0]);
+        assert!(machine.flops_of(4093) < machine.flops_of(4000));
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_is_refused_by_name_and_value() {
+        let mut machine = Machine::default();
+        machine.far.bandwidth.value = 0.0;
+        let text = machine.check().unwrap_err().to_string();
+        assert_eq!(text, "far.bandwidth of machine default: found 0, expected above 0");
+        machine.far.bandwidth.value = 1.0;
+        machine.far.latency.value = f64::NAN;
+        let text = machine.check().unwrap_err().to_string();
+        assert_eq!(text, "far.latency of machine default: found NaN, expected at least 0");
+        let names = machine.quantities().len();
+        assert_eq!(machine.quantities_mut().len(), names);
+        machine.far.latency.value = 0.0;
+        machine.flops.clear();
+        assert!(machine.check().is_err());
+    }
+}

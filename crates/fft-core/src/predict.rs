@@ -1,0 +1,167 @@
+//! What a recipe is expected to cost, step by step.
+//!
+//! The search adds up edges, each by itself. Here a recipe is looked at as it runs: a transform after a reshape shares the
+//! pass that unpacks, one before a pipelined reshape the pass that packs, and is done while messages fly.
+
+use crate::cost::{self, Model, Order, Spent};
+use crate::load::{Holding, Hosts, Load};
+use crate::local::BLOCK_BYTES;
+use crate::{Node, Problem, Recipe, Step, Wire};
+
+/// The expected times of a forward transform.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// Of each step of the recipe.
+    pub steps: Vec<Expected>,
+    /// Of all together.
+    pub seconds: f64,
+}
+
+/// What one step is expected to take on the busiest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Expected {
+    /// Seconds that it adds; of a reshape, with the transforms that are done on its way.
+    pub seconds: f64,
+    /// Of these, those of memory, outside of messages.
+    pub memory: f64,
+    /// And those of arithmetic.
+    pub arithmetic: f64,
+    /// Where the time of a reshape goes by itself.
+    pub spent: Spent,
+    /// What it moves.
+    pub volume: Volume,
+}
+
+/// What the busiest rank, and the busiest host, move in a reshape: bytes on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Volume {
+    /// That stay with the rank.
+    pub own: f64,
+    /// To, or from, other ranks of the host.
+    pub near: f64,
+    /// To, or from, ranks of other hosts.
+    pub far: f64,
+    /// Out of, or into, a host.
+    pub host: f64,
+    /// Messages to ranks of the host; none where they read each other's memory.
+    pub near_messages: f64,
+    /// Messages to ranks of other hosts.
+    pub far_messages: f64,
+}
+
+/// A transform, or several that are one pass over memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pass {
+    /// The step of the first.
+    step: usize,
+    arithmetic: f64,
+    memory: f64,
+}
+
+impl<const D: usize> Recipe<D> {
+    /// What the forward transform is expected to take on the problem's machine. Deterministic, and without
+    /// communication. Cost: O(ranks) per step.
+    pub fn predict(&self) -> Prediction {
+        let problem = self.problem();
+        let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
+        let model = Model::of(&problem.machine, &hosts, problem.input.ranks());
+        let all_near = problem.all_near() && problem.input.ranks() > 1;
+        let mut steps = vec![Expected::default(); self.steps().len()];
+        let mut passes: Vec<Pass> = Vec::new();
+        let mut arrived = None;
+        for (number, step) in self.steps().iter().enumerate() {
+            let [from, to] = [&self.nodes()[number], &self.nodes()[number + 1]];
+            match *step {
+                Step::Scale { .. } => {}
+                Step::Fft { axis, .. } => {
+                    let pass = Pass { step: number, ..one(&model, problem, from, axis, all_near) };
+                    join(&mut passes, pass, self.fits(from, axis, passes.len(), number));
+                }
+                Step::Reshape { wire, exchange } => {
+                    let departing =
+                        if problem.pipelined() && !all_near { passes.pop() } else { None };
+                    spend(&mut steps, &passes, arrived);
+                    passes.clear();
+                    let share = cost::share(wire, problem.precision, problem.tolerance);
+                    let element = bytes(problem, from);
+                    let [a, b] = [from, to].map(|node| Holding::Given(node.layout.clone()));
+                    let load = Load::new(&a, &b, &hosts);
+                    let order = Order { load, element, share, wire, exchange };
+                    let spent = match all_near {
+                        true => Spent { unpack: model.meeting(), pieces: 1.0, ..Spent::default() },
+                        false => model.reshape(&order),
+                    };
+                    let arithmetic = departing.map_or(0.0, |pass| pass.arithmetic);
+                    let share = if wire == Wire::Raw { 1.0 } else { share };
+                    let volume = Volume {
+                        own: load.own * element,
+                        near: load.near * element,
+                        far: load.far * element * share,
+                        host: load.host * element * share,
+                        near_messages: if all_near { 0.0 } else { load.near_messages },
+                        far_messages: load.far_messages,
+                    };
+                    let seconds = spent.with(arithmetic);
+                    let memory = spent.pack + spent.unpack;
+                    steps[number] = Expected { seconds, memory, arithmetic, spent, volume };
+                    arrived = (!all_near && exchange.keeps()).then_some(number);
+                }
+            }
+        }
+        spend(&mut steps, &passes, arrived);
+        let seconds = steps.iter().map(|step| step.seconds).sum();
+        Prediction { steps, seconds }
+    }
+
+    /// Whether the transform of step `number` fits into cache together with the one before it.
+    fn fits(&self, from: &Node<D>, axis: usize, passes: usize, number: usize) -> bool {
+        let Some(Step::Fft { axis: before, .. }) = number.checked_sub(1).map(|n| self.steps()[n])
+        else {
+            return false;
+        };
+        let grid = from.layout.grid();
+        let lines = grid.len(axis) * grid.len(before) * from.width();
+        passes > 0 && lines * self.problem().precision.bytes() <= BLOCK_BYTES
+    }
+}
+
+/// Bytes of a point.
+fn bytes<const D: usize>(problem: &Problem<D>, node: &Node<D>) -> f64 {
+    (node.width() * problem.precision.bytes() * problem.howmany) as f64
+}
+
+/// The transform along one axis, as a pass of its own.
+fn one<const D: usize>(
+    model: &Model<'_>,
+    problem: &Problem<D>,
+    from: &Node<D>,
+    axis: usize,
+    all_near: bool,
+) -> Pass {
+    let most = Holding::Given(from.layout.clone()).most() as f64;
+    let contiguous = from.layout.order()[D - 1] == axis;
+    let strided = if contiguous && !all_near { 1.0 } else { model.strided() };
+    let elements = most * problem.howmany as f64;
+    let arithmetic = model.flops(from.layout.grid().len(axis), elements);
+    Pass { step: 0, arithmetic, memory: model.pass(most * bytes(problem, from)) * strided }
+}
+
+fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {
+    match passes.last_mut().filter(|_| together) {
+        Some(last) => {
+            last.arithmetic += pass.arithmetic;
+            last.memory = last.memory.max(pass.memory);
+        }
+        None => passes.push(pass),
+    }
+}
+
+/// Passes between two reshapes, the first of them in the pass of the reshape before.
+fn spend(steps: &mut [Expected], passes: &[Pass], arrived: Option<usize>) {
+    for (number, pass) in passes.iter().enumerate() {
+        let memory = if number == 0 && arrived.is_some() { 0.0 } else { pass.memory };
+        let step = &mut steps[pass.step];
+        (step.arithmetic, step.memory) = (pass.arithmetic, memory);
+        step.seconds = pass.arithmetic + memory;
+    }
+}
