@@ -42,9 +42,10 @@ pub use fft_comm::ThreadComm;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
 pub use fft_core::{
-    Algorithm, Brick, Clock, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind, Flight,
-    Grid, Kind, Layout, Precision, Problem, ProcGrid, Real, Recipe, Reduce, Scale, Step, Tolerance,
-    Wire, WireError, agree,
+    Algorithm, Brick, Clock, Codecs, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind,
+    Expected, Family, Flight, Grid, How, Kind, Layout, Machine, Messages, Precision, Prediction,
+    Problem, ProcGrid, Quantity, Rate, Real, Recipe, Reduce, Scale, Step, Tolerance, Volume, Wire,
+    WireError, agree,
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu as gpu;

@@ -26,6 +26,8 @@ pub(crate) struct Order {
     pub(crate) share: f64,
     pub(crate) wire: Wire,
     pub(crate) exchange: Algorithm,
+    /// Bytes of a chunk.
+    pub(crate) chunk: f64,
 }
 
 /// Where the time of a reshape goes, in seconds of the busiest rank.
@@ -55,8 +57,6 @@ impl Spent {
     }
 }
 
-/// Bytes of a chunk, as [`Moves`](crate::moves) makes them.
-const CHUNK: f64 = 524_288.0;
 /// Rounds of [`Algorithm::Ring`], each with its epoch.
 const ROUNDS: f64 = 4.0;
 
@@ -118,7 +118,7 @@ impl<'a> Model<'a> {
 
     /// A reshape.
     pub(crate) fn reshape(&self, order: &Order) -> Spent {
-        let Order { load, element, share, wire, exchange } = *order;
+        let Order { load, element, share, wire, exchange, chunk } = *order;
         let direct = exchange == Algorithm::Shared;
         let machine = self.machine;
         let bytes = |points: f64| points * element;
@@ -130,7 +130,7 @@ impl<'a> Model<'a> {
         let pieces = match exchange {
             Algorithm::Alltoallv => 1.0,
             Algorithm::P2p | Algorithm::KWay(_) => load.near_messages + load.far_messages,
-            _ => (bytes(load.held) / CHUNK).ceil(),
+            _ => (bytes(load.held) / chunk).ceil(),
         }
         .max(1.0);
         let chunks = match exchange {

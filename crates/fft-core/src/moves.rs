@@ -32,8 +32,6 @@ pub(crate) struct Moves<const D: usize> {
     pub(crate) most_chunks: usize,
 }
 
-/// Bytes of a chunk: it is packed while the one before it flies, and stays in the second-level cache meanwhile.
-const CHUNK_BYTES: usize = 1 << 19;
 /// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
 const MESSAGE_BYTES: usize = 1 << 13;
 const LINE_BYTES: usize = 64;
@@ -44,9 +42,8 @@ fn chunks<const D: usize>(
     order: [usize; D],
     whole: &[usize],
     bytes: usize,
-    ranks: usize,
+    most: usize,
 ) -> Vec<Brick<D>> {
-    let most = CHUNK_BYTES.max(MESSAGE_BYTES * ranks);
     let cut = order.into_iter().find(|axis| brick.len(*axis) > 1 && !whole.contains(axis));
     let Some(axis) = cut else { return vec![brick] };
     let range = brick.range(axis);
@@ -112,11 +109,18 @@ impl<const D: usize> Moves<D> {
     }
 
     /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
-    /// chunks. `element` is in bytes.
-    pub(crate) fn chunked(mut self, from: &Node<D>, whole: &[usize], element: usize) -> Self {
+    /// chunks. `element` is in bytes, and so is `most`, of a chunk.
+    pub(crate) fn chunked(
+        mut self,
+        from: &Node<D>,
+        whole: &[usize],
+        element: usize,
+        most: usize,
+    ) -> Self {
         let bytes = element * self.before.howmany;
         let order = self.before.order;
-        let cut = |brick| chunks(brick, order, whole, bytes, from.layout.ranks());
+        let most = most.max(MESSAGE_BYTES * from.layout.ranks());
+        let cut = |brick| chunks(brick, order, whole, bytes, most);
         self.chunks = cut(self.before.brick);
         let mut sends = Vec::new();
         for (number, chunk) in self.chunks.iter().enumerate() {

@@ -75,7 +75,8 @@ impl<const D: usize> Recipe<D> {
                 Step::Scale { .. } => {}
                 Step::Fft { axis, .. } => {
                     let pass = Pass { step: number, ..one(&model, problem, from, axis, all_near) };
-                    join(&mut passes, pass, self.fits(from, axis, passes.len(), number));
+                    let together = !passes.is_empty() && self.fits(from, axis, number);
+                    join(&mut passes, pass, together);
                 }
                 Step::Reshape { wire, exchange } => {
                     let departing =
@@ -86,7 +87,8 @@ impl<const D: usize> Recipe<D> {
                     let element = bytes(problem, from);
                     let [a, b] = [from, to].map(|node| Holding::Given(node.layout.clone()));
                     let load = Load::new(&a, &b, &hosts);
-                    let order = Order { load, element, share, wire, exchange };
+                    let order =
+                        Order { load, element, share, wire, exchange, chunk: problem.chunk as f64 };
                     let spent = match all_near {
                         true => Spent { unpack: model.meeting(), pieces: 1.0, ..Spent::default() },
                         false => model.reshape(&order),
@@ -114,14 +116,14 @@ impl<const D: usize> Recipe<D> {
     }
 
     /// Whether the transform of step `number` fits into cache together with the one before it.
-    fn fits(&self, from: &Node<D>, axis: usize, passes: usize, number: usize) -> bool {
+    fn fits(&self, from: &Node<D>, axis: usize, number: usize) -> bool {
         let Some(Step::Fft { axis: before, .. }) = number.checked_sub(1).map(|n| self.steps()[n])
         else {
             return false;
         };
         let grid = from.layout.grid();
         let lines = grid.len(axis) * grid.len(before) * from.width();
-        passes > 0 && lines * self.problem().precision.bytes() <= BLOCK_BYTES
+        lines * self.problem().precision.bytes() <= BLOCK_BYTES
     }
 }
 

@@ -37,11 +37,17 @@ pub struct Problem<const D: usize> {
     /// A number for the host of each rank ([`Comm::host`](crate::Comm::host)); empty when nobody is to look at another
     /// rank's memory.
     pub hosts: Vec<usize>,
+    /// Bytes of a chunk of messages where they travel in chunks: one is packed while the one before it flies. At least
+    /// 8 KiB for each rank.
+    pub chunk: usize,
     /// What costs are reckoned with: the same on all ranks.
     pub machine: Arc<Machine>,
 }
 
 impl<const D: usize> Problem<D> {
+    /// Bytes of a chunk unless told otherwise: it stays in the second-level cache while the one before it flies.
+    pub const CHUNK: usize = 1 << 19;
+
     /// A problem with default options: one transform, unscaled forward and fully scaled inverse, nothing
     /// lost on the wire.
     ///
@@ -91,6 +97,7 @@ impl<const D: usize> Problem<D> {
             tolerance: None,
             exchange: Algorithm::default(),
             hosts: Vec::new(),
+            chunk: Self::CHUNK,
             machine: Arc::default(),
         })
     }

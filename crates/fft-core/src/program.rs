@@ -318,7 +318,8 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         let number = 2 * before + self.site.direction as usize;
         let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
         if chunked {
-            moves = moves.chunked(from, &whole, from.width() * T::PRECISION.bytes());
+            let (element, most) = (from.width() * T::PRECISION.bytes(), self.problem.chunk);
+            moves = moves.chunked(from, &whole, element, most);
         }
         let gain = budget::gain_of(rest, self.problem, self.site.direction);
         let gain = match self.problem.halved_axis().filter(|_| from.complex) {

@@ -323,6 +323,7 @@ impl<'a, const D: usize> Costs<'a, D> {
             share: self.share,
             wire: search.problem.wire,
             exchange: search.problem.exchange,
+            chunk: search.problem.chunk as f64,
         };
         picoseconds(self.model.reshape(&order).seconds())
     }
