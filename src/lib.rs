@@ -32,8 +32,10 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod calibrated;
 mod draft;
 mod field;
+mod files;
 mod plan;
 mod transform;
 

@@ -26,6 +26,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Bench),
+    Calibrate(Calibrate),
     Transform(Transform),
     Verify(Verify),
     Sample(Sample),
@@ -79,6 +80,17 @@ pub(crate) struct Bench {
     /// For a line `clock`: the mean seconds of each part of the transforms since the last one, and the bytes sent.
     #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
     pub(crate) serve: bool,
+}
+
+/// Measure this machine, as these ranks see it: what predictions are made from.
+///
+/// Takes a few seconds. Rates of memory, of transforms in cache and of codecs, and messages between ranks of a host and
+/// between hosts; what cannot be measured here is marked as assumed.
+#[derive(Args, Debug)]
+pub(crate) struct Calibrate {
+    /// Write it into this file, signed with the processor, the ranks and the library.
+    #[arg(short, long, value_name = "FILE.toml")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Transform a NumPy file into another.

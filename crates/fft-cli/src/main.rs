@@ -1,6 +1,6 @@
 //! `fft-cli`: benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
 //!
-//! One file per command: `bench` (with `serve` and `report`), `transform`, `verify`, `sample`, `spectrum`, `study`. Beneath them:
+//! One file per command: `bench` (with `serve` and `report`), `transform`, `verify`, `calibrate`, `sample`, `spectrum`, `study`. Beneath them:
 //!
 //! - `world` starts the ranks and ends them; every error that only some ranks can see becomes everyone's there;
 //! - `family` gets from values to types, so that each command is written once for all transforms;
@@ -11,6 +11,7 @@
 
 mod bench;
 mod bricks;
+mod calibrate;
 mod check;
 mod cli;
 mod family;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
 fn run(comm: &dyn Comm, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Bench(options) => bench::run(comm, options),
+        Command::Calibrate(options) => calibrate::run(comm, options),
         Command::Transform(options) => transform::run(comm, options),
         Command::Verify(options) => verify::run(comm, options),
         Command::Sample(options) => sample::run(comm, options),

@@ -18,7 +18,7 @@ mod threads;
 
 pub use calibrate::calibrate;
 pub use exchange::exchange;
-pub use signature::{Signature, checksum, seal, unseal};
+pub use signature::{Signature, broadcast, checksum, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;
 pub use threads::{ThreadComm, threads};

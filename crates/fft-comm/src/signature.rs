@@ -1,6 +1,6 @@
 //! Where numbers were measured: what they must not be used without, and how files say it.
 
-use fft_core::{Comm, Error};
+use fft_core::{Comm, Error, Reduce};
 
 /// What a machine is, for those who kept numbers about it: who computes, how many of them, and what carries messages.
 /// Equal on all ranks.
@@ -89,24 +89,47 @@ pub fn unseal<'a>(what: &str, file: &'a str) -> Option<&'a str> {
     (first == format!("# {what} {:016x}", checksum(text.as_bytes()))).then_some(text)
 }
 
-/// Bytes of a text that travel between ranks.
-const TEXT: usize = 256;
+/// Rank 0's bytes, on every rank. What others bring does not count. Collective.
+///
+/// ```
+/// use fft_core::Comm;
+/// let found = fft_comm::threads(3, |comm| fft_comm::broadcast(&comm, &vec![7; 5 - comm.rank()]).unwrap());
+/// assert_eq!(found, [[7; 5]; 3]);
+/// ```
+///
+/// # Errors
+/// When a rank has gone or the library fails.
+pub fn broadcast(comm: &dyn Comm, mine: &[u8]) -> Result<Vec<u8>, Error> {
+    let first = comm.rank() == 0;
+    let mut len = [if first { mine.len() as f64 } else { 0.0 }];
+    comm.allreduce(Reduce::Max, &mut len)?;
+    let len = len[0] as usize;
+    // As whole numbers that `f64` holds exactly; nothing is added to them.
+    let mut words = vec![0.0; len.div_ceil(WORD)];
+    if first {
+        for (word, bytes) in words.iter_mut().zip(mine.chunks(WORD)) {
+            *word = bytes.iter().rev().fold(0.0, |sum, byte| sum * 256.0 + f64::from(*byte));
+        }
+    }
+    comm.allreduce(Reduce::Max, &mut words)?;
+    let bytes = words.iter().flat_map(|word| (*word as u64).to_le_bytes().into_iter().take(WORD));
+    Ok(bytes.take(len).collect())
+}
 
-/// Rank 0's text on one line, as far as it fits into 256 bytes. Collective.
+/// Bytes that travel as one number.
+const WORD: usize = 6;
+/// Letters of a name at most.
+const LETTERS: usize = 120;
+
+/// Rank 0's text on one line, as far as it is not too long. Collective.
 ///
 /// # Errors
 /// When a rank has gone or the library fails.
 pub(crate) fn told(comm: &dyn Comm, text: &str) -> Result<String, Error> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let line = words.join(" ");
-    let mut mine = [0u8; TEXT];
-    // Half a letter at the end is left out below.
-    mine.iter_mut().zip(line.bytes()).for_each(|(place, byte)| *place = byte);
-    let mut all = vec![0; TEXT * comm.size()];
-    comm.allgather(&mine, &mut all)?;
-    let first = &all[..TEXT];
-    let end = first.iter().position(|byte| *byte == 0).unwrap_or(TEXT);
-    Ok(String::from_utf8_lossy(&first[..end]).trim_end_matches('\u{fffd}').to_owned())
+    let line: String = words.join(" ").chars().take(LETTERS).collect();
+    let bytes = broadcast(comm, line.as_bytes())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The processor of this rank.
@@ -133,14 +156,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rank_0_is_told_to_all_and_long_texts_end_with_a_whole_letter() {
+    fn rank_0_is_told_to_all_on_one_line() {
         let long = "é".repeat(200);
         let found = crate::threads(3, |comm| {
             let own = format!("rank {}\nof  many", comm.rank());
             (told(&comm, &own).unwrap(), told(&comm, &long).unwrap())
         });
         for (own, cut) in found {
-            assert_eq!((own.as_str(), cut), ("rank 0 of many", "é".repeat(128)));
+            assert_eq!((own.as_str(), cut), ("rank 0 of many", "é".repeat(LETTERS)));
+        }
+    }
+
+    #[test]
+    fn every_byte_is_broadcast() {
+        let bytes: Vec<u8> = (0..=255).rev().collect();
+        let own = |rank: usize, len| if rank == 0 { &bytes[..len] } else { &bytes[..3] };
+        for len in [0, 1, 5, 6, 7, 255, 256] {
+            let found = crate::threads(3, |comm| broadcast(&comm, own(comm.rank(), len)).unwrap());
+            assert!(found.iter().all(|found| found == &bytes[..len]), "{len}");
         }
     }
 
