@@ -34,11 +34,13 @@ const KIND: &str = "thriffty machine";
 /// On every rank: [`Error::OnRank`] when it cannot be written.
 pub fn save(comm: &dyn Comm, machine: &Machine, path: impl AsRef<Path>) -> Result<(), Error> {
     let signature = Signature::of(comm)?;
-    files::replace(comm, path.as_ref(), || {
-        let fields = signature.fields().map(|(name, value)| format!("# {name}: {value}\n"));
-        let machine = toml::to_string(machine).expect("numbers and names are TOML");
-        seal(KIND, &format!("{}\n{machine}", fields.concat()))
-    })
+    files::replace(comm, path.as_ref(), || signed(machine, &signature))
+}
+
+fn signed(machine: &Machine, signature: &Signature) -> String {
+    let fields = signature.fields().map(|(name, value)| format!("# {name}: {value}\n"));
+    let machine = toml::to_string(machine).expect("numbers and names are TOML");
+    seal(KIND, &format!("{}\n{machine}", fields.concat()))
 }
 
 /// The machine in a file, if it was measured on these ranks' machine, by as many, with this library and version;

@@ -15,6 +15,7 @@ mod idle;
 pub mod mpi;
 mod signature;
 mod threads;
+pub mod tuner;
 
 pub use calibrate::calibrate;
 pub use exchange::exchange;
