@@ -20,7 +20,7 @@ const LENGTHS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 /// Which of them shows how many ranks compute at full speed.
 const TYPICAL: usize = 4;
 /// What it takes to know the rate of one rank.
-const ALONE: Window = Window { turns: REPEATS, long: Duration::from_millis(4) };
+const ALONE: Window = Window { turns: 9, long: Duration::from_millis(3) };
 /// And of all together: several turns on the processor for each, where there are more ranks than cores.
 const TOGETHER: Window = Window { turns: 1, long: Duration::from_millis(60) };
 /// Turns, of which the median counts.
