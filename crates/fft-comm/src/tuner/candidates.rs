@@ -111,9 +111,10 @@ fn exchanges<const D: usize>(problem: &Problem<D>, can_put: bool) -> Vec<Algorit
     if can_put && !one {
         found.extend([Algorithm::Ring(Epochs::Fence), Algorithm::Ring(Epochs::Flush)]);
     }
-    let width = if problem.complex { 2 } else { 1 };
-    let bytes = (problem.grid().points() * problem.howmany * width) as f64
-        * problem.precision.bytes() as f64;
+    // As they may be more than can be counted: that is for the search to find.
+    let points: f64 = problem.grid().shape().iter().map(|&len| len as f64).product();
+    let reals = points * problem.howmany as f64 * if problem.complex { 2.0 } else { 1.0 };
+    let bytes = reals * problem.precision.bytes() as f64;
     // Each rank of a row or column of pencils has a message for each of the others.
     if bytes / (ranks as f64).powf(1.5) < SMALL {
         let fewer = [2, 4, 8].into_iter().filter(|&k| usize::from(k) < ranks);
