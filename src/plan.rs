@@ -89,7 +89,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// fails.
     pub fn bind(comm: &dyn Comm, recipe: Recipe<D>) -> Result<Self, Error> {
         let candidate = Candidate::of(recipe);
-        let report = Report::untimed(Source::Exact, std::slice::from_ref(&candidate));
+        let report = Report::untimed(Source::Exact, std::slice::from_ref(&candidate), 0);
         Self::bind_reported(comm, candidate.recipe, report, None)
     }
 

@@ -54,8 +54,9 @@ fn an_exchange_that_is_given_is_not_chosen() {
         }
         let chosen = draft(&comm, Tune::Model).build().unwrap();
         assert!(chosen.report().rows.len() > 1);
-        let predicted = chosen.report().rows.iter().map(|row| row.predicted);
-        assert_eq!(predicted.fold(f64::INFINITY, f64::min), chosen.report().chosen().predicted);
+        // Nothing is clearly faster for so little.
+        assert_eq!(chosen.exchange(), Algorithm::Shared);
+        assert!(chosen.report().rows.is_sorted_by(|a, b| a.predicted <= b.predicted + 1e-12));
         assert_eq!(chosen.recipe().predict().seconds, chosen.report().chosen().predicted);
     });
 }

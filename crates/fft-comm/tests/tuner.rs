@@ -4,7 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use fft_comm::tuner::{Choice, Fate, Progress, Source, Trial, candidates, race, shortlist, tune};
+use fft_comm::tuner::{
+    Choice, Fate, Progress, Source, Trial, candidates, favourite, race, shortlist, tune,
+};
 use fft_comm::{threads, threads_on};
 use fft_core::{
     Algorithm, Comm, Epochs, Error, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe,
@@ -89,6 +91,28 @@ fn chunks_wires_and_families_are_tried_where_they_matter() {
     assert!(found.len() > 1, "slabs or pencils are not all the search finds: {found:?}");
     let only = Choice::of_model(&near, None);
     assert!(candidates(&near, &only).unwrap().iter().any(|c| c.chunk().is_none()));
+}
+
+#[test]
+fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
+    let of = |machine: fft_core::Machine| {
+        let mut problem = problem([64; 3], &[0; 8]);
+        problem.machine = machine.into();
+        let choice = Choice::of_model(&problem, None);
+        let all = candidates(&problem, &choice).unwrap();
+        let chosen = &all[favourite(&all, &choice)];
+        (chosen.recipe.problem().exchange, chosen.predicted / all[0].predicted)
+    };
+    assert_eq!(of(fft_core::Machine::default()).0, Algorithm::Shared);
+    // Where ranks of a host wait for each other for ever, they had better send messages.
+    let mut slow = fft_core::Machine::default();
+    slow.meeting.value = 1.0;
+    let (exchange, over) = of(slow);
+    assert!(exchange != Algorithm::Shared && over == 1.0, "{exchange} {over}");
+    let mut hardly = fft_core::Machine::default();
+    (hardly.near.latency.value, hardly.near.overhead.value) = (0.0, 0.0);
+    hardly.meeting.value = 1e-5;
+    assert_eq!(of(hardly).0, Algorithm::Shared);
 }
 
 #[test]

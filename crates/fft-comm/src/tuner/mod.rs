@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use fft_core::{Comm, Cpu, Direction, Error, Executor, Layout, Real, agree};
 
-pub use candidates::{Candidate, Choice, candidates, shortlist};
+pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
 pub use race::{Fate, Progress, Trial, race};
 pub use report::{Report, Row, Source};
 

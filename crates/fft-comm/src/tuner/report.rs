@@ -69,10 +69,18 @@ impl Row {
 }
 
 impl Report {
-    /// Of what was not timed; the first was chosen.
-    pub fn untimed<const D: usize>(source: Source, candidates: &[Candidate<D>]) -> Self {
+    /// Of what was not timed.
+    ///
+    /// # Panics
+    /// If there is no such candidate.
+    pub fn untimed<const D: usize>(
+        source: Source,
+        candidates: &[Candidate<D>],
+        chosen: usize,
+    ) -> Self {
+        assert!(chosen < candidates.len(), "candidate {chosen} of {}", candidates.len());
         let row = |candidate| Row::new(candidate, Fate::NotTried);
-        Self { source, rows: candidates.iter().map(row).collect(), chosen: 0 }
+        Self { source, rows: candidates.iter().map(row).collect(), chosen }
     }
 
     /// Of a race: the fastest of those that were there to the end was chosen.
