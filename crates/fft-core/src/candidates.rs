@@ -71,7 +71,7 @@ impl<const D: usize> Candidates<D> {
                     true => vec![problem.output.order()],
                     false => last.map(|axis| whole_last(whole, axis)).collect(),
                 };
-                for cut in placed(problem, parts, family) {
+                for cut in placed(problem, parts, hosts, family) {
                     let full = Holding::Cut(problem.grid(), cut.clone());
                     let halved = halving.axis.map(|_| Holding::Cut(problem.output.grid(), cut));
                     let place = Place { full: Some(full), halved };
@@ -193,11 +193,24 @@ fn cuts<const D: usize>(problem: &Problem<D>, parts: usize, whole: Axes) -> Vec<
 }
 
 /// A cut in C order, and, where that is not the same, near the input and near the output.
-fn placed<const D: usize>(problem: &Problem<D>, parts: ProcGrid<D>, family: Family) -> Vec<Cut<D>> {
+fn placed<const D: usize>(
+    problem: &Problem<D>,
+    parts: ProcGrid<D>,
+    hosts: &Hosts,
+    family: Family,
+) -> Vec<Cut<D>> {
     let mut found = vec![Cut::plain(parts, problem.input.ranks())];
     if family == Family::Any && !problem.all_near() {
-        found.extend(Cut::matched(parts, &problem.input, Near::Input));
-        found.extend(Cut::matched(parts, &problem.output, Near::Output));
+        let sides = [
+            (&problem.input, [Near::Input, Near::InputOnHosts]),
+            (&problem.output, [Near::Output, Near::OutputOnHosts]),
+        ];
+        for (layout, [ranks, on_hosts]) in sides {
+            found.extend(Cut::matched(parts, layout, ranks, hosts));
+            if (2..problem.input.ranks()).contains(&hosts.count()) {
+                found.extend(Cut::matched(parts, layout, on_hosts, hosts));
+            }
+        }
     }
     found
 }

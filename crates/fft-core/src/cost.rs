@@ -30,6 +30,13 @@ pub(crate) struct Order {
     pub(crate) chunk: f64,
 }
 
+impl Order {
+    /// Bytes that a rank sends to other hosts, on average.
+    pub(crate) fn abroad(&self) -> f64 {
+        self.load.mean * self.element * self.share
+    }
+}
+
 /// Where the time of a reshape goes, in seconds of the busiest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
@@ -57,6 +64,8 @@ impl Spent {
     }
 }
 
+/// Bytes of a message in a chunk to all ranks, at least.
+const LEAST: f64 = 8192.0;
 /// Rounds of [`Algorithm::Ring`], each with its epoch.
 const ROUNDS: f64 = 4.0;
 
@@ -102,6 +111,12 @@ impl<'a> Model<'a> {
         self.machine.meeting.value * self.slow()
     }
 
+    /// So many bytes from every rank to other hosts.
+    pub(crate) fn network(&self, bytes: f64) -> f64 {
+        let rank = bytes / self.machine.far.bandwidth.value;
+        rank.max(bytes * self.crew / self.machine.host_rate(self.hosts))
+    }
+
     /// Encoding and decoding so many bytes, as they are in memory.
     fn codec(&self, wire: Wire, bytes: f64) -> [f64; 2] {
         [&self.machine.encode, &self.machine.decode].map(|codecs| {
@@ -138,7 +153,8 @@ impl<'a> Model<'a> {
             _ => 1.0,
         };
         let of_link = |link: &crate::machine::Messages, messages: f64, bytes: f64| {
-            let count = messages * if messages > 0.0 { chunks } else { 1.0 };
+            // A chunk is large enough for messages of some size to everyone.
+            let count = (messages * chunks).min(bytes / LEAST).max(messages);
             let overhead = 2.0 * count * link.overhead.value * self.slow();
             let latency = if messages > 0.0 { link.latency.value } else { 0.0 };
             latency + overhead + bytes / link.bandwidth.value

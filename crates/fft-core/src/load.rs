@@ -106,6 +106,15 @@ impl Hosts {
         Self { of, ranks: members, looked_at }
     }
 
+    pub(crate) fn of(&self, rank: usize) -> usize {
+        self.of[rank]
+    }
+
+    /// The ranks of each host.
+    pub(crate) fn members(&self) -> &[Vec<usize>] {
+        &self.ranks
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.ranks.len()
     }
@@ -131,6 +140,8 @@ pub(crate) struct Load {
     pub(crate) near: f64,
     /// That go to, or come from, ranks of other hosts.
     pub(crate) far: f64,
+    /// The same of all ranks, on average.
+    pub(crate) mean: f64,
     /// That leave, or come to, a host.
     pub(crate) host: f64,
     /// To ranks of the host.
@@ -143,6 +154,7 @@ impl Load {
     /// Of more than 256 ranks, those of some hosts are looked at: the first, the last, and some between.
     pub(crate) fn new<const D: usize>(from: &Holding<D>, to: &Holding<D>, hosts: &Hosts) -> Self {
         let mut load = Self::default();
+        let (mut sent, mut ranks) = (0.0, 0.0);
         for host in &hosts.looked_at {
             let members = &hosts.ranks[*host];
             let most = if hosts.of.len() <= ALL_RANKS { members.len() } else { SOME };
@@ -156,7 +168,9 @@ impl Load {
             }
             let all = members.len() as f64 / seen;
             load.host = load.host.max(out * all).max(back * all);
+            (sent, ranks) = (sent + out, ranks + seen);
         }
+        load.mean = sent / ranks;
         load
     }
 
@@ -240,6 +254,7 @@ mod tests {
             own: 4.0,
             near: 4.0,
             far: 8.0,
+            mean: 8.0,
             host: 16.0,
             near_messages: 1.0,
             far_messages: 2.0,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::grid::times;
 use crate::layout::axis_names;
-use crate::search::Search;
+use crate::search::{Found, Search, Thrift};
 use crate::{Algorithm, Direction, Error, Family, Kind, Layout, Problem, Wire};
 
 /// How a transform is done: data passes through **nodes** (what each rank holds) by **steps** (the edges
@@ -76,13 +76,31 @@ pub enum Step {
 }
 
 impl<const D: usize> Recipe<D> {
-    /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Deterministic.
+    /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Of two that
+    /// take the same time, as far as the model can tell, it is the one that sends less to other hosts. Deterministic.
     ///
     /// # Errors
-    /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, or a tolerance below
-    /// what rounding adds.
+    /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, a tolerance below
+    /// what rounding adds, or a number of the machine that cannot be.
     pub fn new(problem: Problem<D>) -> Result<Self, Error> {
-        Self::of_family(problem, Family::Any)
+        check(&problem)?;
+        let search = Search::new(&problem, Family::Any);
+        let cheapest = search.shortest_path(Family::Any, Thrift::SOME)?;
+        let mut others = Vec::new();
+        if cheapest.sent > 0.0 && problem.input.ranks() <= MANY {
+            for thrift in Thrift::MORE {
+                others.push(search.shortest_path(Family::Any, thrift)?);
+            }
+        }
+        let (mut sent, mut chosen) = (cheapest.sent, Self::found(problem.clone(), cheapest)?);
+        let close = chosen.predict().seconds * (1.0 + EQUAL);
+        for other in others {
+            let (fewer, other) = (other.sent, Self::found(problem.clone(), other)?);
+            if fewer < sent && other.predict().seconds <= close {
+                (sent, chosen) = (fewer, other);
+            }
+        }
+        Ok(chosen)
     }
 
     /// The cheapest recipe that passes through layouts of one family alone, beside the input and the output.
@@ -90,13 +108,13 @@ impl<const D: usize> Recipe<D> {
     /// # Errors
     /// Those of [`Recipe::new`]; [`Error::Argument`] when the family has none.
     pub fn of_family(problem: Problem<D>, family: Family) -> Result<Self, Error> {
-        if problem.howmany == 0 {
-            return Err(Error::argument("howmany", 0, "at least 1"));
-        }
-        problem.grid().checked_points(problem.howmany)?;
-        problem.check_wires()?;
-        problem.machine.check()?;
-        let (nodes, steps) = Search::new(&problem, family).shortest_path(family)?;
+        check(&problem)?;
+        let found = Search::new(&problem, family).shortest_path(family, Thrift::SOME)?;
+        Self::found(problem, found)
+    }
+
+    fn found(problem: Problem<D>, found: Found<D>) -> Result<Self, Error> {
+        let Found { nodes, steps, .. } = found;
         let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
         if let Some((number, _)) = problem.wires.iter().find(|(number, _)| *number >= reshapes) {
             let expected = format!("below {reshapes}, as many as the recipe has");
@@ -190,6 +208,20 @@ impl<const D: usize> fmt::Display for Recipe<D> {
         }
         f.write_str(")")
     }
+}
+
+/// Ranks up to which the fewest bytes are looked for: beyond, what is sent is only estimated.
+const MANY: usize = 256;
+/// The share by which times may differ that the model cannot tell apart.
+const EQUAL: f64 = 0.05;
+
+fn check<const D: usize>(problem: &Problem<D>) -> Result<(), Error> {
+    if problem.howmany == 0 {
+        return Err(Error::argument("howmany", 0, "at least 1"));
+    }
+    problem.grid().checked_points(problem.howmany)?;
+    problem.check_wires()?;
+    problem.machine.check()
 }
 
 /// Whether the kinds are those of an ordinary real transform: the last axis halved, the others complex.

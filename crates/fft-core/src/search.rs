@@ -46,8 +46,28 @@ impl Way {
     }
 }
 
+/// What the mean time on the network weighs beside that of the busiest rank: bytes that this one does not feel are in the
+/// way of others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thrift(f64);
+
+impl Thrift {
+    /// Bytes are one thing among others.
+    pub(crate) const SOME: Self = Self(1.0);
+    /// Bytes decide, short of sending everything to one rank, which are fewest.
+    pub(crate) const MORE: [Self; 2] = [Self(3.0), Self(10.0)];
+}
+
 fn picoseconds(seconds: f64) -> Cost {
     (seconds * 1e12).round() as Cost
+}
+
+/// What was found.
+pub(crate) struct Found<const D: usize> {
+    pub(crate) nodes: Vec<Node<D>>,
+    pub(crate) steps: Vec<Step>,
+    /// Bytes that a rank sends to other hosts, on average.
+    pub(crate) sent: f64,
 }
 
 pub(crate) struct Search<'a, const D: usize> {
@@ -150,8 +170,7 @@ impl<'a, const D: usize> Search<'a, D> {
     }
 
     /// Dijkstra: the states of the cheapest path from the input to the output, if there is one.
-    fn path(&self) -> Option<Vec<State>> {
-        let mut costs = Costs::new(self);
+    fn path(&self, costs: &mut Costs<'_, D>) -> Option<Vec<State>> {
         let mut best = HashMap::from([(Self::start(), (Way::default(), Self::start()))]);
         let mut open = BTreeSet::from([(Way::default(), Self::start())]);
         while let Some((so_far, here)) = open.pop_first() {
@@ -180,19 +199,23 @@ impl<'a, const D: usize> Search<'a, D> {
         path
     }
 
-    /// The nodes and steps of the cheapest way from input to output.
+    /// The nodes and steps of the cheapest way from input to output, and how many bytes it sends to other hosts.
     ///
     /// # Errors
     /// [`Error::Argument`] where the family has none.
-    pub(crate) fn shortest_path(&self, family: Family) -> Result<(Vec<Node<D>>, Vec<Step>), Error> {
-        let path = self.path().ok_or_else(|| {
-            Error::argument(
-                "family of layouts",
-                format!("{family:?}"),
-                "one with a way to the output",
-            )
+    pub(crate) fn shortest_path(&self, family: Family, thrift: Thrift) -> Result<Found<D>, Error> {
+        let mut costs = Costs::new(self, thrift);
+        let path = self.path(&mut costs).ok_or_else(|| {
+            let expected = "one with a way to the output";
+            Error::argument("family of layouts", format!("{family:?}"), expected)
         })?;
-        Ok(self.recipe(&path))
+        let pairs = path.windows(2).filter(|pair| pair[0].done == pair[1].done);
+        let sent = match self.all_near {
+            true => 0.0,
+            false => pairs.map(|pair| costs.order(pair[0], pair[1]).abroad()).sum(),
+        };
+        let (nodes, steps) = self.recipe(&path);
+        Ok(Found { nodes, steps, sent })
     }
 
     /// The order in which axes are transformed on the same layout: the halved one first, as what follows needs complex
@@ -204,7 +227,7 @@ impl<'a, const D: usize> Search<'a, D> {
     }
 
     /// The path as nodes and steps, scaling after the last transform, while its results are in cache.
-    pub(crate) fn recipe(&self, path: &[State]) -> (Vec<Node<D>>, Vec<Step>) {
+    fn recipe(&self, path: &[State]) -> (Vec<Node<D>>, Vec<Step>) {
         let problem = self.problem;
         let mut nodes = vec![self.node(path[0])];
         let mut steps = Vec::new();
@@ -240,17 +263,18 @@ struct Costs<'a, const D: usize> {
     search: &'a Search<'a, D>,
     model: Model<'a>,
     share: f64,
+    thrift: Thrift,
     /// By place before, place after, and whether the grid is halved.
     loads: HashMap<(usize, usize, bool), Load>,
 }
 
 impl<'a, const D: usize> Costs<'a, D> {
-    fn new(search: &'a Search<'a, D>) -> Self {
+    fn new(search: &'a Search<'a, D>, thrift: Thrift) -> Self {
         let problem = search.problem;
         let ranks = problem.input.ranks();
         let model = Model::of(&problem.machine, &search.hosts, ranks);
         let share = cost::share(problem.wire, problem.precision, problem.tolerance);
-        Self { search, model, share, loads: HashMap::new() }
+        Self { search, model, share, thrift, loads: HashMap::new() }
     }
 
     fn leaving(&mut self, here: State) -> Vec<(State, Cost)> {
@@ -310,6 +334,13 @@ impl<'a, const D: usize> Costs<'a, D> {
         if search.all_near {
             return picoseconds(self.model.meeting());
         }
+        let order = self.order(here, there);
+        let all = self.model.network(order.abroad());
+        picoseconds(self.model.reshape(&order).seconds() + self.thrift.0 * all)
+    }
+
+    fn order(&mut self, here: State, there: State) -> Order {
+        let search = self.search;
         let place = |state: State| search.candidates.all[state.candidate].place;
         let key = (place(here), place(there), search.is_halved(here.done.0));
         let load = *self.loads.entry(key).or_insert_with(|| {
@@ -317,14 +348,14 @@ impl<'a, const D: usize> Costs<'a, D> {
             let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
             Load::new(from, to, &search.hosts)
         });
-        let order = Order {
+        let problem = search.problem;
+        Order {
             load,
             element: search.element(here.done.0),
             share: self.share,
-            wire: search.problem.wire,
-            exchange: search.problem.exchange,
-            chunk: search.problem.chunk as f64,
-        };
-        picoseconds(self.model.reshape(&order).seconds())
+            wire: problem.wire,
+            exchange: problem.exchange,
+            chunk: problem.chunk as f64,
+        }
     }
 }
