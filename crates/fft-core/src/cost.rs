@@ -30,13 +30,6 @@ pub(crate) struct Order {
     pub(crate) chunk: f64,
 }
 
-impl Order {
-    /// Bytes that a rank sends to other hosts, on average.
-    pub(crate) fn abroad(&self) -> f64 {
-        self.load.mean * self.element * self.share
-    }
-}
-
 /// Where the time of a reshape goes, in seconds of the busiest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {

@@ -60,7 +60,7 @@ struct Places {
 
 /// For more ranks than that, parts are placed near bricks that are no even cut in C order only: matching them takes a
 /// list of all messages.
-const MOST_MATCHED: usize = 4096;
+const MOST_MATCHED: usize = 512;
 
 impl<const D: usize> Cut<D> {
     /// Parts in C order.

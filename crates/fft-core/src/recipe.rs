@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::grid::times;
 use crate::layout::axis_names;
-use crate::search::{Found, Search, Thrift};
+use crate::load;
+use crate::search::{Costs, Found, Search, Thrift};
 use crate::{Algorithm, Direction, Error, Family, Kind, Layout, Problem, Wire};
 
 /// How a transform is done: data passes through **nodes** (what each rank holds) by **steps** (the edges
@@ -85,19 +86,20 @@ impl<const D: usize> Recipe<D> {
     pub fn new(problem: Problem<D>) -> Result<Self, Error> {
         check(&problem)?;
         let search = Search::new(&problem, Family::Any);
-        let cheapest = search.shortest_path(Family::Any, Thrift::SOME)?;
+        let mut costs = Costs::new(&search);
+        let cheapest = search.shortest_path(&mut costs, Thrift::SOME)?;
         let mut others = Vec::new();
-        if cheapest.sent > 0.0 && problem.input.ranks() <= MANY {
+        if cheapest.network > 0.0 && problem.input.ranks() <= load::FEW {
             for thrift in Thrift::MORE {
-                others.push(search.shortest_path(Family::Any, thrift)?);
+                others.push(search.shortest_path(&mut costs, thrift)?);
             }
         }
-        let (mut sent, mut chosen) = (cheapest.sent, Self::found(problem.clone(), cheapest)?);
+        let (mut least, mut chosen) = (cheapest.network, Self::found(&problem, cheapest)?);
         let close = chosen.predict().seconds * (1.0 + EQUAL);
         for other in others {
-            let (fewer, other) = (other.sent, Self::found(problem.clone(), other)?);
-            if fewer < sent && other.predict().seconds <= close {
-                (sent, chosen) = (fewer, other);
+            let (network, other) = (other.network, Self::found(&problem, other)?);
+            if network < least && other.predict().seconds <= close {
+                (least, chosen) = (network, other);
             }
         }
         Ok(chosen)
@@ -109,11 +111,12 @@ impl<const D: usize> Recipe<D> {
     /// Those of [`Recipe::new`]; [`Error::Argument`] when the family has none.
     pub fn of_family(problem: Problem<D>, family: Family) -> Result<Self, Error> {
         check(&problem)?;
-        let found = Search::new(&problem, family).shortest_path(family, Thrift::SOME)?;
-        Self::found(problem, found)
+        let search = Search::new(&problem, family);
+        let found = search.shortest_path(&mut Costs::new(&search), Thrift::SOME)?;
+        Self::found(&problem, found)
     }
 
-    fn found(problem: Problem<D>, found: Found<D>) -> Result<Self, Error> {
+    fn found(problem: &Problem<D>, found: Found<D>) -> Result<Self, Error> {
         let Found { nodes, steps, .. } = found;
         let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
         if let Some((number, _)) = problem.wires.iter().find(|(number, _)| *number >= reshapes) {
@@ -124,7 +127,7 @@ impl<const D: usize> Recipe<D> {
                 expected,
             ));
         }
-        Ok(Self { problem, nodes, steps })
+        Ok(Self { problem: problem.clone(), nodes, steps })
     }
 
     /// What it is for.
@@ -210,8 +213,6 @@ impl<const D: usize> fmt::Display for Recipe<D> {
     }
 }
 
-/// Ranks up to which the fewest bytes are looked for: beyond, what is sent is only estimated.
-const MANY: usize = 256;
 /// The share by which times may differ that the model cannot tell apart.
 const EQUAL: f64 = 0.05;
 
