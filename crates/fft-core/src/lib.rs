@@ -24,6 +24,7 @@ mod cut;
 mod depart;
 mod device;
 mod error;
+mod exact;
 mod exchange;
 mod executor;
 mod gain;

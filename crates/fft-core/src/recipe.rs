@@ -116,6 +116,10 @@ impl<const D: usize> Recipe<D> {
         Self::found(&problem, found)
     }
 
+    pub(crate) fn from_parts(problem: Problem<D>, nodes: Vec<Node<D>>, steps: Vec<Step>) -> Self {
+        Self { problem, nodes, steps }
+    }
+
     fn found(problem: &Problem<D>, found: Found<D>) -> Result<Self, Error> {
         let Found { nodes, steps, .. } = found;
         let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
@@ -216,7 +220,7 @@ impl<const D: usize> fmt::Display for Recipe<D> {
 /// The share by which times may differ that the model cannot tell apart.
 const EQUAL: f64 = 0.05;
 
-fn check<const D: usize>(problem: &Problem<D>) -> Result<(), Error> {
+pub(crate) fn check<const D: usize>(problem: &Problem<D>) -> Result<(), Error> {
     if problem.howmany == 0 {
         return Err(Error::argument("howmany", 0, "at least 1"));
     }

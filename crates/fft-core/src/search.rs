@@ -13,7 +13,7 @@ use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, goal};
 use crate::cost::{self, Model, Order};
 use crate::load::{Holding, Hosts, Load};
 use crate::recipe::{Node, Step};
-use crate::{Direction, Error, Kind, Layout, Problem, local};
+use crate::{Direction, Error, Kind, Layout, Problem, layout, local};
 
 /// In the order in which equally cheap ones are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,6 +116,17 @@ impl<'a, const D: usize> Search<'a, D> {
             Holding::Cut(grid, cut) => Layout::placed(*grid, cut),
         };
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
+    }
+
+    /// What the layout is printed as.
+    pub(crate) fn name(&self, state: State) -> Option<String> {
+        Some(match self.holding(state)? {
+            Holding::Given(layout) => layout.to_string(),
+            Holding::Cut(_, cut) => {
+                let order = layout::order_name(&self.order(state));
+                format!("[{}{}]{order}", cut.parts, cut.near)
+            }
+        })
     }
 
     fn node(&self, state: State) -> Node<D> {
@@ -229,7 +240,7 @@ impl<'a, const D: usize> Search<'a, D> {
     }
 
     /// The path as nodes and steps, scaling after the last transform, while its results are in cache.
-    fn recipe(&self, path: &[State]) -> (Vec<Node<D>>, Vec<Step>) {
+    pub(crate) fn recipe(&self, path: &[State]) -> (Vec<Node<D>>, Vec<Step>) {
         let problem = self.problem;
         let mut nodes = vec![self.node(path[0])];
         let mut steps = Vec::new();

@@ -330,7 +330,39 @@ fn sound<const D: usize>(problem: &Problem<D>) -> Result<(), TestCaseError> {
     back.reverse();
     let turned: Vec<_> = back.into_iter().map(|(from, step, to)| (to, step, from)).collect();
     prop_assert_eq!(forward, turned, "the inverse is not the forward reversed");
+
+    prop_assert_eq!(Recipe::exact(problem.clone(), &recipe.to_string()), Ok(recipe));
     Ok(())
+}
+
+#[test]
+fn a_recipe_that_is_not_one_is_refused() {
+    let problem = problem([64; 3], [C2C; 3], 8);
+    let recipe = Recipe::new(problem.clone()).unwrap();
+    let text = recipe.to_string();
+    let read = |text: &str| Recipe::exact(problem.clone(), text);
+    assert_eq!(read(&format!(" {text}\n")).as_ref(), Ok(&recipe));
+    for at in 0..text.len() {
+        let damaged = format!("{}{}", &text[..at], &text[at + 1..]);
+        // What is not the recipe may be another one, but must print itself.
+        assert!(
+            read(&damaged).is_ok_and(|other| other.to_string() == damaged)
+                || read(&damaged).is_err()
+        );
+        assert!(read(&text[..at]).is_err());
+    }
+    let message = |text: &str| read(text).unwrap_err().to_string();
+    let other = text.replace("64x64x64", "64x64x32");
+    assert!(message(&other).contains(&text), "{}", message(&other));
+    let early = text.replacen("(fft z)", "(fft x)", 1);
+    assert!(message(&early).contains("found fft x, expected one that can come there"));
+    let nowhere = text.replacen("[8x1x1]", "[7x1x1]", 1);
+    assert!(message(&nowhere).contains("found exchange [7x1x1]"), "{}", message(&nowhere));
+    let slow = text.replacen("p2p", "carrier-pigeon", 1);
+    assert!(message(&slow).contains("carrier-pigeon"), "{}", message(&slow));
+    // Another exchange is another recipe, and a good one.
+    let other = text.replace("p2p", "alltoallv");
+    assert_eq!(read(&other).unwrap().to_string(), other);
 }
 
 proptest! {
