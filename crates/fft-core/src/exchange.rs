@@ -116,8 +116,8 @@ pub struct Parcel {
 }
 
 /// The messages of one reshape, as one rank sees them. In chunks there may be several to and from a peer, in the same
-/// order on both sides; otherwise there is at most one. Never one to itself. Each rank begins with the peer after
-/// itself, so that not all aim at the same one.
+/// order on both sides; otherwise there is at most one. Never one to itself. Each rank begins at another
+/// place of its list of peers, so that not all aim at the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Which reshape of the plan this is: the same number on all ranks, and another for every other reshape. Its

@@ -51,6 +51,7 @@ mod slot;
 mod tiles;
 mod tolerance;
 mod transfer;
+mod turn;
 
 pub use candidates::Family;
 pub use clock::Clock;
