@@ -84,8 +84,16 @@ impl<const D: usize> Recipe<D> {
     /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, a tolerance below
     /// what rounding adds, or a number of the machine that cannot be.
     pub fn new(problem: Problem<D>) -> Result<Self, Error> {
+        Self::of_family(problem, Family::Any)
+    }
+
+    /// The same among the recipes that pass through layouts of one family alone, beside the input and the output.
+    ///
+    /// # Errors
+    /// Those of [`Recipe::new`]; [`Error::Argument`] when the family has none.
+    pub fn of_family(problem: Problem<D>, family: Family) -> Result<Self, Error> {
         check(&problem)?;
-        let search = Search::new(&problem, Family::Any);
+        let search = Search::new(&problem, family);
         let mut costs = Costs::new(&search);
         let cheapest = search.shortest_path(&mut costs, Thrift::SOME)?;
         let mut others = Vec::new();
@@ -103,17 +111,6 @@ impl<const D: usize> Recipe<D> {
             }
         }
         Ok(chosen)
-    }
-
-    /// The cheapest recipe that passes through layouts of one family alone, beside the input and the output.
-    ///
-    /// # Errors
-    /// Those of [`Recipe::new`]; [`Error::Argument`] when the family has none.
-    pub fn of_family(problem: Problem<D>, family: Family) -> Result<Self, Error> {
-        check(&problem)?;
-        let search = Search::new(&problem, family);
-        let found = search.shortest_path(&mut Costs::new(&search), Thrift::SOME)?;
-        Self::found(&problem, found)
     }
 
     pub(crate) fn from_parts(problem: Problem<D>, nodes: Vec<Node<D>>, steps: Vec<Step>) -> Self {
