@@ -51,6 +51,11 @@ impl Rounded {
 }
 
 impl<T: Real> Scheme<T> for Rounded {
+    /// Without a mantissa there is no NaN.
+    fn varies(&self) -> bool {
+        matches!(self.0, Format::Mantissa(0))
+    }
+
     fn fixed(&self, shape: Shape) -> usize {
         self.table(shape) + shape.reals().div_ceil(BLOCK) * codes::bytes(self.bits::<T>())
     }

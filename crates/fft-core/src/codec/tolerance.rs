@@ -12,11 +12,21 @@ const RAW: u8 = u8::MAX;
 /// The widest integers.
 const WIDEST: u32 = 52;
 
-/// The body: a width for each block, zeros up to a multiple of 8 bytes, then the blocks' codes one after the other.
+/// The body: the step, a width for each block, zeros up to a multiple of 8 bytes, then the blocks' codes one after the
+/// other.
 pub(super) struct Tolerance;
 
-fn table(shape: Shape) -> usize {
-    shape.blocks().next_multiple_of(8)
+/// Bytes of the step.
+const STEP: usize = size_of::<f64>();
+
+/// Where the codes begin.
+fn codes_at(shape: Shape) -> usize {
+    STEP + shape.blocks().next_multiple_of(8)
+}
+
+/// Whether integers can be in units of it.
+fn is_step(step: f64) -> bool {
+    step.is_normal() && step > 0.0
 }
 
 /// Bits of the integers of a block, or none if it is smaller as it is, or cannot be sent otherwise.
@@ -39,11 +49,12 @@ fn width<T: Real>(largest: u64, step: f64) -> Option<u32> {
 }
 
 impl<T: Real> Scheme<T> for Tolerance {
-    const STEP: bool = true;
-    const FIXED: bool = false;
+    fn varies(&self) -> bool {
+        true
+    }
 
     fn fixed(&self, shape: Shape) -> usize {
-        table(shape)
+        codes_at(shape)
     }
 
     #[inline(always)]
@@ -52,7 +63,11 @@ impl<T: Real> Scheme<T> for Tolerance {
         let (mut blocks, mut errors) = (Blocks::EMPTY, [0.0; LANES]);
         let mut block = first / BLOCK * shape.width;
         if first == 0 {
-            body[shape.blocks()..table(shape)].fill(0);
+            if !is_step(step) {
+                return None;
+            }
+            body[..STEP].copy_from_slice(&step.to_bits().to_le_bytes());
+            body[STEP + shape.blocks()..codes_at(shape)].fill(0);
         }
         for groups in reals.chunks(GROUPS * BLOCK * shape.width) {
             blocks.fill(groups, shape.width);
@@ -71,7 +86,7 @@ impl<T: Real> Scheme<T> for Tolerance {
                         Some(0) => add(&x.map(|x| x * x), &mut errors),
                         Some(bits) => Integers { step, bits }.encode::<T>(x, out, &mut errors),
                     }
-                    body[block] = bits.map_or(RAW, |bits| bits as u8);
+                    body[STEP + block] = bits.map_or(RAW, |bits| bits as u8);
                     *end = behind;
                     block += 1;
                 }
@@ -88,11 +103,17 @@ impl<T: Real> Scheme<T> for Tolerance {
         end: &mut usize,
         reals: &mut [T],
     ) -> Result<(), BadMessage> {
-        let Piece { shape, first, step } = piece;
+        let Piece { shape, first, .. } = piece;
+        let word = u64::from_le_bytes(*body.first_chunk().expect("a body begins with a step"));
+        let step = f64::from_bits(word);
+        if !is_step(step) {
+            let expected = "the bits of a positive normal number";
+            return Err(BadMessage::Entry { field: "step", at: 0, found: word, expected });
+        }
         let mut block = first / BLOCK * shape.width;
         for group in reals.chunks_mut(BLOCK * shape.width) {
             for plane in 0..shape.width {
-                let width = body[block];
+                let width = body[STEP + block];
                 let bad = |expected| BadMessage::Entry {
                     field: "width",
                     at: block,
