@@ -12,6 +12,7 @@ fn strange<T: Real>() -> Vec<T> {
     x[3] = T::of(f64::INFINITY);
     x[5] = T::of(f64::NEG_INFINITY);
     x[300] = T::of(f64::NAN);
+    x[301] = T::of(f64::from_bits(u64::MAX));
     x[640..704].fill(T::of(most));
     x[640] = T::of(-most);
     x[650] = T::of(0.99 * most);
