@@ -740,15 +740,19 @@ impl RawWindow {
 
     fn release(&mut self, rank: usize) -> Result<(), Error> {
         may_call("MPI_Win_free")?;
-        self.lock(rank, false)?;
-        // SAFETY: the window is ours and live, no epoch is open, and nobody borrows its memory.
-        checked(rank, "MPI_Win_free", unsafe { ffi::MPI_Win_free(&mut self.handle) })
+        // Even if it cannot be closed: the others come to free it.
+        let closed = self.lock(rank, false);
+        // SAFETY: reading a constant of the library. One that cannot be freed leaks: once is enough to try.
+        let mut handle = std::mem::replace(&mut self.handle, unsafe { ffi::RSMPI_WIN_NULL });
+        // SAFETY: the window is ours and live, and nobody borrows its memory.
+        let freed = checked(rank, "MPI_Win_free", unsafe { ffi::MPI_Win_free(&mut handle) });
+        closed.and(freed)
     }
 }
 
 impl Drop for RawWindow {
     fn drop(&mut self) {
-        // SAFETY: reading a constant of the library, which a freed window is set to.
+        // SAFETY: reading a constant of the library, which `release` leaves.
         let freed = self.handle == unsafe { ffi::RSMPI_WIN_NULL };
         // The others do not come to free it with a rank that panics.
         if !freed && !std::thread::panicking() {
