@@ -252,7 +252,8 @@ impl RawComm {
         checked(self.rank, call, code)
     }
 
-    /// Exchanges lines: `SLOT_ALIGN` bytes are one `unit`, so that counts of 31 bits reach 128 GiB.
+    /// Exchanges lines: `SLOT_ALIGN` bytes are one `unit`, so that counts of 31 bits reach 128 GiB. If MPI fails to, the
+    /// job ends: a rank that gives up in the midst of the collective leaves others in it.
     pub(super) fn alltoallv(
         &self,
         unit: &LineType,
@@ -273,7 +274,8 @@ impl RawComm {
             let (back, here) = (recv.1.counts.as_ptr(), recv.1.places.as_ptr());
             ffi::MPI_Alltoallv(from, out, their, unit.0, to, back, here, unit.0, self.handle)
         };
-        checked(self.rank, call, code)
+        vital(self.rank, call, code);
+        Ok(())
     }
 }
 
