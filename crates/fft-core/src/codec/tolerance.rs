@@ -8,7 +8,7 @@ use super::number::{LANES, add, total};
 use crate::Real;
 
 /// The width of a block that is sent as it is.
-const RAW: u8 = u8::MAX;
+const RAW: u32 = (1 << WIDTH) - 1;
 /// The widest integers.
 const WIDEST: u32 = 52;
 
@@ -18,10 +18,33 @@ pub(super) struct Tolerance;
 
 /// Bytes of the step.
 const STEP: usize = size_of::<f64>();
+/// Bits of a width.
+const WIDTH: usize = 6;
 
 /// Where the codes begin.
 fn codes_at(shape: Shape) -> usize {
-    STEP + shape.blocks().next_multiple_of(8)
+    STEP + (WIDTH * shape.blocks()).div_ceil(8).next_multiple_of(8)
+}
+
+/// Where the width of a block is: in two bytes, from this bit on. The last may be in one, with nothing behind it.
+fn width_at(block: usize) -> (usize, usize) {
+    (STEP + WIDTH * block / 8, WIDTH * block % 8)
+}
+
+/// Puts the width of a block into a table that has zeros there.
+fn put_width(width: u32, block: usize, body: &mut [u8]) {
+    let (at, shift) = width_at(block);
+    let [low, high] = ((width as u16) << shift).to_le_bytes();
+    body[at] |= low;
+    if high != 0 {
+        body[at + 1] |= high;
+    }
+}
+
+fn get_width(block: usize, body: &[u8]) -> u32 {
+    let (at, shift) = width_at(block);
+    let word = u16::from_le_bytes([body[at], body.get(at + 1).copied().unwrap_or(0)]);
+    u32::from(word >> shift) & RAW
 }
 
 /// Whether integers can be in units of it.
@@ -67,7 +90,7 @@ impl<T: Real> Scheme<T> for Tolerance {
                 return None;
             }
             body[..STEP].copy_from_slice(&step.to_bits().to_le_bytes());
-            body[STEP + shape.blocks()..codes_at(shape)].fill(0);
+            body[STEP..codes_at(shape)].fill(0);
         }
         for groups in reals.chunks(GROUPS * BLOCK * shape.width) {
             blocks.fill(groups, shape.width);
@@ -86,7 +109,7 @@ impl<T: Real> Scheme<T> for Tolerance {
                         Some(0) => add(&x.map(|x| x * x), &mut errors),
                         Some(bits) => Integers { step, bits }.encode::<T>(x, out, &mut errors),
                     }
-                    body[STEP + block] = bits.map_or(RAW, |bits| bits as u8);
+                    put_width(bits.unwrap_or(RAW), block, body);
                     *end = behind;
                     block += 1;
                 }
@@ -113,7 +136,7 @@ impl<T: Real> Scheme<T> for Tolerance {
         let mut block = first / BLOCK * shape.width;
         for group in reals.chunks_mut(BLOCK * shape.width) {
             for plane in 0..shape.width {
-                let width = body[STEP + block];
+                let width = get_width(block, body);
                 let bad = |expected| BadMessage::Entry {
                     field: "width",
                     at: block,
@@ -122,10 +145,10 @@ impl<T: Real> Scheme<T> for Tolerance {
                 };
                 let bits = match width {
                     RAW => None,
-                    width if width == 1 || u32::from(width) > WIDEST => {
-                        return Err(bad("0, or from 2 to 52, or 255"));
+                    width if width == 1 || width > WIDEST => {
+                        return Err(bad("0, or from 2 to 52, or 63"));
                     }
-                    width => Some(u32::from(width)),
+                    width => Some(width),
                 };
                 let behind = *end + bits.map_or(raw_bytes::<T>(), codes::bytes);
                 let Some(from) = body.get(*end..behind) else {

@@ -39,7 +39,7 @@ pub enum Wire {
     /// Integers of so many bits, from 2 to 52, in units of a step that each block of 64 reals chooses by its largest:
     /// 16 bits more per block. Wrong by half a step at most. Of single precision more than 31 are raw.
     Bits(u8),
-    /// Integers in units of a step that is given when the message is made, each block with as many bits as it needs: 8
+    /// Integers in units of a step that is given when the message is made, each block with as many bits as it needs: 6
     /// bits more per block. Wrong by half a step at most; raw if the step is 0 or not finite.
     Tolerance,
     /// Every bit arrives, bytes of equal significance compressed together. Of 64 bits of random numbers 56 to 59

@@ -96,18 +96,18 @@ pub(crate) fn decode<T: Real>(message: &[u8], reals: usize) -> Vec<u64> {
         6 => {
             let blocks = elements.div_ceil(64) * width;
             let step = f64::from_bits(read.at(8, 8));
-            let mut place = 16 + padded(blocks);
+            let table = (6 * blocks).div_ceil(8);
+            let bit = |i: usize| usize::from(message[16 + i / 8] >> (i % 8) & 1);
+            let mut place = 16 + padded(table);
             let mut numbers = vec![0; reals];
             for block in 0..blocks {
                 let (group, plane) = (block / width, block % width);
-                let w = match message[16 + block] {
-                    255 => 8 * size,
-                    w => usize::from(w),
-                };
+                let stored = (0..6).fold(0, |w, i| w | bit(6 * block + i) << i);
+                let w = if stored == 63 { 8 * size } else { stored };
                 for element in 64 * group..elements.min(64 * (group + 1)) {
                     let code = read.code(place, w, element % 64);
-                    numbers[element * width + plane] = match message[16 + block] {
-                        255 => code,
+                    numbers[element * width + plane] = match stored {
+                        63 => code,
                         0 => word(0.0),
                         _ => word((code as i64 - (1 << (w - 1))) as f64 * step),
                     };
