@@ -76,6 +76,10 @@ fn formats_are_as_exact_as_they_should_be() {
     );
     assert!(above_shannon(row("bits:16")) < 0.9, "{}", above_shannon(row("bits:16")));
     assert!(above_shannon(row("tolerance")) < 1.3, "{}", above_shannon(row("tolerance")));
+    let (_, small) = study(16, &["tolerance", "--field", "gaussian"]);
+    for row in &small {
+        assert!(above_shannon(row) < 1.3, "{row:?}: {}", above_shannon(row));
+    }
     for row in &rows {
         assert!(row.part == "table" && row.ranks == 8 && row.field == "gaussian");
         assert!((1.0..3.0).contains(&row.passes) && row.roundtrip < 3.0 * row.forward, "{row:?}");
