@@ -46,19 +46,19 @@ fn main() -> ExitCode {
     let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
     // Even a wrong command line, and --help, are for one rank to answer.
     world::run(ranks, |comm| match &cli {
-        Ok(cli) => run(comm, &cli.command),
+        Ok(cli) => run(comm, cli),
         Err(answer) if !answer.use_stderr() => world::print(comm, &answer.to_string()),
         Err(error) => Err(Failure::Usage(cli::complaint(error))),
     })
 }
 
-fn run(comm: &dyn Comm, command: &Command) -> Result<(), Failure> {
-    match command {
+fn run(comm: &dyn Comm, cli: &Cli) -> Result<(), Failure> {
+    match &cli.command {
         Command::Bench(options) => bench::run(comm, options),
         Command::Transform(options) => transform::run(comm, options),
         Command::Verify(options) => verify::run(comm, options),
         Command::Sample(options) => sample::run(comm, options),
         Command::Spectrum(options) => spectrum::run(comm, options),
-        Command::Study(options) => study::run(comm, options),
+        Command::Study(options) => study::run(comm, options, cli.ranks.is_some()),
     }
 }
