@@ -1,14 +1,16 @@
 //! Options of a plan that is still to be made.
 
 use std::marker::PhantomData;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
+use fft_comm::tuner::Progress;
 use fft_core::{
-    Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Problem, Real, Recipe,
-    Scale, Tolerance, Wire,
+    Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Problem, Real,
+    Recipe, Scale, Tolerance, Wire,
 };
 
-use crate::{Plan, Transform};
+use crate::tune::{Decision, Wanted, decide, fingerprint};
+use crate::{Plan, Transform, Tune};
 
 /// A plan in the making: options, nothing checked, nothing sent. [`Draft::build`] makes the plan.
 ///
@@ -42,12 +44,15 @@ pub struct Draft<'a, K: Transform, const D: usize> {
     orders: [[usize; D]; 2],
     howmany: usize,
     scales: [Scale; 2],
-    exchange: Algorithm,
+    exchange: Option<Algorithm>,
     wire: Option<Wire>,
     wires: Vec<(usize, Wire)>,
     everywhere: bool,
     tolerance: Option<Tolerance>,
     strict: bool,
+    tune: Tune,
+    machine: Option<Arc<Machine>>,
+    watch: Option<Box<dyn Fn(Progress) + 'a>>,
     transform: PhantomData<K>,
 }
 
@@ -62,12 +67,15 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             orders: [std::array::from_fn(|axis| axis); 2],
             howmany: 1,
             scales: [Scale::None, Scale::Full],
-            exchange: Algorithm::default(),
+            exchange: None,
             wire: None,
             wires: Vec::new(),
             everywhere: false,
             tolerance: None,
             strict: false,
+            tune: Tune::Model,
+            machine: None,
+            watch: None,
             transform: PhantomData,
         }
     }
@@ -117,9 +125,43 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         self
     }
 
-    /// How data travels; [`Algorithm::Shared`] by default.
+    /// How data travels; chosen with the recipe ([`Draft::tune`]) by default.
     pub fn exchange(mut self, exchange: Algorithm) -> Self {
-        self.exchange = exchange;
+        self.exchange = Some(exchange);
+        self
+    }
+
+    /// How the recipe is chosen; [`Tune::Model`] by default.
+    pub fn tune(mut self, tune: Tune) -> Self {
+        self.tune = tune;
+        self
+    }
+
+    /// The machine that the model reckons with, the same on all ranks; [`Machine::default`] unless told otherwise. See
+    /// [`calibrated`](crate::calibrated) for how to get that of these ranks.
+    ///
+    /// ```
+    /// use thriffty::{C2c, Grid, Machine, Plan};
+    /// let mut slow = Machine::default();
+    /// slow.memory.value /= 4.0;
+    /// let seconds = thriffty::threads(2, |world| {
+    ///     let predict = |machine: &Machine| {
+    ///         let draft = Plan::<C2c>::c2c(&world, Grid::new([32, 32, 32])?);
+    ///         Ok::<_, thriffty::Error>(draft.machine(machine.clone()).recipe()?.predict().seconds)
+    ///     };
+    ///     Ok::<_, thriffty::Error>([predict(&Machine::default())?, predict(&slow)?])
+    /// })?;
+    /// assert!(seconds[0][0] < seconds[0][1]);
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    pub fn machine(mut self, machine: Machine) -> Self {
+        self.machine = Some(Arc::new(machine));
+        self
+    }
+
+    /// Calls this on every rank before each turn of [`Tune::Measure`], to show how far it is.
+    pub fn watch(mut self, news: impl Fn(Progress) + 'a) -> Self {
+        self.watch = Some(Box::new(news));
         self
     }
 
@@ -183,13 +225,31 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         Problem::spectral_grid(self.grid, self.kinds)
     }
 
-    /// The recipe that [`Draft::build`] would bind. Collective: every rank gets the same.
+    /// The recipe that [`Draft::build`] would bind. Collective: every rank gets the same. [`Tune::Measure`] measures for
+    /// it.
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] when they were given different options;
     /// [`Error::Overlap`], [`Error::Gap`], [`Error::OutOfRange`] when the bricks do not tile the grids;
     /// [`Error::Order`], [`Error::Argument`] or [`Error::TooLarge`].
     pub fn recipe(&self) -> Result<Recipe<D>, Error> {
+        Ok(self.decide()?.recipe)
+    }
+
+    /// The recipe, and what there was to choose from. Collective.
+    fn decide(&self) -> Result<Decision<D>, Error> {
+        let nobody = |_| ();
+        let wanted = Wanted {
+            tune: &self.tune,
+            exchange: self.exchange,
+            fixed: self.wire.is_some(),
+            watch: self.watch.as_deref().unwrap_or(&nobody),
+        };
+        decide::<K::Real, D>(self.comm, self.problem()?, &wanted)
+    }
+
+    /// What is to be done, once all ranks have told their bricks and agree on the rest. Collective.
+    fn problem(&self) -> Result<Problem<D>, Error> {
         let drafts = self.gather()?;
         self.compare(&drafts)?;
         if self.wires.len() > MAX_WIRES {
@@ -216,7 +276,10 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         }
         problem.howmany = self.howmany;
         [problem.forward, problem.inverse] = self.scales;
-        problem.exchange = self.exchange;
+        problem.exchange = self.exchange.unwrap_or_default();
+        if let Some(machine) = &self.machine {
+            problem.machine = machine.clone();
+        }
         problem.tolerance = self.tolerated();
         problem.wire = self.wire.unwrap_or(match self.tolerance {
             Some(_) => Wire::Tolerance,
@@ -226,7 +289,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         if !self.everywhere {
             problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
         }
-        Recipe::new(problem)
+        Ok(problem)
     }
 
     /// Makes the plan. Collective; the same `Ok` or error on every rank. Where the ranks of a host cannot share as much
@@ -235,21 +298,21 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// # Errors
     /// Those of [`Draft::recipe`], and [`Error::OnRank`] when a rank lacks memory or the transport fails.
     pub fn build(mut self) -> Result<Plan<K, D>, Error> {
-        match Plan::bind(self.comm, self.recipe()?) {
+        match Plan::bind_chosen(self.comm, self.decide()?) {
             Err(error) if error.kind() == ErrorKind::SharedMemory => {
                 if self.comm.rank() == 0 {
                     NOT_SHARED
                         .call_once(|| log::warn!("messages instead of shared memory: {error}"));
                 }
-                self.exchange = Algorithm::Pipelined;
-                Plan::bind(self.comm, self.recipe()?)
+                (self.exchange, self.tune) = (Some(Algorithm::Pipelined), Tune::Model);
+                Plan::bind_chosen(self.comm, self.decide()?)
             }
             made => made,
         }
     }
 
     /// Everything that must be equal, in words, with names; all options but bricks.
-    fn options(&self) -> [(&'static str, Vec<u64>); 14] {
+    fn options(&self) -> [(&'static str, Vec<u64>); 16] {
         let words = |list: &[usize]| list.iter().map(|&x| x as u64).collect();
         [
             ("number of axes", vec![D as u64]),
@@ -261,7 +324,9 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             ("output order", words(&self.orders[1])),
             ("howmany", words(&[self.howmany])),
             ("scales", self.scales.map(|scale| scale as u64).to_vec()),
-            ("exchange", vec![self.exchange.code()]),
+            ("exchange", vec![self.exchange.map_or(0, |exchange| 1 + exchange.code())]),
+            ("tuning", self.tune.code().to_vec()),
+            ("machine", vec![self.machine.as_deref().map_or(0, fingerprint)]),
             ("wire", vec![self.wire.map_or(0, |wire| 1 + wire.code())]),
             ("wire everywhere", vec![u64::from(self.everywhere)]),
             ("tolerance", {
@@ -337,7 +402,7 @@ const MAX_AXES: usize = 4;
 /// Reshapes with wires of their own that ranks compare; of more, only how many.
 const MAX_WIRES: usize = 12;
 /// Room for all options, in words.
-const OPTIONS: usize = 28 + 1 + 2 * MAX_WIRES;
+const OPTIONS: usize = 31 + 1 + 2 * MAX_WIRES;
 /// Room for options and two bricks.
 const WORDS: usize = OPTIONS + 4 * MAX_AXES;
 /// A draft as it travels: as long whatever the number of axes, so that even ranks that disagree on that can

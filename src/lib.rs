@@ -32,15 +32,20 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod calibrated;
 mod draft;
 mod field;
+mod files;
 mod plan;
 mod transform;
+mod tune;
+mod wisdom;
 
 pub use draft::Draft;
 pub use fft_comm::ThreadComm;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
+pub use fft_comm::tuner::{Fate, Progress, Report, Row, Source};
 pub use fft_core::{
     Algorithm, Brick, Clock, Codecs, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind,
     Expected, Family, Flight, Grid, How, Kind, Layout, Machine, Messages, Precision, Prediction,
@@ -52,6 +57,7 @@ pub use fft_gpu as gpu;
 pub use field::{Field, Physical, Side, Spectral};
 pub use plan::Plan;
 pub use transform::{C2c, R2c, R2r, Transform};
+pub use tune::Tune;
 
 /// Runs `body` once per rank, each on a thread of its own, and returns what they return in order of ranks.
 ///

@@ -1,14 +1,17 @@
 //! A plan: a recipe bound to a communicator and buffers.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 
+use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
     Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Real,
     Recipe, WireError, agree,
 };
 
 use crate::field::{Field, Physical, Spectral};
-use crate::{C2c, Draft, R2c, R2r, Transform};
+use crate::tune::Decision;
+use crate::{C2c, Draft, R2c, R2r, Transform, wisdom};
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
@@ -23,6 +26,9 @@ use crate::{C2c, Draft, R2c, R2r, Transform};
 pub struct Plan<K: Transform = R2c, const D: usize = 3> {
     executor: Executor<K::Real, Cpu<K::Real>>,
     recipe: Recipe<D>,
+    report: Report,
+    /// What wisdom calls the problem, where a draft knows.
+    key: Option<String>,
 }
 
 impl<T: Real, const D: usize> Plan<C2c<T>, D>
@@ -82,6 +88,22 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// when the recipe is not for these types or this number of ranks, a rank lacks memory, or the transport
     /// fails.
     pub fn bind(comm: &dyn Comm, recipe: Recipe<D>) -> Result<Self, Error> {
+        let candidate = Candidate::of(recipe);
+        let report = Report::untimed(Source::Exact, std::slice::from_ref(&candidate));
+        Self::bind_reported(comm, candidate.recipe, report, None)
+    }
+
+    /// The same with what it was chosen from.
+    pub(crate) fn bind_chosen(comm: &dyn Comm, chosen: Decision<D>) -> Result<Self, Error> {
+        Self::bind_reported(comm, chosen.recipe, chosen.report, Some(chosen.key))
+    }
+
+    fn bind_reported(
+        comm: &dyn Comm,
+        recipe: Recipe<D>,
+        report: Report,
+        key: Option<String>,
+    ) -> Result<Self, Error> {
         let problem = recipe.problem();
         let types = (problem.complex, problem.complex_spectrum(), problem.precision);
         let mine = (K::Physical::WIDTH == 2, K::Spectral::WIDTH == 2, K::Real::PRECISION);
@@ -96,12 +118,38 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         same_on_all(comm, &recipe)?;
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(&recipe, own, Cpu::default(), &fft_comm::exchange)?;
-        Ok(Self { executor, recipe })
+        Ok(Self { executor, recipe, report, key })
     }
 
     /// How it is done.
     pub fn recipe(&self) -> &Recipe<D> {
         &self.recipe
+    }
+
+    /// What the recipe was chosen from: what the model expects of each candidate and, with
+    /// [`Tune::Measure`](crate::Tune::Measure), the times of those that were run. The same on all ranks.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Remembers what was measured, for [`Tune::Wisdom`](crate::Tune::Wisdom): adds it to this file, or replaces what the
+    /// file has of the same transform on the same machine. The file is replaced as a whole; one that cannot be read is
+    /// begun anew, with a warning. Collective.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::Argument`] when nothing was measured for this plan; [`Error::OnRank`] when the file cannot be
+    /// written.
+    pub fn save_wisdom(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        match &self.key {
+            Some(key) if self.report.source == Source::Measured => {
+                wisdom::save(self.comm(), path.as_ref(), key, &self.report)
+            }
+            _ => Err(Error::argument(
+                "wisdom of a plan",
+                format!("{:?}", self.report.source),
+                format!("{:?}", Source::Measured),
+            )),
+        }
     }
 
     /// The communicator, a duplicate of the one the plan was made with.

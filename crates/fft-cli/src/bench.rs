@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use thriffty::{Comm, Direction, Draft, Element, Error, Grid, Plan, Reduce, WireError};
+use thriffty::{Comm, Direction, Element, Error, Plan, Reduce, WireError};
 
 use crate::check::Errors;
 use crate::cli;
@@ -13,11 +13,12 @@ use crate::report::{Report, Split};
 use crate::serve::{self, Order};
 use crate::wires::{Encoding, Lost, relative};
 use crate::world::{Failure, print, refused, zeros};
-use crate::{bricks, reference};
+use crate::{choosing, reference};
 
 /// Runs the command. Collective.
 pub(crate) fn run(comm: &dyn Comm, options: &cli::Bench) -> Result<(), Failure> {
-    let (kind, precision, axes) = (options.kind, options.precision, options.shape.axes());
+    let cli::Problem { kind, precision, shape, .. } = &options.problem;
+    let (kind, precision, axes) = (*kind, *precision, shape.axes());
     dispatch(Bench { comm, options }, kind, precision, axes)
 }
 
@@ -55,32 +56,10 @@ struct Prepared<K: Family, const D: usize> {
     spectral: Vec<K::Spectral>,
 }
 
-/// What the options say, but for the wire. Collective.
-fn draft<'a, K: Family, const D: usize>(
-    comm: &'a dyn Comm,
-    options: &cli::Bench,
-) -> Result<Draft<'a, K, D>, Failure> {
-    let grid = Grid::new(options.shape.array::<D>().expect("as many axes as the shape has"))?;
-    let mut draft = K::draft(comm, grid, options.kind)
-        .howmany(options.howmany.get())
-        .exchange(options.exchange);
-    if options.wires.wire_everywhere {
-        draft = draft.wire_everywhere();
-    }
-    let spectral_grid = draft.spectral_grid();
-    if let Some(ranks) = &options.grids.in_grid {
-        draft = draft.input_brick(bricks::cut(comm, &grid, "--in-grid", ranks)?);
-    }
-    if let Some(ranks) = &options.grids.out_grid {
-        draft = draft.output_brick(bricks::cut(comm, &spectral_grid, "--out-grid", ranks)?);
-    }
-    Ok(draft)
-}
-
 impl<K: Family, const D: usize> Prepared<K, D> {
     /// Makes the plan, and both arrays: a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
-        let mut plan = Encoding::of(&options.wires).draft(draft::<K, D>(comm, options)?).build()?;
+        let mut plan = choosing::plan::<K, D>(comm, &options.problem, &options.choosing)?;
         let mut physical = zeros(comm, plan.input_len())?;
         let mut spectral = zeros(comm, plan.output_len())?;
         let source = Source::new(options.field, &plan)?;
@@ -141,10 +120,11 @@ impl<K: Family, const D: usize> Prepared<K, D> {
         let Self { plan, physical, spectral, .. } = self;
         plan.forward_into(physical, spectral)?;
         let mut exact = zeros(plan.comm(), plan.output_len())?;
-        draft::<K, D>(plan.comm(), options)?.build()?.forward_into(physical, &mut exact)?;
+        let draft = choosing::draft::<K, D>(plan.comm(), &options.problem)?;
+        draft.build()?.forward_into(physical, &mut exact)?;
         let (forward, inverse) = (plan.last_error().unwrap_or_default(), WireError::default());
         let error = relative(plan, spectral, &exact)?;
-        let tolerance = Encoding::of(&options.wires).tolerance;
+        let tolerance = Encoding::of(&options.problem.wires).tolerance;
         Ok((Lost { error, forward, inverse, tolerance }, exact))
     }
 
@@ -153,7 +133,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
         let split = Split::mean(self.plan.comm(), &self.plan.clock(), seconds.len())?;
         // After inverse transforms the input is a little different from the one that the spectrum was made of.
         self.source.fill(&mut self.physical);
-        let encoding = Encoding::of(&options.wires);
+        let encoding = Encoding::of(&options.problem.wires);
         let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
         let Self { plan, source, physical, spectral } = self;
         // The transform by its definition, the wire by the transform without.
@@ -166,21 +146,26 @@ impl<K: Family, const D: usize> Prepared<K, D> {
         let inverse = plan.last_error().unwrap_or_default();
         let lost = lost.map(|(lost, _)| Lost { inverse, ..lost });
         let errors = Errors { forward, lost, ..Errors::after(plan, source, physical)? };
-        let (points, howmany) = (plan.recipe().problem().grid().points(), options.howmany.get());
+        let (points, howmany) =
+            (plan.recipe().problem().grid().points(), options.problem.howmany.get());
         let mut memory = [plan.memory() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;
         Ok(Report {
-            problem: format!("{} {}", options.kind, options.shape),
+            problem: format!("{} {}", options.problem.kind, options.problem.shape),
             howmany,
             recipe: plan.recipe().to_string(),
             ranks: plan.comm().size(),
             transport: plan.comm().name(),
-            precision: options.precision,
+            precision: options.problem.precision,
             field: options.field,
             encoding,
             exchange: plan.exchange(),
             direction: options.direction,
             flops: flops(K::Physical::WIDTH, points, howmany),
+            predicted: match options.direction {
+                Direction::Forward => Some(plan.report().chosen().predicted),
+                Direction::Inverse => None,
+            },
             seconds,
             split,
             memory: memory[0],

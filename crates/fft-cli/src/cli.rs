@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -26,6 +27,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Bench(Bench),
+    Calibrate(Calibrate),
+    Tune(Tune),
     Transform(Transform),
     Verify(Verify),
     Sample(Sample),
@@ -43,28 +46,15 @@ pub(crate) enum Command {
 /// more than the tolerance or the bound that the library reports; the errors above may be larger by the bounds.
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
-    /// What is done along each axis.
-    #[arg(value_parser = kind())]
-    pub(crate) kind: Kind,
-    /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
-    pub(crate) shape: Shape,
-    #[arg(long, default_value = "f64", value_parser = precision())]
-    pub(crate) precision: Precision,
     #[command(flatten)]
-    pub(crate) grids: Grids,
+    pub(crate) problem: Problem,
+    #[command(flatten)]
+    pub(crate) choosing: Choosing,
     /// Times that the transform is measured, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
     pub(crate) reps: NonZeroUsize,
-    /// Equal transforms done at once.
-    #[arg(long, default_value = "1", value_name = "N")]
-    pub(crate) howmany: NonZeroUsize,
-    /// How data travels: shared, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or ring-flush.
-    #[arg(long, default_value = "shared", value_parser = exchange)]
-    pub(crate) exchange: Algorithm,
     #[arg(long, default_value = "forward", value_parser = direction())]
     pub(crate) direction: Direction,
-    #[command(flatten)]
-    pub(crate) wires: Wires,
     /// What is transformed.
     #[arg(long, default_value = "noise", value_parser = field())]
     pub(crate) field: Field,
@@ -79,6 +69,83 @@ pub(crate) struct Bench {
     /// For a line `clock`: the mean seconds of each part of the transforms since the last one, and the bytes sent.
     #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
     pub(crate) serve: bool,
+}
+
+/// What is transformed, and what is known of the machine.
+#[derive(Args, Debug)]
+pub(crate) struct Problem {
+    /// What is done along each axis.
+    #[arg(value_parser = kind())]
+    pub(crate) kind: Kind,
+    /// Points along each of 1 to 4 axes: 256x256x256, or 256^3.
+    pub(crate) shape: Shape,
+    #[arg(long, default_value = "f64", value_parser = precision())]
+    pub(crate) precision: Precision,
+    #[command(flatten)]
+    pub(crate) grids: Grids,
+    /// Equal transforms done at once.
+    #[arg(long, default_value = "1", value_name = "N")]
+    pub(crate) howmany: NonZeroUsize,
+    /// How data travels: shared, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or ring-flush; chosen by default.
+    #[arg(long, value_parser = exchange)]
+    pub(crate) exchange: Option<Algorithm>,
+    #[command(flatten)]
+    pub(crate) wires: Wires,
+    /// What the model reckons with, as `fft-cli calibrate` writes it; THRIFFTY_MACHINE by default, where that is of this
+    /// machine.
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) machine: Option<PathBuf>,
+}
+
+/// How the recipe is chosen.
+#[derive(Args, Debug)]
+pub(crate) struct Choosing {
+    /// By the model, or by timing what the model expects to be the best few.
+    #[arg(long, default_value = "model", value_parser = by(), value_name = "HOW")]
+    pub(crate) tune: By,
+    /// How long timing may take: 10s, 500ms.
+    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub(crate) budget: Duration,
+    /// By what `fft-cli tune` found fastest, as this file remembers.
+    #[arg(long, value_name = "FILE", conflicts_with = "tune")]
+    pub(crate) wisdom: Option<PathBuf>,
+    /// By its name: the recipe that prints as this.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["tune", "wisdom"])]
+    pub(crate) recipe: Option<String>,
+}
+
+/// What chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Model,
+    Clock,
+}
+
+/// Find the fastest way to do a transform here, and remember it.
+///
+/// Times the best few recipes, exchanges and sizes of chunks by the model, turn by turn, on noise, and shows them with what
+/// the model expected. Later runs use what was found with `fft-cli bench --wisdom FILE`, programs with Tune::Wisdom.
+#[derive(Args, Debug)]
+pub(crate) struct Tune {
+    #[command(flatten)]
+    pub(crate) problem: Problem,
+    /// How long it may take: 10s, 500ms.
+    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub(crate) budget: Duration,
+    /// Remember what is fastest in this file, beside what it has of other transforms.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) wisdom: Option<PathBuf>,
+}
+
+/// Measure this machine, as these ranks see it: what predictions are made from.
+///
+/// Takes a few seconds. Rates of memory, of transforms in cache and of codecs, and messages between ranks of a host and
+/// between hosts; what cannot be measured here is marked as assumed.
+#[derive(Args, Debug)]
+pub(crate) struct Calibrate {
+    /// Write it into this file, signed with the processor, the ranks and the library.
+    #[arg(short, long, value_name = "FILE.toml")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Transform a NumPy file into another.
@@ -266,6 +333,20 @@ fn wire(name: &str) -> Result<Wire, thriffty::Error> {
     name.parse()
 }
 
+fn by() -> impl TypedValueParser<Value = By> {
+    choice(vec![("model", By::Model), ("measure", By::Clock)])
+}
+
+/// Seconds, or with a unit: 10s, 500ms, 2.5.
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 1e-3),
+        (None, number) => (number.unwrap_or(text), 1.0),
+    };
+    let seconds = number.trim().parse::<f64>().map_err(|error| error.to_string())?;
+    Duration::try_from_secs_f64(seconds * unit).map_err(|error| error.to_string())
+}
+
 fn field() -> impl TypedValueParser<Value = Field> {
     choice(Field::ALL.to_vec())
 }
@@ -300,6 +381,13 @@ mod tests {
     fn the_command_line_is_well_defined() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        let seconds = |text| duration(text).map(|time| time.as_secs_f64());
+        assert_eq!(["10s", "500ms", "2.5"].map(seconds), [Ok(10.0), Ok(0.5), Ok(2.5)]);
+        assert!(["", "-1s", "s", "ten", "1e999"].iter().all(|text| duration(text).is_err()));
     }
 
     #[test]

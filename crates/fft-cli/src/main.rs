@@ -1,9 +1,10 @@
 //! `fft-cli`: benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
 //!
-//! One file per command: `bench` (with `serve` and `report`), `transform`, `verify`, `sample`, `spectrum`, `study`. Beneath them:
+//! One file per command: `bench` (with `serve` and `report`), `transform`, `verify`, `calibrate`, `tune`, `sample`, `spectrum`, `study`. Beneath them:
 //!
 //! - `world` starts the ranks and ends them; every error that only some ranks can see becomes everyone's there;
 //! - `family` gets from values to types, so that each command is written once for all transforms;
+//! - `choosing` makes drafts of options, and plans the way they are asked to be chosen;
 //! - `bricks`, `shape`, `files`, `npy` say who holds what, in memory and in files;
 //! - `fields` (of `noise`), `wires`, `reference`, `check` make data and measure errors;
 //! - `warnings` shows what the library has to say.
@@ -11,7 +12,9 @@
 
 mod bench;
 mod bricks;
+mod calibrate;
 mod check;
+mod choosing;
 mod cli;
 mod family;
 mod fields;
@@ -27,6 +30,7 @@ mod shape;
 mod spectrum;
 mod study;
 mod transform;
+mod tune;
 mod verify;
 mod warnings;
 mod wires;
@@ -55,6 +59,8 @@ fn main() -> ExitCode {
 fn run(comm: &dyn Comm, cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Bench(options) => bench::run(comm, options),
+        Command::Calibrate(options) => calibrate::run(comm, options),
+        Command::Tune(options) => tune::run(comm, options),
         Command::Transform(options) => transform::run(comm, options),
         Command::Verify(options) => verify::run(comm, options),
         Command::Sample(options) => sample::run(comm, options),

@@ -23,6 +23,8 @@ pub(crate) struct Report {
     pub(crate) direction: Direction,
     /// Operations that one transform counts for.
     pub(crate) flops: f64,
+    /// What the model expected, of forward transforms.
+    pub(crate) predicted: Option<f64>,
     /// Of each repetition, on its slowest rank.
     pub(crate) seconds: Vec<f64>,
     pub(crate) split: Split,
@@ -119,6 +121,7 @@ impl Report {
             "exchange": self.exchange.to_string(),
             "reps": self.seconds.len(),
             "seconds": { "median": median, "min": min, "max": max },
+            "predicted": self.predicted,
             "split": split,
             "gflops": self.gflops(),
             "bytes_sent": self.split.bytes_sent as u64,
@@ -151,6 +154,7 @@ impl Report {
             ("time", format!("{}  (min {}, max {})", time(median), time(min), time(max))),
             ("rate", format!("{:.3} GFlop/s", self.gflops())),
         ];
+        rows.extend(self.predicted.map(|t| ("model", format!("{}  expected", time(t)))));
         let parts = PARTS.iter().zip(self.split.parts).map(|(name, t)| (*name, time(t)));
         rows.extend(parts.map(|(name, t)| (name, format!("{t}  on the slowest rank"))));
         let ratio = self.ratio().filter(|_| self.encoding.is_asked_for());

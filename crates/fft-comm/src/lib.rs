@@ -7,14 +7,19 @@
 //! `mpi/ffi.rs`, which makes every call into MPI; and the one `unsafe fn` of `mpi/mod.rs` takes a raw communicator.
 #![deny(unsafe_code)]
 
+mod calibrate;
 mod commons;
 mod exchange;
 mod idle;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+mod signature;
 mod threads;
+pub mod tuner;
 
+pub use calibrate::calibrate;
 pub use exchange::exchange;
+pub use signature::{Signature, broadcast, checksum, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;
 pub use threads::{ThreadComm, threads};

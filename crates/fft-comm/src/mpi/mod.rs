@@ -56,8 +56,13 @@ impl Mpi {
 
     /// The library's own words about its version.
     pub fn library(&self) -> String {
-        rsmpi::environment::library_version().unwrap_or_else(|_| "unknown".into())
+        library()
     }
+}
+
+/// The library's own words about its version.
+pub(crate) fn library() -> String {
+    rsmpi::environment::library_version().unwrap_or_else(|_| "unknown".into())
 }
 
 /// Ends all processes of the job with this exit status, for failures that cannot be agreed on.

@@ -1,0 +1,88 @@
+//! From options to drafts and plans: how the recipe is chosen, and what machine the model reckons with.
+
+use std::path::PathBuf;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use thriffty::{Comm, Draft, Error, Grid, Machine, Plan, Progress, Reduce, Tune, calibrated};
+
+use crate::family::Family;
+use crate::wires::Encoding;
+use crate::world::Failure;
+use crate::{bricks, cli};
+
+/// What the options say, but for the wire and the machine. Collective.
+pub(crate) fn draft<'a, K: Family, const D: usize>(
+    comm: &'a dyn Comm,
+    options: &cli::Problem,
+) -> Result<Draft<'a, K, D>, Failure> {
+    let grid = Grid::new(options.shape.array::<D>().expect("as many axes as the shape has"))?;
+    let mut draft = K::draft(comm, grid, options.kind).howmany(options.howmany.get());
+    if let Some(exchange) = options.exchange {
+        draft = draft.exchange(exchange);
+    }
+    if options.wires.wire_everywhere {
+        draft = draft.wire_everywhere();
+    }
+    let spectral_grid = draft.spectral_grid();
+    if let Some(ranks) = &options.grids.in_grid {
+        draft = draft.input_brick(bricks::cut(comm, &grid, "--in-grid", ranks)?);
+    }
+    if let Some(ranks) = &options.grids.out_grid {
+        draft = draft.output_brick(bricks::cut(comm, &spectral_grid, "--out-grid", ranks)?);
+    }
+    Ok(draft)
+}
+
+/// The plan that the options ask for. Collective.
+pub(crate) fn plan<K: Family, const D: usize>(
+    comm: &dyn Comm,
+    problem: &cli::Problem,
+    choosing: &cli::Choosing,
+) -> Result<Plan<K, D>, Failure> {
+    let tune = match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
+        (Some(path), _, _) => Tune::Wisdom(path.clone()),
+        (_, Some(text), _) => Tune::Exact(text.clone()),
+        (_, _, cli::By::Clock) => Tune::Measure { budget: choosing.budget },
+        (_, _, cli::By::Model) => Tune::Model,
+    };
+    tuned(comm, problem, tune)
+}
+
+/// The plan that is chosen so, while a bar shows how far it is. Collective.
+pub(crate) fn tuned<K: Family, const D: usize>(
+    comm: &dyn Comm,
+    problem: &cli::Problem,
+    tune: Tune,
+) -> Result<Plan<K, D>, Failure> {
+    let mut draft = Encoding::of(&problem.wires).draft(draft::<K, D>(comm, problem)?);
+    if let Some(machine) = machine(comm, problem)? {
+        draft = draft.machine(machine);
+    }
+    // The bar hides itself where standard error is no terminal.
+    let bar = match (comm.rank(), &tune) {
+        (0, Tune::Measure { budget }) => ProgressBar::new(budget.as_millis() as u64),
+        _ => ProgressBar::hidden(),
+    };
+    let style = ProgressStyle::with_template("{wide_bar} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let shown = bar.clone();
+    let show = move |news: Progress| {
+        shown.set_position(news.spent.as_millis() as u64);
+        shown.set_message(format!("{} of {}", news.candidate + 1, news.candidates));
+    };
+    let plan = draft.tune(tune).watch(show).build();
+    bar.finish_and_clear();
+    Ok(plan?)
+}
+
+/// What the model is to reckon with, where anyone says. Collective.
+fn machine(comm: &dyn Comm, options: &cli::Problem) -> Result<Option<Machine>, Error> {
+    if let Some(path) = &options.machine {
+        return calibrated::read(comm, path).map(Some);
+    }
+    // The environment of rank 0 counts: others may have none.
+    let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();
+    let mut named = [f64::from(u8::from(comm.rank() == 0 && !path.as_os_str().is_empty()))];
+    comm.allreduce(Reduce::Max, &mut named)?;
+    if named == [0.0] { Ok(None) } else { calibrated::load(comm, path) }
+}

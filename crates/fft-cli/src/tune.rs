@@ -1,0 +1,32 @@
+//! `fft-cli tune`: what is fastest here, to be remembered.
+
+use thriffty::{Comm, Tune};
+
+use crate::family::{Family, Task, dispatch};
+use crate::world::{Failure, print};
+use crate::{choosing, cli};
+
+/// Runs the command. Collective.
+pub(crate) fn run(comm: &dyn Comm, options: &cli::Tune) -> Result<(), Failure> {
+    let cli::Problem { kind, precision, shape, .. } = &options.problem;
+    dispatch(Tuning { comm, options }, *kind, *precision, shape.axes())
+}
+
+struct Tuning<'a> {
+    comm: &'a dyn Comm,
+    options: &'a cli::Tune,
+}
+
+impl Task for Tuning<'_> {
+    type Output = ();
+
+    fn run<K: Family, const D: usize>(self) -> Result<(), Failure> {
+        let Self { comm, options } = self;
+        let tune = Tune::Measure { budget: options.budget };
+        let plan = choosing::tuned::<K, D>(comm, &options.problem, tune)?;
+        if let Some(path) = &options.wisdom {
+            plan.save_wisdom(path)?;
+        }
+        print(comm, &plan.report().to_string())
+    }
+}

@@ -1,0 +1,149 @@
+//! What one rank does by itself, and how fast: memory, local transforms, codecs.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use fft_core::{
+    Cpu, Device, Direction, Error, Kind, LinePlanner, LocalFft, Pass, Slot, Transfer, Wire,
+};
+
+use super::{ALONE, median};
+
+/// Bytes of lines that stay in the first cache.
+const TILE: usize = 1 << 14;
+/// Real numbers that are encoded at once, for the same reason.
+const REALS: usize = 1 << 12;
+
+/// How long something is done to know its rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// How often, of which the median counts.
+    pub(super) turns: usize,
+    /// For how long each time.
+    pub(super) long: Duration,
+}
+
+/// Units of work done per second, `work` saying how many it did, after one call that does not count.
+fn rate(window: Window, mut work: impl FnMut() -> f64) -> f64 {
+    work();
+    let mut rates = vec![0.0; window.turns];
+    for rate in &mut rates {
+        let (start, mut done) = (Instant::now(), 0.0);
+        loop {
+            done += work();
+            let spent = start.elapsed();
+            if spent >= window.long {
+                *rate = done / spent.as_secs_f64();
+                break;
+            }
+        }
+    }
+    median(&mut rates)
+}
+
+/// Two arrays, one to be copied to the other.
+pub(super) struct Copying {
+    from: Slot,
+    to: Slot,
+}
+
+impl Copying {
+    /// Arrays of so many bytes, touched.
+    pub(super) fn new(bytes: usize, rank: usize) -> Result<Self, Error> {
+        let mut copying = Self { from: Slot::new(bytes, rank)?, to: Slot::new(bytes, rank)? };
+        copying.from.bytes_mut().fill(1);
+        copying.to.bytes_mut().fill(2);
+        Ok(copying)
+    }
+
+    /// Bytes read and written per second, both counted.
+    pub(super) fn rate(&mut self, window: Window) -> f64 {
+        let Self { from, to } = self;
+        let (from, to) = (from.bytes(), to.bytes_mut());
+        let piece = from.len().min(1 << 20);
+        let mut at = 0;
+        rate(window, || {
+            to[at..at + piece].copy_from_slice(black_box(&from[at..at + piece]));
+            black_box(&mut *to);
+            at = if at + 2 * piece > from.len() { 0 } else { at + piece };
+            2.0 * piece as f64
+        })
+    }
+}
+
+/// Operations per second of transforms of length `n` in cache, `5 n log₂ n` each.
+pub(super) fn flops(n: usize, window: Window) -> f64 {
+    let mut planner = LinePlanner::<f64>::default();
+    let line = planner.plan(Kind::C2C, Direction::Forward, n, true).expect("not the identity");
+    let lines = (TILE / (16 * n)).max(1);
+    // Of zeros, that do not grow from one transform to the next.
+    let (mut tile, mut scratch) = (vec![0.0; 2 * n * lines], vec![0.0; line.scratch_len()]);
+    let each = 5.0 * (n * lines) as f64 * (n as f64).log2();
+    rate(window, || {
+        line.run(black_box(&mut tile), &mut scratch);
+        each
+    })
+}
+
+/// How many times as long it takes to transform lines along the first axis of an array as along the last, at least 1.
+pub(super) fn strided() -> f64 {
+    let (n, lines) = (128, 1 << 12);
+    let pass = Pass {
+        kind: Kind::C2C,
+        direction: Direction::Forward,
+        n,
+        complex_before: true,
+        complex_after: true,
+        outer: 1,
+        inner: 1,
+        factor: 1.0,
+    };
+    let first = LocalFft { blocks: 1, passes: vec![Pass { inner: lines, ..pass.clone() }] };
+    let last = LocalFft { blocks: lines, passes: vec![pass] };
+    let (src, mut dst) = (vec![1.0f64; 2 * n * lines], vec![2.0; 2 * n * lines]);
+    let mut device = Cpu::<f64>::default();
+    let mut shapes = [first, last].map(|shape| {
+        let fft = device.plan_fft(&shape, 0).expect("tables of a short line");
+        (fft, shape.blocks)
+    });
+    // In turns, so that what else the machine does hits both alike.
+    let mut ratios: Vec<f64> = (0..ALONE.turns)
+        .map(|_| {
+            let [gathered, contiguous] = shapes.each_mut().map(|(fft, blocks)| {
+                let start = Instant::now();
+                device.fft(fft, 0..*blocks, Some(black_box(&src)), black_box(&mut dst));
+                start.elapsed().as_secs_f64().max(1e-9)
+            });
+            gathered / contiguous
+        })
+        .collect();
+    median(&mut ratios).max(1.0)
+}
+
+/// Bytes of numbers that a wire encodes and decodes per second, in cache: of noise, with a tolerance of about 1e-6.
+pub(super) fn codec(wire: Wire) -> Result<[f64; 2], Error> {
+    let mut state = 1u64;
+    let mut noise = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+    };
+    let data: Vec<f64> = (0..REALS).map(|_| noise()).collect();
+    let (codec, whole, step) = (wire.codec::<f64>(), Transfer::run_of(REALS / 2), 1e-6);
+    let mut message = Slot::new(codec.bound(REALS), 0)?;
+    let bytes = codec.pack(&data, &whole, 2, step, message.bytes_mut()).bytes;
+    let each = size_of_val(&data[..]) as f64;
+    let encode = rate(ALONE, || {
+        black_box(codec.pack(black_box(&data), &whole, 2, step, message.bytes_mut()));
+        each
+    });
+    let (mut back, mut good) = (vec![0.0; REALS], Ok(()));
+    let decode = rate(ALONE, || {
+        let read = codec.unpack(black_box(&message.bytes()[..bytes]), &whole, 2, &mut back);
+        good = good.and(read);
+        black_box(&mut back);
+        each
+    });
+    good.map_err(|bad| Error::argument("message of a codec's own", bad, "one that it reads"))?;
+    Ok([encode, decode])
+}

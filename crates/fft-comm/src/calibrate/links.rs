@@ -1,0 +1,267 @@
+//! What ranks do with each other, and how fast: messages between ranks of a host, and between hosts.
+
+use std::time::{Duration, Instant};
+
+use fft_core::{Comm, Error, Flight, Reduce, agree};
+
+use super::{REPEATS, median};
+
+/// Bytes of a message that is all overhead.
+const SMALL: usize = 64;
+/// Such messages at once.
+const BURST: usize = 64;
+/// Bytes of a message that is all bandwidth: a chunk, as plans send them.
+const LARGE: usize = 1 << 19;
+/// Such messages at most between two looks at the clock.
+const MOST: usize = 64;
+/// How long they are to take together.
+const LONG: f64 = 0.03;
+/// Times there and back.
+const ROUNDS: usize = 50;
+/// How often a rank that has nothing to do looks whether the others are done.
+const NAP: Duration = Duration::from_millis(1);
+
+/// The ranks and a flight between them.
+pub(super) struct Links<'a> {
+    comm: &'a dyn Comm,
+    flight: Box<dyn Flight>,
+    /// The ranks of each host, ascending; hosts by their first rank.
+    hosts: Vec<Vec<usize>>,
+}
+
+impl<'a> Links<'a> {
+    /// Collective.
+    pub(super) fn new(comm: &'a dyn Comm) -> Result<Self, Error> {
+        let mut hosts: Vec<(usize, Vec<usize>)> = Vec::new();
+        for rank in 0..comm.size() {
+            let host = comm.host(rank);
+            match hosts.iter_mut().find(|(known, _)| *known == host) {
+                Some((_, ranks)) => ranks.push(rank),
+                None => hosts.push((host, vec![rank])),
+            }
+        }
+        let hosts = hosts.into_iter().map(|(_, ranks)| ranks).collect();
+        let flight = agree(comm, comm.flight())?;
+        Ok(Self { comm, flight, hosts })
+    }
+
+    /// How many hosts.
+    pub(super) fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Ranks of the fullest host.
+    pub(super) fn crew(&self) -> usize {
+        self.hosts.iter().map(Vec::len).max().unwrap_or(1)
+    }
+
+    /// What the first of the `active` ranks finds, told to all; those that are not active sleep meanwhile and take
+    /// nothing from the processor. Collective.
+    pub(super) fn while_others_sleep<const N: usize>(
+        &mut self,
+        active: &[usize],
+        work: impl FnOnce(&mut dyn Flight) -> Result<[f64; N], Error>,
+    ) -> Result<[f64; N], Error> {
+        let (rank, size) = (self.comm.rank(), self.comm.size());
+        let (leader, flight) = (active[0], self.flight.as_mut());
+        let sleepers: Vec<usize> = (0..size).filter(|r| !active.contains(r)).collect();
+        let reserved = flight.reserve(&vec![SMALL; sleepers.len().max(1)], &[SMALL]);
+        agree(self.comm, reserved)?;
+        let mut found = [f64::NEG_INFINITY; N];
+        let mut result = Ok(());
+        if active.contains(&rank) {
+            match work(flight) {
+                Ok(values) if rank == leader => found = values,
+                Ok(_) => {}
+                Err(error) => result = Err(error),
+            }
+        }
+        // Also when that has failed: the others wait to be woken.
+        let done = match rank {
+            _ if rank == leader => wake(flight, &sleepers),
+            _ if active.contains(&rank) => Ok(()),
+            _ => sleep(flight, leader),
+        };
+        agree(self.comm, result.and(done))?;
+        self.comm.allreduce(Reduce::Max, &mut found)?;
+        Ok(found)
+    }
+
+    /// `[latency, overhead, bandwidth]` of messages between ranks of a host; `None` where each is alone. `slow` is how
+    /// much slower ranks compute together. Collective.
+    pub(super) fn near(&mut self, slow: f64) -> Result<Option<[f64; 3]>, Error> {
+        let Some(pair) = self.hosts.iter().find(|ranks| ranks.len() > 1) else {
+            return Ok(None);
+        };
+        let pair = [pair[0], pair[1]];
+        let next = |ranks: &Vec<usize>, place: usize| {
+            (ranks.len() > 1).then(|| ranks[(place + 1) % ranks.len()])
+        };
+        let ring = self.targets(|host, place| next(&self.hosts[host], place));
+        let bandwidth = self.bandwidth(&ring)?;
+        let [latency, overhead] = self.small(pair, &ring, slow)?;
+        Ok(Some([latency, overhead, bandwidth]))
+    }
+
+    /// The same between hosts, with one rank of each sending; and the bytes per second out of the fullest host when all
+    /// ranks send. `None` on one host. Collective.
+    pub(super) fn far(&mut self, slow: f64) -> Result<Option<([f64; 3], f64)>, Error> {
+        let count = self.hosts.len();
+        if count == 1 {
+            return Ok(None);
+        }
+        let pair = [self.hosts[0][0], self.hosts[1][0]];
+        let peer = |host: usize, place: usize| {
+            let next = &self.hosts[(host + 1) % count];
+            next[place % next.len()]
+        };
+        let all = self.targets(|host, place| Some(peer(host, place)));
+        let firsts = self.targets(|host, place| (place == 0).then(|| peer(host, place)));
+        let bandwidth = self.bandwidth(&firsts)?;
+        let crew = self.crew();
+        let host = if crew == 1 { bandwidth } else { crew as f64 * self.bandwidth(&all)? };
+        let [latency, overhead] = self.small(pair, &all, slow)?;
+        Ok(Some(([latency, overhead, bandwidth], host.max(bandwidth))))
+    }
+
+    /// For every rank whom it sends to, by the number of its host and its place there.
+    fn targets(&self, of: impl Fn(usize, usize) -> Option<usize>) -> Vec<Option<usize>> {
+        let mut targets = vec![None; self.comm.size()];
+        for (host, ranks) in self.hosts.iter().enumerate() {
+            for (place, &rank) in ranks.iter().enumerate() {
+                targets[rank] = of(host, place);
+            }
+        }
+        targets
+    }
+
+    /// Latency and overhead. A message is there after the latency and the overheads of both ends.
+    fn small(
+        &mut self,
+        pair: [usize; 2],
+        targets: &[Option<usize>],
+        slow: f64,
+    ) -> Result<[f64; 2], Error> {
+        let mut bursts = [0.0; REPEATS];
+        for seconds in &mut bursts {
+            *seconds = self.traffic(targets, SMALL, BURST)?;
+        }
+        let overhead = median(&mut bursts) / (2 * BURST) as f64 / slow;
+        let rank = self.comm.rank();
+        let [there] = self.while_others_sleep(&pair, |flight| {
+            let mut times = [0.0; REPEATS];
+            for seconds in &mut times {
+                *seconds = ping_pong(flight, rank, pair)? / (2 * ROUNDS) as f64;
+            }
+            Ok([median(&mut times)])
+        })?;
+        Ok([(there - 2.0 * overhead).max(0.0), overhead])
+    }
+
+    /// Bytes per second that each rank sends, all together. Collective.
+    fn bandwidth(&mut self, targets: &[Option<usize>]) -> Result<f64, Error> {
+        self.traffic(targets, LARGE, 1)?;
+        let once = self.traffic(targets, LARGE, 1)?;
+        // The same on all ranks, as the time is.
+        let count = (LONG / once).clamp(1.0, MOST as f64) as usize;
+        let mut times = [0.0; REPEATS];
+        for seconds in &mut times {
+            *seconds = self.traffic(targets, LARGE, count)?;
+        }
+        Ok((LARGE * count) as f64 / median(&mut times))
+    }
+
+    /// Seconds in which every rank sends `count` messages to its target and receives those for it. Collective.
+    fn traffic(
+        &mut self,
+        targets: &[Option<usize>],
+        bytes: usize,
+        count: usize,
+    ) -> Result<f64, Error> {
+        let rank = self.comm.rank();
+        let sources: Vec<usize> =
+            (0..targets.len()).filter(|&from| targets[from] == Some(rank)).collect();
+        let sends = vec![bytes; if targets[rank].is_some() { count } else { 0 }];
+        let recvs = vec![bytes; sources.len() * count];
+        agree(self.comm, self.flight.reserve(&sends, &recvs))?;
+        self.comm.barrier()?;
+        let start = Instant::now();
+        let result = exchange(self.flight.as_mut(), targets[rank], &sources, bytes, count);
+        let mut seconds = [start.elapsed().as_secs_f64()];
+        agree(self.comm, result)?;
+        self.comm.allreduce(Reduce::Max, &mut seconds)?;
+        // No clock is so coarse, but a rate must be finite.
+        Ok(seconds[0].max(1e-9))
+    }
+}
+
+/// One exchange, as plans do it: everything is announced first.
+fn exchange(
+    flight: &mut dyn Flight,
+    target: Option<usize>,
+    sources: &[usize],
+    bytes: usize,
+    count: usize,
+) -> Result<(), Error> {
+    for _ in 0..count {
+        for &from in sources {
+            flight.expect(from, bytes)?;
+        }
+    }
+    for to in target.iter().cycle().take(count * usize::from(target.is_some())) {
+        let slot = flight.slot(bytes)?;
+        flight.send(*to, bytes, slot)?;
+        while let Some(arrival) = flight.poll()? {
+            flight.release(arrival);
+        }
+    }
+    drain(flight)
+}
+
+fn drain(flight: &mut dyn Flight) -> Result<(), Error> {
+    while let Some(arrival) = flight.arrival()? {
+        flight.release(arrival);
+    }
+    flight.finish()
+}
+
+/// Seconds of [`ROUNDS`] messages from the first of the pair to the second and back.
+fn ping_pong(flight: &mut dyn Flight, rank: usize, pair: [usize; 2]) -> Result<f64, Error> {
+    let first = rank == pair[0];
+    let peer = if first { pair[1] } else { pair[0] };
+    let start = Instant::now();
+    for _ in 0..ROUNDS {
+        flight.expect(peer, SMALL)?;
+        if first {
+            let slot = flight.slot(SMALL)?;
+            flight.send(peer, SMALL, slot)?;
+        }
+        if let Some(arrival) = flight.arrival()? {
+            flight.release(arrival);
+        }
+        if !first {
+            let slot = flight.slot(SMALL)?;
+            flight.send(peer, SMALL, slot)?;
+        }
+        flight.finish()?;
+    }
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// Wakes those that sleep.
+fn wake(flight: &mut dyn Flight, sleepers: &[usize]) -> Result<(), Error> {
+    for &to in sleepers {
+        let slot = flight.slot(SMALL)?;
+        flight.send(to, SMALL, slot)?;
+    }
+    flight.finish()
+}
+
+/// Sleeps until it is woken.
+fn sleep(flight: &mut dyn Flight, by: usize) -> Result<(), Error> {
+    flight.expect(by, SMALL)?;
+    if let Some(arrival) = flight.arrival_asleep(NAP)? {
+        flight.release(arrival);
+    }
+    flight.finish()
+}

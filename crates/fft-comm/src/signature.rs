@@ -1,0 +1,203 @@
+//! Where numbers were measured: what they must not be used without, and how files say it.
+
+use fft_core::{Comm, Error, Reduce};
+
+/// What a machine is, for those who kept numbers about it: who computes, how many of them, and what carries messages.
+/// Equal on all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The processor of rank 0, in its maker's words.
+    pub processor: String,
+    /// Hosts.
+    pub hosts: usize,
+    /// Ranks of the fullest host.
+    pub ranks_per_host: usize,
+    /// `threads`, or what the MPI library calls itself.
+    pub library: String,
+    /// The version of this crate.
+    pub version: String,
+}
+
+impl Signature {
+    /// That of the machine that these ranks run on. Collective; the same on every rank.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails.
+    pub fn of(comm: &dyn Comm) -> Result<Self, Error> {
+        let mut crews: Vec<(usize, usize)> = Vec::new();
+        for rank in 0..comm.size() {
+            let host = comm.host(rank);
+            match crews.iter_mut().find(|(known, _)| *known == host) {
+                Some((_, ranks)) => *ranks += 1,
+                None => crews.push((host, 1)),
+            }
+        }
+        Ok(Self {
+            processor: told(comm, &processor())?,
+            hosts: crews.len(),
+            ranks_per_host: crews.iter().map(|(_, ranks)| *ranks).max().unwrap_or(1),
+            library: told(comm, &library(comm))?,
+            version: env!("CARGO_PKG_VERSION").into(),
+        })
+    }
+
+    /// Names and values, each on one line.
+    pub fn fields(&self) -> [(&'static str, String); 5] {
+        [
+            ("processor", self.processor.clone()),
+            ("hosts", self.hosts.to_string()),
+            ("ranks_per_host", self.ranks_per_host.to_string()),
+            ("library", self.library.clone()),
+            ("version", self.version.clone()),
+        ]
+    }
+
+    /// The first field in which another differs, with both values: this one's first.
+    pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
+        let pairs = self.fields().into_iter().zip(other.fields());
+        let mut differ = pairs.filter(|((_, mine), (_, theirs))| mine != theirs);
+        differ.next().map(|((name, mine), (_, theirs))| (name, mine, theirs))
+    }
+}
+
+/// A number for a text that changes when any byte of it does, the same in every version: FNV-1a.
+///
+/// ```
+/// assert_eq!(fft_comm::checksum(b""), 0xcbf2_9ce4_8422_2325);
+/// assert_ne!(fft_comm::checksum(b"ab"), fft_comm::checksum(b"ba"));
+/// ```
+pub fn checksum(bytes: &[u8]) -> u64 {
+    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// A text under a first line that names what it is, and its checksum: a comment in TOML.
+///
+/// ```
+/// let file = fft_comm::seal("thriffty machine", "cores = 2\n");
+/// assert_eq!(fft_comm::unseal("thriffty machine", &file), Some("cores = 2\n"));
+/// assert_eq!(fft_comm::unseal("thriffty machine", &file.replace('2', "3")), None);
+/// assert_eq!(fft_comm::unseal("thriffty wisdom", &file), None);
+/// ```
+pub fn seal(what: &str, text: &str) -> String {
+    format!("# {what} {:016x}\n{text}", checksum(text.as_bytes()))
+}
+
+/// The text under such a line, where it is what was sealed.
+pub fn unseal<'a>(what: &str, file: &'a str) -> Option<&'a str> {
+    let (first, text) = file.split_once('\n')?;
+    (first == format!("# {what} {:016x}", checksum(text.as_bytes()))).then_some(text)
+}
+
+/// Rank 0's bytes, on every rank. What others bring does not count. Collective.
+///
+/// ```
+/// use fft_core::Comm;
+/// let found = fft_comm::threads(3, |comm| fft_comm::broadcast(&comm, &vec![7; 5 - comm.rank()]).unwrap());
+/// assert_eq!(found, [[7; 5]; 3]);
+/// ```
+///
+/// # Errors
+/// When a rank has gone or the library fails.
+pub fn broadcast(comm: &dyn Comm, mine: &[u8]) -> Result<Vec<u8>, Error> {
+    let first = comm.rank() == 0;
+    let mut len = [if first { mine.len() as f64 } else { 0.0 }];
+    comm.allreduce(Reduce::Max, &mut len)?;
+    let len = len[0] as usize;
+    // As whole numbers that `f64` holds exactly; nothing is added to them.
+    let mut words = vec![0.0; len.div_ceil(WORD)];
+    if first {
+        for (word, bytes) in words.iter_mut().zip(mine.chunks(WORD)) {
+            *word = bytes.iter().rev().fold(0.0, |sum, byte| sum * 256.0 + f64::from(*byte));
+        }
+    }
+    comm.allreduce(Reduce::Max, &mut words)?;
+    let bytes = words.iter().flat_map(|word| (*word as u64).to_le_bytes().into_iter().take(WORD));
+    Ok(bytes.take(len).collect())
+}
+
+/// Bytes that travel as one number.
+const WORD: usize = 6;
+/// Letters of a name at most.
+const LETTERS: usize = 120;
+
+/// Rank 0's text on one line, as far as it is not too long. Collective.
+///
+/// # Errors
+/// When a rank has gone or the library fails.
+pub(crate) fn told(comm: &dyn Comm, text: &str) -> Result<String, Error> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line: String = words.join(" ").chars().take(LETTERS).collect();
+    let bytes = broadcast(comm, line.as_bytes())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The processor of this rank.
+pub(crate) fn processor() -> String {
+    let read = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        ["model name", "Processor", "cpu"].contains(&name.trim()).then(|| value.trim().to_owned())
+    };
+    read.lines().find_map(named).unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+/// What carries messages.
+fn library(comm: &dyn Comm) -> String {
+    #[cfg(feature = "mpi")]
+    if comm.name() == "mpi" {
+        return crate::mpi::library();
+    }
+    comm.name().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rank_0_is_told_to_all_on_one_line() {
+        let long = "é".repeat(200);
+        let found = crate::threads(3, |comm| {
+            let own = format!("rank {}\nof  many", comm.rank());
+            (told(&comm, &own).unwrap(), told(&comm, &long).unwrap())
+        });
+        for (own, cut) in found {
+            assert_eq!((own.as_str(), cut), ("rank 0 of many", "é".repeat(LETTERS)));
+        }
+    }
+
+    #[test]
+    fn every_byte_is_broadcast() {
+        let bytes: Vec<u8> = (0..=255).rev().collect();
+        let own = |rank: usize, len| if rank == 0 { &bytes[..len] } else { &bytes[..3] };
+        for len in [0, 1, 5, 6, 7, 255, 256] {
+            let found = crate::threads(3, |comm| broadcast(&comm, own(comm.rank(), len)).unwrap());
+            assert!(found.iter().all(|found| found == &bytes[..len]), "{len}");
+        }
+    }
+
+    #[test]
+    fn signatures_are_of_hosts_and_ranks() {
+        let found = crate::threads_on(&[0, 1, 1], |comm| Signature::of(&comm).unwrap());
+        let first = &found[0];
+        assert!(found.iter().all(|other| other == first));
+        assert_eq!((first.hosts, first.ranks_per_host), (2, 2));
+        assert!(!first.processor.is_empty() && first.library == "threads");
+        let other = Signature { hosts: 3, ..first.clone() };
+        assert_eq!(first.difference(&other), Some(("hosts", "2".into(), "3".into())));
+        assert_eq!(first.difference(first), None);
+    }
+
+    #[test]
+    fn a_seal_is_broken_by_any_byte() {
+        let file = seal("thriffty test", "a = 1\nb = \"two\"\n");
+        for at in 0..file.len() {
+            let mut bytes = file.clone().into_bytes();
+            bytes[at] ^= 1;
+            let text = String::from_utf8(bytes).unwrap();
+            assert_eq!(unseal("thriffty test", &text), None, "{at}");
+            assert_eq!(unseal("thriffty test", &file[..at]), None, "{at}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What could be done: recipes, in the order of what the model expects of them.
+
+use fft_core::{Algorithm, Epochs, Error, Family, Problem, Recipe, Wire};
+
+/// A recipe, with all that its problem says (how messages travel, chunks, wire), and what the model expects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate<const D: usize> {
+    /// How it is done.
+    pub recipe: Recipe<D>,
+    /// Seconds of a forward transform, as [`Recipe::predict`] says.
+    pub predicted: f64,
+}
+
+impl<const D: usize> Candidate<D> {
+    /// The cheapest recipe of a family for this problem.
+    ///
+    /// # Errors
+    /// Those of [`Recipe::of_family`].
+    pub fn new(problem: Problem<D>, family: Family) -> Result<Self, Error> {
+        Ok(Self::of(Recipe::of_family(problem, family)?))
+    }
+
+    /// A recipe that there is.
+    pub fn of(recipe: Recipe<D>) -> Self {
+        let predicted = recipe.predict().seconds;
+        Self { recipe, predicted }
+    }
+
+    /// Bytes of a chunk, where messages are in chunks.
+    pub fn chunk(&self) -> Option<usize> {
+        let problem = self.recipe.problem();
+        (problem.chunked() && !problem.all_near()).then_some(problem.chunk)
+    }
+
+    /// Whether another does the same, whatever it is called.
+    fn is(&self, other: &Self) -> bool {
+        let same = self.recipe.steps() == other.recipe.steps();
+        same && self.recipe.nodes() == other.recipe.nodes() && self.chunk() == other.chunk()
+    }
+}
+
+/// What there is to choose from, each in the order in which ties are broken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// Ways for messages to travel.
+    pub exchanges: Vec<Algorithm>,
+    /// Layouts to pass through; those after the first with the first chunk and wire only.
+    pub families: Vec<Family>,
+    /// Bytes of a chunk, for exchanges that have chunks.
+    pub chunks: Vec<usize>,
+    /// Representations of messages.
+    pub wires: Vec<Wire>,
+}
+
+/// Bytes of a message on average below which forwarding is worth a look.
+const SMALL: f64 = 65_536.0;
+/// Chunks to try.
+const CHUNKS: [usize; 3] = [1 << 19, 1 << 17, 1 << 21];
+
+impl Choice {
+    /// What the model chooses from: exchanges, where none is given.
+    pub fn of_model<const D: usize>(problem: &Problem<D>, exchange: Option<Algorithm>) -> Self {
+        Self {
+            exchanges: exchange.map_or_else(|| exchanges(problem, false), |given| vec![given]),
+            families: vec![Family::Any],
+            chunks: vec![problem.chunk],
+            wires: vec![problem.wire],
+        }
+    }
+
+    /// What is worth being timed: also chunks, families of layouts, and, where the wire is not `fixed`, messages as they
+    /// are in memory. `can_put` is whether ranks can put into each other's memory.
+    pub fn of_clock<const D: usize>(
+        problem: &Problem<D>,
+        exchange: Option<Algorithm>,
+        can_put: bool,
+        fixed: bool,
+    ) -> Self {
+        let mut wires = vec![problem.wire];
+        if !fixed && problem.wire == Wire::Tolerance {
+            wires.push(Wire::Raw);
+        }
+        let mut chunks = vec![problem.chunk];
+        chunks.extend(CHUNKS.into_iter().filter(|chunk| *chunk != problem.chunk));
+        Self {
+            exchanges: exchange.map_or_else(|| exchanges(problem, can_put), |given| vec![given]),
+            families: vec![Family::Any, Family::Slabs, Family::Pencils],
+            chunks,
+            wires,
+        }
+    }
+}
+
+/// Exchanges that make sense for a problem; the first is the one to fall back to.
+fn exchanges<const D: usize>(problem: &Problem<D>, can_put: bool) -> Vec<Algorithm> {
+    let (hosts, ranks) = (&problem.hosts, problem.input.ranks());
+    let mut found = vec![Algorithm::Shared];
+    if ranks == 1 {
+        return found;
+    }
+    let one = !hosts.is_empty() && hosts.iter().all(|host| *host == hosts[0]);
+    let mut sorted = hosts.clone();
+    sorted.sort_unstable();
+    let alone = sorted.is_sorted_by(|a, b| a < b);
+    found.push(Algorithm::P2p);
+    if !alone {
+        // Otherwise it is what sharing comes to.
+        found.push(Algorithm::Pipelined);
+    }
+    found.push(Algorithm::Alltoallv);
+    if can_put && !one {
+        found.extend([Algorithm::Ring(Epochs::Fence), Algorithm::Ring(Epochs::Flush)]);
+    }
+    let width = if problem.complex { 2 } else { 1 };
+    let bytes = (problem.grid().points() * problem.howmany * width) as f64
+        * problem.precision.bytes() as f64;
+    // Each rank of a row or column of pencils has a message for each of the others.
+    if bytes / (ranks as f64).powf(1.5) < SMALL {
+        let fewer = [2, 4, 8].into_iter().filter(|&k| usize::from(k) < ranks);
+        found.extend(fewer.map(Algorithm::KWay));
+    }
+    found
+}
+
+/// The recipes of every combination of a choice, each once, cheapest first by the model; of equally cheap ones the one
+/// that the choice names first. Pure: equal arguments give equal lists, on every rank.
+///
+/// Cost: a search and a prediction for each combination.
+///
+/// # Errors
+/// Those of [`Recipe::new`]; a family without a way to the output is left out.
+pub fn candidates<const D: usize>(
+    problem: &Problem<D>,
+    choice: &Choice,
+) -> Result<Vec<Candidate<D>>, Error> {
+    let mut found: Vec<Candidate<D>> = Vec::new();
+    for (wire_number, &wire) in choice.wires.iter().enumerate() {
+        for &exchange in &choice.exchanges {
+            for (family_number, &family) in choice.families.iter().enumerate() {
+                for (chunk_number, &chunk) in choice.chunks.iter().enumerate() {
+                    let mut one = problem.clone();
+                    (one.wire, one.exchange, one.chunk) = (wire, exchange, chunk);
+                    let chunked = one.chunked() && !one.all_near();
+                    let plain = wire_number == 0 && chunk_number == 0;
+                    if chunk_number > 0 && !chunked || family_number > 0 && !plain {
+                        continue;
+                    }
+                    match Candidate::new(one, family) {
+                        Ok(new) if found.iter().any(|old| old.is(&new)) => {}
+                        Ok(new) => found.push(new),
+                        Err(error) if family == Family::Any => return Err(error),
+                        Err(_) => {}
+                    }
+                }
+            }
+        }
+    }
+    // As the search does: what differs by less than a picosecond is a tie on every machine.
+    found.sort_by_key(|candidate| (candidate.predicted * 1e12).round() as u64);
+    Ok(found)
+}
+
+/// The best few of a list: at most `most`, and of each exchange and wire at most three, as the model may be wrong about an
+/// exchange as a whole.
+pub fn shortlist<const D: usize>(mut all: Vec<Candidate<D>>, most: usize) -> Vec<Candidate<D>> {
+    let mut taken: Vec<(Algorithm, Wire)> = Vec::new();
+    all.retain(|candidate| {
+        let problem = candidate.recipe.problem();
+        let group = (problem.exchange, problem.wire);
+        let stays = taken.len() < most && taken.iter().filter(|other| **other == group).count() < 3;
+        if stays {
+            taken.push(group);
+        }
+        stays
+    });
+    all
+}

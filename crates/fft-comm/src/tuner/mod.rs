@@ -1,0 +1,98 @@
+//! Which of several recipes is fastest: by the model, and by the clock.
+//!
+//! `candidates.rs` lists recipes, purely, in the order of what the model expects of them; `race.rs` times what it is
+//! given, turn by turn, and drops what is clearly slower; here recipes are bound, each as a plan of its own that is
+//! dropped afterwards, and the outcome becomes a [`Report`]. No plan that somebody uses is ever touched.
+
+mod candidates;
+mod race;
+mod report;
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use fft_core::{Comm, Cpu, Direction, Error, Executor, Layout, Real, agree};
+
+pub use candidates::{Candidate, Choice, candidates, shortlist};
+pub use race::{Fate, Progress, Trial, race};
+pub use report::{Report, Row, Source};
+
+/// Times the candidates, of which the first is tried whatever the budget, and reports on all of them; the chosen one is
+/// the fastest. Collective; the same on every rank.
+///
+/// Forward transforms of noise. Each candidate has its own plan on its own communicator; of those that have not lost, up
+/// to four are held at a time.
+///
+/// # Errors
+/// On every rank: [`Error::OnRank`] when no candidate works, with what the first says; when a rank lacks memory for input
+/// and output; or the transport fails.
+pub fn tune<T: Real, const D: usize>(
+    comm: &dyn Comm,
+    candidates: &[Candidate<D>],
+    budget: Duration,
+    heard: &mut dyn FnMut(Progress),
+) -> Result<Report, Error> {
+    let Some(first) = candidates.first() else {
+        return Err(Error::argument("candidates", 0, "at least 1"));
+    };
+    let arrays = RefCell::new(agree(comm, Arrays::<T>::of(first, comm.rank()))?);
+    let mut make = |number: usize| -> Result<Box<dyn Trial + '_>, Error> {
+        let own = agree(comm, comm.dup())?;
+        let recipe = &candidates[number].recipe;
+        let executor = Executor::bind(recipe, own, Cpu::default(), &crate::exchange)?;
+        let asked = recipe.problem().exchange;
+        let found = executor.exchange(asked);
+        if found != asked {
+            // Known to all: it is the communicator that cannot. What it does instead is another candidate.
+            return Err(Error::argument("exchange", found, asked));
+        }
+        Ok(Box::new(Bound { executor, arrays: &arrays }))
+    };
+    let fates = race(comm, candidates.len(), budget, &mut make, heard)?;
+    Report::measured(candidates, fates)
+}
+
+/// Input and output, used by all trials in turn.
+struct Arrays<T> {
+    input: Vec<T>,
+    output: Vec<T>,
+}
+
+impl<T: Real> Arrays<T> {
+    fn of<const D: usize>(candidate: &Candidate<D>, rank: usize) -> Result<Self, Error> {
+        let problem = candidate.recipe.problem();
+        let array = |layout: &Layout<D>, complex: bool| {
+            let width = if complex { 2 } else { 1 };
+            let reals = layout.brick(rank).points() * problem.howmany * width;
+            let mut array = Vec::new();
+            let bytes = reals * size_of::<T>();
+            array.try_reserve_exact(reals).map_err(|_| Error::Memory { rank, bytes })?;
+            let mut state = rank as u64 + 1;
+            array.extend((0..reals).map(|_| noise::<T>(&mut state)));
+            Ok::<Vec<T>, Error>(array)
+        };
+        Ok(Self {
+            input: array(&problem.input, problem.complex)?,
+            output: array(&problem.output, problem.complex_spectrum())?,
+        })
+    }
+}
+
+/// A number between -1/2 and 1/2.
+fn noise<T: Real>(state: &mut u64) -> T {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    T::of((*state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
+}
+
+/// A candidate, bound.
+struct Bound<'a, T: Real> {
+    executor: Executor<T, Cpu<T>>,
+    arrays: &'a RefCell<Arrays<T>>,
+}
+
+impl<T: Real> Trial for Bound<'_, T> {
+    fn run(&mut self) -> Result<(), Error> {
+        let Arrays { input, output } = &mut *self.arrays.borrow_mut();
+        self.executor.run(Direction::Forward, Some(input), output)
+    }
+}

@@ -1,0 +1,146 @@
+//! What was looked at, what the model expected of it, what the clock said, and what was chosen.
+
+use std::fmt;
+
+use fft_core::{Algorithm, Error, Wire};
+
+use super::{Candidate, Fate};
+
+/// How a recipe was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// By what the model expects.
+    Model,
+    /// By the clock.
+    Measured,
+    /// By the clock, earlier: it was remembered.
+    Wisdom,
+    /// By whoever asked for just this one.
+    Exact,
+}
+
+/// The candidates of a plan, model beside measured; the same on all ranks. Prints as a table, with a mark at what was
+/// chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// How it was chosen.
+    pub source: Source,
+    /// What there was to choose from, cheapest first by the model.
+    pub rows: Vec<Row>,
+    /// The place of what was chosen.
+    pub chosen: usize,
+}
+
+/// One candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The recipe, as it prints.
+    pub recipe: String,
+    /// How messages travel.
+    pub exchange: Algorithm,
+    /// How they are represented.
+    pub wire: Wire,
+    /// Bytes of a chunk, where messages are in chunks.
+    pub chunk: Option<usize>,
+    /// Seconds that the model expects of a forward transform.
+    pub predicted: f64,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+impl Row {
+    fn new<const D: usize>(candidate: &Candidate<D>, fate: Fate) -> Self {
+        let problem = candidate.recipe.problem();
+        Self {
+            recipe: candidate.recipe.to_string(),
+            exchange: problem.exchange,
+            wire: problem.wire,
+            chunk: candidate.chunk(),
+            predicted: candidate.predicted,
+            fate,
+        }
+    }
+
+    /// The median of its times in seconds, if it was timed.
+    pub fn measured(&self) -> Option<f64> {
+        self.fate.seconds()
+    }
+}
+
+impl Report {
+    /// Of what was not timed; the first was chosen.
+    pub fn untimed<const D: usize>(source: Source, candidates: &[Candidate<D>]) -> Self {
+        let row = |candidate| Row::new(candidate, Fate::NotTried);
+        Self { source, rows: candidates.iter().map(row).collect(), chosen: 0 }
+    }
+
+    /// Of a race: the fastest of those that were there to the end was chosen.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when none was, with what the first said.
+    pub(super) fn measured<const D: usize>(
+        candidates: &[Candidate<D>],
+        fates: Vec<Fate>,
+    ) -> Result<Self, Error> {
+        let finished = fates.iter().enumerate().filter_map(|(number, fate)| match fate {
+            Fate::Timed(_) => Some((fate.seconds()?, number)),
+            _ => None,
+        });
+        let fastest = finished.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let Some((_, chosen)) = fastest else {
+            let why = match &fates[0] {
+                Fate::Failed(why) => why.clone(),
+                other => format!("{other:?}"),
+            };
+            return Err(Error::argument("candidates that work", why, "at least one"));
+        };
+        let rows = candidates.iter().zip(fates).map(|(candidate, fate)| Row::new(candidate, fate));
+        Ok(Self { source: Source::Measured, rows: rows.collect(), chosen })
+    }
+
+    /// What was chosen.
+    pub fn chosen(&self) -> &Row {
+        &self.rows[self.chosen]
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  {:>10} {:>10} {:>5}  {:<10} {:<10} {:>6}  recipe",
+            "model", "measured", "runs", "exchange", "wire", "chunk"
+        )?;
+        for (number, row) in self.rows.iter().enumerate() {
+            let mark = if number == self.chosen { '*' } else { ' ' };
+            let measured = row.measured().map_or_else(|| "-".into(), time);
+            let runs = match &row.fate {
+                Fate::NotTried => "-".into(),
+                Fate::Failed(_) => "fails".into(),
+                Fate::Dropped(times) | Fate::Timed(times) => times.len().to_string(),
+            };
+            let chunk = row.chunk.map_or_else(|| "-".into(), |bytes| format!("{}K", bytes >> 10));
+            let (exchange, wire) = (row.exchange.to_string(), row.wire.to_string());
+            writeln!(
+                f,
+                "{mark} {:>10} {measured:>10} {runs:>5}  {exchange:<10} {wire:<10} {chunk:>6}  {}",
+                time(row.predicted),
+                row.recipe
+            )?;
+            if let Fate::Failed(why) = &row.fate {
+                writeln!(f, "    {why}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A time with a unit that suits it.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.2} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.3} s"),
+    }
+}

@@ -1,0 +1,265 @@
+//! Choosing among recipes: what there is to choose from, who wins a race, and what becomes of those that fail.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use fft_comm::tuner::{Choice, Fate, Progress, Source, Trial, candidates, race, shortlist, tune};
+use fft_comm::{threads, threads_on};
+use fft_core::{
+    Algorithm, Comm, Epochs, Error, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe,
+    Tolerance, Wire,
+};
+
+fn problem(shape: [usize; 3], hosts: &[usize]) -> Problem<3> {
+    let grid = Grid::new(shape).unwrap();
+    let layout = Layout::even(grid, ProcGrid::cubic(&grid, hosts.len()), hosts.len());
+    let mut problem =
+        Problem::new([Kind::C2C; 3], true, Precision::F64, layout.clone(), layout).unwrap();
+    problem.hosts = hosts.to_vec();
+    problem
+}
+
+#[test]
+fn candidates_are_the_same_on_all_ranks_sorted_and_each_there_once() {
+    for (shape, hosts) in [([16; 3], vec![0; 4]), ([32, 8, 20], vec![0, 0, 1, 1, 2, 2])] {
+        let found = threads_on(&hosts, |_| {
+            let problem = problem(shape, &hosts);
+            candidates(&problem, &Choice::of_clock(&problem, None, true, false)).unwrap()
+        });
+        let first = &found[0];
+        assert!(found.iter().all(|other| other == first));
+        assert!(first.is_sorted_by(|a, b| a.predicted <= b.predicted + 1e-12));
+        let name = |candidate: &fft_comm::tuner::Candidate<3>| {
+            (candidate.recipe.to_string(), candidate.chunk())
+        };
+        let mut names: Vec<_> = first.iter().map(name).collect();
+        names.sort();
+        let all = names.len();
+        names.dedup();
+        // Only recipes with bricks that print alike may be told apart by more than their names.
+        assert!(
+            names.len() == all || first.iter().any(|c| c.recipe.to_string().contains("bricks"))
+        );
+        let cheapest = Recipe::new(problem(shape, &hosts)).unwrap().predict().seconds;
+        assert!(first[0].predicted <= cheapest);
+        let few = shortlist(first.clone(), 8);
+        assert!(few.len() <= 8 && few[0] == first[0]);
+    }
+}
+
+#[test]
+fn exchanges_are_those_that_make_sense() {
+    let of = |shape, hosts: &[usize], can_put| {
+        let problem = problem(shape, hosts);
+        let choice = Choice::of_clock(&problem, None, can_put, false);
+        choice.exchanges.iter().map(Algorithm::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(of([8; 3], &[0], true), "shared");
+    assert_eq!(of([256; 3], &[0; 4], true), "shared p2p pipelined alltoallv");
+    assert_eq!(of([8; 3], &[0; 3], true), "shared p2p pipelined alltoallv kway2");
+    assert_eq!(of([8; 3], &[0; 9], false), "shared p2p pipelined alltoallv kway2 kway4 kway8");
+    assert_eq!(of([256; 3], &[0, 1], true), "shared p2p alltoallv ring ring-flush");
+    assert_eq!(of([256; 3], &[0, 1], false), "shared p2p alltoallv");
+    assert_eq!(of([256; 3], &[0, 0, 1], false), "shared p2p pipelined alltoallv");
+}
+
+#[test]
+fn chunks_wires_and_families_are_tried_where_they_matter() {
+    let mut far = problem([64; 3], &[0, 1, 2, 3]);
+    (far.tolerance, far.wire) = (Some(Tolerance::relative(1e-6).unwrap()), Wire::Tolerance);
+    let free = Choice::of_clock(&far, Some(Algorithm::Shared), false, false);
+    let found = candidates(&far, &free).unwrap();
+    for chunk in [1 << 17, 1 << 19, 1 << 21] {
+        for wire in [Wire::Tolerance, Wire::Raw] {
+            let is = |c: &&fft_comm::tuner::Candidate<3>| {
+                c.chunk() == Some(chunk) && c.recipe.problem().wire == wire
+            };
+            assert!(found.iter().any(|candidate| is(&candidate)), "{chunk} {wire}");
+        }
+    }
+    let fixed = Choice::of_clock(&far, Some(Algorithm::Shared), false, true);
+    let found = candidates(&far, &fixed).unwrap();
+    assert!(found.iter().all(|c| c.recipe.problem().wire == Wire::Tolerance));
+    // What shares all memory has no chunks.
+    let near = problem([64; 3], &[0; 4]);
+    let shared = Choice::of_clock(&near, Some(Algorithm::Shared), false, false);
+    let found = candidates(&near, &shared).unwrap();
+    assert!(found.iter().all(|c| c.chunk().is_none()));
+    assert!(found.len() > 1, "slabs or pencils are not all the search finds: {found:?}");
+    let only = Choice::of_model(&near, None);
+    assert!(candidates(&near, &only).unwrap().iter().any(|c| c.chunk().is_none()));
+}
+
+#[test]
+fn a_problem_that_cannot_be_is_refused_and_so_is_nothing_to_choose_from() {
+    let mut none = problem([8; 3], &[0; 2]);
+    none.howmany = 0;
+    let choice = Choice::of_model(&none, None);
+    assert!(candidates(&none, &choice).unwrap_err().to_string().contains("howmany"));
+    let found = threads(2, |comm| {
+        tune::<f64, 3>(&comm, &[], Duration::ZERO, &mut |_| ()).unwrap_err().to_string()
+    });
+    assert_eq!(found, ["candidates: found 0, expected at least 1"; 2]);
+}
+
+/// Sleeps, and fails in the run that is told, on one rank.
+struct Sleeper {
+    seconds: f64,
+    fails_in: Option<usize>,
+    runs: usize,
+    log: Rc<RefCell<Vec<usize>>>,
+    number: usize,
+}
+
+impl Trial for Sleeper {
+    fn run(&mut self) -> Result<(), Error> {
+        std::thread::sleep(Duration::from_secs_f64(self.seconds));
+        self.log.borrow_mut().push(self.number);
+        self.runs += 1;
+        match self.fails_in {
+            Some(run) if run == self.runs => Err(Error::argument("trial", run, "another")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What happens on a rank: how long each trial takes there, in which run it fails, whether it cannot be made.
+type Script = fn(rank: usize, number: usize) -> (f64, Option<usize>, bool);
+
+/// Races on so many ranks: fates and runs, which must be the same on all.
+fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Fate>, Vec<usize>) {
+    let mut found = threads(ranks, |comm| {
+        let log = Rc::new(RefCell::new(Vec::new()));
+        let mut make = |number: usize| -> Result<Box<dyn Trial>, Error> {
+            let (seconds, fails_in, never) = script(comm.rank(), number);
+            if never {
+                return Err(Error::argument("maker", number, "another"));
+            }
+            Ok(Box::new(Sleeper { seconds, fails_in, runs: 0, log: log.clone(), number }))
+        };
+        let fates = race(&comm, count, budget, &mut make, &mut |_| ()).unwrap();
+        let runs = log.borrow().clone();
+        (fates, runs)
+    });
+    let first = found.swap_remove(0);
+    assert!(found.iter().all(|other| *other == first), "{ranks} ranks decide differently");
+    first
+}
+
+const LONG: Duration = Duration::from_secs(3600);
+
+#[test]
+fn one_that_is_slow_on_one_rank_is_dropped_at_once_on_all() {
+    for ranks in [1, 2, 4] {
+        // Number 1 is slow on the last rank of up to four; what is fast has all its turns alone.
+        let (fates, runs) = run(ranks, 3, LONG, |rank, number| {
+            let slow = number == 1 && rank == 0 || number == 2;
+            (if slow { 0.05 } else { 0.002 }, None, false)
+        });
+        assert!(matches!(&fates[0], Fate::Timed(_)), "{fates:?}");
+        for slow in [1, 2] {
+            assert!(matches!(&fates[slow], Fate::Dropped(times) if times.len() == 2), "{fates:?}");
+            assert_eq!(runs.iter().filter(|number| **number == slow).count(), 3);
+        }
+        assert!(fates[0].seconds() < fates[1].seconds());
+    }
+}
+
+#[test]
+fn one_that_fails_on_one_rank_is_dropped_on_all_and_the_others_go_on() {
+    for ranks in [1, 2, 4] {
+        // 0 cannot be made on rank 0, 1 fails there in its third run, 2 in its fourth; 3 and 4 are there to the end.
+        let (fates, _) = run(ranks, 5, LONG, |rank, number| {
+            let bad = rank == 0;
+            let fails = [None, Some(3), Some(4), None, None][number].filter(|_| bad);
+            (0.004, fails, bad && number == 0)
+        });
+        assert_eq!(fates[0], Fate::Failed("rank 0: maker: found 0, expected another".into()));
+        assert_eq!(fates[1], Fate::Failed("rank 0: trial: found 3, expected another".into()));
+        // With other programs beside it may have lost before.
+        let failed = Fate::Failed("rank 0: trial: found 4, expected another".into());
+        assert!(fates[2] == failed || matches!(fates[2], Fate::Dropped(_)), "{fates:?}");
+        assert!(fates[3..].iter().any(|fate| matches!(fate, Fate::Timed(_))), "{fates:?}");
+    }
+}
+
+#[test]
+fn without_time_the_first_that_works_is_all_that_is_tried() {
+    let (fates, runs) = run(2, 4, Duration::ZERO, |_, number| (0.001, None, number == 0));
+    assert!(matches!(fates[0], Fate::Failed(_)));
+    assert!(matches!(&fates[1], Fate::Timed(times) if times.len() == 2));
+    assert_eq!((&fates[2..], runs.len()), (&[Fate::NotTried, Fate::NotTried][..], 3));
+}
+
+#[test]
+fn when_all_fail_that_is_said_by_all() {
+    let (fates, _) = run(3, 2, LONG, |rank, _| (0.0, None, rank == 2));
+    assert!(fates.iter().all(|fate| matches!(fate, Fate::Failed(_))));
+}
+
+#[test]
+fn a_rank_that_goes_ends_the_race_for_all() {
+    let found = threads(3, |comm| {
+        let mut make = |_: usize| -> Result<Box<dyn Trial>, Error> {
+            let log = Rc::default();
+            Ok(Box::new(Sleeper { seconds: 0.0, fails_in: None, runs: 0, log, number: 0 }))
+        };
+        (comm.rank() != 1).then(|| race(&comm, 2, LONG, &mut make, &mut |_| ()).is_err())
+    });
+    assert_eq!(found, [Some(true), None, Some(true)]);
+}
+
+#[test]
+fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
+    for hosts in [vec![0], vec![0, 0], vec![0, 1], vec![0, 0, 1, 1]] {
+        let found = threads_on(&hosts, |comm| {
+            let problem = problem([12, 10, 8], &hosts);
+            let all =
+                candidates(&problem, &Choice::of_clock(&problem, None, false, false)).unwrap();
+            let few = shortlist(all, 6);
+            let heard = Cell::new(0);
+            let mut hear = |news: Progress| {
+                assert!(news.candidate < news.candidates && news.budget == LONG / 3600);
+                heard.set(heard.get() + 1);
+            };
+            let report = tune::<f64, 3>(&comm, &few, LONG / 3600, &mut hear).unwrap();
+            assert!(heard.get() > 0);
+            report
+        });
+        let report = &found[0];
+        assert!(found.iter().all(|other| other == report), "{hosts:?}");
+        assert_eq!(report.source, Source::Measured);
+        let chosen = report.chosen().measured().unwrap();
+        for row in &report.rows {
+            let worse = match &row.fate {
+                Fate::Timed(_) => row.measured().unwrap() >= chosen,
+                Fate::Dropped(times) => !times.is_empty(),
+                Fate::NotTried => true,
+                Fate::Failed(why) => panic!("{why}"),
+            };
+            assert!(worse && row.predicted > 0.0, "{report}");
+        }
+        let text = report.to_string();
+        assert_eq!(text.lines().filter(|line| line.starts_with('*')).count(), 1, "{text}");
+        assert_eq!(text.lines().count(), 1 + report.rows.len(), "{text}");
+    }
+}
+
+#[test]
+fn what_the_communicator_cannot_do_fails_and_is_not_chosen() {
+    let found = threads_on(&[0, 1], |comm| {
+        let mut put = problem([8; 3], &[0, 1]);
+        put.exchange = Algorithm::Ring(Epochs::Fence);
+        let all = [put, problem([8; 3], &[0, 1])]
+            .map(|problem| fft_comm::tuner::Candidate::of(Recipe::new(problem).unwrap()));
+        let both = tune::<f64, 3>(&comm, &all, Duration::from_millis(50), &mut |_| ()).unwrap();
+        let none = tune::<f64, 3>(&comm, &all[..1], Duration::ZERO, &mut |_| ()).unwrap_err();
+        (both, none)
+    });
+    let (report, error) = &found[0];
+    assert_eq!(found[0], found[1]);
+    assert_eq!(report.chosen, 1);
+    assert!(matches!(report.rows[0].fate, Fate::Failed(_)), "{report}");
+    assert!(error.to_string().starts_with("candidates that work: found"), "{error}");
+}

@@ -1,0 +1,176 @@
+//! Machines that were measured, in files that say where.
+//!
+//! ```
+//! use thriffty::calibrated;
+//! let folder = tempfile::tempdir().unwrap();
+//! let path = folder.path().join("machine.toml");
+//! thriffty::threads(2, |world| {
+//!     let machine = calibrated::measure(&world)?; // a few seconds
+//!     calibrated::save(&world, &machine, &path)?;
+//!     assert_eq!(calibrated::load(&world, &path)?, Some(machine));
+//!     Ok::<(), thriffty::Error>(())
+//! })?;
+//! # Ok::<(), thriffty::Error>(())
+//! ```
+//!
+//! A file is TOML with the fields of [`Machine`] under comments: a checksum of all that follows, the processor, numbers of
+//! hosts and ranks, the library that carries messages, and the version that measured. Where one of them is another, the
+//! numbers are of another machine.
+
+use std::path::Path;
+
+pub use fft_comm::calibrate as measure;
+use fft_comm::{Signature, seal, unseal};
+use fft_core::{Comm, Error, Machine};
+
+use crate::files;
+
+/// What the first line of a file says.
+const KIND: &str = "thriffty machine";
+
+/// Writes a machine, signed as that of these ranks. Collective. The file is replaced as a whole.
+///
+/// # Errors
+/// On every rank: [`Error::OnRank`] when it cannot be written.
+pub fn save(comm: &dyn Comm, machine: &Machine, path: impl AsRef<Path>) -> Result<(), Error> {
+    let signature = Signature::of(comm)?;
+    files::replace(comm, path.as_ref(), || signed(machine, &signature))
+}
+
+fn signed(machine: &Machine, signature: &Signature) -> String {
+    let fields = signature.fields().map(|(name, value)| format!("# {name}: {value}\n"));
+    let machine = toml::to_string(machine).expect("numbers and names are TOML");
+    seal(KIND, &format!("{}\n{machine}", fields.concat()))
+}
+
+/// The machine in a file, if it was measured on these ranks' machine, by as many, with this library and version;
+/// otherwise `None`, and why is said in a warning. For files that nobody named. Collective; the same on every rank.
+///
+/// # Errors
+/// When a rank has gone or the library fails.
+pub fn load(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Option<Machine>, Error> {
+    let path = path.as_ref();
+    let here = Signature::of(comm)?;
+    let found = files::read(comm, path)?;
+    let found = found.and_then(|text| {
+        let parsed = parse(&text).map_err(|error| error.to_string());
+        doubt(&text, &here).map_or(parsed, Err)
+    });
+    if let Err(why) = &found
+        && comm.rank() == 0
+    {
+        log::warn!("machine file {} is ignored: {why}", path.display());
+    }
+    Ok(found.ok())
+}
+
+/// The machine in a file that somebody named, wherever its numbers are from. Where it is signed as that of another machine,
+/// or was changed since, that is said in a warning. Collective; the same on every rank.
+///
+/// # Errors
+/// On every rank: [`Error::Argument`] when there is no such file, or no machine in it.
+pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
+    let path = path.as_ref();
+    let here = Signature::of(comm)?;
+    let file = || format!("machine file {}", path.display());
+    let text = files::read(comm, path)?;
+    let text = text.map_err(|why| Error::argument(file(), why, "a file of text"))?;
+    let machine = parse(&text).map_err(|why| Error::argument(file(), why, "a machine"))?;
+    // What is written by hand is not signed, and nothing is wrong with that.
+    if comm.rank() == 0
+        && text.starts_with(&format!("# {KIND} "))
+        && let Some(why) = doubt(&text, &here)
+    {
+        log::warn!("{} is used, but {why}", file());
+    }
+    Ok(machine)
+}
+
+fn parse(text: &str) -> Result<Machine, Error> {
+    let machine: Machine = toml::from_str(text)
+        .map_err(|error| Error::argument("text", error.message(), "the fields of a machine"))?;
+    machine.check().map(|()| machine)
+}
+
+/// What speaks against these numbers being of this machine.
+fn doubt(text: &str, here: &Signature) -> Option<String> {
+    let Some(signed) = unseal(KIND, text) else {
+        return Some("its checksum is not that of what it says".into());
+    };
+    let of = |name: &str| {
+        let value = |line: &'_ str| {
+            line.strip_prefix("# ")?.strip_prefix(name)?.strip_prefix(": ").map(str::to_owned)
+        };
+        signed.lines().take_while(|line| line.starts_with('#')).find_map(value)
+    };
+    here.fields().into_iter().find_map(|(name, value)| {
+        let found = of(name).unwrap_or_else(|| "nothing".into());
+        (found != value).then(|| format!("its {name} is `{found}`, here it is `{value}`"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What two ranks load and read of a text.
+    fn of(text: &str) -> (Option<Machine>, Result<Machine, Error>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine.toml");
+        std::fs::write(&path, text).unwrap();
+        let found = fft_comm::threads(2, |comm| (load(&comm, &path).unwrap(), read(&comm, &path)));
+        assert_eq!(found[0], found[1]);
+        found.into_iter().next().unwrap()
+    }
+
+    fn saved(ranks: usize) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine.toml");
+        let machine = Machine { name: "of a test".into(), ..Machine::default() };
+        fft_comm::threads(ranks, |comm| save(&comm, &machine, &path).unwrap());
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn what_was_saved_is_loaded_bit_by_bit() {
+        let machine = Machine { name: "of a test".into(), ..Machine::default() };
+        assert_eq!(of(&saved(2)), (Some(machine.clone()), Ok(machine)));
+    }
+
+    #[test]
+    fn of_other_ranks_it_is_not_loaded_but_read() {
+        let (loaded, read) = of(&saved(3));
+        assert_eq!((loaded, read.is_ok()), (None, true));
+        let other = saved(2).replace("processor: ", "processor: another ");
+        let (_, body) = other.split_once('\n').unwrap();
+        let (loaded, read) = of(&seal(KIND, body));
+        assert_eq!((loaded, read.is_ok()), (None, true));
+    }
+
+    #[test]
+    fn changed_by_hand_it_is_not_loaded_but_read() {
+        let text = saved(2).replace("of a test", "of a toast");
+        let (loaded, read) = of(&text);
+        assert_eq!((loaded, read.unwrap().name.as_str()), (None, "of a toast"));
+        let unsigned: String =
+            text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+        let (loaded, read) = of(&unsigned);
+        assert_eq!((loaded, read.is_ok()), (None, true));
+    }
+
+    #[test]
+    fn cut_off_or_damaged_anywhere_it_is_not_loaded_and_nothing_panics() {
+        let text = saved(1);
+        let here = fft_comm::threads(1, |comm| Signature::of(&comm).unwrap()).remove(0);
+        assert_eq!(doubt(&text, &here), None);
+        for at in 0..text.len() {
+            assert!(doubt(&text[..at], &here).is_some(), "cut off at {at}");
+            let _ = parse(&text[..at]);
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] ^= 1;
+            let damaged = String::from_utf8(bytes).unwrap();
+            assert!(doubt(&damaged, &here).is_some(), "damaged at {at}");
+            let _ = parse(&damaged);
+        }
+    }
+}

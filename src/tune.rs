@@ -1,0 +1,216 @@
+//! How the recipe of a plan is chosen: by the model, by the clock, by what the clock said earlier, or by name.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fft_comm::tuner::{
+    Candidate, Choice, Progress, Report, Source, candidates, shortlist, tune as measure,
+};
+use fft_comm::{Signature, checksum};
+use fft_core::{Algorithm, Comm, Error, Kind, Machine, Problem, Real, Recipe, Wire, agree};
+
+use crate::{files, wisdom};
+
+/// How a recipe is chosen, as [`Draft::tune`](crate::Draft::tune) takes it.
+///
+/// ```
+/// use std::time::Duration;
+/// use thriffty::{C2c, Grid, Plan, Tune};
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("wisdom.toml");
+/// let found = thriffty::threads(2, |world| {
+///     let draft = || Plan::<C2c>::c2c(&world, Grid::new([16, 16, 16])?);
+///     let plan = draft()?.tune(Tune::Measure { budget: Duration::from_millis(200) }).build()?;
+///     print!("{}", plan.report()); // model beside measured, a mark at the chosen one
+///     plan.save_wisdom(&path)?;
+///     let again = draft()?.tune(Tune::Wisdom(path.clone())).build()?;
+///     let exact = draft()?.tune(Tune::Exact(plan.recipe().to_string())).build()?;
+///     assert_eq!(again.recipe(), plan.recipe());
+///     Ok::<_, thriffty::Error>((plan.recipe().to_string(), exact.recipe().to_string()))
+/// })?;
+/// assert_eq!(found[0].0, found[1].1);
+/// # Ok::<(), thriffty::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Tune {
+    /// What the model expects to be fastest, of all recipes and, where none is given, exchanges; nothing is run. The wire is
+    /// as it was asked for.
+    #[default]
+    Model,
+    /// What is fastest by the clock. The best eight by the model are run on noise: recipes, exchanges, sizes of chunks, and
+    /// with a tolerance also messages as they are in memory.
+    Measure {
+        /// How long that may take, beside binding the plan; the first is tried whatever it takes.
+        budget: Duration,
+    },
+    /// What was fastest when it was measured, as [`Plan::save_wisdom`](crate::Plan::save_wisdom) wrote it. A file that cannot
+    /// be read, was changed, or has nothing for this transform on this machine, with this library and version, is ignored
+    /// with one warning, and the model chooses.
+    Wisdom(PathBuf),
+    /// The recipe that prints as this. The exchange, and with a tolerance the wire, are as it says, unless the draft has its
+    /// own.
+    Exact(String),
+}
+
+impl Tune {
+    /// Two words that no other choice has, for ranks to compare.
+    pub(crate) fn code(&self) -> [u64; 2] {
+        match self {
+            Self::Model => [0, 0],
+            Self::Measure { budget } => [1, budget.as_nanos() as u64],
+            Self::Wisdom(path) => [2, checksum(path.as_os_str().as_encoded_bytes())],
+            Self::Exact(text) => [3, checksum(text.as_bytes())],
+        }
+    }
+}
+
+/// A number that changes when any number of a machine does.
+pub(crate) fn fingerprint(machine: &Machine) -> u64 {
+    let values = machine.quantities().into_iter().map(|(_, quantity)| quantity.value.to_bits());
+    let lengths = machine.flops.iter().map(|rate| rate.n as u64);
+    let bytes: Vec<u8> = values.chain(lengths).flat_map(u64::to_le_bytes).collect();
+    checksum(&bytes)
+}
+
+/// What a draft leaves to be chosen, and how.
+pub(crate) struct Wanted<'a> {
+    pub(crate) tune: &'a Tune,
+    /// The exchange, if it was given.
+    pub(crate) exchange: Option<Algorithm>,
+    /// Whether the wire was given.
+    pub(crate) fixed: bool,
+    pub(crate) watch: &'a dyn Fn(Progress),
+}
+
+/// What was chosen, and of what.
+pub(crate) struct Decision<const D: usize> {
+    pub(crate) recipe: Recipe<D>,
+    pub(crate) report: Report,
+    /// What wisdom calls the problem.
+    pub(crate) key: String,
+}
+
+/// Candidates that are timed.
+const TIMED: usize = 8;
+
+/// Chooses. Collective; the same on every rank.
+///
+/// # Errors
+/// The same on every rank.
+pub(crate) fn decide<T: Real, const D: usize>(
+    comm: &dyn Comm,
+    problem: Problem<D>,
+    wanted: &Wanted<'_>,
+) -> Result<Decision<D>, Error> {
+    let key = key(&problem, wanted);
+    let (all, report) = match wanted.tune {
+        Tune::Model => by_model(&problem, wanted)?,
+        Tune::Measure { budget } => {
+            let can_put = wanted.exchange.is_none()
+                && problem.input.ranks() > 1
+                && !problem.all_near()
+                && agree(comm, comm.window())?.is_some();
+            let choice = Choice::of_clock(&problem, wanted.exchange, can_put, wanted.fixed);
+            let all = shortlist(candidates(&problem, &choice)?, TIMED);
+            let report = measure::<T, D>(comm, &all, *budget, &mut |news| (wanted.watch)(news))?;
+            (all, report)
+        }
+        Tune::Wisdom(path) => {
+            let here = Signature::of(comm)?;
+            let text = files::read(comm, path)?;
+            let found = text.and_then(|text| wisdom::find(&text, &key, &here)).and_then(|entry| {
+                let mut problem = problem.clone();
+                problem.chunk = entry.chunk.unwrap_or(problem.chunk);
+                exact(&problem, wanted, &entry.recipe).map_err(|error| error.to_string())
+            });
+            match found {
+                Ok(candidate) => named(Source::Wisdom, candidate),
+                Err(why) => {
+                    if comm.rank() == 0 {
+                        log::warn!("wisdom {} is ignored: {why}", path.display());
+                    }
+                    by_model(&problem, wanted)?
+                }
+            }
+        }
+        Tune::Exact(text) => named(Source::Exact, exact(&problem, wanted, text)?),
+    };
+    let recipe = all.into_iter().nth(report.chosen).expect("one of them was chosen").recipe;
+    Ok(Decision { recipe, report, key })
+}
+
+type Chosen<const D: usize> = (Vec<Candidate<D>>, Report);
+
+fn by_model<const D: usize>(problem: &Problem<D>, wanted: &Wanted<'_>) -> Result<Chosen<D>, Error> {
+    let all = candidates(problem, &Choice::of_model(problem, wanted.exchange))?;
+    let report = Report::untimed(Source::Model, &all);
+    Ok((all, report))
+}
+
+fn named<const D: usize>(source: Source, candidate: Candidate<D>) -> Chosen<D> {
+    let all = vec![candidate];
+    let report = Report::untimed(source, &all);
+    (all, report)
+}
+
+/// The recipe that prints as this text.
+///
+/// # Errors
+/// [`Error::Argument`] when the problem has none.
+fn exact<const D: usize>(
+    problem: &Problem<D>,
+    wanted: &Wanted<'_>,
+    text: &str,
+) -> Result<Candidate<D>, Error> {
+    let text = text.trim();
+    let words = || text.split([' ', '(', ')']).filter(|word| !word.is_empty());
+    let mut exchanges: Vec<Algorithm> = words().filter_map(|word| word.parse().ok()).collect();
+    exchanges.retain(|named| wanted.exchange.is_none_or(|given| given == *named));
+    exchanges.dedup();
+    if exchanges.is_empty() {
+        // Without reshapes none is named.
+        exchanges.push(wanted.exchange.unwrap_or_default());
+    }
+    let clock = Choice::of_clock(problem, wanted.exchange, true, wanted.fixed);
+    for &exchange in &exchanges {
+        for &wire in &clock.wires {
+            let (exchanges, wires) = (vec![exchange], vec![wire]);
+            let chunks = vec![problem.chunk];
+            let choice = Choice { exchanges, wires, chunks, ..clock.clone() };
+            let made = candidates(problem, &choice)?.into_iter();
+            let mut same = made.filter(|candidate| candidate.recipe.to_string() == text);
+            if let Some(candidate) = same.next() {
+                return Ok(candidate);
+            }
+        }
+    }
+    let cheapest = Recipe::new(problem.clone())?;
+    Err(Error::argument("recipe", text, format!("one of this problem, such as {cheapest}")))
+}
+
+/// What wisdom calls a problem: all that decides which recipe is fastest, but for the machine.
+fn key<const D: usize>(problem: &Problem<D>, wanted: &Wanted<'_>) -> String {
+    let Problem { kinds, precision, howmany, input, output, hosts, wires, .. } = problem;
+    let kinds = kinds.map(Kind::name).join(",");
+    let exchange = wanted.exchange.map_or_else(|| "any".into(), |given| given.to_string());
+    let wire = match (wanted.fixed, problem.wire) {
+        (false, Wire::Tolerance) => "any".into(),
+        (_, wire) => wire.to_string(),
+    };
+    let tolerance = problem.tolerance.map_or_else(|| "none".into(), |it| it.to_string());
+    let layouts = [input, output].map(|layout| {
+        let bricks: Vec<_> = layout.bricks().iter().map(|brick| (brick.lo, brick.hi)).collect();
+        (bricks, layout.order())
+    });
+    let scales = (problem.forward as u8, problem.inverse as u8);
+    let rest = format!("{:?}", (layouts, scales, hosts, wires));
+    format!(
+        "{kinds} {} {precision} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
+         tolerance {tolerance}, layouts {:016x}",
+        problem.grid(),
+        if problem.complex { "complex" } else { "real" },
+        input.ranks(),
+        checksum(rest.as_bytes())
+    )
+}

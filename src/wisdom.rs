@@ -1,0 +1,178 @@
+//! What was measured once, in a file: for a problem on a machine, the recipe that was fastest.
+
+use std::path::Path;
+
+use fft_comm::tuner::Report;
+use fft_comm::{Signature, seal, unseal};
+use fft_core::{Comm, Error};
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+
+/// What the first line of a file says.
+const KIND: &str = "thriffty wisdom";
+
+/// Everything in a file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wisdom {
+    #[serde(default)]
+    entry: Vec<Entry>,
+}
+
+/// What is known of a problem on a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    problem: String,
+    processor: String,
+    hosts: usize,
+    ranks_per_host: usize,
+    library: String,
+    version: String,
+    /// As it prints.
+    pub(crate) recipe: String,
+    /// Bytes of a chunk, where messages are in chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) chunk: Option<usize>,
+    /// Seconds that the model expected, and those that it took: for people.
+    predicted: f64,
+    measured: f64,
+}
+
+impl Entry {
+    fn signature(&self) -> Signature {
+        let Self { processor, hosts, ranks_per_host, library, version, .. } = self.clone();
+        Signature { processor, hosts, ranks_per_host, library, version }
+    }
+}
+
+/// What a file knows of a problem on this machine.
+///
+/// # Errors
+/// In words, where the file is not one of wisdom, was changed, or knows nothing of that.
+pub(crate) fn find(text: &str, problem: &str, here: &Signature) -> Result<Entry, String> {
+    let entries = parse(text)?.entry.into_iter().filter(|entry| entry.problem == problem);
+    let mut elsewhere = None;
+    for entry in entries {
+        match here.difference(&entry.signature()) {
+            None => return Ok(entry),
+            Some((name, here, there)) => {
+                elsewhere = Some(format!("its {name} is `{there}`, here it is `{here}`"));
+            }
+        }
+    }
+    Err(elsewhere.unwrap_or_else(|| format!("it knows nothing of {problem}")))
+}
+
+fn parse(text: &str) -> Result<Wisdom, String> {
+    let body = unseal(KIND, text).ok_or("its checksum is not that of what it says")?;
+    toml::from_str(body).map_err(|error| error.message().to_owned())
+}
+
+/// Adds what a report found best for a problem, in place of what was known of it on this machine. Collective.
+///
+/// # Errors
+/// On every rank: [`Error::OnRank`] when the file cannot be written.
+pub(crate) fn save(
+    comm: &dyn Comm,
+    path: &Path,
+    problem: &str,
+    report: &Report,
+) -> Result<(), Error> {
+    let Signature { processor, hosts, ranks_per_host, library, version } = Signature::of(comm)?;
+    let row = report.chosen();
+    let new = Entry {
+        problem: problem.into(),
+        processor,
+        hosts,
+        ranks_per_host,
+        library,
+        version,
+        recipe: row.recipe.clone(),
+        chunk: row.chunk,
+        predicted: row.predicted,
+        measured: row.measured().unwrap_or(row.predicted),
+    };
+    files::replace(comm, path, || with(std::fs::read_to_string(path).ok().as_deref(), new, path))
+}
+
+/// The text of a file with one more entry.
+fn with(old: Option<&str>, new: Entry, path: &Path) -> String {
+    let known = old.map_or_else(|| Ok(Wisdom::default()), parse);
+    let mut wisdom = known.unwrap_or_else(|why| {
+        log::warn!("wisdom {} is begun anew: {why}", path.display());
+        Wisdom::default()
+    });
+    let same = |entry: &Entry| entry.problem == new.problem && entry.signature() == new.signature();
+    wisdom.entry.retain(|entry| !same(entry));
+    wisdom.entry.push(new);
+    seal(KIND, &toml::to_string(&wisdom).expect("texts and numbers are TOML"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(problem: &str, ranks_per_host: usize, recipe: &str) -> Entry {
+        Entry {
+            problem: problem.into(),
+            processor: "a \"quoted\" processor".into(),
+            hosts: 1,
+            ranks_per_host,
+            library: "threads".into(),
+            version: "0.0.0".into(),
+            recipe: recipe.into(),
+            chunk: Some(1 << 19),
+            predicted: 1e-3,
+            measured: 2e-3,
+        }
+    }
+
+    fn all(entries: &[Entry]) -> String {
+        let path = Path::new("wisdom");
+        let grown = entries.iter().fold(None, |text: Option<String>, entry| {
+            Some(with(text.as_deref(), entry.clone(), path))
+        });
+        grown.unwrap()
+    }
+
+    #[test]
+    fn each_problem_on_each_machine_has_one_entry_the_latest() {
+        let (a, b) = (entry("a", 2, "(one)"), entry("b", 2, "(two)"));
+        let (elsewhere, newer) = (entry("a", 3, "(three)"), entry("a", 2, "(four)"));
+        let text = all(&[a.clone(), b.clone(), elsewhere.clone(), newer.clone()]);
+        assert_eq!(parse(&text).unwrap().entry.len(), 3);
+        let here = a.signature();
+        assert_eq!(find(&text, "a", &here), Ok(newer));
+        assert_eq!(find(&text, "b", &here), Ok(b));
+        assert_eq!(find(&text, "a", &elsewhere.signature()), Ok(elsewhere));
+        assert_eq!(find(&text, "c", &here).unwrap_err(), "it knows nothing of c");
+        let other = Signature { library: "another".into(), ..here };
+        let why = find(&text, "b", &other).unwrap_err();
+        assert_eq!(why, "its library is `threads`, here it is `another`");
+    }
+
+    #[test]
+    fn cut_off_or_damaged_at_any_byte_it_knows_nothing() {
+        let (a, b) = (entry("a", 2, "(one)"), entry("b", 2, "(two)"));
+        let (text, here) = (all(&[a.clone(), b]), a.signature());
+        assert!(find(&text, "a", &here).is_ok());
+        for at in 0..text.len() {
+            assert!(find(&text[..at], "a", &here).is_err(), "cut off at {at}");
+            for bit in [1, 32] {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] ^= bit;
+                let damaged = String::from_utf8(bytes).unwrap();
+                assert!(find(&damaged, "a", &here).is_err(), "damaged at {at}");
+            }
+        }
+        // What is added to what cannot be read begins anew.
+        let again = with(Some(&text[1..]), a.clone(), Path::new("wisdom"));
+        assert_eq!(parse(&again), Ok(Wisdom { entry: vec![a] }));
+        // Sealed, but no wisdom.
+        for body in ["entry = 1\n", "[[entry]]\nproblem = \"a\"\n", "no toml", "\u{0}"] {
+            assert!(find(&seal(KIND, body), "a", &here).is_err(), "{body}");
+        }
+    }
+}
