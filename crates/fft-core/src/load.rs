@@ -110,6 +110,20 @@ impl Hosts {
         self.ranks.len()
     }
 
+    pub(crate) fn ranks(&self) -> usize {
+        self.of.len()
+    }
+
+    /// The number of a rank's host, from 0 on in the order of their first ranks.
+    pub(crate) fn host(&self, rank: usize) -> usize {
+        self.of[rank]
+    }
+
+    /// The ranks of a host, in order.
+    pub(crate) fn members(&self, host: usize) -> &[usize] {
+        &self.ranks[host]
+    }
+
     /// Ranks of the fullest host.
     pub(crate) fn crew(&self) -> usize {
         self.ranks.iter().map(Vec::len).max().unwrap_or(1)
