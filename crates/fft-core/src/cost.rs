@@ -60,7 +60,7 @@ impl Spent {
 /// Bytes of a message in a chunk to all ranks, at least.
 const LEAST: f64 = 8192.0;
 /// Rounds of [`Algorithm::Ring`], each with its epoch.
-const ROUNDS: f64 = 4.0;
+pub(crate) const ROUNDS: f64 = 4.0;
 
 impl<'a> Model<'a> {
     /// `hosts` hosts, with at most `crew` of the `ranks` ranks on one.
@@ -73,7 +73,7 @@ impl<'a> Model<'a> {
     }
 
     /// How much slower a rank computes than it would alone.
-    fn slow(&self) -> f64 {
+    pub(crate) fn slow(&self) -> f64 {
         (self.crew / self.machine.cores.value).max(1.0)
     }
 
@@ -86,6 +86,11 @@ impl<'a> Model<'a> {
     /// One reading and writing of so many bytes.
     pub fn pass(&self, bytes: f64) -> f64 {
         self.memory(2.0 * bytes) + self.machine.launch.value
+    }
+
+    /// An operation begins.
+    pub(crate) fn launch(&self) -> f64 {
+        self.machine.launch.value
     }
 
     /// Arithmetic of transforms of lines of `n` elements, by the rank that holds most `elements`.
@@ -111,7 +116,7 @@ impl<'a> Model<'a> {
     }
 
     /// Encoding and decoding so many bytes, as they are in memory.
-    fn codec(&self, wire: Wire, bytes: f64) -> [f64; 2] {
+    pub(crate) fn codec(&self, wire: Wire, bytes: f64) -> [f64; 2] {
         [&self.machine.encode, &self.machine.decode].map(|codecs| {
             let rate = match wire {
                 Wire::Raw => return 0.0,

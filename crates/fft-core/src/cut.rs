@@ -216,15 +216,15 @@ fn most_kept<const D: usize>(layout: &Layout<D>, parts: &ProcGrid<D>, hosts: &Ho
     for (rank, brick) in layout.bricks().iter().enumerate() {
         plain.meet(&grid, brick, |part, common| {
             of_ranks.insert((rank, part), common.points());
-            *of_hosts.entry((hosts.of(rank), part)).or_insert(0) += common.points();
+            *of_hosts.entry((hosts.host(rank), part)).or_insert(0) += common.points();
         });
     }
-    let room: Vec<_> = hosts.members().iter().map(Vec::len).collect();
+    let room: Vec<_> = (0..hosts.count()).map(|host| hosts.members(host).len()).collect();
     let host_of = assign(of_hosts, room, ranks);
-    of_ranks.retain(|(rank, part), _| host_of[*part] == hosts.of(*rank));
+    of_ranks.retain(|(rank, part), _| host_of[*part] == hosts.host(*rank));
     // What no rank of its host has anything of goes to any of them.
     for (part, host) in host_of.iter().enumerate() {
-        for rank in &hosts.members()[*host] {
+        for rank in hosts.members(*host) {
             of_ranks.entry((*rank, part)).or_insert(0);
         }
     }

@@ -107,17 +107,22 @@ impl Hosts {
         Self { of, ranks: members, looked_at }
     }
 
-    pub(crate) fn of(&self, rank: usize) -> usize {
+    pub(crate) fn count(&self) -> usize {
+        self.ranks.len()
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.of.len()
+    }
+
+    /// The number of a rank's host, from 0 on in the order of their first ranks.
+    pub(crate) fn host(&self, rank: usize) -> usize {
         self.of[rank]
     }
 
-    /// The ranks of each host.
-    pub(crate) fn members(&self) -> &[Vec<usize>] {
-        &self.ranks
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.ranks.len()
+    /// The ranks of a host, in order.
+    pub(crate) fn members(&self, host: usize) -> &[usize] {
+        &self.ranks[host]
     }
 
     /// Ranks of the fullest host.

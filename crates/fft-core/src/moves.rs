@@ -34,11 +34,11 @@ pub(crate) struct Moves<const D: usize> {
 }
 
 /// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
-const MESSAGE_BYTES: usize = 1 << 13;
+pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
 const LINE_BYTES: usize = 64;
 
 /// A brick in chunks along the outermost axis that is not among `whole`. The same for whoever asks.
-fn chunks<const D: usize>(
+pub(crate) fn chunks<const D: usize>(
     brick: Brick<D>,
     order: [usize; D],
     whole: &[usize],
