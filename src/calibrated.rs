@@ -23,7 +23,7 @@ pub use fft_comm::calibrate as measure;
 use fft_comm::{Signature, seal, unseal};
 use fft_core::{Comm, Error, Machine};
 
-use crate::files;
+use crate::{files, machines};
 
 /// What the first line of a file says.
 const KIND: &str = "thriffty machine";
@@ -53,8 +53,8 @@ pub fn load(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Option<Machine>, 
     let here = Signature::of(comm)?;
     let found = files::read(comm, path)?;
     let found = found.and_then(|text| {
-        let parsed = parse(&text).map_err(|error| error.to_string());
-        doubt(&text, &here).map_or(parsed, Err)
+        let parsed = machines::parse(&path.display().to_string(), &text);
+        doubt(&text, &here).map_or(parsed.map_err(|error| error.to_string()), Err)
     });
     if let Err(why) = &found
         && comm.rank() == 0
@@ -75,7 +75,7 @@ pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
     let file = || format!("machine file {}", path.display());
     let text = files::read(comm, path)?;
     let text = text.map_err(|why| Error::argument(file(), why, "a file of text"))?;
-    let machine = parse(&text).map_err(|why| Error::argument(file(), why, "a machine"))?;
+    let machine = machines::parse(&path.display().to_string(), &text)?;
     // What is written by hand is not signed, and nothing is wrong with that.
     if comm.rank() == 0
         && text.starts_with(&format!("# {KIND} "))
@@ -84,12 +84,6 @@ pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
         log::warn!("{} is used, but {why}", file());
     }
     Ok(machine)
-}
-
-fn parse(text: &str) -> Result<Machine, Error> {
-    let machine: Machine = toml::from_str(text)
-        .map_err(|error| Error::argument("text", error.message(), "the fields of a machine"))?;
-    machine.check().map(|()| machine)
 }
 
 /// What speaks against these numbers being of this machine.
@@ -165,12 +159,12 @@ mod tests {
         assert_eq!(doubt(&text, &here), None);
         for at in 0..text.len() {
             assert!(doubt(&text[..at], &here).is_some(), "cut off at {at}");
-            let _ = parse(&text[..at]);
+            let _ = machines::parse("", &text[..at]);
             let mut bytes = text.clone().into_bytes();
             bytes[at] ^= 1;
             let damaged = String::from_utf8(bytes).unwrap();
             assert!(doubt(&damaged, &here).is_some(), "damaged at {at}");
-            let _ = parse(&damaged);
+            let _ = machines::parse("", &damaged);
         }
     }
 }

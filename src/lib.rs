@@ -36,6 +36,7 @@ pub mod calibrated;
 mod draft;
 mod field;
 mod files;
+pub mod machines;
 mod plan;
 mod transform;
 mod tune;
@@ -48,9 +49,9 @@ pub use fft_comm::mpi;
 pub use fft_comm::tuner::{Fate, Progress, Report, Row, Source};
 pub use fft_core::{
     Algorithm, Brick, Clock, Codecs, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind,
-    Expected, Family, Flight, Grid, How, Kind, Layout, Machine, Messages, Precision, Prediction,
-    Problem, ProcGrid, Quantity, Rate, Real, Recipe, Reduce, Scale, Step, Tolerance, Volume, Wire,
-    WireError, agree,
+    Expected, Family, Flight, Grid, How, Kind, Layout, Machine, Message, Messages, Node, Order,
+    Played, Precision, Prediction, Problem, ProcGrid, Quantity, Rate, Real, Recipe, Reduce, Scale,
+    Schedule, Simulation, Simulator, Step, Summary, Tolerance, Volume, Wire, WireError, agree,
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu as gpu;

@@ -7,7 +7,7 @@ use fft_comm::tuner::{
     Candidate, Choice, Progress, Report, Source, candidates, favourite, shortlist, tune as measure,
 };
 use fft_comm::{Signature, checksum};
-use fft_core::{Algorithm, Comm, Error, Kind, Machine, Problem, Real, Recipe, Wire, agree};
+use fft_core::{Algorithm, Comm, Error, Kind, Machine, Problem, Real, Recipe, Step, Wire, agree};
 
 use crate::{files, wisdom};
 
@@ -156,39 +156,33 @@ fn named<const D: usize>(source: Source, candidate: Candidate<D>) -> Chosen<D> {
     (all, report)
 }
 
-/// The recipe that prints as this text.
+/// The recipe that prints as this text. What was asked for must be in it: an exchange, wires that lose no more.
 ///
 /// # Errors
-/// [`Error::Argument`] when the problem has none.
+/// Those of [`Recipe::exact`]; [`Error::Argument`] when it has another exchange or wire than it may.
 fn exact<const D: usize>(
     problem: &Problem<D>,
     wanted: &Wanted<'_>,
     text: &str,
 ) -> Result<Candidate<D>, Error> {
-    let text = text.trim();
-    let words = || text.split([' ', '(', ')']).filter(|word| !word.is_empty());
-    let mut exchanges: Vec<Algorithm> = words().filter_map(|word| word.parse().ok()).collect();
-    exchanges.retain(|named| wanted.exchange.is_none_or(|given| given == *named));
-    exchanges.dedup();
-    if exchanges.is_empty() {
-        // Without reshapes none is named.
-        exchanges.push(wanted.exchange.unwrap_or_default());
-    }
-    let clock = Choice::of_clock(problem, wanted.exchange, true, wanted.fixed);
-    for &exchange in &exchanges {
-        for &wire in &clock.wires {
-            let (exchanges, wires) = (vec![exchange], vec![wire]);
-            let chunks = vec![problem.chunk];
-            let choice = Choice { exchanges, wires, chunks, ..clock.clone() };
-            let made = candidates(problem, &choice)?.into_iter();
-            let mut same = made.filter(|candidate| candidate.recipe.to_string() == text);
-            if let Some(candidate) = same.next() {
-                return Ok(candidate);
-            }
+    let recipe = Recipe::exact(problem.clone(), text)?;
+    let reshapes = recipe.steps().iter().filter_map(|step| match step {
+        Step::Reshape { wire, exchange } => Some((*wire, *exchange)),
+        _ => None,
+    });
+    for (number, (wire, exchange)) in reshapes.enumerate() {
+        if let Some(given) = wanted.exchange.filter(|given| *given != exchange) {
+            return Err(Error::argument("exchange of the recipe", exchange, given));
+        }
+        let own = problem.wires.iter().rev().find(|(of, _)| *of == number);
+        let expected = own.map_or(problem.wire, |(_, wire)| *wire);
+        let raw = wire == Wire::Raw && own.is_none() && !wanted.fixed;
+        if wire != expected && !raw {
+            let what = format!("wire of reshape {number} of the recipe");
+            return Err(Error::argument(what, wire, expected));
         }
     }
-    let cheapest = Recipe::new(problem.clone())?;
-    Err(Error::argument("recipe", text, format!("one of this problem, such as {cheapest}")))
+    Ok(Candidate::of(recipe))
 }
 
 /// What wisdom calls a problem: all that decides which recipe is fastest, but for the machine.

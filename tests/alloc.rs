@@ -101,47 +101,76 @@ fn runs<K: Make, const D: usize>(
     Ok(())
 }
 
+/// Transforms of every sort with this exchange.
+fn plain(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
+    use Kind::*;
+    let case = Case::new([8, 12, 10], [C2C; 3]).exchange(exchange);
+    check::<C2c<f64>, 3>(comm, &case)?;
+    check::<C2c<f32>, 3>(comm, &case.clone().tiling(3).howmany(2))?;
+    let case = Case::new([9, 7, 5], [C2C, Dct2, R2C]).exchange(exchange).tiling(1);
+    check::<R2c<f64>, 3>(comm, &case)?;
+    let case = Case::new([60, 31, 7], [Dst1, Dct1, Dct4]).exchange(exchange);
+    check::<R2r<f64>, 3>(comm, &case.orders([2, 1, 0], [1, 0, 2]))?;
+    let case = Case::new([101, 30], [C2C, R2C]).exchange(exchange);
+    check::<R2c<f32>, 2>(comm, &case.tiling(2))
+}
+
+/// Wires of every sort with this exchange.
+fn encoded(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
+    let case = Case::new([9, 12, 10], [Kind::C2C, Kind::C2C, Kind::R2C]);
+    let case = case.exchange(exchange).tiling(4);
+    for wire in [Wire::F16, Wire::Mantissa(7), Wire::Bits(12), Wire::Tolerance, Wire::Lossless] {
+        let draft = case.draft::<R2c>(comm)?.wire_everywhere().wire(wire);
+        let mut plan = draft.tolerance(Tolerance::relative(1e-3)?).build()?;
+        // The compressor makes its tables when it is first used.
+        let x = vec![1.0; plan.input_len()];
+        let mut y = vec![Default::default(); plan.output_len()];
+        plan.forward_into(&x, &mut y)?;
+        plan.inverse_into(&y.clone(), &mut x.clone())?;
+        runs(comm, plan, &format!("{wire} {case:?}"))?;
+    }
+    Ok(())
+}
+
 #[test]
 fn execution_allocates_nothing() {
-    use Kind::*;
     for ranks in [1, 2, 4, 6, 9] {
         for exchange in Algorithm::ALL {
-            let run = |comm: thriffty::ThreadComm| {
-                let case = Case::new([8, 12, 10], [C2C; 3]).exchange(exchange);
-                check::<C2c<f64>, 3>(&comm, &case)?;
-                check::<C2c<f32>, 3>(&comm, &case.clone().tiling(3).howmany(2))?;
-                let case = Case::new([9, 7, 5], [C2C, Dct2, R2C]).exchange(exchange).tiling(1);
-                check::<R2c<f64>, 3>(&comm, &case)?;
-                let sines = [Dst1, Dct1, Dct4];
-                let case = Case::new([60, 31, 7], sines).exchange(exchange);
-                check::<R2r<f64>, 3>(&comm, &case.orders([2, 1, 0], [1, 0, 2]))?;
-                let case = Case::new([101, 30], [C2C, R2C]).exchange(exchange);
-                check::<R2c<f32>, 2>(&comm, &case.tiling(2))
-            };
-            thriffty::threads(ranks, run).unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
+            thriffty::threads(ranks, |comm| plain(&comm, exchange))
+                .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
         }
     }
 }
 
 #[test]
 fn nor_does_it_with_encoded_messages() {
-    let wires = [Wire::F16, Wire::Mantissa(7), Wire::Bits(12), Wire::Tolerance, Wire::Lossless];
     for exchange in Algorithm::ALL {
-        let run = |comm: thriffty::ThreadComm| {
-            let case = Case::new([9, 12, 10], [Kind::C2C, Kind::C2C, Kind::R2C]);
-            let case = case.exchange(exchange).tiling(4);
-            for wire in wires {
-                let draft = case.draft::<R2c>(&comm)?.wire_everywhere().wire(wire);
-                let mut plan = draft.tolerance(Tolerance::relative(1e-3)?).build()?;
-                // The compressor makes its tables when it is first used.
-                let x = vec![1.0; plan.input_len()];
-                let mut y = vec![Default::default(); plan.output_len()];
-                plan.forward_into(&x, &mut y)?;
-                plan.inverse_into(&y.clone(), &mut x.clone())?;
-                runs(&comm, plan, &format!("{wire} {case:?}"))?;
-            }
-            Ok::<_, Error>(())
-        };
-        thriffty::threads(4, run).unwrap_or_else(|error| panic!("{error}"));
+        thriffty::threads(4, |comm| encoded(&comm, exchange))
+            .unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn nor_does_it_over_mpi() {
+    for ranks in [2, 4] {
+        common::job::must_succeed(ranks, "mpi_body");
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn mpi_body() {
+    common::job::abort_on_panic();
+    let library = thriffty::mpi::init().expect("MPI is initialised once");
+    {
+        let world = library.world().expect("the world");
+        common::job::assert_ranks(world.size());
+        for exchange in Algorithm::ALL {
+            plain(&world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));
+            encoded(&world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));
+        }
+    }
+    drop(library);
 }

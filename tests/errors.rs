@@ -161,6 +161,11 @@ fn a_damaged_message_is_an_error_for_all_and_the_next_run_works() {
 }
 
 #[test]
+fn a_message_of_another_size_is_an_error_for_all_and_the_next_run_is_the_same() {
+    on_all_ranks("sizes", injected::sizes);
+}
+
+#[test]
 fn a_rank_that_panics_in_an_exchange_is_a_transport_error_for_all_others() {
     for ranks in RANKS {
         for culprit in [0, ranks - 1] {

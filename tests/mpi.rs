@@ -10,7 +10,9 @@ use std::process::Command;
 
 use common::check::{Case, check};
 use common::data::{C64, bound, random};
-use common::{cases, failures, job, lossy, plans, windows};
+use common::faulty::{self, Switch};
+use common::weak::{self, Weak};
+use common::{cases, failures, injected, job, lossy, plans, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
@@ -65,6 +67,27 @@ fn killed_body() {
         // Whether the others get an error or wait is up to MPI; that the job ends is not.
         let _ = plan.forward_in_place(&mut data);
     }
+}
+
+#[test]
+fn a_collective_that_fails_on_one_rank_ends_the_job() {
+    if let Some(status) = job::run(3, "narrow_body") {
+        assert!(!status.success(), "a rank could not receive: {status}");
+    }
+}
+
+/// Rank 1 makes less room in `MPI_Alltoallv` than it is sent.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn narrow_body() {
+    as_rank(|world, _| {
+        let fault = if world.rank() == 1 { weak::Fault::Narrow } else { weak::Fault::Nothing };
+        let (device, exchange) = (Switch::new(faulty::Fault::Nothing), Algorithm::Alltoallv);
+        let weak = Weak::new(world, fault).expect("a communicator");
+        let bound = injected::bind(&weak, &device, exchange, &fft_comm::exchange);
+        // Others would wait for what rank 1 does not do any more.
+        let _ = injected::transform_of_ones(&mut bound.expect("a plan"), exchange);
+    });
 }
 
 #[test]

@@ -73,9 +73,15 @@ fn a_recipe_that_was_printed_is_found_again_and_others_are_refused() {
             let other = draft(&comm, Tune::Exact(text)).exchange(Algorithm::Alltoallv).build();
             assert_eq!(other.err().map(|error| error.kind()), Some(ErrorKind::Argument));
         }
+        // What loses bits must be asked for.
+        let lossy = draft(&comm, Tune::Model).wire(Wire::F32).build().unwrap();
+        let text = lossy.recipe().to_string();
+        let error = draft(&comm, Tune::Exact(text.clone())).build().err().unwrap();
+        assert!(error.to_string().contains("found f32, expected raw"), "{error}");
+        assert!(draft(&comm, Tune::Exact(text)).wire(Wire::F32).build().is_ok());
         for text in ["", "(", "(c2c 8x12x10)", "nonsense shared raw"] {
             let error = draft(&comm, Tune::Exact(text.into())).build().err().unwrap();
-            assert!(error.to_string().starts_with("recipe: found"), "{error}");
+            assert!(error.to_string().contains("of the recipe"), "{error}");
         }
     });
 }

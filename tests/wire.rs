@@ -6,6 +6,7 @@ mod common;
 use common::check::{Case, Make};
 use common::data::{C64, random};
 use common::lossy::{DIRECTIONS, FIELDS, Pair, relative};
+use common::recorded::Recorded;
 use common::tiling::Rng;
 use thriffty::{
     Algorithm, Brick, C2c, Comm, Direction, Draft, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r,
@@ -342,6 +343,80 @@ fn zeros_and_what_is_not_finite() {
             // The next one is as if nothing had been.
             let (error, _) = pair.lost(1, |_, x| x)?;
             assert!(error > 8e-4 * if option.is_strict() { 0.1 } else { 1.0 } && error <= 1e-3);
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+    }
+}
+
+/// Sizes are known before there is any data, or are told with the messages: no collective is spent on them.
+#[test]
+fn sizes_of_messages_take_no_collective() {
+    let fixed = ["raw", "f32", "f16", "bf16", "mantissa:20", "bits:2", "bits:12", "bits:33"];
+    let wires = fixed.into_iter().chain(["mantissa:0", "tolerance", "lossless"]);
+    for (wire, exchange) in wires.flat_map(|w| Algorithm::ALL.map(|e| (w, e))) {
+        // More than one shape of messages, few of them a multiple of 64 numbers.
+        let case = Case::new([14, 9, 12], [Kind::C2C; 3]).tiling(8).exchange(exchange);
+        thriffty::threads(4, |comm| {
+            let comm = Recorded::new(&comm)?;
+            let draft = case.draft::<C2c>(&comm)?.wire_everywhere();
+            let mut plan = match wire {
+                "tolerance" => draft.tolerance(Tolerance::relative(1e-4)?),
+                wire => draft.wire(wire.parse()?),
+            }
+            .build()?;
+            let noise: Vec<C64> = random(plan.input_len(), 5 + comm.rank() as u64);
+            let mut strange = noise.clone();
+            strange.iter_mut().step_by(7).for_each(|x| x.re = f64::NAN);
+            strange.iter_mut().step_by(5).for_each(|x| x.im = f64::INFINITY);
+            let zeros = vec![C64::default(); noise.len()];
+            let mut y = vec![C64::default(); plan.output_len()];
+            let mut runs = Vec::new();
+            for x in [&noise, &strange, &zeros] {
+                plan.clear_clock();
+                comm.take();
+                plan.forward_into(x, &mut y)?;
+                runs.push((plan.clock().sent, comm.take()));
+            }
+            let what = format!("{wire} {exchange}");
+            let count = |name| runs[0].1.iter().filter(|(call, _)| *call == name).count();
+            let lossy = !["raw", "lossless"].contains(&wire);
+            // Whether all slices are right, the norm, whether all went well, what was lost.
+            assert_eq!(count("allreduce"), if lossy { 4 } else { 2 }, "{what}");
+            let collective = exchange == Algorithm::Alltoallv && fixed.contains(&wire);
+            assert_eq!(count("alltoallv") > 0, collective, "{what}");
+            assert_eq!(count("allgather") + count("barrier"), 0, "{what}");
+            if fixed.contains(&wire) {
+                assert!(runs.iter().all(|run| *run == runs[0]), "{what}: {runs:?}");
+            } else {
+                assert!(runs[2].0 < runs[0].0 || wire == "mantissa:0", "{what}: {runs:?}");
+            }
+            if collective {
+                let bytes = |(_, [out, _]): &(_, [Vec<usize>; 2])| out.iter().sum::<usize>();
+                let bytes: usize = runs[0].1.iter().map(bytes).sum();
+                assert_eq!(bytes as u64, runs[0].0, "{what}");
+            }
+            Ok::<_, Error>(())
+        })
+        .unwrap_or_else(|error| panic!("{wire} {exchange}: {error}"));
+    }
+}
+
+/// Slots are as long as messages, not as what these stand for.
+#[test]
+fn memory_is_reserved_for_what_is_sent() {
+    for exchange in [Algorithm::P2p, Algorithm::Alltoallv, Algorithm::KWay(2)] {
+        let case = Case::new([32, 32, 32], [Kind::C2C; 3]).exchange(exchange);
+        thriffty::threads(4, |comm| {
+            let memory = |wire| -> Result<usize, Error> {
+                Ok(case.draft::<C2c>(&comm)?.wire_everywhere().wire(wire).build()?.memory())
+            };
+            let raw = memory(Wire::Raw)?;
+            let saved = |wire| Ok::<_, Error>(raw as f64 - memory(wire)? as f64);
+            let (half, quarter) = (saved(Wire::F32)?, saved(Wire::Bits(16))?);
+            // What else is held is the same.
+            assert!((1.45..1.55).contains(&(quarter / half)), "{exchange}: {quarter} of {raw}");
+            assert!(half > 0.2 * raw as f64, "{exchange}: {half} of {raw}");
             Ok::<_, Error>(())
         })
         .unwrap();

@@ -234,5 +234,6 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     options(comm)?;
     nonsense(comm)?;
     injected::memory(comm)?;
-    injected::damage(comm)
+    injected::damage(comm)?;
+    injected::sizes(comm)
 }

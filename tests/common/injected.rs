@@ -7,6 +7,7 @@ use thriffty::{
 
 use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Faulty, Switch};
+use super::weak::{self, Weak};
 
 /// Two reshapes and messages between all ranks; for ranks that share memory, which are on one host here, data that
 /// stays and a transform across ranks.
@@ -92,6 +93,39 @@ pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
             let beginning = format!("rank {culprit} received");
             assert_of(&error, culprit, ErrorKind::Message, &beginning);
             transform_of_ones(&mut bound, exchange)?;
+        }
+    }
+    Ok(())
+}
+
+/// Messages of other sizes than expected, to or from one rank. The exchange is not harmed by it.
+pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
+    use Algorithm::{Alltoallv, KWay, P2p, Pipelined};
+    let pairs = [P2p, Pipelined, KWay(2), KWay(4)];
+    let faults = [weak::Fault::Short, weak::Fault::Narrow];
+    let faults = faults.into_iter().flat_map(|fault| pairs.map(|exchange| (exchange, fault)));
+    let device = Switch::new(Fault::Nothing);
+    for (exchange, fault) in faults.chain([(Alltoallv, weak::Fault::Narrow)]) {
+        // MPI's collective ends the job; threads receive in slots of the sender, and make no room.
+        if fault == weak::Fault::Narrow && (comm.name() == "mpi") == (exchange == Alltoallv) {
+            continue;
+        }
+        for culprit in culprits(comm) {
+            let what = format!("{fault:?} on {culprit}, {exchange}");
+            let here = if comm.rank() == culprit { fault } else { weak::Fault::Nothing };
+            let mut bound = bind(&Weak::new(comm, here)?, &device, exchange, &fft_comm::exchange)?;
+            // Twice: the first failure must leave the exchange in order.
+            for _ in 0..2 {
+                let error = everywhere(comm, &what, transform_of_ones(&mut bound, exchange))?;
+                let Error::OnRank { rank, kind, .. } = error else { panic!("{what}: {error:?}") };
+                match fault {
+                    // The lowest rank that it sends to.
+                    weak::Fault::Short => assert_eq!(rank, usize::from(culprit == 0), "{what}"),
+                    // What is lost may also be missed by others, to whom it was to be forwarded.
+                    _ => assert!(rank == culprit || matches!(exchange, KWay(_)), "{what}: {rank}"),
+                }
+                assert_eq!(kind, ErrorKind::Message, "{what}: {error}");
+            }
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ pub(crate) mod job;
 pub(crate) mod lossy;
 pub(crate) mod oracle;
 pub(crate) mod plans;
+pub(crate) mod recorded;
 pub(crate) mod watch;
 pub(crate) mod weak;
 pub(crate) mod whole;

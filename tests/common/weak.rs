@@ -1,6 +1,6 @@
-//! A communicator whose windows fail on one rank.
+//! A communicator whose windows and messages fail on one rank.
 
-use fft_core::{Commons, Epoch, Flight, Part, Parts, Puts};
+use fft_core::{Arrival, Commons, Epoch, Flight, Part, Parts, Puts, SLOT_ALIGN, Slot};
 use thriffty::{Comm, Epochs, Error, Reduce};
 
 /// What goes wrong on a rank.
@@ -15,6 +15,10 @@ pub(crate) enum Fault {
     Put,
     /// It leaves the epoch with an error, having put nothing.
     Early,
+    /// Its messages between pairs are a byte shorter than they should be.
+    Short,
+    /// It makes less room for messages than these take.
+    Narrow,
 }
 
 /// A communicator with a fault, which its duplicates have too. Faults come after the collective part.
@@ -59,7 +63,10 @@ impl Comm for Weak {
     }
 
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
-        self.comm.alltoallv(send, recv)
+        let less = |part: &Part| (part.0, part.1.saturating_sub(SLOT_ALIGN));
+        let narrow: Vec<_> = recv.parts.iter().map(less).collect();
+        let parts = if self.fault == Fault::Narrow { &narrow } else { recv.parts };
+        self.comm.alltoallv(send, Parts { parts, ..recv })
     }
 
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
@@ -67,7 +74,7 @@ impl Comm for Weak {
     }
 
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {
-        self.comm.flight()
+        Ok(Box::new(WeakFlight { flight: self.comm.flight()?, fault: self.fault }))
     }
 
     fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
@@ -93,6 +100,50 @@ impl Comm for Weak {
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
         self.comm.split(color, key)
+    }
+}
+
+struct WeakFlight {
+    flight: Box<dyn Flight>,
+    fault: Fault,
+}
+
+impl Flight for WeakFlight {
+    fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
+        self.flight.reserve(sends, recvs)
+    }
+
+    fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
+        self.flight.slot(bytes)
+    }
+
+    fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
+        self.flight.expect(from, bytes - usize::from(self.fault == Fault::Narrow))
+    }
+
+    fn send(&mut self, to: usize, bound: usize, mut message: Slot) -> Result<(), Error> {
+        message.set_len(message.len() - usize::from(self.fault == Fault::Short));
+        self.flight.send(to, bound, message)
+    }
+
+    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
+        self.flight.poll()
+    }
+
+    fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
+        self.flight.arrival()
+    }
+
+    fn release(&mut self, read: Arrival) {
+        self.flight.release(read);
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.flight.finish()
+    }
+
+    fn memory(&self) -> usize {
+        self.flight.memory()
     }
 }
 

@@ -173,13 +173,19 @@ pub(crate) fn fftw_version(peer: &Path) -> Result<String> {
     version.map(String::from).ok_or(format!("no version in `{report}`"))
 }
 
-/// One file per day, machine, problem and network (empty for none): a later run of the same replaces it.
-pub(crate) fn record_path(options: &Options, date: &str, network: &str) -> Result<PathBuf> {
+/// Where records go: beside the sources where they are to be kept.
+pub(crate) fn record_folder(options: &Options) -> Result<PathBuf> {
     let folder = match options.record {
         true => PathBuf::from("benches/records"),
         false => tools::target_dir(),
     };
     tools::make_folder(&folder)?;
+    Ok(folder)
+}
+
+/// One file per day, machine, problem and network (empty for none): a later run of the same replaces it.
+pub(crate) fn record_path(options: &Options, date: &str, network: &str) -> Result<PathBuf> {
+    let folder = record_folder(options)?;
     let mut problem = format!("{}-{}", options.kind, options.size_text());
     if !options.net && !options.exchanges.is_empty() {
         problem.push_str("-exchanges");

@@ -7,6 +7,7 @@ mod bench;
 mod contender;
 mod demo;
 mod machine;
+mod model;
 mod net;
 mod options;
 mod packages;
@@ -41,6 +42,8 @@ usage: cargo xtask <task>
           --wires A,B       one exchange with raw and with these messages: bits:16, f32, ...; a number is a
                             tolerance; of --field uniform, smooth, ...
           NETLAB_MPIEXEC    another launcher than mpirun, with a --cli built for its MPI
+  model   the cost model, calibrated here, beside the clock: threads, processes, with --net hosts
+          --net, --rounds, --patience, --record, --cli as for bench
 ";
 
 fn main() -> ExitCode {
@@ -64,6 +67,7 @@ fn dispatch(arguments: &[String]) -> tools::Result {
             let options = options::Options::parse(options)?;
             if options.net { net::run(&options) } else { bench::run(&options) }
         }
+        ["model", options @ ..] => model::run(&options::Options::parse(options)?),
         [] | ["help" | "-h" | "--help"] => {
             print!("{HELP}");
             Ok(())

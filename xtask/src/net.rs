@@ -29,11 +29,18 @@ const EXCHANGES: [&str; 7] =
 const PARTS: [&str; 5] = ["exchange", "pack", "unpack", "own", "fft"];
 
 /// The hosts; gone when dropped.
-struct Lab {
+pub(crate) struct Lab {
     script: PathBuf,
 }
 
 impl Lab {
+    /// With the script that the environment names.
+    pub(crate) fn new(hosts: usize, rate: &str) -> Result<Self> {
+        let script = std::env::var_os(VARIABLE).map(PathBuf::from);
+        let script = script.ok_or(format!("--net needs {VARIABLE}, the path of netlab"))?;
+        Self::up(absolute(&script)?, hosts, rate)
+    }
+
     fn up(script: PathBuf, hosts: usize, rate: &str) -> Result<Self> {
         let lab = Self { script };
         let words = ["up", &hosts.to_string(), rate];
@@ -52,7 +59,7 @@ impl Lab {
     }
 
     /// A program with a rank on each host, to be completed.
-    fn run(&self, hosts: usize, program: &Path) -> Command {
+    pub(crate) fn run(&self, hosts: usize, program: &Path) -> Command {
         let mut netlab = self.command();
         netlab.args(["run", &hosts.to_string(), "--"]).arg(program);
         netlab
@@ -85,9 +92,6 @@ impl Found {
 
 /// Brings the hosts up, times everyone in turn, prints the table, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
-    let script = std::env::var_os(VARIABLE).map(PathBuf::from);
-    let script = script.ok_or(format!("bench --net needs {VARIABLE}, the path of netlab"))?;
-    let script = absolute(&script)?;
     let bits = bits_per_second(&options.rate)?;
     if !setup::prepare(&[&FFTW]).mpi {
         return Err("bench --net needs MPI".into());
@@ -95,7 +99,7 @@ pub(crate) fn run(options: &Options) -> Result {
     let (peer, cli) = bench::compile(options, true)?;
     let fftw = peer.as_deref().map(bench::fftw_version).transpose()?;
     let machine = machine::describe(fftw.as_deref());
-    let lab = Lab::up(script, options.hosts, &options.rate)?;
+    let lab = Lab::new(options.hosts, &options.rate)?;
 
     let mut servers = Vec::new();
     let problem = [options.kind.clone(), options.size_text()];
@@ -181,7 +185,7 @@ fn start(name: &str, command: &mut Command) -> Result<Server> {
 }
 
 /// The same path from everywhere.
-fn absolute(path: &Path) -> Result<PathBuf> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))
 }
 

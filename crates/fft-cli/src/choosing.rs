@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use thriffty::{Comm, Draft, Error, Grid, Machine, Plan, Progress, Reduce, Tune, calibrated};
+use thriffty::{
+    Comm, Draft, Error, Grid, Machine, Plan, Progress, Reduce, Tune, calibrated, machines,
+};
 
 use crate::family::Family;
 use crate::wires::Encoding;
@@ -77,8 +79,10 @@ pub(crate) fn tuned<K: Family, const D: usize>(
 
 /// What the model is to reckon with, where anyone says. Collective.
 fn machine(comm: &dyn Comm, options: &cli::Problem) -> Result<Option<Machine>, Error> {
-    if let Some(path) = &options.machine {
-        return calibrated::read(comm, path).map(Some);
+    if let Some(name) = &options.machine {
+        let known = name.to_str().filter(|name| machines::NAMES.contains(name));
+        let machine = known.map_or_else(|| calibrated::read(comm, name), machines::named);
+        return machine.map(Some);
     }
     // The environment of rank 0 counts: others may have none.
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();

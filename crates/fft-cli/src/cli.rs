@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Sample(Sample),
     Spectrum(Spectrum),
     Study(Study),
+    Plan(Plan),
+    Scale(Scaling),
 }
 
 /// Time a transform and measure its errors.
@@ -91,8 +93,8 @@ pub(crate) struct Problem {
     pub(crate) exchange: Option<Algorithm>,
     #[command(flatten)]
     pub(crate) wires: Wires,
-    /// What the model reckons with, as `fft-cli calibrate` writes it; THRIFFTY_MACHINE by default, where that is of this
-    /// machine.
+    /// What the model reckons with, as `fft-cli calibrate` writes it, or one that is known by its name; THRIFFTY_MACHINE by
+    /// default, where that is of this machine.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) machine: Option<PathBuf>,
 }
@@ -268,6 +270,82 @@ pub(crate) enum Part {
     Table,
     Figure,
     Tolerance,
+}
+
+/// Say how a transform would be done on ranks and a machine that need not be here, and what it would take.
+///
+/// The recipe; of each reshape the bytes by the way they go, the messages and where they crowd; the forward transform's
+/// time, predicted step by step for the busiest rank and simulated message by message at the ports of hosts, also with
+/// half and twice the machine's bandwidths, latencies and overheads, bandwidths of memory and rates of arithmetic; what
+/// other layouts would take; and shares of what network and memory allow. Network: 5 log2(N) B P/(α r) per point, P hosts
+/// sending B bytes per second, r reshapes, α bytes per point; and without what stays on its host. Memory: data read and
+/// written once before the first reshape and after each.
+///
+/// Simulations of orders in which ranks wait for each other step by step are marked: they are no better than ±4×.
+#[derive(Args, Debug)]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    #[command(flatten)]
+    pub(crate) grids: Grids,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show how a transform would scale on a machine: tables and a figure of simulated rates over numbers of ranks.
+///
+/// Strong scaling is of the problem as it is, weak scaling of one that grows with the ranks. Messages raw and encoded
+/// (--wire, --tolerance), beside the pencils of a classic library, the limit Ψ of the network and, where there are any,
+/// published rates.
+#[derive(Args, Debug)]
+pub(crate) struct Scaling {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// Numbers of ranks, ascending.
+    #[arg(
+        long,
+        value_name = "P,...",
+        default_value = "12,24,48,96,192,384,768,1536",
+        value_delimiter = ','
+    )]
+    pub(crate) ranks_list: Vec<NonZeroUsize>,
+    /// Write everything into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Draw the figure of strong scaling into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+/// A transform, and the machine that it would run on.
+#[derive(Args, Debug)]
+pub(crate) struct Where {
+    /// What is done along each axis.
+    #[arg(value_parser = kind())]
+    pub(crate) kind: Kind,
+    /// Points along each of 1 to 4 axes: 1024x1024x1024, or 1024^3.
+    pub(crate) shape: Shape,
+    #[arg(long, default_value = "f64", value_parser = precision())]
+    pub(crate) precision: Precision,
+    /// default, summit, frontier, ethernet, or a file of that form: NAME.toml.
+    #[arg(long, default_value = "default", value_name = "NAME|FILE")]
+    pub(crate) machine: String,
+    /// Ranks of a host; as many as the machine computes with by default.
+    #[arg(long, value_name = "P")]
+    pub(crate) per_host: Option<NonZeroUsize>,
+    /// Equal transforms done at once.
+    #[arg(long, default_value = "1", value_name = "N")]
+    pub(crate) howmany: NonZeroUsize,
+    /// How data travels, as for bench. With shared, ranks of a host read each other's memory as fast as their own, which
+    /// GPUs cannot.
+    #[arg(long, default_value = "pipelined", value_parser = exchange)]
+    pub(crate) exchange: Algorithm,
+    /// Bytes of a chunk, where messages travel in chunks.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) chunk: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) wires: Wires,
 }
 
 /// How messages to other hosts are encoded.

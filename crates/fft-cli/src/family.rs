@@ -49,7 +49,7 @@ impl<T: Real> Family for R2r<T> {
 }
 
 /// What is done along each axis by a transform of this kind.
-fn kinds<const D: usize>(kind: Kind) -> [Kind; D] {
+pub(crate) fn kinds<const D: usize>(kind: Kind) -> [Kind; D] {
     let others = if kind == Kind::R2C { Kind::C2C } else { kind };
     std::array::from_fn(|axis| if axis + 1 == D { kind } else { others })
 }

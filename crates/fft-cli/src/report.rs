@@ -193,7 +193,7 @@ pub(crate) fn time(seconds: f64) -> String {
 }
 
 /// Bytes with a unit that suits them.
-fn bytes(bytes: f64) -> String {
+pub(crate) fn bytes(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power = (0..units.len()).rev().find(|&power| bytes >= 1024f64.powi(power as i32));
     match power.unwrap_or(0) {

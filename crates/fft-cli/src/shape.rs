@@ -16,6 +16,22 @@ impl Shape {
         self.0.len()
     }
 
+    /// Of these lengths, which must be 1 to 4, none of them 0.
+    pub(crate) fn new(lengths: Vec<usize>) -> Self {
+        debug_assert!((1..=MAX_AXES).contains(&lengths.len()) && !lengths.contains(&0));
+        Self(lengths)
+    }
+
+    /// The lengths.
+    pub(crate) fn lengths(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// Their product, unless that is too large.
+    pub(crate) fn product(&self) -> Option<usize> {
+        self.0.iter().try_fold(1usize, |product, &n| product.checked_mul(n))
+    }
+
     /// The smallest length.
     pub(crate) fn shortest(&self) -> usize {
         self.0.iter().copied().min().unwrap_or(0)

@@ -63,11 +63,7 @@ pub(crate) fn save(comm: &dyn Comm, path: &Path, text: &str) -> Result<(), Failu
 
 /// Prints a text on standard output, once. Collective.
 pub(crate) fn print(comm: &dyn Comm, text: &str) -> Result<(), Failure> {
-    let write = || {
-        let mut out = std::io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush())
-    };
-    on_first(comm, || write().map_err(|error| format!("standard output: {error}"))).map(drop)
+    on_first(comm, || say(text)).map(drop)
 }
 
 /// An array of zeros; an error on every rank where one of them lacks memory. Collective.
@@ -106,6 +102,21 @@ pub(crate) fn run(
             end(true, thriffty::threads(ranks, |comm| body(&comm)).map(drop))
         }
     }
+}
+
+/// Runs a command that is for one process: of several, the first.
+pub(crate) fn alone(body: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
+    match Job::of_this_process() {
+        Some(job) if job.rank > 0 => ExitCode::SUCCESS,
+        _ => end(true, body()),
+    }
+}
+
+/// Prints a text on standard output.
+pub(crate) fn say(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| Failure::Refused(format!("standard output: {error}")))
 }
 
 /// Says what went wrong, if anything, and turns it into an exit status.

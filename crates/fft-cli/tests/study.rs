@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, threads};
+use common::{Folder, threads, unsaid};
 
 /// A line of the study's CSV.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ fn formats_are_as_exact_as_they_should_be() {
     let row = |format: &str| rows.iter().find(|row| row.format == format).unwrap();
     let error = |format: &str| row(format).forward;
     assert!(
-        error("fp64") < 1e-15 && text.contains("bits:16") && text.contains("16.27 bits"),
+        error("fp64") < 1e-15 && text.contains("bits:16") && text.contains("16.25 bits"),
         "{text}"
     );
     assert!((1e-7..3e-7).contains(&error("fp32")), "{text}");
@@ -76,6 +76,10 @@ fn formats_are_as_exact_as_they_should_be() {
     );
     assert!(above_shannon(row("bits:16")) < 0.9, "{}", above_shannon(row("bits:16")));
     assert!(above_shannon(row("tolerance")) < 1.3, "{}", above_shannon(row("tolerance")));
+    let (_, small) = study(16, &["tolerance", "--field", "gaussian"]);
+    for row in &small {
+        assert!(above_shannon(row) < 1.3, "{row:?}: {}", above_shannon(row));
+    }
     for row in &rows {
         assert!(row.part == "table" && row.ranks == 8 && row.field == "gaussian");
         assert!((1.0..3.0).contains(&row.passes) && row.roundtrip < 3.0 * row.forward, "{row:?}");
@@ -142,7 +146,7 @@ fn every_number_of_ranks_has_its_row() {
     let folder = Folder::new();
     let csv = folder.at("all.csv");
     let args = ["study", "--shape", "8x9", "--kind", "r2c", "--ranks-list", "2,3", "--csv", &csv];
-    let text = [threads(1, &args).ok(), threads(1, &args).ok()];
+    let text = [unsaid(&args).ok(), unsaid(&args).ok()];
     assert_eq!(text[0], text[1]);
     let csv = std::fs::read_to_string(csv).unwrap();
     let count = |start: &str| csv.lines().filter(|line| line.starts_with(start)).count();
@@ -151,6 +155,18 @@ fn every_number_of_ranks_has_its_row() {
         (count("figure,uniform,3,"), count("tolerance,"), count("tolerance,delta,3,")),
         (53, 96, 8)
     );
+}
+
+#[test]
+fn ranks_that_are_said_are_the_only_ones() {
+    for ranks in [1, 2] {
+        let (text, rows) = study(ranks, &["table", "--shape", "8x9", "--ranks-list", "3,4"]);
+        assert_eq!(rows.len(), 7);
+        assert!(rows.iter().all(|row| row.ranks == ranks), "{text}");
+        // Alone, a rank sends nothing.
+        let sent = rows.iter().any(|row| row.bits > 0.0);
+        assert_eq!(sent, ranks > 1, "{rows:?}");
+    }
 }
 
 #[test]

@@ -69,6 +69,18 @@ pub(crate) fn tile_bytes<const D: usize>(
     axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * neighbours
 }
 
+/// Of axes that are transformed one after the other, the last ones, as many as fit into cache together: the same on all
+/// ranks. `element` is in bytes, of all batches.
+pub(crate) fn tiled<const D: usize>(
+    layout: &Layout<D>,
+    since: &[usize],
+    element: usize,
+) -> Vec<usize> {
+    let fits = |first: &usize| tile_bytes(layout, &since[*first..], element) <= BLOCK_BYTES;
+    let first = (0..since.len()).find(fits).unwrap_or(since.len().saturating_sub(1));
+    since[first..].to_vec()
+}
+
 impl<const D: usize> Division<'_, D> {
     /// The axes in groups whose transforms can be done on one tile in cache.
     pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {

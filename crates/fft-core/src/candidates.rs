@@ -5,7 +5,7 @@
 //! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
 
 use crate::cut::{Cut, Near};
-use crate::load::{Holding, Hosts};
+use crate::load::{self, Holding, Hosts};
 use crate::{Kind, Layout, Problem, ProcGrid};
 
 /// A set of axes, as bits.
@@ -71,7 +71,7 @@ impl<const D: usize> Candidates<D> {
                     true => vec![problem.output.order()],
                     false => last.map(|axis| whole_last(whole, axis)).collect(),
                 };
-                for cut in placed(problem, parts, family) {
+                for cut in placed(problem, parts, hosts, family) {
                     let full = Holding::Cut(problem.grid(), cut.clone());
                     let halved = halving.axis.map(|_| Holding::Cut(problem.output.grid(), cut));
                     let place = Place { full: Some(full), halved };
@@ -185,19 +185,38 @@ fn cuts<const D: usize>(problem: &Problem<D>, parts: usize, whole: Axes) -> Vec<
     let fits = |cut: &ProcGrid<D>| (0..D).all(|axis| is_whole(axis) == (cut.shape()[axis] == 1));
     // Those that cut the first axes most come first: their bricks have the longest runs in memory.
     let all: Vec<_> = ProcGrid::all(parts).into_iter().rev().filter(fits).collect();
-    // Nobody is to hold nothing, if that can be had.
+    // Nobody is to hold nothing, if that can be had; of many ranks not all are looked at, and it must be.
     let grid = problem.output.grid();
     let fills = |cut: &&ProcGrid<D>| (0..D).all(|axis| cut.shape()[axis] <= grid.len(axis));
     let full: Vec<_> = all.iter().filter(fills).copied().collect();
-    if full.is_empty() { all } else { full }
+    let few = problem.input.ranks() <= load::FEW;
+    let cuts = if full.is_empty() && few { all } else { full };
+    if parts == problem.input.ranks() {
+        return cuts;
+    }
+    // Of fewer ranks, just the cut with the fewest messages.
+    cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
 }
 
 /// A cut in C order, and, where that is not the same, near the input and near the output.
-fn placed<const D: usize>(problem: &Problem<D>, parts: ProcGrid<D>, family: Family) -> Vec<Cut<D>> {
+fn placed<const D: usize>(
+    problem: &Problem<D>,
+    parts: ProcGrid<D>,
+    hosts: &Hosts,
+    family: Family,
+) -> Vec<Cut<D>> {
     let mut found = vec![Cut::plain(parts, problem.input.ranks())];
     if family == Family::Any && !problem.all_near() {
-        found.extend(Cut::matched(parts, &problem.input, Near::Input));
-        found.extend(Cut::matched(parts, &problem.output, Near::Output));
+        let sides = [
+            (&problem.input, [Near::Input, Near::InputOnHosts]),
+            (&problem.output, [Near::Output, Near::OutputOnHosts]),
+        ];
+        for (layout, [ranks, on_hosts]) in sides {
+            found.extend(Cut::matched(parts, layout, ranks, hosts));
+            if (2..problem.input.ranks()).contains(&hosts.count()) {
+                found.extend(Cut::matched(parts, layout, on_hosts, hosts));
+            }
+        }
     }
     found
 }

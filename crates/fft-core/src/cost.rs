@@ -57,8 +57,10 @@ impl Spent {
     }
 }
 
+/// Bytes of a message in a chunk to all ranks, at least.
+const LEAST: f64 = 8192.0;
 /// Rounds of [`Algorithm::Ring`], each with its epoch.
-const ROUNDS: f64 = 4.0;
+pub(crate) const ROUNDS: f64 = 4.0;
 
 impl<'a> Model<'a> {
     /// `hosts` hosts, with at most `crew` of the `ranks` ranks on one.
@@ -71,7 +73,7 @@ impl<'a> Model<'a> {
     }
 
     /// How much slower a rank computes than it would alone.
-    fn slow(&self) -> f64 {
+    pub(crate) fn slow(&self) -> f64 {
         (self.crew / self.machine.cores.value).max(1.0)
     }
 
@@ -84,6 +86,11 @@ impl<'a> Model<'a> {
     /// One reading and writing of so many bytes.
     pub fn pass(&self, bytes: f64) -> f64 {
         self.memory(2.0 * bytes) + self.machine.launch.value
+    }
+
+    /// An operation begins.
+    pub(crate) fn launch(&self) -> f64 {
+        self.machine.launch.value
     }
 
     /// Arithmetic of transforms of lines of `n` elements, by the rank that holds most `elements`.
@@ -102,8 +109,14 @@ impl<'a> Model<'a> {
         self.machine.meeting.value * self.slow()
     }
 
+    /// So many bytes from every rank to other hosts.
+    pub(crate) fn network(&self, bytes: f64) -> f64 {
+        let rank = bytes / self.machine.far.bandwidth.value;
+        rank.max(bytes * self.crew / self.machine.host_rate(self.hosts))
+    }
+
     /// Encoding and decoding so many bytes, as they are in memory.
-    fn codec(&self, wire: Wire, bytes: f64) -> [f64; 2] {
+    pub(crate) fn codec(&self, wire: Wire, bytes: f64) -> [f64; 2] {
         [&self.machine.encode, &self.machine.decode].map(|codecs| {
             let rate = match wire {
                 Wire::Raw => return 0.0,
@@ -138,7 +151,8 @@ impl<'a> Model<'a> {
             _ => 1.0,
         };
         let of_link = |link: &crate::machine::Messages, messages: f64, bytes: f64| {
-            let count = messages * if messages > 0.0 { chunks } else { 1.0 };
+            // A chunk is large enough for messages of some size to everyone.
+            let count = (messages * chunks).min(bytes / LEAST).max(messages);
             let overhead = 2.0 * count * link.overhead.value * self.slow();
             let latency = if messages > 0.0 { link.latency.value } else { 0.0 };
             latency + overhead + bytes / link.bandwidth.value

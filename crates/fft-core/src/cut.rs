@@ -5,9 +5,12 @@
 //! a reshape to or from those then stays within groups as small as the two cuts allow. A classic library numbers the
 //! parts of pencils in C order whatever the bricks, so that its last reshape may span all ranks.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::load::Hosts;
 use crate::{Brick, Grid, Layout, ProcGrid};
 
 /// What the parts of a cut are placed by.
@@ -20,15 +23,21 @@ pub(crate) enum Near {
     Input,
     /// Of the output.
     Output,
+    /// Each host keeps as much as possible of the input, and then each rank.
+    InputOnHosts,
+    /// Of the output.
+    OutputOnHosts,
 }
 
-/// ``, `~in`, `~out`: behind the parts of each axis.
+/// ``, `~in`, `~out`, `~hosts-in`, `~hosts-out`: behind the parts of each axis.
 impl fmt::Display for Near {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "",
             Self::Input => "~in",
             Self::Output => "~out",
+            Self::InputOnHosts => "~hosts-in",
+            Self::OutputOnHosts => "~hosts-out",
         })
     }
 }
@@ -51,7 +60,7 @@ struct Places {
 
 /// For more ranks than that, parts are placed near bricks that are no even cut in C order only: matching them takes a
 /// list of all messages.
-const MOST_MATCHED: usize = 4096;
+const MOST_MATCHED: usize = 512;
 
 impl<const D: usize> Cut<D> {
     /// Parts in C order.
@@ -63,17 +72,27 @@ impl<const D: usize> Cut<D> {
         Self { parts, near: Near::Nothing, ranks, places: None }
     }
 
-    /// As many parts as ranks, placed so that ranks keep what they hold in `layout`. `None` where that is the C order, or
-    /// takes too long to find.
-    pub(crate) fn matched(parts: ProcGrid<D>, layout: &Layout<D>, near: Near) -> Option<Self> {
+    /// As many parts as ranks, placed so that ranks, or hosts, keep what they hold in `layout`. `None` where that is the C
+    /// order, or takes too long to find.
+    pub(crate) fn matched(
+        parts: ProcGrid<D>,
+        layout: &Layout<D>,
+        near: Near,
+        hosts: &Hosts,
+    ) -> Option<Self> {
         let ranks = layout.ranks();
         if parts.ranks() != ranks {
             return None;
         }
-        let part_of = match layout.plain_cut().filter(|other| other.ranks() == ranks) {
-            Some(other) => nested(&other, &parts),
-            None if ranks <= MOST_MATCHED => most_kept(layout, &parts),
-            None => return None,
+        let even = layout.plain_cut().filter(|other| other.ranks() == ranks);
+        let part_of = match (near, even) {
+            (Near::Nothing, _) => return None,
+            (Near::Input | Near::Output, Some(other)) => nested(&other, &parts),
+            _ if ranks > MOST_MATCHED => return None,
+            (Near::Input | Near::Output, None) => {
+                most_kept(layout, &parts, &Hosts::new(&[], ranks))
+            }
+            _ => most_kept(layout, &parts, hosts),
         };
         if part_of.iter().enumerate().all(|(rank, part)| rank == *part as usize) {
             return None;
@@ -187,27 +206,59 @@ fn nested<const D: usize>(from: &ProcGrid<D>, to: &ProcGrid<D>) -> Vec<u32> {
     (0..from.ranks()).map(part_of).collect()
 }
 
-/// The parts of ranks such that those that keep most come first; ties go to the lower rank, then the lower part.
-fn most_kept<const D: usize>(layout: &Layout<D>, parts: &ProcGrid<D>) -> Vec<u32> {
-    const NONE: u32 = u32::MAX;
+/// The parts of ranks such that those whose hosts keep most come first, and of a host's parts, those whose ranks do; ties
+/// go to the lower host, rank, part.
+fn most_kept<const D: usize>(layout: &Layout<D>, parts: &ProcGrid<D>, hosts: &Hosts) -> Vec<u32> {
     let (grid, ranks) = (layout.grid(), layout.ranks());
     let plain = Cut::plain(*parts, ranks);
-    let mut pairs = Vec::new();
+    let mut of_ranks = BTreeMap::new();
+    let mut of_hosts = BTreeMap::new();
     for (rank, brick) in layout.bricks().iter().enumerate() {
-        plain.meet(&grid, brick, |part, common| pairs.push((common.points(), rank, part)));
+        plain.meet(&grid, brick, |part, common| {
+            of_ranks.insert((rank, part), common.points());
+            *of_hosts.entry((hosts.host(rank), part)).or_insert(0) += common.points();
+        });
     }
-    pairs.sort_unstable_by_key(|(points, rank, part)| (std::cmp::Reverse(*points), *rank, *part));
-    let (mut part_of, mut taken) = (vec![NONE; ranks], vec![false; ranks]);
-    for (_, rank, part) in pairs {
-        if part_of[rank] == NONE && !taken[part] {
-            (part_of[rank], taken[part]) = (part as u32, true);
+    let room: Vec<_> = (0..hosts.count()).map(|host| hosts.members(host).len()).collect();
+    let host_of = assign(of_hosts, room, ranks);
+    of_ranks.retain(|(rank, part), _| host_of[*part] == hosts.host(*rank));
+    // What no rank of its host has anything of goes to any of them.
+    for (part, host) in host_of.iter().enumerate() {
+        for rank in hosts.members(*host) {
+            of_ranks.entry((*rank, part)).or_insert(0);
         }
     }
-    let mut free = (0..ranks).filter(|part| !taken[*part]);
-    for part in part_of.iter_mut().filter(|part| **part == NONE) {
-        *part = free.next().expect("as many parts as ranks") as u32;
-    }
+    let rank_of = assign(of_ranks, vec![1; ranks], ranks);
+    let mut part_of = vec![0; ranks];
+    rank_of.iter().enumerate().for_each(|(part, rank)| part_of[*rank] = part as u32);
     part_of
+}
+
+/// The owner of each part, of owners with room for some: pairs of owners and parts in the order of what they have in
+/// common, the rest to whoever has room.
+fn assign(
+    common: BTreeMap<(usize, usize), usize>,
+    mut room: Vec<usize>,
+    parts: usize,
+) -> Vec<usize> {
+    let mut pairs: Vec<_> = common.into_iter().collect();
+    pairs.sort_by_key(|(_, points)| Reverse(*points));
+    let mut owner = vec![None; parts];
+    for ((wanted, part), _) in pairs {
+        if owner[part].is_none() && room[wanted] > 0 {
+            owner[part] = Some(wanted);
+            room[wanted] -= 1;
+        }
+    }
+    let mut next = 0;
+    let mut any = || {
+        while room[next] == 0 {
+            next += 1;
+        }
+        room[next] -= 1;
+        next
+    };
+    owner.into_iter().map(|owner| owner.unwrap_or_else(&mut any)).collect()
 }
 
 #[cfg(test)]
@@ -238,7 +289,10 @@ mod tests {
         };
         for parts in ProcGrid::all(12) {
             let plain = Cut::plain(parts, 12);
-            let matched = [&layout, &uneven].map(|near| Cut::matched(parts, near, Near::Input));
+            let hosts = Hosts::new(&[0, 1, 1, 2, 0, 0, 0, 1, 2, 2, 2, 2], 12);
+            let matched =
+                [(&layout, Near::Input), (&uneven, Near::Input), (&uneven, Near::InputOnHosts)];
+            let matched = matched.map(|(to, near)| Cut::matched(parts, to, near, &hosts));
             for cut in matched.into_iter().flatten().chain([plain]) {
                 let grid = layout.grid();
                 let bricks: Vec<_> = (0..12).map(|rank| cut.brick(&grid, rank)).collect();
@@ -271,7 +325,7 @@ mod tests {
         // 512 bricks to pencils: each needs the 8 ranks along its own axis, and no more.
         let bricks = even([64, 64, 64], [8, 8, 8]);
         let pencils = ProcGrid::new([1, 8, 64]);
-        let matched = Cut::matched(pencils, &bricks, Near::Output).unwrap();
+        let matched = Cut::matched(pencils, &bricks, Near::Output, &Hosts::new(&[], 512)).unwrap();
         assert_eq!(peers(&bricks, &matched), 8);
         assert_eq!(peers(&bricks, &Cut::plain(pencils, 512)), 8);
         // But in C order it is other ranks every time, and all of the data moves.

@@ -19,7 +19,10 @@ pub enum Algorithm {
     /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the one before it flies. What arrives
     /// meanwhile is unpacked, or kept where a transform follows that unpacks and transforms in one pass.
     Pipelined,
-    /// One collective: pack everything, exchange, unpack everything.
+    /// One collective: pack everything, exchange, unpack everything. It wants to know the size of every message before,
+    /// at both ends. Where that depends on the data (with [`Wire::Tolerance`](crate::Wire::Tolerance) and
+    /// [`Wire::Lossless`](crate::Wire::Lossless)) messages travel as with [`Algorithm::P2p`], which needs only their
+    /// bounds, and tells nobody their sizes before.
     Alltoallv,
     /// Messages are forwarded in ⌈log_k P⌉ rounds, in each of which a rank sends to at most `k - 1` others: fewer and
     /// longer messages where there are many small ones. From 2 to 255.
@@ -109,15 +112,15 @@ impl FromStr for Algorithm {
 pub struct Parcel {
     /// The other end.
     pub peer: usize,
-    /// The most bytes it can have.
+    /// The bytes it has, or where they depend on the data the most that it can have.
     pub bytes: usize,
     /// Which chunk of the sender's data it is of.
     pub chunk: usize,
 }
 
 /// The messages of one reshape, as one rank sees them. In chunks there may be several to and from a peer, in the same
-/// order on both sides; otherwise there is at most one. Never one to itself. Each rank begins with the peer after
-/// itself, so that not all aim at the same one.
+/// order on both sides; otherwise there is at most one. Never one to itself. Each rank begins at another
+/// place of its list of peers, so that not all aim at the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Which reshape of the plan this is: the same number on all ranks, and another for every other reshape. Its
@@ -126,7 +129,7 @@ pub struct Traffic {
     pub reshape: usize,
     /// The most chunks that any rank's data is in: the same number on all ranks.
     pub chunks: usize,
-    /// Whether messages may be shorter than their parcels: the same on all ranks.
+    /// Whether messages may be shorter than their parcels, because their sizes depend on the data: the same on all ranks.
     pub shorter: bool,
     /// Outgoing, in order of sending.
     pub sends: Vec<Parcel>,
@@ -137,7 +140,8 @@ pub struct Traffic {
 /// What an exchange calls to fill messages and to empty them. Numbers of messages are places in
 /// [`Traffic`].
 pub trait Port {
-    /// Packs and encodes an outgoing message and returns its bytes, at most the parcel's. Chunks are packed in order;
+    /// Packs and encodes an outgoing message and returns its bytes: the parcel's, or fewer if the traffic's may be
+    /// [`shorter`](Traffic::shorter). Chunks are packed in order;
     /// the messages of a chunk in any.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 

@@ -252,11 +252,7 @@ impl<const D: usize> fmt::Display for Layout<D> {
             Some(cut) => write!(f, "[{cut}{}]", self.bricks.near)?,
             None => write!(f, "[bricks]")?,
         }
-        if self.order.is_sorted() {
-            return Ok(());
-        }
-        let names = axis_names::<D>();
-        write!(f, "{}", self.order.map(|axis| names[axis]).iter().collect::<String>())
+        f.write_str(&order_name(&self.order))
     }
 }
 
@@ -264,6 +260,12 @@ impl<const D: usize> fmt::Debug for Layout<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Layout({self} of {} over {} ranks)", self.grid, self.ranks())
     }
+}
+
+/// The axes in the order of memory; nothing when it is row-major.
+pub(crate) fn order_name<const D: usize>(order: &[usize; D]) -> String {
+    let names = axis_names::<D>();
+    if order.is_sorted() { String::new() } else { order.iter().map(|axis| names[*axis]).collect() }
 }
 
 /// What the axes are called in print.

@@ -74,10 +74,11 @@ pub(crate) struct Hosts {
     looked_at: Vec<usize>,
 }
 
-/// Ranks up to which all hosts are looked at.
-const ALL_RANKS: usize = 256;
+/// Ranks up to which all of them are looked at.
+pub(crate) const FEW: usize = 64;
 /// Hosts that are looked at of more, and ranks of each.
-const SOME: usize = 16;
+const SOME_HOSTS: usize = 4;
+const SOME_RANKS: usize = 2;
 
 /// At most `most` numbers below `n`, the first and the last among them.
 fn some(n: usize, most: usize) -> impl Iterator<Item = usize> {
@@ -101,13 +102,27 @@ impl Hosts {
             of.push(host);
             members[host].push(rank);
         }
-        let most = if ranks <= ALL_RANKS { members.len() } else { SOME };
+        let most = if ranks <= FEW { members.len() } else { SOME_HOSTS };
         let looked_at = some(members.len(), most).collect();
         Self { of, ranks: members, looked_at }
     }
 
     pub(crate) fn count(&self) -> usize {
         self.ranks.len()
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.of.len()
+    }
+
+    /// The number of a rank's host, from 0 on in the order of their first ranks.
+    pub(crate) fn host(&self, rank: usize) -> usize {
+        self.of[rank]
+    }
+
+    /// The ranks of a host, in order.
+    pub(crate) fn members(&self, host: usize) -> &[usize] {
+        &self.ranks[host]
     }
 
     /// Ranks of the fullest host.
@@ -131,6 +146,8 @@ pub(crate) struct Load {
     pub(crate) near: f64,
     /// That go to, or come from, ranks of other hosts.
     pub(crate) far: f64,
+    /// The same of all ranks, on average.
+    pub(crate) mean: f64,
     /// That leave, or come to, a host.
     pub(crate) host: f64,
     /// To ranks of the host.
@@ -140,12 +157,13 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Of more than 256 ranks, those of some hosts are looked at: the first, the last, and some between.
+    /// Of more than 64 ranks, some of a few hosts are looked at, the first and the last among them.
     pub(crate) fn new<const D: usize>(from: &Holding<D>, to: &Holding<D>, hosts: &Hosts) -> Self {
         let mut load = Self::default();
+        let (mut sent, mut ranks) = (0.0, 0.0);
         for host in &hosts.looked_at {
             let members = &hosts.ranks[*host];
-            let most = if hosts.of.len() <= ALL_RANKS { members.len() } else { SOME };
+            let most = if hosts.of.len() <= FEW { members.len() } else { SOME_RANKS };
             let (mut out, mut back, mut seen) = (0.0, 0.0, 0.0);
             for at in some(members.len(), most) {
                 let one = Self::of_rank(members[at], members, from, to, hosts);
@@ -156,12 +174,14 @@ impl Load {
             }
             let all = members.len() as f64 / seen;
             load.host = load.host.max(out * all).max(back * all);
+            (sent, ranks) = (sent + out, ranks + seen);
         }
+        load.mean = sent / ranks;
+        load.held = from.most().max(to.most()) as f64;
         load
     }
 
     fn take_larger(&mut self, one: &OfRank) {
-        self.held = self.held.max(one.held);
         self.own = self.own.max(one.own);
         self.near = self.near.max(one.near);
         self.far = self.far.max(one.sent).max(one.received);
@@ -198,7 +218,6 @@ impl Load {
         };
         debug_assert!(members.iter().all(|peer| hosts.together(*peer, rank)));
         OfRank {
-            held: before.points().max(after.points()) as f64,
             own: own as f64,
             near: near_out.max(near_in) as f64,
             sent: sent as f64,
@@ -211,7 +230,6 @@ impl Load {
 
 /// The same of one rank, other hosts' points by direction.
 struct OfRank {
-    held: f64,
     own: f64,
     near: f64,
     sent: f64,
@@ -240,6 +258,7 @@ mod tests {
             own: 4.0,
             near: 4.0,
             far: 8.0,
+            mean: 8.0,
             host: 16.0,
             near_messages: 1.0,
             far_messages: 2.0,
@@ -256,13 +275,12 @@ mod tests {
     fn some_of_many_hosts_stand_for_all() {
         let grid = Grid::new([1024, 1024]).unwrap();
         let numbers: Vec<_> = (0..1024).map(|rank| rank / 8).collect();
-        let all = Hosts { looked_at: (0..128).collect(), ..Hosts::new(&numbers, 1024) };
         let hosts = Hosts::new(&numbers, 1024);
-        assert_eq!(hosts.looked_at.len(), SOME);
-        for [a, b] in [[[1024, 1], [1, 1024]], [[32, 32], [1024, 1]], [[64, 16], [16, 64]]] {
-            let (a, b) = (cut(grid, a, 1024), cut(grid, b, 1024));
-            assert_eq!(Load::new(&a, &b, &hosts), Load::new(&a, &b, &all));
-        }
+        assert_eq!(hosts.looked_at, [0, 42, 84, 127]);
+        // Rows to columns: a 1024th stays, 7 go to neighbours, the others abroad.
+        let load = Load::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
+        assert_eq!([load.own, load.near, load.far, load.host], [1.0, 7.0, 1016.0, 8128.0]);
+        assert_eq!([load.near_messages, load.far_messages], [7.0, 1016.0]);
     }
 
     #[test]

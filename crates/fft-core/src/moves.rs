@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::recipe::Node;
 use crate::transfer::Placed;
+use crate::turn;
 use crate::{Brick, Link, Transfer};
 
 /// The boxes that one rank sends, receives and keeps.
@@ -17,7 +18,7 @@ pub(crate) struct Moves<const D: usize> {
     pub(crate) width: usize,
     before: Placed<D>,
     after: Placed<D>,
-    /// Who gets which box, beginning with the rank after this one, so that not all aim at the same one.
+    /// Who gets which box, each rank beginning with another ([`turn`]), so that not all aim at the same one.
     pub(crate) sends: Vec<(usize, Brick<D>)>,
     /// Who sends which box, beginning with the rank before this one.
     pub(crate) recvs: Vec<(usize, Brick<D>)>,
@@ -33,11 +34,11 @@ pub(crate) struct Moves<const D: usize> {
 }
 
 /// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
-const MESSAGE_BYTES: usize = 1 << 13;
+pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
 const LINE_BYTES: usize = 64;
 
 /// A brick in chunks along the outermost axis that is not among `whole`. The same for whoever asks.
-fn chunks<const D: usize>(
+pub(crate) fn chunks<const D: usize>(
     brick: Brick<D>,
     order: [usize; D],
     whole: &[usize],
@@ -78,12 +79,11 @@ impl<const D: usize> Moves<D> {
             howmany,
         };
         let (before, after) = (place(from, rank), place(to, rank));
-        let (mut sends, mut recvs) = (Vec::new(), Vec::new());
-        to.layout.meet(&before.brick, |peer, common| sends.push((peer, common)));
+        let mut sends = turn::sends(rank, &from.layout, &to.layout);
+        let mut recvs = Vec::new();
         from.layout.meet(&after.brick, |peer, common| recvs.push((peer, common)));
         let ranks = from.layout.ranks();
         sends.retain(|(peer, _)| link(*peer) == Link::Remote);
-        sends.sort_unstable_by_key(|(peer, _)| (peer + ranks - rank) % ranks);
         recvs.sort_unstable_by_key(|(peer, _)| (rank + ranks - peer) % ranks);
         let (recvs, near): (Vec<_>, Vec<_>) =
             recvs.into_iter().partition(|(peer, _)| link(*peer) == Link::Remote);

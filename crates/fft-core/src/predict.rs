@@ -6,7 +6,7 @@
 use crate::cost::{self, Model, Order, Spent};
 use crate::load::{Holding, Hosts, Load};
 use crate::local::BLOCK_BYTES;
-use crate::{Node, Problem, Recipe, Step, Wire};
+use crate::{Machine, Node, Problem, Recipe, Step, Wire};
 
 /// The expected times of a forward transform.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,9 +62,14 @@ impl<const D: usize> Recipe<D> {
     /// What the forward transform is expected to take on the problem's machine. Deterministic, and without
     /// communication. Cost: O(ranks) per step.
     pub fn predict(&self) -> Prediction {
+        self.predict_on(&self.problem().machine)
+    }
+
+    /// The same for another machine than the one that the recipe was made for.
+    pub fn predict_on(&self, machine: &Machine) -> Prediction {
         let problem = self.problem();
         let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
-        let model = Model::of(&problem.machine, &hosts, problem.input.ranks());
+        let model = Model::of(machine, &hosts, problem.input.ranks());
         let all_near = problem.all_near() && problem.input.ranks() > 1;
         let mut steps = vec![Expected::default(); self.steps().len()];
         let mut passes: Vec<Pass> = Vec::new();

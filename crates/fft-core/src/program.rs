@@ -4,7 +4,6 @@ use crate::across::{self, Across, Division};
 use crate::budget::{self, Budget};
 use crate::clock::{Clock, Time};
 use crate::gain::Gain;
-use crate::local::BLOCK_BYTES;
 use crate::moves::Moves;
 use crate::reshape::{Loss, Means, Reshape, Ways};
 use crate::route::{Manner, Map, Place, Route};
@@ -300,7 +299,13 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         rest: &[Step],
     ) -> Result<(), Error> {
         let (pipelined, chunked) = (self.problem.pipelined(), self.problem.chunked());
-        let whole = if pipelined { self.tiled(from) } else { Vec::new() };
+        let element = from.width() * T::PRECISION.bytes();
+        let whole = match pipelined {
+            true => {
+                across::tiled(&from.layout, &self.pending.since, element * self.problem.howmany)
+            }
+            false => Vec::new(),
+        };
         let on_the_way = self.pending.axes.iter().all(|(axis, _)| whole.contains(axis));
         let departs =
             pipelined && on_the_way && self.pending.fft.as_ref().is_some_and(LocalFft::in_place);
@@ -318,8 +323,7 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         let number = 2 * before + self.site.direction as usize;
         let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
         if chunked {
-            let (element, most) = (from.width() * T::PRECISION.bytes(), self.problem.chunk);
-            moves = moves.chunked(from, &whole, element, most);
+            moves = moves.chunked(from, &whole, element, self.problem.chunk);
         }
         let gain = budget::gain_of(rest, self.problem, self.site.direction);
         let gain = match self.problem.halved_axis().filter(|_| from.complex) {
@@ -336,17 +340,6 @@ impl<T: Real, Dev: Device<T>, const D: usize> Binder<'_, T, Dev, D> {
         self.push(Op::Reshape { reshape: Box::new(reshape), exchange }, self.size(to));
         self.moves = Some(moves);
         Ok(())
-    }
-
-    /// The last axes transformed before a reshape, as many as fit into cache together: the same on all ranks.
-    fn tiled(&self, from: &Node<D>) -> Vec<usize> {
-        let since = &self.pending.since;
-        let element = from.width() * T::PRECISION.bytes() * self.problem.howmany;
-        let fits = |first: &usize| {
-            across::tile_bytes(&from.layout, &since[*first..], element) <= BLOCK_BYTES
-        };
-        let first = (0..since.len()).find(fits).unwrap_or(since.len().saturating_sub(1));
-        since[first..].to_vec()
     }
 
     /// How many steps after a reshape lead back to where it began, with nothing but transforms and reshapes between

@@ -94,14 +94,16 @@ impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
         let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| of(part)).collect();
         let parcel = |peer, transfer: &Transfer, chunk| {
             let codec = &codecs[usize::from(!bare(peer))];
-            Parcel { peer, bytes: codec.bound(transfer.elements() * moves.width), chunk }
+            let (elements, width) = (transfer.elements(), moves.width);
+            let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
+            Parcel { peer, bytes, chunk }
         };
         let sends = moves.sends.iter().zip(&moves.chunk_of).zip(&gathers);
         let recvs = moves.recvs.iter().zip(&moves.theirs).zip(&scatters);
         let traffic = Traffic {
             reshape: number,
             chunks: moves.most_chunks,
-            shorter: wire != Wire::Raw,
+            shorter: codecs[1].fixed(0, moves.width).is_none(),
             sends: sends.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
             recvs: recvs.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
         };

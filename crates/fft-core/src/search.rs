@@ -13,7 +13,7 @@ use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, goal};
 use crate::cost::{self, Model, Order};
 use crate::load::{Holding, Hosts, Load};
 use crate::recipe::{Node, Step};
-use crate::{Direction, Error, Kind, Layout, Problem, local};
+use crate::{Direction, Error, Kind, Layout, Problem, layout, local};
 
 /// In the order in which equally cheap ones are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,12 +46,34 @@ impl Way {
     }
 }
 
+/// What the mean time on the network weighs beside that of the busiest rank: bytes that this one does not feel are in the
+/// way of others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thrift(f64);
+
+impl Thrift {
+    /// Bytes are one thing among others.
+    pub(crate) const SOME: Self = Self(1.0);
+    /// Bytes decide, short of sending everything to one rank, which are fewest.
+    pub(crate) const MORE: [Self; 2] = [Self(3.0), Self(10.0)];
+}
+
+/// At least one, so that no way is a circle.
 fn picoseconds(seconds: f64) -> Cost {
-    (seconds * 1e12).round() as Cost
+    ((seconds * 1e12).round() as Cost).max(1)
+}
+
+/// What was found.
+pub(crate) struct Found<const D: usize> {
+    pub(crate) nodes: Vec<Node<D>>,
+    pub(crate) steps: Vec<Step>,
+    /// Seconds on the network of the average rank.
+    pub(crate) network: f64,
 }
 
 pub(crate) struct Search<'a, const D: usize> {
     problem: &'a Problem<D>,
+    family: Family,
     pub(crate) candidates: Candidates<D>,
     hosts: Hosts,
     halving: Option<usize>,
@@ -70,7 +92,7 @@ impl<'a, const D: usize> Search<'a, D> {
         let hosts = Hosts::new(&problem.hosts, ranks);
         let candidates = Candidates::new(problem, tiled, &hosts, family);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
-        Self { problem, candidates, hosts, halving, goal, all_near, tiled }
+        Self { problem, family, candidates, hosts, halving, goal, all_near, tiled }
     }
 
     fn is_halved(&self, done: Axes) -> bool {
@@ -94,6 +116,17 @@ impl<'a, const D: usize> Search<'a, D> {
             Holding::Cut(grid, cut) => Layout::placed(*grid, cut),
         };
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
+    }
+
+    /// What the layout is printed as.
+    pub(crate) fn name(&self, state: State) -> Option<String> {
+        Some(match self.holding(state)? {
+            Holding::Given(layout) => layout.to_string(),
+            Holding::Cut(_, cut) => {
+                let order = layout::order_name(&self.order(state));
+                format!("[{}{}]{order}", cut.parts, cut.near)
+            }
+        })
     }
 
     fn node(&self, state: State) -> Node<D> {
@@ -150,15 +183,14 @@ impl<'a, const D: usize> Search<'a, D> {
     }
 
     /// Dijkstra: the states of the cheapest path from the input to the output, if there is one.
-    fn path(&self) -> Option<Vec<State>> {
-        let mut costs = Costs::new(self);
+    fn path(&self, costs: &mut Costs<'_, D>, thrift: Thrift) -> Option<Vec<State>> {
         let mut best = HashMap::from([(Self::start(), (Way::default(), Self::start()))]);
         let mut open = BTreeSet::from([(Way::default(), Self::start())]);
         while let Some((so_far, here)) = open.pop_first() {
             if self.is_goal(here) {
                 return Some(self.trace(here, &best));
             }
-            for (there, cost) in costs.leaving(here) {
+            for (there, cost) in costs.leaving(here, thrift) {
                 let way = so_far.and(cost, here.done.0 != there.done.0, there.done.0);
                 let old = best.get(&there).copied();
                 if old.is_none_or(|old| (way, here) < old) {
@@ -180,19 +212,23 @@ impl<'a, const D: usize> Search<'a, D> {
         path
     }
 
-    /// The nodes and steps of the cheapest way from input to output.
+    /// The cheapest way from input to output.
     ///
     /// # Errors
     /// [`Error::Argument`] where the family has none.
-    pub(crate) fn shortest_path(&self, family: Family) -> Result<(Vec<Node<D>>, Vec<Step>), Error> {
-        let path = self.path().ok_or_else(|| {
-            Error::argument(
-                "family of layouts",
-                format!("{family:?}"),
-                "one with a way to the output",
-            )
+    pub(crate) fn shortest_path(
+        &self,
+        costs: &mut Costs<'_, D>,
+        thrift: Thrift,
+    ) -> Result<Found<D>, Error> {
+        let path = self.path(costs, thrift).ok_or_else(|| {
+            let expected = "one with a way to the output";
+            Error::argument("family of layouts", format!("{:?}", self.family), expected)
         })?;
-        Ok(self.recipe(&path))
+        let pairs = path.windows(2).filter(|pair| pair[0].done == pair[1].done);
+        let network = pairs.map(|pair| costs.reshape(pair[0], pair[1])[1]).sum();
+        let (nodes, steps) = self.recipe(&path);
+        Ok(Found { nodes, steps, network })
     }
 
     /// The order in which axes are transformed on the same layout: the halved one first, as what follows needs complex
@@ -236,24 +272,25 @@ impl<'a, const D: usize> Search<'a, D> {
 }
 
 /// The edges of the graph and what they cost.
-struct Costs<'a, const D: usize> {
+pub(crate) struct Costs<'a, const D: usize> {
     search: &'a Search<'a, D>,
     model: Model<'a>,
     share: f64,
-    /// By place before, place after, and whether the grid is halved.
-    loads: HashMap<(usize, usize, bool), Load>,
+    /// By place before, place after, and whether the grid is halved: seconds, and those of the network on average.
+    reshapes: Vec<Option<[f64; 2]>>,
 }
 
 impl<'a, const D: usize> Costs<'a, D> {
-    fn new(search: &'a Search<'a, D>) -> Self {
+    pub(crate) fn new(search: &'a Search<'a, D>) -> Self {
         let problem = search.problem;
         let ranks = problem.input.ranks();
         let model = Model::of(&problem.machine, &search.hosts, ranks);
         let share = cost::share(problem.wire, problem.precision, problem.tolerance);
-        Self { search, model, share, loads: HashMap::new() }
+        let pairs = search.candidates.places.len().pow(2);
+        Self { search, model, share, reshapes: vec![None; 2 * pairs] }
     }
 
-    fn leaving(&mut self, here: State) -> Vec<(State, Cost)> {
+    fn leaving(&mut self, here: State, thrift: Thrift) -> Vec<(State, Cost)> {
         let search = self.search;
         let mut edges = Vec::new();
         for axes in (1..=search.goal).filter(|axes| axes & !search.goal == 0) {
@@ -269,7 +306,8 @@ impl<'a, const D: usize> Costs<'a, D> {
                 && search.holding(there).is_some()
                 && (candidate == OUTPUT || useful())
             {
-                edges.push((there, self.reshape(here, there)));
+                let [seconds, network] = self.reshape(here, there);
+                edges.push((there, picoseconds(seconds + thrift.0 * network)));
             }
         }
         edges
@@ -305,26 +343,30 @@ impl<'a, const D: usize> Costs<'a, D> {
         Some(picoseconds(seconds + passes))
     }
 
-    fn reshape(&mut self, here: State, there: State) -> Cost {
+    /// Seconds of a reshape, and seconds on the network of the average rank.
+    fn reshape(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         if search.all_near {
-            return picoseconds(self.model.meeting());
+            return [self.model.meeting(), 0.0];
         }
         let place = |state: State| search.candidates.all[state.candidate].place;
-        let key = (place(here), place(there), search.is_halved(here.done.0));
-        let load = *self.loads.entry(key).or_insert_with(|| {
-            let (from, to) = (search.holding(here), search.holding(there));
-            let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
-            Load::new(from, to, &search.hosts)
-        });
+        let pair = place(here) * search.candidates.places.len() + place(there);
+        let key = 2 * pair + usize::from(search.is_halved(here.done.0));
+        if let Some(known) = self.reshapes[key] {
+            return known;
+        }
+        let (from, to) = (search.holding(here), search.holding(there));
+        let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
         let order = Order {
-            load,
+            load: Load::new(from, to, &search.hosts),
             element: search.element(here.done.0),
             share: self.share,
             wire: search.problem.wire,
             exchange: search.problem.exchange,
             chunk: search.problem.chunk as f64,
         };
-        picoseconds(self.model.reshape(&order).seconds())
+        let seconds = self.model.reshape(&order).seconds();
+        let network = self.model.network(order.load.mean * order.element * order.share);
+        *self.reshapes[key].insert([seconds, network])
     }
 }

@@ -14,6 +14,55 @@ pub const SLOT_ALIGN: usize = 64;
 
 /// A buffer for one message, aligned to [`SLOT_ALIGN`]. It moves: into the network when sent, out of it on
 /// arrival. Whoever holds it may touch it.
+///
+/// Each of the following does not compile, and the example after it, which differs in that alone, does.
+///
+/// Writing into a message that is under way:
+/// ```compile_fail,E0382
+/// # fn f(flight: &mut dyn fft_core::Flight) -> Result<(), fft_core::Error> {
+/// let mut slot = flight.slot(8)?;
+/// flight.send(1, 8, slot)?;
+/// slot.bytes_mut().fill(7);
+/// # Ok(())
+/// # }
+/// ```
+/// ```
+/// # fn f(flight: &mut dyn fft_core::Flight) -> Result<(), fft_core::Error> {
+/// let mut slot = flight.slot(8)?;
+/// slot.bytes_mut().fill(7);
+/// flight.send(1, 8, slot)?;
+/// # Ok(())
+/// # }
+/// ```
+/// Keeping a view of one:
+/// ```compile_fail,E0505
+/// # fn f(flight: &mut dyn fft_core::Flight, slot: fft_core::Slot) -> Result<u8, fft_core::Error> {
+/// let view = slot.bytes();
+/// flight.send(1, 8, slot)?;
+/// Ok(view[0])
+/// # }
+/// ```
+/// ```
+/// # fn f(flight: &mut dyn fft_core::Flight, slot: fft_core::Slot) -> Result<u8, fft_core::Error> {
+/// let first = slot.bytes()[0];
+/// flight.send(1, 8, slot)?;
+/// Ok(first)
+/// # }
+/// ```
+/// Reading one that came after its memory has been given back:
+/// ```compile_fail,E0382
+/// # fn f(flight: &mut dyn fft_core::Flight, came: fft_core::Arrival) -> u8 {
+/// flight.release(came);
+/// came.message.bytes()[0]
+/// # }
+/// ```
+/// ```
+/// # fn f(flight: &mut dyn fft_core::Flight, came: fft_core::Arrival) -> u8 {
+/// let first = came.message.bytes()[0];
+/// flight.release(came);
+/// first
+/// # }
+/// ```
 pub struct Slot {
     lines: Vec<Line>,
     len: usize,

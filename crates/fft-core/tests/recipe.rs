@@ -76,8 +76,7 @@ fn two_axes() {
     for (found, expected) in [
         (
             plain([64, 64], [C2C; 2], 4),
-            "(c2c 64x64 f64 ranks=4 [2x2] (exchange [4x1] p2p raw) (fft y) (exchange [1x4]yx p2p \
-             raw) (fft x) (scale inverse) (exchange [2x2] p2p raw))",
+            "(c2c 64x64 f64 ranks=4 [2x2] (exchange [4x1] p2p raw) (fft y) (exchange [1x4~in]yx p2p raw) (fft x) (scale inverse) (exchange [2x2] p2p raw))",
         ),
         (
             plain([64, 48], [C2C, R2C], 6),
@@ -86,8 +85,7 @@ fn two_axes() {
         ),
         (
             plain([64, 48], [R2C, C2C], 6),
-            "(r2c,c2c 64x48 f64 ranks=6 [2x3] (exchange [1x6]yx p2p raw) (r2c x) (exchange [6x1] \
-             p2p raw) (fft y) (scale inverse) (exchange [3x2] p2p raw))",
+            "(r2c,c2c 64x48 f64 ranks=6 [2x3] (exchange [1x6~in]yx p2p raw) (r2c x) (exchange [6x1] p2p raw) (fft y) (scale inverse) (exchange [3x2] p2p raw))",
         ),
         (
             plain([64, 48], [Identity, Dct3], 2),
@@ -95,8 +93,7 @@ fn two_axes() {
         ),
         (
             plain([1000, 2], [C2C; 2], 8),
-            "(c2c 1000x2 f64 ranks=8 [8x1] (fft y) (exchange [1x8]yx p2p raw) (fft x) (scale \
-             inverse) (exchange [8x1] p2p raw))",
+            "(c2c 1000x2 f64 ranks=8 [8x1] (fft y) (exchange [1x2]yx p2p raw) (fft x) (scale inverse) (exchange [8x1] p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -112,30 +109,27 @@ fn three_axes() {
         ),
         (
             plain([64; 3], [C2C; 3], 8),
-            "(c2c 64x64x64 f64 ranks=8 [2x2x2] (exchange [1x8x1]yzx p2p raw) (fft z) (fft x) (exchange [4x1x2]xzy p2p raw) (fft y) (scale inverse) (exchange [2x2x2] p2p raw))",
+            "(c2c 64x64x64 f64 ranks=8 [2x2x2] (exchange [8x1x1]xzy p2p raw) (fft z) (fft y) (exchange [1x4x2~in]yzx p2p raw) (fft x) (scale inverse) (exchange [2x2x2] p2p raw))",
         ),
         (
             plain([64; 3], [C2C, C2C, R2C], 6),
-            "(r2c 64x64x64 f64 ranks=6 [3x2x1] (exchange [1x6x1]yxz p2p raw) (r2c z) (fft x) (exchange [2x1x3] p2p raw) (fft y) (scale inverse))",
+            "(r2c 64x64x64 f64 ranks=6 [3x2x1] (exchange [1x6x1~in]yxz p2p raw) (r2c z) (fft x) (exchange [2x1x3] p2p raw) (fft y) (scale inverse))",
         ),
         (
             plain([64; 3], [R2C, C2C, C2C], 4),
-            "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x1x4]zyx p2p raw) (r2c x) (fft \
-             y) (exchange [1x4x1]yxz p2p raw) (fft z) (scale inverse) (exchange [1x2x2] p2p raw))",
+            "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x4x1~in]yzx p2p raw) (r2c x) (fft z) (exchange [1x1x4~out]zxy p2p raw) (fft y) (scale inverse) (exchange [1x2x2] p2p raw))",
         ),
         (
             plain([64; 3], [Dst1, R2C, Dct2], 4),
-            "(dst1,r2c,dct2 64x64x64 f64 ranks=4 [2x2x1] (exchange [4x1x1]xzy p2p raw) (r2c y) \
-             (dct2 z) (exchange [1x2x2]yzx p2p raw) (dst1 x) (scale inverse) (exchange [2x1x2] \
-             p2p raw))",
+            "(dst1,r2c,dct2 64x64x64 f64 ranks=4 [2x2x1] (dct2 z) (exchange [1x1x4~out]zxy p2p raw) (r2c y) (dst1 x) (scale inverse) (exchange [2x1x2] p2p raw))",
         ),
         (
             plain([64, 64, 4], [C2C; 3], 64),
-            "(c2c 64x64x4 f64 ranks=64 [8x8x1] (exchange [64x1x1]xzy p2p raw) (fft z) (fft y) (exchange [1x32x2]yzx p2p raw) (fft x) (scale inverse) (exchange [8x8x1] p2p raw))",
+            "(c2c 64x64x4 f64 ranks=64 [8x8x1] (fft z) (exchange [16x1x4]xzy p2p raw) (fft y) (exchange [1x16x4~in]yzx p2p raw) (fft x) (scale inverse) (exchange [8x8x1] p2p raw))",
         ),
         (
             plain([4; 3], [C2C; 3], 64),
-            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [1x1x1]yzx p2p raw) (fft z) (fft y) (fft x) (scale inverse) (exchange [4x4x4] p2p raw))",
+            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [1x4x16]yzx p2p raw) (fft x) (exchange [4x1x16]xzy p2p raw) (fft y) (exchange [16x4x1~in] p2p raw) (fft z) (scale inverse) (exchange [4x4x4] p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -151,7 +145,7 @@ fn four_axes() {
         ),
         (
             plain([8, 9, 10, 11], [C2C, R2C, Dst4, C2C], 6),
-            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [6x1x1x1]wyzx p2p raw) (r2c x) (fft z) (dst4 y) (exchange [1x1x2x3] p2p raw) (fft w) (scale inverse))",
+            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [3x1x2x1]wyxz p2p raw) (r2c x) (fft z) (exchange [1x1x1x6~out]zwxy p2p raw) (dst4 y) (fft w) (scale inverse) (exchange [1x1x2x3] p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -336,7 +330,39 @@ fn sound<const D: usize>(problem: &Problem<D>) -> Result<(), TestCaseError> {
     back.reverse();
     let turned: Vec<_> = back.into_iter().map(|(from, step, to)| (to, step, from)).collect();
     prop_assert_eq!(forward, turned, "the inverse is not the forward reversed");
+
+    prop_assert_eq!(Recipe::exact(problem.clone(), &recipe.to_string()), Ok(recipe));
     Ok(())
+}
+
+#[test]
+fn a_recipe_that_is_not_one_is_refused() {
+    let problem = problem([64; 3], [C2C; 3], 8);
+    let recipe = Recipe::new(problem.clone()).unwrap();
+    let text = recipe.to_string();
+    let read = |text: &str| Recipe::exact(problem.clone(), text);
+    assert_eq!(read(&format!(" {text}\n")).as_ref(), Ok(&recipe));
+    for at in 0..text.len() {
+        let damaged = format!("{}{}", &text[..at], &text[at + 1..]);
+        // What is not the recipe may be another one, but must print itself.
+        assert!(
+            read(&damaged).is_ok_and(|other| other.to_string() == damaged)
+                || read(&damaged).is_err()
+        );
+        assert!(read(&text[..at]).is_err());
+    }
+    let message = |text: &str| read(text).unwrap_err().to_string();
+    let other = text.replace("64x64x64", "64x64x32");
+    assert!(message(&other).contains(&text), "{}", message(&other));
+    let early = text.replacen("(fft z)", "(fft x)", 1);
+    assert!(message(&early).contains("found fft x, expected one that can come there"));
+    let nowhere = text.replacen("[8x1x1]", "[7x1x1]", 1);
+    assert!(message(&nowhere).contains("found exchange [7x1x1]"), "{}", message(&nowhere));
+    let slow = text.replacen("p2p", "carrier-pigeon", 1);
+    assert!(message(&slow).contains("carrier-pigeon"), "{}", message(&slow));
+    // Another exchange is another recipe, and a good one.
+    let other = text.replace("p2p", "alltoallv");
+    assert_eq!(read(&other).unwrap().to_string(), other);
 }
 
 proptest! {

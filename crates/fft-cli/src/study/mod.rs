@@ -56,13 +56,14 @@ struct Row {
     found: Found,
 }
 
-/// Runs the command. Collective.
-pub(crate) fn run(comm: &dyn Comm, options: &cli::Study) -> Result<(), Failure> {
+/// Runs the command, on these ranks alone if there was a word about their number. Collective.
+pub(crate) fn run(comm: &dyn Comm, options: &cli::Study, said: bool) -> Result<(), Failure> {
     if options.svg.is_some() && !wants(options, Part::Figure) {
         return refused("--svg is for the figure, which is not among the parts asked for");
     }
-    let rows = match (comm.size(), options.ranks_list.split_last()) {
-        (1, Some((last, others))) => {
+    let said = said || comm.name() != "threads";
+    let rows = match options.ranks_list.split_last() {
+        Some((last, others)) if !said => {
             let mut rows = Vec::new();
             for ranks in others.iter().filter(|_| wants(options, Part::Table)) {
                 rows.extend(by_threads(ranks.get(), options, false)?);

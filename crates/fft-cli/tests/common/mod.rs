@@ -35,6 +35,13 @@ impl Run {
     }
 }
 
+/// Runs the program without saying on how many ranks.
+pub(crate) fn unsaid(args: &[&str]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
+    command.args(args);
+    run(command, "")
+}
+
 /// Runs the program on so many threads as ranks.
 pub(crate) fn threads(ranks: usize, args: &[&str]) -> Run {
     let ranks = ranks.to_string();

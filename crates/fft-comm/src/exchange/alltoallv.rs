@@ -2,16 +2,16 @@
 
 use fft_core::{Algorithm, Comm, Error, Exchange, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic};
 
+use super::p2p::P2p;
+
 /// Packs every message, exchanges them all in one call, unpacks every message. The collective must know the size of every
-/// message at both ends; where that depends on the data, one of 8 bytes each tells it before: with every wire but raw, as
-/// numbers that are not finite go raw in all of them.
+/// message at both ends. Where that depends on the data, messages go between pairs instead, all receives posted at once
+/// with room for the longest: what a collective would do, too, but for another one that tells all sizes before.
 pub(crate) struct Alltoallv {
     comm: Box<dyn Comm>,
     send: Side,
     recv: Side,
-    /// Sizes of messages.
-    tell: Side,
-    hear: Side,
+    pairs: P2p,
 }
 
 /// The outgoing or the incoming half: a buffer and where each rank's message is in it.
@@ -21,12 +21,14 @@ struct Side {
 }
 
 impl Alltoallv {
+    /// Collective.
     pub(crate) fn new(comm: &dyn Comm) -> Result<Self, Error> {
         let side = || -> Result<Side, Error> {
             Ok(Side { buffer: Slot::new(0, comm.rank())?, parts: vec![(0, 0); comm.size()] })
         };
-        let [send, recv, tell, hear] = [side()?, side()?, side()?, side()?];
-        Ok(Self { comm: comm.dup()?, send, recv, tell, hear })
+        let [send, recv] = [side()?, side()?];
+        let pairs = P2p::new(Algorithm::Alltoallv, comm)?;
+        Ok(Self { comm: comm.dup()?, send, recv, pairs })
     }
 }
 
@@ -53,20 +55,6 @@ impl Side {
             first += parcel.bytes.next_multiple_of(SLOT_ALIGN);
         }
     }
-
-    /// A number for every message, a line apart.
-    fn place_sizes(&mut self, parcels: &[Parcel]) {
-        self.buffer.set_len(parcels.len() * SLOT_ALIGN);
-        self.parts.fill((0, 0));
-        for (number, parcel) in parcels.iter().enumerate() {
-            self.parts[parcel.peer] = (number * SLOT_ALIGN, size_of::<u64>());
-        }
-    }
-
-    fn size(&mut self, number: usize) -> &mut [u8; 8] {
-        let line = &mut self.buffer.bytes_mut()[number * SLOT_ALIGN..];
-        line.first_chunk_mut().expect("a line has 64 bytes")
-    }
 }
 
 impl Exchange for Alltoallv {
@@ -75,43 +63,28 @@ impl Exchange for Alltoallv {
     }
 
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
+        if traffic.shorter {
+            return self.pairs.reserve(traffic);
+        }
         self.send.reserve(Side::room(&traffic.sends), self.comm.rank())?;
         self.recv.reserve(Side::room(&traffic.recvs), self.comm.rank())?;
-        if traffic.shorter {
-            self.tell.reserve(traffic.sends.len() * SLOT_ALIGN, self.comm.rank())?;
-            self.hear.reserve(traffic.recvs.len() * SLOT_ALIGN, self.comm.rank())?;
-        }
         self.send.place(&traffic.sends);
         self.recv.place(&traffic.recvs);
         self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let Self { comm, send, recv, tell, hear } = self;
+        let Self { comm, send, recv, pairs } = self;
+        if traffic.shorter {
+            return pairs.run(traffic, port);
+        }
         send.place(&traffic.sends);
         recv.place(&traffic.recvs);
         for (number, parcel) in traffic.sends.iter().enumerate() {
-            let (first, room) = send.parts[parcel.peer];
-            let bytes = port.pack(number, &mut send.buffer.bytes_mut()[first..first + room]);
-            send.parts[parcel.peer].1 = bytes;
+            let (first, bytes) = send.parts[parcel.peer];
+            port.pack(number, &mut send.buffer.bytes_mut()[first..first + bytes]);
         }
         port.own();
-        if traffic.shorter {
-            tell.place_sizes(&traffic.sends);
-            hear.place_sizes(&traffic.recvs);
-            for (number, parcel) in traffic.sends.iter().enumerate() {
-                *tell.size(number) = (send.parts[parcel.peer].1 as u64).to_ne_bytes();
-            }
-            comm.alltoallv(
-                Parts { bytes: tell.buffer.bytes(), parts: &tell.parts },
-                Parts { bytes: hear.buffer.bytes_mut(), parts: &hear.parts },
-            )?;
-            for (number, parcel) in traffic.recvs.iter().enumerate() {
-                let bytes = u64::from_ne_bytes(*hear.size(number)) as usize;
-                // One that claims more than there is room for is received as far as there is.
-                recv.parts[parcel.peer].1 = bytes.min(parcel.bytes);
-            }
-        }
         comm.alltoallv(
             Parts { bytes: send.buffer.bytes(), parts: &send.parts },
             Parts { bytes: recv.buffer.bytes_mut(), parts: &recv.parts },
@@ -128,9 +101,6 @@ impl Exchange for Alltoallv {
     }
 
     fn memory(&self) -> usize {
-        [&self.send, &self.recv, &self.tell, &self.hear]
-            .map(|side| side.buffer.capacity())
-            .iter()
-            .sum()
+        self.send.buffer.capacity() + self.recv.buffer.capacity() + self.pairs.memory()
     }
 }

@@ -328,18 +328,15 @@ fn place(lists: &[&[Parcel]], places: &mut [usize]) -> usize {
 /// place there is this rank's place here. So the ranks of two hosts do not aim at the same host at once where hosts are
 /// equally large, nor two ranks of one host at the same rank.
 fn targets(rank: usize, hosts: &[usize]) -> Vec<usize> {
-    let mut leaders = hosts.to_vec();
-    leaders.sort_unstable();
-    leaders.dedup();
-    let on = |leader: usize| -> Vec<usize> {
-        (0..hosts.len()).filter(|&other| hosts[other] == leader).collect()
-    };
-    let home = leaders.partition_point(|leader| *leader < hosts[rank]);
-    let own = on(hosts[rank]);
+    let mut ranks: Vec<usize> = (0..hosts.len()).collect();
+    ranks.sort_by_key(|&other| (hosts[other], other));
+    let groups: Vec<&[usize]> = ranks.chunk_by(|&a, &b| hosts[a] == hosts[b]).collect();
+    let home = groups.partition_point(|group| hosts[group[0]] < hosts[rank]);
+    let own = groups[home];
     let place = own.partition_point(|other| *other < rank);
     let mut targets = Vec::with_capacity(hosts.len() - 1);
-    for step in 1..leaders.len() {
-        let ranks = on(leaders[(home + step) % leaders.len()]);
+    for step in 1..groups.len() {
+        let ranks = groups[(home + step) % groups.len()];
         targets.extend((0..ranks.len()).map(|k| ranks[(place + k) % ranks.len()]));
     }
     targets.extend((1..own.len()).map(|k| own[(place + k) % own.len()]));

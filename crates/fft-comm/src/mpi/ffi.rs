@@ -252,7 +252,8 @@ impl RawComm {
         checked(self.rank, call, code)
     }
 
-    /// Exchanges lines: `SLOT_ALIGN` bytes are one `unit`, so that counts of 31 bits reach 128 GiB.
+    /// Exchanges lines: `SLOT_ALIGN` bytes are one `unit`, so that counts of 31 bits reach 128 GiB. If MPI fails to, the
+    /// job ends: a rank that gives up in the midst of the collective leaves others in it.
     pub(super) fn alltoallv(
         &self,
         unit: &LineType,
@@ -273,7 +274,8 @@ impl RawComm {
             let (back, here) = (recv.1.counts.as_ptr(), recv.1.places.as_ptr());
             ffi::MPI_Alltoallv(from, out, their, unit.0, to, back, here, unit.0, self.handle)
         };
-        checked(self.rank, call, code)
+        vital(self.rank, call, code);
+        Ok(())
     }
 }
 
@@ -740,15 +742,19 @@ impl RawWindow {
 
     fn release(&mut self, rank: usize) -> Result<(), Error> {
         may_call("MPI_Win_free")?;
-        self.lock(rank, false)?;
-        // SAFETY: the window is ours and live, no epoch is open, and nobody borrows its memory.
-        checked(rank, "MPI_Win_free", unsafe { ffi::MPI_Win_free(&mut self.handle) })
+        // Even if it cannot be closed: the others come to free it.
+        let closed = self.lock(rank, false);
+        // SAFETY: reading a constant of the library. One that cannot be freed leaks: once is enough to try.
+        let mut handle = std::mem::replace(&mut self.handle, unsafe { ffi::RSMPI_WIN_NULL });
+        // SAFETY: the window is ours and live, and nobody borrows its memory.
+        let freed = checked(rank, "MPI_Win_free", unsafe { ffi::MPI_Win_free(&mut handle) });
+        closed.and(freed)
     }
 }
 
 impl Drop for RawWindow {
     fn drop(&mut self) {
-        // SAFETY: reading a constant of the library, which a freed window is set to.
+        // SAFETY: reading a constant of the library, which `release` leaves.
         let freed = self.handle == unsafe { ffi::RSMPI_WIN_NULL };
         // The others do not come to free it with a rank that panics.
         if !freed && !std::thread::panicking() {

@@ -1,10 +1,10 @@
-//! What all wires with a header have in common.
+//! What all wires have in common whose messages begin with a header, where that makes them shorter.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::codes::BLOCK;
-use super::header::{self, HEADER, Kind, Known, Told};
+use super::header::{self, HEADER, Kind, Known};
 use super::number::{from_word, word};
 use super::{BadMessage, Codec, Packed, pairs, pairs_mut};
 use crate::{Real, Transfer};
@@ -43,16 +43,18 @@ pub(super) const PIECE: usize = 1024;
 pub(super) trait Scheme<T: Real>: Send + Sync {
     /// Elements that are encoded together: a multiple of 64.
     const PIECE: usize = PIECE;
-    /// Whether it needs to be given a step.
-    const STEP: bool = false;
-    /// Whether the length of the body is known unless there are numbers that are not finite.
-    const FIXED: bool = true;
+
+    /// Whether the length of the message depends on the data.
+    fn varies(&self) -> bool {
+        false
+    }
 
     /// Bytes of the body in front of everything whose length depends on the data.
     fn fixed(&self, shape: Shape) -> usize;
 
     /// Encodes a piece. What has a fixed place goes there, anything else to `end`, which moves on. Returns the sum of
-    /// squared errors, or nothing when the body is too short.
+    /// squared errors; or nothing, if the scheme [varies](Scheme::varies), when the message would not be shorter than
+    /// the numbers as they are, or cannot have them.
     fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64>;
 
     /// Decodes a piece from a body that has [`Scheme::fixed`] bytes at least.
@@ -91,24 +93,28 @@ impl<T: Real, S: Scheme<T>> Frame<T, S> {
         }
     }
 
-    /// Whether a message with this step can be anything but raw.
-    fn takes(step: f64) -> bool {
-        if S::STEP { step.is_normal() && step > 0.0 } else { step.to_bits() == 0 }
+    /// The bytes of a message, if they do not depend on the data: where nothing else would be shorter, those of the
+    /// numbers as they are.
+    fn exact(&self, shape: Shape) -> Option<usize> {
+        let (raw, least) = (raw_bytes::<T>(shape), HEADER + self.scheme.fixed(shape));
+        (!self.scheme.varies() || least >= raw).then_some(least.min(raw))
     }
 
-    /// Encodes everything, and returns bytes and error; or nothing when it would not shrink.
+    /// Encodes everything, and returns bytes and error; or nothing when it would not be shorter than it is.
     fn encode(
         &self,
         gather: &Transfer,
         shape: Shape,
         step: f64,
         src: &[T],
-        body: &mut [u8],
+        message: &mut [u8],
     ) -> Option<Packed> {
-        let mut end = self.scheme.fixed(shape);
-        if end >= body.len() || !Self::takes(step) {
+        if self.exact(shape) == Some(raw_bytes::<T>(shape)) {
             return None;
         }
+        let mut end = self.scheme.fixed(shape);
+        let (head, body) = message.split_at_mut(HEADER);
+        header::write(self.known(shape), head);
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut squared_error = 0.0;
         for (part, piece) in pieces::<T, S>(shape, step) {
@@ -166,13 +172,8 @@ fn scatter_part<T: Real>(
 }
 
 impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
-    fn bound(&self, reals: usize) -> usize {
-        HEADER + reals * size_of::<T>()
-    }
-
     fn fixed(&self, elements: usize, width: usize) -> Option<usize> {
-        let shape = Shape { elements, width };
-        S::FIXED.then(|| HEADER + self.scheme.fixed(shape).min(shape.reals() * size_of::<T>()))
+        if self.scheme.varies() { None } else { self.exact(Shape { elements, width }) }
     }
 
     fn pack(
@@ -184,25 +185,18 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
         message: &mut [u8],
     ) -> Packed {
         let shape = Shape { elements: gather.elements(), width };
-        let step = if S::STEP { step } else { 0.0 };
-        let bound = self.bound(shape.reals());
-        let (head, body) = message[..bound].split_at_mut(HEADER);
-        let packed = self.encode(gather, shape, step, src, body);
-        let told = match packed {
-            Some(_) => Told { raw: false, step },
-            None => {
-                let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-                for (part, piece) in pieces::<T, S>(shape, step) {
-                    let reals = &mut scratch[..part.len() * width];
-                    gather_part(gather, width, part, src, reals);
-                    put_words(reals, &mut body[piece.first * width * size_of::<T>()..]);
-                }
-                Told { raw: true, step: 0.0 }
-            }
-        };
-        let packed = packed.unwrap_or(Packed { bytes: bound, squared_error: 0.0 });
-        header::write(self.known(shape), told, packed.bytes, head);
-        packed
+        let room = self.exact(shape).unwrap_or(raw_bytes::<T>(shape));
+        let message = &mut message[..room];
+        if let Some(packed) = self.encode(gather, shape, step, src, message) {
+            return packed;
+        }
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        for (part, piece) in pieces::<T, S>(shape, step) {
+            let reals = &mut scratch[..part.len() * width];
+            gather_part(gather, width, part, src, reals);
+            put_words(reals, &mut message[piece.first * width * size_of::<T>()..]);
+        }
+        Packed { bytes: room, squared_error: 0.0 }
     }
 
     fn unpack(
@@ -213,27 +207,20 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
         dst: &mut [T],
     ) -> Result<(), BadMessage> {
         let shape = Shape { elements: scatter.elements(), width };
-        let Told { raw, step } = header::read(self.known(shape), message)?;
-        let body = &message[HEADER..];
-        let bytes = shape.reals() * size_of::<T>();
-        let mut end = if raw { bytes } else { self.scheme.fixed(shape) };
-        let length =
-            |end: usize| BadMessage::Length { found: message.len(), expected: HEADER + end };
-        if body.len() < end || raw && body.len() > end {
-            return Err(length(end));
+        let (found, raw_bytes) = (message.len(), raw_bytes::<T>(shape));
+        let exact = self.exact(shape);
+        if found > raw_bytes {
+            return Err(BadMessage::Length { found, expected: exact.unwrap_or(raw_bytes) });
         }
-        if !raw && !Self::takes(step) || raw && step.to_bits() != 0 {
-            let expected =
-                if raw || !S::STEP { "0" } else { "the bits of a positive normal number" };
-            return Err(BadMessage::Entry {
-                field: "step",
-                at: 0,
-                found: step.to_bits(),
-                expected,
-            });
+        let raw = exact.unwrap_or(found) == raw_bytes;
+        let body = if raw { message } else { header::read(self.known(shape), message)? };
+        let mut end = if raw { 0 } else { self.scheme.fixed(shape) };
+        let least = exact.unwrap_or(HEADER + end);
+        if found < least || exact.is_some_and(|exact| found > exact) {
+            return Err(BadMessage::Length { found, expected: least });
         }
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        for (part, piece) in pieces::<T, S>(shape, step) {
+        for (part, piece) in pieces::<T, S>(shape, 0.0) {
             let len = part.len() * width;
             let mut read = |reals: &mut [T]| {
                 if raw {
@@ -252,11 +239,16 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
                 }
             }
         }
-        if end != body.len() {
-            return Err(length(end));
+        match raw || end == body.len() {
+            true => Ok(()),
+            false => Err(BadMessage::Length { found, expected: HEADER + end }),
         }
-        Ok(())
     }
+}
+
+/// Bytes of the numbers as they are.
+fn raw_bytes<T>(shape: Shape) -> usize {
+    shape.reals() * size_of::<T>()
 }
 
 /// A call of [`Scheme::encode`], to be compiled for several instruction sets. A closure would be called, and then in

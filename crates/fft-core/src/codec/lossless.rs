@@ -34,7 +34,10 @@ impl Default for Lossless {
 
 impl<T: Real> Scheme<T> for Lossless {
     const PIECE: usize = SPAN;
-    const FIXED: bool = false;
+
+    fn varies(&self) -> bool {
+        true
+    }
 
     fn fixed(&self, shape: Shape) -> usize {
         shape.elements.div_ceil(SPAN) * size_of::<T>() * size_of::<u16>()

@@ -1,7 +1,7 @@
 //! How a message is represented in flight.
 //!
-//! A message of any [`Wire`] but [`Wire::Raw`] is a header, tables and blocks of 64 numbers; `docs/wire.md` has every
-//! byte of it. Read this module in the order in which a message is made:
+//! A message of any [`Wire`] but [`Wire::Raw`] is a header, tables and blocks of 64 numbers, unless the numbers
+//! themselves are no longer; `docs/wire.md` has every byte of it. Read this module in the order in which a message is made:
 //!
 //! 1. `frame.rs` gathers a box piece by piece into a scratch that stays in cache and writes the header;
 //! 2. a scheme turns a piece into codes: `rounded.rs` (shorter floating-point formats), `bits.rs` (integers with a step
@@ -10,6 +10,7 @@
 
 mod bits;
 mod codes;
+mod edge;
 mod frame;
 mod header;
 mod integers;
@@ -35,13 +36,13 @@ use crate::{Error, Real, Transfer};
 /// A box is a [`Transfer`] of elements of `width` real numbers each (1 or 2) between the array and a dense
 /// sequence, in which batches come first and axes follow in the order of the receiver's memory.
 pub trait Codec<T: Real>: Send + Sync {
-    /// The most bytes that a message of so many real numbers can take: no more than a header beyond what they take in
-    /// memory.
-    fn bound(&self, reals: usize) -> usize;
+    /// The most bytes that a message of so many real numbers can take: those that they take in memory.
+    fn bound(&self, reals: usize) -> usize {
+        reals * size_of::<T>()
+    }
 
-    /// The bytes of a message of so many elements of `width` real numbers each, where the data does not matter. With
-    /// [`Wire::Bits`], as long as no block has to go raw; each that has to adds its numbers as they are in memory, and
-    /// the message stays within [`Codec::bound`].
+    /// The bytes of a message of so many elements of `width` real numbers each; `None` where that depends on the data:
+    /// with [`Wire::Tolerance`], [`Wire::Lossless`], and `Mantissa(0)`, which has no code for a NaN.
     fn fixed(&self, elements: usize, width: usize) -> Option<usize>;
 
     /// Whether [`Codec::unpack`] can read any part of a message, not only all of it in order.
@@ -53,7 +54,8 @@ pub trait Codec<T: Real>: Send + Sync {
     /// [`Wire::Tolerance`] can send, in units of the data; others do not look at it.
     ///
     /// # Panics
-    /// If the message is shorter than [`Codec::bound`], or the box reaches outside `src`.
+    /// If the message is shorter than [`Codec::fixed`], or [`Codec::bound`] where that is unknown; or the box reaches
+    /// outside `src`.
     fn pack(
         &self,
         src: &[T],

@@ -7,10 +7,6 @@ use crate::{Real, Transfer};
 pub(super) struct Raw;
 
 impl<T: Real> Codec<T> for Raw {
-    fn bound(&self, reals: usize) -> usize {
-        reals * size_of::<T>()
-    }
-
     fn fixed(&self, elements: usize, width: usize) -> Option<usize> {
         Some(Codec::<T>::bound(self, elements * width))
     }

@@ -51,6 +51,11 @@ impl Rounded {
 }
 
 impl<T: Real> Scheme<T> for Rounded {
+    /// Without a mantissa there is no NaN.
+    fn varies(&self) -> bool {
+        matches!(self.0, Format::Mantissa(0))
+    }
+
     fn fixed(&self, shape: Shape) -> usize {
         self.table(shape) + shape.reals().div_ceil(BLOCK) * codes::bytes(self.bits::<T>())
     }
@@ -293,8 +298,8 @@ fn trimmed<'a, T: Real>(
             let bits = word(x[i]);
             let nan = (bits & magnitudes) as i64 > infinity as i64;
             let finite = ((bits & magnitudes) as i64) < infinity as i64;
-            let up = bits + half + (bits >> dropped & one);
-            // Neither upwards out of range nor from NaN to infinity.
+            // Neither upwards out of range nor from NaN to infinity; a negative NaN may leave the word.
+            let up = bits.wrapping_add(half + (bits >> dropped & one));
             let within = finite && ((up & magnitudes) as i64) < infinity as i64;
             let code = if within { up } else { bits | if nan { quiet } else { 0 } } >> dropped;
             nans |= u64::from(nan);

@@ -8,15 +8,48 @@ use super::number::{LANES, add, total};
 use crate::Real;
 
 /// The width of a block that is sent as it is.
-const RAW: u8 = u8::MAX;
+const RAW: u32 = (1 << WIDTH) - 1;
 /// The widest integers.
 const WIDEST: u32 = 52;
 
-/// The body: a width for each block, zeros up to a multiple of 8 bytes, then the blocks' codes one after the other.
+/// The body: the step, a width for each block, zeros up to a multiple of 8 bytes, then the blocks' codes one after the
+/// other.
 pub(super) struct Tolerance;
 
-fn table(shape: Shape) -> usize {
-    shape.blocks().next_multiple_of(8)
+/// Bytes of the step.
+const STEP: usize = size_of::<f64>();
+/// Bits of a width.
+const WIDTH: usize = 6;
+
+/// Where the codes begin.
+fn codes_at(shape: Shape) -> usize {
+    STEP + (WIDTH * shape.blocks()).div_ceil(8).next_multiple_of(8)
+}
+
+/// Where the width of a block is: in two bytes, from this bit on. The last may be in one, with nothing behind it.
+fn width_at(block: usize) -> (usize, usize) {
+    (STEP + WIDTH * block / 8, WIDTH * block % 8)
+}
+
+/// Puts the width of a block into a table that has zeros there.
+fn put_width(width: u32, block: usize, body: &mut [u8]) {
+    let (at, shift) = width_at(block);
+    let [low, high] = ((width as u16) << shift).to_le_bytes();
+    body[at] |= low;
+    if high != 0 {
+        body[at + 1] |= high;
+    }
+}
+
+fn get_width(block: usize, body: &[u8]) -> u32 {
+    let (at, shift) = width_at(block);
+    let word = u16::from_le_bytes([body[at], body.get(at + 1).copied().unwrap_or(0)]);
+    u32::from(word >> shift) & RAW
+}
+
+/// Whether integers can be in units of it.
+fn is_step(step: f64) -> bool {
+    step.is_normal() && step > 0.0
 }
 
 /// Bits of the integers of a block, or none if it is smaller as it is, or cannot be sent otherwise.
@@ -39,11 +72,12 @@ fn width<T: Real>(largest: u64, step: f64) -> Option<u32> {
 }
 
 impl<T: Real> Scheme<T> for Tolerance {
-    const STEP: bool = true;
-    const FIXED: bool = false;
+    fn varies(&self) -> bool {
+        true
+    }
 
     fn fixed(&self, shape: Shape) -> usize {
-        table(shape)
+        codes_at(shape)
     }
 
     #[inline(always)]
@@ -52,7 +86,11 @@ impl<T: Real> Scheme<T> for Tolerance {
         let (mut blocks, mut errors) = (Blocks::EMPTY, [0.0; LANES]);
         let mut block = first / BLOCK * shape.width;
         if first == 0 {
-            body[shape.blocks()..table(shape)].fill(0);
+            if !is_step(step) {
+                return None;
+            }
+            body[..STEP].copy_from_slice(&step.to_bits().to_le_bytes());
+            body[STEP..codes_at(shape)].fill(0);
         }
         for groups in reals.chunks(GROUPS * BLOCK * shape.width) {
             blocks.fill(groups, shape.width);
@@ -71,7 +109,7 @@ impl<T: Real> Scheme<T> for Tolerance {
                         Some(0) => add(&x.map(|x| x * x), &mut errors),
                         Some(bits) => Integers { step, bits }.encode::<T>(x, out, &mut errors),
                     }
-                    body[block] = bits.map_or(RAW, |bits| bits as u8);
+                    put_width(bits.unwrap_or(RAW), block, body);
                     *end = behind;
                     block += 1;
                 }
@@ -88,11 +126,17 @@ impl<T: Real> Scheme<T> for Tolerance {
         end: &mut usize,
         reals: &mut [T],
     ) -> Result<(), BadMessage> {
-        let Piece { shape, first, step } = piece;
+        let Piece { shape, first, .. } = piece;
+        let word = u64::from_le_bytes(*body.first_chunk().expect("a body begins with a step"));
+        let step = f64::from_bits(word);
+        if !is_step(step) {
+            let expected = "the bits of a positive normal number";
+            return Err(BadMessage::Entry { field: "step", at: 0, found: word, expected });
+        }
         let mut block = first / BLOCK * shape.width;
         for group in reals.chunks_mut(BLOCK * shape.width) {
             for plane in 0..shape.width {
-                let width = body[block];
+                let width = get_width(block, body);
                 let bad = |expected| BadMessage::Entry {
                     field: "width",
                     at: block,
@@ -101,10 +145,10 @@ impl<T: Real> Scheme<T> for Tolerance {
                 };
                 let bits = match width {
                     RAW => None,
-                    width if width == 1 || u32::from(width) > WIDEST => {
-                        return Err(bad("0, or from 2 to 52, or 255"));
+                    width if width == 1 || width > WIDEST => {
+                        return Err(bad("0, or from 2 to 52, or 63"));
                     }
-                    width => Some(u32::from(width)),
+                    width => Some(width),
                 };
                 let behind = *end + bits.map_or(raw_bytes::<T>(), codes::bytes);
                 let Some(from) = body.get(*end..behind) else {

@@ -16,9 +16,10 @@ use crate::{Error, Real};
 ///
 /// Those that lose something promise an error relative to the largest number nearby, not to each: beside huge numbers
 /// tiny ones lose relative accuracy. Numbers that are not finite arrive: blocks of 64 reals that hold one go raw with
-/// [`Wire::Bits`] and [`Wire::Tolerance`]; of NaNs, the shorter formats keep that they are. A zero may lose its sign with
-/// the two. Where what follows the header of 32 bytes would not be smaller than the numbers themselves, they go raw behind
-/// it.
+/// [`Wire::Tolerance`], and with one bit less for the others with [`Wire::Bits`]; that and the shorter formats keep of
+/// a NaN that it is one. A zero may lose its sign with the two. A message that would not be shorter than its numbers is
+/// just them, as with [`Wire::Raw`]; so none ever takes more bytes than they do. The size of others is known before they
+/// are made ([`Codec::fixed`]), but for [`Wire::Tolerance`], [`Wire::Lossless`] and `Mantissa(0)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Wire {
@@ -38,7 +39,7 @@ pub enum Wire {
     /// Integers of so many bits, from 2 to 52, in units of a step that each block of 64 reals chooses by its largest:
     /// 16 bits more per block. Wrong by half a step at most. Of single precision more than 31 are raw.
     Bits(u8),
-    /// Integers in units of a step that is given when the message is made, each block with as many bits as it needs: 8
+    /// Integers in units of a step that is given when the message is made, each block with as many bits as it needs: 6
     /// bits more per block. Wrong by half a step at most; raw if the step is 0 or not finite.
     Tolerance,
     /// Every bit arrives, bytes of equal significance compressed together. Of 64 bits of random numbers 56 to 59

@@ -37,7 +37,8 @@ const WIRES: [(Wire, f64); 22] = [
 
 /// A message of a whole array, in memory of exactly the length that it may need.
 fn pack<T: Real>(codec: &dyn Codec<T>, x: &[T], width: usize, step: f64) -> (Vec<u8>, Packed) {
-    let mut message = vec![0xA5; codec.bound(x.len())];
+    let room = codec.fixed(x.len() / width, width).unwrap_or(codec.bound(x.len()));
+    let mut message = vec![0xA5; room];
     let packed = codec.pack(x, &Transfer::run_of(x.len() / width), width, step, &mut message);
     message.truncate(packed.bytes);
     (message, packed)

@@ -30,28 +30,29 @@ impl Reader<'_> {
     }
 }
 
-/// The bits of the numbers in a message.
-pub(crate) fn decode<T: Real>(message: &[u8]) -> Vec<u64> {
+/// The bits of so many numbers in a message.
+pub(crate) fn decode<T: Real>(message: &[u8], reals: usize) -> Vec<u64> {
     let read = Reader(message);
+    if message.len() == reals * size_of::<T>() {
+        return (0..reals).map(|i| read.at(i * size_of::<T>(), size_of::<T>())).collect();
+    }
     let (version, wire, bits) = (message[0], message[1], usize::from(message[2]));
     let (size, width) = (usize::from(message[3] & 15), usize::from(message[3] >> 4));
-    let (elements, total) = (read.at(8, 8) as usize, read.at(16, 8) as usize);
-    assert_eq!((version, size, total), (1, size_of::<T>(), message.len()));
-    let reals = elements * width;
+    let (elements, total) = (read.at(4, 4) as usize, message.len());
+    assert_eq!((version, size, elements * width), (2, size_of::<T>(), reals));
     let word = |x: f64| super::words(&[T::of(x)])[0];
+    // An integer times a step, within the range of the numbers.
+    let most = if size == 4 { f32::MAX.into() } else { f64::MAX };
+    let cut = |x: f64| word(x.clamp(-most, most));
     let padded = |bytes: usize| bytes.div_ceil(8) * 8;
-    if message[4] == 1 {
-        assert_eq!(total, 32 + reals * size);
-        return (0..reals).map(|i| read.at(32 + i * size, size)).collect();
-    }
     match wire {
         1..=3 => {
             let table = padded(2 * reals.div_ceil(256));
             let format = [(8, 23), (5, 10), (8, 7)][usize::from(wire) - 1];
             let bits = 1 + format.0 + format.1;
             let number = |i: usize| {
-                let scale = read.at(32 + i / 256 * 2, 2) as i16;
-                let code = read.code(32 + table + i / 64 * 8 * bits, bits, i % 64);
+                let scale = read.at(8 + i / 256 * 2, 2) as i16;
+                let code = read.code(8 + table + i / 64 * 8 * bits, bits, i % 64);
                 word(float(code, format) * 2f64.powi(scale.into()))
             };
             (0..reals).map(number).collect()
@@ -59,7 +60,7 @@ pub(crate) fn decode<T: Real>(message: &[u8]) -> Vec<u64> {
         4 => {
             let (exponent, mantissa) = if size == 4 { (8, 23) } else { (11, 52) };
             let code = 1 + exponent + bits;
-            let number = |i| read.code(32 + i / 64 * 8 * code, code, i % 64) << (mantissa - bits);
+            let number = |i| read.code(8 + i / 64 * 8 * code, code, i % 64) << (mantissa - bits);
             (0..reals).map(number).collect()
         }
         5 => {
@@ -68,17 +69,25 @@ pub(crate) fn decode<T: Real>(message: &[u8]) -> Vec<u64> {
             let number = |i: usize| {
                 let (element, plane) = (i / width, i % width);
                 let block = element / 64 * width + plane;
-                let place = 32 + table + 8 * bits * block;
-                match read.at(32 + 2 * block, 2) {
+                let place = 8 + table + 8 * bits * block;
+                match read.at(8 + 2 * block, 2) {
                     0 => word(0.0),
                     65535 => {
-                        let raw = 32 + table + 8 * bits * blocks;
-                        let raw = raw + 64 * size * read.at(place, 8) as usize;
-                        read.code(raw, 8 * size, element % 64)
+                        let bits = (bits - 1).max(2);
+                        let scale = if bits > 2 { read.at(place + 8 * bits, 2) } else { 0 };
+                        match read.code(place, bits, element % 64) {
+                            0 => word(f64::NAN),
+                            1 => word(f64::NEG_INFINITY),
+                            code if code == (1 << bits) - 1 => word(f64::INFINITY),
+                            code => {
+                                let integer = code as i64 - (1 << (bits - 1));
+                                cut(integer as f64 * f64::from_bits(scale << 47))
+                            }
+                        }
                     }
                     scale => {
                         let code = read.code(place, bits, element % 64) as i64;
-                        word((code - (1 << (bits - 1))) as f64 * f64::from_bits(scale << 47))
+                        cut((code - (1 << (bits - 1))) as f64 * f64::from_bits(scale << 47))
                     }
                 }
             };
@@ -86,19 +95,19 @@ pub(crate) fn decode<T: Real>(message: &[u8]) -> Vec<u64> {
         }
         6 => {
             let blocks = elements.div_ceil(64) * width;
-            let step = f64::from_bits(read.at(24, 8));
-            let mut place = 32 + padded(blocks);
+            let step = f64::from_bits(read.at(8, 8));
+            let table = (6 * blocks).div_ceil(8);
+            let bit = |i: usize| usize::from(message[16 + i / 8] >> (i % 8) & 1);
+            let mut place = 16 + padded(table);
             let mut numbers = vec![0; reals];
             for block in 0..blocks {
                 let (group, plane) = (block / width, block % width);
-                let w = match message[32 + block] {
-                    255 => 8 * size,
-                    w => usize::from(w),
-                };
+                let stored = (0..6).fold(0, |w, i| w | bit(6 * block + i) << i);
+                let w = if stored == 63 { 8 * size } else { stored };
                 for element in 64 * group..elements.min(64 * (group + 1)) {
                     let code = read.code(place, w, element % 64);
-                    numbers[element * width + plane] = match message[32 + block] {
-                        255 => code,
+                    numbers[element * width + plane] = match stored {
+                        63 => code,
                         0 => word(0.0),
                         _ => word((code as i64 - (1 << (w - 1))) as f64 * step),
                     };
@@ -110,13 +119,13 @@ pub(crate) fn decode<T: Real>(message: &[u8]) -> Vec<u64> {
         }
         7 => {
             let spans = elements.div_ceil(4096);
-            let mut place = 32 + 2 * size * spans;
+            let mut place = 8 + 2 * size * spans;
             let mut numbers = vec![0; reals];
             for span in 0..spans {
                 let first = span * 4096 * width;
                 let here = (reals - first).min(4096 * width);
                 for byte in 0..size {
-                    let len = read.at(32 + 2 * (span * size + byte), 2) as usize;
+                    let len = read.at(8 + 2 * (span * size + byte), 2) as usize;
                     let from = &message[place..place + len];
                     let plane = match len == here {
                         true => from.to_vec(),

@@ -1,0 +1,139 @@
+//! From options to problems on machines: without any ranks.
+
+use std::sync::Arc;
+
+use thriffty::{
+    Algorithm, Grid, Kind, Layout, Machine, Precision, Problem, ProcGrid, Wire, machines,
+};
+
+use crate::cli;
+use crate::family::kinds;
+use crate::shape::Shape;
+use crate::wires::Encoding;
+use crate::world::{Failure, refused};
+
+/// What is asked about a transform on so many ranks.
+#[derive(Clone)]
+pub(crate) struct Ask {
+    pub(crate) kind: Kind,
+    pub(crate) shape: Shape,
+    pub(crate) precision: Precision,
+    pub(crate) howmany: usize,
+    pub(crate) exchange: Algorithm,
+    pub(crate) encoding: Encoding,
+    /// Whether every rank is treated as on a host of its own.
+    pub(crate) everywhere: bool,
+    pub(crate) chunk: Option<usize>,
+    pub(crate) in_grid: Option<Shape>,
+    pub(crate) out_grid: Option<Shape>,
+    pub(crate) ranks: usize,
+    pub(crate) per_host: usize,
+    pub(crate) machine: Arc<Machine>,
+}
+
+/// Work that is written once for all numbers of axes.
+pub(crate) trait Query {
+    /// What it finds.
+    type Output;
+    /// Finds it.
+    fn run<const D: usize>(&self, ask: &Ask) -> Result<Self::Output, Failure>;
+}
+
+impl Ask {
+    pub(crate) fn new(options: &cli::Where, ranks: usize) -> Result<Self, Failure> {
+        let machine = &options.machine;
+        let is_file = machine.ends_with(".toml") || machine.contains('/');
+        let machine = if is_file { machines::read(machine) } else { machines::named(machine) }?;
+        let per_host = match options.per_host {
+            Some(per_host) => per_host.get(),
+            None => (machine.cores.value as usize).max(1),
+        };
+        Ok(Self {
+            kind: options.kind,
+            shape: options.shape.clone(),
+            precision: options.precision,
+            howmany: options.howmany.get(),
+            exchange: options.exchange,
+            encoding: Encoding::of(&options.wires),
+            everywhere: options.wires.wire_everywhere,
+            chunk: options.chunk.map(std::num::NonZeroUsize::get),
+            in_grid: None,
+            out_grid: None,
+            ranks,
+            per_host: per_host.min(ranks),
+            machine: Arc::new(machine),
+        })
+    }
+
+    /// Finds out with as many axes as there are.
+    pub(crate) fn find<Q: Query>(&self, query: &Q) -> Result<Q::Output, Failure> {
+        match self.shape.axes() {
+            1 => query.run::<1>(self),
+            2 => query.run::<2>(self),
+            3 => query.run::<3>(self),
+            _ => query.run::<4>(self),
+        }
+    }
+
+    pub(crate) fn hosts(&self) -> usize {
+        self.ranks.div_ceil(self.per_host)
+    }
+
+    /// The convention of FFTW's benchmarks: `5 N log₂ N`, half for real data.
+    pub(crate) fn flops(&self) -> f64 {
+        let points: f64 = self.shape.lengths().iter().map(|n| *n as f64).product();
+        let width = if self.kind == Kind::C2C { 2.0 } else { 1.0 };
+        2.5 * width * points * self.howmany as f64 * points.log2()
+    }
+
+    /// What is to be transformed.
+    pub(crate) fn problem<const D: usize>(&self) -> Result<Problem<D>, Failure> {
+        let shape = self.shape.array::<D>().expect("as many axes as the shape has");
+        let (grid, kinds) = (Grid::new(shape)?, kinds(self.kind));
+        let input = self.layout(grid, "--in-grid", self.in_grid.as_ref())?;
+        let spectral = Problem::spectral_grid(grid, kinds);
+        let output = self.layout(spectral, "--out-grid", self.out_grid.as_ref())?;
+        let complex = self.kind == Kind::C2C;
+        let mut problem = Problem::new(kinds, complex, self.precision, input, output)?;
+        problem.howmany = self.howmany;
+        problem.exchange = self.exchange;
+        problem.tolerance = self.encoding.tolerance;
+        problem.wire = self.encoding.wire.unwrap_or(match self.encoding.tolerance {
+            Some(_) => Wire::Tolerance,
+            None => Wire::Raw,
+        });
+        problem.chunk = self.chunk.unwrap_or(problem.chunk);
+        problem.machine = Arc::clone(&self.machine);
+        if !self.everywhere {
+            problem.hosts = (0..self.ranks).map(|rank| rank / self.per_host).collect();
+        }
+        Ok(problem)
+    }
+
+    fn layout<const D: usize>(
+        &self,
+        grid: Grid<D>,
+        name: &str,
+        cut: Option<&Shape>,
+    ) -> Result<Layout<D>, Failure> {
+        let cut = match cut {
+            None => ProcGrid::cubic(&grid, self.ranks),
+            Some(ranks) => match ranks.array::<D>().map(ProcGrid::new) {
+                Some(cut) if ranks.product() == Some(self.ranks) => cut,
+                Some(_) => {
+                    return refused(format!(
+                        "{name} {ranks} is not a grid of {} ranks",
+                        self.ranks
+                    ));
+                }
+                None => {
+                    return refused(format!(
+                        "{name} {ranks} has {} axes, expected {D}",
+                        ranks.axes()
+                    ));
+                }
+            },
+        };
+        Ok(Layout::even(grid, cut, self.ranks))
+    }
+}

@@ -1,0 +1,247 @@
+//! What is found out about one problem on one machine.
+
+use thriffty::{
+    Algorithm, Expected, Family, Machine, Order, Quantity, Recipe, Simulation, Simulator, Step,
+    Summary, Wire,
+};
+
+use super::ask::{Ask, Query};
+use crate::world::Failure;
+
+/// Everything that `fft-cli plan` says.
+pub(crate) struct Forecast {
+    pub(crate) recipe: String,
+    pub(crate) reshapes: Vec<Reshape>,
+    pub(crate) time: Time,
+    pub(crate) sensitivities: Vec<Sensitivity>,
+    pub(crate) limits: Limits,
+    pub(crate) memory: Memory,
+    pub(crate) others: Vec<(String, Result<Time, String>)>,
+}
+
+/// A reshape of the recipe.
+pub(crate) struct Reshape {
+    /// The layout that it leads to.
+    pub(crate) to: String,
+    pub(crate) wire: Wire,
+    pub(crate) exchange: Algorithm,
+    pub(crate) summary: Summary,
+    pub(crate) expected: Expected,
+    /// Seconds by simulation.
+    pub(crate) simulated: f64,
+}
+
+/// Seconds of a whole forward transform.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Time {
+    pub(crate) predicted: f64,
+    pub(crate) simulated: f64,
+    /// Whether the simulation is no better than within a factor of 4.
+    pub(crate) rough: bool,
+}
+
+/// What comes of half and of twice a number.
+pub(crate) struct Sensitivity {
+    pub(crate) name: &'static str,
+    pub(crate) half: Time,
+    pub(crate) twice: Time,
+}
+
+/// Operations per second, by the usual convention, that something allows.
+pub(crate) struct Limits {
+    /// Ψ: all data, as it is in memory, leaves its host in each reshape.
+    pub(crate) network: f64,
+    /// As many bytes leave hosts as do, on the wire, evenly from all; none when there is none.
+    pub(crate) leaving: Option<f64>,
+    /// Data is read and written once before the first reshape and after each.
+    pub(crate) memory: f64,
+}
+
+/// Bytes of the rank that has most.
+pub(crate) struct Memory {
+    /// Of input and output together.
+    pub(crate) data: f64,
+    /// Of data between two steps.
+    pub(crate) between: f64,
+    /// Of messages of a reshape, outgoing and incoming, if all are held at once.
+    pub(crate) messages: f64,
+}
+
+/// With all alternatives, or the time alone.
+pub(crate) struct Whole;
+
+impl Query for Whole {
+    type Output = Forecast;
+
+    fn run<const D: usize>(&self, ask: &Ask) -> Result<Forecast, Failure> {
+        let recipe = Recipe::new(ask.problem::<D>()?)?;
+        let simulator = Simulator::new(&recipe);
+        let machine = &*ask.machine;
+        let prediction = recipe.predict();
+        let simulation = simulator.run(machine, None);
+        let reshapes = reshapes(&recipe, &simulator, &prediction.steps, &simulation);
+        let time = |machine: &Machine| time(&recipe, &simulator, machine, None);
+        let sensitivities = NUMBERS.map(|(name, of)| Sensitivity {
+            name,
+            half: time(&changed(machine, of, 0.5)),
+            twice: time(&changed(machine, of, 2.0)),
+        });
+        Ok(Forecast {
+            recipe: recipe.to_string(),
+            limits: limits(ask, &recipe, &reshapes),
+            memory: memory(&recipe, &simulator),
+            reshapes,
+            time: Time {
+                predicted: prediction.seconds,
+                simulated: simulation.seconds,
+                rough: simulation.rough,
+            },
+            sensitivities: sensitivities.into_iter().collect(),
+            others: others(ask, &recipe, &simulator)?,
+        })
+    }
+}
+
+/// How long it takes with layouts of this family.
+pub(crate) struct Only(pub(crate) Family);
+
+impl Query for Only {
+    type Output = Time;
+
+    fn run<const D: usize>(&self, ask: &Ask) -> Result<Time, Failure> {
+        let recipe = Recipe::of_family(ask.problem::<D>()?, self.0)?;
+        Ok(time(&recipe, &Simulator::new(&recipe), &ask.machine, None))
+    }
+}
+
+fn time<const D: usize>(
+    recipe: &Recipe<D>,
+    simulator: &Simulator<'_, D>,
+    machine: &Machine,
+    order: Option<Order>,
+) -> Time {
+    let Simulation { seconds, rough, .. } = simulator.run(machine, order);
+    Time { predicted: recipe.predict_on(machine).seconds, simulated: seconds, rough }
+}
+
+fn reshapes<const D: usize>(
+    recipe: &Recipe<D>,
+    simulator: &Simulator<'_, D>,
+    expected: &[Expected],
+    simulation: &Simulation,
+) -> Vec<Reshape> {
+    let of = |(number, schedule): &(usize, thriffty::Schedule)| match recipe.steps()[*number] {
+        Step::Reshape { wire, exchange } => Some(Reshape {
+            to: recipe.nodes()[number + 1].layout.to_string(),
+            wire,
+            exchange,
+            summary: schedule.summary(),
+            expected: expected[*number],
+            simulated: simulation.steps[*number].seconds,
+        }),
+        _ => None,
+    };
+    simulator.schedules().iter().filter_map(of).collect()
+}
+
+/// Which numbers of a machine belong together.
+type Numbers = fn(&str) -> bool;
+
+const NUMBERS: [(&str, Numbers); 4] = [
+    ("bandwidth", |name| name == "host" || name.ends_with("bandwidth")),
+    ("latency", |name| name.ends_with("latency") || name.ends_with("overhead")),
+    ("memory", |name| {
+        name.ends_with("memory") || name.starts_with("encode") || name.starts_with("decode")
+    }),
+    ("flops", |name| name.starts_with("flops")),
+];
+
+fn changed(machine: &Machine, of: Numbers, factor: f64) -> Machine {
+    let names: Vec<_> = machine.quantities().into_iter().map(|(name, _)| of(&name)).collect();
+    let mut changed = machine.clone();
+    let chosen = changed.quantities_mut().into_iter().zip(names).filter(|(_, chosen)| *chosen);
+    chosen.for_each(|(quantity, _): (&mut Quantity, bool)| quantity.value *= factor);
+    changed
+}
+
+fn limits<const D: usize>(ask: &Ask, recipe: &Recipe<D>, reshapes: &[Reshape]) -> Limits {
+    let (flops, hosts) = (ask.flops(), ask.hosts() as f64);
+    let Machine { host, memory, host_memory, .. } = &*ask.machine;
+    let bytes = |node: &thriffty::Node<D>| {
+        let points = node.layout.grid().points() * node.width() * ask.howmany;
+        (points * ask.precision.bytes()) as f64
+    };
+    let steps = recipe.steps().iter().zip(recipe.nodes());
+    let moved = steps.filter(|(step, _)| matches!(step, Step::Reshape { .. }));
+    let all: f64 = moved.map(|(_, from)| bytes(from)).sum();
+    let far: f64 = reshapes.iter().map(|reshape| reshape.summary.far as f64).sum();
+    let last = recipe.nodes().last().map_or(0.0, bytes);
+    let of_host = host_memory.value.min(memory.value * ask.per_host as f64);
+    Limits {
+        network: flops / (all / (hosts * host.value)),
+        leaving: (far > 0.0).then(|| flops / (far / (hosts * host.value))),
+        memory: flops / (2.0 * (all + last) / (hosts * of_host)),
+    }
+}
+
+fn memory<const D: usize>(recipe: &Recipe<D>, simulator: &Simulator<'_, D>) -> Memory {
+    let problem = recipe.problem();
+    let ranks = 0..problem.input.ranks();
+    let reals = problem.howmany * problem.precision.bytes();
+    let held = |node: &thriffty::Node<D>, rank| {
+        (node.layout.brick(rank).points() * node.width() * reals) as f64
+    };
+    let nodes = recipe.nodes();
+    let ends = |rank| held(&nodes[0], rank) + held(&nodes[nodes.len() - 1], rank);
+    let most = |rank| nodes.iter().map(|node| held(node, rank)).fold(0.0, f64::max);
+    let messages = simulator.schedules().iter().map(|(_, schedule)| {
+        let mut bytes = vec![0.0; schedule.ranks()];
+        for message in schedule.messages() {
+            bytes[message.from as usize] += message.wire as f64;
+            bytes[message.to as usize] += message.wire as f64;
+        }
+        bytes.into_iter().fold(0.0, f64::max)
+    });
+    Memory {
+        data: ranks.clone().map(ends).fold(0.0, f64::max),
+        between: ranks.map(most).fold(0.0, f64::max),
+        messages: messages.fold(0.0, f64::max),
+    }
+}
+
+/// What was not chosen.
+fn others<const D: usize>(
+    ask: &Ask,
+    recipe: &Recipe<D>,
+    simulator: &Simulator<'_, D>,
+) -> Result<Vec<(String, Result<Time, String>)>, Failure> {
+    let machine = &*ask.machine;
+    let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
+    let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
+    let problem = ask.problem::<D>()?;
+    if problem.wire != Wire::Raw {
+        let raw = Ask { encoding: Default::default(), ..ask.clone() };
+        found.push(("messages raw".into(), raw.find(&Only(Family::Any)).map_err(text)));
+    }
+    // As a classic library does it: every message by itself.
+    for (name, family) in [("pencils", Family::Pencils), ("slabs", Family::Slabs)] {
+        let mut problem = problem.clone();
+        problem.exchange = Algorithm::P2p;
+        let orders = [("posted", Order::Posted), ("pairwise", Order::Pairwise)];
+        match Recipe::of_family(problem, family) {
+            Ok(recipe) => {
+                let simulator = Simulator::new(&recipe);
+                for (how, order) in orders {
+                    let time = time(&recipe, &simulator, machine, Some(order));
+                    found.push((format!("{name}, {how}"), Ok(time)));
+                }
+            }
+            Err(error) => found.push((name.into(), Err(error.to_string()))),
+        }
+    }
+    Ok(found)
+}
+
+fn text(failure: Failure) -> String {
+    failure.to_string()
+}

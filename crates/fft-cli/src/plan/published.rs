@@ -1,0 +1,46 @@
+//! What others published, to stand beside what is simulated.
+
+use thriffty::{Kind, Precision};
+
+use super::ask::Ask;
+
+/// A rate of a transform on a machine.
+pub(super) struct Point {
+    machine: &'static str,
+    n: usize,
+    pub(super) ranks: usize,
+    pub(super) gflops: f64,
+    /// Bits of each real number in messages.
+    pub(super) bits: u32,
+    /// Who says so.
+    pub(super) source: &'static str,
+}
+
+/// Complex transforms of n³ points in double precision, bricks in and out; rates as their texts give them.
+const POINTS: [Point; 2] = [
+    Point {
+        machine: "summit",
+        n: 1024,
+        ranks: 48,
+        gflops: 400.0,
+        bits: 64,
+        source: "FFT-ECP: about 400 GFlop/s on 8 nodes",
+    },
+    Point {
+        machine: "summit",
+        n: 1024,
+        ranks: 1536,
+        gflops: 14_000.0,
+        bits: 16,
+        source: "ICL, compressed one-sided all-to-all: 14 Tflop/s with messages of FP16",
+    },
+];
+
+/// Those of this problem on this machine.
+pub(super) fn of(ask: &Ask) -> Vec<&'static Point> {
+    let known = ask.kind == Kind::C2C && ask.precision == Precision::F64 && ask.howmany == 1;
+    let is = |point: &&Point| {
+        known && point.machine == ask.machine.name && ask.shape.lengths() == [point.n; 3]
+    };
+    POINTS.iter().filter(is).collect()
+}

@@ -1,0 +1,234 @@
+//! `fft-cli scale`: rates over numbers of ranks, of one problem and of one that grows with them.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use thriffty::{Algorithm, Family, Order, Recipe, Simulator};
+
+use super::ask::{Ask, Query};
+use super::published::{self, Point};
+use crate::cli;
+use crate::plot::Plot;
+use crate::shape::Shape;
+use crate::wires::Encoding;
+use crate::world::{Failure, say};
+
+/// One number of ranks.
+struct Row {
+    /// Whether the problem grew with the ranks.
+    weak: bool,
+    ask: Ask,
+    /// GFlop/s.
+    found: Rates,
+}
+
+/// GFlop/s.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    /// With pencils as a classic library has them, every message by itself, all posted; where there are any.
+    pencils: Option<f64>,
+    /// With messages as numbers are in memory, predicted and simulated.
+    raw: [f64; 2],
+    /// With messages encoded.
+    encoded: [f64; 2],
+    /// Where all data leaves its host in each reshape of the raw recipe: Ψ.
+    limit: f64,
+}
+
+/// Runs the command, by one process.
+pub(crate) fn run(options: &cli::Scaling) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for weak in [false, true] {
+        let first = options.ranks_list.first().map_or(1, |ranks| ranks.get());
+        for ranks in &options.ranks_list {
+            let mut ask = Ask::new(&options.place, ranks.get())?;
+            if weak {
+                ask.shape = grown(&ask.shape, ranks.get() as f64 / first as f64);
+            }
+            let found = ask.find(&Rate)?;
+            rows.push(Row { weak, ask, found });
+        }
+    }
+    let plot = figure(&rows);
+    let save = |path: &Path, text: &str| {
+        std::fs::write(path, text)
+            .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))
+    };
+    if let Some(path) = &options.csv {
+        save(path, &csv(&rows))?;
+    }
+    if let Some(path) = &options.svg {
+        save(path, &plot.to_svg())?;
+    }
+    say(&format!("{}\n{}\n", tables(&rows), plot.to_terminal(88, 28)))
+}
+
+/// A grid with so many times the points: the lengths that come nearest, even, all longer alike.
+fn grown(shape: &Shape, times: f64) -> Shape {
+    let factor = times.powf(1.0 / shape.axes() as f64);
+    let longer = |n: &usize| ((*n as f64 * factor / 2.0).round() as usize * 2).max(1);
+    Shape::new(shape.lengths().iter().map(longer).collect())
+}
+
+struct Rate;
+
+impl Query for Rate {
+    type Output = Rates;
+
+    fn run<const D: usize>(&self, ask: &Ask) -> Result<Rates, Failure> {
+        let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
+        let rate = |seconds: f64| ask.flops() / seconds / 1e9;
+        let both = |ask: &Ask| -> Result<_, Failure> {
+            let recipe = Recipe::new(ask.problem::<D>()?)?;
+            let simulated = Simulator::new(&recipe).run(&ask.machine, None).seconds;
+            Ok(([recipe.predict().seconds, simulated].map(rate), recipe))
+        };
+        let mut classic = raw.problem::<D>()?;
+        classic.exchange = Algorithm::P2p;
+        let pencils = Recipe::of_family(classic, Family::Pencils).ok().map(|recipe| {
+            rate(Simulator::new(&recipe).run(&ask.machine, Some(Order::Posted)).seconds)
+        });
+        let (found, recipe) = both(&raw)?;
+        let moved = recipe.steps().iter().zip(recipe.nodes()).map(|(step, from)| match step {
+            thriffty::Step::Reshape { .. } => from.layout.grid().points() * from.width(),
+            _ => 0,
+        });
+        let bytes = (moved.sum::<usize>() * ask.howmany * ask.precision.bytes()) as f64;
+        let limit = rate(bytes / (ask.hosts() as f64 * ask.machine.host.value));
+        Ok(Rates { pencils, raw: found, encoded: both(ask)?.0, limit })
+    }
+}
+
+/// What a published rate stands beside, if any.
+fn beside(row: &Row) -> Option<&'static Point> {
+    let found = published::of(&row.ask);
+    found.into_iter().find(|point| !row.weak && point.ranks == row.ask.ranks)
+}
+
+fn encoding(rows: &[Row]) -> String {
+    rows.first().map_or(String::new(), |row| row.ask.encoding.to_string())
+}
+
+fn tables(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for weak in [false, true] {
+        let rows: Vec<_> = rows.iter().filter(|row| row.weak == weak).collect();
+        let Some(first) = rows.first() else { continue };
+        let what = if weak { "Weak scaling" } else { "Strong scaling" };
+        let Ask { kind, precision, machine, exchange, encoding, .. } = &first.ask;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{what}, {kind} {precision} on {}, GFlop/s; {exchange}; encoded is {encoding}\n\
+             {:>6}{:>6} {:>16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}",
+            machine.name,
+            "ranks",
+            "hosts",
+            "grid",
+            "pencils",
+            "predicted",
+            "simulated",
+            "encoded:",
+            "simulated",
+            "Ψ"
+        );
+        for row in rows {
+            let Rates { pencils, raw, encoded, limit } = row.found;
+            let pencils = pencils.map_or("-".into(), |rate| format!("{rate:.0}"));
+            let _ = write!(
+                text,
+                "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{:>12.0}{:>12.0}{:>12.0}{limit:>10.0}",
+                row.ask.ranks,
+                row.ask.hosts(),
+                row.ask.shape.to_string(),
+                raw[0],
+                raw[1],
+                encoded[0],
+                encoded[1],
+            );
+            let _ = match beside(row) {
+                Some(Point { gflops, bits, source, .. }) => {
+                    writeln!(text, "   published, {bits} bits: {gflops:.0} ({source})")
+                }
+                None => writeln!(text),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Everything, one row a line.
+fn csv(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "scaling,ranks,hosts,grid,encoding,pencils,raw_predicted,raw_simulated,encoded_predicted,encoded_simulated,limit,\
+         published,published_bits,source\n",
+    );
+    for row in rows {
+        let Rates { pencils, raw, encoded, limit } = row.found;
+        let scaling = if row.weak { "weak" } else { "strong" };
+        let pencils = pencils.map_or(String::new(), |rate| rate.to_string());
+        let point = beside(row).map_or(",,".into(), |point| {
+            format!("{},{},\"{}\"", point.gflops, point.bits, point.source)
+        });
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{scaling},{},{},{},\"{}\",{pencils},{},{},{},{},{limit},{point}",
+            row.ask.ranks,
+            row.ask.hosts(),
+            row.ask.shape,
+            row.ask.encoding,
+            raw[0],
+            raw[1],
+            encoded[0],
+            encoded[1]
+        );
+    }
+    text
+}
+
+/// Rates over ranks, of the problem as it is.
+fn figure(rows: &[Row]) -> Plot {
+    let strong: Vec<_> = rows.iter().filter(|row| !row.weak).collect();
+    let curve = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {
+        let point = |row: &&Row| of(row).map(|rate| (row.ask.ranks as f64, rate));
+        (name.to_owned(), strong.iter().filter_map(point).collect())
+    };
+    let ask = strong.first().map(|row| &row.ask);
+    let mut series = vec![
+        curve("limit Ψ, raw", &|row| Some(row.found.limit)),
+        curve("pencils, raw", &|row| row.found.pencils),
+        curve("raw", &|row| Some(row.found.raw[1])),
+        curve(&encoding(rows), &|row| Some(row.found.encoded[1])),
+    ];
+    for point in ask.map_or(Vec::new(), published::of) {
+        let name = format!("published, {} bits", point.bits);
+        series.push((name, vec![(point.ranks as f64, point.gflops)]));
+    }
+    let title = ask.map_or(String::new(), |ask| {
+        format!("{} {} {} on {}, simulated", ask.kind, ask.shape, ask.precision, ask.machine.name)
+    });
+    Plot {
+        title,
+        x_label: "ranks".into(),
+        y_label: "GFlop/s".into(),
+        series,
+        log_x: true,
+        log_y: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_grow_with_the_ranks() {
+        let grown = |shape: &str, times| grown(&shape.parse().unwrap(), times).to_string();
+        assert_eq!(grown("64^3", 1.0), "64x64x64");
+        assert_eq!(grown("64^3", 8.0), "128x128x128");
+        assert_eq!(grown("64x32", 2.0), "90x46");
+        assert_eq!(grown("100", 3.0), "300");
+    }
+}

@@ -1,0 +1,121 @@
+//! Machines as files: what is known of a few, and reading others.
+//!
+//! A machine file is TOML with the fields of [`Machine`], each number a table of `value`, `how` (measured, fitted or
+//! assumed) and `source`; `machines/summit.toml` is one to begin with. Nothing here communicates: under MPI, read on one
+//! rank, or make sure that all read the same.
+//!
+//! ```
+//! use thriffty::machines;
+//! let summit = machines::named("summit")?;
+//! assert_eq!(summit.host.value, 2.5e10);
+//! let text = machines::named("sumit").unwrap_err().to_string();
+//! assert_eq!(text, "machine: found sumit, expected one of default, summit, frontier, ethernet, or a file of the form *.toml");
+//! # Ok::<(), thriffty::Error>(())
+//! ```
+
+use std::path::Path;
+
+use crate::{Error, Machine};
+
+/// Names that [`named`] knows: `default` is [`Machine::default`].
+pub const NAMES: [&str; 4] = ["default", "summit", "frontier", "ethernet"];
+
+/// A machine that comes with the library.
+///
+/// # Errors
+/// [`Error::Argument`] for a name that is not among [`NAMES`].
+pub fn named(name: &str) -> Result<Machine, Error> {
+    let (file, text) = match name {
+        "default" => return Ok(Machine::default()),
+        "summit" => ("summit.toml", include_str!("../machines/summit.toml")),
+        "frontier" => ("frontier.toml", include_str!("../machines/frontier.toml")),
+        "ethernet" => ("ethernet.toml", include_str!("../machines/ethernet.toml")),
+        _ => {
+            let expected = format!("one of {}, or a file of the form *.toml", NAMES.join(", "));
+            return Err(Error::argument("machine", name, expected));
+        }
+    };
+    parse(file, text)
+}
+
+/// The machine in a file.
+///
+/// # Errors
+/// [`Error::Argument`] with the file and, where it can be read, the line and the field that is missing, unknown or not a
+/// number that it can be.
+pub fn read(path: impl AsRef<Path>) -> Result<Machine, Error> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(&file, &text),
+        Err(error) => Err(Error::argument(format!("machine file {file}"), error, "a file of text")),
+    }
+}
+
+/// The machine that a text describes, from a file of this name.
+pub(crate) fn parse(file: &str, text: &str) -> Result<Machine, Error> {
+    let machine = toml::from_str::<Machine>(text).map_err(|error| {
+        let line = error.span().map(|span| {
+            let before = &text[..span.start.min(text.len())];
+            let line = before.matches('\n').count();
+            let shown: String =
+                text.lines().nth(line).unwrap_or("").trim().chars().take(60).collect();
+            format!(", line {}: `{shown}`", line + 1)
+        });
+        let what = format!("machine file {file}{}", line.unwrap_or_default());
+        Error::argument(what, error.message().replace('\n', " "), "the fields of a machine")
+    })?;
+    machine.check().map_err(|error| match error {
+        Error::Argument { what, found, expected } => {
+            Error::Argument { what: format!("machine file {file}: {what}"), found, expected }
+        }
+        other => other,
+    })?;
+    Ok(machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::How;
+
+    #[test]
+    fn every_number_of_every_machine_says_where_it_is_from() {
+        for name in NAMES {
+            let machine = named(name).unwrap();
+            assert_eq!(machine.name, name);
+            for (field, quantity) in machine.quantities() {
+                assert!(quantity.source.len() > 5, "{field} of {name}");
+            }
+        }
+        let fitted = |(field, quantity): (String, &crate::Quantity)| {
+            (quantity.how == How::Fitted).then_some(field)
+        };
+        let summit = named("summit").unwrap();
+        let fitted: Vec<_> = summit.quantities().into_iter().filter_map(fitted).collect();
+        assert_eq!(fitted, ["congestion", "far.overhead"]);
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_its_name_and_the_field() {
+        let text = include_str!("../machines/ethernet.toml");
+        let complaint = |text: &str| parse("my.toml", text).unwrap_err().to_string();
+        let line = |of: &str| {
+            let before = &text[..text.find(of).unwrap_or_else(|| panic!("no {of}"))];
+            format!("my.toml, line {}: `", before.matches('\n').count() + 1)
+        };
+        for (from, to, found, expected) in [
+            ("4e-5", "\"4e-5\"", line("4e-5"), "invalid type: string \"4e-5\""),
+            ("4e-5", "-4e-5", "my.toml: far.latency".into(), "found -0.00004, expected at least 0"),
+            ("congestion", "kongestion", line("congestion"), "unknown field `kongestion`"),
+            ("measured", "guessed", line("measured"), "unknown variant `guessed`"),
+            ("[decode]", "[decode", line("[decode]"), "found"),
+            ("meeting = {", "# {", "my.toml".into(), "missing field `meeting`"),
+        ] {
+            let complaint = complaint(&text.replacen(from, to, 1));
+            assert!(complaint.contains(&found) && complaint.contains(expected), "{complaint}");
+        }
+        let found = read("/nowhere/my.toml").unwrap_err().to_string();
+        assert!(found.starts_with("machine file /nowhere/my.toml: found No such file"), "{found}");
+    }
+}
