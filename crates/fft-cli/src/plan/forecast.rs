@@ -80,11 +80,19 @@ impl Query for Whole {
         let prediction = recipe.predict();
         let simulation = simulator.run(machine, None);
         let reshapes = reshapes(&recipe, &simulator, &prediction.steps, &simulation);
-        let time = |machine: &Machine| time(&recipe, &simulator, machine, None);
-        let sensitivities = NUMBERS.map(|(name, of)| Sensitivity {
-            name,
-            half: time(&changed(machine, of, 0.5)),
-            twice: time(&changed(machine, of, 2.0)),
+        let time = &|machine: &Machine| time(&recipe, &simulator, machine, None);
+        let sensitivities = std::thread::scope(|scope| {
+            let times = NUMBERS.map(|(name, of)| {
+                let at = |factor| {
+                    let machine = changed(machine, of, factor);
+                    scope.spawn(move || time(&machine))
+                };
+                (name, at(0.5), at(2.0))
+            });
+            times.map(|(name, half, twice)| {
+                let [half, twice] = [half, twice].map(|it| it.join().expect("no panic"));
+                Sensitivity { name, half, twice }
+            })
         });
         Ok(Forecast {
             recipe: recipe.to_string(),
@@ -223,9 +231,13 @@ fn others<const D: usize>(
         let raw = Ask { encoding: Default::default(), ..ask.clone() };
         found.push(("messages raw".into(), raw.find(&Only(Family::Any)).map_err(text)));
     }
-    // As a classic library does it: every message by itself.
     for (name, family) in [("pencils", Family::Pencils), ("slabs", Family::Slabs)] {
         let mut problem = problem.clone();
+        if problem.exchange != Algorithm::P2p {
+            let name = format!("{name}, {}", problem.exchange);
+            found.push((name, ask.find(&Only(family)).map_err(text)));
+        }
+        // As a classic library does it: every message by itself.
         problem.exchange = Algorithm::P2p;
         let orders = [("posted", Order::Posted), ("pairwise", Order::Pairwise)];
         match Recipe::of_family(problem, family) {
