@@ -185,6 +185,8 @@ impl<'a> Model<'a> {
                 flight = rounds * round;
                 pack += rounds * self.memory(2.0 * each);
             }
+            // What is collected for one call is copied once more between ranks of a host.
+            Algorithm::Alltoallv if near > 0.0 => flight += self.pass(near),
             Algorithm::Ring(_) if packed > 0.0 => {
                 let link = if load.far > 0.0 { &machine.far } else { &machine.near };
                 flight += ROUNDS * link.latency.value * (1.0 + all.log2());
