@@ -16,8 +16,11 @@ pub(crate) struct Forecast {
     pub(crate) sensitivities: Vec<Sensitivity>,
     pub(crate) limits: Limits,
     pub(crate) memory: Memory,
-    pub(crate) others: Vec<(String, Result<Time, String>)>,
+    pub(crate) others: Vec<Other>,
 }
+
+/// What was not chosen, and its time, or why it has none.
+pub(crate) type Other = (String, Result<Time, String>);
 
 /// A reshape of the recipe.
 pub(crate) struct Reshape {
@@ -67,7 +70,7 @@ pub(crate) struct Memory {
     pub(crate) messages: f64,
 }
 
-/// With all alternatives, or the time alone.
+/// Everything.
 pub(crate) struct Whole;
 
 impl Query for Whole {
@@ -222,7 +225,7 @@ fn others<const D: usize>(
     ask: &Ask,
     recipe: &Recipe<D>,
     simulator: &Simulator<'_, D>,
-) -> Result<Vec<(String, Result<Time, String>)>, Failure> {
+) -> Result<Vec<Other>, Failure> {
     let machine = &*ask.machine;
     let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
     let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
