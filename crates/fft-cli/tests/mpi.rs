@@ -77,6 +77,33 @@ fn benchmarks_verifies_and_refuses() {
     assert_eq!(processes(2, &["--version"]).ok().lines().count(), 1);
 }
 
+#[test]
+fn processes_measure_their_machine_and_remember_what_is_fastest() {
+    if !mpirun() {
+        return;
+    }
+    let folder = Folder::new();
+    let (machine, wisdom) = (folder.at("machine.toml"), folder.at("wisdom.toml"));
+    let table = processes(3, &["calibrate", "-o", &machine]).ok();
+    assert!(table.contains("near.bandwidth"), "{table}");
+    let text = std::fs::read_to_string(&machine).unwrap();
+    assert!(text.contains("# ranks_per_host: 3"), "{text}");
+    let tune = ["tune", "r2c", "12x8x10", "--budget", "300ms", "--wisdom", &wisdom];
+    let table = processes(3, &[&tune[..], &["--machine", &machine]].concat()).ok();
+    let chosen: Vec<_> = table.lines().filter(|line| line.starts_with('*')).collect();
+    assert!(chosen.len() == 1 && table.lines().count() > 4, "{table}");
+    let bench = ["bench", "r2c", "12x8x10", "--reps", "1", "--wisdom", &wisdom];
+    let found = processes(3, &bench);
+    assert_eq!(found.stderr, "");
+    assert_eq!(
+        found.ok().lines().next(),
+        chosen[0].split_once("  (").map(|(_, recipe)| format!("({recipe}")).as_deref()
+    );
+    // Threads are another machine.
+    assert!(threads(3, &bench).stderr.contains("its library is"));
+    assert_eq!(folder.names(), ["machine.toml", "wisdom.toml"]);
+}
+
 /// Open MPI without any of its ways to make a window, as the settings of Debian leave it between hosts. Another MPI does
 /// not know the variable, and has nothing to warn of.
 #[test]

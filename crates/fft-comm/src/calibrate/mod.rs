@@ -59,16 +59,17 @@ pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
         links.while_others_sleep(&[0], |_| Ok([copying.rate(ALONE), alone::strided()]))?;
     machine.memory = measured(memory);
     machine.strided = measured(strided);
-    let copied = together(comm, |window| copying.rate(window))?;
-    machine.host_memory = measured(copied * crew);
+    let mut copied = [0.0; REPEATS];
+    for rate in &mut copied {
+        *rate = at_once(comm, || copying.rate(TOGETHER))?;
+    }
+    machine.host_memory = measured(median(&mut copied) * crew);
     drop(copying);
 
     let rates = links.while_others_sleep(&[0], |_| Ok(LENGTHS.map(|n| alone::flops(n, ALONE))))?;
     let of_length = |(n, flops)| Rate { n, rate: measured(flops) };
     machine.flops = LENGTHS.into_iter().zip(rates).map(of_length).collect();
-    let all = together(comm, |window| alone::flops(LENGTHS[TYPICAL], window))?;
-    // Never faster together, whatever the hour brings.
-    let slow = (rates[TYPICAL] / all).max(1.0);
+    let slow = slow(comm, &mut links)?;
     machine.cores = measured(crew / slow);
 
     let wires = [Wire::F32, Wire::Bits(16), Wire::Tolerance, Wire::Lossless];
@@ -107,16 +108,27 @@ fn messages(found: [f64; 3], measured: impl Fn(f64) -> Quantity) -> Messages {
     Messages { latency, overhead, bandwidth }
 }
 
-/// The mean rate of all ranks, each doing the same at the same time: the median of a few turns. Collective.
-fn together(comm: &dyn Comm, mut work: impl FnMut(Window) -> f64) -> Result<f64, Error> {
-    let mut rates = [0.0; REPEATS];
-    for rate in &mut rates {
-        comm.barrier()?;
-        let mut sum = [work(TOGETHER)];
-        comm.allreduce(Reduce::Sum, &mut sum)?;
-        *rate = sum[0] / comm.size() as f64;
+/// How much slower ranks compute together than one of them alone, at least 1: the median of a few turns of both, so that
+/// what else the machine does hits them alike. Collective.
+fn slow(comm: &dyn Comm, links: &mut Links<'_>) -> Result<f64, Error> {
+    if comm.size() == 1 {
+        return Ok(1.0);
     }
-    Ok(median(&mut rates))
+    let mut ratios = [0.0; REPEATS];
+    for ratio in &mut ratios {
+        let work = || alone::flops(LENGTHS[TYPICAL], TOGETHER);
+        let [one] = links.while_others_sleep(&[0], |_| Ok([work()]))?;
+        *ratio = one / at_once(comm, work)?;
+    }
+    Ok(median(&mut ratios).max(1.0))
+}
+
+/// The mean rate of all ranks, each doing the same at the same time. Collective.
+fn at_once(comm: &dyn Comm, work: impl FnOnce() -> f64) -> Result<f64, Error> {
+    comm.barrier()?;
+    let mut sum = [work()];
+    comm.allreduce(Reduce::Sum, &mut sum)?;
+    Ok(sum[0] / comm.size() as f64)
 }
 
 /// Seconds in which the ranks of every host meet; `None` where each is alone. Collective.
