@@ -34,12 +34,17 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
     let slow = (crew as f64 / machine.cores.value).max(1.0);
 
     let alone = comm.split(comm.rank(), 0)?;
-    let run = time(comm, alone.as_ref(), LARGE, Algorithm::Shared, &machine)?;
+    // As much on each rank as when all share one, so that caches are as full.
+    let share = [LARGE.div_ceil(crew), LARGE, LARGE];
+    let run = time(comm, alone.as_ref(), share, Algorithm::Shared, &machine)?;
     let factor = run.seconds / (run.recipe.predict_on(&machine).seconds * slow);
     let Machine { memory, host_memory, flops, .. } = &mut machine;
     let rates = flops.iter_mut().map(|rate| &mut rate.rate);
     for rate in rates.chain([memory, host_memory]) {
-        let source = format!("{:.3e} by itself; {LARGE}³ points by each rank alone", rate.value);
+        let source = format!(
+            "{:.3e} by itself; {LARGE}³ points over the ranks of a host, each alone",
+            rate.value
+        );
         *rate = Quantity::new(rate.value / factor, How::Fitted, source);
     }
     if size == 1 {
@@ -47,18 +52,18 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
     }
     let one_host = (0..size).all(|rank| comm.link(rank) != Link::Remote);
     if one_host {
-        let run = time(comm, comm, SMALL, Algorithm::Shared, &machine)?;
+        let run = time(comm, comm, [SMALL; 3], Algorithm::Shared, &machine)?;
         fit(&mut machine, &run, |machine, factor| scale(&mut machine.meeting, factor));
     }
     // Rates first: latencies are what is left of a small transform.
     let link = |machine: &mut Machine, change: &dyn Fn(&mut Messages)| {
         change(if one_host { &mut machine.near } else { &mut machine.far });
     };
-    let run = time(comm, comm, LARGE, Algorithm::P2p, &machine)?;
+    let run = time(comm, comm, [LARGE; 3], Algorithm::P2p, &machine)?;
     fit(&mut machine, &run, |machine, factor| {
         link(machine, &|messages| scale(&mut messages.bandwidth, 1.0 / factor));
     });
-    let run = time(comm, comm, SMALL, Algorithm::P2p, &machine)?;
+    let run = time(comm, comm, [SMALL; 3], Algorithm::P2p, &machine)?;
     fit(&mut machine, &run, |machine, factor| {
         link(machine, &|messages| {
             scale(&mut messages.latency, factor);
@@ -86,11 +91,11 @@ struct Run {
 fn time(
     comm: &dyn Comm,
     ranks: &dyn Comm,
-    n: usize,
+    shape: [usize; 3],
     exchange: Algorithm,
     machine: &Machine,
 ) -> Result<Run, Error> {
-    let draft = Plan::<C2c>::c2c(ranks, Grid::new([n; 3])?).exchange(exchange);
+    let draft = Plan::<C2c>::c2c(ranks, Grid::new(shape)?).exchange(exchange);
     let plan = draft.machine(machine.clone()).tune(Tune::Model).build();
     let mut plan = fft_core::agree(comm, plan)?;
     let src = vec![Complex::new(1.0, -1.0); plan.input_len()];
@@ -139,7 +144,7 @@ mod tests {
     fn numbers_are_chosen_so_that_the_model_agrees() {
         let found = fft_comm::threads(2, |comm| {
             let machine = Machine::default();
-            let mut run = time(&comm, &comm, 16, Algorithm::P2p, &machine).unwrap();
+            let mut run = time(&comm, &comm, [16; 3], Algorithm::P2p, &machine).unwrap();
             run.seconds = 3.0 * run.recipe.predict().seconds;
             let mut fitted = machine.clone();
             fit(&mut fitted, &run, |machine, factor| scale(&mut machine.near.latency, factor));
