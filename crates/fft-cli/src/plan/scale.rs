@@ -52,7 +52,8 @@ pub(crate) fn run(options: &cli::Scaling, ranks: Option<NonZeroUsize>) -> Result
             if weak {
                 ask.shape = grown(&ask.shape, ranks.get() as f64 / first as f64);
             }
-            let bytes = ask.shape.lengths().iter().product::<usize>() * ask.width() / ranks.get();
+            let points = ask.shape.product().unwrap_or(usize::MAX);
+            let bytes = points.saturating_mul(ask.width()) / ranks.get();
             ask.chunk = ask.chunk.or(Some((bytes / CHUNKS).max(CHUNK)));
             let found = ask.find(&Rate)?;
             rows.push(Row { weak, ask, found });
