@@ -281,7 +281,8 @@ pub(crate) enum Part {
 /// sending B bytes per second, r reshapes, α bytes per point; and without what stays on its host. Memory: data read and
 /// written once before the first reshape and after each.
 ///
-/// Simulations of orders in which ranks wait for each other step by step are marked: they are no better than ±4×.
+/// Simulations of orders in which ranks wait for each other step by step are marked: they are no better than ±4×. There is
+/// no separate command for models: this one shows both.
 #[derive(Args, Debug)]
 pub(crate) struct Plan {
     #[command(flatten)]

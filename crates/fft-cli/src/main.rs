@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     // Ranks that are only thought of.
     match cli.as_ref().map(|cli| &cli.command) {
         Ok(Command::Plan(options)) => return world::alone(|| plan::run(options, ranks)),
-        Ok(Command::Scale(options)) => return world::alone(|| plan::run_scale(options)),
+        Ok(Command::Scale(options)) => return world::alone(|| plan::run_scale(options, ranks)),
         _ => {}
     }
     // Even a wrong command line, and --help, are for one rank to answer.

@@ -158,6 +158,9 @@ fn what_makes_no_sense_is_refused() {
         ("plan c2c 8^3 --ranks 4 --out-grid 2x2x2".into(), "--out-grid 2x2x2 is not a grid of 4"),
         ("plan c2c 8^3 --ranks 4 --tolerance 1e-15".into(), "tolerance"),
         ("plan dct1 1x8 --ranks 4".into(), "dct1"),
+        ("plan c2c 99999999999x99999999999 --ranks 4".into(), "99999999999x99999999999"),
+        ("scale c2c 99999999999x99999999999 --ranks-list 4".into(), "99999999999x99999999999"),
+        ("scale c2c 8^3 --ranks 4".into(), "--ranks-list"),
         ("scale c2c 8^3 --ranks-list 2,0".into(), "0"),
         ("scale c2c 8^3 --ranks-list 2 --csv /nowhere/x.csv".into(), "/nowhere/x.csv"),
     ] {

@@ -149,3 +149,20 @@ fn order_and_machine_make_a_difference() {
     let played = simulator.run(&faster, None);
     assert!(played.seconds < 0.9 * posted && played.seconds > 0.5 * posted);
 }
+
+#[test]
+fn thousands_of_ranks_are_played() {
+    let mut problem = problem(1024, 4096, 6);
+    problem.exchange = Algorithm::P2p;
+    let recipe = Recipe::of_family(problem, Family::Pencils).unwrap();
+    let start = std::time::Instant::now();
+    let simulator = Simulator::new(&recipe);
+    let made = start.elapsed();
+    let found = simulator.run(&recipe.problem().machine, None);
+    let told: Vec<_> = simulator.schedules().iter().map(|(_, it)| it.summary()).collect();
+    let messages: usize = told.iter().map(|it| it.messages).sum();
+    println!("{messages} messages: schedules {made:?}, all {:?}", start.elapsed());
+    assert!(messages > 4 * 4096 * 15 && found.ranks.len() == 4096);
+    let bytes: u64 = told.iter().map(|it| it.host_most).sum();
+    assert!(found.seconds > bytes as f64 / recipe.problem().machine.host.value);
+}

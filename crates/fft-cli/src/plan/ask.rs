@@ -84,7 +84,7 @@ impl Ask {
     /// Bytes of a point, of all batches.
     pub(crate) fn width(&self) -> usize {
         let numbers = if self.kind == Kind::C2C { 2 } else { 1 };
-        numbers * self.precision.bytes() * self.howmany
+        (numbers * self.precision.bytes()).saturating_mul(self.howmany)
     }
 
     /// The convention of FFTW's benchmarks: `5 N log₂ N`, half for real data.

@@ -1,6 +1,7 @@
 //! `fft-cli scale`: rates over numbers of ranks, of one problem and of one that grows with them.
 
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use thriffty::{Algorithm, Family, Order, Recipe, Simulator, Step, Wire};
@@ -36,7 +37,10 @@ struct Rates {
 }
 
 /// Runs the command, by one process.
-pub(crate) fn run(options: &cli::Scaling) -> Result<(), Failure> {
+pub(crate) fn run(options: &cli::Scaling, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
+    if ranks.is_some() {
+        return Err(Failure::Usage("scale is for several numbers of ranks: --ranks-list".into()));
+    }
     let mut rows = Vec::new();
     for weak in [false, true] {
         let first = options.ranks_list.first().map_or(1, |ranks| ranks.get());
@@ -48,7 +52,8 @@ pub(crate) fn run(options: &cli::Scaling) -> Result<(), Failure> {
             if weak {
                 ask.shape = grown(&ask.shape, ranks.get() as f64 / first as f64);
             }
-            let bytes = ask.shape.lengths().iter().product::<usize>() * ask.width() / ranks.get();
+            let points = ask.shape.product().unwrap_or(usize::MAX);
+            let bytes = points.saturating_mul(ask.width()) / ranks.get();
             ask.chunk = ask.chunk.or(Some((bytes / CHUNKS).max(CHUNK)));
             let found = ask.find(&Rate)?;
             rows.push(Row { weak, ask, found });
