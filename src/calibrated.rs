@@ -19,10 +19,10 @@
 
 use std::path::Path;
 
-pub use fft_comm::calibrate as measure;
 use fft_comm::{Signature, seal, unseal};
 use fft_core::{Comm, Error, Machine};
 
+pub use crate::fitted::measure;
 use crate::{files, machines};
 
 /// What the first line of a file says.

@@ -36,6 +36,7 @@ pub mod calibrated;
 mod draft;
 mod field;
 mod files;
+mod fitted;
 pub mod machines;
 mod plan;
 mod transform;

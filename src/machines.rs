@@ -7,7 +7,7 @@
 //! ```
 //! use thriffty::machines;
 //! let summit = machines::named("summit")?;
-//! assert_eq!(summit.host.value, 2.5e10);
+//! assert_eq!(summit.cores.value, 6.0);
 //! let text = machines::named("sumit").unwrap_err().to_string();
 //! assert_eq!(text, "machine: found sumit, expected one of default, summit, frontier, ethernet, or a file of the form *.toml");
 //! # Ok::<(), thriffty::Error>(())
@@ -93,7 +93,7 @@ mod tests {
         };
         let summit = named("summit").unwrap();
         let fitted: Vec<_> = summit.quantities().into_iter().filter_map(fitted).collect();
-        assert_eq!(fitted, ["congestion", "far.overhead"]);
+        assert_eq!(fitted, ["host", "congestion", "far.latency"]);
     }
 
     #[test]

@@ -296,13 +296,13 @@ pub(crate) struct Plan {
 /// Show how a transform would scale on a machine: tables and a figure of simulated rates over numbers of ranks.
 ///
 /// Strong scaling is of the problem as it is, weak scaling of one that grows with the ranks. Messages raw and encoded
-/// (--wire, --tolerance), beside the pencils of a classic library, the limit Ψ of the network and, where there are any,
+/// (--wire, --tolerance; bits:16 by default), beside the pencils of a classic library, the limit Ψ of the network and, where there are any,
 /// published rates.
 #[derive(Args, Debug)]
 pub(crate) struct Scaling {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Numbers of ranks, ascending.
+    /// Numbers of ranks; the first is that of the problem as it is, from which it grows.
     #[arg(
         long,
         value_name = "P,...",
@@ -337,11 +337,12 @@ pub(crate) struct Where {
     /// Equal transforms done at once.
     #[arg(long, default_value = "1", value_name = "N")]
     pub(crate) howmany: NonZeroUsize,
-    /// How data travels, as for bench. With shared, ranks of a host read each other's memory as fast as their own, which
-    /// GPUs cannot.
-    #[arg(long, default_value = "pipelined", value_parser = exchange)]
-    pub(crate) exchange: Algorithm,
-    /// Bytes of a chunk, where messages travel in chunks.
+    /// How data travels, as for bench: shared by default; p2p where operations take time to begin, as on GPUs, which do not
+    /// read each other's memory as fast as their own.
+    #[arg(long, value_parser = exchange)]
+    pub(crate) exchange: Option<Algorithm>,
+    /// Bytes of a chunk, where messages travel in chunks: 512 KiB by default; for scale, a 16th of a rank's data where that
+    /// is more.
     #[arg(long, value_name = "BYTES")]
     pub(crate) chunk: Option<NonZeroUsize>,
     #[command(flatten)]

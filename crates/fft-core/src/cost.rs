@@ -4,6 +4,7 @@
 //! host share its cores and its memory: where there are more of them than cores, each computes so much slower.
 
 use crate::load::{Hosts, Load};
+use crate::moves::MESSAGE_BYTES;
 use crate::{Algorithm, Machine, Precision, Tolerance, Wire};
 
 /// A machine with ranks on it.
@@ -139,7 +140,9 @@ impl<'a> Model<'a> {
         let read = bytes(load.own) + if direct { bytes(load.near) } else { 0.0 };
         let [encode, decode] = self.codec(wire, far);
         let packed = near + far * share;
-        // Chunks split messages: none is longer than what goes to a peer, none takes less than one.
+        // Chunks split messages: none is longer than what goes to a peer, none takes less than one. Of many ranks, chunks
+        // are larger, so that messages are not too small.
+        let chunk = chunk.max((MESSAGE_BYTES * self.ranks) as f64);
         let pieces = match exchange {
             Algorithm::Alltoallv => 1.0,
             Algorithm::P2p | Algorithm::KWay(_) => load.near_messages + load.far_messages,
@@ -182,6 +185,8 @@ impl<'a> Model<'a> {
                 flight = rounds * round;
                 pack += rounds * self.memory(2.0 * each);
             }
+            // What is collected for one call is copied once more between ranks of a host.
+            Algorithm::Alltoallv if near > 0.0 => flight += self.pass(near),
             Algorithm::Ring(_) if packed > 0.0 => {
                 let link = if load.far > 0.0 { &machine.far } else { &machine.near };
                 flight += ROUNDS * link.latency.value * (1.0 + all.log2());

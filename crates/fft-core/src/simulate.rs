@@ -152,7 +152,7 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn latest(&self) -> Time {
-        self.clocks.iter().copied().max().unwrap_or(0)
+        latest(&self.clocks)
     }
 
     /// Work of which each rank has as much as it has points.
@@ -189,60 +189,84 @@ impl Stage<'_> {
         let schedule = matched.as_ref().unwrap_or(schedule);
         let begins = self.clocks.iter().copied().min().unwrap_or(0);
         let work = Work { model: self.model, schedule, wire, held: held(schedule), expected };
-        let mut packed = self.clocks.clone();
-        let early = matches!(exchange, Algorithm::Alltoallv | Algorithm::KWay(_));
-        let pack = |message: &Message| match early || order == Order::Pairwise {
-            true => 0,
-            false => work.pack(message),
-        };
-        if early || order == Order::Pairwise {
-            for rank in 0..schedule.ranks() {
-                let list = schedule.of_rank(rank);
-                packed[rank] += list.iter().map(|message| work.pack(message)).sum::<Time>();
-            }
-        }
-        let unpack = work.unpack(wire);
-        let slow = self.model.slow();
-        let play = |order, rest| Play::new(schedule, self.machine, slow, order, rest);
-        let all = || (0..schedule.ranks()).map(|rank| schedule.places(rank)).collect();
-        let (mut late, mut finished) = (1.0, packed.clone());
-        if schedule.messages().is_empty() {
-        } else if matches!(exchange, Algorithm::KWay(_)) {
-            let last = packed.iter().max().expect("a rank") + picoseconds(expected.spent.flight);
-            finished.fill(last);
+        let unpack = work.unpack();
+        let forwards = matches!(exchange, Algorithm::KWay(_));
+        let flown = if schedule.messages().is_empty() {
+            Flown { packed: self.clocks.clone(), there: self.clocks.clone(), late: 1.0 }
+        } else if forwards {
+            let packed = work.packed(&self.clocks);
+            let last = latest(&packed) + picoseconds(expected.spent.flight);
+            Flown { there: vec![last; packed.len()], packed, late: 1.0 }
         } else if order == Order::Ring {
-            let rounds = rounds(schedule);
-            late = 1.0 / rounds.len() as f64;
-            let hops = (schedule.ranks() as f64).log2().ceil();
-            let wait = picoseconds((1.0 + hops) * self.machine.far.latency.value);
-            for (round, rest) in rounds.into_iter().enumerate() {
-                let all = finished.iter().max().expect("a rank") + wait;
-                let outcome = play(order, rest).run(&vec![all; schedule.ranks()], &pack);
-                for rank in 0..schedule.ranks() {
-                    // What the round before brought is unpacked while this one's puts fly.
-                    let unpacked = if round == 0 { 0.0 } else { late * unpack[rank] as f64 };
-                    let ready = outcome.packed[rank] + unpacked.round() as Time;
-                    finished[rank] = outcome.finished[rank].max(ready);
-                    packed[rank] = outcome.packed[rank];
-                }
-            }
-            let last = finished.iter().max().expect("a rank") + wait;
-            finished.fill(last);
+            self.rounds(&work, &unpack)
+        } else if order == Order::Pairwise || exchange == Algorithm::Alltoallv {
+            let packed = work.packed(&self.clocks);
+            self.fly(&work, order, &packed, &|_| 0)
         } else {
-            let outcome = play(order, all()).run(&packed, &pack);
-            (packed, finished) = (outcome.packed, outcome.finished);
-        }
+            self.fly(&work, order, &self.clocks, &|message| work.pack(message))
+        };
         for rank in 0..schedule.ranks() {
             // What need not be sent is moved when everything is packed, while messages fly.
-            let moved = packed[rank] + work.moved(rank);
-            let rest = (late * unpack[rank] as f64).round() as Time;
-            self.clocks[rank] = moved.max(finished[rank]) + rest;
+            let moved = flown.packed[rank] + work.moved(rank);
+            let rest = (flown.late * unpack[rank] as f64).round() as Time;
+            self.clocks[rank] = moved.max(flown.there[rank]) + rest;
         }
         if shared {
             self.meet();
         }
-        finished.into_iter().max().unwrap_or(begins) - begins
+        latest(&flown.there) - begins
     }
+
+    /// All messages, from these times on.
+    fn fly(
+        &self,
+        work: &Work<'_>,
+        order: Order,
+        start: &[Time],
+        pack: &dyn Fn(&Message) -> Time,
+    ) -> Flown {
+        let all = (0..work.schedule.ranks()).map(|rank| work.schedule.places(rank)).collect();
+        let play = Play::new(work.schedule, self.machine, self.model.slow(), order, all);
+        let outcome = play.run(start, pack);
+        Flown { packed: outcome.packed, there: outcome.finished, late: 1.0 }
+    }
+
+    /// Some chunks after others, in epochs that begin and end for all ranks together.
+    fn rounds(&self, work: &Work<'_>, unpack: &[Time]) -> Flown {
+        let rounds = rounds(work.schedule);
+        let late = 1.0 / rounds.len() as f64;
+        let hops = (work.schedule.ranks() as f64).log2().ceil();
+        let wait = picoseconds((1.0 + hops) * self.machine.far.latency.value);
+        let mut flown = Flown { packed: Vec::new(), there: self.clocks.clone(), late };
+        for (round, rest) in rounds.into_iter().enumerate() {
+            let start = vec![latest(&flown.there) + wait; flown.there.len()];
+            let slow = self.model.slow();
+            let play = Play::new(work.schedule, self.machine, slow, Order::Ring, rest);
+            let outcome = play.run(&start, &|message| work.pack(message));
+            (flown.packed, flown.there) = (outcome.packed, outcome.finished);
+            if round > 0 {
+                // What the round before brought is unpacked while this one's puts fly.
+                let ready = flown.packed.iter().zip(unpack);
+                let ready = ready.map(|(packed, it)| packed + (late * *it as f64).round() as Time);
+                flown.there.iter_mut().zip(ready).for_each(|(there, it)| *there = it.max(*there));
+            }
+        }
+        let last = latest(&flown.there) + wait;
+        flown.there.fill(last);
+        flown
+    }
+}
+
+/// Of each rank: when it has packed everything, and when its messages are there; and which part of them is still to be
+/// unpacked then.
+struct Flown {
+    packed: Vec<Time>,
+    there: Vec<Time>,
+    late: f64,
+}
+
+fn latest(times: &[Time]) -> Time {
+    times.iter().copied().max().unwrap_or(0)
 }
 
 /// Bytes in memory that each rank sends.
@@ -295,8 +319,16 @@ impl Work<'_> {
         picoseconds(memory + self.codec(message)[0] + others * share)
     }
 
+    /// When each rank has packed all of its messages, from these times on.
+    fn packed(&self, start: &[Time]) -> Vec<Time> {
+        let of = |(rank, start): (usize, &Time)| {
+            start + self.schedule.of_rank(rank).iter().map(|it| self.pack(it)).sum::<Time>()
+        };
+        start.iter().enumerate().map(of).collect()
+    }
+
     /// For each rank, decoding and writing what came.
-    fn unpack(&self, wire: Wire) -> Vec<Time> {
+    fn unpack(&self) -> Vec<Time> {
         let mut bytes = vec![[0.0; 2]; self.schedule.ranks()];
         for message in self.schedule.messages() {
             let [all, far] = &mut bytes[message.to as usize];
@@ -304,7 +336,7 @@ impl Work<'_> {
             *far += if self.schedule.is_far(message) { message.bytes as f64 } else { 0.0 };
         }
         let takes = |[all, far]: [f64; 2]| {
-            picoseconds(self.model.memory(all) + self.model.codec(wire, far)[1])
+            picoseconds(self.model.memory(all) + self.model.codec(self.wire, far)[1])
         };
         bytes.into_iter().map(takes).collect()
     }

@@ -48,12 +48,14 @@ impl Ask {
             Some(per_host) => per_host.get(),
             None => (machine.cores.value as usize).max(1),
         };
+        let launches = machine.launch.value > 0.0;
+        let usual = if launches { Algorithm::P2p } else { Algorithm::Shared };
         Ok(Self {
             kind: options.kind,
             shape: options.shape.clone(),
             precision: options.precision,
             howmany: options.howmany.get(),
-            exchange: options.exchange,
+            exchange: options.exchange.unwrap_or(usual),
             encoding: Encoding::of(&options.wires),
             everywhere: options.wires.wire_everywhere,
             chunk: options.chunk.map(std::num::NonZeroUsize::get),
@@ -77,6 +79,12 @@ impl Ask {
 
     pub(crate) fn hosts(&self) -> usize {
         self.ranks.div_ceil(self.per_host)
+    }
+
+    /// Bytes of a point, of all batches.
+    pub(crate) fn width(&self) -> usize {
+        let numbers = if self.kind == Kind::C2C { 2 } else { 1 };
+        numbers * self.precision.bytes() * self.howmany
     }
 
     /// The convention of FFTW's benchmarks: `5 N log₂ N`, half for real data.

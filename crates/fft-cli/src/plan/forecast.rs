@@ -16,8 +16,11 @@ pub(crate) struct Forecast {
     pub(crate) sensitivities: Vec<Sensitivity>,
     pub(crate) limits: Limits,
     pub(crate) memory: Memory,
-    pub(crate) others: Vec<(String, Result<Time, String>)>,
+    pub(crate) others: Vec<Other>,
 }
+
+/// What was not chosen, and its time, or why it has none.
+pub(crate) type Other = (String, Result<Time, String>);
 
 /// A reshape of the recipe.
 pub(crate) struct Reshape {
@@ -67,7 +70,7 @@ pub(crate) struct Memory {
     pub(crate) messages: f64,
 }
 
-/// With all alternatives, or the time alone.
+/// Everything.
 pub(crate) struct Whole;
 
 impl Query for Whole {
@@ -80,11 +83,19 @@ impl Query for Whole {
         let prediction = recipe.predict();
         let simulation = simulator.run(machine, None);
         let reshapes = reshapes(&recipe, &simulator, &prediction.steps, &simulation);
-        let time = |machine: &Machine| time(&recipe, &simulator, machine, None);
-        let sensitivities = NUMBERS.map(|(name, of)| Sensitivity {
-            name,
-            half: time(&changed(machine, of, 0.5)),
-            twice: time(&changed(machine, of, 2.0)),
+        let time = &|machine: &Machine| time(&recipe, &simulator, machine, None);
+        let sensitivities = std::thread::scope(|scope| {
+            let times = NUMBERS.map(|(name, of)| {
+                let at = |factor| {
+                    let machine = changed(machine, of, factor);
+                    scope.spawn(move || time(&machine))
+                };
+                (name, at(0.5), at(2.0))
+            });
+            times.map(|(name, half, twice)| {
+                let [half, twice] = [half, twice].map(|it| it.join().expect("no panic"));
+                Sensitivity { name, half, twice }
+            })
         });
         Ok(Forecast {
             recipe: recipe.to_string(),
@@ -214,7 +225,7 @@ fn others<const D: usize>(
     ask: &Ask,
     recipe: &Recipe<D>,
     simulator: &Simulator<'_, D>,
-) -> Result<Vec<(String, Result<Time, String>)>, Failure> {
+) -> Result<Vec<Other>, Failure> {
     let machine = &*ask.machine;
     let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
     let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
@@ -223,9 +234,13 @@ fn others<const D: usize>(
         let raw = Ask { encoding: Default::default(), ..ask.clone() };
         found.push(("messages raw".into(), raw.find(&Only(Family::Any)).map_err(text)));
     }
-    // As a classic library does it: every message by itself.
     for (name, family) in [("pencils", Family::Pencils), ("slabs", Family::Slabs)] {
         let mut problem = problem.clone();
+        if problem.exchange != Algorithm::P2p {
+            let name = format!("{name}, {}", problem.exchange);
+            found.push((name, ask.find(&Only(family)).map_err(text)));
+        }
+        // As a classic library does it: every message by itself.
         problem.exchange = Algorithm::P2p;
         let orders = [("posted", Order::Posted), ("pairwise", Order::Pairwise)];
         match Recipe::of_family(problem, family) {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use thriffty::{Algorithm, Family, Order, Recipe, Simulator};
+use thriffty::{Algorithm, Family, Order, Recipe, Simulator, Step, Wire};
 
 use super::ask::{Ask, Query};
 use super::published::{self, Point};
@@ -42,9 +42,14 @@ pub(crate) fn run(options: &cli::Scaling) -> Result<(), Failure> {
         let first = options.ranks_list.first().map_or(1, |ranks| ranks.get());
         for ranks in &options.ranks_list {
             let mut ask = Ask::new(&options.place, ranks.get())?;
+            if !ask.encoding.is_asked_for() {
+                ask.encoding.wire = Some(Wire::Bits(16));
+            }
             if weak {
                 ask.shape = grown(&ask.shape, ranks.get() as f64 / first as f64);
             }
+            let bytes = ask.shape.lengths().iter().product::<usize>() * ask.width() / ranks.get();
+            ask.chunk = ask.chunk.or(Some((bytes / CHUNKS).max(CHUNK)));
             let found = ask.find(&Rate)?;
             rows.push(Row { weak, ask, found });
         }
@@ -70,6 +75,10 @@ fn grown(shape: &Shape, times: f64) -> Shape {
     Shape::new(shape.lengths().iter().map(longer).collect())
 }
 
+/// Chunks of a rank's data, and the least bytes of one: all but a part in so many of the packing is hidden.
+const CHUNKS: usize = 16;
+const CHUNK: usize = 1 << 19;
+
 struct Rate;
 
 impl Query for Rate {
@@ -90,7 +99,7 @@ impl Query for Rate {
         });
         let (found, recipe) = both(&raw)?;
         let moved = recipe.steps().iter().zip(recipe.nodes()).map(|(step, from)| match step {
-            thriffty::Step::Reshape { .. } => from.layout.grid().points() * from.width(),
+            Step::Reshape { .. } => from.layout.grid().points() * from.width(),
             _ => 0,
         });
         let bytes = (moved.sum::<usize>() * ask.howmany * ask.precision.bytes()) as f64;

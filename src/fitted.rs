@@ -1,0 +1,168 @@
+//! What no benchmark of a part tells: by how much whole transforms differ from the sum of their parts here.
+//!
+//! A rate measured by itself is the best that can be had; beside other work caches are shared, lines lie elsewhere, and
+//! ranks wait for each other. So a few transforms are run, and the numbers that the model is most in doubt about are chosen
+//! so that it agrees with them: rates of memory and arithmetic by what each rank does alone, waiting by what ranks of a
+//! host do together, messages by what they cost small and large.
+
+use std::time::Instant;
+
+use fft_core::{
+    Algorithm, Comm, Complex, Error, Grid, How, Link, Machine, Messages, Quantity, Recipe, Reduce,
+};
+
+use crate::{C2c, Plan, Tune};
+
+/// Points along each axis of the smaller transforms, which show latencies, and of the larger, which show rates.
+const SMALL: usize = 64;
+const LARGE: usize = 128;
+/// Repetitions, of which the median counts.
+const TURNS: usize = 7;
+/// By how much a number may be changed, either way.
+const RANGE: f64 = 1000.0;
+
+/// Measures the machine that these ranks run on ([`fft_comm::calibrate`]), and chooses some of the numbers so that the
+/// model agrees with transforms of 64³ and 128³ points. Collective; the same on every rank, bit by bit. Takes a few
+/// seconds, and longer where links are slow: about 0.2 GB cross them.
+///
+/// # Errors
+/// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
+pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
+    let mut machine = fft_comm::calibrate(comm)?;
+    let size = comm.size();
+    let crew = crew(comm);
+    let slow = (crew as f64 / machine.cores.value).max(1.0);
+
+    let alone = comm.split(comm.rank(), 0)?;
+    // As much on each rank as when all share one, so that caches are as full.
+    let share = [LARGE.div_ceil(crew), LARGE, LARGE];
+    let run = time(comm, alone.as_ref(), share, Algorithm::Shared, &machine)?;
+    let factor = run.seconds / (run.recipe.predict_on(&machine).seconds * slow);
+    let Machine { memory, host_memory, flops, .. } = &mut machine;
+    let rates = flops.iter_mut().map(|rate| &mut rate.rate);
+    for rate in rates.chain([memory, host_memory]) {
+        let source = format!(
+            "{:.3e} by itself; {LARGE}³ points over the ranks of a host, each alone",
+            rate.value
+        );
+        *rate = Quantity::new(rate.value / factor, How::Fitted, source);
+    }
+    if size == 1 {
+        return Ok(machine);
+    }
+    let one_host = (0..size).all(|rank| comm.link(rank) != Link::Remote);
+    if one_host {
+        let run = time(comm, comm, [SMALL; 3], Algorithm::Shared, &machine)?;
+        fit(&mut machine, &run, |machine, factor| scale(&mut machine.meeting, factor));
+    }
+    // Rates first: latencies are what is left of a small transform.
+    let link = |machine: &mut Machine, change: &dyn Fn(&mut Messages)| {
+        change(if one_host { &mut machine.near } else { &mut machine.far });
+    };
+    let run = time(comm, comm, [LARGE; 3], Algorithm::P2p, &machine)?;
+    fit(&mut machine, &run, |machine, factor| {
+        link(machine, &|messages| scale(&mut messages.bandwidth, 1.0 / factor));
+    });
+    let run = time(comm, comm, [SMALL; 3], Algorithm::P2p, &machine)?;
+    fit(&mut machine, &run, |machine, factor| {
+        link(machine, &|messages| {
+            scale(&mut messages.latency, factor);
+            scale(&mut messages.overhead, factor);
+        });
+    });
+    machine.check()?;
+    Ok(machine)
+}
+
+/// Ranks of the fullest host.
+fn crew(comm: &dyn Comm) -> usize {
+    let on = |host: usize| (0..comm.size()).filter(|rank| comm.host(*rank) == host).count();
+    (0..comm.size()).map(|rank| on(comm.host(rank))).max().unwrap_or(1)
+}
+
+/// A transform that was run.
+struct Run {
+    recipe: Recipe<3>,
+    /// On the slowest of all ranks.
+    seconds: f64,
+}
+
+/// Runs a transform on `ranks`, all of `comm`'s at the same time. Collective over both.
+fn time(
+    comm: &dyn Comm,
+    ranks: &dyn Comm,
+    shape: [usize; 3],
+    exchange: Algorithm,
+    machine: &Machine,
+) -> Result<Run, Error> {
+    let draft = Plan::<C2c>::c2c(ranks, Grid::new(shape)?).exchange(exchange);
+    let plan = draft.machine(machine.clone()).tune(Tune::Model).build();
+    let mut plan = fft_core::agree(comm, plan)?;
+    let src = vec![Complex::new(1.0, -1.0); plan.input_len()];
+    let mut dst = vec![Complex::default(); plan.output_len()];
+    let mut seconds = [0.0; TURNS];
+    let mut result = plan.forward_into(&src, &mut dst);
+    for seconds in &mut seconds {
+        comm.barrier()?;
+        let start = Instant::now();
+        result = result.and(plan.forward_into(&src, &mut dst));
+        let mut longest = [start.elapsed().as_secs_f64()];
+        comm.allreduce(Reduce::Max, &mut longest)?;
+        [*seconds] = longest;
+    }
+    fft_core::agree(comm, result)?;
+    seconds.sort_by(f64::total_cmp);
+    Ok(Run { recipe: plan.recipe().clone(), seconds: seconds[TURNS / 2] })
+}
+
+fn scale(quantity: &mut Quantity, factor: f64) {
+    let source = format!("{:.3e} by itself; a transform of all ranks", quantity.value);
+    *quantity = Quantity::new(quantity.value * factor, How::Fitted, source);
+}
+
+/// Changes a machine by the factor at which the model agrees with a run: the larger the factor, the longer it expects.
+fn fit(machine: &mut Machine, run: &Run, change: impl Fn(&mut Machine, f64)) {
+    let expected = |factor: f64| {
+        let mut machine = machine.clone();
+        change(&mut machine, factor);
+        run.recipe.predict_on(&machine).seconds
+    };
+    // Halving by the logarithm.
+    let (mut low, mut high) = (1.0 / RANGE, RANGE);
+    for _ in 0..40 {
+        let middle = f64::sqrt(low * high);
+        if expected(middle) < run.seconds { low = middle } else { high = middle }
+    }
+    change(machine, f64::sqrt(low * high));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_chosen_so_that_the_model_agrees() {
+        let found = fft_comm::threads(2, |comm| {
+            let machine = Machine::default();
+            let mut run = time(&comm, &comm, [16; 3], Algorithm::P2p, &machine).unwrap();
+            run.seconds = 3.0 * run.recipe.predict().seconds;
+            let mut fitted = machine.clone();
+            fit(&mut fitted, &run, |machine, factor| scale(&mut machine.near.latency, factor));
+            let again = run.recipe.predict_on(&fitted).seconds;
+            assert!((again / run.seconds - 1.0).abs() < 1e-6, "{again} {}", run.seconds);
+            assert_eq!(fitted.near.latency.how, How::Fitted);
+            fitted
+        });
+        assert_eq!(found[0], Machine { near: found[0].near.clone(), ..Machine::default() });
+    }
+
+    #[test]
+    fn all_ranks_measure_the_same_machine() {
+        for ranks in [1, 3] {
+            let found = fft_comm::threads(ranks, |comm| measure(&comm).unwrap());
+            assert!(found.iter().all(|machine| *machine == found[0]));
+            assert_eq!(found[0].memory.how, How::Fitted);
+            assert!(found[0].check().is_ok());
+        }
+    }
+}
