@@ -19,12 +19,13 @@ use crate::{files, wisdom};
 /// let folder = tempfile::tempdir().unwrap();
 /// let path = folder.path().join("wisdom.toml");
 /// let found = thriffty::threads(2, |world| {
-///     let draft = || Plan::<C2c>::c2c(&world, Grid::new([16, 16, 16])?);
-///     let plan = draft()?.tune(Tune::Measure { budget: Duration::from_millis(200) }).build()?;
+///     let grid = Grid::new([16, 16, 16])?;
+///     let draft = || Plan::<C2c>::c2c(&world, grid);
+///     let plan = draft().tune(Tune::Measure { budget: Duration::from_millis(200) }).build()?;
 ///     print!("{}", plan.report()); // model beside measured, a mark at the chosen one
 ///     plan.save_wisdom(&path)?;
-///     let again = draft()?.tune(Tune::Wisdom(path.clone())).build()?;
-///     let exact = draft()?.tune(Tune::Exact(plan.recipe().to_string())).build()?;
+///     let again = draft().tune(Tune::Wisdom(path.clone())).build()?;
+///     let exact = draft().tune(Tune::Exact(plan.recipe().to_string())).build()?;
 ///     assert_eq!(again.recipe(), plan.recipe());
 ///     Ok::<_, thriffty::Error>((plan.recipe().to_string(), exact.recipe().to_string()))
 /// })?;

@@ -152,6 +152,9 @@ fn wisdom_is_used_where_it_was_made_and_ignored_elsewhere() {
     }
 }
 
+/// What a rank makes of a draft.
+type Changed = dyn Fn(usize, Draft<'_, C2c, 3>) -> Result<Plan<C2c>, Error> + Sync;
+
 #[test]
 fn ranks_that_tune_differently_are_told() {
     let differ =
@@ -168,9 +171,8 @@ fn ranks_that_tune_differently_are_told() {
         differ(&|rank, draft| draft.tune(if rank == 0 { Tune::Model } else { SHORT }).build());
     assert!(tuning.contains("disagree on the tuning"), "{tuning}");
     let machine = differ(&|rank, draft| {
-        let mut machine = Machine::default();
-        machine.cores = Quantity::new(4.0 + rank as f64, How::Assumed, "");
-        draft.machine(machine).build()
+        let cores = Quantity::new(4.0 + rank as f64, How::Assumed, "");
+        draft.machine(Machine { cores, ..Machine::default() }).build()
     });
     assert!(machine.contains("disagree on the machine"), "{machine}");
 }

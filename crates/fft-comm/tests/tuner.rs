@@ -201,7 +201,7 @@ fn one_that_fails_on_one_rank_is_dropped_on_all_and_the_others_go_on() {
         });
         assert_eq!(fates[0], Fate::Failed("rank 0: maker: found 0, expected another".into()));
         assert_eq!(fates[1], Fate::Failed("rank 0: trial: found 3, expected another".into()));
-        // With other programs beside it may have lost before.
+        // With other programs beside it, it may have lost before.
         let failed = Fate::Failed("rank 0: trial: found 4, expected another".into());
         assert!(fates[2] == failed || matches!(fates[2], Fate::Dropped(_)), "{fates:?}");
         assert!(fates[3..].iter().any(|fate| matches!(fate, Fate::Timed(_))), "{fates:?}");

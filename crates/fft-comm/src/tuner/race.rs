@@ -56,12 +56,18 @@ pub struct Progress {
 
 /// Turns before anything is judged.
 const FIRST: usize = 2;
+/// Turns that one has by itself at most, while all together take no more than a quarter of the budget.
+const ALONE: usize = 8;
 /// Turns at most: more tell nothing new.
 const ROUNDS: usize = 24;
-/// How much slower than the fastest is clearly slower: the best time of one against the best of the other.
-const SLOWER: f64 = 1.2;
 /// Trials that are kept at a time.
 const KEPT: usize = 4;
+
+/// How much slower than the fastest is clearly slower after so many turns, the best time of one against the best of the
+/// other: twice after two, a quarter after eight. Few times may all have been disturbed by something else.
+fn slower(turns: usize) -> f64 {
+    1.0 + (2.0 / turns.max(1) as f64).max(0.1)
+}
 
 /// One that is in the race.
 struct Runner<'t> {
@@ -74,13 +80,19 @@ impl Runner<'_> {
     fn best(&self) -> f64 {
         self.times.iter().copied().fold(f64::INFINITY, f64::min)
     }
+
+    /// Whether it has lost to one whose best time this is.
+    fn lags(&self, fastest: f64) -> bool {
+        self.times.len() >= FIRST && self.best() > fastest * slower(self.times.len())
+    }
 }
 
 /// Times `count` trials, made by `make`, in their order; returns what became of each. Collective; the same on every rank.
 ///
-/// Each is made, run once without being timed, and twice more. One that is clearly slower than the fastest is dropped at
-/// once; those that remain, four at most, take turns until one is left, time is up, or they have had 24 turns. No turn is
-/// begun that would end after the budget, by what turns took before; the first trial that works has its turns in any case.
+/// Each is made, run once without being timed, and two to eight times more. One that is clearly slower than the fastest is
+/// dropped, the sooner the slower it is; those that remain, four at most, take turns until one is left, time is up, or they
+/// have had 24 turns. No turn is begun that would end after the budget, by what turns took before; the first trial that
+/// works has two in any case.
 ///
 /// # Errors
 /// When a rank has gone or the transport fails.
@@ -106,7 +118,11 @@ pub fn race<'t>(
         }
         tell(number, 0, spent);
         let before = spent;
-        match first_turns(&watch, number, make) {
+        let goal = Goal {
+            until: spent + watch.budget / (4 * count) as f64,
+            fastest: running.iter().map(Runner::best).fold(f64::INFINITY, f64::min),
+        };
+        match first_turns(&watch, number, make, goal) {
             Ok(runner) => running.push(runner),
             Err(error) => fates[number] = Fate::Failed(error.to_string()),
         }
@@ -115,7 +131,7 @@ pub fn race<'t>(
         longest = f64::max(longest, spent - before);
         part(&mut running, &mut fates, KEPT);
     }
-    for round in FIRST..ROUNDS {
+    for round in 0..ROUNDS - ALONE {
         let turn: f64 = running.iter().filter_map(|runner| median(&runner.times)).sum();
         if running.len() < 2 || spent + turn > watch.budget {
             break;
@@ -146,21 +162,32 @@ pub fn race<'t>(
     Ok(fates)
 }
 
+/// When a trial has had enough turns by itself: then, or when it lags behind the fastest.
+struct Goal {
+    until: f64,
+    fastest: f64,
+}
+
 /// Makes a trial and times it for the first time.
 fn first_turns<'t>(
     watch: &Watch<'_>,
     number: usize,
     make: &mut dyn FnMut(usize) -> Result<Box<dyn Trial + 't>, Error>,
+    goal: Goal,
 ) -> Result<Runner<'t>, Error> {
     let trial = agree(watch.comm, make(number))?;
     let mut runner = Runner { number, trial, times: Vec::with_capacity(ROUNDS) };
     // The first run of all meets memory that nobody has touched.
     watch.time(runner.trial.as_mut())?;
-    for _ in 0..FIRST {
-        let [seconds, _] = watch.time(runner.trial.as_mut())?;
+    loop {
+        let [seconds, now] = watch.time(runner.trial.as_mut())?;
         runner.times.push(seconds);
+        let turns = runner.times.len();
+        let enough = turns >= ALONE || now > goal.until || runner.lags(goal.fastest);
+        if turns >= FIRST && enough {
+            return Ok(runner);
+        }
     }
-    Ok(runner)
 }
 
 /// Drops what is clearly slower than the fastest, and the slowest of more than `most`.
@@ -170,7 +197,7 @@ fn part(running: &mut Vec<Runner<'_>>, fates: &mut [Fate], most: usize) {
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let stays = |runner: &Runner<'_>| {
         let place = order.iter().position(|(_, number)| *number == runner.number);
-        runner.best() <= fastest * SLOWER && place.is_some_and(|place| place < most)
+        !runner.lags(fastest) && place.is_some_and(|place| place < most)
     };
     running.retain_mut(|runner| {
         let stays = stays(runner);
