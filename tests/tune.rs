@@ -157,16 +157,15 @@ type Changed = dyn Fn(usize, Draft<'_, C2c, 3>) -> Result<Plan<C2c>, Error> + Sy
 
 #[test]
 fn ranks_that_tune_differently_are_told() {
-    let differ =
-        |options: &(dyn Fn(usize, Draft<'_, C2c, 3>) -> Result<Plan<C2c>, Error> + Sync)| {
-            let found = thriffty::threads(2, |comm| {
-                let error = options(comm.rank(), draft(&comm, Tune::Model)).err().unwrap();
-                Ok::<_, Error>(error.to_string())
-            });
-            let found = found.unwrap();
-            assert_eq!(found[0], found[1]);
-            found.into_iter().next().unwrap()
-        };
+    let differ = |options: &Changed| {
+        let found = thriffty::threads(2, |comm| {
+            let error = options(comm.rank(), draft(&comm, Tune::Model)).err().unwrap();
+            Ok::<_, Error>(error.to_string())
+        });
+        let found = found.unwrap();
+        assert_eq!(found[0], found[1]);
+        found.into_iter().next().unwrap()
+    };
     let tuning =
         differ(&|rank, draft| draft.tune(if rank == 0 { Tune::Model } else { SHORT }).build());
     assert!(tuning.contains("disagree on the tuning"), "{tuning}");
