@@ -67,4 +67,4 @@ pub use real::{Element, Precision, Real};
 pub use recipe::{Node, Recipe, Step};
 pub use slot::{SLOT_ALIGN, Slot, SlotPool};
 pub use tolerance::{Energy, Tolerance, WireError};
-pub use transfer::Transfer;
+pub use transfer::{DIMS, Placed, Transfer, View};
