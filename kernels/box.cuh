@@ -1,9 +1,9 @@
 // Boxes of an array: where their elements are, and how a grid of blocks shares them.
 //
 // A box is read in the order of the message, which is the order of the receiver's memory: its last axis is that of
-// neighbours there. Work is cut into tiles of 2048 elements, and a block of 256 threads takes one tile at a time.
-// Where the sender's neighbours lie along another axis, a tile has rows along that axis, so that whole lines of memory are
-// used on both sides; everywhere else it is a run of 2048 elements of the message.
+// neighbours there. Work is cut into tiles of 16 KiB at most, and a block of 128 threads takes one tile at a time. Where the
+// sender's neighbours lie along another axis, a tile has rows along that axis, so that whole lines of memory are used on both
+// sides; everywhere else it is a run of elements of the message.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ using u32 = uint32_t;
 using u64 = unsigned long long;
 
 constexpr u32 DIMS = 5;
-constexpr u32 THREADS = 256;
-constexpr u32 LOG_TILE = 11;
-constexpr u32 TILE = 1 << LOG_TILE;
-constexpr u32 PER_THREAD = TILE / THREADS;
+constexpr u32 THREADS = 128;
+// Elements of a tile, by their size, and how many of them a thread moves.
+template <class E> constexpr u32 TILE = sizeof(E) == 16 ? 1024 : 2048;
+template <class E> constexpr u32 PER_THREAD = TILE<E> / THREADS;
 
 // Division by a number that the host knows, of numbers below 2^31.
 struct Divisor {
@@ -45,15 +45,18 @@ struct Box {
     u32 inner;
     // The first axis that has more than one element.
     u32 low;
-    u32 log_rows;
+    // Rows and elements of a row of a tile: their product is the tile.
+    u32 log_rows, log_cols;
     // Rows and elements in a row of the box, not of the tile.
     u32 rows, pitch;
     Divisor tiles_down, tiles_across;
     u32 down, across;
-    // Whether four or two elements that are neighbours in the message are so in the source, aligned to 16 bytes.
+    // So many elements of a row of a tile are equally far apart, from a multiple of as many on; `uneven` says if they are not.
+    u32 log_run, uneven;
+    // Whether four or two elements that are neighbours in the message are so in the array, aligned to 16 bytes.
     u32 wide;
 };
-static_assert(sizeof(Box) == 184, "the host has the same");
+static_assert(sizeof(Box) == 192, "the host has the same");
 
 // Boxes with their tiles numbered through: box `i` has those from `firsts[i]` up to `firsts[i + 1]`.
 template <class Item>
@@ -110,7 +113,7 @@ __device__ inline Tile tile_at(const Box& box, u32 number)
     u32 rest = box.tiles_down.of(tile);
     u32 row = (tile - rest * box.down) << box.log_rows;
     u32 outer = box.tiles_across.of(rest);
-    u32 cols = TILE >> box.log_rows, rows = 1 << box.log_rows;
+    u32 cols = 1 << box.log_cols, rows = 1 << box.log_rows;
     Tile found;
     found.start = (rest - outer * box.across) * cols;
     found.element = (outer * box.rows + row) * box.pitch + found.start;
@@ -139,8 +142,8 @@ struct Shared {
     {
         return *reinterpret_cast<E*>(memory + place(index * sizeof(E)));
     }
-    // Numbers that begin at a multiple of their size, up to 128 bytes.
-    template <class T, u32 N> __device__ void read(u32 byte, T (&x)[N]) const
+    // `N` numbers that begin at a multiple of their size, up to 128 bytes.
+    template <u32 N, class T> __device__ void read(u32 byte, T* x) const
     {
         u32 base = place(byte);
         uint4* units = reinterpret_cast<uint4*>(x);
@@ -148,7 +151,7 @@ struct Shared {
         for (u32 unit = 0; unit < N * sizeof(T) / 16; unit++)
             units[unit] = *reinterpret_cast<const uint4*>(memory + (base ^ unit << 4));
     }
-    template <class T, u32 N> __device__ void write(u32 byte, const T (&x)[N]) const
+    template <u32 N, class T> __device__ void write(u32 byte, const T* x) const
     {
         u32 base = place(byte);
         const uint4* units = reinterpret_cast<const uint4*>(x);
@@ -158,18 +161,38 @@ struct Shared {
     }
 };
 
-// Brings a tile into shared memory, with zeros where it has no element. Ends with a barrier.
+// Where the elements of a row of a tile are, worked out once for each run of them: a thread has one.
+struct Runs {
+    u64 places[THREADS];
+
+    __device__ void note(const Box& box, const Side& side, const Tile& tile)
+    {
+        u32 col = threadIdx.x << box.log_run;
+        if (!box.uneven && col < tile.cols) places[threadIdx.x] = within_row(box, side, tile.start + col);
+    }
+    // After a barrier.
+    __device__ u64 of(const Box& box, const Side& side, const Tile& tile, u32 col) const
+    {
+        if (box.uneven) return within_row(box, side, tile.start + col);
+        u32 rest = col & ((1 << box.log_run) - 1);
+        return places[col >> box.log_run] + u64(rest) * side.stride[DIMS - 1];
+    }
+};
+
+// Begins to bring a tile into shared memory, with zeros where it has no element. Has a barrier.
 template <class E>
-__device__ void load_tile(const Box& box, const Tile& tile, const E* src, Shared shared)
+__device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Runs& runs)
 {
     constexpr u32 WIDE = 16 / sizeof(E);
+    runs.note(box, box.from, tile);
+    __syncthreads();
     if (WIDE > 1 && box.wide && reinterpret_cast<uintptr_t>(src) % 16 == 0) {
 #pragma unroll
-        for (u32 k = 0; k < PER_THREAD / WIDE; k++) {
+        for (u32 k = 0; k < PER_THREAD<E> / WIDE; k++) {
             u32 col = (threadIdx.x + k * THREADS) * WIDE;
             uint4* to = &shared.at<uint4>(col / WIDE);
             if (col < tile.cols) {
-                const E* from = src + tile.from + within_row(box, box.from, tile.start + col);
+                const E* from = src + tile.from + runs.of(box, box.from, tile, col);
                 __pipeline_memcpy_async(to, reinterpret_cast<const uint4*>(from), 16);
             } else {
                 *to = uint4{};
@@ -177,13 +200,12 @@ __device__ void load_tile(const Box& box, const Tile& tile, const E* src, Shared
         }
     } else {
 #pragma unroll
-        for (u32 k = 0; k < PER_THREAD; k++) {
+        for (u32 k = 0; k < PER_THREAD<E>; k++) {
             u32 i = threadIdx.x + k * THREADS;
             u32 row = i & ((1 << box.log_rows) - 1), col = i >> box.log_rows;
-            E* to = &shared.at<E>((row << (LOG_TILE - box.log_rows)) + col);
+            E* to = &shared.at<E>((row << box.log_cols) + col);
             if (row < tile.rows && col < tile.cols) {
-                u64 in_row = within_row(box, box.from, tile.start + col);
-                const E* from = src + tile.from + u64(row) * box.from.row + in_row;
+                const E* from = src + tile.from + u64(row) * box.from.row + runs.of(box, box.from, tile, col);
                 __pipeline_memcpy_async(to, from, sizeof(E));
             } else {
                 *to = E{};
@@ -191,35 +213,39 @@ __device__ void load_tile(const Box& box, const Tile& tile, const E* src, Shared
         }
     }
     __pipeline_commit();
-    __pipeline_wait_prior(0);
+}
+
+// Waits for all but the last `later` tiles that were fetched. Ends with a barrier.
+__device__ inline void await_tile(bool later)
+{
+    if (later) __pipeline_wait_prior(1);
+    else __pipeline_wait_prior(0);
     __syncthreads();
 }
 
 // Takes a tile from shared memory to where it belongs, along rows. Begins with a barrier.
 template <class E>
-__device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* dst)
+__device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Runs& runs)
 {
-    __syncthreads();
     constexpr u32 WIDE = 16 / sizeof(E);
+    runs.note(box, box.to, tile);
+    __syncthreads();
     if (WIDE > 1 && box.wide && reinterpret_cast<uintptr_t>(dst) % 16 == 0) {
 #pragma unroll
-        for (u32 k = 0; k < PER_THREAD / WIDE; k++) {
+        for (u32 k = 0; k < PER_THREAD<E> / WIDE; k++) {
             u32 col = (threadIdx.x + k * THREADS) * WIDE;
             if (col < tile.cols) {
-                E* to = dst + tile.to + within_row(box, box.to, tile.start + col);
+                E* to = dst + tile.to + runs.of(box, box.to, tile, col);
                 *reinterpret_cast<uint4*>(to) = shared.at<uint4>(col / WIDE);
             }
         }
         return;
     }
-    u32 log_cols = LOG_TILE - box.log_rows;
 #pragma unroll
-    for (u32 k = 0; k < PER_THREAD; k++) {
+    for (u32 k = 0; k < PER_THREAD<E>; k++) {
         u32 i = threadIdx.x + k * THREADS;
-        u32 row = i >> log_cols, col = i & ((1 << log_cols) - 1);
-        if (row < tile.rows && col < tile.cols) {
-            u64 in_row = within_row(box, box.to, tile.start + col);
-            dst[tile.to + u64(row) * box.to.row + in_row] = shared.at<E>(i);
-        }
+        u32 row = i >> box.log_cols, col = i & ((1 << box.log_cols) - 1);
+        if (row < tile.rows && col < tile.cols)
+            dst[tile.to + u64(row) * box.to.row + runs.of(box, box.to, tile, col)] = shared.at<E>(i);
     }
 }

@@ -49,51 +49,53 @@ __device__ Told read_header(const Job<T>& job, const Message& message)
 
 __device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
 
-// Calls `work` for each tile, to bring its numbers into shared memory, unless they are there as they are.
-template <class T, u32 WIDTH, class Work>
-__device__ void each_tile(const Job<T>& job, bool in_order, Work work)
+// Reads one tile: `decode` brings its numbers into shared memory, unless they are there as they are. Has barriers.
+template <class T, u32 WIDTH, class Decode>
+__device__ void put_tile(const Job<T>& job, const Message& message, State& state, const Tile& tile, Shared shared, Runs& runs, Decode decode)
 {
-    using Element = typename ElementOf<T, WIDTH>::Type;
-    __shared__ __align__(128) u8 memory[TILE * sizeof(Element)];
-    Shared shared{memory};
+    using E = Element<T, WIDTH>;
+    Told told = read_header(job, message);
+    if (!told.good) return refuse(state);
+    if (tile.element == 0 && threadIdx.x == 0) state.bytes = HEADER + told.body;
+    const u8* body = job.messages + message.place + HEADER;
+    if (told.raw) {
+        const E* elements = reinterpret_cast<const E*>(body) + tile.element;
+#pragma unroll
+        for (u32 k = 0; k < PER_THREAD<E>; k++) {
+            u32 i = threadIdx.x + k * THREADS;
+            if (i < tile.cols) shared.at<E>(i) = elements[i];
+        }
+    } else {
+        decode(message, state, tile, told, body, shared);
+    }
+    store_tile(message.box, tile, shared, reinterpret_cast<E*>(job.dst), runs);
+    __syncthreads();
+}
+
+// Reads all tiles.
+template <class T, u32 WIDTH, class Decode>
+__device__ void each_tile(const Job<T>& job, Decode decode)
+{
+    using E = Element<T, WIDTH>;
+    __shared__ __align__(128) u8 memory[TILE<E> * sizeof(E)];
+    __shared__ Runs runs;
     u32 item = 0;
-    for (u32 number = in_order ? job.queue.draw() : blockIdx.x; number < job.batch.tiles;
-         number = in_order ? job.queue.draw() : number + gridDim.x) {
+    for (u32 number = blockIdx.x; number < job.batch.tiles; number += gridDim.x) {
         item = item_of(job.batch.firsts, job.batch.count, number, item);
         const Message& message = job.batch.items[item];
-        Tile tile = tile_at(message.box, number);
-        Told told = read_header(job, message);
-        State& state = job.states[item];
-        if (!told.good) {
-            refuse(state);
-            continue;
-        }
-        if (tile.element == 0 && threadIdx.x == 0) state.bytes = HEADER + told.body;
-        const u8* body = job.messages + message.place + HEADER;
-        if (told.raw) {
-            const Element* elements = reinterpret_cast<const Element*>(body) + tile.element;
-#pragma unroll
-            for (u32 k = 0; k < PER_THREAD; k++) {
-                u32 i = threadIdx.x + k * THREADS;
-                if (i < tile.cols) shared.at<Element>(i) = elements[i];
-            }
-        } else {
-            work(message, state, tile, number, told, body, shared);
-        }
-        store_tile(message.box, tile, shared, reinterpret_cast<Element*>(job.dst));
-        __syncthreads();
+        put_tile<T, WIDTH>(job, message, job.states[item], tile_at(message.box, number), Shared{memory}, runs, decode);
     }
 }
 
 template <class T, u32 WIDTH, class Format>
 __device__ void decode_format(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, false, [&](const Message& message, State& state, const Tile& tile, u32, const Told&, const u8* body, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, const Told&, const u8* body, Shared shared) {
         Team team;
+        constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
 #pragma unroll
-        for (u32 n = 0; n < WIDTH; n++) {
-            u32 local = threadIdx.x / 8 + n * BLOCKS_AT_ONCE;
-            u32 first = tile.element * WIDTH + local * BLOCK;
+        for (u32 n = 0; n < BLOCKS / TEAMS; n++) {
+            u32 local = threadIdx.x / 8 + n * TEAMS, first = tile.element * WIDTH + local * BLOCK;
             if (first >= message.box.elements * WIDTH) continue;
             int scale = reinterpret_cast<const int16_t*>(body)[first / 256];
             if (scale < LEAST_SCALE || scale > MOST_SCALE) {
@@ -102,7 +104,7 @@ __device__ void decode_format(const Job<T>& job)
             }
             alignas(16) T x[8];
             decode_span<Format>(body + message.table + u64(first / BLOCK) * (8 * Format::BITS), scale, x, team);
-            shared.write((local * BLOCK + team.lane * 8) * sizeof(T), x);
+            write_block<1>(shared, local * BLOCK, x, team);
         }
     });
 }
@@ -112,16 +114,16 @@ __device__ void decode_mantissa(const Job<T>& job)
 {
     u32 bits = job.bits;
     u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
-    each_tile<T, WIDTH>(job, false, [&](const Message& message, State&, const Tile& tile, u32, const Told&, const u8* body, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, const Told&, const u8* body, Shared shared) {
         Team team;
+        constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
 #pragma unroll
-        for (u32 n = 0; n < WIDTH; n++) {
-            u32 local = threadIdx.x / 8 + n * BLOCKS_AT_ONCE;
-            u32 first = tile.element * WIDTH + local * BLOCK;
+        for (u32 n = 0; n < BLOCKS / TEAMS; n++) {
+            u32 local = threadIdx.x / 8 + n * TEAMS, first = tile.element * WIDTH + local * BLOCK;
             if (first >= message.box.elements * WIDTH) continue;
             alignas(16) T x[8];
             decode_trimmed(body + u64(first / BLOCK) * size, bits, x, team);
-            shared.write((local * BLOCK + team.lane * 8) * sizeof(T), x);
+            write_block<1>(shared, local * BLOCK, x, team);
         }
     });
 }
@@ -129,81 +131,148 @@ __device__ void decode_mantissa(const Job<T>& job)
 template <class T, u32 WIDTH>
 __device__ void decode_bits(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, false, [&](const Message& message, State& state, const Tile& tile, u32, const Told& told, const u8* body, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, const Told& told, const u8* body, Shared shared) {
         Team team;
-        u32 local = threadIdx.x / 8 * BLOCK, element = tile.element + local;
-        if (element >= message.box.elements) return;
-        alignas(16) T x[8 * WIDTH];
-        u32 block = element / BLOCK * WIDTH;
+        constexpr u32 GROUPS = TILE<Element<T, WIDTH>> / BLOCK;
 #pragma unroll
-        for (u32 plane = 0; plane < WIDTH; plane++) {
-            u32 scale = reinterpret_cast<const u16*>(body)[block + plane];
-            const u8* from = body + message.table + u64(block + plane) * (8 * job.bits);
-            if (scale < 0x7FF << 5) {
-                Integers{from_bits(u64(scale) << 47), job.bits}.decode<WIDTH>(from, x + plane, team);
-                // Codes of a block of zeros mean nothing.
-                if (scale == 0)
+        for (u32 n = 0; n < GROUPS / TEAMS; n++) {
+            u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK, element = tile.element + local;
+            if (element >= message.box.elements) continue;
+            alignas(16) T x[8 * WIDTH];
+            u32 block = element / BLOCK * WIDTH;
 #pragma unroll
-                    for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
-                continue;
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                u32 scale = reinterpret_cast<const u16*>(body)[block + plane];
+                const u8* from = body + message.table + u64(block + plane) * (8 * job.bits);
+                if (scale < 0x7FF << 5) {
+                    // Codes of a block of zeros mean nothing: times a step of 0 they are zeros.
+                    Integers{from_bits(u64(scale) << 47), 0, job.bits}.decode<WIDTH>(from, x + plane, team);
+                    if (scale == 0)
+#pragma unroll
+                        for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
+                    continue;
+                }
+                u64 number = *reinterpret_cast<const u64*>(from);
+                if (scale != 0xFFFF || number >= (told.body - message.fixed) / RAW_BYTES<T>) {
+                    refuse(state);
+                    continue;
+                }
+                if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
+                get_raw<WIDTH>(body + message.fixed + number * RAW_BYTES<T>, x + plane, team);
             }
-            u64 number = *reinterpret_cast<const u64*>(from);
-            u64 behind = message.fixed + (number + 1) * RAW_BYTES<T>;
-            if (scale != 0xFFFF || number >= (told.body - message.fixed) / RAW_BYTES<T>) {
-                refuse(state);
-                continue;
-            }
-            if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
-            get_raw<WIDTH>(body + behind - RAW_BYTES<T>, x + plane, team);
+            write_block<WIDTH>(shared, local, x, team);
         }
-        shared.write((local + team.lane * 8) * WIDTH * sizeof(T), x);
     });
 }
 
+// The blocks of a tile whose places depend on those before.
+struct Measured {
+    static constexpr u32 MOST = 2048 / BLOCK;
+    u8 widths[MOST][2];
+    u32 before[MOST + 1];
+    u32 number, item;
+};
+
+// `tolerance`: a tile is measured before the one in front of it is decoded, and only then is asked where that begins.
 template <class T, u32 WIDTH>
 __device__ void decode_tolerance(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, true, [&](const Message& message, State& state, const Tile& tile, u32 number, const Told& told, const u8* body, Shared shared) {
-        Team team;
-        u32 local = threadIdx.x / 8 * BLOCK, element = tile.element + local;
-        bool there = element < message.box.elements;
-        u32 widths[WIDTH], units = 0;
-#pragma unroll
-        for (u32 plane = 0; plane < WIDTH; plane++) {
-            widths[plane] = there ? body[element / BLOCK * WIDTH + plane] : 0;
-            if (widths[plane] == 1 || (widths[plane] > 52 && widths[plane] != 255)) {
-                refuse(state);
-                widths[plane] = 0;
-            }
-            units += widths[plane] == 255 ? u32(RAW_BYTES<T>) / 8 : widths[plane];
+    using E = Element<T, WIDTH>;
+    constexpr u32 GROUPS = TILE<E> / BLOCK;
+    __shared__ __align__(128) u8 memory[TILE<E> * sizeof(E)];
+    __shared__ Runs runs;
+    __shared__ Measured measured[2];
+    const Team team;
+
+    // Draws the next tile, and says how long it is.
+    auto measure = [&](u32 turn) {
+        Measured& found = measured[turn % 2];
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            found.number = job.queue.draw();
+            u32 guess = turn == 0 ? 0 : measured[(turn + 1) % 2].item;
+            found.item = found.number < job.batch.tiles ? item_of(job.batch.firsts, job.batch.count, found.number, guess) : guess;
         }
-        u64 end, place = place_of(units, job.queue, number, message.box.first_tile, end);
-        bool last = tile.element + tile.cols == message.box.elements;
-        if (threadIdx.x == 0 && last && message.table + 8 * end != told.body) refuse(state);
-        if (!there) return;
-        alignas(16) T x[8 * WIDTH];
-        const u8* from = body + message.table + 8 * place;
+        __syncthreads();
+        if (found.number >= job.batch.tiles) return false;
+        const Message& message = job.batch.items[found.item];
+        if (threadIdx.x < 32) {
+            u32 group = threadIdx.x, units = 0;
+            u32 element = (found.number - message.box.first_tile) * TILE<E> + group * BLOCK;
+            bool there = group < GROUPS && element < message.box.elements;
+            const u8* widths = job.messages + message.place + HEADER + u64(element / BLOCK) * WIDTH;
 #pragma unroll
-        for (u32 plane = 0; plane < WIDTH; plane++) {
-            u32 bits = widths[plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
-            bool within = u64(from - body) + bytes <= told.body;
-            if (!within) refuse(state);
-            if (!within || bits == 0) {
-#pragma unroll
-                for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
-            } else if (bits == 255) {
-                get_raw<WIDTH>(from, x + plane, team);
-            } else {
-                Integers{told.step, bits}.decode<WIDTH>(from, x + plane, team);
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                u32 bits = there && !never_shrinks(message) ? widths[plane] : 0;
+                if (bits == 1 || (bits > 52 && bits != 255)) {
+                    // Of a raw message these are numbers.
+                    if (!read_header(job, message).raw) refuse(job.states[found.item]);
+                    bits = 0;
+                }
+                if (group < GROUPS) found.widths[group][plane] = u8(bits);
+                units += bits == 255 ? u32(RAW_BYTES<T>) / 8 : bits;
             }
-            from += bytes;
+            u32 sum = units;
+#pragma unroll
+            for (u32 distance = 1; distance < 32; distance *= 2) {
+                u32 before = __shfl_up_sync(0xFFFFFFFF, sum, distance);
+                if (group >= distance) sum += before;
+            }
+            found.before[group] = sum - units;
+            if (group == 31) {
+                found.before[GROUPS] = sum;
+                publish_length(job.queue, found.number, message.box.first_tile, sum);
+            }
         }
-        shared.write((local + team.lane * 8) * WIDTH * sizeof(T), x);
-    });
+        __syncthreads();
+        return true;
+    };
+
+    auto decode = [&](u32 turn) {
+        const Measured& found = measured[turn % 2];
+        const Message& message = job.batch.items[found.item];
+        u64 length = found.before[GROUPS];
+        u64 begin = look_back(job.queue, found.number, message.box.first_tile, length);
+        auto work = [&](const Message&, State& state, const Tile& tile, const Told& told, const u8* body, Shared shared) {
+            bool last = tile.element + tile.cols == message.box.elements;
+            if (threadIdx.x == 0 && last && message.table + 8 * (begin + length) != told.body) refuse(state);
+#pragma unroll
+            for (u32 n = 0; n < GROUPS / TEAMS; n++) {
+                u32 group = threadIdx.x / 8 + n * TEAMS;
+                if (group * BLOCK >= tile.cols) continue;
+                alignas(16) T x[8 * WIDTH];
+                const u8* from = body + message.table + 8 * (begin + found.before[group]);
+#pragma unroll
+                for (u32 plane = 0; plane < WIDTH; plane++) {
+                    u32 bits = found.widths[group][plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
+                    bool within = u64(from - body) + bytes <= told.body;
+                    if (!within) refuse(state);
+                    if (!within || bits == 0) {
+#pragma unroll
+                        for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
+                    } else if (bits == 255) {
+                        get_raw<WIDTH>(from, x + plane, team);
+                    } else {
+                        Integers{told.step, 0, bits}.decode<WIDTH>(from, x + plane, team);
+                    }
+                    from += bytes;
+                }
+                write_block<WIDTH>(shared, group * BLOCK, x, team);
+            }
+        };
+        Tile tile = tile_at(message.box, found.number);
+        put_tile<T, WIDTH>(job, message, job.states[found.item], tile, Shared{memory}, runs, work);
+    };
+
+    bool there = measure(0);
+    for (u32 turn = 0; there; turn++) {
+        there = measure(turn + 1);
+        decode(turn);
+    }
 }
 
 #define DECODE(wire, real, T, WIDTH, ...)                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS) decode_##wire##_##real(Job<T> job)         \
+    extern "C" __global__ void __launch_bounds__(THREADS, 8) decode_##wire##_##real(Job<T> job)         \
     {                                                                                                \
         __VA_ARGS__(job);                                                                            \
     }

@@ -21,32 +21,81 @@ struct Job {
     Queue queue;
 };
 
-// The place of an element of a tile, in the message; `there` says whether the message has it.
-__device__ inline u32 element_at(const Box& box, const Tile& tile, u32 local, bool& there)
-{
-    u32 row = local >> (LOG_TILE - box.log_rows), col = local & ((TILE >> box.log_rows) - 1);
-    there = row < tile.rows && col < tile.cols;
-    return tile.element + row * box.pitch + col;
-}
+// A tile with the message that it is of.
+struct Work {
+    u32 number, item;
+    Tile tile;
 
-// Calls `work` for each tile with what it needs, and keeps the errors that it returns.
-template <class T, u32 WIDTH, class Work>
-__device__ void each_tile(const Job<T>& job, bool in_order, Work work)
+    template <class T> __device__ void find(const Job<T>& job, u32 tile_number, u32 guess)
+    {
+        number = tile_number;
+        item = guess;
+        if (number >= job.batch.tiles) return;
+        item = item_of(job.batch.firsts, job.batch.count, number, guess);
+        tile = tile_at(job.batch.items[item].box, number);
+    }
+};
+
+// Keeps the errors of a tile, which are added up always in the same order. `sums` is for four warps, and the sum is written
+// by a later call, after a barrier.
+struct Errors {
+    double sums[2][THREADS / 32];
+
+    __device__ void add(u32 turn, double error)
+    {
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2)
+            error += __shfl_xor_sync(0xFFFFFFFF, error, distance);
+        if (threadIdx.x % 32 == 0) sums[turn % 2][threadIdx.x / 32] = error;
+    }
+    __device__ double sum(u32 turn) const
+    {
+        double sum = 0;
+        for (double part : sums[turn % 2]) sum += part;
+        return sum;
+    }
+};
+
+// Calls `encode` for each tile; meanwhile the next one is fetched, and the one after that is found.
+template <class T, u32 WIDTH, class Encode>
+__device__ void each_tile(const Job<T>& job, Encode encode)
 {
-    using Element = typename ElementOf<T, WIDTH>::Type;
-    __shared__ __align__(128) u8 memory[TILE * sizeof(Element)];
-    Shared shared{memory};
-    u32 item = 0;
-    for (u32 number = in_order ? job.queue.draw() : blockIdx.x; number < job.batch.tiles;
-         number = in_order ? job.queue.draw() : number + gridDim.x) {
-        item = item_of(job.batch.firsts, job.batch.count, number, item);
-        const Message& message = job.batch.items[item];
-        if (never_shrinks(message)) continue;
-        Tile tile = tile_at(message.box, number);
-        load_tile(message.box, tile, reinterpret_cast<const Element*>(job.src), shared);
-        double error = work(message, job.states[item], tile, number, shared);
-        error = sum_of_block(error);
-        if (threadIdx.x == 0) job.errors[number] = error;
+    using E = Element<T, WIDTH>;
+    __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
+    __shared__ Runs runs;
+    __shared__ Work works[3];
+    __shared__ Errors errors;
+    const E* src = reinterpret_cast<const E*>(job.src);
+    auto fetch = [&](u32 turn) {
+        const Work& work = works[turn % 3];
+        bool there = work.number < job.batch.tiles;
+        if (there) fetch_tile(job.batch.items[work.item].box, work.tile, src, Shared{memory[turn % 2]}, runs);
+        return there;
+    };
+    if (threadIdx.x == 0) {
+        works[0].find(job, blockIdx.x, 0);
+        works[1].find(job, blockIdx.x + gridDim.x, works[0].item);
+    }
+    __syncthreads();
+    fetch(0);
+    for (u32 turn = 0; works[turn % 3].number < job.batch.tiles; turn++) {
+        bool later = fetch(turn + 1);
+        if (!later) __syncthreads();
+        if (threadIdx.x == 0) {
+            if (turn > 0) job.errors[works[(turn + 2) % 3].number] = errors.sum(turn - 1);
+            const Work& last = works[(turn + 1) % 3];
+            works[(turn + 2) % 3].find(job, last.number < job.batch.tiles ? last.number + gridDim.x : last.number, last.item);
+        }
+        await_tile(later);
+        const Work& work = works[turn % 3];
+        const Message& message = job.batch.items[work.item];
+        double error = 0;
+        if (!never_shrinks(message)) error = encode(message, job.states[work.item], work.tile, Shared{memory[turn % 2]});
+        errors.add(turn, error);
+        if (!later) {
+            __syncthreads();
+            if (threadIdx.x == 0) job.errors[work.number] = errors.sum(turn);
+        }
     }
 }
 
@@ -54,18 +103,18 @@ __device__ void each_tile(const Job<T>& job, bool in_order, Work work)
 template <class T, u32 WIDTH, class Format>
 __device__ void encode_format(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, false, [&](const Message& message, State&, const Tile& tile, u32, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
         Team team;
         double error = 0;
         u8* body = job.messages + message.place + HEADER;
+        constexpr u32 SPANS = TILE<Element<T, WIDTH>> * WIDTH / 256;
 #pragma unroll
-        for (u32 n = 0; n < WIDTH; n++) {
-            u32 span = threadIdx.x / 32 + n * (THREADS / 32);
+        for (u32 span = threadIdx.x / 32; span < SPANS; span += THREADS / 32) {
             bool there;
             u32 first = element_at(message.box, tile, span * (256 / WIDTH), there) * WIDTH;
             if (!there) continue;
             alignas(16) T x[8];
-            shared.read((span * 256 + threadIdx.x % 32 * 8) * sizeof(T), x);
+            read_block<1>(shared, span * 256 + threadIdx.x % 32 / 8 * BLOCK, x, team);
             u32 block = first / BLOCK + threadIdx.x % 32 / 8;
             bool writes = block * BLOCK < message.box.elements * WIDTH;
             u8* out = body + message.table + u64(block) * (8 * Format::BITS);
@@ -82,17 +131,17 @@ __device__ void encode_mantissa(const Job<T>& job)
 {
     u32 bits = job.bits;
     u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
-    each_tile<T, WIDTH>(job, false, [&](const Message& message, State& state, const Tile& tile, u32, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
         Team team;
         double error = 0;
+        constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
 #pragma unroll
-        for (u32 n = 0; n < WIDTH; n++) {
-            u32 local = threadIdx.x / 8 + n * BLOCKS_AT_ONCE;
+        for (u32 local = threadIdx.x / 8; local < BLOCKS; local += TEAMS) {
             bool there;
-            u32 first = element_at(message.box, tile, local * (BLOCK / WIDTH), there) * WIDTH;
+            u32 first = element_at(message.box, tile, local * BLOCK / WIDTH, there) * WIDTH;
             if (!there) continue;
             alignas(16) T x[8];
-            shared.read((local * BLOCK + team.lane * 8) * sizeof(T), x);
+            read_block<1>(shared, local * BLOCK, x, team);
             u8* out = job.messages + message.place + HEADER + u64(first / BLOCK) * size;
             if (encode_trimmed(x, bits, out, true, team, error) && bits == 0) state.raw = 1;
         }
@@ -104,38 +153,35 @@ __device__ void encode_mantissa(const Job<T>& job)
 template <class T, u32 WIDTH>
 __device__ void encode_bits(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, false, [&](const Message& message, State& state, const Tile& tile, u32, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
         Team team;
         double error = 0;
-        u32 local = threadIdx.x / 8 * BLOCK;
-        bool there;
-        u32 block = element_at(message.box, tile, local, there) / BLOCK * WIDTH;
-        if (!there) return error;
-        alignas(16) T x[8 * WIDTH];
-        shared.read((local + team.lane * 8) * WIDTH * sizeof(T), x);
         u8* body = job.messages + message.place + HEADER;
-        u16 scales[WIDTH];
 #pragma unroll
-        for (u32 plane = 0; plane < WIDTH; plane++) {
-            u64 most = largest<WIDTH>(x + plane, team);
-            double step = from_bits(most) * job.part;
-            step = step > from_bits(1ull << 52) ? step : from_bits(1ull << 52);
-            // Rounded upwards to 11 bits of exponent and 5 of mantissa.
-            u16 scale = u16((bits_of(step) + (1ull << 47) - 1) >> 47);
-            scales[plane] = most == 0 ? 0 : most < Real<T>::HUGE_BITS ? scale : 0xFFFF;
-        }
+        for (u32 local = threadIdx.x / 8 * BLOCK; local < TILE<Element<T, WIDTH>>; local += TEAMS * BLOCK) {
+            bool there;
+            u32 block = element_at(message.box, tile, local, there) / BLOCK * WIDTH;
+            if (!there) continue;
+            alignas(16) T x[8 * WIDTH];
+            read_block<WIDTH>(shared, local, x, team);
 #pragma unroll
-        for (u32 plane = 0; plane < WIDTH; plane++) {
-            u8* out = body + message.table + u64(block + plane) * (8 * job.bits);
-            if (scales[plane] == 0xFFFF) {
-                if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
-                continue;
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                u64 most = largest<WIDTH>(x + plane, team);
+                double step = from_bits(most) * job.part;
+                step = step > from_bits(1ull << 52) ? step : from_bits(1ull << 52);
+                // Rounded upwards to 11 bits of exponent and 5 of mantissa.
+                u32 scale = u32((bits_of(step) + (1ull << 47) - 1) >> 47);
+                scale = most == 0 ? 0 : most < Real<T>::HUGE_BITS ? scale : 0xFFFF;
+                if (team.lane == 0) reinterpret_cast<u16*>(body)[block + plane] = u16(scale);
+                if (scale == 0xFFFF) {
+                    if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
+                    continue;
+                }
+                u8* out = body + message.table + u64(block + plane) * (8 * job.bits);
+                Integers integers{from_bits(u64(scale) << 47), job.bits};
+                integers.encode<WIDTH>(x + plane, out, team, error);
             }
-            Integers integers{from_bits(u64(scales[plane]) << 47), job.bits};
-            integers.encode<WIDTH>(x + plane, out, team, error);
         }
-        if (team.lane < WIDTH)
-            reinterpret_cast<u16*>(body)[block + team.lane] = team.lane == 0 ? scales[0] : scales[WIDTH - 1];
         return error;
     });
 }
@@ -152,57 +198,138 @@ __device__ u32 width_of(u64 most, double inverse)
     return 8 * bits < RAW_BYTES<T> ? bits : 255;
 }
 
-// `tolerance`: as `bits`, but where a block goes is known only when the lengths of all before it are.
+// What is known of a tile before it is known where it goes.
+template <class E>
+struct Measured {
+    static constexpr u32 GROUPS = TILE<E> / BLOCK;
+    // Bits of each block, and units of 8 bytes that come before those of each group of 64 elements.
+    u8 widths[GROUPS][2];
+    u32 before[GROUPS + 1];
+};
+
+// The sum of all before, in place, of numbers of which there are no more than threads of a warp. For the first warp.
+template <u32 N> __device__ void sum_up(u32 (&x)[N])
+{
+    u32 lane = threadIdx.x, mine = lane < N - 1 ? x[lane] : 0, sum = mine;
+#pragma unroll
+    for (u32 distance = 1; distance < 32; distance *= 2) {
+        u32 before = __shfl_up_sync(0xFFFFFFFF, sum, distance);
+        if (lane >= distance) sum += before;
+    }
+    if (lane < N - 1) x[lane] = sum - mine;
+    if (lane == N - 2) x[N - 1] = sum;
+}
+
+// `tolerance`: as `bits`, but where a block goes is known only when the lengths of all before it are. So a tile is measured, the
+// one before it is encoded, and only then is asked where the first one begins.
 template <class T, u32 WIDTH>
 __device__ void encode_tolerance(const Job<T>& job)
 {
+    using E = Element<T, WIDTH>;
+    __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
+    __shared__ Runs runs;
+    __shared__ Work works[2];
+    __shared__ Measured<E> measured[2];
+    __shared__ Errors errors;
+    const E* src = reinterpret_cast<const E*>(job.src);
+    const Team team;
     double inverse = 1 / job.step;
-    each_tile<T, WIDTH>(job, true, [&](const Message& message, State& state, const Tile& tile, u32 number, Shared shared) {
-        Team team;
-        double error = 0;
-        u32 local = threadIdx.x / 8 * BLOCK;
-        bool there;
-        u32 block = element_at(message.box, tile, local, there) / BLOCK * WIDTH;
-        alignas(16) T x[8 * WIDTH];
-        shared.read((local + team.lane * 8) * WIDTH * sizeof(T), x);
-        u32 widths[WIDTH], units = 0;
+
+    auto measure = [&](u32 turn) {
+        Measured<E>& found = measured[turn % 2];
+        const Work& work = works[turn % 2];
+        const Message& message = job.batch.items[work.item];
 #pragma unroll
-        for (u32 plane = 0; plane < WIDTH; plane++) {
-            widths[plane] = width_of<T>(largest<WIDTH>(x + plane, team), inverse);
-            units += widths[plane] == 255 ? u32(RAW_BYTES<T>) / 8 : widths[plane];
-        }
-        u64 end, place = place_of(units, job.queue, number, message.box.first_tile, end);
-        bool last = tile.element + tile.cols == message.box.elements;
-        if (threadIdx.x == 0 && last) {
-            state.units = end;
-            state.raw = message.table + 8 * end >= message.room;
-        }
-        if (!there) return error;
-        u8* body = job.messages + message.place + HEADER;
-        u8* out = body + message.table + 8 * place;
+        for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
+            alignas(16) T x[8 * WIDTH];
+            read_block<WIDTH>(Shared{memory[turn % 2]}, group * BLOCK, x, team);
+            u32 units = 0;
 #pragma unroll
-        for (u32 plane = 0; plane < WIDTH; plane++) {
-            u32 bits = widths[plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
-            // A message that becomes too long will be sent as it is.
-            if (u64(out - body) + bytes >= message.room) break;
-            if (bits == 255) {
-                put_raw<WIDTH>(x + plane, out, team);
-            } else if (bits == 0) {
-#pragma unroll
-                for (u32 i = 0; i < 8; i++)
-                    error = fma(double(x[plane + WIDTH * i]), double(x[plane + WIDTH * i]), error);
-            } else {
-                Integers{job.step, bits}.encode<WIDTH>(x + plane, out, team, error);
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                u32 bits = width_of<T>(largest<WIDTH>(x + plane, team), inverse);
+                if (team.lane == 0) found.widths[group][plane] = u8(bits);
+                units += bits == 255 ? u32(RAW_BYTES<T>) / 8 : bits;
             }
-            if (team.lane == 0) body[block + plane] = u8(bits);
-            out += bytes;
+            if (team.lane == 0) found.before[group] = group * BLOCK < work.tile.cols ? units : 0;
         }
-        return error;
-    });
+        __syncthreads();
+        if (threadIdx.x < 32) sum_up(found.before);
+        if (threadIdx.x == Measured<E>::GROUPS - 1)
+            publish_length(job.queue, work.number, message.box.first_tile, found.before[Measured<E>::GROUPS]);
+        __syncthreads();
+    };
+
+    auto encode = [&](u32 turn) {
+        const Measured<E>& found = measured[turn % 2];
+        const Work& work = works[turn % 2];
+        const Message& message = job.batch.items[work.item];
+        u64 length = found.before[Measured<E>::GROUPS];
+        u64 begin = look_back(job.queue, work.number, message.box.first_tile, length);
+        if (threadIdx.x == 0 && work.tile.element + work.tile.cols == message.box.elements) {
+            State& state = job.states[work.item];
+            state.units = begin + length;
+            state.raw = message.table + 8 * (begin + length) >= message.room;
+        }
+        double error = 0;
+        u8* body = job.messages + message.place + HEADER;
+#pragma unroll
+        for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
+            if (group * BLOCK >= work.tile.cols) continue;
+            alignas(16) T x[8 * WIDTH];
+            read_block<WIDTH>(Shared{memory[turn % 2]}, group * BLOCK, x, team);
+            u8* out = body + message.table + 8 * (begin + found.before[group]);
+            u64 block = (work.tile.element / BLOCK + group) * WIDTH;
+#pragma unroll
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                u32 bits = found.widths[group][plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
+                // A message that becomes too long will be sent as it is.
+                if (u64(out - body) + bytes >= message.room) break;
+                if (team.lane == 0) body[block + plane] = u8(bits);
+                if (bits == 255) {
+                    put_raw<WIDTH>(x + plane, out, team);
+                } else if (bits == 0) {
+#pragma unroll
+                    for (u32 i = 0; i < 8; i++)
+                        error = fma(double(x[plane + WIDTH * i]), double(x[plane + WIDTH * i]), error);
+                } else {
+                    Integers{job.step, inverse, bits}.encode<WIDTH>(x + plane, out, team, error);
+                }
+                out += bytes;
+            }
+        }
+        errors.add(0, error);
+        __syncthreads();
+        if (threadIdx.x == 0) job.errors[work.number] = errors.sum(0);
+    };
+
+    // Finds the next tile that can shrink, and begins to fetch it.
+    auto next = [&](u32 turn) {
+        Work& work = works[turn % 2];
+        if (threadIdx.x == 0) {
+            u32 guess = turn == 0 ? 0 : works[(turn + 1) % 2].item;
+            do {
+                work.find(job, job.queue.draw(), guess);
+                guess = work.item;
+            } while (work.number < job.batch.tiles && never_shrinks(job.batch.items[work.item]));
+        }
+        __syncthreads();
+        bool there = work.number < job.batch.tiles;
+        if (there) fetch_tile(job.batch.items[work.item].box, work.tile, src, Shared{memory[turn % 2]}, runs);
+        return there;
+    };
+
+    bool there = next(0);
+    for (u32 turn = 0; there; turn++) {
+        await_tile(false);
+        measure(turn);
+        if (turn > 0) encode(turn - 1);
+        there = next(turn + 1);
+        if (!there) encode(turn);
+    }
 }
 
 #define ENCODE(wire, real, T, WIDTH, ...)                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS) encode_##wire##_##real(Job<T> job)         \
+    extern "C" __global__ void __launch_bounds__(THREADS, 6) encode_##wire##_##real(Job<T> job)         \
     {                                                                                                \
         __VA_ARGS__(job);                                                                            \
     }

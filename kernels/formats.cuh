@@ -6,63 +6,29 @@
 // The exponents that a scale may have.
 constexpr int LEAST_SCALE = -1022, MOST_SCALE = 1022;
 
-struct Code {
-    u32 bits;
-    // What it stands for.
+// A number in a short format: its code, and what that stands for.
+struct Short {
+    u32 code;
     double value;
 };
 
-// A format with a sign, an exponent of fewer bits than that of double, and a mantissa of fewer bits.
-template <u32 EXPONENT, u32 MANTISSA_BITS>
-struct Short {
-    static constexpr u32 BITS = 1 + EXPONENT + MANTISSA_BITS;
+// A format has a code of `BITS` bits, of which the last `MANTISSA` are behind the leading one, and takes numbers up to an
+// exponent of `TOP`. `round` is to nearest, ties to even, of a finite number in range; `special` is the code of another.
+template <u32 EXPONENT_BITS, u32 MANTISSA_BITS>
+struct Format {
+    static constexpr u32 BITS = 1 + EXPONENT_BITS + MANTISSA_BITS;
     static constexpr u32 MANTISSA = MANTISSA_BITS;
-    // The exponent to which the largest number is brought.
-    static constexpr int TOP = (1 << (EXPONENT - 1)) - 2;
-    static constexpr u64 REBIAS = (1024ull - (1 << (EXPONENT - 1))) << 52;
-    static constexpr u32 DROPPED = 52 - MANTISSA;
-    static constexpr u32 SPECIAL = ((1u << EXPONENT) - 1) << MANTISSA;
+    static constexpr int TOP = (1 << (EXPONENT_BITS - 1)) - 2;
+    static constexpr u32 SPECIAL = ((1u << EXPONENT_BITS) - 1) << MANTISSA;
 
-    // Rounds a finite number in range, ties to even.
-    __device__ static Code round(double x)
-    {
-        double magnitude = fabs(x), least = power(-TOP);
-        // A number that is larger by so many binary digits leaves those that are kept, and rounds the others away.
-        double leading = from_bits(u64(u32(__double2hiint(magnitude)) & 0x7FF00000) << 32);
-        double larger = (leading > least ? leading : least) * double(1ull << DROPPED);
-        double near = (magnitude + larger) - larger;
-        // Numbers below the normal ones have no leading digit: they borrow one.
-        bool small = near < least;
-        double normal = near + (small ? least : 0.0);
-        // What is kept is in the upper half of the word.
-        u32 code = (u32(__double2hiint(normal)) - u32(REBIAS >> 32)) >> (DROPPED - 32);
-        code -= small ? 1 << MANTISSA : 0;
-        u32 sign = u32(__double2hiint(x)) >> 31;
-        return {sign << (BITS - 1) | code, copysign(near, x)};
-    }
-    // The word of a number, as double or as float, that is not finite.
     template <class T> __device__ static u32 special(T x)
     {
-        return u32(signbit(x)) << (BITS - 1) | SPECIAL | (isnan(x) ? 1u << (MANTISSA - 1) : 0);
-    }
-    __device__ static double value(u32 code)
-    {
-        u32 magnitude = code & ((1u << (BITS - 1)) - 1), exponent = magnitude >> MANTISSA;
-        double rounder = power(52 - TOP - int(MANTISSA));
-        u64 shifted = u64(magnitude) << DROPPED;
-        double small = from_bits(bits_of(rounder) + magnitude) - rounder;
-        u64 normal = exponent == 0 ? bits_of(small) : shifted + REBIAS;
-        bool special = exponent == (1u << EXPONENT) - 1;
-        return from_bits(u64(code >> (BITS - 1)) << 63 | (special ? shifted | INFINITE : normal));
+        return u32(signbit(x) != 0) << (BITS - 1) | SPECIAL | (isnan(x) ? 1u << (MANTISSA - 1) : 0);
     }
 };
 
-using Half = Short<5, 10>;
-using Brain = Short<8, 7>;
-
-// Processors have this one.
-struct Single : Short<8, 23> {
-    __device__ static Code round(double x)
+struct Single : Format<8, 23> {
+    __device__ static Short round(double x)
     {
         float near = float(x);
         return {__float_as_uint(near), double(near)};
@@ -74,11 +40,36 @@ struct Single : Short<8, 23> {
         u32 rest = u32(word >> 29) & 0x7FFFFF;
         return u32(word >> 63) << 31 | SPECIAL | (isnan(x) ? rest | 1u << 22 : 0);
     }
-    __device__ static u32 special(float x)
-    {
-        return __float_as_uint(x) | (isnan(x) ? 1u << 22 : 0);
-    }
+    __device__ static u32 special(float x) { return __float_as_uint(x) | (isnan(x) ? 1u << 22 : 0); }
     __device__ static double value(u32 code) { return double(__uint_as_float(code)); }
+};
+
+struct Half : Format<5, 10> {
+    __device__ static Short round(double x)
+    {
+        u16 near;
+        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(near) : "d"(x));
+        return {near, value(near)};
+    }
+    __device__ static double value(u32 code)
+    {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(u16(code)));
+        return double(value);
+    }
+};
+
+struct Brain : Format<8, 7> {
+    // The upper half of a float. That is cut towards 0 first, and its last bit then says whether anything was cut off, so
+    // that rounding it once more is as rounding once.
+    __device__ static Short round(double x)
+    {
+        float cut = __double2float_rz(x);
+        u32 word = __float_as_uint(cut) | (double(cut) != x ? 1 : 0);
+        u32 code = (word + 0x7FFF + (word >> 16 & 1)) >> 16;
+        return {code, value(code)};
+    }
+    __device__ static double value(u32 code) { return double(__uint_as_float(code << 16)); }
 };
 
 // The warp's maximum of keys, of which each thread has those of eight numbers.
@@ -126,18 +117,27 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
     int scale = most == 0 ? 0 : max(exponent_of<T>(most) - Format::TOP, LEAST_SCALE);
     double factor = power(-scale), back = power(scale);
     u32 code[8];
+    if (plain) {
 #pragma unroll
-    for (u32 i = 0; i < 8; i++) {
-        double real = double(x[i]);
-        if (!plain && !isfinite(x[i])) {
-            code[i] = Format::special(x[i]);
-            continue;
+        for (u32 i = 0; i < 8; i++) {
+            Short near = Format::round(double(x[i]) * factor);
+            double wrong = rounded<T>(near.value * back) - double(x[i]);
+            error = fma(wrong, wrong, error);
+            code[i] = near.code;
         }
-        double kept = plain ? real : fmin(fmax(real, -double(limit)), double(limit));
-        Code rounded_to = Format::round(kept * factor);
-        double wrong = rounded<T>(rounded_to.value * back) - real;
-        error = fma(wrong, wrong, error);
-        code[i] = rounded_to.bits;
+    } else {
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) {
+            if (!isfinite(x[i])) {
+                code[i] = Format::special(x[i]);
+                continue;
+            }
+            double real = double(x[i]);
+            Short near = Format::round(fmin(fmax(real, -double(limit)), double(limit)) * factor);
+            double wrong = rounded<T>(near.value * back) - real;
+            error = fma(wrong, wrong, error);
+            code[i] = near.code;
+        }
     }
     if (writes) store_codes(code, Format::BITS, out, team);
     return scale;

@@ -8,8 +8,12 @@ constexpr u64 ROUNDER = (1023ull + 52) << 52;
 template <class T> constexpr u32 RAW_BYTES = BLOCK * sizeof(T);
 
 struct Integers {
-    double step;
+    double step, inverse;
     u32 bits;
+
+    // A step of 0 is for zeros.
+    __device__ Integers(double step, u32 bits) : step(step), inverse(step == 0 ? 0 : __drcp_rn(step)), bits(bits) {}
+    __device__ Integers(double step, double inverse, u32 bits) : step(step), inverse(inverse), bits(bits) {}
 
     // What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits - 1).
     __device__ double middle() const { return from_bits(ROUNDER | 1ull << (bits - 1)); }
@@ -18,21 +22,15 @@ struct Integers {
     template <u32 STEP, class T>
     __device__ void encode(const T* x, u8* block, Team team, double& error) const
     {
-        // What is common is compiled on its own; to scale is wrong by less than half an integer of up to 50 bits.
-        switch (bits) {
-        case 16: return Integers{step, 16}.encode_as<u32, false, STEP>(x, block, team, error);
-        case 32: return Integers{step, 32}.encode_as<u32, false, STEP>(x, block, team, error);
-        }
-        if (bits <= 5) encode_as<u32, true, STEP>(x, block, team, error);
-        else if (bits <= 32) encode_as<u32, false, STEP>(x, block, team, error);
+        if (bits > 5 && bits <= 32) encode_as<u32, false, STEP>(x, block, team, error);
         else encode_as<u64, true, STEP>(x, block, team, error);
     }
 
     template <class Code, bool CLIP, u32 STEP, class T>
     __device__ void encode_as(const T* x, u8* block, Team team, double& error) const
     {
-        double middle = this->middle(), inverse = step == 0 ? 0 : 1 / step;
-        double top = double((1ull << (bits - 1)) - 1);
+        double middle = this->middle(), top = double((1ull << (bits - 1)) - 1);
+        // To scale is wrong by less than half an integer of up to 50 bits.
         bool clip = CLIP && (bits <= 5 || bits > 50);
         Code code[8];
 #pragma unroll
@@ -54,8 +52,7 @@ struct Integers {
     template <u32 STEP, class T>
     __device__ void decode(const u8* block, T* x, Team team) const
     {
-        if (bits == 16) Integers{step, 16}.decode_as<u32, STEP>(block, x, team);
-        else if (bits <= 32) decode_as<u32, STEP>(block, x, team);
+        if (bits <= 32) decode_as<u32, STEP>(block, x, team);
         else decode_as<u64, STEP>(block, x, team);
     }
 
@@ -64,8 +61,9 @@ struct Integers {
     {
         Code code[8];
         load_codes(code, bits, block, team);
+        double middle = this->middle();
 #pragma unroll
-        for (u32 i = 0; i < 8; i++) x[STEP * i] = T((from_bits(ROUNDER | code[i]) - middle()) * step);
+        for (u32 i = 0; i < 8; i++) x[STEP * i] = T((from_bits(ROUNDER | code[i]) - middle) * step);
     }
 };
 

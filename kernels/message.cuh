@@ -5,7 +5,8 @@
 
 constexpr u32 HEADER = 32;
 constexpr u32 BLOCK = 64;
-constexpr u32 BLOCKS_AT_ONCE = TILE / BLOCK;
+// Teams of eight threads.
+constexpr u32 TEAMS = THREADS / 8;
 
 // What is known before a message is made or read.
 struct Message {
@@ -19,7 +20,7 @@ struct Message {
     // The first 16 bytes of the header, unless the body is raw.
     u64 head[2];
 };
-static_assert(sizeof(Message) == 240, "the host has the same");
+static_assert(sizeof(Message) == 248, "the host has the same");
 
 // A message that does not, whatever the data, is left to settle.cu.
 __device__ inline bool never_shrinks(const Message& message) { return message.fixed >= message.room; }
@@ -41,25 +42,37 @@ struct State {
 };
 static_assert(sizeof(State) == 40, "the host has the same");
 
-// Adds up what the threads of a block have, always in the same order; the sum is the first thread's. Has barriers.
-__device__ inline double sum_of_block(double x)
-{
-    __shared__ double sums[THREADS / 32];
-#pragma unroll
-    for (u32 distance = 16; distance > 0; distance /= 2)
-        x += __shfl_xor_sync(0xFFFFFFFF, x, distance);
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
-    __syncthreads();
-    double sum = 0;
-    if (threadIdx.x == 0)
-        for (double part : sums) sum += part;
-    __syncthreads();
-    return sum;
-}
-
 // An element of WIDTH reals: what is moved at once.
 template <class T, u32 WIDTH> struct ElementOf;
 template <> struct ElementOf<float, 1> { using Type = u32; };
 template <> struct ElementOf<float, 2> { using Type = uint2; };
 template <> struct ElementOf<double, 1> { using Type = uint2; };
 template <> struct ElementOf<double, 2> { using Type = uint4; };
+
+template <class T, u32 WIDTH> using Element = typename ElementOf<T, WIDTH>::Type;
+
+// The numbers of a team's block, or of its two planes, out of shared memory and back: eight elements of a thread, in the
+// order of its codes. `first` is the block's first element in the tile.
+template <u32 WIDTH, class T>
+__device__ void read_block(Shared shared, u32 first, T (&x)[8 * WIDTH], Team team)
+{
+    u32 byte = (first + 4 * team.lane) * WIDTH * sizeof(T);
+    shared.read<4 * WIDTH>(byte, x);
+    shared.read<4 * WIDTH>(byte + 32 * WIDTH * sizeof(T), x + 4 * WIDTH);
+}
+
+template <u32 WIDTH, class T>
+__device__ void write_block(Shared shared, u32 first, const T (&x)[8 * WIDTH], Team team)
+{
+    u32 byte = (first + 4 * team.lane) * WIDTH * sizeof(T);
+    shared.write<4 * WIDTH>(byte, x);
+    shared.write<4 * WIDTH>(byte + 32 * WIDTH * sizeof(T), x + 4 * WIDTH);
+}
+
+// The place of an element of a tile, in the message; `there` says whether the message has it.
+__device__ inline u32 element_at(const Box& box, const Tile& tile, u32 local, bool& there)
+{
+    u32 row = local >> box.log_cols, col = local & ((1 << box.log_cols) - 1);
+    there = row < tile.rows && col < tile.cols;
+    return tile.element + row * box.pitch + col;
+}

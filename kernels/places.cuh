@@ -11,15 +11,9 @@
 struct Queue {
     u64* words;
 
-    // The next tile. Has barriers.
-    __device__ u32 draw() const
-    {
-        __shared__ u32 drawn;
-        __syncthreads();
-        if (threadIdx.x == 0) drawn = u32(atomicAdd(words, 1ull));
-        __syncthreads();
-        return drawn;
-    }
+    // The next tile, for one thread.
+    __device__ u32 draw() const { return u32(atomicAdd(words, 1ull)); }
+    __device__ u64* word(u32 tile) const { return words + 1 + tile; }
 };
 
 // A length is below 2^62; above it is what it is the length of.
@@ -39,42 +33,37 @@ template <class N> __device__ N running_sum(N x)
     return x;
 }
 
-// For each team of eight threads, where in the message it is to write `units`, as all of its threads say: behind all teams
-// and tiles of the message before it. `end` is where the tile ends. Has barriers.
-__device__ inline u64 place_of(u32 units, const Queue& queue, u32 tile, u32 first_tile, u64& end)
+// Says how long a tile is, to one thread's knowledge.
+__device__ inline void publish_length(const Queue& queue, u32 tile, u32 first_tile, u64 length)
 {
-    __shared__ u32 lengths[THREADS / 8];
-    __shared__ u64 begin, sum;
-    if (threadIdx.x % 8 == 0) lengths[threadIdx.x / 8] = units;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        u32 mine = lengths[threadIdx.x], ends = running_sum(mine);
-        lengths[threadIdx.x] = ends - mine;
-        u64 length = __shfl_sync(0xFFFFFFFF, ends, 31), before = 0;
-        u64* words = queue.words + 1;
-        if (tile == first_tile) {
-            if (threadIdx.x == 0) publish(words + tile, WITH_ALL_BEFORE | length);
-        } else {
-            if (threadIdx.x == 0) publish(words + tile, ALONE | length);
-            // Lanes ask 32 tiles at once, the nearest by lane 0.
-            for (u32 next = tile;; next -= 32) {
-                u64 word = WITH_ALL_BEFORE;
-                if (next >= first_tile + threadIdx.x + 1)
-                    while ((word = published(words + next - threadIdx.x - 1)) == 0) __nanosleep(20);
-                u32 know = __ballot_sync(0xFFFFFFFF, word >= WITH_ALL_BEFORE);
-                u32 wanted = know == 0 ? 32 : __ffs(know);
-                u64 part = threadIdx.x < wanted ? word & LENGTH : 0;
+    publish(queue.word(tile), (tile == first_tile ? WITH_ALL_BEFORE : ALONE) | length);
+}
+
+// Where a tile begins that has said how long it is: the sum of all before it in its message. Each thread asks one of those
+// before it, so that a look is mostly enough. Has barriers.
+__device__ inline u64 look_back(const Queue& queue, u32 tile, u32 first_tile, u64 length)
+{
+    constexpr u32 WARPS = THREADS / 32;
+    __shared__ u64 sums[WARPS];
+    __shared__ bool known[WARPS];
+    u64 before = 0;
+    bool found = tile == first_tile;
+    for (u32 next = tile; !found; next -= THREADS) {
+        u64 word = WITH_ALL_BEFORE;
+        if (next >= first_tile + threadIdx.x + 1)
+            while ((word = published(queue.word(next - threadIdx.x - 1))) == 0) __nanosleep(40);
+        // Of a warp, the lanes up to the nearest that knows.
+        u32 know = __ballot_sync(0xFFFFFFFF, word >= WITH_ALL_BEFORE);
+        u32 wanted = know == 0 ? 32 : __ffs(know);
+        u64 part = threadIdx.x % 32 < wanted ? word & LENGTH : 0;
 #pragma unroll
-                for (u32 distance = 16; distance > 0; distance /= 2)
-                    part += __shfl_xor_sync(0xFFFFFFFF, part, distance);
-                before += part;
-                if (know != 0) break;
-            }
-            if (threadIdx.x == 0) publish(words + tile, WITH_ALL_BEFORE | (before + length));
-        }
-        if (threadIdx.x == 0) begin = before, sum = before + length;
+        for (u32 distance = 16; distance > 0; distance /= 2)
+            part += __shfl_xor_sync(0xFFFFFFFF, part, distance);
+        if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = part, known[threadIdx.x / 32] = know != 0;
+        __syncthreads();
+        for (u32 warp = 0; warp < WARPS && !found; warp++) before += sums[warp], found = known[warp];
+        __syncthreads();
     }
-    __syncthreads();
-    end = sum;
-    return begin + lengths[threadIdx.x / 8];
+    if (threadIdx.x == 0 && tile != first_tile) publish(queue.word(tile), WITH_ALL_BEFORE | (before + length));
+    return before;
 }

@@ -27,6 +27,37 @@ __device__ bool is_raw(const Rest<T>& rest, u32 item)
     return rest.all_raw || state.raw || behind >= message.room;
 }
 
+// Adds up what the threads of a block have, always in the same order; the sum is the first thread's. Has barriers.
+__device__ inline double sum_of_block(double x)
+{
+    __shared__ double sums[THREADS / 32];
+#pragma unroll
+    for (u32 distance = 16; distance > 0; distance /= 2)
+        x += __shfl_xor_sync(0xFFFFFFFF, x, distance);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = x;
+    __syncthreads();
+    double sum = 0;
+    if (threadIdx.x == 0)
+        for (double part : sums) sum += part;
+    __syncthreads();
+    return sum;
+}
+
+// The errors of a thread's share of the tiles of a message. Several at once, as a message may have many tiles.
+template <class T>
+__device__ double errors_of(const Rest<T>& rest, u32 item)
+{
+    double sums[8] = {};
+    u32 end = rest.batch.firsts[item + 1];
+    for (u32 tile = rest.batch.firsts[item] + threadIdx.x; tile < end; tile += 8 * THREADS)
+#pragma unroll
+        for (u32 i = 0; i < 8; i++)
+            if (tile + i * THREADS < end) sums[i] += rest.errors[tile + i * THREADS];
+    double sum = 0;
+    for (double part : sums) sum += part;
+    return sum;
+}
+
 // The header, and zeros behind the table, by one thread.
 template <class T>
 __device__ void finish(const Rest<T>& rest, u32 item, double squared_error)
@@ -85,20 +116,21 @@ __device__ void put_raw_blocks(const Rest<T>& rest, const Message& message)
 
 // The body of a message as the numbers are, of which each block of threads does its share.
 template <class T, u32 WIDTH>
-__device__ void put_raw_body(const Rest<T>& rest, u32 item, Shared shared)
+__device__ void put_raw_body(const Rest<T>& rest, u32 item, Shared shared, Runs& runs)
 {
-    using Element = typename ElementOf<T, WIDTH>::Type;
+    using E = Element<T, WIDTH>;
     const Message& message = rest.batch.items[item];
     const Box& box = message.box;
-    Element* body = reinterpret_cast<Element*>(rest.messages + message.place + HEADER);
+    E* body = reinterpret_cast<E*>(rest.messages + message.place + HEADER);
     for (u32 number = rest.batch.firsts[item] + blockIdx.x; number < rest.batch.firsts[item + 1];
          number += gridDim.x) {
         Tile tile = tile_at(box, number);
-        load_tile(box, tile, reinterpret_cast<const Element*>(rest.src), shared);
-        for (u32 i = threadIdx.x; i < TILE; i += THREADS) {
-            u32 row = i >> (LOG_TILE - box.log_rows), col = i & ((TILE >> box.log_rows) - 1);
-            if (row < tile.rows && col < tile.cols)
-                body[tile.element + u64(row) * box.pitch + col] = shared.at<Element>(i);
+        fetch_tile(box, tile, reinterpret_cast<const E*>(rest.src), shared, runs);
+        await_tile(false);
+        for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
+            bool there;
+            u32 element = element_at(box, tile, i, there);
+            if (there) body[element] = shared.at<E>(i);
         }
         __syncthreads();
     }
@@ -107,14 +139,11 @@ __device__ void put_raw_body(const Rest<T>& rest, u32 item, Shared shared)
 template <class T, u32 WIDTH>
 __device__ void settle(const Rest<T>& rest)
 {
-    __shared__ __align__(128) u8 memory[TILE * WIDTH * sizeof(T)];
+    __shared__ __align__(128) u8 memory[TILE<Element<T, WIDTH>> * WIDTH * sizeof(T)];
+    __shared__ Runs runs;
     Shared shared{memory};
     for (u32 item = blockIdx.x; item < rest.batch.count; item += gridDim.x) {
-        double error = 0;
-        if (!is_raw(rest, item))
-            for (u32 tile = rest.batch.firsts[item] + threadIdx.x; tile < rest.batch.firsts[item + 1]; tile += THREADS)
-                error += rest.errors[tile];
-        error = sum_of_block(error);
+        double error = sum_of_block(is_raw(rest, item) ? 0 : errors_of(rest, item));
         if (threadIdx.x == 0) finish(rest, item, error);
         if (rest.states[item].raw_blocks != 0 && !is_raw(rest, item))
             put_raw_blocks<T, WIDTH>(rest, rest.batch.items[item]);
@@ -123,7 +152,7 @@ __device__ void settle(const Rest<T>& rest)
         u32 mine = first + threadIdx.x;
         if (!__syncthreads_or(mine < rest.batch.count && is_raw(rest, mine))) continue;
         for (u32 item = first; item < min(first + THREADS, rest.batch.count); item++)
-            if (is_raw(rest, item)) put_raw_body<T, WIDTH>(rest, item, shared);
+            if (is_raw(rest, item)) put_raw_body<T, WIDTH>(rest, item, shared, runs);
     }
 }
 

@@ -5,9 +5,8 @@ use fft_core::{DIMS, Transfer, View};
 
 use crate::GpuError;
 
-/// Elements of a tile.
-pub(crate) const TILE: usize = 1 << LOG_TILE;
-const LOG_TILE: u32 = 11;
+/// Threads of a block, each of which works out where one run of a tile's elements is.
+const THREADS: usize = 128;
 /// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: a line of the
 /// second-level cache.
 const LINE_BYTES: usize = 128;
@@ -59,20 +58,22 @@ pub(crate) struct Tiled {
     inner: u32,
     low: u32,
     log_rows: u32,
+    log_cols: u32,
     rows: u32,
     pitch: u32,
     tiles_down: Divisor,
     tiles_across: Divisor,
     down: u32,
     across: u32,
+    log_run: u32,
+    uneven: u32,
     wide: u32,
-    unused: u32,
 }
 
 /// What a kernel needs of tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tiling {
-    /// Elements that must not be torn apart: a power of two, at most [`TILE`].
+    /// Elements that must not be torn apart: a power of two, at most 256.
     pub(crate) quantum: usize,
     /// Whether tiles must be runs of the message.
     pub(crate) in_order: bool,
@@ -80,6 +81,13 @@ pub(crate) struct Tiling {
     pub(crate) bytes: usize,
     /// Which side may be accessed in units of 16 bytes.
     pub(crate) wide: Wide,
+}
+
+impl Tiling {
+    /// Elements of a tile.
+    pub(crate) fn tile(&self) -> usize {
+        if self.bytes == 16 { 1024 } else { 2048 }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -164,17 +172,19 @@ impl Placement {
         };
         let elements = within("the number of elements of a box", self.elements(), MOST_ELEMENTS)?;
         let low = self.shape.iter().position(|n| *n != 1).unwrap_or(DIMS - 1);
-        let axis = self.row_axis(tiling);
+        let (axis, tile) = (self.row_axis(tiling), tiling.tile());
         let (rows, pitch, log_rows) = match axis {
             None => (1, self.elements(), 0),
             Some(axis) => {
                 let pitch: usize = self.shape[axis + 1..].iter().product();
-                let wanted = (LINE_BYTES / tiling.bytes).max(TILE / pitch.next_power_of_two());
-                let rows = wanted.min(self.shape[axis].next_power_of_two()).min(TILE / tiling.quantum);
+                let wanted = (LINE_BYTES / tiling.bytes).max(tile / pitch.next_power_of_two());
+                let rows = wanted.min(self.shape[axis].next_power_of_two()).min(tile / tiling.quantum);
                 (self.shape[axis], pitch, rows.max(1).trailing_zeros())
             }
         };
-        let (down, across) = (rows.div_ceil(1 << log_rows), pitch.div_ceil(TILE >> log_rows).max(1));
+        let cols = tile >> log_rows;
+        let (down, across) = (rows.div_ceil(1 << log_rows), pitch.div_ceil(cols).max(1));
+        let run = cols.div_ceil(THREADS);
         let side = |view: &View| {
             let mut stride = [0; DIMS];
             for d in (0..DIMS).filter(|&d| self.shape[d] > 1) {
@@ -194,18 +204,20 @@ impl Placement {
             inner: axis.map_or(0, |axis| axis as u32 + 1),
             low: low as u32,
             log_rows,
+            log_cols: cols.trailing_zeros(),
             rows: rows as u32,
             pitch: pitch as u32,
             tiles_down: Divisor::by(down),
             tiles_across: Divisor::by(across),
             down: down as u32,
             across: across as u32,
+            log_run: run.trailing_zeros(),
+            uneven: u32::from(!self.shape[DIMS - 1].is_multiple_of(run)),
             wide: u32::from(match tiling.wide {
                 Wide::Neither => false,
                 Wide::From => wide(&self.from),
                 Wide::To => wide(&self.to),
             }),
-            unused: 0,
         })
     }
 }

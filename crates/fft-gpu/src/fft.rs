@@ -97,7 +97,7 @@ impl<const D: usize> Fft<D> {
             if K::WIDTHS[side] != K::WIDTHS[1 - side] && K::WIDTHS[side] == 2 {
                 lens[D - 1] = lens[D - 1] / 2 + 1;
             }
-            let rows = Spread { embed: lens, stride: 1, distance: lens.iter().product() };
+            let rows = Spread { embed: lens, stride: 1, distance: lens.into_iter().fold(1, usize::saturating_mul) };
             let Spread { embed, stride, distance } = spread.unwrap_or(rows);
             Span { lens, embed, stride, distance, width: K::WIDTHS[side] }
         }))

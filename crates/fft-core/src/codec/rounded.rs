@@ -293,7 +293,7 @@ fn trimmed<'a, T: Real>(
             let bits = word(x[i]);
             let nan = (bits & magnitudes) as i64 > infinity as i64;
             let finite = ((bits & magnitudes) as i64) < infinity as i64;
-            let up = bits + half + (bits >> dropped & one);
+            let up = bits.wrapping_add(half + (bits >> dropped & one));
             // Neither upwards out of range nor from NaN to infinity.
             let within = finite && ((up & magnitudes) as i64) < infinity as i64;
             let code = if within { up } else { bits | if nan { quiet } else { 0 } } >> dropped;

@@ -18,7 +18,7 @@ fn distance(tiled: &Tiled, side: &Side, mut index: usize, last: usize, low: usiz
 
 /// For every tile, what its threads copy: the places of an element in the source, in the message and in the destination.
 fn copied(tiled: &Tiled, mut visit: impl FnMut(usize, usize, usize)) {
-    let (rows_at_once, cols) = (1 << tiled.log_rows, TILE >> tiled.log_rows);
+    let (rows_at_once, cols) = (1 << tiled.log_rows, 1 << tiled.log_cols);
     let (low, inner) = (tiled.low as usize, tiled.inner as usize);
     for tile in 0..tiled.tiles() {
         let rest = tiled.tiles_down.of(tile);
@@ -36,8 +36,10 @@ fn copied(tiled: &Tiled, mut visit: impl FnMut(usize, usize, usize)) {
         for r in 0..rows_at_once.min(tiled.rows as usize - row) {
             for c in 0..cols.min(tiled.pitch as usize - start) {
                 let at = |side: &Side| {
-                    let within = distance(tiled, side, start + c, DIMS - 1, inner.max(low));
-                    base(side) + r * side.row as usize + within
+                    // As the first of its run, and as far on as it is in it.
+                    let rest = if tiled.uneven == 0 { c % (1 << tiled.log_run) } else { 0 };
+                    let within = distance(tiled, side, start + c - rest, DIMS - 1, inner.max(low));
+                    base(side) + r * side.row as usize + within + rest * side.stride[DIMS - 1] as usize
                 };
                 visit(at(&tiled.from), element + r * tiled.pitch as usize + c, at(&tiled.to));
             }
@@ -128,8 +130,8 @@ fn rows_are_whole_lines_of_memory() {
         let tiling = Tiling { quantum, in_order, bytes, wide: Wide::From };
         1 << placement.tiled(&tiling, 0).unwrap().log_rows
     };
-    // Rows have 64 elements; 32 of them make a tile.
-    assert_eq!([rows(16, 1, false), rows(4, 1, false), rows(16, 64, false)], [32, 32, 32]);
+    // Rows have 64 elements; 16 of them make a tile of large elements, 32 one of others.
+    assert_eq!([rows(16, 1, false), rows(4, 1, false), rows(16, 64, false)], [16, 32, 16]);
     assert_eq!([rows(16, 256, false), rows(16, 1, true)], [1, 1]);
 }
 

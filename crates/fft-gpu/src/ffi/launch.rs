@@ -18,7 +18,7 @@ use crate::modes::ModesRecord;
 use crate::{GpuError, GpuReal};
 
 /// Threads of a block, of all kernels.
-const THREADS: u32 = 256;
+const THREADS: u32 = 128;
 
 /// The binaries of `kernels/`, for the architectures that `cargo xtask kernels` names.
 const BINARIES: [&[u8]; 5] = [
@@ -31,6 +31,7 @@ const BINARIES: [&[u8]; 5] = [
 
 /// The binaries, loaded into a context.
 pub(crate) struct Modules {
+    context: Arc<CudaContext>,
     modules: Vec<Arc<CudaModule>>,
     multiprocessors: u32,
 }
@@ -48,6 +49,7 @@ impl Modules {
         let load = |binary: &&[u8]| context.load_module(Ptx::from_binary(binary.to_vec()));
         let count = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         Ok(Self {
+            context: context.clone(),
             modules: BINARIES.iter().map(load).collect::<Result<_, _>>()?,
             multiprocessors: context.attribute(count)?.max(1) as u32,
         })
@@ -58,6 +60,7 @@ impl Modules {
             what: "loading a kernel",
             why: format!("{name}: {why}"),
         };
+        self.context.bind_to_thread().map_err(tried)?;
         let not_found = sys::CUresult::CUDA_ERROR_NOT_FOUND;
         let mut found = Err(tried(DriverError(not_found)));
         for module in &self.modules {

@@ -131,21 +131,23 @@ fn refused(gpu: &Gpu, wire: Wire, step: f64, change: impl Fn(&mut [u8])) -> (Bad
 #[test]
 fn what_does_not_decode_is_refused_with_the_words_of_the_cpu() {
     let Some(gpu) = gpu() else { return };
-    let cases: [(Wire, f64, usize, u8); 11] = [
-        (Wire::F16, 0.0, 0, 9),
-        (Wire::F16, 0.0, 8, 1),
-        (Wire::F16, 0.0, 33, 0x7F),
-        (Wire::F32, 0.0, 24, 1),
-        (Wire::Mantissa(20), 0.0, 4, 2),
-        (Wire::Bits(16), 0.0, 2, 15),
-        (Wire::Bits(16), 0.0, 33, 0xFF),
-        (Wire::Tolerance, 1e-3, 31, 0xFF),
-        (Wire::Tolerance, 1e-3, 40, 1),
-        (Wire::Tolerance, 1e-3, 41, 60),
-        (Wire::Tolerance, 1e-3, 41, 52),
+    let cases: [(Wire, f64, usize, &[u8]); 11] = [
+        (Wire::F16, 0.0, 0, &[9]),
+        (Wire::F16, 0.0, 8, &[1]),
+        (Wire::F16, 0.0, 33, &[0x7F]),
+        (Wire::F32, 0.0, 24, &[1]),
+        (Wire::Mantissa(20), 0.0, 4, &[2]),
+        (Wire::Bits(16), 0.0, 2, &[15]),
+        (Wire::Bits(16), 0.0, 32, &[0xF0, 0xFF]),
+        (Wire::Tolerance, 1e-3, 31, &[0xFF]),
+        (Wire::Tolerance, 1e-3, 40, &[1]),
+        (Wire::Tolerance, 1e-3, 41, &[60]),
+        (Wire::Tolerance, 1e-3, 41, &[52]),
     ];
-    for (wire, step, at, byte) in cases {
-        let (why, found) = refused(&gpu, wire, step, |message| message[at] = byte);
+    for (wire, step, at, bytes) in cases {
+        let (why, found) = refused(&gpu, wire, step, |message| {
+            message[at..at + bytes.len()].copy_from_slice(bytes);
+        });
         let GpuError::Message { index: 0, why: said } = found else { panic!("{wire}: {found}") };
         let exact = !matches!(said, BadMessage::Length { .. });
         assert!(!exact || said == why, "{wire} byte {at}: {said}, expected {why}");
