@@ -170,47 +170,73 @@ struct Runs {
         u32 col = threadIdx.x << box.log_run;
         if (!box.uneven && col < tile.cols) places[threadIdx.x] = within_row(box, side, tile.start + col);
     }
-    // After a barrier.
-    __device__ u64 of(const Box& box, const Side& side, const Tile& tile, u32 col) const
+};
+
+// How the elements of a tile are found in an array, held in registers: descriptors would be read again after every copy.
+template <class E>
+struct Finder {
+    const Box& box;
+    const Side& side;
+    const Runs& runs;
+    E* base;
+    const u32 start, stride, step, log_run;
+
+    // `base` is where the tile begins.
+    __device__ Finder(const Box& box, const Side& side, const Runs& runs, const Tile& tile, E* base)
+        : box(box), side(side), runs(runs), base(base), start(tile.start), stride(side.stride[DIMS - 1]),
+          step(side.row), log_run(box.log_run)
     {
-        if (box.uneven) return within_row(box, side, tile.start + col);
-        u32 rest = col & ((1 << box.log_run) - 1);
-        return places[col >> box.log_run] + u64(rest) * side.stride[DIMS - 1];
+    }
+    // After the runs were noted, and a barrier; or of any element.
+    template <bool EVEN> __device__ E* at(u32 row, u32 col) const
+    {
+        if (!EVEN) return base + u64(row) * step + within_row(box, side, start + col);
+        u32 rest = col & ((1 << log_run) - 1);
+        return base + runs.places[col >> log_run] + (u64(row) * step + u64(rest) * stride);
     }
 };
+
+struct Even { static constexpr bool value = true; };
+struct Uneven { static constexpr bool value = false; };
+
+// Calls `move` so many times: what is seldom is not unrolled.
+template <u32 TIMES, class Move>
+__device__ void repeat(bool uneven, Move move)
+{
+    if (!uneven) {
+#pragma unroll
+        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Even{});
+    } else {
+#pragma unroll 1
+        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Uneven{});
+    }
+}
 
 // Begins to bring a tile into shared memory, with zeros where it has no element. Has a barrier.
 template <class E>
 __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Runs& runs)
 {
     constexpr u32 WIDE = 16 / sizeof(E);
+    const Finder<const E> from(box, box.from, runs, tile, src + tile.from);
+    const u32 log_rows = box.log_rows, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
+    const bool wide = WIDE > 1 && box.wide && reinterpret_cast<uintptr_t>(src) % 16 == 0;
+    const bool uneven = box.uneven;
     runs.note(box, box.from, tile);
     __syncthreads();
-    if (WIDE > 1 && box.wide && reinterpret_cast<uintptr_t>(src) % 16 == 0) {
-#pragma unroll
-        for (u32 k = 0; k < PER_THREAD<E> / WIDE; k++) {
-            u32 col = (threadIdx.x + k * THREADS) * WIDE;
-            uint4* to = &shared.at<uint4>(col / WIDE);
-            if (col < tile.cols) {
-                const E* from = src + tile.from + runs.of(box, box.from, tile, col);
-                __pipeline_memcpy_async(to, reinterpret_cast<const uint4*>(from), 16);
-            } else {
-                *to = uint4{};
-            }
-        }
+    if (wide) {
+        repeat<PER_THREAD<E> / WIDE>(uneven, [&](u32 i, auto even) {
+            u32 col = i * WIDE;
+            uint4* to = &shared.at<uint4>(i);
+            if (col < cols) __pipeline_memcpy_async(to, from.template at<even.value>(0, col), 16);
+            else *to = uint4{};
+        });
     } else {
-#pragma unroll
-        for (u32 k = 0; k < PER_THREAD<E>; k++) {
-            u32 i = threadIdx.x + k * THREADS;
-            u32 row = i & ((1 << box.log_rows) - 1), col = i >> box.log_rows;
-            E* to = &shared.at<E>((row << box.log_cols) + col);
-            if (row < tile.rows && col < tile.cols) {
-                const E* from = src + tile.from + u64(row) * box.from.row + runs.of(box, box.from, tile, col);
-                __pipeline_memcpy_async(to, from, sizeof(E));
-            } else {
-                *to = E{};
-            }
-        }
+        repeat<PER_THREAD<E>>(uneven, [&](u32 i, auto even) {
+            u32 row = i & ((1 << log_rows) - 1), col = i >> log_rows;
+            E* to = &shared.at<E>((row << log_cols) + col);
+            if (row < rows && col < cols) __pipeline_memcpy_async(to, from.template at<even.value>(row, col), sizeof(E));
+            else *to = E{};
+        });
     }
     __pipeline_commit();
 }
@@ -228,24 +254,21 @@ template <class E>
 __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Runs& runs)
 {
     constexpr u32 WIDE = 16 / sizeof(E);
+    const Finder<E> to(box, box.to, runs, tile, dst + tile.to);
+    const u32 log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
+    const bool wide = WIDE > 1 && box.wide && reinterpret_cast<uintptr_t>(dst) % 16 == 0;
+    const bool uneven = box.uneven;
     runs.note(box, box.to, tile);
     __syncthreads();
-    if (WIDE > 1 && box.wide && reinterpret_cast<uintptr_t>(dst) % 16 == 0) {
-#pragma unroll
-        for (u32 k = 0; k < PER_THREAD<E> / WIDE; k++) {
-            u32 col = (threadIdx.x + k * THREADS) * WIDE;
-            if (col < tile.cols) {
-                E* to = dst + tile.to + runs.of(box, box.to, tile, col);
-                *reinterpret_cast<uint4*>(to) = shared.at<uint4>(col / WIDE);
-            }
-        }
-        return;
-    }
-#pragma unroll
-    for (u32 k = 0; k < PER_THREAD<E>; k++) {
-        u32 i = threadIdx.x + k * THREADS;
-        u32 row = i >> box.log_cols, col = i & ((1 << box.log_cols) - 1);
-        if (row < tile.rows && col < tile.cols)
-            dst[tile.to + u64(row) * box.to.row + runs.of(box, box.to, tile, col)] = shared.at<E>(i);
+    if (wide) {
+        repeat<PER_THREAD<E> / WIDE>(uneven, [&](u32 i, auto even) {
+            u32 col = i * WIDE;
+            if (col < cols) *reinterpret_cast<uint4*>(to.template at<even.value>(0, col)) = shared.at<uint4>(i);
+        });
+    } else {
+        repeat<PER_THREAD<E>>(uneven, [&](u32 i, auto even) {
+            u32 row = i >> log_cols, col = i & ((1 << log_cols) - 1);
+            if (row < rows && col < cols) *to.template at<even.value>(row, col) = shared.at<E>(i);
+        });
     }
 }

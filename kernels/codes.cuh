@@ -60,7 +60,8 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
     if (bits & 16) {
 #pragma unroll
         for (u32 i = 0; i < 8; i += 4)
-            *reinterpret_cast<uint2*>(block + 16 * i + 8 * lane) = {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
+            *reinterpret_cast<uint2*>(block + 16 * i + 8 * lane) =
+                {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
         if ((bits & 15) == 0) return;
         block += 128;
 #pragma unroll

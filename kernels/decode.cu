@@ -51,22 +51,23 @@ __device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
 
 // Reads one tile: `decode` brings its numbers into shared memory, unless they are there as they are. Has barriers.
 template <class T, u32 WIDTH, class Decode>
-__device__ void put_tile(const Job<T>& job, const Message& message, State& state, const Tile& tile, Shared shared, Runs& runs, Decode decode)
+__device__ void put_tile(const Job<T>& job, const Message& message, State& state, const Tile& tile, Shared shared,
+    Runs& runs, Decode decode)
 {
     using E = Element<T, WIDTH>;
     Told told = read_header(job, message);
     if (!told.good) return refuse(state);
     if (tile.element == 0 && threadIdx.x == 0) state.bytes = HEADER + told.body;
-    const u8* body = job.messages + message.place + HEADER;
+    const Body body(message, job.messages);
     if (told.raw) {
-        const E* elements = reinterpret_cast<const E*>(body) + tile.element;
+        const E* elements = reinterpret_cast<const E*>(body.bytes) + tile.element;
 #pragma unroll
         for (u32 k = 0; k < PER_THREAD<E>; k++) {
             u32 i = threadIdx.x + k * THREADS;
             if (i < tile.cols) shared.at<E>(i) = elements[i];
         }
     } else {
-        decode(message, state, tile, told, body, shared);
+        decode(body, state, tile, told, shared);
     }
     store_tile(message.box, tile, shared, reinterpret_cast<E*>(job.dst), runs);
     __syncthreads();
@@ -90,20 +91,20 @@ __device__ void each_tile(const Job<T>& job, Decode decode)
 template <class T, u32 WIDTH, class Format>
 __device__ void decode_format(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, const Told&, const u8* body, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Body& body, State& state, const Tile& tile, const Told&, Shared shared) {
         Team team;
         constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
 #pragma unroll
         for (u32 n = 0; n < BLOCKS / TEAMS; n++) {
             u32 local = threadIdx.x / 8 + n * TEAMS, first = tile.element * WIDTH + local * BLOCK;
-            if (first >= message.box.elements * WIDTH) continue;
-            int scale = reinterpret_cast<const int16_t*>(body)[first / 256];
+            if (first >= body.elements * WIDTH) continue;
+            int scale = reinterpret_cast<const int16_t*>(body.bytes)[first / 256];
             if (scale < LEAST_SCALE || scale > MOST_SCALE) {
                 refuse(state);
                 continue;
             }
             alignas(16) T x[8];
-            decode_span<Format>(body + message.table + u64(first / BLOCK) * (8 * Format::BITS), scale, x, team);
+            decode_span<Format>(body.bytes + body.table + u64(first / BLOCK) * (8 * Format::BITS), scale, x, team);
             write_block<1>(shared, local * BLOCK, x, team);
         }
     });
@@ -114,15 +115,15 @@ __device__ void decode_mantissa(const Job<T>& job)
 {
     u32 bits = job.bits;
     u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
-    each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, const Told&, const u8* body, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Body& body, State&, const Tile& tile, const Told&, Shared shared) {
         Team team;
         constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
 #pragma unroll
         for (u32 n = 0; n < BLOCKS / TEAMS; n++) {
             u32 local = threadIdx.x / 8 + n * TEAMS, first = tile.element * WIDTH + local * BLOCK;
-            if (first >= message.box.elements * WIDTH) continue;
+            if (first >= body.elements * WIDTH) continue;
             alignas(16) T x[8];
-            decode_trimmed(body + u64(first / BLOCK) * size, bits, x, team);
+            decode_trimmed(body.bytes + u64(first / BLOCK) * size, bits, x, team);
             write_block<1>(shared, local * BLOCK, x, team);
         }
     });
@@ -131,34 +132,36 @@ __device__ void decode_mantissa(const Job<T>& job)
 template <class T, u32 WIDTH>
 __device__ void decode_bits(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, const Told& told, const u8* body, Shared shared) {
+    const u32 bits = job.bits;
+    each_tile<T, WIDTH>(job, [&](const Body& body, State& state, const Tile& tile, const Told& told, Shared shared) {
         Team team;
+        const u64 fixed = body.table + u64((body.elements + BLOCK - 1) / BLOCK) * WIDTH * (8 * bits);
         constexpr u32 GROUPS = TILE<Element<T, WIDTH>> / BLOCK;
 #pragma unroll
         for (u32 n = 0; n < GROUPS / TEAMS; n++) {
             u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK, element = tile.element + local;
-            if (element >= message.box.elements) continue;
+            if (element >= body.elements) continue;
             alignas(16) T x[8 * WIDTH];
             u32 block = element / BLOCK * WIDTH;
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 scale = reinterpret_cast<const u16*>(body)[block + plane];
-                const u8* from = body + message.table + u64(block + plane) * (8 * job.bits);
+                u32 scale = reinterpret_cast<const u16*>(body.bytes)[block + plane];
+                const u8* from = body.bytes + body.table + u64(block + plane) * (8 * bits);
                 if (scale < 0x7FF << 5) {
-                    // Codes of a block of zeros mean nothing: times a step of 0 they are zeros.
-                    Integers{from_bits(u64(scale) << 47), 0, job.bits}.decode<WIDTH>(from, x + plane, team);
+                    Integers{from_bits(u64(scale) << 47), 0, bits}.decode<WIDTH>(from, x + plane, team);
+                    // Codes of a block of zeros mean nothing.
                     if (scale == 0)
 #pragma unroll
                         for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
                     continue;
                 }
                 u64 number = *reinterpret_cast<const u64*>(from);
-                if (scale != 0xFFFF || number >= (told.body - message.fixed) / RAW_BYTES<T>) {
+                if (scale != 0xFFFF || number >= (told.body - fixed) / RAW_BYTES<T>) {
                     refuse(state);
                     continue;
                 }
                 if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
-                get_raw<WIDTH>(body + message.fixed + number * RAW_BYTES<T>, x + plane, team);
+                get_raw<WIDTH>(body.bytes + fixed + number * RAW_BYTES<T>, x + plane, team);
             }
             write_block<WIDTH>(shared, local, x, team);
         }
@@ -191,7 +194,8 @@ __device__ void decode_tolerance(const Job<T>& job)
         if (threadIdx.x == 0) {
             found.number = job.queue.draw();
             u32 guess = turn == 0 ? 0 : measured[(turn + 1) % 2].item;
-            found.item = found.number < job.batch.tiles ? item_of(job.batch.firsts, job.batch.count, found.number, guess) : guess;
+            bool there = found.number < job.batch.tiles;
+            found.item = there ? item_of(job.batch.firsts, job.batch.count, found.number, guess) : guess;
         }
         __syncthreads();
         if (found.number >= job.batch.tiles) return false;
@@ -233,19 +237,19 @@ __device__ void decode_tolerance(const Job<T>& job)
         const Message& message = job.batch.items[found.item];
         u64 length = found.before[GROUPS];
         u64 begin = look_back(job.queue, found.number, message.box.first_tile, length);
-        auto work = [&](const Message&, State& state, const Tile& tile, const Told& told, const u8* body, Shared shared) {
-            bool last = tile.element + tile.cols == message.box.elements;
-            if (threadIdx.x == 0 && last && message.table + 8 * (begin + length) != told.body) refuse(state);
+        auto work = [&](const Body& body, State& state, const Tile& tile, const Told& told, Shared shared) {
+            bool last = tile.element + tile.cols == body.elements;
+            if (threadIdx.x == 0 && last && body.table + 8 * (begin + length) != told.body) refuse(state);
 #pragma unroll
             for (u32 n = 0; n < GROUPS / TEAMS; n++) {
                 u32 group = threadIdx.x / 8 + n * TEAMS;
                 if (group * BLOCK >= tile.cols) continue;
                 alignas(16) T x[8 * WIDTH];
-                const u8* from = body + message.table + 8 * (begin + found.before[group]);
+                const u8* from = body.bytes + body.table + 8 * (begin + found.before[group]);
 #pragma unroll
                 for (u32 plane = 0; plane < WIDTH; plane++) {
                     u32 bits = found.widths[group][plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
-                    bool within = u64(from - body) + bytes <= told.body;
+                    bool within = u64(from - body.bytes) + bytes <= told.body;
                     if (!within) refuse(state);
                     if (!within || bits == 0) {
 #pragma unroll

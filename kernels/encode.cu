@@ -15,7 +15,7 @@ struct Job {
     State* states;
     // One for each tile: the sum of its squared errors.
     double* errors;
-    // A message is told apart from others by these.
+    // The number behind the colon of a wire; of `bits`, one over its largest integer; of `tolerance`, the step.
     u32 bits;
     double part, step;
     Queue queue;
@@ -84,7 +84,8 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
         if (threadIdx.x == 0) {
             if (turn > 0) job.errors[works[(turn + 2) % 3].number] = errors.sum(turn - 1);
             const Work& last = works[(turn + 1) % 3];
-            works[(turn + 2) % 3].find(job, last.number < job.batch.tiles ? last.number + gridDim.x : last.number, last.item);
+            u32 step = last.number < job.batch.tiles ? gridDim.x : 0;
+            works[(turn + 2) % 3].find(job, last.number + step, last.item);
         }
         await_tile(later);
         const Work& work = works[turn % 3];
@@ -106,20 +107,20 @@ __device__ void encode_format(const Job<T>& job)
     each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
         Team team;
         double error = 0;
-        u8* body = job.messages + message.place + HEADER;
+        const Body body(message, job.messages);
         constexpr u32 SPANS = TILE<Element<T, WIDTH>> * WIDTH / 256;
 #pragma unroll
         for (u32 span = threadIdx.x / 32; span < SPANS; span += THREADS / 32) {
             bool there;
-            u32 first = element_at(message.box, tile, span * (256 / WIDTH), there) * WIDTH;
+            u32 first = body.element_at(tile, span * (256 / WIDTH), there) * WIDTH;
             if (!there) continue;
             alignas(16) T x[8];
             read_block<1>(shared, span * 256 + threadIdx.x % 32 / 8 * BLOCK, x, team);
             u32 block = first / BLOCK + threadIdx.x % 32 / 8;
-            bool writes = block * BLOCK < message.box.elements * WIDTH;
-            u8* out = body + message.table + u64(block) * (8 * Format::BITS);
+            bool writes = block * BLOCK < body.elements * WIDTH;
+            u8* out = body.bytes + body.table + u64(block) * (8 * Format::BITS);
             int scale = encode_span<Format>(x, out, writes, team, error);
-            if (threadIdx.x % 32 == 0) reinterpret_cast<int16_t*>(body)[first / 256] = int16_t(scale);
+            if (threadIdx.x % 32 == 0) reinterpret_cast<int16_t*>(body.bytes)[first / 256] = int16_t(scale);
         }
         return error;
     });
@@ -133,16 +134,17 @@ __device__ void encode_mantissa(const Job<T>& job)
     u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
     each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
         Team team;
+        const Body body(message, job.messages);
         double error = 0;
         constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
 #pragma unroll
         for (u32 local = threadIdx.x / 8; local < BLOCKS; local += TEAMS) {
             bool there;
-            u32 first = element_at(message.box, tile, local * BLOCK / WIDTH, there) * WIDTH;
+            u32 first = body.element_at(tile, local * BLOCK / WIDTH, there) * WIDTH;
             if (!there) continue;
             alignas(16) T x[8];
             read_block<1>(shared, local * BLOCK, x, team);
-            u8* out = job.messages + message.place + HEADER + u64(first / BLOCK) * size;
+            u8* out = body.bytes + u64(first / BLOCK) * size;
             if (encode_trimmed(x, bits, out, true, team, error) && bits == 0) state.raw = 1;
         }
         return error;
@@ -156,30 +158,32 @@ __device__ void encode_bits(const Job<T>& job)
     each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
         Team team;
         double error = 0;
-        u8* body = job.messages + message.place + HEADER;
+        const Body body(message, job.messages);
+        const u32 bits = job.bits;
+        const double per_integer = job.part;
 #pragma unroll
         for (u32 local = threadIdx.x / 8 * BLOCK; local < TILE<Element<T, WIDTH>>; local += TEAMS * BLOCK) {
             bool there;
-            u32 block = element_at(message.box, tile, local, there) / BLOCK * WIDTH;
+            u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH;
             if (!there) continue;
             alignas(16) T x[8 * WIDTH];
             read_block<WIDTH>(shared, local, x, team);
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 u64 most = largest<WIDTH>(x + plane, team);
-                double step = from_bits(most) * job.part;
+                double step = from_bits(most) * per_integer;
                 step = step > from_bits(1ull << 52) ? step : from_bits(1ull << 52);
                 // Rounded upwards to 11 bits of exponent and 5 of mantissa.
                 u32 scale = u32((bits_of(step) + (1ull << 47) - 1) >> 47);
                 scale = most == 0 ? 0 : most < Real<T>::HUGE_BITS ? scale : 0xFFFF;
-                if (team.lane == 0) reinterpret_cast<u16*>(body)[block + plane] = u16(scale);
+                if (team.lane == 0) reinterpret_cast<u16*>(body.bytes)[block + plane] = u16(scale);
                 if (scale == 0xFFFF) {
                     if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
                     continue;
                 }
-                u8* out = body + message.table + u64(block + plane) * (8 * job.bits);
-                Integers integers{from_bits(u64(scale) << 47), job.bits};
-                integers.encode<WIDTH>(x + plane, out, team, error);
+                u8* out = body.bytes + body.table + u64(block + plane) * (8 * bits);
+                Integers integers{from_bits(u64(scale) << 47), bits};
+                integers.encode<WIDTH, true>(x + plane, out, team, error);
             }
         }
         return error;
@@ -271,20 +275,22 @@ __device__ void encode_tolerance(const Job<T>& job)
             state.raw = message.table + 8 * (begin + length) >= message.room;
         }
         double error = 0;
-        u8* body = job.messages + message.place + HEADER;
+        const Body body(message, job.messages);
+        const u32 cols = work.tile.cols, first = work.tile.element / BLOCK;
+        const double step = job.step;
 #pragma unroll
         for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
-            if (group * BLOCK >= work.tile.cols) continue;
+            if (group * BLOCK >= cols) continue;
             alignas(16) T x[8 * WIDTH];
             read_block<WIDTH>(Shared{memory[turn % 2]}, group * BLOCK, x, team);
-            u8* out = body + message.table + 8 * (begin + found.before[group]);
-            u64 block = (work.tile.element / BLOCK + group) * WIDTH;
+            u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
+            u8* widths = body.bytes + u64(first + group) * WIDTH;
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 u32 bits = found.widths[group][plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
                 // A message that becomes too long will be sent as it is.
-                if (u64(out - body) + bytes >= message.room) break;
-                if (team.lane == 0) body[block + plane] = u8(bits);
+                if (u64(out - body.bytes) + bytes >= body.room) break;
+                if (team.lane == 0) widths[plane] = u8(bits);
                 if (bits == 255) {
                     put_raw<WIDTH>(x + plane, out, team);
                 } else if (bits == 0) {
@@ -292,7 +298,7 @@ __device__ void encode_tolerance(const Job<T>& job)
                     for (u32 i = 0; i < 8; i++)
                         error = fma(double(x[plane + WIDTH * i]), double(x[plane + WIDTH * i]), error);
                 } else {
-                    Integers{job.step, inverse, bits}.encode<WIDTH>(x + plane, out, team, error);
+                    Integers{step, inverse, bits}.encode<WIDTH, false>(x + plane, out, team, error);
                 }
                 out += bytes;
             }

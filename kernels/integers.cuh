@@ -18,11 +18,14 @@ struct Integers {
     // What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits - 1).
     __device__ double middle() const { return from_bits(ROUNDER | 1ull << (bits - 1)); }
 
-    // Rounds the eight numbers that a thread has, `STEP` apart, adds up squared errors and writes codes.
-    template <u32 STEP, class T>
+    // Rounds the eight numbers that a thread has, `STEP` apart, adds up squared errors and writes codes. Where all blocks have the
+    // same number of bits, common ones are compiled on their own.
+    template <u32 STEP, bool SAME, class T>
     __device__ void encode(const T* x, u8* block, Team team, double& error) const
     {
-        if (bits > 5 && bits <= 32) encode_as<u32, false, STEP>(x, block, team, error);
+        if (SAME && bits == 16) Integers(step, inverse, 16).encode_as<u32, false, STEP>(x, block, team, error);
+        else if (SAME && bits == 32) Integers(step, inverse, 32).encode_as<u32, false, STEP>(x, block, team, error);
+        else if (bits > 5 && bits <= 32) encode_as<u32, false, STEP>(x, block, team, error);
         else encode_as<u64, true, STEP>(x, block, team, error);
     }
 
@@ -48,6 +51,9 @@ struct Integers {
         store_codes(code, bits, block, team);
     }
 
+    // What a code stands for.
+    __device__ double value(u64 code) const { return (from_bits(ROUNDER | code) - middle()) * step; }
+
     // What the codes of a block stand for.
     template <u32 STEP, class T>
     __device__ void decode(const u8* block, T* x, Team team) const
@@ -61,9 +67,8 @@ struct Integers {
     {
         Code code[8];
         load_codes(code, bits, block, team);
-        double middle = this->middle();
 #pragma unroll
-        for (u32 i = 0; i < 8; i++) x[STEP * i] = T((from_bits(ROUNDER | code[i]) - middle) * step);
+        for (u32 i = 0; i < 8; i++) x[STEP * i] = T(value(code[i]));
     }
 };
 

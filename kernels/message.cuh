@@ -25,6 +25,26 @@ static_assert(sizeof(Message) == 248, "the host has the same");
 // A message that does not, whatever the data, is left to settle.cu.
 __device__ inline bool never_shrinks(const Message& message) { return message.fixed >= message.room; }
 
+// What an encoder or decoder needs of a message, held in registers: the descriptor would be read again after every store.
+struct Body {
+    u8* bytes;
+    const u64 room, table;
+    const u32 elements, pitch, log_cols;
+
+    __device__ Body(const Message& message, const u8* messages)
+        : bytes(const_cast<u8*>(messages) + message.place + HEADER), room(message.room), table(message.table),
+          elements(message.box.elements), pitch(message.box.pitch), log_cols(message.box.log_cols)
+    {
+    }
+    // The place of an element of a tile, in the message; `there` says whether the message has it.
+    __device__ u32 element_at(const Tile& tile, u32 local, bool& there) const
+    {
+        u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1);
+        there = row < tile.rows && col < tile.cols;
+        return tile.element + row * pitch + col;
+    }
+};
+
 // What comes of it: set to zeros before a launch.
 struct State {
     // Bytes of the message.
@@ -67,12 +87,4 @@ __device__ void write_block(Shared shared, u32 first, const T (&x)[8 * WIDTH], T
     u32 byte = (first + 4 * team.lane) * WIDTH * sizeof(T);
     shared.write<4 * WIDTH>(byte, x);
     shared.write<4 * WIDTH>(byte + 32 * WIDTH * sizeof(T), x + 4 * WIDTH);
-}
-
-// The place of an element of a tile, in the message; `there` says whether the message has it.
-__device__ inline u32 element_at(const Box& box, const Tile& tile, u32 local, bool& there)
-{
-    u32 row = local >> box.log_cols, col = local & ((1 << box.log_cols) - 1);
-    there = row < tile.rows && col < tile.cols;
-    return tile.element + row * box.pitch + col;
 }

@@ -121,7 +121,7 @@ __device__ void put_raw_body(const Rest<T>& rest, u32 item, Shared shared, Runs&
     using E = Element<T, WIDTH>;
     const Message& message = rest.batch.items[item];
     const Box& box = message.box;
-    E* body = reinterpret_cast<E*>(rest.messages + message.place + HEADER);
+    const Body body(message, rest.messages);
     for (u32 number = rest.batch.firsts[item] + blockIdx.x; number < rest.batch.firsts[item + 1];
          number += gridDim.x) {
         Tile tile = tile_at(box, number);
@@ -129,8 +129,8 @@ __device__ void put_raw_body(const Rest<T>& rest, u32 item, Shared shared, Runs&
         await_tile(false);
         for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
             bool there;
-            u32 element = element_at(box, tile, i, there);
-            if (there) body[element] = shared.at<E>(i);
+            u32 element = body.element_at(tile, i, there);
+            if (there) reinterpret_cast<E*>(body.bytes)[element] = shared.at<E>(i);
         }
         __syncthreads();
     }

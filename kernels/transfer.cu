@@ -23,19 +23,29 @@ __device__ void transfer(Batch<Box> batch, const E* src, E* dst)
             continue;
         }
         // Neighbours on both sides, or on one of them: there is nothing to turn.
+        const Finder<const E> reads(box, box.from, from, tile, src + tile.from);
+        const Finder<E> writes(box, box.to, to, tile, dst + tile.to);
         from.note(box, box.from, tile);
         to.note(box, box.to, tile);
         __syncthreads();
-        E held[PER_THREAD<E>];
-#pragma unroll
-        for (u32 k = 0; k < PER_THREAD<E>; k++) {
-            u32 col = threadIdx.x + k * THREADS;
-            if (col < tile.cols) held[k] = src[tile.from + from.of(box, box.from, tile, col)];
+        if (box.uneven) {
+#pragma unroll 1
+            for (u32 col = threadIdx.x; col < tile.cols; col += THREADS)
+                *writes.template at<false>(0, col) = *reads.template at<false>(0, col);
+            continue;
         }
+        // Several at once, so that many reads are under way.
+        constexpr u32 MANY = 8;
+        const u32 cols = tile.cols;
 #pragma unroll
-        for (u32 k = 0; k < PER_THREAD<E>; k++) {
-            u32 col = threadIdx.x + k * THREADS;
-            if (col < tile.cols) dst[tile.to + to.of(box, box.to, tile, col)] = held[k];
+        for (u32 first = threadIdx.x; first < TILE<E>; first += MANY * THREADS) {
+            E held[MANY];
+#pragma unroll
+            for (u32 k = 0; k < MANY; k++)
+                if (first + k * THREADS < cols) held[k] = *reads.template at<true>(0, first + k * THREADS);
+#pragma unroll
+            for (u32 k = 0; k < MANY; k++)
+                if (first + k * THREADS < cols) *writes.template at<true>(0, first + k * THREADS) = held[k];
         }
         __syncthreads();
     }

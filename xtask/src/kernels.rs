@@ -95,8 +95,13 @@ mod tests {
         let now = format!("{:016x}", fingerprint().unwrap());
         assert_eq!(stamp.trim(), now, "kernels/ has changed since `cargo xtask kernels`");
         for source in sources().unwrap().iter().filter(|path| path.extension().unwrap() == "cu") {
-            let binary = Path::new(BINARIES).join(source.with_extension("fatbin").file_name().unwrap());
-            assert!(std::fs::metadata(&binary).is_ok_and(|it| it.len() > 0), "{}", binary.display());
+            let binary =
+                Path::new(BINARIES).join(source.with_extension("fatbin").file_name().unwrap());
+            assert!(
+                std::fs::metadata(&binary).is_ok_and(|it| it.len() > 0),
+                "{}",
+                binary.display()
+            );
         }
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use fft_core::{Brick, Placed, Transfer, Wire};
 use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, sys};
 use fft_gpu::{
-    C2c, C2r, Decoder, Encoder, Fft, FftPlan, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing, R2c, Transfers,
+    C2c, C2r, Decoder, Encoder, Fft, FftPlan, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing,
+    R2c, Transfers,
 };
 
 type Done = Result<(), Box<dyn std::error::Error>>;
@@ -35,7 +36,8 @@ fn seconds(
 fn noise<T: GpuReal>(n: usize) -> Vec<T> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut uniform = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((state >> 11) + 1) as f64 / (1u64 << 53) as f64
     };
     let mut normal = || (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
@@ -80,7 +82,10 @@ impl Cut {
                 hi: std::array::from_fn(|axis| at(axis, index[axis] + 1)),
             };
             let message = Placed { brick, ..to };
-            [Transfer::new(&brick, 0..1, &from, &message), Transfer::new(&brick, 0..1, &message, &to)]
+            [
+                Transfer::new(&brick, 0..1, &from, &message),
+                Transfer::new(&brick, 0..1, &message, &to),
+            ]
         };
         (0..count).map(part).collect()
     }
@@ -89,7 +94,12 @@ impl Cut {
 impl Bench {
     fn line(&self, what: &str, bytes: f64, seconds: f64) {
         let rate = bytes / seconds;
-        println!("  {what:44} {:8.3} ms {:7.0} GB/s {:5.1} %", seconds * 1e3, rate * 1e-9, rate / self.copy * 100.0);
+        println!(
+            "  {what:44} {:8.3} ms {:7.0} GB/s {:5.1} %",
+            seconds * 1e3,
+            rate * 1e-9,
+            rate / self.copy * 100.0
+        );
     }
 
     /// Packing and unpacking as it is.
@@ -108,7 +118,8 @@ impl Bench {
             }
             let bytes = 2.0 * (reals * size_of::<T>()) as f64;
             for (what, moves) in [("pack", packs), ("unpack", unpacks)] {
-                let transfers = Transfers::new(&self.gpu, &self.stream, width * size_of::<T>(), &moves)?;
+                let transfers =
+                    Transfers::new(&self.gpu, &self.stream, width * size_of::<T>(), &moves)?;
                 let time = seconds(&self.stream, || transfers.run(&self.stream, &src, &mut dst))?;
                 self.line(&format!("{what} {}x{width}, {}", T::NAME, cut.name), bytes, time);
             }
@@ -117,34 +128,44 @@ impl Bench {
     }
 
     /// Encoding and decoding.
-    fn codecs<T: GpuReal>(&self, n: usize, width: usize, wires: &[(Wire, f64)], cuts: &[&Cut]) -> Done {
+    fn codecs<T: GpuReal>(
+        &self,
+        n: usize,
+        width: usize,
+        wires: &[(Wire, f64)],
+        cuts: &[&Cut],
+    ) -> Done {
         let reals = n * n * n * width;
         let src = self.stream.clone_htod(&noise::<T>(reals))?;
         let mut dst = self.stream.alloc_zeros::<T>(reals)?;
         for &(wire, step) in wires {
             for cut in cuts {
                 let boxes = cut.boxes(n);
-                let bound = |part: &Transfer| {
-                    let bytes = wire.codec::<T>().bound(part.elements() * width);
-                    bytes.next_multiple_of(16)
-                };
-                let mut at = 0;
+                let bound = |part: &Transfer| wire.codec::<T>().bound(part.elements() * width);
+                let mut end = 0;
                 let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
                 for [gather, scatter] in &boxes {
-                    outgoing.push(Outgoing { gather, place: at });
-                    incoming.push(Incoming { scatter, place: at });
-                    at += bound(gather);
+                    let place = Encoder::<T>::place(wire, width, gather.elements(), end)?;
+                    outgoing.push(Outgoing { gather, place });
+                    incoming.push(Incoming { scatter, place });
+                    end = place + bound(gather);
                 }
-                let mut memory = self.stream.alloc_zeros::<u8>(at)?;
-                let mut encoder = Encoder::<T>::new(&self.gpu, &self.stream, wire, width, &outgoing)?;
-                let mut decoder = Decoder::<T>::new(&self.gpu, &self.stream, wire, width, &incoming)?;
-                let time = seconds(&self.stream, || encoder.encode(&self.stream, &src, step, &mut memory))?;
-                let packed: usize = encoder.packed(&self.stream)?.iter().map(|packed| packed.bytes).sum();
+                let mut memory = self.stream.alloc_zeros::<u8>(end)?;
+                let mut encoder =
+                    Encoder::<T>::new(&self.gpu, &self.stream, wire, width, &outgoing)?;
+                let mut decoder =
+                    Decoder::<T>::new(&self.gpu, &self.stream, wire, width, &incoming)?;
+                let time = seconds(&self.stream, || {
+                    encoder.encode(&self.stream, &src, step, &mut memory)
+                })?;
+                let packed: usize =
+                    encoder.packed(&self.stream)?.iter().map(|packed| packed.bytes).sum();
                 let bytes = (reals * size_of::<T>() + packed) as f64;
                 let bits = 8.0 * packed as f64 / reals as f64;
                 let name = format!("{wire} {}x{width}, {}", T::NAME, cut.name);
                 self.line(&format!("encode {name} ({bits:.1} bits)"), bytes, time);
-                let time = seconds(&self.stream, || decoder.decode(&self.stream, &memory, &mut dst))?;
+                let time =
+                    seconds(&self.stream, || decoder.decode(&self.stream, &memory, &mut dst))?;
                 decoder.check(&self.stream, &memory)?;
                 self.line(&format!("decode {name}"), bytes, time);
             }
@@ -198,7 +219,8 @@ impl Bench {
         let mut columns = FftPlan::<C2c<f64>>::new(&self.gpu, &Fft::columns(n, n * (n / 2 + 1)))?;
         let most = [own.work_bytes(), back.work_bytes(), planes.work_bytes(), columns.work_bytes()];
         drop(work);
-        let mut work: CudaSlice<u8> = stream.alloc_zeros(most.into_iter().max().unwrap_or(0).max(1))?;
+        let mut work: CudaSlice<u8> =
+            stream.alloc_zeros(most.into_iter().max().unwrap_or(0).max(1))?;
         let whole = seconds(stream, || own.run(stream, &x, &mut half, &mut work))?;
         time(&format!("r2c {n}³ in one plan of three axes"), whole, whole);
         let apart = seconds(stream, || {
@@ -229,7 +251,10 @@ fn main() -> Done {
         let mut dst = stream.alloc_zeros::<f64>(bytes / 8)?;
         let copy = || stream.memcpy_dtod(&src, &mut dst);
         let mut copy = copy;
-        let driver = |why: fft_gpu::cudarc::driver::DriverError| GpuError::Driver { what: "copying", why: why.to_string() };
+        let driver = |why: fft_gpu::cudarc::driver::DriverError| GpuError::Driver {
+            what: "copying",
+            why: why.to_string(),
+        };
         2.0 * bytes as f64 / seconds(&stream, || copy().map_err(driver))?
     };
     println!("{}, {n}³: the card's own copy moves {:.0} GB/s", gpu.name(), copy * 1e-9);
@@ -250,9 +275,19 @@ fn main() -> Done {
         (Wire::Tolerance, 1e-8),
     ];
     bench.codecs::<f64>(n, 2, &fixed, &[bricks])?;
-    bench.codecs::<f64>(n, 2, &[(Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-4)], &[run, swapped, reversed])?;
+    bench.codecs::<f64>(
+        n,
+        2,
+        &[(Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-4)],
+        &[run, swapped, reversed],
+    )?;
     bench.codecs::<f64>(n, 1, &[(Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-4)], &[bricks])?;
-    bench.codecs::<f32>(n, 2, &[(Wire::F16, 0.0), (Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-3)], &[bricks, swapped])?;
+    bench.codecs::<f32>(
+        n,
+        2,
+        &[(Wire::F16, 0.0), (Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-3)],
+        &[bricks, swapped],
+    )?;
     match bench.transforms(n) {
         Err(why) if why.to_string() == GpuError::NoCuFft.to_string() => println!("not run: {why}"),
         other => other?,

@@ -46,7 +46,9 @@ impl Batch {
         let bytes: &[u8] = bytemuck::cast_slice(items);
         let tried = tried("uploading descriptors");
         Ok(Self {
-            items: stream.clone_htod(if bytes.is_empty() { &[0u8][..] } else { bytes }).map_err(&tried)?,
+            items: stream
+                .clone_htod(if bytes.is_empty() { &[0u8][..] } else { bytes })
+                .map_err(&tried)?,
             firsts: stream.clone_htod(firsts).map_err(&tried)?,
             count,
             tiles,

@@ -9,7 +9,7 @@ use crate::GpuError;
 const THREADS: usize = 128;
 /// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: a line of the
 /// second-level cache.
-const LINE_BYTES: usize = 128;
+const LINE_BYTES: usize = 256;
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.
 const MOST_ELEMENTS: usize = (1 << 31) - 1;
 
@@ -125,7 +125,9 @@ impl Placement {
         if self.elements() == 0 {
             return 0;
         }
-        view.offset + self.shape.iter().zip(view.stride).map(|(n, s)| (n - 1) * s).sum::<usize>() + 1
+        view.offset
+            + self.shape.iter().zip(view.stride).map(|(n, s)| (n - 1) * s).sum::<usize>()
+            + 1
     }
 
     /// Whether so many elements that are neighbours in the message always are so on this side, at a multiple of as many.
@@ -178,7 +180,8 @@ impl Placement {
             Some(axis) => {
                 let pitch: usize = self.shape[axis + 1..].iter().product();
                 let wanted = (LINE_BYTES / tiling.bytes).max(tile / pitch.next_power_of_two());
-                let rows = wanted.min(self.shape[axis].next_power_of_two()).min(tile / tiling.quantum);
+                let rows =
+                    wanted.min(self.shape[axis].next_power_of_two()).min(tile / tiling.quantum);
                 (self.shape[axis], pitch, rows.max(1).trailing_zeros())
             }
         };

@@ -121,6 +121,20 @@ impl<T: GpuReal> Encoder<T> {
         })
     }
 
+    /// The first place, from this byte of the memory of messages on, where a message of so many elements is made fastest: its
+    /// codes begin at a line of memory.
+    ///
+    /// # Errors
+    /// [`GpuError::Wire`], [`GpuError::Argument`].
+    pub fn place(
+        wire: Wire,
+        width: usize,
+        elements: usize,
+        from: usize,
+    ) -> Result<usize, GpuError> {
+        Ok(Form::new::<T>(wire, width)?.place(elements, from))
+    }
+
     /// The most bytes of a message of so many elements.
     pub fn bound(&self, elements: usize) -> usize {
         self.form.bound(elements)

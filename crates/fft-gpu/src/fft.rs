@@ -89,7 +89,11 @@ impl<const D: usize> Fft<D> {
         const { assert!(D >= 1 && D <= 3, "cuFFT transforms along 1 to 3 axes") };
         if self.batch == 0 || self.n.contains(&0) {
             let found = format!("{} of {:?}", self.batch, self.n);
-            return Err(GpuError::Argument { what: "transforms", found, expected: "some, of some points" });
+            return Err(GpuError::Argument {
+                what: "transforms",
+                found,
+                expected: "some, of some points",
+            });
         }
         Ok([(self.input, 0), (self.output, 1)].map(|(spread, side)| {
             let mut lens = self.n;
@@ -97,7 +101,11 @@ impl<const D: usize> Fft<D> {
             if K::WIDTHS[side] != K::WIDTHS[1 - side] && K::WIDTHS[side] == 2 {
                 lens[D - 1] = lens[D - 1] / 2 + 1;
             }
-            let rows = Spread { embed: lens, stride: 1, distance: lens.into_iter().fold(1, usize::saturating_mul) };
+            let rows = Spread {
+                embed: lens,
+                stride: 1,
+                distance: lens.into_iter().fold(1, usize::saturating_mul),
+            };
             let Spread { embed, stride, distance } = spread.unwrap_or(rows);
             Span { lens, embed, stride, distance, width: K::WIDTHS[side] }
         }))
@@ -279,6 +287,8 @@ mod tests {
         for fft in [Fft::rows([4, 0], 1), Fft::rows([4, 4], 0)] {
             assert!(matches!(fft.sides::<C2c<f64>>(), Err(GpuError::Argument { .. })));
         }
-        assert!(Fft::rows([1 << 40, 1 << 40], 1).sides::<C2c<f64>>().unwrap()[0].reach(1).is_none());
+        assert!(
+            Fft::rows([1 << 40, 1 << 40], 1).sides::<C2c<f64>>().unwrap()[0].reach(1).is_none()
+        );
     }
 }

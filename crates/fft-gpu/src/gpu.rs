@@ -49,7 +49,8 @@ impl Gpu {
         if !ffi::driver_is_present() {
             return Err(NoGpu::NoDriver);
         }
-        let no_device = |why: &dyn std::fmt::Display| NoGpu::NoDevice { ordinal, why: why.to_string() };
+        let no_device =
+            |why: &dyn std::fmt::Display| NoGpu::NoDevice { ordinal, why: why.to_string() };
         let context = CudaContext::new(ordinal).map_err(|why| no_device(&why))?;
         let found = context.compute_capability().map_err(|why| no_device(&why))?;
         if found.0 < 8 {

@@ -10,6 +10,8 @@ use crate::boxes::{Placement, Tiled, Tiling, Wide};
 pub(crate) const HEADER: usize = 32;
 /// Messages begin at multiples of this many bytes.
 pub(crate) const ALIGN: usize = 16;
+/// What stores are merged to, in the second-level cache.
+const LINE_BYTES: usize = 128;
 /// Numbers in a block.
 const BLOCK: usize = 64;
 /// Real numbers that share a scale, of the shorter floating-point formats.
@@ -59,7 +61,11 @@ impl Form {
             return refused("reals per element", width.to_string(), "1 or 2");
         }
         if wire.check().is_err() {
-            return refused("the wire", wire.to_string(), "bits from 2 to 52, mantissa from 0 to 52");
+            return refused(
+                "the wire",
+                wire.to_string(),
+                "bits from 2 to 52, mantissa from 0 to 52",
+            );
         }
         let form = Self { wire, precision: T::PRECISION, width };
         form.name().map(|_| form)
@@ -148,6 +154,14 @@ impl Form {
         self.filled(elements).next_multiple_of(8) + blocks * self.code_bits() * BLOCK / 8
     }
 
+    /// The first place, not before this byte, where the codes of a message begin at a line of memory, or 8 bytes behind.
+    pub(crate) fn place(&self, elements: usize, from: usize) -> usize {
+        let before = HEADER + self.filled(elements).next_multiple_of(8);
+        let behind = |place: usize| (place + before) % LINE_BYTES;
+        let mut places = (from.next_multiple_of(ALIGN)..).step_by(ALIGN);
+        places.find(|place| behind(*place) < ALIGN).expect("one in eight")
+    }
+
     /// How tiles must be cut: to be sent, where whole lines of the source are wanted, or to be received.
     fn tiling(&self, sends: bool) -> Tiling {
         let quantum = match self.wire {
@@ -181,7 +195,8 @@ impl Form {
         let elements = part.elements();
         let real = self.precision.bytes();
         let code = self.wire.code();
-        let head = 1 | code >> 8 << 8 | (code & 0xFF) << 16 | ((self.width << 4 | real) as u64) << 24;
+        let head =
+            1 | code >> 8 << 8 | (code & 0xFF) << 16 | ((self.width << 4 | real) as u64) << 24;
         let filled = self.filled(elements);
         Ok(Message {
             tiled,
@@ -245,9 +260,26 @@ mod tests {
     }
 
     #[test]
+    fn places_put_codes_at_lines_of_memory() {
+        for wire in WIRES {
+            let form = Form::new::<f64>(wire, 2).unwrap();
+            for (elements, from) in [(1, 0), (100, 1), (4096, 96), (5000, 4096)] {
+                let place = form.place(elements, from);
+                assert!(place >= from && place < from + LINE_BYTES + ALIGN, "{wire}: {place}");
+                let message = form.message(&Transfer::run_of(elements), place, true, 0).unwrap();
+                let codes = place + HEADER + message.table as usize;
+                assert!(codes % LINE_BYTES == codes % 16, "{wire}: {codes}");
+            }
+        }
+    }
+
+    #[test]
     fn what_cannot_be_had_is_an_error() {
         assert_eq!(Form::new::<f64>(Wire::Raw, 1).unwrap_err(), GpuError::Wire(Wire::Raw));
-        assert_eq!(Form::new::<f64>(Wire::Lossless, 1).unwrap_err(), GpuError::Wire(Wire::Lossless));
+        assert_eq!(
+            Form::new::<f64>(Wire::Lossless, 1).unwrap_err(),
+            GpuError::Wire(Wire::Lossless)
+        );
         let error = Form::new::<f64>(Wire::Bits(1), 2).unwrap_err().to_string();
         assert!(error.contains("bits:1"), "{error}");
         let error = Form::new::<f32>(Wire::F16, 3).unwrap_err().to_string();

@@ -51,7 +51,8 @@ impl Transfers {
             moves.map(|one| Placement::new(one.transfer, one.from, one.to)).collect();
         // Neighbours that always stay together travel as one element, of 16 bytes if all boxes have such.
         let joins = |many: &usize| placements.iter().all(|placement| placement.joins(*many));
-        let many = [4, 2].into_iter().filter(|many| many * element_bytes <= 16).find(joins).unwrap_or(1);
+        let many =
+            [4, 2].into_iter().filter(|many| many * element_bytes <= 16).find(joins).unwrap_or(1);
         placements.iter_mut().for_each(|placement| *placement = placement.joined(many));
         let bytes = many * element_bytes;
         let tiling = Tiling { quantum: 1, in_order: false, bytes, wide: Wide::Neither };

@@ -39,7 +39,10 @@ fn copied(tiled: &Tiled, mut visit: impl FnMut(usize, usize, usize)) {
                     // As the first of its run, and as far on as it is in it.
                     let rest = if tiled.uneven == 0 { c % (1 << tiled.log_run) } else { 0 };
                     let within = distance(tiled, side, start + c - rest, DIMS - 1, inner.max(low));
-                    base(side) + r * side.row as usize + within + rest * side.stride[DIMS - 1] as usize
+                    base(side)
+                        + r * side.row as usize
+                        + within
+                        + rest * side.stride[DIMS - 1] as usize
                 };
                 visit(at(&tiled.from), element + r * tiled.pitch as usize + c, at(&tiled.to));
             }

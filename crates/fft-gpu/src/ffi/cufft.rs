@@ -159,7 +159,8 @@ impl Handle {
         let plan = result::create().map_err(&failed)?;
         let align = [input, output].map(|side| side.width * size_of::<T>());
         let (context, real) = (context.clone(), size_of::<T>());
-        let mut handle = Self { plan, context, type_of: run.type_of(), real, reads, writes, work: 0, align };
+        let mut handle =
+            Self { plan, context, type_of: run.type_of(), real, reads, writes, work: 0, align };
         let long = |lens: &[usize; D]| lens.map(|n| n as i64);
         let (mut n, mut from, mut to) = (long(&n), long(&input.embed), long(&output.embed));
         // SAFETY: the plan has just been made, and the three arrays have as many numbers as the rank says.
@@ -224,7 +225,10 @@ impl Handle {
         dst: (CUdeviceptr, usize),
         work: &mut impl DevicePtrMut<u8>,
     ) -> Result<(), GpuError> {
-        assert!(self.type_of == run.type_of() && self.real == size_of::<T>(), "a plan of another kind");
+        assert!(
+            self.type_of == run.type_of() && self.real == size_of::<T>(),
+            "a plan of another kind"
+        );
         let room = work.num_bytes();
         let (work, _work) = work.device_ptr_mut(stream);
         for (what, (pointer, found), expected, align) in [
@@ -244,7 +248,8 @@ impl Handle {
         // SAFETY: the plan lives, and nobody else uses it meanwhile, as it is borrowed for writing. It is of this kind and
         // precision. What it reads, writes and works with is inside the buffers, whose guards outlive the launch.
         unsafe {
-            result::set_stream(self.plan, stream.cu_stream() as sys::cudaStream_t).map_err(&failed)?;
+            result::set_stream(self.plan, stream.cu_stream() as sys::cudaStream_t)
+                .map_err(&failed)?;
             result::set_work_area(self.plan, work as *mut c_void).map_err(&failed)?;
             T::exec(self.plan, run, src.0, dst.0).map_err(&failed)
         }

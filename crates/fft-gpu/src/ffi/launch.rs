@@ -70,8 +70,9 @@ impl Modules {
             }
         }
         let function = found?;
-        let blocks =
-            function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None).map_err(tried)?;
+        let blocks = function
+            .occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None)
+            .map_err(tried)?;
         Ok(Kernel { function, resident: self.multiprocessors * blocks.max(1) })
     }
 }
@@ -346,4 +347,3 @@ pub(crate) fn gradient<T: GpuReal>(
         .map_err(tried("launching a gradient"))?;
     Ok(())
 }
-

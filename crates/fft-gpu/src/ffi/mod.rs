@@ -6,7 +6,9 @@ mod cufft;
 mod launch;
 
 pub(crate) use cufft::{FftReal, Handle, Run, Span};
-pub(crate) use launch::{Kernel, Modules, gradient, poisson, run_decode, run_encode, run_transfer, scale};
+pub(crate) use launch::{
+    Kernel, Modules, gradient, poisson, run_decode, run_encode, run_transfer, scale,
+};
 
 use cudarc::driver::DriverError;
 

@@ -21,7 +21,13 @@ pub(crate) fn fields<T: Real>(n: usize) -> Vec<(&'static str, Vec<T>)> {
     let mut u = uniform(7);
     let wild = |_| T::of((u() - 0.5) * 10f64.powf((2.0 * u() - 1.0) * most));
     let wild = (0..n).map(wild).collect();
-    let smooth = |i: usize| if (200..900).contains(&i) { 0.0 } else { (0.1 * i as f64).sin() * (-0.01 * i as f64).exp() };
+    let smooth = |i: usize| {
+        if (200..900).contains(&i) {
+            0.0
+        } else {
+            (0.1 * i as f64).sin() * (-0.01 * i as f64).exp()
+        }
+    };
     let smooth = (0..n).map(|i| T::of(smooth(i))).collect();
     let mut strange = gaussian.clone();
     let at = |i: usize| i * n / 4096;
@@ -42,7 +48,13 @@ pub(crate) fn fields<T: Real>(n: usize) -> Vec<(&'static str, Vec<T>)> {
     let mut with_nan = strange.clone();
     with_nan[at(2500)] = T::of(f64::NAN);
     with_nan[at(4000)] = T::of(-f64::NAN);
-    vec![("gaussian", gaussian), ("wild", wild), ("smooth", smooth), ("strange", strange), ("with NaN", with_nan)]
+    vec![
+        ("gaussian", gaussian),
+        ("wild", wild),
+        ("smooth", smooth),
+        ("strange", strange),
+        ("with NaN", with_nan),
+    ]
 }
 
 /// A reshape's worth of boxes: the sources are parts of one array, and messages are dense, in another order of axes.
@@ -68,12 +80,14 @@ fn boxes(
     let from = Placed { brick: whole, order: orders[0], howmany };
     let to = Placed { brick: whole, order: orders[1], howmany };
     let (mut gathers, mut scatters) = (Vec::new(), Vec::new());
-    let part = |axis: usize, i: usize| shape[axis] * i / cuts[axis]..shape[axis] * (i + 1) / cuts[axis];
+    let part =
+        |axis: usize, i: usize| shape[axis] * i / cuts[axis]..shape[axis] * (i + 1) / cuts[axis];
     for i in 0..cuts[0] {
         for j in 0..cuts[1] {
             for k in 0..cuts[2] {
                 let ranges = [part(0, i), part(1, j), part(2, k)];
-                let brick = Brick { lo: ranges.clone().map(|r| r.start), hi: ranges.map(|r| r.end) };
+                let brick =
+                    Brick { lo: ranges.clone().map(|r| r.start), hi: ranges.map(|r| r.end) };
                 let message = Placed { brick, ..to };
                 gathers.push(Transfer::new(&brick, 0..howmany, &from, &message));
                 scatters.push(Transfer::new(&brick, 0..howmany, &message, &to));

@@ -22,7 +22,8 @@ fn rows<T: Real>(kind: Kind, direction: Direction, n: usize, x: &[T], width: usi
     let line = LinePlanner::<T>::default().plan(kind, direction, n, complex).unwrap();
     let (before, after) = (line.len_in(), line.len_out());
     assert_eq!(before % width, 0);
-    let (mut tile, mut scratch) = (vec![T::default(); line.pitch()], vec![T::default(); line.scratch_len()]);
+    let (mut tile, mut scratch) =
+        (vec![T::default(); line.pitch()], vec![T::default(); line.scratch_len()]);
     let transform = |row: &[T]| {
         tile[..before].copy_from_slice(row);
         line.run(&mut tile, &mut scratch);
@@ -39,7 +40,8 @@ fn turned<T: Real>(x: &[T], rows: usize, columns: usize) -> Vec<T> {
 fn error<T: Real>(x: &[T], y: &[T]) -> f64 {
     assert_eq!(x.len(), y.len());
     let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
-    norm(&mut x.iter().zip(y).map(|(x, y)| x.as_f64() - y.as_f64())) / norm(&mut y.iter().map(|y| y.as_f64()))
+    norm(&mut x.iter().zip(y).map(|(x, y)| x.as_f64() - y.as_f64()))
+        / norm(&mut y.iter().map(|y| y.as_f64()))
 }
 
 fn numbers<T: Real>(n: usize) -> Vec<T> {
@@ -61,7 +63,8 @@ fn plans<T: GpuReal>(gpu: &Gpu) {
     let expected = rows(Kind::C2C, Direction::Forward, n, &x, 2);
     assert!(error(&stream.clone_dtoh(&b).unwrap(), &expected) < most);
     plan.inverse(&stream, &b, &mut a, &mut work).unwrap();
-    let back: Vec<T> = stream.clone_dtoh(&a).unwrap().iter().map(|x| T::of(x.as_f64() / n as f64)).collect();
+    let back: Vec<T> =
+        stream.clone_dtoh(&a).unwrap().iter().map(|x| T::of(x.as_f64() / n as f64)).collect();
     assert!(error(&back, &x) < most);
 
     // Columns, in place.
@@ -82,7 +85,12 @@ fn plans<T: GpuReal>(gpu: &Gpu) {
         assert!(error(&stream.clone_dtoh(&half).unwrap(), &expected) < most);
         let mut plan = FftPlan::<C2r<T>>::new(gpu, &Fft::rows([n], many)).unwrap();
         plan.run(&stream, &mut half, &mut real, &mut work).unwrap();
-        let back: Vec<T> = stream.clone_dtoh(&real).unwrap().iter().map(|x| T::of(x.as_f64() / n as f64)).collect();
+        let back: Vec<T> = stream
+            .clone_dtoh(&real)
+            .unwrap()
+            .iter()
+            .map(|x| T::of(x.as_f64() / n as f64))
+            .collect();
         assert!(error(&back, &x) < most);
     }
 
@@ -126,10 +134,15 @@ fn short_buffers_are_refused() {
     assert_eq!(error, GpuError::Short { what: "the source", found: 15992, expected: 16000 });
     let odd = stream.alloc_zeros::<f64>(2001).unwrap();
     let error = plan.forward(&stream, &odd.slice(1..), &mut dst, &mut work).unwrap_err();
-    assert!(matches!(error, GpuError::Unaligned { what: "the source", expected: 16, .. }), "{error}");
+    assert!(
+        matches!(error, GpuError::Unaligned { what: "the source", expected: 16, .. }),
+        "{error}"
+    );
     // A large prime wants memory to work with.
     let mut plan = FftPlan::<C2c<f64>>::new(&gpu, &Fft::rows([100_003], 1)).unwrap();
     let [src, mut dst] = [(); 2].map(|()| stream.alloc_zeros::<f64>(200_006).unwrap());
-    let error = plan.forward(&stream, &src, &mut dst, &mut stream.alloc_zeros::<u8>(16).unwrap()).unwrap_err();
+    let error = plan
+        .forward(&stream, &src, &mut dst, &mut stream.alloc_zeros::<u8>(16).unwrap())
+        .unwrap_err();
     assert!(matches!(error, GpuError::Short { what: "the work area", .. }), "{error}");
 }

@@ -33,7 +33,8 @@ fn copies<E: Pod + PartialEq + std::fmt::Debug, N: Pod + DeviceRepr + ValidAsZer
         let mut result = stream.alloc_zeros::<N>(case.scattered * numbers).unwrap();
         pack.run(&stream, &on_device, &mut message).unwrap();
         unpack.run(&stream, &message, &mut result).unwrap();
-        let (message, result) = (stream.clone_dtoh(&message).unwrap(), stream.clone_dtoh(&result).unwrap());
+        let (message, result) =
+            (stream.clone_dtoh(&message).unwrap(), stream.clone_dtoh(&result).unwrap());
         stream.synchronize().unwrap();
         assert!(bytemuck::cast_slice::<N, E>(&message) == packed, "{} packed", case.name);
         assert!(bytemuck::cast_slice::<N, E>(&result) == unpacked, "{} unpacked", case.name);
