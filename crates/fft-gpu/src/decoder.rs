@@ -8,7 +8,7 @@ use fft_core::{BadMessage, Transfer, Wire};
 
 use crate::batch::{Batch, Reach};
 use crate::encoder::{messages, slots, states};
-use crate::ffi::{Kernel, run_decode, tried};
+use crate::ffi::{Kernel, Source, run_decode, tried};
 use crate::message::{Form, HEADER, State};
 use crate::{Gpu, GpuError, GpuReal};
 
@@ -71,7 +71,8 @@ impl<T: GpuReal> Decoder<T> {
         let tried = tried("allocating what a decoder keeps");
         let states = stream.alloc_zeros(items.len().max(1) * size_of::<State>()).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
-        let kernel = gpu.kernel(&format!("decode_{}_{}x{width}", form.name()?, T::NAME))?;
+        let name = format!("decode_{}_{}x{width}", form.name()?, T::NAME);
+        let kernel = gpu.kernel(Source::Decode, &name)?;
         let slots = incoming.iter().map(|one| (one.scatter.elements(), one.place)).collect();
         Ok(Self { form, kernel, batch, slots, states, queue, real: PhantomData })
     }

@@ -7,7 +7,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{Packed, Transfer, Wire};
 
 use crate::batch::{Batch, Reach};
-use crate::ffi::{Kernel, run_encode, tried};
+use crate::ffi::{Kernel, Source, run_encode, tried};
 use crate::message::{ALIGN, Form, Message, State};
 use crate::{Gpu, GpuError, GpuReal};
 
@@ -108,11 +108,12 @@ impl<T: GpuReal> Encoder<T> {
         let states = stream.alloc_zeros(items.len().max(1) * size_of::<State>()).map_err(&tried)?;
         let errors = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
-        let kernel = |what| gpu.kernel(&format!("{what}_{}x{width}", T::NAME));
+        let real = format!("{}x{width}", T::NAME);
+        let encode = format!("encode_{}_{real}", form.name()?);
         Ok(Self {
             form,
-            encode: kernel(format!("encode_{}", form.name()?))?,
-            settle: kernel("settle".into())?,
+            encode: gpu.kernel(Source::Encode, &encode)?,
+            settle: gpu.kernel(Source::Settle, &format!("settle_{real}"))?,
             batch,
             states,
             errors,

@@ -6,7 +6,7 @@ use cudarc::driver::{CudaContext, CudaStream, DeviceRepr, ValidAsZeroBits};
 use fft_core::Real;
 
 use crate::error::{GpuError, NoGpu};
-use crate::ffi::{self, Kernel, Modules};
+use crate::ffi::{self, Kernel, Modules, Source};
 
 /// A CUDA device that computes: its context and the kernels, loaded. Cheap to clone.
 #[derive(Clone)]
@@ -75,8 +75,8 @@ impl Gpu {
         self.context.default_stream()
     }
 
-    /// A kernel, with the number of its blocks that the device can have at once.
-    pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, GpuError> {
-        self.modules.kernel(name)
+    /// A kernel, ready to be launched.
+    pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
+        self.modules.kernel(source, name)
     }
 }

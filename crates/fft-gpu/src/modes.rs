@@ -7,7 +7,7 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{Brick, Grid};
 
 use crate::boxes::Divisor;
-use crate::ffi::{self, Kernel};
+use crate::ffi::{self, Kernel, Source};
 use crate::{Gpu, GpuError, GpuReal};
 
 /// Axes that a grid can have.
@@ -82,7 +82,7 @@ impl<T: GpuReal> Modes<T> {
             record.grid[place] = grid.len(axis) as u32;
             record.unit[place] = TAU / lengths[axis];
         }
-        let kernel = |what| gpu.kernel(&format!("{what}_{}", T::NAME));
+        let kernel = |what| gpu.kernel(Source::Spectral, &format!("{what}_{}", T::NAME));
         let (poisson, gradient) = (kernel("poisson")?, kernel("gradient")?);
         Ok(Self { record, places, poisson, gradient, real: std::marker::PhantomData })
     }
@@ -133,7 +133,7 @@ impl<T: GpuReal> Scaling<T> {
     /// # Errors
     /// [`GpuError::Driver`].
     pub fn new(gpu: &Gpu) -> Result<Self, GpuError> {
-        let kernel = gpu.kernel(&format!("scale_{}", T::NAME))?;
+        let kernel = gpu.kernel(Source::Spectral, &format!("scale_{}", T::NAME))?;
         Ok(Self { kernel, real: std::marker::PhantomData })
     }
 

@@ -7,7 +7,7 @@ use fft_core::Transfer;
 
 use crate::batch::{Batch, Reach};
 use crate::boxes::{Placement, Tiling, Wide};
-use crate::ffi::{Kernel, run_transfer};
+use crate::ffi::{Kernel, Source, run_transfer};
 use crate::{Gpu, GpuError};
 
 /// One copy: a transfer between arrays that begin so many elements into their buffers.
@@ -69,7 +69,7 @@ impl Transfers {
         };
         let reaches = (reach(|p| p.end(&p.from)), reach(|p| p.end(&p.to)));
         let batch = Batch::new(stream, &items, &firsts, reaches)?;
-        Ok(Self { kernel: gpu.kernel(&format!("transfer_{bytes}"))?, batch })
+        Ok(Self { kernel: gpu.kernel(Source::Transfer, &format!("transfer_{bytes}"))?, batch })
     }
 
     /// Copies, on a stream: each element is read once and written once. Returns when the launch is queued.

@@ -258,8 +258,8 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the plan was made by `new` and is destroyed once. What it has launched does not need it any more: its
-        // tables are freed in the order of the device. There is nobody to tell of a failure.
+        // SAFETY: the plan was made by `new` and is destroyed once. What it has launched is done before its tables go, as
+        // freeing memory of the device waits for it. There is nobody to tell of a failure.
         let _ = self.context.bind_to_thread().map(|()| unsafe { result::destroy(self.plan) });
     }
 }

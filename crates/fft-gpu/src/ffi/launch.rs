@@ -20,7 +20,7 @@ use crate::{GpuError, GpuReal};
 /// Threads of a block, of all kernels.
 const THREADS: u32 = 128;
 
-/// The binaries of `kernels/`, for the architectures that `cargo xtask kernels` names.
+/// The binaries of `kernels/`, in the order of [`Source`], for the architectures that `cargo xtask kernels` names.
 const BINARIES: [&[u8]; 5] = [
     include_bytes!("../../kernels/transfer.fatbin"),
     include_bytes!("../../kernels/encode.fatbin"),
@@ -28,6 +28,16 @@ const BINARIES: [&[u8]; 5] = [
     include_bytes!("../../kernels/decode.fatbin"),
     include_bytes!("../../kernels/spectral.fatbin"),
 ];
+
+/// Which of the sources a kernel is in.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    Transfer,
+    Encode,
+    Settle,
+    Decode,
+    Spectral,
+}
 
 /// The binaries, loaded into a context.
 pub(crate) struct Modules {
@@ -55,25 +65,16 @@ impl Modules {
         })
     }
 
-    pub(crate) fn kernel(&self, name: &str) -> Result<Kernel, GpuError> {
+    pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
         let tried = |why: DriverError| GpuError::Driver {
             what: "loading a kernel",
             why: format!("{name}: {why}"),
         };
         self.context.bind_to_thread().map_err(tried)?;
-        let not_found = sys::CUresult::CUDA_ERROR_NOT_FOUND;
-        let mut found = Err(tried(DriverError(not_found)));
-        for module in &self.modules {
-            match module.load_function(name) {
-                Err(DriverError(why)) if why == not_found => {}
-                other => found = other.map_err(tried),
-            }
-        }
-        let function = found?;
-        let blocks = function
-            .occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None)
-            .map_err(tried)?;
-        Ok(Kernel { function, resident: self.multiprocessors * blocks.max(1) })
+        let function = self.modules[source as usize].load_function(name).map_err(tried)?;
+        let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
+        let resident = self.multiprocessors * blocks.map_err(tried)?.max(1);
+        Ok(Kernel { function, resident })
     }
 }
 

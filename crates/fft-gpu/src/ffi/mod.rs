@@ -7,7 +7,7 @@ mod launch;
 
 pub(crate) use cufft::{FftReal, Handle, Run, Span};
 pub(crate) use launch::{
-    Kernel, Modules, gradient, poisson, run_decode, run_encode, run_transfer, scale,
+    Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_transfer, scale,
 };
 
 use cudarc::driver::DriverError;
