@@ -7,8 +7,8 @@ use crate::GpuError;
 
 /// Threads of a block, each of which works out where one run of a tile's elements is.
 const THREADS: usize = 128;
-/// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: a line of the
-/// second-level cache.
+/// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: two lines of
+/// the second-level cache.
 const LINE_BYTES: usize = 256;
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.
 const MOST_ELEMENTS: usize = (1 << 31) - 1;

@@ -133,8 +133,8 @@ fn rows_are_whole_lines_of_memory() {
         let tiling = Tiling { quantum, in_order, bytes, wide: Wide::From };
         1 << placement.tiled(&tiling, 0).unwrap().log_rows
     };
-    // Rows have 64 elements; 16 of them make a tile of large elements, 32 one of others.
-    assert_eq!([rows(16, 1, false), rows(4, 1, false), rows(16, 64, false)], [16, 32, 16]);
+    // Rows have 64 elements; 16 of them make a tile of large elements, and of small ones 64 are a line.
+    assert_eq!([rows(16, 1, false), rows(4, 1, false), rows(16, 64, false)], [16, 64, 16]);
     assert_eq!([rows(16, 256, false), rows(16, 1, true)], [1, 1]);
 }
 
