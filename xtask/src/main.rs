@@ -6,6 +6,7 @@
 mod bench;
 mod contender;
 mod demo;
+mod kernels;
 mod machine;
 mod model;
 mod net;
@@ -27,6 +28,7 @@ usage: cargo xtask <task>
   setup   install MPI, libclang and a Python with NumPy and SciPy, or say how to
   test    format, lints, tests and documentation, with and without MPI
   demo    transform a Taylor-Green vortex on 4 ranks and draw its energy spectrum
+  kernels compile kernels/ for GPUs, with an nvcc fetched into target/; needed when they change
   bench   time thriffty beside FFTW, turn by turn
           --size N0xN1xN2   grid (256x256x256)      --kind c2c|r2c    transform (c2c)
           --ranks P,P,...   rank counts (1,2,4)     --rounds N        measured rounds (10)
@@ -63,6 +65,7 @@ fn dispatch(arguments: &[String]) -> tools::Result {
         ["setup"] => setup::run(),
         ["test"] => test::run(),
         ["demo"] => demo::run(),
+        ["kernels"] => kernels::run(),
         ["bench", options @ ..] => {
             let options = options::Options::parse(options)?;
             if options.net { net::run(&options) } else { bench::run(&options) }

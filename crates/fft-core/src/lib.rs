@@ -82,4 +82,4 @@ pub use schedule::{Message, Schedule, Summary};
 pub use simulate::{Order, Played, Simulation, Simulator};
 pub use slot::{SLOT_ALIGN, Slot, SlotPool};
 pub use tolerance::{Energy, Tolerance, WireError};
-pub use transfer::Transfer;
+pub use transfer::{DIMS, Placed, Transfer, View};

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::Brick;
 
 /// Axes of a box in memory: up to 4 of the grid and one for batches.
-const DIMS: usize = 5;
+pub const DIMS: usize = 5;
 
 /// Elements that are read side by side when axes swap places: 128 bytes, two cache lines, so that every
 /// line that is fetched is used up at once whatever the stride.
@@ -25,17 +25,22 @@ pub struct Transfer {
 
 /// Where the elements of a box are in an array, in units of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct View {
-    offset: usize,
-    stride: [usize; DIMS],
+pub struct View {
+    /// Of the first element.
+    pub offset: usize,
+    /// From one index to the next along each axis; 0 along axes of length 1.
+    pub stride: [usize; DIMS],
 }
 
 /// A brick in memory: `howmany` copies of it one after the other, axes in the given order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed<const D: usize> {
-    pub(crate) brick: Brick<D>,
-    pub(crate) order: [usize; D],
-    pub(crate) howmany: usize,
+pub struct Placed<const D: usize> {
+    /// The brick.
+    pub brick: Brick<D>,
+    /// Its axes in memory, the contiguous one last.
+    pub order: [usize; D],
+    /// How many of them.
+    pub howmany: usize,
 }
 
 impl<const D: usize> Placed<D> {
@@ -59,12 +64,19 @@ impl<const D: usize> Placed<D> {
 
 impl Transfer {
     /// Copies some batches of `part` from where one brick has it to where another has it.
-    pub(crate) fn new<const D: usize>(
+    ///
+    /// # Panics
+    /// If both have not all of it.
+    pub fn new<const D: usize>(
         part: &Brick<D>,
         batches: Range<usize>,
         from: &Placed<D>,
         to: &Placed<D>,
     ) -> Self {
+        for placed in [from, to] {
+            let has = placed.brick.intersect(part).points() == part.points();
+            assert!(has, "{part} is not inside {}", placed.brick);
+        }
         let mut shape = [1; DIMS];
         shape[DIMS - 1 - D] = batches.len();
         for (place, &axis) in to.order.iter().enumerate() {
@@ -79,6 +91,22 @@ impl Transfer {
         let brick = Brick { lo: [0], hi: [elements] };
         let placed = Placed { brick, order: [0], howmany: 1 };
         Self::new(&brick, 0..1, &placed, &placed)
+    }
+
+    /// The lengths of the axes, in the order of the destination: the last ones, where axes that lie together on both sides
+    /// are joined; those in front have length 1.
+    pub fn shape(&self) -> [usize; DIMS] {
+        self.shape
+    }
+
+    /// Where it reads.
+    pub fn source(&self) -> View {
+        self.from
+    }
+
+    /// Where it writes.
+    pub fn destination(&self) -> View {
+        self.to
     }
 
     /// Elements that the source must have.

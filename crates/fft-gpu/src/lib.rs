@@ -1,18 +1,54 @@
-//! The place of the CUDA device.
+//! The CUDA device of thriffty: packing, codecs and local transforms, without the host.
 //!
-//! A transform runs on whatever implements [`fft_core::Device`]: memory, packing, local transforms. This crate
-//! is where the implementation for CUDA belongs, with the launch site of the kernels in `kernels/`. So far it
-//! can only say whether there is a driver to build on ([`driver_is_present`], feature `cuda`).
+//! A machine without a GPU is a value: [`Gpu::probe`] says why there is none. What there is on one that has:
 //!
-//! What it must keep to, so that the executor needs no change:
+//! - [`Transfers`] copy boxes with any order of axes, all of a reshape in one launch: packing and unpacking as it is;
+//! - [`Encoder`] and [`Decoder`] do the same for every wire but `lossless`, with messages that are bit for bit those of
+//!   [`fft_core::Codec`];
+//! - [`FftPlan`] is cuFFT with types: a plan of one kind cannot be run as another, nor on memory that is too short;
+//! - [`Modes`], [`Scaling`]: what is done to spectra between transforms.
 //!
-//! - it depends on fft-core alone and knows no MPI;
-//! - a machine without a GPU is a value, never a panic;
-//! - unsafe code stays in one file, `ffi.rs`.
+//! Everything is prepared once, with descriptors on the device, and then runs on the stream it is given, without allocating and
+//! without waiting for the device. Field data is an array of real numbers; a complex number is two, real part first.
+//!
+//! The crate builds without CUDA: the driver and cuFFT are found when the program runs, and the kernels of `kernels/` are checked
+//! in as binaries (`cargo xtask kernels` makes them). It depends on fft-core alone and knows no MPI; unsafe code is in
+//! `ffi/`.
 #![deny(unsafe_code)]
 
 #[cfg(feature = "cuda")]
+mod batch;
+#[cfg(feature = "cuda")]
+mod boxes;
+#[cfg(feature = "cuda")]
+mod decoder;
+#[cfg(feature = "cuda")]
+mod encoder;
+#[cfg(feature = "cuda")]
+mod error;
+#[cfg(feature = "cuda")]
 mod ffi;
+#[cfg(feature = "cuda")]
+mod fft;
+#[cfg(feature = "cuda")]
+mod gpu;
+#[cfg(feature = "cuda")]
+mod message;
+#[cfg(feature = "cuda")]
+mod modes;
+#[cfg(feature = "cuda")]
+mod transfers;
 
 #[cfg(feature = "cuda")]
-pub use ffi::driver_is_present;
+pub use cudarc;
+#[cfg(feature = "cuda")]
+pub use {
+    decoder::{Decoder, Incoming},
+    encoder::{Encoder, Outgoing},
+    error::{GpuError, NoGpu},
+    ffi::driver_is_present,
+    fft::{C2c, C2r, Fft, FftKind, FftPlan, R2c, Spread},
+    gpu::{Gpu, GpuReal},
+    modes::{Modes, Scaling},
+    transfers::{Move, Transfers},
+};

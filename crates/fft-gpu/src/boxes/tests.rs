@@ -1,0 +1,146 @@
+//! Every element is in one tile, and where the transfer says: the arithmetic of `kernels/box.cuh`, once more in Rust.
+
+use fft_core::{Brick, Placed};
+use proptest::prelude::*;
+
+use super::*;
+
+/// `distance` of the kernel.
+fn distance(tiled: &Tiled, side: &Side, mut index: usize, last: usize, low: usize) -> usize {
+    let mut at = 0;
+    for axis in (0..DIMS).rev().filter(|axis| *axis <= last && *axis > low) {
+        let above = tiled.by[axis].of(index);
+        at += (index - above * tiled.shape[axis] as usize) * side.stride[axis] as usize;
+        index = above;
+    }
+    at + index * side.stride[low] as usize
+}
+
+/// For every tile, what its threads copy: the places of an element in the source, in the message and in the destination.
+fn copied(tiled: &Tiled, mut visit: impl FnMut(usize, usize, usize)) {
+    let (rows_at_once, cols) = (1 << tiled.log_rows, 1 << tiled.log_cols);
+    let (low, inner) = (tiled.low as usize, tiled.inner as usize);
+    for tile in 0..tiled.tiles() {
+        let rest = tiled.tiles_down.of(tile);
+        let row = (tile - rest * tiled.down as usize) << tiled.log_rows;
+        let outer = tiled.tiles_across.of(rest);
+        let start = (rest - outer * tiled.across as usize) * cols;
+        let element = (outer * tiled.rows as usize + row) * tiled.pitch as usize + start;
+        let base = |side: &Side| {
+            let outer = match outer {
+                0 => 0,
+                outer => distance(tiled, side, outer, inner - 2, low),
+            };
+            side.offset as usize + row * side.row as usize + outer
+        };
+        for r in 0..rows_at_once.min(tiled.rows as usize - row) {
+            for c in 0..cols.min(tiled.pitch as usize - start) {
+                let at = |side: &Side| {
+                    // As the first of its run, and as far on as it is in it.
+                    let rest = if tiled.uneven == 0 { c % (1 << tiled.log_run) } else { 0 };
+                    let within = distance(tiled, side, start + c - rest, DIMS - 1, inner.max(low));
+                    base(side)
+                        + r * side.row as usize
+                        + within
+                        + rest * side.stride[DIMS - 1] as usize
+                };
+                visit(at(&tiled.from), element + r * tiled.pitch as usize + c, at(&tiled.to));
+            }
+        }
+    }
+}
+
+fn brick() -> impl Strategy<Value = Brick<3>> {
+    [(0..3usize, 1..40usize), (0..3, 1..40), (0..3, 1..70)]
+        .prop_map(|sides| Brick { lo: sides.map(|(lo, _)| lo), hi: sides.map(|(lo, n)| lo + n) })
+}
+
+fn order() -> impl Strategy<Value = [usize; 3]> {
+    Just([0, 1, 2]).prop_shuffle()
+}
+
+proptest! {
+    #[test]
+    fn tiles_copy_what_the_transfer_copies(
+        a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..3usize,
+        bytes in prop::sample::select(vec![4usize, 8, 16]), quantum in prop::sample::select(vec![1usize, 64, 256]),
+        in_order in any::<bool>(), offset in 0..3usize,
+    ) {
+        let part = a.intersect(&b);
+        prop_assume!(!part.is_empty());
+        let from = Placed { brick: a, order: oa, howmany };
+        let to = Placed { brick: b, order: ob, howmany };
+        let transfer = Transfer::new(&part, 0..howmany, &from, &to);
+        let source: Vec<u32> = (1..=(a.points() * howmany) as u32).collect();
+        let mut expected = vec![0; b.points() * howmany];
+        transfer.run(&source, &mut expected);
+
+        let placement = Placement::new(&transfer, offset, 0);
+        prop_assert_eq!(placement.end(&placement.from), offset + transfer.reach());
+        let tiling = Tiling { quantum, in_order, bytes, wide: Wide::Neither };
+        let tiled = placement.tiled(&tiling, 0).unwrap();
+        let mut found = vec![0; expected.len()];
+        let mut elements = vec![0; tiled.elements()];
+        copied(&tiled, |from, element, to| {
+            found[to] = source[from - offset];
+            elements[element] += 1;
+        });
+        prop_assert_eq!(found, expected);
+        prop_assert!(elements.iter().all(|times| *times == 1));
+    }
+
+    #[test]
+    fn joined_elements_are_the_same_bytes(a in brick(), b in brick(), many in prop::sample::select(vec![2usize, 4])) {
+        // Multiples of four along the last axis, so that something can be joined.
+        let four = |brick: Brick<3>| Brick {
+            lo: [brick.lo[0], brick.lo[1], brick.lo[2] * 4],
+            hi: [brick.hi[0], brick.hi[1], brick.hi[2] * 4],
+        };
+        let (a, b) = (four(a), four(b));
+        let part = a.intersect(&b);
+        prop_assume!(!part.is_empty());
+        let placed = |brick| Placed { brick, order: [0, 1, 2], howmany: 1 };
+        let transfer = Transfer::new(&part, 0..1, &placed(a), &placed(b));
+        let placement = Placement::new(&transfer, 0, 0);
+        prop_assert!(placement.joins(many));
+        let tiling = Tiling { quantum: 1, in_order: false, bytes: 4 * many, wide: Wide::Neither };
+        let mut pairs = Vec::new();
+        copied(&placement.joined(many).tiled(&tiling, 0).unwrap(), |from, _, to| {
+            pairs.extend((0..many).map(|i| (from * many + i, to * many + i)));
+        });
+        let tiling = Tiling { bytes: 4, ..tiling };
+        let mut expected = Vec::new();
+        copied(&placement.tiled(&tiling, 0).unwrap(), |from, _, to| expected.push((from, to)));
+        prop_assert_eq!(pairs, expected);
+    }
+
+    #[test]
+    fn divisions_are_exact(divisor in 1..1usize << 31, n in 0..1usize << 31) {
+        let by = Divisor::by(divisor);
+        for n in [n, n / divisor * divisor, (n / divisor * divisor).saturating_sub(1), (1 << 31) - 1] {
+            prop_assert_eq!(by.of(n), n / divisor);
+        }
+    }
+}
+
+#[test]
+fn rows_are_whole_lines_of_memory() {
+    let brick = Brick { lo: [0; 3], hi: [64, 64, 64] };
+    let from = Placed { brick, order: [0, 1, 2], howmany: 1 };
+    let to = Placed { brick, order: [0, 2, 1], howmany: 1 };
+    let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
+    let rows = |bytes, quantum, in_order| {
+        let tiling = Tiling { quantum, in_order, bytes, wide: Wide::From };
+        1 << placement.tiled(&tiling, 0).unwrap().log_rows
+    };
+    // Rows have 64 elements; 16 of them make a tile of large elements, and of small ones 64 are a line.
+    assert_eq!([rows(16, 1, false), rows(4, 1, false), rows(16, 64, false)], [16, 64, 16]);
+    assert_eq!([rows(16, 256, false), rows(16, 1, true)], [1, 1]);
+}
+
+#[test]
+fn too_large_is_an_error() {
+    let tiling = Tiling { quantum: 1, in_order: false, bytes: 16, wide: Wide::Neither };
+    let error = Placement::new(&Transfer::run_of(1 << 31), 0, 0).tiled(&tiling, 0).unwrap_err();
+    assert!(matches!(error, GpuError::TooLarge { found: 0x8000_0000, expected: 0x7FFF_FFFF, .. }));
+}

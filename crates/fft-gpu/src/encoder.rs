@@ -1,0 +1,202 @@
+//! Packing and encoding.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
+use fft_core::{Packed, Transfer, Wire};
+
+use crate::batch::{Batch, Reach};
+use crate::ffi::{Kernel, Source, run_encode, tried};
+use crate::message::{ALIGN, Form, Message, State};
+use crate::{Gpu, GpuError, GpuReal};
+
+/// A message to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// The box of the array, as [`fft_core::Codec::pack`] takes it.
+    pub gather: &'a Transfer,
+    /// The byte of the memory of messages where it begins, a multiple of 16. It takes [`Encoder::bound`] bytes there.
+    pub place: usize,
+}
+
+/// Makes all messages of a reshape in one pass over memory. They are bit for bit those of [`fft_core::Codec::pack`]; sums of
+/// squared errors are added up in another order, always the same.
+///
+/// Bytes moved: elements once, messages once. A message that does not shrink is read twice.
+pub struct Encoder<T> {
+    form: Form,
+    encode: Kernel,
+    settle: Kernel,
+    batch: Batch,
+    states: CudaSlice<u8>,
+    errors: CudaSlice<f64>,
+    queue: CudaSlice<u64>,
+    real: PhantomData<T>,
+}
+
+/// What a launch is told beside buffers.
+pub(crate) struct EncodeArguments<'a> {
+    pub(crate) batch: &'a Batch,
+    pub(crate) states: &'a mut CudaSlice<u8>,
+    pub(crate) errors: &'a mut CudaSlice<f64>,
+    pub(crate) queue: &'a mut CudaSlice<u64>,
+    pub(crate) bits: u32,
+    pub(crate) part: f64,
+    pub(crate) step: f64,
+    pub(crate) all_raw: bool,
+}
+
+/// Messages one after the other in the numbering of tiles.
+pub(crate) fn messages<'a>(
+    form: &Form,
+    parts: impl Iterator<Item = (&'a Transfer, usize)>,
+    sends: bool,
+) -> Result<(Vec<Message>, Vec<u32>), GpuError> {
+    let (mut items, mut firsts, mut tiles) = (Vec::new(), vec![0], 0);
+    for (part, place) in parts {
+        let message = form.message(part, place, sends, tiles)?;
+        tiles += message.tiled.tiles();
+        items.push(message);
+        firsts.push(tiles as u32);
+    }
+    Ok((items, firsts))
+}
+
+/// What of the memory of messages is theirs.
+///
+/// # Errors
+/// [`GpuError::Overlap`].
+pub(crate) fn slots(form: &Form, messages: &[Message]) -> Result<Reach, GpuError> {
+    let mut order: Vec<usize> = (0..messages.len()).collect();
+    order.sort_by_key(|&i| messages[i].place);
+    let begin = |i: usize| messages[i].place as usize;
+    let end = |i: usize| begin(i) + form.bound(messages[i].tiled.elements());
+    for pair in order.windows(2) {
+        let (first, second) = (pair[0], pair[1]);
+        if begin(second) < end(first) {
+            let (found, expected) = (begin(second), end(first));
+            return Err(GpuError::Overlap { first, second, found, expected });
+        }
+    }
+    Ok(Reach { bytes: order.last().map_or(0, |&last| end(last)), align: ALIGN })
+}
+
+impl<T: GpuReal> Encoder<T> {
+    /// Prepares messages of elements of `width` real numbers each: descriptors go to the device through this stream.
+    ///
+    /// # Errors
+    /// [`GpuError::Wire`] for `raw`, which [`crate::Transfers`] does, and `lossless`; [`GpuError::Argument`],
+    /// [`GpuError::Unaligned`] and [`GpuError::Overlap`] for places that cannot be, [`GpuError::TooLarge`],
+    /// [`GpuError::Driver`].
+    pub fn new(
+        gpu: &Gpu,
+        stream: &Arc<CudaStream>,
+        wire: Wire,
+        width: usize,
+        outgoing: &[Outgoing<'_>],
+    ) -> Result<Self, GpuError> {
+        let form = Form::new::<T>(wire, width)?;
+        let parts = outgoing.iter().map(|one| (one.gather, one.place));
+        let (items, firsts) = messages(&form, parts, true)?;
+        let element = form.element_bytes();
+        let filled = outgoing.iter().filter(|one| one.gather.elements() > 0);
+        let bytes = filled.map(|one| one.gather.reach()).max().unwrap_or(0) * element;
+        let reaches = (Reach { bytes, align: element }, slots(&form, &items)?);
+        let batch = Batch::new(stream, &items, &firsts, reaches)?;
+        let tried = tried("allocating what an encoder keeps");
+        let states = stream.alloc_zeros(items.len().max(1) * size_of::<State>()).map_err(&tried)?;
+        let errors = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
+        let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
+        let real = format!("{}x{width}", T::NAME);
+        let encode = format!("encode_{}_{real}", form.name()?);
+        Ok(Self {
+            form,
+            encode: gpu.kernel(Source::Encode, &encode)?,
+            settle: gpu.kernel(Source::Settle, &format!("settle_{real}"))?,
+            batch,
+            states,
+            errors,
+            queue,
+            real: PhantomData,
+        })
+    }
+
+    /// The first place, from this byte of the memory of messages on, where a message of so many elements is made fastest: its
+    /// codes begin at a line of memory.
+    ///
+    /// # Errors
+    /// [`GpuError::Wire`], [`GpuError::Argument`].
+    pub fn place(
+        wire: Wire,
+        width: usize,
+        elements: usize,
+        from: usize,
+    ) -> Result<usize, GpuError> {
+        Ok(Form::new::<T>(wire, width)?.place(elements, from))
+    }
+
+    /// The most bytes of a message of so many elements.
+    pub fn bound(&self, elements: usize) -> usize {
+        self.form.bound(elements)
+    }
+
+    /// Makes the messages, on a stream: `src` has real numbers, and `step` is for [`Wire::Tolerance`]. Returns when the
+    /// launches are queued.
+    ///
+    /// # Errors
+    /// [`GpuError::Short`] and [`GpuError::Unaligned`], in which case nothing is launched; [`GpuError::Driver`].
+    pub fn encode(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        src: &impl DevicePtr<T>,
+        step: f64,
+        messages: &mut impl DevicePtrMut<u8>,
+    ) -> Result<(), GpuError> {
+        let stepped = self.form.wire == Wire::Tolerance;
+        let tried = tried("clearing what an encoder keeps");
+        stream.memset_zeros(&mut self.states).map_err(&tried)?;
+        if stepped {
+            stream.memset_zeros(&mut self.queue).map_err(&tried)?;
+        }
+        let arguments = EncodeArguments {
+            batch: &self.batch,
+            states: &mut self.states,
+            errors: &mut self.errors,
+            queue: &mut self.queue,
+            bits: self.form.bits(),
+            part: self.form.part(),
+            step: if stepped { step } else { 0.0 },
+            all_raw: stepped && !(step.is_normal() && step > 0.0),
+        };
+        run_encode::<T>(stream, (&self.encode, &self.settle), arguments, src, messages)
+    }
+
+    /// What became of each message of the last run. Waits for the stream.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`].
+    pub fn packed(&self, stream: &Arc<CudaStream>) -> Result<Vec<Packed>, GpuError> {
+        let states = states(stream, &self.states, self.batch.count())?;
+        let packed = |state: State| Packed {
+            bytes: state.bytes as usize,
+            squared_error: state.squared_error,
+        };
+        Ok(states.into_iter().map(packed).collect())
+    }
+}
+
+/// The states of so many messages, when the stream has come so far.
+pub(crate) fn states(
+    stream: &Arc<CudaStream>,
+    states: &CudaSlice<u8>,
+    count: usize,
+) -> Result<Vec<State>, GpuError> {
+    let mut found = vec![State::default(); states.len() / size_of::<State>()];
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut found);
+    let tried = tried("reading what became of messages");
+    stream.memcpy_dtoh(states, bytes).map_err(&tried)?;
+    stream.synchronize().map_err(&tried)?;
+    found.truncate(count);
+    Ok(found)
+}

@@ -1,0 +1,112 @@
+//! What can go wrong on a device.
+
+use fft_core::{BadMessage, Wire};
+
+/// Why there is no device to compute on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoGpu {
+    /// The driver's library cannot be loaded.
+    #[error("no CUDA driver on this machine (libcuda.so does not load)")]
+    NoDriver,
+    /// The driver finds no such device, or cannot use it.
+    #[error("CUDA device {ordinal}: {why}")]
+    NoDevice {
+        /// Which one was asked for.
+        ordinal: usize,
+        /// What the driver says.
+        why: String,
+    },
+    /// The kernels are for other devices.
+    #[error(
+        "CUDA device {ordinal} has compute capability {}.{}, expected 8.0 or more",
+        found.0,
+        found.1
+    )]
+    TooOld {
+        /// Which one was asked for.
+        ordinal: usize,
+        /// Its compute capability.
+        found: (i32, i32),
+    },
+}
+
+/// What goes wrong on a device that is there.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GpuError {
+    /// The driver refuses.
+    #[error("{what}: {why}")]
+    Driver {
+        /// What was tried.
+        what: &'static str,
+        /// What the driver says.
+        why: String,
+    },
+    /// cuFFT's library cannot be loaded.
+    #[error("no cuFFT on this machine (libcufft.so does not load)")]
+    NoCuFft,
+    /// A buffer is too short.
+    #[error("{what} has {found} bytes, expected {expected} or more")]
+    Short {
+        /// Which buffer.
+        what: &'static str,
+        /// Bytes it has.
+        found: usize,
+        /// Bytes it should have.
+        expected: usize,
+    },
+    /// A buffer or a message begins where it cannot be accessed as it must be.
+    #[error("{what} begins at byte {found}, expected a multiple of {expected}")]
+    Unaligned {
+        /// What begins there.
+        what: &'static str,
+        /// Where.
+        found: u64,
+        /// The alignment.
+        expected: usize,
+    },
+    /// Two messages share memory.
+    #[error("message {second} begins at byte {found}, inside message {first} up to {expected}")]
+    Overlap {
+        /// The one in front.
+        first: usize,
+        /// The one behind.
+        second: usize,
+        /// Where that begins.
+        found: usize,
+        /// The first byte where it may.
+        expected: usize,
+    },
+    /// Something is larger than kernels or cuFFT can count.
+    #[error("{what} is {found}, expected at most {expected}")]
+    TooLarge {
+        /// What.
+        what: &'static str,
+        /// How large it is.
+        found: usize,
+        /// How large it may be.
+        expected: usize,
+    },
+    /// An argument makes no sense.
+    #[error("{what}: found {found}, expected {expected}")]
+    Argument {
+        /// Of what.
+        what: &'static str,
+        /// What it is.
+        found: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// A wire that is not made on devices.
+    #[error("the wire {0} is not made on a device")]
+    Wire(Wire),
+    /// A message does not decode.
+    #[error("message {index}: {why}")]
+    Message {
+        /// Which one of the batch.
+        index: usize,
+        /// What is wrong with it.
+        why: BadMessage,
+    },
+}

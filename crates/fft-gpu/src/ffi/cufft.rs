@@ -1,0 +1,265 @@
+//! cuFFT plans. What a plan reads and writes is computed with it, so that running it checks lengths and is safe.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use cudarc::cufft::{result, sys};
+use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
+
+use super::tried;
+use crate::GpuError;
+
+/// What cuFFT calls a real number's transforms.
+pub trait FftReal: Sized {
+    /// The types of plans: complex, real to complex, complex to real.
+    #[doc(hidden)]
+    const TYPES: [sys::cufftType; 3];
+
+    /// Runs a plan of the given one of these types.
+    ///
+    /// # Safety
+    /// The plan is of this type, has its stream and work area, and reads and writes within memory that starts at the two
+    /// addresses, aligned to complex numbers where they are complex.
+    #[doc(hidden)]
+    unsafe fn exec(
+        plan: sys::cufftHandle,
+        run: Run,
+        src: CUdeviceptr,
+        dst: CUdeviceptr,
+    ) -> Result<(), result::CufftError>;
+}
+
+/// What a plan does.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// Complex to complex, with exp(-2πi jk/n).
+    Forward,
+    /// Complex to complex, with exp(2πi jk/n).
+    Inverse,
+    /// Real to complex.
+    RealToComplex,
+    /// Complex to real.
+    ComplexToReal,
+}
+
+impl Run {
+    /// Which of [`FftReal::TYPES`].
+    fn type_of(self) -> usize {
+        match self {
+            Self::Forward | Self::Inverse => 0,
+            Self::RealToComplex => 1,
+            Self::ComplexToReal => 2,
+        }
+    }
+}
+
+const FORWARD: i32 = -1;
+const INVERSE: i32 = 1;
+
+macro_rules! fft_real {
+    ($real:ty, $types:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
+        impl FftReal for $real {
+            const TYPES: [sys::cufftType; 3] = $types;
+
+            unsafe fn exec(
+                plan: sys::cufftHandle,
+                run: Run,
+                src: CUdeviceptr,
+                dst: CUdeviceptr,
+            ) -> Result<(), result::CufftError> {
+                // SAFETY: what the caller promises is what cuFFT asks for.
+                unsafe {
+                    match run {
+                        Run::Forward => result::$c2c(plan, src as *mut _, dst as *mut _, FORWARD),
+                        Run::Inverse => result::$c2c(plan, src as *mut _, dst as *mut _, INVERSE),
+                        Run::RealToComplex => result::$r2c(plan, src as *mut _, dst as *mut _),
+                        Run::ComplexToReal => result::$c2r(plan, src as *mut _, dst as *mut _),
+                    }
+                }
+            }
+        }
+    };
+}
+
+use sys::cufftType_t as t;
+fft_real!(f32, [t::CUFFT_C2C, t::CUFFT_R2C, t::CUFFT_C2R], exec_c2c, exec_r2c, exec_c2r);
+fft_real!(f64, [t::CUFFT_Z2Z, t::CUFFT_D2Z, t::CUFFT_Z2D], exec_z2z, exec_d2z, exec_z2d);
+
+/// One side of a plan, in elements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Span<const D: usize> {
+    /// Points that are there along each axis.
+    pub(crate) lens: [usize; D],
+    /// Points from one index of an axis to the next of the one before, as if they were there.
+    pub(crate) embed: [usize; D],
+    pub(crate) stride: usize,
+    pub(crate) distance: usize,
+    /// Real numbers of an element.
+    pub(crate) width: usize,
+}
+
+impl<const D: usize> Span<D> {
+    /// One more than the last element of so many transforms; nothing if that cannot be counted.
+    pub(crate) fn reach(&self, batch: usize) -> Option<usize> {
+        let (mut last, mut stride) = ((batch - 1).checked_mul(self.distance)?, self.stride);
+        for axis in (0..D).rev() {
+            last = last.checked_add((self.lens[axis] - 1).checked_mul(stride)?)?;
+            stride = stride.checked_mul(self.embed[axis])?;
+        }
+        last.checked_add(1).filter(|reach| *reach < 1 << 58)
+    }
+}
+
+/// A cuFFT plan with no work area of its own.
+pub(crate) struct Handle {
+    plan: sys::cufftHandle,
+    context: Arc<CudaContext>,
+    /// Of [`FftReal::TYPES`], and bytes of a real number.
+    type_of: usize,
+    real: usize,
+    /// Bytes that it reads, writes, and works with.
+    reads: usize,
+    writes: usize,
+    work: usize,
+    /// Alignment of the two sides.
+    align: [usize; 2],
+}
+
+fn fft_tried(what: &'static str) -> impl Fn(result::CufftError) -> GpuError {
+    move |why| GpuError::Driver { what, why: why.to_string() }
+}
+
+impl Handle {
+    /// Plans so many transforms of these lengths.
+    pub(crate) fn new<T: FftReal, const D: usize>(
+        context: &Arc<CudaContext>,
+        run: Run,
+        n: [usize; D],
+        batch: usize,
+        sides: [Span<D>; 2],
+    ) -> Result<Self, GpuError> {
+        // SAFETY: as in `driver_is_present`, for the library of cuFFT.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(GpuError::NoCuFft);
+        }
+        context.bind_to_thread().map_err(tried("choosing a device"))?;
+        let bytes = |side: &Span<D>| {
+            let elements = side.reach(batch).ok_or(GpuError::TooLarge {
+                what: "the array of a transform",
+                found: usize::MAX,
+                expected: (1 << 58) - 1,
+            })?;
+            Ok::<_, GpuError>(elements * side.width * size_of::<T>())
+        };
+        let [input, output] = &sides;
+        let (reads, writes) = (bytes(input)?, bytes(output)?);
+        let failed = fft_tried("planning a transform");
+        let plan = result::create().map_err(&failed)?;
+        let align = [input, output].map(|side| side.width * size_of::<T>());
+        let (context, real) = (context.clone(), size_of::<T>());
+        let mut handle =
+            Self { plan, context, type_of: run.type_of(), real, reads, writes, work: 0, align };
+        let long = |lens: &[usize; D]| lens.map(|n| n as i64);
+        let (mut n, mut from, mut to) = (long(&n), long(&input.embed), long(&output.embed));
+        // SAFETY: the plan has just been made, and the three arrays have as many numbers as the rank says.
+        handle.work = unsafe {
+            result::set_auto_allocation(plan, false).map_err(&failed)?;
+            result::make_plan_many64(
+                plan,
+                D as i32,
+                n.as_mut_ptr(),
+                from.as_mut_ptr(),
+                input.stride as i64,
+                input.distance as i64,
+                to.as_mut_ptr(),
+                output.stride as i64,
+                output.distance as i64,
+                T::TYPES[run.type_of()],
+                batch as i64,
+            )
+            .map_err(&failed)?
+        };
+        Ok(handle)
+    }
+
+    /// Bytes of the work area that it needs.
+    pub(crate) fn work(&self) -> usize {
+        self.work
+    }
+
+    /// Runs it from one buffer to another.
+    pub(crate) fn run<T: FftReal>(
+        &mut self,
+        run: Run,
+        stream: &CudaStream,
+        src: &impl DevicePtr<T>,
+        dst: &mut impl DevicePtrMut<T>,
+        work: &mut impl DevicePtrMut<u8>,
+    ) -> Result<(), GpuError> {
+        let (found, space) = (src.num_bytes(), dst.num_bytes());
+        let (src, _reads) = src.device_ptr(stream);
+        let (dst, _writes) = dst.device_ptr_mut(stream);
+        self.exec::<T>(run, stream, (src, found), (dst, space), work)
+    }
+
+    /// Runs it in place.
+    pub(crate) fn run_in_place<T: FftReal>(
+        &mut self,
+        run: Run,
+        stream: &CudaStream,
+        data: &mut impl DevicePtrMut<T>,
+        work: &mut impl DevicePtrMut<u8>,
+    ) -> Result<(), GpuError> {
+        let bytes = data.num_bytes();
+        let (data, _writes) = data.device_ptr_mut(stream);
+        self.exec::<T>(run, stream, (data, bytes), (data, bytes), work)
+    }
+
+    fn exec<T: FftReal>(
+        &mut self,
+        run: Run,
+        stream: &CudaStream,
+        src: (CUdeviceptr, usize),
+        dst: (CUdeviceptr, usize),
+        work: &mut impl DevicePtrMut<u8>,
+    ) -> Result<(), GpuError> {
+        assert!(
+            self.type_of == run.type_of() && self.real == size_of::<T>(),
+            "a plan of another kind"
+        );
+        let room = work.num_bytes();
+        let (work, _work) = work.device_ptr_mut(stream);
+        for (what, (pointer, found), expected, align) in [
+            ("the source", src, self.reads, self.align[0]),
+            ("the destination", dst, self.writes, self.align[1]),
+            ("the work area", (work, room), self.work, 1),
+        ] {
+            if found < expected {
+                return Err(GpuError::Short { what, found, expected });
+            }
+            if !pointer.is_multiple_of(align as u64) {
+                return Err(GpuError::Unaligned { what, found: pointer, expected: align });
+            }
+        }
+        self.context.bind_to_thread().map_err(tried("choosing a device"))?;
+        let failed = fft_tried("running a transform");
+        // SAFETY: the plan lives, and nobody else uses it meanwhile, as it is borrowed for writing. It is of this kind and
+        // precision. What it reads, writes and works with is inside the buffers, whose guards outlive the launch.
+        unsafe {
+            result::set_stream(self.plan, stream.cu_stream() as sys::cudaStream_t)
+                .map_err(&failed)?;
+            result::set_work_area(self.plan, work as *mut c_void).map_err(&failed)?;
+            T::exec(self.plan, run, src.0, dst.0).map_err(&failed)
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: the plan was made by `new` and is destroyed once. What it has launched is done before its tables go, as
+        // freeing memory of the device waits for it. There is nobody to tell of a failure.
+        let _ = self.context.bind_to_thread().map(|()| unsafe { result::destroy(self.plan) });
+    }
+}

@@ -1,0 +1,350 @@
+//! Kernels and their launches. What a kernel reads and writes is known from its batch, so that each function here checks the
+//! lengths of the buffers and is safe to call.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaModule, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr,
+    DriverError, LaunchConfig, PushKernelArg, sys,
+};
+use cudarc::nvrtc::Ptx;
+
+use super::tried;
+use crate::batch::{Batch, Reach};
+use crate::decoder::DecodeArguments;
+use crate::encoder::EncodeArguments;
+use crate::modes::ModesRecord;
+use crate::{GpuError, GpuReal};
+
+/// Threads of a block, of all kernels.
+const THREADS: u32 = 128;
+
+/// The binaries of `kernels/`, in the order of [`Source`], for the architectures that `cargo xtask kernels` names.
+const BINARIES: [&[u8]; 5] = [
+    include_bytes!("../../kernels/transfer.fatbin"),
+    include_bytes!("../../kernels/encode.fatbin"),
+    include_bytes!("../../kernels/settle.fatbin"),
+    include_bytes!("../../kernels/decode.fatbin"),
+    include_bytes!("../../kernels/spectral.fatbin"),
+];
+
+/// Which of the sources a kernel is in.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    Transfer,
+    Encode,
+    Settle,
+    Decode,
+    Spectral,
+}
+
+/// The binaries, loaded into a context.
+pub(crate) struct Modules {
+    context: Arc<CudaContext>,
+    modules: Vec<Arc<CudaModule>>,
+    multiprocessors: u32,
+}
+
+/// A kernel, ready to be launched.
+#[derive(Clone)]
+pub(crate) struct Kernel {
+    function: CudaFunction,
+    /// Blocks that the device has at once: the grid of a kernel whose blocks fetch their work.
+    resident: u32,
+}
+
+impl Modules {
+    pub(crate) fn load(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
+        let load = |binary: &&[u8]| context.load_module(Ptx::from_binary(binary.to_vec()));
+        let count = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        Ok(Self {
+            context: context.clone(),
+            modules: BINARIES.iter().map(load).collect::<Result<_, _>>()?,
+            multiprocessors: context.attribute(count)?.max(1) as u32,
+        })
+    }
+
+    pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
+        let tried = |why: DriverError| GpuError::Driver {
+            what: "loading a kernel",
+            why: format!("{name}: {why}"),
+        };
+        self.context.bind_to_thread().map_err(tried)?;
+        let function = self.modules[source as usize].load_function(name).map_err(tried)?;
+        let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
+        let resident = self.multiprocessors * blocks.map_err(tried)?.max(1);
+        Ok(Kernel { function, resident })
+    }
+}
+
+impl Kernel {
+    /// A grid for so many pieces of work.
+    fn grid(&self, work: usize) -> LaunchConfig {
+        let blocks = work.clamp(1, self.resident as usize) as u32;
+        LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
+    }
+}
+
+/// `Batch` of `kernels/box.cuh`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct BatchRecord {
+    items: CUdeviceptr,
+    firsts: CUdeviceptr,
+    count: u32,
+    tiles: u32,
+}
+
+/// `Job` of `kernels/encode.cu`.
+#[repr(C)]
+struct EncodeJob {
+    batch: BatchRecord,
+    src: CUdeviceptr,
+    messages: CUdeviceptr,
+    states: CUdeviceptr,
+    errors: CUdeviceptr,
+    bits: u32,
+    part: f64,
+    step: f64,
+    queue: CUdeviceptr,
+}
+
+/// `Rest` of `kernels/settle.cu`.
+#[repr(C)]
+struct SettleJob {
+    batch: BatchRecord,
+    src: CUdeviceptr,
+    messages: CUdeviceptr,
+    states: CUdeviceptr,
+    errors: CUdeviceptr,
+    step: f64,
+    bits: u32,
+    all_raw: u32,
+}
+
+/// `Job` of `kernels/decode.cu`.
+#[repr(C)]
+struct DecodeJob {
+    batch: BatchRecord,
+    messages: CUdeviceptr,
+    dst: CUdeviceptr,
+    states: CUdeviceptr,
+    bits: u32,
+    has_step: u32,
+    grows: u32,
+    queue: CUdeviceptr,
+}
+
+// SAFETY: plain data without references, laid out as C lays out the struct of the same fields in the kernels.
+unsafe impl DeviceRepr for BatchRecord {}
+// SAFETY: as for `BatchRecord`.
+unsafe impl DeviceRepr for EncodeJob {}
+// SAFETY: as for `BatchRecord`.
+unsafe impl DeviceRepr for SettleJob {}
+// SAFETY: as for `BatchRecord`.
+unsafe impl DeviceRepr for DecodeJob {}
+// SAFETY: as for `BatchRecord`; it is the `Modes` of `kernels/spectral.cu`.
+unsafe impl DeviceRepr for ModesRecord {}
+
+/// Makes sure that what a kernel accesses of a buffer is there, and aligned.
+fn check(
+    what: &'static str,
+    (pointer, found): (CUdeviceptr, usize),
+    reach: Reach,
+) -> Result<(), GpuError> {
+    if found < reach.bytes {
+        return Err(GpuError::Short { what, found, expected: reach.bytes });
+    }
+    if reach.bytes > 0 && !pointer.is_multiple_of(reach.align as u64) {
+        return Err(GpuError::Unaligned { what, found: pointer, expected: reach.align });
+    }
+    Ok(())
+}
+
+/// Copies boxes.
+pub(crate) fn run_transfer<S, D>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    batch: &Batch,
+    src: &impl DevicePtr<S>,
+    dst: &mut impl DevicePtrMut<D>,
+) -> Result<(), GpuError> {
+    let (found, space) = (src.num_bytes(), dst.num_bytes());
+    let (src, _reads) = src.device_ptr(stream);
+    let (dst, _writes) = dst.device_ptr_mut(stream);
+    check("the source", (src, found), batch.reads())?;
+    check("the destination", (dst, space), batch.writes())?;
+    if batch.tiles() == 0 {
+        return Ok(());
+    }
+    let (items, _items) = batch.items().device_ptr(stream);
+    let (firsts, _firsts) = batch.firsts().device_ptr(stream);
+    let record = record(batch, items, firsts);
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(&record).arg(&src).arg(&dst);
+    // SAFETY: the arguments are those of `transfer_*`. It reads and writes only what the boxes of the batch cover, which
+    // `check` found in the buffers, and the descriptors, which the batch owns and nobody changes. The guards of the pointers
+    // outlive the launch, so that the buffers' next users wait for it.
+    unsafe { launch.launch(kernel.grid(batch.tiles())) }.map_err(tried("launching a transfer"))?;
+    Ok(())
+}
+
+fn record(batch: &Batch, items: CUdeviceptr, firsts: CUdeviceptr) -> BatchRecord {
+    BatchRecord { items, firsts, count: batch.count() as u32, tiles: batch.tiles() as u32 }
+}
+
+/// Makes messages: both kernels, one after the other.
+pub(crate) fn run_encode<T: GpuReal>(
+    stream: &CudaStream,
+    (encode, settle): (&Kernel, &Kernel),
+    arguments: EncodeArguments<'_>,
+    src: &impl DevicePtr<T>,
+    messages: &mut impl DevicePtrMut<u8>,
+) -> Result<(), GpuError> {
+    let EncodeArguments { batch, states, errors, queue, bits, part, step, all_raw } = arguments;
+    let (found, space) = (src.num_bytes(), messages.num_bytes());
+    let (src, _reads) = src.device_ptr(stream);
+    let (messages, _writes) = messages.device_ptr_mut(stream);
+    check("the source", (src, found), batch.reads())?;
+    check("the memory of messages", (messages, space), batch.writes())?;
+    let (items, _items) = batch.items().device_ptr(stream);
+    let (firsts, _firsts) = batch.firsts().device_ptr(stream);
+    let (states, _states) = states.device_ptr_mut(stream);
+    let (errors, _errors) = errors.device_ptr_mut(stream);
+    let (queue, _queue) = queue.device_ptr_mut(stream);
+    let batch_record = record(batch, items, firsts);
+    if batch.tiles() > 0 && !all_raw {
+        let batch = batch_record;
+        let job = EncodeJob { batch, src, messages, states, errors, bits, part, step, queue };
+        let mut launch = stream.launch_builder(&encode.function);
+        launch.arg(&job);
+        // SAFETY: the argument is that of `encode_*`. It reads the boxes of the batch, and of messages it writes at most what
+        // their room is: `check` found both in the buffers. States, errors and queue have an entry for each message, each
+        // tile, and one more than tiles, as the encoder made them with the batch. The guards outlive the launch.
+        unsafe { launch.launch(encode.grid(batch_record.tiles as usize)) }
+            .map_err(tried("launching an encoder"))?;
+    }
+    let all_raw = u32::from(all_raw);
+    let job = SettleJob { batch: batch_record, src, messages, states, errors, step, bits, all_raw };
+    let mut launch = stream.launch_builder(&settle.function);
+    launch.arg(&job);
+    // SAFETY: as above, for `settle_*`, which writes headers and bodies of no more than their room.
+    unsafe { launch.launch(settle.grid(batch.tiles().max(batch.count()))) }
+        .map_err(tried("launching the end of an encoder"))?;
+    Ok(())
+}
+
+/// Reads messages.
+pub(crate) fn run_decode<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    arguments: DecodeArguments<'_>,
+    messages: &impl DevicePtr<u8>,
+    dst: &mut impl DevicePtrMut<T>,
+) -> Result<(), GpuError> {
+    let DecodeArguments { batch, states, queue, bits, has_step, grows } = arguments;
+    let (found, space) = (messages.num_bytes(), dst.num_bytes());
+    let (messages, _reads) = messages.device_ptr(stream);
+    let (dst, _writes) = dst.device_ptr_mut(stream);
+    check("the memory of messages", (messages, found), batch.reads())?;
+    check("the destination", (dst, space), batch.writes())?;
+    if batch.tiles() == 0 {
+        return Ok(());
+    }
+    let (items, _items) = batch.items().device_ptr(stream);
+    let (firsts, _firsts) = batch.firsts().device_ptr(stream);
+    let (states, _states) = states.device_ptr_mut(stream);
+    let (queue, _queue) = queue.device_ptr_mut(stream);
+    let job = DecodeJob {
+        batch: record(batch, items, firsts),
+        messages,
+        dst,
+        states,
+        bits,
+        has_step: has_step.into(),
+        grows: grows.into(),
+        queue,
+    };
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(&job);
+    // SAFETY: the argument is that of `decode_*`. Whatever messages hold, it reads no more of them than their header and
+    // room and writes only the boxes of the batch: `check` found both in the buffers. States and queue have an entry for each
+    // message, and one more than tiles. The guards outlive the launch.
+    unsafe { launch.launch(kernel.grid(batch.tiles())) }.map_err(tried("launching a decoder"))?;
+    Ok(())
+}
+
+/// Multiplies all numbers of a buffer.
+pub(crate) fn scale<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    data: &mut impl DevicePtrMut<T>,
+    factor: T,
+) -> Result<(), GpuError> {
+    let n = data.len() as u64;
+    if n == 0 {
+        return Ok(());
+    }
+    let (data, _writes) = data.device_ptr_mut(stream);
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(&data).arg(&n).arg(&factor);
+    // SAFETY: the arguments are those of `scale_*`, which touches the first `n` numbers, all that the buffer has.
+    unsafe { launch.launch(kernel.grid((n as usize).div_ceil(THREADS as usize))) }
+        .map_err(tried("launching a scaling"))?;
+    Ok(())
+}
+
+/// Bytes and alignment of the modes of a spectrum.
+fn modes_reach<T>(modes: &ModesRecord) -> Reach {
+    Reach { bytes: modes.elements as usize * 2 * size_of::<T>(), align: 2 * size_of::<T>() }
+}
+
+/// Divides a spectrum by the squares of its wavenumbers.
+pub(crate) fn poisson<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    modes: &ModesRecord,
+    data: &mut impl DevicePtrMut<T>,
+    factor: T,
+) -> Result<(), GpuError> {
+    let found = data.num_bytes();
+    let (data, _writes) = data.device_ptr_mut(stream);
+    check("the spectrum", (data, found), modes_reach::<T>(modes))?;
+    if modes.elements == 0 {
+        return Ok(());
+    }
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(modes).arg(&data).arg(&factor);
+    // SAFETY: the arguments are those of `poisson_*`, which touches as many complex numbers as there are modes: `check`
+    // found them in the buffer.
+    unsafe { launch.launch(kernel.grid((modes.elements as usize).div_ceil(THREADS as usize))) }
+        .map_err(tried("launching a Poisson multiplication"))?;
+    Ok(())
+}
+
+/// Multiplies a spectrum by i times the wavenumber along one axis.
+pub(crate) fn gradient<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    modes: &ModesRecord,
+    src: &impl DevicePtr<T>,
+    dst: &mut impl DevicePtrMut<T>,
+    factor: T,
+) -> Result<(), GpuError> {
+    let (found, space) = (src.num_bytes(), dst.num_bytes());
+    let (src, _reads) = src.device_ptr(stream);
+    let (dst, _writes) = dst.device_ptr_mut(stream);
+    check("the spectrum", (src, found), modes_reach::<T>(modes))?;
+    check("the gradient", (dst, space), modes_reach::<T>(modes))?;
+    if modes.elements == 0 {
+        return Ok(());
+    }
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(modes).arg(&src).arg(&dst).arg(&factor);
+    // SAFETY: the arguments are those of `gradient_*`, which reads and writes as many complex numbers as there are modes:
+    // `check` found them in both buffers.
+    unsafe { launch.launch(kernel.grid((modes.elements as usize).div_ceil(THREADS as usize))) }
+        .map_err(tried("launching a gradient"))?;
+    Ok(())
+}

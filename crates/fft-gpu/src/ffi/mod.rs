@@ -1,0 +1,33 @@
+//! Every call into CUDA that is not safe by itself, and all unsafe code of this crate: loading, launches (`launch.rs`), cuFFT
+//! (`cufft.rs`).
+#![allow(unsafe_code)]
+
+mod cufft;
+mod launch;
+
+pub(crate) use cufft::{FftReal, Handle, Run, Span};
+pub(crate) use launch::{
+    Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_transfer, scale,
+};
+
+use cudarc::driver::DriverError;
+
+use crate::GpuError;
+
+/// Whether the CUDA driver library can be loaded here. Everything else of CUDA panics where it cannot, so this is
+/// asked first.
+///
+/// ```
+/// // Without a driver the answer is no; it is not a panic.
+/// println!("CUDA driver: {}", fft_gpu::driver_is_present());
+/// ```
+pub fn driver_is_present() -> bool {
+    // SAFETY: it only tries to open the driver library by its usual names. Opening runs the library's
+    // initialisers, which NVIDIA's driver supports at any time and from any thread.
+    unsafe { cudarc::driver::sys::is_culib_present() }
+}
+
+/// Turns what the driver says into an error that says what was tried.
+pub(crate) fn tried(what: &'static str) -> impl Fn(DriverError) -> GpuError {
+    move |why| GpuError::Driver { what, why: why.to_string() }
+}

@@ -1,0 +1,291 @@
+//! Messages as kernels see them: `kernels/message.cuh`, the host's part. The bytes are those of `docs/wire.md`.
+
+use bytemuck::{Pod, Zeroable};
+use fft_core::{Precision, Real, Transfer, Wire};
+
+use crate::GpuError;
+use crate::boxes::{Placement, Tiled, Tiling, Wide};
+
+/// Bytes of a header.
+pub(crate) const HEADER: usize = 32;
+/// Messages begin at multiples of this many bytes.
+pub(crate) const ALIGN: usize = 16;
+/// What stores are merged to, in the second-level cache.
+const LINE_BYTES: usize = 128;
+/// Numbers in a block.
+const BLOCK: usize = 64;
+/// Real numbers that share a scale, of the shorter floating-point formats.
+const SPAN: usize = 256;
+
+/// The fields are those of `Message` in `kernels/message.cuh`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Message {
+    pub(crate) tiled: Tiled,
+    pub(crate) place: u64,
+    pub(crate) room: u64,
+    pub(crate) fixed: u64,
+    pub(crate) table: u64,
+    pub(crate) filled: u64,
+    pub(crate) head: [u64; 2],
+}
+
+/// The fields are those of `State` in `kernels/message.cuh`.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct State {
+    pub(crate) bytes: u64,
+    pub(crate) squared_error: f64,
+    pub(crate) units: u64,
+    pub(crate) raw_blocks: u32,
+    pub(crate) raw: u32,
+    pub(crate) bad: u32,
+    pub(crate) unused: u32,
+}
+
+/// What messages of a wire look like: of numbers of one precision, so many to an element.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) wire: Wire,
+    pub(crate) precision: Precision,
+    pub(crate) width: usize,
+}
+
+impl Form {
+    /// # Errors
+    /// [`GpuError::Wire`] for one that is not made on devices, [`GpuError::Argument`] for a width other than 1 and 2 or a
+    /// number of bits that there is not.
+    pub(crate) fn new<T: Real>(wire: Wire, width: usize) -> Result<Self, GpuError> {
+        let refused = |what, found, expected| Err(GpuError::Argument { what, found, expected });
+        if !(1..=2).contains(&width) {
+            return refused("reals per element", width.to_string(), "1 or 2");
+        }
+        if wire.check().is_err() {
+            return refused(
+                "the wire",
+                wire.to_string(),
+                "bits from 2 to 52, mantissa from 0 to 52",
+            );
+        }
+        let form = Self { wire, precision: T::PRECISION, width };
+        form.name().map(|_| form)
+    }
+
+    /// What its kernels are called.
+    pub(crate) fn name(&self) -> Result<&'static str, GpuError> {
+        Ok(match self.wire {
+            Wire::F32 => "f32",
+            Wire::F16 => "f16",
+            Wire::Bf16 => "bf16",
+            Wire::Mantissa(_) => "mantissa",
+            Wire::Bits(_) => "bits",
+            Wire::Tolerance => "tolerance",
+            other => return Err(GpuError::Wire(other)),
+        })
+    }
+
+    /// The number behind the colon.
+    pub(crate) fn bits(&self) -> u32 {
+        match self.wire {
+            Wire::Mantissa(bits) | Wire::Bits(bits) => bits.into(),
+            _ => 0,
+        }
+    }
+
+    /// Of `bits`: one over the largest integer, or for few bits over what is clipped to it.
+    pub(crate) fn part(&self) -> f64 {
+        match self.wire {
+            Wire::Bits(bits) => {
+                1.0 / ((1u64 << (bits - 1)) as f64 - if bits <= 5 { 0.5 } else { 1.0 })
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Bytes of an element in memory.
+    pub(crate) fn element_bytes(&self) -> usize {
+        self.width * self.precision.bytes()
+    }
+
+    /// The most bytes of a message.
+    pub(crate) fn bound(&self, elements: usize) -> usize {
+        HEADER + elements * self.element_bytes()
+    }
+
+    /// The bytes of a message that shrinks, without what depends on the data.
+    pub(crate) fn smallest(&self, elements: usize) -> usize {
+        HEADER + self.fixed(elements)
+    }
+
+    /// Bits of a code where they are all alike.
+    fn code_bits(&self) -> usize {
+        let mantissa = match self.precision {
+            Precision::F32 => 23,
+            Precision::F64 => 52,
+        };
+        match self.wire {
+            Wire::F32 => 32,
+            Wire::F16 | Wire::Bf16 => 16,
+            Wire::Mantissa(bits) => {
+                8 * self.precision.bytes() - mantissa + mantissa.min(bits.into())
+            }
+            Wire::Bits(bits) => bits.into(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the table in front, without what fills it up to a multiple of 8.
+    fn filled(&self, elements: usize) -> usize {
+        let groups = elements.div_ceil(BLOCK) * self.width;
+        match self.wire {
+            Wire::F32 | Wire::F16 | Wire::Bf16 => 2 * (elements * self.width).div_ceil(SPAN),
+            Wire::Bits(_) => 2 * groups,
+            Wire::Tolerance => groups,
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the body whose place does not depend on the data.
+    fn fixed(&self, elements: usize) -> usize {
+        let blocks = match self.wire {
+            Wire::Bits(_) => elements.div_ceil(BLOCK) * self.width,
+            _ => (elements * self.width).div_ceil(BLOCK),
+        };
+        self.filled(elements).next_multiple_of(8) + blocks * self.code_bits() * BLOCK / 8
+    }
+
+    /// The first place, not before this byte, where the codes of a message begin at a line of memory, or 8 bytes behind.
+    pub(crate) fn place(&self, elements: usize, from: usize) -> usize {
+        let before = HEADER + self.filled(elements).next_multiple_of(8);
+        let behind = |place: usize| (place + before) % LINE_BYTES;
+        let mut places = (from.next_multiple_of(ALIGN)..).step_by(ALIGN);
+        places.find(|place| behind(*place) < ALIGN).expect("one in eight")
+    }
+
+    /// How tiles must be cut: to be sent, where whole lines of the source are wanted, or to be received.
+    fn tiling(&self, sends: bool) -> Tiling {
+        let quantum = match self.wire {
+            Wire::Bits(_) | Wire::Tolerance => BLOCK,
+            _ => SPAN / self.width,
+        };
+        Tiling {
+            quantum,
+            in_order: !sends || self.wire == Wire::Tolerance,
+            bytes: self.element_bytes(),
+            wide: if sends { Wide::From } else { Wide::To },
+        }
+    }
+
+    /// A message at a place in memory, with tiles from this number on.
+    ///
+    /// # Errors
+    /// [`GpuError::Unaligned`], [`GpuError::TooLarge`].
+    pub(crate) fn message(
+        &self,
+        part: &Transfer,
+        place: usize,
+        sends: bool,
+        first_tile: usize,
+    ) -> Result<Message, GpuError> {
+        if !place.is_multiple_of(ALIGN) {
+            let (what, found) = ("a message", place as u64);
+            return Err(GpuError::Unaligned { what, found, expected: ALIGN });
+        }
+        let tiled = Placement::new(part, 0, 0).tiled(&self.tiling(sends), first_tile)?;
+        let elements = part.elements();
+        let real = self.precision.bytes();
+        let code = self.wire.code();
+        let head =
+            1 | code >> 8 << 8 | (code & 0xFF) << 16 | ((self.width << 4 | real) as u64) << 24;
+        let filled = self.filled(elements);
+        Ok(Message {
+            tiled,
+            place: place as u64,
+            room: (elements * self.element_bytes()) as u64,
+            fixed: self.fixed(elements) as u64,
+            table: filled.next_multiple_of(8) as u64,
+            filled: filled as u64,
+            head: [head, elements as u64],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIRES: [Wire; 11] = [
+        Wire::F32,
+        Wire::F16,
+        Wire::Bf16,
+        Wire::Mantissa(0),
+        Wire::Mantissa(20),
+        Wire::Mantissa(52),
+        Wire::Bits(2),
+        Wire::Bits(16),
+        Wire::Bits(31),
+        Wire::Bits(52),
+        Wire::Tolerance,
+    ];
+
+    /// Compares with a message that the CPU makes.
+    fn same_form<T: Real>(wire: Wire, width: usize, elements: usize) {
+        let codec = wire.codec::<T>();
+        let form = Form::new::<T>(wire, width).unwrap();
+        let part = Transfer::run_of(elements);
+        let message = form.message(&part, 64, true, 0).unwrap();
+        let mut bytes = vec![0; codec.bound(elements * width)];
+        assert_eq!(form.bound(elements), bytes.len());
+        let x: Vec<T> = (0..elements * width).map(|i| T::of(i as f64)).collect();
+        codec.pack(&x, &part, width, 1e-3, &mut bytes);
+        if let Some(fixed) = codec.fixed(elements, width) {
+            let found = HEADER + message.fixed.min(message.room) as usize;
+            assert_eq!(found, fixed, "{wire} {elements}x{width}");
+        }
+        let mut head: [u64; 2] = bytemuck::pod_read_unaligned(&bytes[..16]);
+        head[0] &= !(1 << 32);
+        assert_eq!(message.head, head, "{wire} {elements}x{width}");
+    }
+
+    #[test]
+    fn sizes_and_heads_are_those_of_the_codecs() {
+        for wire in WIRES {
+            for elements in [1, 63, 64, 65, 127, 128, 129, 1000, 4096] {
+                for width in [1, 2] {
+                    same_form::<f32>(wire, width, elements);
+                    same_form::<f64>(wire, width, elements);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_put_codes_at_lines_of_memory() {
+        for wire in WIRES {
+            let form = Form::new::<f64>(wire, 2).unwrap();
+            for (elements, from) in [(1, 0), (100, 1), (4096, 96), (5000, 4096)] {
+                let place = form.place(elements, from);
+                assert!(place >= from && place < from + LINE_BYTES + ALIGN, "{wire}: {place}");
+                let message = form.message(&Transfer::run_of(elements), place, true, 0).unwrap();
+                let codes = place + HEADER + message.table as usize;
+                assert!(codes % LINE_BYTES == codes % 16, "{wire}: {codes}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_an_error() {
+        assert_eq!(Form::new::<f64>(Wire::Raw, 1).unwrap_err(), GpuError::Wire(Wire::Raw));
+        assert_eq!(
+            Form::new::<f64>(Wire::Lossless, 1).unwrap_err(),
+            GpuError::Wire(Wire::Lossless)
+        );
+        let error = Form::new::<f64>(Wire::Bits(1), 2).unwrap_err().to_string();
+        assert!(error.contains("bits:1"), "{error}");
+        let error = Form::new::<f32>(Wire::F16, 3).unwrap_err().to_string();
+        assert_eq!(error, "reals per element: found 3, expected 1 or 2");
+        let form = Form::new::<f32>(Wire::F16, 2).unwrap();
+        let error = form.message(&Transfer::run_of(5), 8, true, 0).unwrap_err().to_string();
+        assert_eq!(error, "a message begins at byte 8, expected a multiple of 16");
+    }
+}

@@ -1,0 +1,148 @@
+//! cuFFT through typed plans, against the CPU's transforms.
+
+use fft_core::{Direction, Kind, LinePlanner, Real};
+use fft_gpu::{C2c, C2r, Fft, FftPlan, Gpu, GpuError, GpuReal, R2c};
+
+use super::{data, gpu};
+
+/// Whether cuFFT is there as well.
+fn has_cufft(gpu: &Gpu) -> bool {
+    match FftPlan::<C2c<f32>>::new(gpu, &Fft::rows([8], 1)) {
+        Err(GpuError::NoCuFft) => {
+            println!("not run: {}", GpuError::NoCuFft);
+            false
+        }
+        other => other.map(|_| true).unwrap(),
+    }
+}
+
+/// Transforms the rows of an array on the CPU.
+fn rows<T: Real>(kind: Kind, direction: Direction, n: usize, x: &[T], width: usize) -> Vec<T> {
+    let complex = kind == Kind::C2C;
+    let line = LinePlanner::<T>::default().plan(kind, direction, n, complex).unwrap();
+    let (before, after) = (line.len_in(), line.len_out());
+    assert_eq!(before % width, 0);
+    let (mut tile, mut scratch) =
+        (vec![T::default(); line.pitch()], vec![T::default(); line.scratch_len()]);
+    let transform = |row: &[T]| {
+        tile[..before].copy_from_slice(row);
+        line.run(&mut tile, &mut scratch);
+        tile[..after].to_vec()
+    };
+    x.chunks(before).flat_map(transform).collect()
+}
+
+fn turned<T: Real>(x: &[T], rows: usize, columns: usize) -> Vec<T> {
+    let pair = |i: usize| x[2 * i..][..2].to_vec();
+    (0..columns).flat_map(|c| (0..rows).flat_map(move |r| pair(r * columns + c))).collect()
+}
+
+fn error<T: Real>(x: &[T], y: &[T]) -> f64 {
+    assert_eq!(x.len(), y.len());
+    let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+    norm(&mut x.iter().zip(y).map(|(x, y)| x.as_f64() - y.as_f64()))
+        / norm(&mut y.iter().map(|y| y.as_f64()))
+}
+
+fn numbers<T: Real>(n: usize) -> Vec<T> {
+    data::fields(n).swap_remove(0).1
+}
+
+fn plans<T: GpuReal>(gpu: &Gpu) {
+    let (stream, most) = (gpu.stream(), 40.0 * T::EPSILON);
+    let upload = |x: &[T]| stream.clone_htod(x).unwrap();
+    let zeros = |n: usize| stream.alloc_zeros::<T>(n).unwrap();
+    let (n, many) = (60, 33);
+    let x = numbers::<T>(2 * n * many);
+    let (mut a, mut b) = (upload(&x), zeros(2 * n * many));
+    let mut work = stream.alloc_zeros::<u8>(1 << 22).unwrap();
+
+    // Complex rows, there and back.
+    let mut plan = FftPlan::<C2c<T>>::new(gpu, &Fft::rows([n], many)).unwrap();
+    plan.forward(&stream, &a, &mut b, &mut work).unwrap();
+    let expected = rows(Kind::C2C, Direction::Forward, n, &x, 2);
+    assert!(error(&stream.clone_dtoh(&b).unwrap(), &expected) < most);
+    plan.inverse(&stream, &b, &mut a, &mut work).unwrap();
+    let back: Vec<T> =
+        stream.clone_dtoh(&a).unwrap().iter().map(|x| T::of(x.as_f64() / n as f64)).collect();
+    assert!(error(&back, &x) < most);
+
+    // Columns, in place.
+    let mut a = upload(&x);
+    let mut plan = FftPlan::<C2c<T>>::new(gpu, &Fft::columns(n, many)).unwrap();
+    plan.forward_in_place(&stream, &mut a, &mut work).unwrap();
+    let expected = rows(Kind::C2C, Direction::Forward, n, &turned(&x, n, many), 2);
+    assert!(error(&stream.clone_dtoh(&a).unwrap(), &turned(&expected, many, n)) < most);
+
+    // Real rows, there and back, of even and odd length.
+    for n in [60, 45] {
+        let x = numbers::<T>(n * many);
+        let spectrum = (n / 2 + 1) * many * 2;
+        let (mut real, mut half) = (upload(&x), zeros(spectrum));
+        let mut plan = FftPlan::<R2c<T>>::new(gpu, &Fft::rows([n], many)).unwrap();
+        plan.run(&stream, &real, &mut half, &mut work).unwrap();
+        let expected = rows(Kind::R2C, Direction::Forward, n, &x, 1);
+        assert!(error(&stream.clone_dtoh(&half).unwrap(), &expected) < most);
+        let mut plan = FftPlan::<C2r<T>>::new(gpu, &Fft::rows([n], many)).unwrap();
+        plan.run(&stream, &mut half, &mut real, &mut work).unwrap();
+        let back: Vec<T> = stream
+            .clone_dtoh(&real)
+            .unwrap()
+            .iter()
+            .map(|x| T::of(x.as_f64() / n as f64))
+            .collect();
+        assert!(error(&back, &x) < most);
+    }
+
+    // Three axes at once are rows, then columns of planes, then columns of all.
+    let shape = [12, 10, 14];
+    let x = numbers::<T>(2 * 12 * 10 * 14);
+    let (mut a, mut b) = (upload(&x), upload(&x));
+    let mut plan = FftPlan::<C2c<T>>::new(gpu, &Fft::rows(shape, 1)).unwrap();
+    plan.forward_in_place(&stream, &mut a, &mut work).unwrap();
+    let mut planes = FftPlan::<C2c<T>>::new(gpu, &Fft::rows([10, 14], 12)).unwrap();
+    planes.forward_in_place(&stream, &mut b, &mut work).unwrap();
+    let mut columns = FftPlan::<C2c<T>>::new(gpu, &Fft::columns(12, 140)).unwrap();
+    columns.forward_in_place(&stream, &mut b, &mut work).unwrap();
+    let (a, b) = (stream.clone_dtoh(&a).unwrap(), stream.clone_dtoh(&b).unwrap());
+    assert!(error(&a, &b) < most);
+    // The mean of all, and nothing is scaled.
+    let sum: f64 = x.chunks(2).map(|z| z[0].as_f64()).sum();
+    assert!((a[0].as_f64() - sum).abs() < most * sum.abs().max(100.0));
+}
+
+#[test]
+fn plans_transform_as_the_cpu_does() {
+    let Some(gpu) = gpu() else { return };
+    if has_cufft(&gpu) {
+        plans::<f64>(&gpu);
+        plans::<f32>(&gpu);
+    }
+}
+
+#[test]
+fn short_buffers_are_refused() {
+    let Some(gpu) = gpu() else { return };
+    if !has_cufft(&gpu) {
+        return;
+    }
+    let stream = gpu.stream();
+    let mut plan = FftPlan::<C2c<f64>>::new(&gpu, &Fft::rows([100], 10)).unwrap();
+    let mut work = stream.alloc_zeros::<u8>(plan.work_bytes().max(1)).unwrap();
+    let [src, mut dst] = [1999, 2000].map(|n| stream.alloc_zeros::<f64>(n).unwrap());
+    let error = plan.forward(&stream, &src, &mut dst, &mut work).unwrap_err();
+    assert_eq!(error, GpuError::Short { what: "the source", found: 15992, expected: 16000 });
+    let odd = stream.alloc_zeros::<f64>(2001).unwrap();
+    let error = plan.forward(&stream, &odd.slice(1..), &mut dst, &mut work).unwrap_err();
+    assert!(
+        matches!(error, GpuError::Unaligned { what: "the source", expected: 16, .. }),
+        "{error}"
+    );
+    // A large prime wants memory to work with.
+    let mut plan = FftPlan::<C2c<f64>>::new(&gpu, &Fft::rows([100_003], 1)).unwrap();
+    let [src, mut dst] = [(); 2].map(|()| stream.alloc_zeros::<f64>(200_006).unwrap());
+    let error = plan
+        .forward(&stream, &src, &mut dst, &mut stream.alloc_zeros::<u8>(16).unwrap())
+        .unwrap_err();
+    assert!(matches!(error, GpuError::Short { what: "the work area", .. }), "{error}");
+}

@@ -1,0 +1,153 @@
+// 64 codes of a few bits each as bytes, and back, by a team of eight threads: thread `i` has codes 4i to 4i + 3 and 32 + 4i to
+// 32 + 4i + 3, which is how the bytes of any number of bits are written by neighbours.
+//
+// docs/wire.md, "Codes". CPU twin: crates/fft-core/src/codec/codes.rs. The bits of a code are cut into parts of 64, 32, 16,
+// 8, 4, 2 and 1 bits. Of parts below 8 bits a byte has several, whose codes are as far apart as there are bytes.
+#pragma once
+
+#include "numbers.cuh"
+
+// 16 bytes to or from a place that may be aligned to 8 bytes only.
+__device__ inline void store_16(u8* to, uint4 bytes)
+{
+    if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
+        *reinterpret_cast<uint4*>(to) = bytes;
+    } else {
+        reinterpret_cast<uint2*>(to)[0] = {bytes.x, bytes.y};
+        reinterpret_cast<uint2*>(to)[1] = {bytes.z, bytes.w};
+    }
+}
+
+__device__ inline uint4 load_16(const u8* from)
+{
+    if (reinterpret_cast<uintptr_t>(from) % 16 == 0) return *reinterpret_cast<const uint4*>(from);
+    uint2 low = reinterpret_cast<const uint2*>(from)[0], high = reinterpret_cast<const uint2*>(from)[1];
+    return {low.x, low.y, high.x, high.y};
+}
+
+// Two or four numbers of two bytes or one, the lowest of each.
+__device__ inline u32 pair(u32 low, u32 high) { return __byte_perm(low, high, 0x5410); }
+
+__device__ inline u32 quad(u32 a, u32 b, u32 c, u32 d)
+{
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+
+// `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be anything.
+template <class Code>
+__device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team team)
+{
+    u32 shift = 0, lane = team.lane;
+    if (sizeof(Code) == 8 && bits & 64) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 2) {
+            u64 a = code[i], b = code[i + 1];
+            store_16(block + 256 * (i / 4) + 32 * lane + 8 * (i % 4), {u32(a), u32(a >> 32), u32(b), u32(b >> 32)});
+        }
+        return;
+    }
+    if (bits & 32) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 4)
+            store_16(block + 32 * i + 16 * lane, {u32(code[i]), u32(code[i + 1]), u32(code[i + 2]), u32(code[i + 3])});
+        block += 256;
+        shift = 32;
+    }
+    if (sizeof(Code) == 4 && bits == 32) return;
+    u32 rest[8];
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) rest[i] = u32(code[i] >> shift);
+    if (bits & 16) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 4)
+            *reinterpret_cast<uint2*>(block + 16 * i + 8 * lane) =
+                {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
+        if ((bits & 15) == 0) return;
+        block += 128;
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) rest[i] >>= 16;
+    }
+    u32 low = quad(rest[0], rest[1], rest[2], rest[3]), high = quad(rest[4], rest[5], rest[6], rest[7]);
+    if (bits & 8) {
+        *reinterpret_cast<u32*>(block + 4 * lane) = low;
+        *reinterpret_cast<u32*>(block + 32 + 4 * lane) = high;
+        if ((bits & 7) == 0) return;
+        block += 64;
+        low = quad(rest[0] >> 8, rest[1] >> 8, rest[2] >> 8, rest[3] >> 8);
+        high = quad(rest[4] >> 8, rest[5] >> 8, rest[6] >> 8, rest[7] >> 8);
+    }
+    // Of parts below 8 bits, `2 * part` threads have the first codes of 4 bytes, and the others what goes above them.
+#pragma unroll
+    for (u32 part = 4; part > 0; part /= 2) {
+        if ((bits & part) == 0) continue;
+        u32 mask = ((1u << part) - 1) * 0x01010101u, up = lane / (2 * part) * part;
+        u32 mine = (low & mask) << up | (high & mask) << (up + 4);
+#pragma unroll
+        for (u32 distance = 2 * part; distance < 8; distance *= 2) mine |= team.across(mine, distance);
+        if (lane < 2 * part) *reinterpret_cast<u32*>(block + 4 * lane) = mine;
+        block += 8 * part;
+        low >>= part;
+        high >>= part;
+    }
+}
+
+// The reverse.
+template <class Code>
+__device__ void load_codes(Code (&code)[8], u32 bits, const u8* block, Team team)
+{
+    u32 shift = 0, lane = team.lane;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) code[i] = 0;
+    if (sizeof(Code) == 8 && bits & 64) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 2) {
+            uint4 two = load_16(block + 256 * (i / 4) + 32 * lane + 8 * (i % 4));
+            code[i] = Code(u64(two.y) << 32 | two.x);
+            code[i + 1] = Code(u64(two.w) << 32 | two.z);
+        }
+        return;
+    }
+    if (bits & 32) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 4) {
+            uint4 four = load_16(block + 32 * i + 16 * lane);
+            code[i] = four.x, code[i + 1] = four.y, code[i + 2] = four.z, code[i + 3] = four.w;
+        }
+        block += 256;
+        shift = 32;
+    }
+    if (sizeof(Code) == 4 && bits == 32) return;
+    if (bits & 16) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 4) {
+            uint2 four = *reinterpret_cast<const uint2*>(block + 16 * i + 8 * lane);
+            code[i] |= Code(four.x & 0xFFFF) << shift;
+            code[i + 1] |= Code(four.x >> 16) << shift;
+            code[i + 2] |= Code(four.y & 0xFFFF) << shift;
+            code[i + 3] |= Code(four.y >> 16) << shift;
+        }
+        block += 128;
+        shift += 16;
+    }
+    if (bits & 8) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 4) {
+            u32 four = *reinterpret_cast<const u32*>(block + 8 * i + 4 * lane);
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) code[i + j] |= Code(four >> (8 * j) & 0xFF) << shift;
+        }
+        block += 64;
+        shift += 8;
+    }
+#pragma unroll
+    for (u32 part = 4; part > 0; part /= 2) {
+        if ((bits & part) == 0) continue;
+        u32 down = lane / (2 * part) * part, mask = (1u << part) - 1;
+        u32 bytes = *reinterpret_cast<const u32*>(block + 4 * (lane % (2 * part))) >> down;
+#pragma unroll
+        for (u32 i = 0; i < 8; i++)
+            code[i] |= Code(bytes >> (8 * (i & 3) + (i < 4 ? 0 : 4)) & mask) << shift;
+        block += 8 * part;
+        shift += part;
+    }
+}

@@ -1,0 +1,354 @@
+// Packing and encoding in one pass: boxes of an array become messages, bit for bit those of the CPU.
+//
+// CPU twins: `Codec::pack` of crates/fft-core/src/codec/{rounded,bits,tolerance}.rs. One launch makes all messages of a
+// reshape. What is left for settle.cu: headers, blocks that `bits` sends as they are, messages that did not shrink.
+#include "formats.cuh"
+#include "integers.cuh"
+#include "places.cuh"
+
+// Everything that a launch is told.
+template <class T>
+struct Job {
+    Batch<Message> batch;
+    const T* src;
+    u8* messages;
+    State* states;
+    // One for each tile: the sum of its squared errors.
+    double* errors;
+    // The number behind the colon of a wire; of `bits`, one over its largest integer; of `tolerance`, the step.
+    u32 bits;
+    double part, step;
+    Queue queue;
+};
+
+// A tile with the message that it is of.
+struct Work {
+    u32 number, item;
+    Tile tile;
+
+    template <class T> __device__ void find(const Job<T>& job, u32 tile_number, u32 guess)
+    {
+        number = tile_number;
+        item = guess;
+        if (number >= job.batch.tiles) return;
+        item = item_of(job.batch.firsts, job.batch.count, number, guess);
+        tile = tile_at(job.batch.items[item].box, number);
+    }
+};
+
+// Keeps the errors of a tile, which are added up always in the same order. `sums` is for four warps, and the sum is written
+// by a later call, after a barrier.
+struct Errors {
+    double sums[2][THREADS / 32];
+
+    __device__ void add(u32 turn, double error)
+    {
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2)
+            error += __shfl_xor_sync(0xFFFFFFFF, error, distance);
+        if (threadIdx.x % 32 == 0) sums[turn % 2][threadIdx.x / 32] = error;
+    }
+    __device__ double sum(u32 turn) const
+    {
+        double sum = 0;
+        for (double part : sums[turn % 2]) sum += part;
+        return sum;
+    }
+};
+
+// Calls `encode` for each tile; meanwhile the next one is fetched, and the one after that is found.
+template <class T, u32 WIDTH, class Encode>
+__device__ void each_tile(const Job<T>& job, Encode encode)
+{
+    using E = Element<T, WIDTH>;
+    __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
+    __shared__ Runs runs;
+    __shared__ Work works[3];
+    __shared__ Errors errors;
+    const E* src = reinterpret_cast<const E*>(job.src);
+    auto fetch = [&](u32 turn) {
+        const Work& work = works[turn % 3];
+        bool there = work.number < job.batch.tiles;
+        if (there) fetch_tile(job.batch.items[work.item].box, work.tile, src, Shared{memory[turn % 2]}, runs);
+        return there;
+    };
+    if (threadIdx.x == 0) {
+        works[0].find(job, blockIdx.x, 0);
+        works[1].find(job, blockIdx.x + gridDim.x, works[0].item);
+    }
+    __syncthreads();
+    fetch(0);
+    for (u32 turn = 0; works[turn % 3].number < job.batch.tiles; turn++) {
+        bool later = fetch(turn + 1);
+        if (!later) __syncthreads();
+        if (threadIdx.x == 0) {
+            if (turn > 0) job.errors[works[(turn + 2) % 3].number] = errors.sum(turn - 1);
+            const Work& last = works[(turn + 1) % 3];
+            u32 step = last.number < job.batch.tiles ? gridDim.x : 0;
+            works[(turn + 2) % 3].find(job, last.number + step, last.item);
+        }
+        await_tile(later);
+        const Work& work = works[turn % 3];
+        const Message& message = job.batch.items[work.item];
+        double error = 0;
+        if (!never_shrinks(message)) error = encode(message, job.states[work.item], work.tile, Shared{memory[turn % 2]});
+        errors.add(turn, error);
+        if (!later) {
+            __syncthreads();
+            if (threadIdx.x == 0) job.errors[work.number] = errors.sum(turn);
+        }
+    }
+}
+
+// `f32`, `f16`, `bf16`: a warp takes a span of 256 reals.
+template <class T, u32 WIDTH, class Format>
+__device__ void encode_format(const Job<T>& job)
+{
+    each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
+        Team team;
+        double error = 0;
+        const Body body(message, job.messages);
+        constexpr u32 SPANS = TILE<Element<T, WIDTH>> * WIDTH / 256;
+#pragma unroll
+        for (u32 span = threadIdx.x / 32; span < SPANS; span += THREADS / 32) {
+            bool there;
+            u32 first = body.element_at(tile, span * (256 / WIDTH), there) * WIDTH;
+            if (!there) continue;
+            alignas(16) T x[8];
+            read_block<1>(shared, span * 256 + threadIdx.x % 32 / 8 * BLOCK, x, team);
+            u32 block = first / BLOCK + threadIdx.x % 32 / 8;
+            bool writes = block * BLOCK < body.elements * WIDTH;
+            u8* out = body.bytes + body.table + u64(block) * (8 * Format::BITS);
+            int scale = encode_span<Format>(x, out, writes, team, error);
+            if (threadIdx.x % 32 == 0) reinterpret_cast<int16_t*>(body.bytes)[first / 256] = int16_t(scale);
+        }
+        return error;
+    });
+}
+
+// `mantissa`: a team takes a block of 64 reals.
+template <class T, u32 WIDTH>
+__device__ void encode_mantissa(const Job<T>& job)
+{
+    u32 bits = job.bits;
+    u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
+    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
+        Team team;
+        const Body body(message, job.messages);
+        double error = 0;
+        constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
+#pragma unroll
+        for (u32 local = threadIdx.x / 8; local < BLOCKS; local += TEAMS) {
+            bool there;
+            u32 first = body.element_at(tile, local * BLOCK / WIDTH, there) * WIDTH;
+            if (!there) continue;
+            alignas(16) T x[8];
+            read_block<1>(shared, local * BLOCK, x, team);
+            u8* out = body.bytes + u64(first / BLOCK) * size;
+            if (encode_trimmed(x, bits, out, true, team, error) && bits == 0) state.raw = 1;
+        }
+        return error;
+    });
+}
+
+// `bits`: a team takes 64 elements, a block of their real and one of their imaginary parts.
+template <class T, u32 WIDTH>
+__device__ void encode_bits(const Job<T>& job)
+{
+    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
+        Team team;
+        double error = 0;
+        const Body body(message, job.messages);
+        const u32 bits = job.bits;
+        const double per_integer = job.part;
+#pragma unroll
+        for (u32 local = threadIdx.x / 8 * BLOCK; local < TILE<Element<T, WIDTH>>; local += TEAMS * BLOCK) {
+            bool there;
+            u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH;
+            if (!there) continue;
+            alignas(16) T x[8 * WIDTH];
+            read_block<WIDTH>(shared, local, x, team);
+#pragma unroll
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                u64 most = largest<WIDTH>(x + plane, team);
+                double step = from_bits(most) * per_integer;
+                step = step > from_bits(1ull << 52) ? step : from_bits(1ull << 52);
+                // Rounded upwards to 11 bits of exponent and 5 of mantissa.
+                u32 scale = u32((bits_of(step) + (1ull << 47) - 1) >> 47);
+                scale = most == 0 ? 0 : most < Real<T>::HUGE_BITS ? scale : 0xFFFF;
+                if (team.lane == 0) reinterpret_cast<u16*>(body.bytes)[block + plane] = u16(scale);
+                if (scale == 0xFFFF) {
+                    if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
+                    continue;
+                }
+                u8* out = body.bytes + body.table + u64(block + plane) * (8 * bits);
+                Integers integers{from_bits(u64(scale) << 47), bits};
+                integers.encode<WIDTH, true>(x + plane, out, team, error);
+            }
+        }
+        return error;
+    });
+}
+
+// The bits of the integers of a block, or 255 if it is smaller as it is or cannot be sent otherwise.
+template <class T>
+__device__ u32 width_of(u64 most, double inverse)
+{
+    if (most >= Real<T>::HUGE_BITS) return 255;
+    double integer = from_bits(most) * inverse;
+    if (integer >= double((1ull << 51) - 1)) return 255;
+    u64 rounded = __double2ull_rn(integer);
+    u32 bits = rounded == 0 ? 0 : 64 - __clzll(rounded) + 1;
+    return 8 * bits < RAW_BYTES<T> ? bits : 255;
+}
+
+// What is known of a tile before it is known where it goes.
+template <class E>
+struct Measured {
+    static constexpr u32 GROUPS = TILE<E> / BLOCK;
+    // Bits of each block, and units of 8 bytes that come before those of each group of 64 elements.
+    u8 widths[GROUPS][2];
+    u32 before[GROUPS + 1];
+};
+
+// The sum of all before, in place, of numbers of which there are no more than threads of a warp. For the first warp.
+template <u32 N> __device__ void sum_up(u32 (&x)[N])
+{
+    u32 lane = threadIdx.x, mine = lane < N - 1 ? x[lane] : 0, sum = mine;
+#pragma unroll
+    for (u32 distance = 1; distance < 32; distance *= 2) {
+        u32 before = __shfl_up_sync(0xFFFFFFFF, sum, distance);
+        if (lane >= distance) sum += before;
+    }
+    if (lane < N - 1) x[lane] = sum - mine;
+    if (lane == N - 2) x[N - 1] = sum;
+}
+
+// `tolerance`: as `bits`, but where a block goes is known only when the lengths of all before it are. So a tile is measured, the
+// one before it is encoded, and only then is asked where the first one begins.
+template <class T, u32 WIDTH>
+__device__ void encode_tolerance(const Job<T>& job)
+{
+    using E = Element<T, WIDTH>;
+    __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
+    __shared__ Runs runs;
+    __shared__ Work works[2];
+    __shared__ Measured<E> measured[2];
+    __shared__ Errors errors;
+    const E* src = reinterpret_cast<const E*>(job.src);
+    const Team team;
+    double inverse = 1 / job.step;
+
+    auto measure = [&](u32 turn) {
+        Measured<E>& found = measured[turn % 2];
+        const Work& work = works[turn % 2];
+        const Message& message = job.batch.items[work.item];
+#pragma unroll
+        for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
+            alignas(16) T x[8 * WIDTH];
+            read_block<WIDTH>(Shared{memory[turn % 2]}, group * BLOCK, x, team);
+            u32 units = 0;
+#pragma unroll
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                u32 bits = width_of<T>(largest<WIDTH>(x + plane, team), inverse);
+                if (team.lane == 0) found.widths[group][plane] = u8(bits);
+                units += bits == 255 ? u32(RAW_BYTES<T>) / 8 : bits;
+            }
+            if (team.lane == 0) found.before[group] = group * BLOCK < work.tile.cols ? units : 0;
+        }
+        __syncthreads();
+        if (threadIdx.x < 32) sum_up(found.before);
+        if (threadIdx.x == Measured<E>::GROUPS - 1)
+            publish_length(job.queue, work.number, message.box.first_tile, found.before[Measured<E>::GROUPS]);
+        __syncthreads();
+    };
+
+    auto encode = [&](u32 turn) {
+        const Measured<E>& found = measured[turn % 2];
+        const Work& work = works[turn % 2];
+        const Message& message = job.batch.items[work.item];
+        u64 length = found.before[Measured<E>::GROUPS];
+        u64 begin = look_back(job.queue, work.number, message.box.first_tile, length);
+        if (threadIdx.x == 0 && work.tile.element + work.tile.cols == message.box.elements) {
+            State& state = job.states[work.item];
+            state.units = begin + length;
+            state.raw = message.table + 8 * (begin + length) >= message.room;
+        }
+        double error = 0;
+        const Body body(message, job.messages);
+        const u32 cols = work.tile.cols, first = work.tile.element / BLOCK;
+        const double step = job.step;
+#pragma unroll
+        for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
+            if (group * BLOCK >= cols) continue;
+            alignas(16) T x[8 * WIDTH];
+            read_block<WIDTH>(Shared{memory[turn % 2]}, group * BLOCK, x, team);
+            u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
+            u8* widths = body.bytes + u64(first + group) * WIDTH;
+#pragma unroll
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                u32 bits = found.widths[group][plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
+                // A message that becomes too long will be sent as it is.
+                if (u64(out - body.bytes) + bytes >= body.room) break;
+                if (team.lane == 0) widths[plane] = u8(bits);
+                if (bits == 255) {
+                    put_raw<WIDTH>(x + plane, out, team);
+                } else if (bits == 0) {
+#pragma unroll
+                    for (u32 i = 0; i < 8; i++)
+                        error = fma(double(x[plane + WIDTH * i]), double(x[plane + WIDTH * i]), error);
+                } else {
+                    Integers{step, inverse, bits}.encode<WIDTH, false>(x + plane, out, team, error);
+                }
+                out += bytes;
+            }
+        }
+        errors.add(0, error);
+        __syncthreads();
+        if (threadIdx.x == 0) job.errors[work.number] = errors.sum(0);
+    };
+
+    // Finds the next tile that can shrink, and begins to fetch it.
+    auto next = [&](u32 turn) {
+        Work& work = works[turn % 2];
+        if (threadIdx.x == 0) {
+            u32 guess = turn == 0 ? 0 : works[(turn + 1) % 2].item;
+            do {
+                work.find(job, job.queue.draw(), guess);
+                guess = work.item;
+            } while (work.number < job.batch.tiles && never_shrinks(job.batch.items[work.item]));
+        }
+        __syncthreads();
+        bool there = work.number < job.batch.tiles;
+        if (there) fetch_tile(job.batch.items[work.item].box, work.tile, src, Shared{memory[turn % 2]}, runs);
+        return there;
+    };
+
+    bool there = next(0);
+    for (u32 turn = 0; there; turn++) {
+        await_tile(false);
+        measure(turn);
+        if (turn > 0) encode(turn - 1);
+        there = next(turn + 1);
+        if (!there) encode(turn);
+    }
+}
+
+#define ENCODE(wire, real, T, WIDTH, ...)                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS, 6) encode_##wire##_##real(Job<T> job)         \
+    {                                                                                                \
+        __VA_ARGS__(job);                                                                            \
+    }
+
+#define ENCODE_ALL(real, T, WIDTH)                                                                   \
+    ENCODE(f32, real, T, WIDTH, encode_format<T, WIDTH, Single>)                                     \
+    ENCODE(f16, real, T, WIDTH, encode_format<T, WIDTH, Half>)                                       \
+    ENCODE(bf16, real, T, WIDTH, encode_format<T, WIDTH, Brain>)                                     \
+    ENCODE(mantissa, real, T, WIDTH, encode_mantissa<T, WIDTH>)                                      \
+    ENCODE(bits, real, T, WIDTH, encode_bits<T, WIDTH>)                                              \
+    ENCODE(tolerance, real, T, WIDTH, encode_tolerance<T, WIDTH>)
+
+ENCODE_ALL(f32x1, float, 1)
+ENCODE_ALL(f32x2, float, 2)
+ENCODE_ALL(f64x1, double, 1)
+ENCODE_ALL(f64x2, double, 2)

@@ -1,0 +1,196 @@
+// Shorter floating-point formats. CPU twin: crates/fft-core/src/codec/rounded.rs.
+#pragma once
+
+#include "message.cuh"
+
+// The exponents that a scale may have.
+constexpr int LEAST_SCALE = -1022, MOST_SCALE = 1022;
+
+// A number in a short format: its code, and what that stands for.
+struct Short {
+    u32 code;
+    double value;
+};
+
+// A format has a code of `BITS` bits, of which the last `MANTISSA` are behind the leading one, and takes numbers up to an
+// exponent of `TOP`. `round` is to nearest, ties to even, of a finite number in range; `special` is the code of another.
+template <u32 EXPONENT_BITS, u32 MANTISSA_BITS>
+struct Format {
+    static constexpr u32 BITS = 1 + EXPONENT_BITS + MANTISSA_BITS;
+    static constexpr u32 MANTISSA = MANTISSA_BITS;
+    static constexpr int TOP = (1 << (EXPONENT_BITS - 1)) - 2;
+    static constexpr u32 SPECIAL = ((1u << EXPONENT_BITS) - 1) << MANTISSA;
+
+    template <class T> __device__ static u32 special(T x)
+    {
+        return u32(signbit(x) != 0) << (BITS - 1) | SPECIAL | (isnan(x) ? 1u << (MANTISSA - 1) : 0);
+    }
+};
+
+struct Single : Format<8, 23> {
+    __device__ static Short round(double x)
+    {
+        float near = float(x);
+        return {__float_as_uint(near), double(near)};
+    }
+    // The first digits of a NaN stay.
+    __device__ static u32 special(double x)
+    {
+        u64 word = bits_of(x);
+        u32 rest = u32(word >> 29) & 0x7FFFFF;
+        return u32(word >> 63) << 31 | SPECIAL | (isnan(x) ? rest | 1u << 22 : 0);
+    }
+    __device__ static u32 special(float x) { return __float_as_uint(x) | (isnan(x) ? 1u << 22 : 0); }
+    __device__ static double value(u32 code) { return double(__uint_as_float(code)); }
+};
+
+struct Half : Format<5, 10> {
+    __device__ static Short round(double x)
+    {
+        u16 near;
+        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(near) : "d"(x));
+        return {near, value(near)};
+    }
+    __device__ static double value(u32 code)
+    {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(u16(code)));
+        return double(value);
+    }
+};
+
+struct Brain : Format<8, 7> {
+    // The upper half of a float. That is cut towards 0 first, and its last bit then says whether anything was cut off, so
+    // that rounding it once more is as rounding once.
+    __device__ static Short round(double x)
+    {
+        float cut = __double2float_rz(x);
+        u32 word = __float_as_uint(cut) | (double(cut) != x ? 1 : 0);
+        u32 code = (word + 0x7FFF + (word >> 16 & 1)) >> 16;
+        return {code, value(code)};
+    }
+    __device__ static double value(u32 code) { return double(__uint_as_float(code << 16)); }
+};
+
+// The warp's maximum of keys, of which each thread has those of eight numbers.
+template <class T>
+__device__ int largest_key(const T (&x)[8], int below)
+{
+    int most = 0;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) {
+        int key = Real<T>::key(x[i]);
+        most = key < below && key > most ? key : most;
+    }
+#pragma unroll
+    for (u32 distance = 16; distance > 0; distance /= 2)
+        most = max(most, __shfl_xor_sync(0xFFFFFFFF, most, distance));
+    return most;
+}
+
+// The binary exponent of a number of which the key is known; of numbers that are not normal, that of the least normal one.
+template <class T> __device__ int exponent_of(int key)
+{
+    if (sizeof(T) == 8) return (key >> 20) - 1023;
+    return int(bits_of(double(__int_as_float(key))) >> 52) - 1023;
+}
+
+// Rounds a span of 256 numbers, of which each thread of a warp has eight, to a format, and returns its scale. `out` is
+// the thread's block.
+template <class Format, class T>
+__device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, double& error)
+{
+    // Larger numbers would round to one that `T` does not have: they are cut to this one.
+    constexpr u32 DROP = Real<T>::MANTISSA > Format::MANTISSA ? Real<T>::MANTISSA - Format::MANTISSA : 0;
+    const T limit = Real<T>::from_word((Real<T>::INFINITY_BITS - 1) >> DROP << DROP);
+    int most = largest_key(x, 0x7FFFFFFF);
+    // With all ones in the lower half of a word, the limit may seem exceeded where it is not: that changes nothing.
+    bool plain = most < Real<T>::key(limit);
+    if (!plain) most = largest_key(x, int(Real<T>::INFINITY_BITS >> (sizeof(T) == 8 ? 32 : 0)));
+    if (sizeof(T) == 8 && most == 0) {
+        // All upper halves are 0: the exponent is the same whatever is in the lower, unless they are 0 as well.
+        bool any = false;
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) any |= isfinite(x[i]) && x[i] != T(0);
+        most = __any_sync(0xFFFFFFFF, any) ? 1 : 0;
+    }
+    int scale = most == 0 ? 0 : max(exponent_of<T>(most) - Format::TOP, LEAST_SCALE);
+    double factor = power(-scale), back = power(scale);
+    u32 code[8];
+    if (plain) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) {
+            Short near = Format::round(double(x[i]) * factor);
+            double wrong = rounded<T>(near.value * back) - double(x[i]);
+            error = fma(wrong, wrong, error);
+            code[i] = near.code;
+        }
+    } else {
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) {
+            if (!isfinite(x[i])) {
+                code[i] = Format::special(x[i]);
+                continue;
+            }
+            double real = double(x[i]);
+            Short near = Format::round(fmin(fmax(real, -double(limit)), double(limit)) * factor);
+            double wrong = rounded<T>(near.value * back) - real;
+            error = fma(wrong, wrong, error);
+            code[i] = near.code;
+        }
+    }
+    if (writes) store_codes(code, Format::BITS, out, team);
+    return scale;
+}
+
+template <class Format, class T>
+__device__ void decode_span(const u8* block, int scale, T (&x)[8], Team team)
+{
+    u32 code[8];
+    load_codes(code, Format::BITS, block, team);
+    double back = power(scale);
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) x[i] = T(Format::value(code[i]) * back);
+}
+
+// Cuts the mantissas of a block to so many bits. Returns whether there was a NaN.
+template <class T>
+__device__ bool encode_trimmed(const T (&x)[8], u32 bits, u8* out, bool writes, Team team, double& error)
+{
+    using Word = typename Real<T>::Word;
+    constexpr Word INFINITY_WORD = Word(Real<T>::INFINITY_BITS);
+    constexpr Word MAGNITUDES = Word(~Word(0)) >> 1, ONE = 1;
+    u32 dropped = bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0;
+    // Added to a word, half of what is dropped rounds it; one less, for a word that is even behind the cut.
+    Word half = dropped == 0 ? 0 : (ONE << (dropped - 1)) - 1, one = dropped == 0 ? 0 : 1;
+    Word code[8];
+    bool nans = false;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) {
+        Word word = Word(Real<T>::word(x[i])), magnitude = word & MAGNITUDES;
+        bool nan = magnitude > INFINITY_WORD, finite = magnitude < INFINITY_WORD;
+        Word up = word + half + (word >> dropped & one);
+        // Neither upwards out of range nor from NaN to infinity.
+        bool within = finite && (up & MAGNITUDES) < INFINITY_WORD;
+        Word quiet = nan ? ONE << (Real<T>::MANTISSA - 1) : 0;
+        code[i] = (within ? up : word | quiet) >> dropped;
+        nans |= nan;
+        if (finite) {
+            double wrong = double(Real<T>::from_word(code[i] << dropped)) - double(x[i]);
+            error = fma(wrong, wrong, error);
+        }
+    }
+    if (writes) store_codes(code, 8 * sizeof(T) - dropped, out, team);
+    return nans;
+}
+
+template <class T>
+__device__ void decode_trimmed(const u8* block, u32 bits, T (&x)[8], Team team)
+{
+    using Word = typename Real<T>::Word;
+    u32 dropped = bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0;
+    Word code[8];
+    load_codes(code, 8 * sizeof(T) - dropped, block, team);
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) x[i] = Real<T>::from_word(code[i] << dropped);
+}

@@ -1,0 +1,92 @@
+// Blocks of integers in units of a step. CPU twin: crates/fft-core/src/codec/integers.rs.
+#pragma once
+
+#include "message.cuh"
+
+constexpr u64 ROUNDER = (1023ull + 52) << 52;
+
+template <class T> constexpr u32 RAW_BYTES = BLOCK * sizeof(T);
+
+struct Integers {
+    double step, inverse;
+    u32 bits;
+
+    // A step of 0 is for zeros.
+    __device__ Integers(double step, u32 bits) : step(step), inverse(step == 0 ? 0 : __drcp_rn(step)), bits(bits) {}
+    __device__ Integers(double step, double inverse, u32 bits) : step(step), inverse(inverse), bits(bits) {}
+
+    // What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits - 1).
+    __device__ double middle() const { return from_bits(ROUNDER | 1ull << (bits - 1)); }
+
+    // Rounds the eight numbers that a thread has, `STEP` apart, adds up squared errors and writes codes. Where all blocks have the
+    // same number of bits, common ones are compiled on their own.
+    template <u32 STEP, bool SAME, class T>
+    __device__ void encode(const T* x, u8* block, Team team, double& error) const
+    {
+        if (SAME && bits == 16) Integers(step, inverse, 16).encode_as<u32, false, STEP>(x, block, team, error);
+        else if (SAME && bits == 32) Integers(step, inverse, 32).encode_as<u32, false, STEP>(x, block, team, error);
+        else if (bits > 5 && bits <= 32) encode_as<u32, false, STEP>(x, block, team, error);
+        else encode_as<u64, true, STEP>(x, block, team, error);
+    }
+
+    template <class Code, bool CLIP, u32 STEP, class T>
+    __device__ void encode_as(const T* x, u8* block, Team team, double& error) const
+    {
+        double middle = this->middle(), top = double((1ull << (bits - 1)) - 1);
+        // To scale is wrong by less than half an integer of up to 50 bits.
+        bool clip = CLIP && (bits <= 5 || bits > 50);
+        Code code[8];
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) {
+            double real = double(x[STEP * i]), scaled = real * inverse;
+            if (clip) {
+                scaled = scaled < top ? scaled : top;
+                scaled = scaled > -top ? scaled : -top;
+            }
+            double near = scaled + middle;
+            double wrong = rounded<T>((near - middle) * step) - real;
+            error = fma(wrong, wrong, error);
+            code[i] = sizeof(Code) == 4 ? Code(__double2loint(near)) : Code(bits_of(near) & ((1ull << bits) - 1));
+        }
+        store_codes(code, bits, block, team);
+    }
+
+    // What a code stands for.
+    __device__ double value(u64 code) const { return (from_bits(ROUNDER | code) - middle()) * step; }
+
+    // What the codes of a block stand for.
+    template <u32 STEP, class T>
+    __device__ void decode(const u8* block, T* x, Team team) const
+    {
+        if (bits <= 32) decode_as<u32, STEP>(block, x, team);
+        else decode_as<u64, STEP>(block, x, team);
+    }
+
+    template <class Code, u32 STEP, class T>
+    __device__ void decode_as(const u8* block, T* x, Team team) const
+    {
+        Code code[8];
+        load_codes(code, bits, block, team);
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) x[STEP * i] = T(value(code[i]));
+    }
+};
+
+// Numbers as they are.
+template <u32 STEP, class T>
+__device__ void put_raw(const T* x, u8* block, Team team)
+{
+    typename Real<T>::Word code[8];
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) code[i] = Real<T>::word(x[STEP * i]);
+    store_codes(code, 8 * sizeof(T), block, team);
+}
+
+template <u32 STEP, class T>
+__device__ void get_raw(const u8* block, T* x, Team team)
+{
+    typename Real<T>::Word code[8];
+    load_codes(code, 8 * sizeof(T), block, team);
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) x[STEP * i] = Real<T>::from_word(code[i]);
+}

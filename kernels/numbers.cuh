@@ -1,0 +1,84 @@
+// Real numbers as words. CPU twin: crates/fft-core/src/codec/number.rs.
+//
+// Compiled with -fmad=false: a product and a sum round twice, as on the CPU. Where that cannot change a message, as in
+// sums of squared errors, fma() is called by name.
+#pragma once
+
+#include "box.cuh"
+
+constexpr u64 MAGNITUDE = ~0ull >> 1;
+constexpr u64 INFINITE = 0x7FFull << 52;
+
+__device__ inline double from_bits(u64 word) { return __longlong_as_double(word); }
+__device__ inline u64 bits_of(double x) { return __double_as_longlong(x); }
+// 2^exponent, for exponents of normal numbers.
+__device__ constexpr u64 power_bits(int exponent) { return u64(exponent + 1023) << 52; }
+__device__ inline double power(int exponent) { return from_bits(power_bits(exponent)); }
+
+// What differs between double and single precision.
+template <class T> struct Real;
+
+template <> struct Real<double> {
+    using Word = u64;
+    static constexpr u32 MANTISSA = 52;
+    static constexpr u64 INFINITY_BITS = INFINITE;
+    // The word, as double, of what is too large to be sent as an integer: half the range.
+    static constexpr u64 HUGE_BITS = INFINITE - (1ull << 52);
+    __device__ static u64 word(double x) { return bits_of(x); }
+    __device__ static double from_word(u64 word) { return from_bits(word); }
+    // Of magnitudes, what maxima are taken of: the upper half of the word.
+    __device__ static int key(double x) { return __double2hiint(x) & 0x7FFFFFFF; }
+};
+
+template <> struct Real<float> {
+    using Word = u32;
+    static constexpr u32 MANTISSA = 23;
+    static constexpr u64 INFINITY_BITS = 0xFFull << 23;
+    static constexpr u64 HUGE_BITS = (1023ull + 127) << 52;
+    __device__ static u64 word(float x) { return __float_as_uint(x); }
+    __device__ static float from_word(u64 word) { return __uint_as_float(u32(word)); }
+    __device__ static int key(float x) { return __float_as_int(x) & 0x7FFFFFFF; }
+};
+
+// What arrives if `x` is sent.
+template <class T> __device__ double rounded(double x) { return double(T(x)); }
+
+// The eight threads that work on a block of 64 numbers.
+struct Team {
+    u32 lane, mask;
+    __device__ Team() : lane(threadIdx.x & 7), mask(0xFFu << (threadIdx.x & 24)) {}
+
+    template <class N> __device__ N across(N x, u32 distance) const
+    {
+        return __shfl_xor_sync(mask, x, distance, 8);
+    }
+    __device__ int largest(int x) const
+    {
+#pragma unroll
+        for (u32 distance = 1; distance < 8; distance *= 2) x = max(x, across(x, distance));
+        return x;
+    }
+};
+
+// The word, as double, of the largest magnitude of a block, of which each thread has eight numbers that `step` apart
+// in `x`; with all its lower 32 bits set if any of the upper is, as the CPU does it.
+template <u32 STEP, class T>
+__device__ u64 largest(const T* x, Team team)
+{
+    int most = 0;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) most = max(most, Real<T>::key(x[STEP * i]));
+    most = team.largest(most);
+    if (sizeof(T) == 4) {
+        // A number of single precision that is not 0 is not small in double precision.
+        u64 word = bits_of(double(__int_as_float(most)));
+        return word == 0 ? 0 : word | 0xFFFFFFFFull;
+    }
+    if (most != 0) return u64(u32(most)) << 32 | 0xFFFFFFFFull;
+    u32 low = 0;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) low = max(low, u32(Real<T>::word(x[STEP * i])));
+#pragma unroll
+    for (u32 distance = 1; distance < 8; distance *= 2) low = max(low, team.across(low, distance));
+    return low;
+}

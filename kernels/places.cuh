@@ -1,0 +1,69 @@
+// Where a tile of a message goes whose predecessors are of unknown length: a scan in the same pass, by looking back
+// (Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA NVR-2016-002).
+//
+// Each tile publishes its length, then asks those before it until one knows where it ends, and publishes where it ends
+// itself. Blocks draw tiles by number, so that whoever is waited for has been drawn by a block that runs.
+#pragma once
+
+#include "message.cuh"
+
+// Set to zeros before a launch: one word per tile, and the number of the next tile in front of them.
+struct Queue {
+    u64* words;
+
+    // The next tile, for one thread.
+    __device__ u32 draw() const { return u32(atomicAdd(words, 1ull)); }
+    __device__ u64* word(u32 tile) const { return words + 1 + tile; }
+};
+
+// A length is below 2^62; above it is what it is the length of.
+constexpr u64 ALONE = 1ull << 62, WITH_ALL_BEFORE = 2ull << 62, LENGTH = ALONE - 1;
+
+__device__ inline u64 published(const u64* word) { return *reinterpret_cast<const volatile u64*>(word); }
+__device__ inline void publish(u64* word, u64 value) { *reinterpret_cast<volatile u64*>(word) = value; }
+
+// The sum over this and all earlier lanes of a warp.
+template <class N> __device__ N running_sum(N x)
+{
+#pragma unroll
+    for (u32 distance = 1; distance < 32; distance *= 2) {
+        N before = __shfl_up_sync(0xFFFFFFFF, x, distance);
+        if (threadIdx.x % 32 >= distance) x += before;
+    }
+    return x;
+}
+
+// Says how long a tile is, to one thread's knowledge.
+__device__ inline void publish_length(const Queue& queue, u32 tile, u32 first_tile, u64 length)
+{
+    publish(queue.word(tile), (tile == first_tile ? WITH_ALL_BEFORE : ALONE) | length);
+}
+
+// Where a tile begins that has said how long it is: the sum of all before it in its message. Each thread asks one of those
+// before it, so that a look is mostly enough. Has barriers.
+__device__ inline u64 look_back(const Queue& queue, u32 tile, u32 first_tile, u64 length)
+{
+    constexpr u32 WARPS = THREADS / 32;
+    __shared__ u64 sums[WARPS];
+    __shared__ bool known[WARPS];
+    u64 before = 0;
+    bool found = tile == first_tile;
+    for (u32 next = tile; !found; next -= THREADS) {
+        u64 word = WITH_ALL_BEFORE;
+        if (next >= first_tile + threadIdx.x + 1)
+            while ((word = published(queue.word(next - threadIdx.x - 1))) == 0) __nanosleep(40);
+        // Of a warp, the lanes up to the nearest that knows.
+        u32 know = __ballot_sync(0xFFFFFFFF, word >= WITH_ALL_BEFORE);
+        u32 wanted = know == 0 ? 32 : __ffs(know);
+        u64 part = threadIdx.x % 32 < wanted ? word & LENGTH : 0;
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2)
+            part += __shfl_xor_sync(0xFFFFFFFF, part, distance);
+        if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = part, known[threadIdx.x / 32] = know != 0;
+        __syncthreads();
+        for (u32 warp = 0; warp < WARPS && !found; warp++) before += sums[warp], found = known[warp];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0 && tile != first_tile) publish(queue.word(tile), WITH_ALL_BEFORE | (before + length));
+    return before;
+}

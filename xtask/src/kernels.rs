@@ -1,0 +1,107 @@
+//! `cargo xtask kernels`: the CUDA kernels as binaries, which are checked in, so that nobody else needs nvcc.
+
+use crate::tools::{self, Result, command};
+use std::path::{Path, PathBuf};
+
+/// Where the sources are, and where the binaries go.
+const SOURCES: &str = "kernels";
+const BINARIES: &str = "crates/fft-gpu/kernels";
+/// What the sources were when the binaries were made.
+const STAMP: &str = "sources.fnv";
+
+/// NVIDIA's compiler, which needs no installation, of the oldest driver that the kernels are for.
+const NVCC: &str = "cuda-toolkit[nvcc,cudart,cccl,crt,nvvm]==13.0.2";
+/// Products are never fused with sums, since the CPU does not, and messages are the same bit for bit.
+const FLAGS: [&str; 11] = [
+    "-O3",
+    "-std=c++17",
+    "-fmad=false",
+    "--fatbin",
+    "-compress-mode=size",
+    "-gencode",
+    "arch=compute_80,code=sm_80",
+    "-gencode",
+    "arch=compute_90,code=sm_90",
+    "-gencode",
+    "arch=compute_90,code=compute_90",
+];
+
+/// Compiles every source, and writes down what they were.
+pub(crate) fn run() -> Result {
+    let nvcc = nvcc()?;
+    tools::make_folder(Path::new(BINARIES))?;
+    for source in sources()?.iter().filter(|path| path.extension().is_some_and(|e| e == "cu")) {
+        let name = source.with_extension("fatbin");
+        let binary = Path::new(BINARIES).join(name.file_name().unwrap_or_default());
+        tools::run_shown(command(&nvcc).args(FLAGS).arg("-o").arg(binary).arg(source))?;
+    }
+    let stamp = Path::new(BINARIES).join(STAMP);
+    std::fs::write(&stamp, format!("{:016x}\n", fingerprint()?))
+        .map_err(|e| format!("cannot write {}: {e}", stamp.display()))
+}
+
+/// The compiler, fetched into the target folder unless it is there.
+fn nvcc() -> Result<PathBuf> {
+    let folder = tools::target_dir().join("nvcc");
+    let find = |library: &Path| {
+        let pythons = std::fs::read_dir(library).ok()?.flatten();
+        let inside = "site-packages/nvidia/cu13/bin/nvcc";
+        pythons.map(|python| python.path().join(inside)).find(|path| path.is_file())
+    };
+    if find(&folder.join("lib")).is_none() {
+        println!("fetching nvcc into {}", folder.display());
+        tools::run(command("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+        let pip = ["-m", "pip", "install", "--quiet", NVCC];
+        tools::run(command(folder.join("bin/python")).args(pip))?;
+    }
+    find(&folder.join("lib")).ok_or(format!("no nvcc in {} after all", folder.display()))
+}
+
+/// The sources and what they include, in order.
+fn sources() -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(SOURCES).map_err(|e| format!("cannot list {SOURCES}: {e}"))?;
+    let source = |path: &PathBuf| path.extension().is_some_and(|e| e == "cu" || e == "cuh");
+    let mut sources: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(source).collect();
+    sources.sort();
+    Ok(sources)
+}
+
+/// A hash of all that the binaries depend on: names and contents of sources, the compiler, its flags (FNV-1a, 64 bits).
+fn fingerprint() -> Result<u64> {
+    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    let mut add = |bytes: &[u8]| {
+        let length = (bytes.len() as u64).to_le_bytes();
+        for byte in length.iter().chain(bytes) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    };
+    add(NVCC.as_bytes());
+    FLAGS.iter().for_each(|flag| add(flag.as_bytes()));
+    for path in sources()? {
+        add(path.to_string_lossy().as_bytes());
+        add(&std::fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?);
+    }
+    Ok(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binaries_are_of_these_sources() {
+        tools::enter_workspace().unwrap();
+        let stamp = std::fs::read_to_string(Path::new(BINARIES).join(STAMP)).unwrap();
+        let now = format!("{:016x}", fingerprint().unwrap());
+        assert_eq!(stamp.trim(), now, "kernels/ has changed since `cargo xtask kernels`");
+        for source in sources().unwrap().iter().filter(|path| path.extension().unwrap() == "cu") {
+            let binary =
+                Path::new(BINARIES).join(source.with_extension("fatbin").file_name().unwrap());
+            assert!(
+                std::fs::metadata(&binary).is_ok_and(|it| it.len() > 0),
+                "{}",
+                binary.display()
+            );
+        }
+    }
+}
