@@ -18,8 +18,8 @@ const SMALL: usize = 64;
 const LARGE: usize = 128;
 /// Repetitions, of which the median counts.
 const TURNS: usize = 7;
-/// By how much a number may be changed, either way.
-const RANGE: f64 = 1000.0;
+/// By how much a number may be changed, either way: beyond, it is not this number that is wrong.
+const RANGE: f64 = 30.0;
 
 /// Measures the machine that these ranks run on ([`fft_comm::calibrate`]), and chooses some of the numbers so that the
 /// model agrees with transforms of 64³ and 128³ points. Collective; the same on every rank, bit by bit. Takes a few
@@ -37,7 +37,10 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
     // As much on each rank as when all share one, so that caches are as full.
     let share = [LARGE.div_ceil(crew), LARGE, LARGE];
     let run = time(comm, alone.as_ref(), share, Algorithm::Shared, &machine)?;
-    let factor = run.seconds / (run.recipe.predict_on(&machine).seconds * slow);
+    // The others are there, too, of whom a plan of one rank knows nothing.
+    let mut one = machine.clone();
+    one.host_memory.value /= crew as f64;
+    let factor = run.seconds / (run.recipe.predict_on(&one).seconds * slow);
     let Machine { memory, host_memory, flops, .. } = &mut machine;
     let rates = flops.iter_mut().map(|rate| &mut rate.rate);
     for rate in rates.chain([memory, host_memory]) {
@@ -127,8 +130,11 @@ fn fit(machine: &mut Machine, run: &Run, change: impl Fn(&mut Machine, f64)) {
         change(&mut machine, factor);
         run.recipe.predict_on(&machine).seconds
     };
-    // Halving by the logarithm.
     let (mut low, mut high) = (1.0 / RANGE, RANGE);
+    if expected(low) > run.seconds || expected(high) < run.seconds {
+        return;
+    }
+    // Halving by the logarithm.
     for _ in 0..40 {
         let middle = f64::sqrt(low * high);
         if expected(middle) < run.seconds { low = middle } else { high = middle }

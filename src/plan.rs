@@ -64,6 +64,11 @@ fn same_on_all<const D: usize>(comm: &dyn Comm, recipe: &Recipe<D>) -> Result<()
     let mut hasher = DefaultHasher::new();
     recipe.to_string().hash(&mut hasher);
     recipe.nodes().iter().for_each(|node| node.layout.bricks().hash(&mut hasher));
+    let problem = recipe.problem();
+    (problem.chunk, &problem.hosts).hash(&mut hasher);
+    [Direction::Forward, Direction::Inverse]
+        .map(|direction| problem.factor(direction).to_bits())
+        .hash(&mut hasher);
     let mine = hasher.finish().to_ne_bytes();
     let mut all = vec![0; mine.len() * comm.size()];
     comm.allgather(&mine, &mut all)?;

@@ -9,8 +9,8 @@ use common::lossy::{DIRECTIONS, FIELDS, Pair, relative};
 use common::recorded::Recorded;
 use common::tiling::Rng;
 use thriffty::{
-    Algorithm, Brick, C2c, Comm, Direction, Draft, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r,
-    Tolerance, Wire, WireError,
+    Algorithm, Brick, C2c, Comm, Direction, Draft, Error, ErrorKind, Grid, Kind, Machine, Plan,
+    R2c, R2r, Tolerance, Wire, WireError,
 };
 
 #[test]
@@ -197,7 +197,10 @@ fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
             x.iter_mut().step_by(n).for_each(|x| *x = C64::new(1.0, 1.0));
             let run = |tolerance: Option<f64>| -> Result<Vec<C64>, Error> {
                 let draft = Plan::<C2c, 2>::c2c(&comm, grid).wire_everywhere();
-                let draft = draft.input_brick(rows).output_brick(columns);
+                // Without latencies there is no reason for more than one reshape.
+                let mut machine = Machine::default();
+                (machine.far.latency.value, machine.far.overhead.value) = (0.0, 0.0);
+                let draft = draft.input_brick(rows).output_brick(columns).machine(machine);
                 let mut plan = match tolerance {
                     Some(error) => draft.tolerance(Tolerance::relative(error)?).build()?,
                     None => draft.build()?,

@@ -1,8 +1,8 @@
 //! Two plans of one transform, one of which encodes its messages, and fields to tell them apart.
 
 use thriffty::{
-    Algorithm, Comm, Direction, Draft, Error, Kind, Plan, R2c, Real, Reduce, Tolerance, Transform,
-    Wire, WireError,
+    Algorithm, Comm, Direction, Draft, Error, Kind, Plan, R2c, Real, Reduce, Step, Tolerance,
+    Transform, Tune, Wire, WireError,
 };
 
 use super::check::{Case, Make};
@@ -22,8 +22,18 @@ impl<K: Make, const D: usize> Pair<K, D> {
         direction: Direction,
         options: impl for<'a> Fn(Draft<'a, K, D>) -> Draft<'a, K, D>,
     ) -> Result<Self, Error> {
-        let plain = case.draft::<K>(comm)?.wire_everywhere().build()?;
         let coded = options(case.draft::<K>(comm)?.wire_everywhere()).build()?;
+        // By the same steps, so that rounding is the same.
+        let mut text = coded.recipe().to_string();
+        if let Some(tolerance) = coded.recipe().problem().tolerance {
+            text = text.replace(&format!(" tol={tolerance}"), "");
+        }
+        for step in coded.recipe().steps() {
+            if let Step::Reshape { wire, .. } = step {
+                text = text.replace(&format!(" {wire})"), " raw)");
+            }
+        }
+        let plain = case.draft::<K>(comm)?.wire_everywhere().tune(Tune::Exact(text)).build()?;
         Ok(Self { plain, coded, direction })
     }
 

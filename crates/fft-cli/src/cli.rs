@@ -338,7 +338,7 @@ pub(crate) struct Where {
     /// Equal transforms done at once.
     #[arg(long, default_value = "1", value_name = "N")]
     pub(crate) howmany: NonZeroUsize,
-    /// How data travels, as for bench: shared by default; p2p where operations take time to begin, as on GPUs, which do not
+    /// How data travels, named as for bench: shared by default; p2p where operations take time to begin, as on GPUs, which do not
     /// read each other's memory as fast as their own.
     #[arg(long, value_parser = exchange)]
     pub(crate) exchange: Option<Algorithm>,

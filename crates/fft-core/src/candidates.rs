@@ -6,7 +6,7 @@
 
 use crate::cut::{Cut, Near};
 use crate::load::{self, Holding, Hosts};
-use crate::{Kind, Layout, Problem, ProcGrid};
+use crate::{Grid, Kind, Layout, Problem, ProcGrid};
 
 /// A set of axes, as bits.
 pub(crate) type Axes = u32;
@@ -87,6 +87,27 @@ impl<const D: usize> Candidates<D> {
         self.places.push(place);
         self.all.extend(orders.into_iter().map(|order| Candidate { place: number, order }));
     }
+}
+
+/// Bytes of memory that must be in cache together to transform along some axes in one pass: where lines are brought
+/// together in tiles, a cache line of neighbours at a time, otherwise all that lies inside the outermost of the axes.
+pub(crate) fn block<const D: usize>(
+    grid: &Grid<D>,
+    order: &[usize; D],
+    axes: Axes,
+    element: f64,
+    tiled: bool,
+) -> f64 {
+    let chosen = |axis: &usize| axes & (1 << axis) != 0;
+    let lens = |axes: &mut dyn Iterator<Item = usize>| -> f64 {
+        axes.map(|axis| grid.len(axis) as f64).product()
+    };
+    if tiled {
+        let neighbours = if chosen(&order[D - 1]) { element } else { element.max(64.0) };
+        return lens(&mut (0..D).filter(chosen)) * neighbours;
+    }
+    let outermost = order.iter().position(chosen).unwrap_or(D);
+    lens(&mut order[outermost..].iter().copied()) * element
 }
 
 /// All axes that have something to be done.

@@ -60,6 +60,8 @@ impl<const D: usize> Recipe<D> {
             (problem.exchange, problem.wire) = (*exchange, *wire);
             let wires = exchanges.iter().map(|(_, wire)| *wire).enumerate();
             problem.wires = wires.filter(|(_, other)| other != wire).collect();
+        } else {
+            problem.wires.clear();
         }
         super::recipe::check(&problem)?;
         let search = Search::new(&problem, Family::Any);

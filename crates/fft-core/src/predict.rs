@@ -3,10 +3,11 @@
 //! The search adds up edges, each by itself. Here a recipe is looked at as it runs: a transform after a reshape shares the
 //! pass that unpacks, one before a pipelined reshape the pass that packs, and is done while messages fly.
 
+use crate::candidates::{Axes, block};
 use crate::cost::{self, Model, Order, Spent};
 use crate::load::{Holding, Hosts, Load};
 use crate::local::BLOCK_BYTES;
-use crate::{Machine, Node, Problem, Recipe, Step, Wire};
+use crate::{Machine, Node, Problem, Recipe, Step};
 
 /// The expected times of a forward transform.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +55,7 @@ pub struct Volume {
 struct Pass {
     /// The step of the first.
     step: usize,
+    axes: Axes,
     arithmetic: f64,
     memory: f64,
 }
@@ -71,6 +73,7 @@ impl<const D: usize> Recipe<D> {
         let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
         let model = Model::of(machine, &hosts, problem.input.ranks());
         let all_near = problem.all_near() && problem.input.ranks() > 1;
+        let tiled = all_near || problem.pipelined();
         let mut steps = vec![Expected::default(); self.steps().len()];
         let mut passes: Vec<Pass> = Vec::new();
         let mut arrived = None;
@@ -80,7 +83,12 @@ impl<const D: usize> Recipe<D> {
                 Step::Scale { .. } => {}
                 Step::Fft { axis, .. } => {
                     let pass = Pass { step: number, ..one(&model, problem, from, axis, all_near) };
-                    let together = !passes.is_empty() && self.fits(from, axis, number);
+                    let together = passes.last().is_some_and(|last| {
+                        let (layout, axes) = (&from.layout, last.axes | pass.axes);
+                        let element = bytes(problem, from);
+                        let bytes = block(&layout.grid(), &layout.order(), axes, element, tiled);
+                        bytes <= BLOCK_BYTES as f64
+                    });
                     join(&mut passes, pass, together);
                 }
                 Step::Reshape { wire, exchange } => {
@@ -99,7 +107,6 @@ impl<const D: usize> Recipe<D> {
                         false => model.reshape(&order),
                     };
                     let arithmetic = departing.map_or(0.0, |pass| pass.arithmetic);
-                    let share = if wire == Wire::Raw { 1.0 } else { share };
                     let volume = Volume {
                         own: load.own * element,
                         near: load.near * element,
@@ -118,17 +125,6 @@ impl<const D: usize> Recipe<D> {
         spend(&mut steps, &passes, arrived);
         let seconds = steps.iter().map(|step| step.seconds).sum();
         Prediction { steps, seconds }
-    }
-
-    /// Whether the transform of step `number` fits into cache together with the one before it.
-    fn fits(&self, from: &Node<D>, axis: usize, number: usize) -> bool {
-        let Some(Step::Fft { axis: before, .. }) = number.checked_sub(1).map(|n| self.steps()[n])
-        else {
-            return false;
-        };
-        let grid = from.layout.grid();
-        let lines = grid.len(axis) * grid.len(before) * from.width();
-        lines * self.problem().precision.bytes() <= BLOCK_BYTES
     }
 }
 
@@ -150,12 +146,14 @@ fn one<const D: usize>(
     let strided = if contiguous && !all_near { 1.0 } else { model.strided() };
     let elements = most * problem.howmany as f64;
     let arithmetic = model.flops(from.layout.grid().len(axis), elements);
-    Pass { step: 0, arithmetic, memory: model.pass(most * bytes(problem, from)) * strided }
+    let axes = 1 << axis;
+    Pass { step: 0, axes, arithmetic, memory: model.pass(most * bytes(problem, from)) * strided }
 }
 
 fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {
     match passes.last_mut().filter(|_| together) {
         Some(last) => {
+            last.axes |= pass.axes;
             last.arithmetic += pass.arithmetic;
             last.memory = last.memory.max(pass.memory);
         }

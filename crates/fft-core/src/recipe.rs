@@ -78,7 +78,8 @@ pub enum Step {
 
 impl<const D: usize> Recipe<D> {
     /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Of two that
-    /// take the same time, as far as the model can tell, it is the one that sends less to other hosts. Deterministic.
+    /// take the same time, as far as the model can tell, it is the one that sends less to other hosts; of more than 64
+    /// ranks, where what is sent is estimated, bytes count twice instead. Deterministic.
     ///
     /// # Errors
     /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, a tolerance below
@@ -105,7 +106,9 @@ impl<const D: usize> Recipe<D> {
         let (mut least, mut chosen) = (cheapest.network, Self::found(&problem, cheapest)?);
         let close = chosen.predict().seconds * (1.0 + EQUAL);
         for other in others {
-            let (network, other) = (other.network, Self::found(&problem, other)?);
+            // One with too few reshapes for the wires that were chosen by hand is none.
+            let network = other.network;
+            let Ok(other) = Self::found(&problem, other) else { continue };
             if network < least && other.predict().seconds <= close {
                 (least, chosen) = (network, other);
             }
@@ -220,6 +223,10 @@ const EQUAL: f64 = 0.05;
 pub(crate) fn check<const D: usize>(problem: &Problem<D>) -> Result<(), Error> {
     if problem.howmany == 0 {
         return Err(Error::argument("howmany", 0, "at least 1"));
+    }
+    let (hosts, ranks) = (problem.hosts.len(), problem.input.ranks());
+    if hosts != 0 && hosts != ranks {
+        return Err(Error::argument("hosts of ranks", hosts, format!("{ranks}, or none")));
     }
     problem.grid().checked_points(problem.howmany)?;
     problem.check_wires()?;

@@ -1,5 +1,6 @@
 //! The exact messages of a recipe's reshapes, of all ranks, as data: what is to be said about them, and what
-//! [`crate::Simulator`] plays.
+//! [`crate::Simulator`] plays. Of k-way exchanges, those that are to be forwarded, not what forwarding makes of them; where
+//! the data decides how long messages are, an expectation.
 
 use crate::across::tiled;
 use crate::cost;

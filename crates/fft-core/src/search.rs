@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, goal};
+use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal};
 use crate::cost::{self, Model, Order};
 use crate::load::{Holding, Hosts, Load};
 use crate::recipe::{Node, Step};
@@ -153,22 +153,11 @@ impl<'a, const D: usize> Search<'a, D> {
             }
     }
 
-    /// Bytes of memory that must be in cache together to transform along these axes in one pass.
-    fn block(&self, state: State, axes: Axes) -> f64 {
-        let chosen = |axis: &usize| axes & (1 << axis) != 0;
-        let order = self.order(state);
+    /// Whether transforms along these axes are one pass.
+    fn is_one_pass(&self, state: State, axes: Axes) -> bool {
         let grid = self.holding(state).map_or(self.problem.grid(), Holding::grid);
         let element = self.element(state.done.0);
-        let lens = |axes: &mut dyn Iterator<Item = usize>| -> f64 {
-            axes.map(|axis| grid.len(axis) as f64).product()
-        };
-        if self.tiled {
-            // A cache line of neighbours at a time.
-            let neighbours = if chosen(&order[D - 1]) { element } else { element.max(64.0) };
-            return lens(&mut (0..D).filter(chosen)) * neighbours;
-        }
-        let outermost = order.iter().position(chosen).unwrap_or(D);
-        lens(&mut order[outermost..].iter().copied()) * element
+        block(&grid, &self.order(state), axes, element, self.tiled) <= local::BLOCK_BYTES as f64
     }
 
     pub(crate) fn is_goal(&self, state: State) -> bool {
@@ -331,7 +320,7 @@ impl<'a, const D: usize> Costs<'a, D> {
             passes += model.pass(most * search.element(state.done.0));
             state.done.0 |= 1 << axis;
         }
-        if search.block(state, axes) <= local::BLOCK_BYTES as f64 {
+        if search.is_one_pass(state, axes) {
             passes /= f64::from(axes.count_ones());
         }
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);

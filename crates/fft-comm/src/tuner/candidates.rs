@@ -135,6 +135,7 @@ pub fn candidates<const D: usize>(
     choice: &Choice,
 ) -> Result<Vec<Candidate<D>>, Error> {
     let mut found: Vec<Candidate<D>> = Vec::new();
+    let mut refused = None;
     for (wire_number, &wire) in choice.wires.iter().enumerate() {
         for &exchange in &choice.exchanges {
             for (family_number, &family) in choice.families.iter().enumerate() {
@@ -149,12 +150,15 @@ pub fn candidates<const D: usize>(
                     match Candidate::new(one, family) {
                         Ok(new) if found.iter().any(|old| old.is(&new)) => {}
                         Ok(new) => found.push(new),
-                        Err(error) if family == Family::Any => return Err(error),
-                        Err(_) => {}
+                        // Another exchange may have as many reshapes as there are wires chosen by hand.
+                        Err(error) => refused = refused.or(Some(error)),
                     }
                 }
             }
         }
+    }
+    if let (true, Some(error)) = (found.is_empty(), refused) {
+        return Err(error);
     }
     // As the search does: what differs by less than a picosecond is a tie on every machine.
     found.sort_by_key(|candidate| (candidate.predicted * 1e12).round() as u64);
