@@ -151,12 +151,17 @@ mod tests {
         let found = fft_comm::threads(2, |comm| {
             let machine = Machine::default();
             let mut run = time(&comm, &comm, [16; 3], Algorithm::P2p, &machine).unwrap();
-            run.seconds = 3.0 * run.recipe.predict().seconds;
+            run.seconds = 1.2 * run.recipe.predict().seconds;
             let mut fitted = machine.clone();
             fit(&mut fitted, &run, |machine, factor| scale(&mut machine.near.latency, factor));
             let again = run.recipe.predict_on(&fitted).seconds;
             assert!((again / run.seconds - 1.0).abs() < 1e-6, "{again} {}", run.seconds);
             assert_eq!(fitted.near.latency.how, How::Fitted);
+            // Where no such number would do, it is left as it is.
+            run.seconds = 0.0;
+            let mut same = fitted.clone();
+            fit(&mut same, &run, |machine, factor| scale(&mut machine.near.latency, factor));
+            assert_eq!(same, fitted);
             fitted
         });
         assert_eq!(found[0], Machine { near: found[0].near.clone(), ..Machine::default() });
