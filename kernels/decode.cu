@@ -110,6 +110,8 @@ __device__ void decode_bits(const Job<T>& job)
     each_tile<T, WIDTH>(job, [&](const Body& body, State& state, const Tile& tile, Shared shared) {
         Team team;
         constexpr u32 GROUPS = TILE<Element<T, WIDTH>> / BLOCK;
+        // Bits for blocks that are put off until others are done, so that these keep their registers.
+        u32 later = 0;
 #pragma unroll
         for (u32 n = 0; n < GROUPS / TEAMS; n++) {
             u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK, element = tile.element + local;
@@ -127,17 +129,24 @@ __device__ void decode_bits(const Job<T>& job)
                     if (scale == 0)
 #pragma unroll
                         for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
-                    continue;
-                }
-                Eight eight;
-                if (!decode_edge<T>(scale, bits, from, eight)) {
-                    refuse(state);
-                    continue;
-                }
+                } else {
+                    later |= 1 << (n * WIDTH + plane);
 #pragma unroll
-                for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = T(eight.x[i]);
+                    for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
+                }
             }
             write_block<WIDTH>(shared, local, x, team);
+        }
+        for (; later != 0; later &= later - 1) {
+            u32 bit = __ffs(later) - 1, plane = bit % WIDTH, local = (threadIdx.x / 8 + bit / WIDTH * TEAMS) * BLOCK;
+            u32 block = (tile.element + local) / BLOCK * WIDTH + plane;
+            u32 scale = reinterpret_cast<const u16*>(body.bytes)[block];
+            Eight eight;
+            if (!decode_edge<T>(scale, bits, body.bytes + body.table + u64(block) * (8 * bits), eight)) {
+                refuse(state);
+                continue;
+            }
+            for (u32 i = 0; i < 8; i++) number_at<T, WIDTH>(shared, local, plane, i) = T(eight.x[i]);
         }
     });
 }

@@ -18,10 +18,17 @@ __device__ inline u32 scale_of(double step)
 
 __device__ inline double step_of(u32 scale) { return from_bits(u64(scale) << 47); }
 
-// Eight numbers of a thread, to be passed to a function that is not inlined.
+// Eight numbers of a thread, of one plane, to be passed to a function that is not inlined.
 struct Eight {
     double x[8];
 };
+
+// They are where `read_block` and `write_block` have them: a block's first element in a tile is given, and the plane.
+template <class T, u32 WIDTH> __device__ T& number_at(Shared shared, u32 first, u32 plane, u32 i)
+{
+    u32 lane = threadIdx.x & 7;
+    return shared.at<T>((first + 4 * lane + (i & 3) + 32 * (i / 4)) * WIDTH + plane);
+}
 
 // Integers in units of a step, cut to the range of the receiver's numbers.
 template <class T>

@@ -161,8 +161,11 @@ __device__ void encode_bits(const Job<T>& job)
         const Body body(message, job.messages);
         const u32 bits = job.bits;
         const double per_integer = job.part;
+        // Bits for blocks that are put off until others are done, so that these keep their registers.
+        u32 later = 0;
 #pragma unroll
-        for (u32 local = threadIdx.x / 8 * BLOCK; local < TILE<Element<T, WIDTH>>; local += TEAMS * BLOCK) {
+        for (u32 n = 0; n < TILE<Element<T, WIDTH>> / BLOCK / TEAMS; n++) {
+            u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK;
             bool there;
             u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH;
             if (!there) continue;
@@ -177,13 +180,20 @@ __device__ void encode_bits(const Job<T>& job)
                 if (most < Real<T>::HUGE_BITS) {
                     Integers integers{step_of(scale), bits};
                     integers.encode<WIDTH, true>(x + plane, out, team, error);
-                    continue;
+                } else {
+                    later |= 1 << (n * WIDTH + plane);
                 }
-                Eight eight;
-#pragma unroll
-                for (u32 i = 0; i < 8; i++) eight.x[i] = double(x[plane + WIDTH * i]);
-                error += encode_edge<T>(scale, bits, eight, out);
             }
+        }
+        for (; later != 0; later &= later - 1) {
+            u32 bit = __ffs(later) - 1, plane = bit % WIDTH, local = (threadIdx.x / 8 + bit / WIDTH * TEAMS) * BLOCK;
+            bool there;
+            u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH + plane;
+            Eight eight;
+            for (u32 i = 0; i < 8; i++) eight.x[i] = double(number_at<T, WIDTH>(shared, local, plane, i));
+            __syncwarp(team.mask);
+            u32 scale = *reinterpret_cast<const volatile u16*>(body.bytes + 2 * u64(block));
+            error += encode_edge<T>(scale, bits, eight, body.bytes + body.table + u64(block) * (8 * bits));
         }
         return error;
     });
