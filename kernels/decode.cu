@@ -2,8 +2,8 @@
 //
 // CPU twins: `Codec::unpack` of crates/fft-core/src/codec/{frame,rounded,bits,tolerance}.rs. Whatever a message holds, nothing is
 // read outside its slot or written outside its box; what is wrong with one is marked, and said by the CPU, who reads it again.
+#include "edge.cuh"
 #include "formats.cuh"
-#include "integers.cuh"
 #include "places.cuh"
 
 template <class T>
@@ -12,62 +12,37 @@ struct Job {
     const u8* messages;
     T* dst;
     State* states;
+    // Bytes of each message: those of its numbers, of its header and what is `fixed`, or of `tolerance` anything between.
+    const u64* lengths;
     u32 bits;
-    // Whether the wire has a step in its header.
-    u32 has_step;
-    // Whether what is behind `fixed` depends on the data.
-    u32 grows;
     Queue queue;
 };
 
-// What a header says.
-struct Told {
-    bool good, raw;
-    double step;
-    // Bytes behind the header.
-    u64 body;
-};
-
 template <class T>
-__device__ Told read_header(const Job<T>& job, const Message& message)
+__device__ bool is_raw(const Job<T>& job, u32 item)
 {
-    const u64* words = reinterpret_cast<const u64*>(job.messages + message.place);
-    u64 flag = 1ull << 32;
-    Told told{true, (words[0] & flag) != 0, from_bits(words[3]), words[2] - HEADER};
-    told.good = (words[0] & ~flag) == message.head[0] && words[1] == message.head[1] && words[2] >= HEADER
-        && told.body <= message.room;
-    if (told.raw) {
-        told.good &= told.body == message.room && words[3] == 0;
-    } else {
-        // A normal number above 0, or none.
-        bool normal = words[3] >> 52 != 0 && words[3] < INFINITE;
-        told.good &= (job.has_step ? normal : words[3] == 0)
-            && (job.grows ? told.body >= message.fixed : told.body == message.fixed);
-    }
-    return told;
+    return job.lengths[item] == job.batch.items[item].room;
 }
 
 __device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
 
 // Reads one tile: `decode` brings its numbers into shared memory, unless they are there as they are. Has barriers.
 template <class T, u32 WIDTH, class Decode>
-__device__ void put_tile(const Job<T>& job, const Message& message, State& state, const Tile& tile, Shared shared,
-    Runs& runs, Decode decode)
+__device__ void put_tile(const Job<T>& job, u32 item, const Tile& tile, Shared shared, Runs& runs, Decode decode)
 {
     using E = Element<T, WIDTH>;
-    Told told = read_header(job, message);
-    if (!told.good) return refuse(state);
-    if (tile.element == 0 && threadIdx.x == 0) state.bytes = HEADER + told.body;
-    const Body body(message, job.messages);
-    if (told.raw) {
-        const E* elements = reinterpret_cast<const E*>(body.bytes) + tile.element;
+    const Message& message = job.batch.items[item];
+    const u8* bytes = job.messages + message.place;
+    if (is_raw(job, item)) {
+        const E* elements = reinterpret_cast<const E*>(bytes) + tile.element;
 #pragma unroll
         for (u32 k = 0; k < PER_THREAD<E>; k++) {
             u32 i = threadIdx.x + k * THREADS;
             if (i < tile.cols) shared.at<E>(i) = elements[i];
         }
     } else {
-        decode(body, state, tile, told, shared);
+        if (*reinterpret_cast<const u64*>(bytes) != message.head) return refuse(job.states[item]);
+        decode(Body(message, job.messages), job.states[item], tile, shared);
     }
     store_tile(message.box, tile, shared, reinterpret_cast<E*>(job.dst), runs);
     __syncthreads();
@@ -83,15 +58,14 @@ __device__ void each_tile(const Job<T>& job, Decode decode)
     u32 item = 0;
     for (u32 number = blockIdx.x; number < job.batch.tiles; number += gridDim.x) {
         item = item_of(job.batch.firsts, job.batch.count, number, item);
-        const Message& message = job.batch.items[item];
-        put_tile<T, WIDTH>(job, message, job.states[item], tile_at(message.box, number), Shared{memory}, runs, decode);
+        put_tile<T, WIDTH>(job, item, tile_at(job.batch.items[item].box, number), Shared{memory}, runs, decode);
     }
 }
 
 template <class T, u32 WIDTH, class Format>
 __device__ void decode_format(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, [&](const Body& body, State& state, const Tile& tile, const Told&, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Body& body, State& state, const Tile& tile, Shared shared) {
         Team team;
         constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
 #pragma unroll
@@ -115,7 +89,7 @@ __device__ void decode_mantissa(const Job<T>& job)
 {
     u32 bits = job.bits;
     u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
-    each_tile<T, WIDTH>(job, [&](const Body& body, State&, const Tile& tile, const Told&, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Body& body, State&, const Tile& tile, Shared shared) {
         Team team;
         constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
 #pragma unroll
@@ -133,10 +107,11 @@ template <class T, u32 WIDTH>
 __device__ void decode_bits(const Job<T>& job)
 {
     const u32 bits = job.bits;
-    each_tile<T, WIDTH>(job, [&](const Body& body, State& state, const Tile& tile, const Told& told, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Body& body, State& state, const Tile& tile, Shared shared) {
         Team team;
-        const u64 fixed = body.table + u64((body.elements + BLOCK - 1) / BLOCK) * WIDTH * (8 * bits);
         constexpr u32 GROUPS = TILE<Element<T, WIDTH>> / BLOCK;
+        // Bits for blocks that are put off until others are done, so that these keep their registers.
+        u32 later = 0;
 #pragma unroll
         for (u32 n = 0; n < GROUPS / TEAMS; n++) {
             u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK, element = tile.element + local;
@@ -147,25 +122,41 @@ __device__ void decode_bits(const Job<T>& job)
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 u32 scale = reinterpret_cast<const u16*>(body.bytes)[block + plane];
                 const u8* from = body.bytes + body.table + u64(block + plane) * (8 * bits);
-                if (scale < 0x7FF << 5) {
-                    Integers{from_bits(u64(scale) << 47), 0, bits}.decode<WIDTH>(from, x + plane, team);
+                double step = step_of(scale);
+                if (Edge<T>::is_far(step, bits)) {
+                    Integers{step, 0, bits}.decode<WIDTH>(from, x + plane, team);
                     // Codes of a block of zeros mean nothing.
                     if (scale == 0)
 #pragma unroll
                         for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
-                    continue;
+                } else {
+                    later |= 1 << (n * WIDTH + plane);
+#pragma unroll
+                    for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
                 }
-                u64 number = *reinterpret_cast<const u64*>(from);
-                if (scale != 0xFFFF || number >= (told.body - fixed) / RAW_BYTES<T>) {
-                    refuse(state);
-                    continue;
-                }
-                if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
-                get_raw<WIDTH>(body.bytes + fixed + number * RAW_BYTES<T>, x + plane, team);
             }
             write_block<WIDTH>(shared, local, x, team);
         }
+        for (; later != 0; later &= later - 1) {
+            u32 bit = __ffs(later) - 1, plane = bit % WIDTH, local = (threadIdx.x / 8 + bit / WIDTH * TEAMS) * BLOCK;
+            u32 block = (tile.element + local) / BLOCK * WIDTH + plane;
+            u32 scale = reinterpret_cast<const u16*>(body.bytes)[block];
+            Eight eight;
+            if (!decode_edge<T>(scale, bits, body.bytes + body.table + u64(block) * (8 * bits), eight)) {
+                refuse(state);
+                continue;
+            }
+            for (u32 i = 0; i < 8; i++) number_at<T, WIDTH>(shared, local, plane, i) = T(eight.x[i]);
+        }
     });
+}
+
+// The width of a block, out of the table. The last may be in one byte, with nothing behind it.
+__device__ inline u32 width_at(const u8* widths, u32 block)
+{
+    u64 bit = u64(block) * WIDTH_BITS;
+    u32 shift = u32(bit) % 8, low = widths[bit / 8], high = shift > 8 - WIDTH_BITS ? widths[bit / 8 + 1] : 0;
+    return (low | high << 8) >> shift & RAW;
 }
 
 // The blocks of a tile whose places depend on those before.
@@ -204,17 +195,18 @@ __device__ void decode_tolerance(const Job<T>& job)
             u32 group = threadIdx.x, units = 0;
             u32 element = (found.number - message.box.first_tile) * TILE<E> + group * BLOCK;
             bool there = group < GROUPS && element < message.box.elements;
-            const u8* widths = job.messages + message.place + HEADER + u64(element / BLOCK) * WIDTH;
+            const u8* widths = job.messages + message.place + HEADER + STEP_BYTES;
+            // Of a raw message these would be numbers.
+            there &= !is_raw(job, found.item);
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 bits = there && !never_shrinks(message) ? widths[plane] : 0;
-                if (bits == 1 || (bits > 52 && bits != 255)) {
-                    // Of a raw message these are numbers.
-                    if (!read_header(job, message).raw) refuse(job.states[found.item]);
+                u32 bits = there ? width_at(widths, element / BLOCK * WIDTH + plane) : 0;
+                if (bits == 1 || (bits > 52 && bits != RAW)) {
+                    refuse(job.states[found.item]);
                     bits = 0;
                 }
                 if (group < GROUPS) found.widths[group][plane] = u8(bits);
-                units += bits == 255 ? u32(RAW_BYTES<T>) / 8 : bits;
+                units += bits == RAW ? u32(RAW_BYTES<T>) / 8 : bits;
             }
             u32 sum = units;
 #pragma unroll
@@ -237,9 +229,12 @@ __device__ void decode_tolerance(const Job<T>& job)
         const Message& message = job.batch.items[found.item];
         u64 length = found.before[GROUPS];
         u64 begin = look_back(job.queue, found.number, message.box.first_tile, length);
-        auto work = [&](const Body& body, State& state, const Tile& tile, const Told& told, Shared shared) {
+        auto work = [&](const Body& body, State& state, const Tile& tile, Shared shared) {
+            const u64 behind = job.lengths[found.item] - HEADER, word = *reinterpret_cast<const u64*>(body.bytes);
             bool last = tile.element + tile.cols == body.elements;
-            if (threadIdx.x == 0 && last && body.table + 8 * (begin + length) != told.body) refuse(state);
+            if (threadIdx.x == 0 && last && body.table + 8 * (begin + length) != behind) refuse(state);
+            // A step is a normal number above 0.
+            if (word >> 52 == 0 || word >= INFINITE) return refuse(state);
 #pragma unroll
             for (u32 n = 0; n < GROUPS / TEAMS; n++) {
                 u32 group = threadIdx.x / 8 + n * TEAMS;
@@ -248,24 +243,23 @@ __device__ void decode_tolerance(const Job<T>& job)
                 const u8* from = body.bytes + body.table + 8 * (begin + found.before[group]);
 #pragma unroll
                 for (u32 plane = 0; plane < WIDTH; plane++) {
-                    u32 bits = found.widths[group][plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
-                    bool within = u64(from - body.bytes) + bytes <= told.body;
+                    u32 bits = found.widths[group][plane], bytes = bits == RAW ? RAW_BYTES<T> : 8 * bits;
+                    bool within = u64(from - body.bytes) + bytes <= behind;
                     if (!within) refuse(state);
                     if (!within || bits == 0) {
 #pragma unroll
                         for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
-                    } else if (bits == 255) {
+                    } else if (bits == RAW) {
                         get_raw<WIDTH>(from, x + plane, team);
                     } else {
-                        Integers{told.step, 0, bits}.decode<WIDTH>(from, x + plane, team);
+                        Integers{from_bits(word), 0, bits}.decode<WIDTH>(from, x + plane, team);
                     }
                     from += bytes;
                 }
                 write_block<WIDTH>(shared, group * BLOCK, x, team);
             }
         };
-        Tile tile = tile_at(message.box, found.number);
-        put_tile<T, WIDTH>(job, message, job.states[found.item], tile, Shared{memory}, runs, work);
+        put_tile<T, WIDTH>(job, found.item, tile_at(message.box, found.number), Shared{memory}, runs, work);
     };
 
     bool there = measure(0);

@@ -1,9 +1,9 @@
 // Packing and encoding in one pass: boxes of an array become messages, bit for bit those of the CPU.
 //
 // CPU twins: `Codec::pack` of crates/fft-core/src/codec/{rounded,bits,tolerance}.rs. One launch makes all messages of a
-// reshape. What is left for settle.cu: headers, blocks that `bits` sends as they are, messages that did not shrink.
+// reshape. What is left for settle.cu: headers, and messages that did not shrink.
+#include "edge.cuh"
 #include "formats.cuh"
-#include "integers.cuh"
 #include "places.cuh"
 
 // Everything that a launch is told.
@@ -155,14 +155,17 @@ __device__ void encode_mantissa(const Job<T>& job)
 template <class T, u32 WIDTH>
 __device__ void encode_bits(const Job<T>& job)
 {
-    each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
+    each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
         Team team;
         double error = 0;
         const Body body(message, job.messages);
         const u32 bits = job.bits;
         const double per_integer = job.part;
+        // Bits for blocks that are put off until others are done, so that these keep their registers.
+        u32 later = 0;
 #pragma unroll
-        for (u32 local = threadIdx.x / 8 * BLOCK; local < TILE<Element<T, WIDTH>>; local += TEAMS * BLOCK) {
+        for (u32 n = 0; n < TILE<Element<T, WIDTH>> / BLOCK / TEAMS; n++) {
+            u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK;
             bool there;
             u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH;
             if (!there) continue;
@@ -171,35 +174,41 @@ __device__ void encode_bits(const Job<T>& job)
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 u64 most = largest<WIDTH>(x + plane, team);
-                double step = from_bits(most) * per_integer;
-                step = step > from_bits(1ull << 52) ? step : from_bits(1ull << 52);
-                // Rounded upwards to 11 bits of exponent and 5 of mantissa.
-                u32 scale = u32((bits_of(step) + (1ull << 47) - 1) >> 47);
-                scale = most == 0 ? 0 : most < Real<T>::HUGE_BITS ? scale : 0xFFFF;
+                u32 scale = most == 0 ? 0 : most < INFINITE ? scale_of(from_bits(most) * per_integer) : STRANGE;
                 if (team.lane == 0) reinterpret_cast<u16*>(body.bytes)[block + plane] = u16(scale);
-                if (scale == 0xFFFF) {
-                    if (team.lane == 0) atomicAdd(&state.raw_blocks, 1);
-                    continue;
-                }
                 u8* out = body.bytes + body.table + u64(block + plane) * (8 * bits);
-                Integers integers{from_bits(u64(scale) << 47), bits};
-                integers.encode<WIDTH, true>(x + plane, out, team, error);
+                if (most < Real<T>::HUGE_BITS) {
+                    Integers integers{step_of(scale), bits};
+                    integers.encode<WIDTH, true>(x + plane, out, team, error);
+                } else {
+                    later |= 1 << (n * WIDTH + plane);
+                }
             }
+        }
+        for (; later != 0; later &= later - 1) {
+            u32 bit = __ffs(later) - 1, plane = bit % WIDTH, local = (threadIdx.x / 8 + bit / WIDTH * TEAMS) * BLOCK;
+            bool there;
+            u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH + plane;
+            Eight eight;
+            for (u32 i = 0; i < 8; i++) eight.x[i] = double(number_at<T, WIDTH>(shared, local, plane, i));
+            __syncwarp(team.mask);
+            u32 scale = *reinterpret_cast<const volatile u16*>(body.bytes + 2 * u64(block));
+            error += encode_edge<T>(scale, bits, eight, body.bytes + body.table + u64(block) * (8 * bits));
         }
         return error;
     });
 }
 
-// The bits of the integers of a block, or 255 if it is smaller as it is or cannot be sent otherwise.
+// The bits of the integers of a block, or `RAW` if it is smaller as it is or cannot be sent otherwise.
 template <class T>
 __device__ u32 width_of(u64 most, double inverse)
 {
-    if (most >= Real<T>::HUGE_BITS) return 255;
+    if (most >= Real<T>::HUGE_BITS) return RAW;
     double integer = from_bits(most) * inverse;
-    if (integer >= double((1ull << 51) - 1)) return 255;
+    if (integer >= double((1ull << 51) - 1)) return RAW;
     u64 rounded = __double2ull_rn(integer);
     u32 bits = rounded == 0 ? 0 : 64 - __clzll(rounded) + 1;
-    return 8 * bits < RAW_BYTES<T> ? bits : 255;
+    return 8 * bits < RAW_BYTES<T> ? bits : RAW;
 }
 
 // What is known of a tile before it is known where it goes.
@@ -210,6 +219,25 @@ struct Measured {
     u8 widths[GROUPS][2];
     u32 before[GROUPS + 1];
 };
+
+// Widths of a tile into the table of its message. A tile has a multiple of 32 blocks, so that of 32-bit words of the table all
+// bits are of one tile: a thread makes each.
+template <u32 WIDTH, u32 GROUPS>
+__device__ void put_widths(const Body& body, const Tile& tile, const u8 (&widths)[GROUPS][2])
+{
+    constexpr u32 BLOCKS = GROUPS * WIDTH, WORDS = BLOCKS * WIDTH_BITS / 32;
+    static_assert(BLOCKS % 32 == 0 && WORDS <= THREADS, "words are shared by tiles");
+    u64 at = STEP_BYTES + u64(tile.element / BLOCK) * WIDTH * WIDTH_BITS / 8 + 4 * threadIdx.x;
+    if (threadIdx.x >= WORDS || at >= body.table) return;
+    u32 bit = 32 * threadIdx.x, first = bit / WIDTH_BITS;
+    u64 word = 0;
+#pragma unroll
+    for (u32 i = 0; i < 7; i++) {
+        u32 block = first + i;
+        if (block < BLOCKS) word |= u64(widths[block / WIDTH][block % WIDTH]) << (WIDTH_BITS * i);
+    }
+    *reinterpret_cast<u32*>(body.bytes + at) = u32(word >> bit % WIDTH_BITS);
+}
 
 // The sum of all before, in place, of numbers of which there are no more than threads of a warp. For the first warp.
 template <u32 N> __device__ void sum_up(u32 (&x)[N])
@@ -251,10 +279,12 @@ __device__ void encode_tolerance(const Job<T>& job)
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 u32 bits = width_of<T>(largest<WIDTH>(x + plane, team), inverse);
+                // Behind the last block the table has zeros.
+                bits = group * BLOCK < work.tile.cols ? bits : 0;
                 if (team.lane == 0) found.widths[group][plane] = u8(bits);
-                units += bits == 255 ? u32(RAW_BYTES<T>) / 8 : bits;
+                units += bits == RAW ? u32(RAW_BYTES<T>) / 8 : bits;
             }
-            if (team.lane == 0) found.before[group] = group * BLOCK < work.tile.cols ? units : 0;
+            if (team.lane == 0) found.before[group] = units;
         }
         __syncthreads();
         if (threadIdx.x < 32) sum_up(found.before);
@@ -272,26 +302,25 @@ __device__ void encode_tolerance(const Job<T>& job)
         if (threadIdx.x == 0 && work.tile.element + work.tile.cols == message.box.elements) {
             State& state = job.states[work.item];
             state.units = begin + length;
-            state.raw = message.table + 8 * (begin + length) >= message.room;
+            state.raw = HEADER + message.table + 8 * (begin + length) >= message.room;
         }
         double error = 0;
         const Body body(message, job.messages);
-        const u32 cols = work.tile.cols, first = work.tile.element / BLOCK;
+        const u32 cols = work.tile.cols;
         const double step = job.step;
+        put_widths<WIDTH>(body, work.tile, found.widths);
 #pragma unroll
         for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
             if (group * BLOCK >= cols) continue;
             alignas(16) T x[8 * WIDTH];
             read_block<WIDTH>(Shared{memory[turn % 2]}, group * BLOCK, x, team);
             u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
-            u8* widths = body.bytes + u64(first + group) * WIDTH;
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 bits = found.widths[group][plane], bytes = bits == 255 ? RAW_BYTES<T> : 8 * bits;
+                u32 bits = found.widths[group][plane], bytes = bits == RAW ? RAW_BYTES<T> : 8 * bits;
                 // A message that becomes too long will be sent as it is.
                 if (u64(out - body.bytes) + bytes >= body.room) break;
-                if (team.lane == 0) widths[plane] = u8(bits);
-                if (bits == 255) {
+                if (bits == RAW) {
                     put_raw<WIDTH>(x + plane, out, team);
                 } else if (bits == 0) {
 #pragma unroll

@@ -7,6 +7,9 @@ constexpr u64 ROUNDER = (1023ull + 52) << 52;
 
 template <class T> constexpr u32 RAW_BYTES = BLOCK * sizeof(T);
 
+// Of `tolerance`: bytes of the step, bits of a width, and the width of a block that is sent as it is.
+constexpr u32 STEP_BYTES = 8, WIDTH_BITS = 6, RAW = 63;
+
 struct Integers {
     double step, inverse;
     u32 bits;

@@ -3,7 +3,7 @@
 
 #include "codes.cuh"
 
-constexpr u32 HEADER = 32;
+constexpr u32 HEADER = 8;
 constexpr u32 BLOCK = 64;
 // Teams of eight threads.
 constexpr u32 TEAMS = THREADS / 8;
@@ -13,26 +13,27 @@ struct Message {
     Box box;
     // Where it begins, in bytes, a multiple of 16.
     u64 place;
-    // Bytes of its numbers as they are, which its body must stay below.
+    // Bytes of its numbers as they are. A message of as many is these, without a header; others are shorter.
     u64 room;
-    // Bytes of the body whose place does not depend on the data, of the table at its front, and of what that is filled with.
+    // Bytes of the body whose place does not depend on the data, of the table at its front, and of what of that encoders write.
     u64 fixed, table, filled;
-    // The first 16 bytes of the header, unless the body is raw.
-    u64 head[2];
+    // The header.
+    u64 head;
 };
-static_assert(sizeof(Message) == 248, "the host has the same");
+static_assert(sizeof(Message) == 240, "the host has the same");
 
 // A message that does not, whatever the data, is left to settle.cu.
-__device__ inline bool never_shrinks(const Message& message) { return message.fixed >= message.room; }
+__device__ inline bool never_shrinks(const Message& message) { return HEADER + message.fixed >= message.room; }
 
 // What an encoder or decoder needs of a message, held in registers: the descriptor would be read again after every store.
 struct Body {
     u8* bytes;
+    // What it must stay below, and its table.
     const u64 room, table;
     const u32 elements, pitch, log_cols;
 
     __device__ Body(const Message& message, const u8* messages)
-        : bytes(const_cast<u8*>(messages) + message.place + HEADER), room(message.room), table(message.table),
+        : bytes(const_cast<u8*>(messages) + message.place + HEADER), room(message.room - HEADER), table(message.table),
           elements(message.box.elements), pitch(message.box.pitch), log_cols(message.box.log_cols)
     {
     }
@@ -52,15 +53,12 @@ struct State {
     double squared_error;
     // Of the tolerance codec, units of 8 bytes behind the table.
     u64 units;
-    // Blocks that are sent as they are, other than that of the tolerance codec.
-    u32 raw_blocks;
     // Whether all of it is sent as it is.
     u32 raw;
-    // What is wrong with a message that was read, or 0.
+    // Whether a message that was read does not decode.
     u32 bad;
-    u32 unused;
 };
-static_assert(sizeof(State) == 40, "the host has the same");
+static_assert(sizeof(State) == 32, "the host has the same");
 
 // An element of WIDTH reals: what is moved at once.
 template <class T, u32 WIDTH> struct ElementOf;

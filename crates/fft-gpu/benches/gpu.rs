@@ -158,14 +158,16 @@ impl Bench {
                 let time = seconds(&self.stream, || {
                     encoder.encode(&self.stream, &src, step, &mut memory)
                 })?;
-                let packed: usize =
-                    encoder.packed(&self.stream)?.iter().map(|packed| packed.bytes).sum();
+                let packed = encoder.packed(&self.stream)?;
+                let lengths: Vec<usize> = packed.iter().map(|packed| packed.bytes).collect();
+                let packed: usize = lengths.iter().sum();
                 let bytes = (reals * size_of::<T>() + packed) as f64;
                 let bits = 8.0 * packed as f64 / reals as f64;
                 let name = format!("{wire} {}x{width}, {}", T::NAME, cut.name);
                 self.line(&format!("encode {name} ({bits:.1} bits)"), bytes, time);
-                let time =
-                    seconds(&self.stream, || decoder.decode(&self.stream, &memory, &mut dst))?;
+                let time = seconds(&self.stream, || {
+                    decoder.decode(&self.stream, &lengths, &memory, &mut dst)
+                })?;
                 decoder.check(&self.stream, &memory)?;
                 self.line(&format!("decode {name}"), bytes, time);
             }

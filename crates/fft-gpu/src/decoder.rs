@@ -9,7 +9,7 @@ use fft_core::{BadMessage, Transfer, Wire};
 use crate::batch::{Batch, Reach};
 use crate::encoder::{messages, slots, states};
 use crate::ffi::{Kernel, Source, run_decode, tried};
-use crate::message::{Form, HEADER, State};
+use crate::message::{Form, State};
 use crate::{Gpu, GpuError, GpuReal};
 
 /// A message to be read.
@@ -24,14 +24,18 @@ pub struct Incoming<'a> {
 
 /// Reads all messages of a reshape in one pass over memory, as [`fft_core::Codec::unpack`] does.
 ///
-/// Whatever the messages hold, nothing outside their slots is read and nothing outside their boxes written. What does not decode
-/// is marked on the device; [`Decoder::check`] asks. Bytes moved: messages once, elements once.
+/// How long messages are is for the caller to know, as whoever received them does. Whatever they hold, nothing outside their
+/// slots is read and nothing outside their boxes written. What does not decode is marked on the device; [`Decoder::check`]
+/// asks. Bytes moved: messages once, elements once.
 pub struct Decoder<T> {
     form: Form,
     kernel: Kernel,
     batch: Batch,
     /// Elements and places of the messages.
     slots: Vec<(usize, usize)>,
+    /// Bytes of the messages of the last run, and what the device has of them.
+    found: Vec<u64>,
+    lengths: CudaSlice<u64>,
     states: CudaSlice<u8>,
     queue: CudaSlice<u64>,
     real: PhantomData<T>,
@@ -42,9 +46,8 @@ pub(crate) struct DecodeArguments<'a> {
     pub(crate) batch: &'a Batch,
     pub(crate) states: &'a mut CudaSlice<u8>,
     pub(crate) queue: &'a mut CudaSlice<u64>,
+    pub(crate) lengths: &'a CudaSlice<u64>,
     pub(crate) bits: u32,
-    pub(crate) has_step: bool,
-    pub(crate) grows: bool,
 }
 
 impl<T: GpuReal> Decoder<T> {
@@ -73,34 +76,45 @@ impl<T: GpuReal> Decoder<T> {
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let name = format!("decode_{}_{}x{width}", form.name()?, T::NAME);
         let kernel = gpu.kernel(Source::Decode, &name)?;
-        let slots = incoming.iter().map(|one| (one.scatter.elements(), one.place)).collect();
-        Ok(Self { form, kernel, batch, slots, states, queue, real: PhantomData })
+        let slots: Vec<_> =
+            incoming.iter().map(|one| (one.scatter.elements(), one.place)).collect();
+        let found: Vec<u64> = slots.iter().map(|slot| form.bound(slot.0) as u64).collect();
+        let some = if found.is_empty() { &[0][..] } else { &found };
+        let lengths = stream.clone_htod(some).map_err(&tried)?;
+        let real = PhantomData;
+        Ok(Self { form, kernel, batch, slots, found, lengths, states, queue, real })
     }
 
-    /// Reads the messages, on a stream, into an array of real numbers. Returns when the launch is queued; what is wrong with
-    /// messages is for [`Decoder::check`], and their boxes hold anything then.
+    /// Reads the messages, of which these are the lengths in bytes, on a stream, into an array of real numbers. Returns when the
+    /// launch is queued; what is wrong with messages is for [`Decoder::check`], and their boxes hold anything then.
     ///
     /// # Errors
-    /// [`GpuError::Short`] and [`GpuError::Unaligned`], in which case nothing is launched; [`GpuError::Driver`].
+    /// [`GpuError::Message`] for a message that cannot be so long, [`GpuError::Argument`] if there are not as many lengths as
+    /// messages, [`GpuError::Short`] and [`GpuError::Unaligned`], in which cases nothing is launched; [`GpuError::Driver`].
     pub fn decode(
         &mut self,
         stream: &Arc<CudaStream>,
+        lengths: &[usize],
         messages: &impl DevicePtr<u8>,
         dst: &mut impl DevicePtrMut<T>,
     ) -> Result<(), GpuError> {
-        let stepped = self.form.wire == Wire::Tolerance;
+        self.check_lengths(lengths)?;
         let tried = tried("clearing what a decoder keeps");
+        // But for the wires whose messages vary, what was uploaded first stays.
+        if lengths.iter().zip(&self.found).any(|(length, found)| *length as u64 != *found) {
+            self.found.iter_mut().zip(lengths).for_each(|(found, length)| *found = *length as u64);
+            stream.memcpy_htod(&self.found, &mut self.lengths).map_err(&tried)?;
+        }
         stream.memset_zeros(&mut self.states).map_err(&tried)?;
-        if stepped {
+        if self.form.wire == Wire::Tolerance {
             stream.memset_zeros(&mut self.queue).map_err(&tried)?;
         }
         let arguments = DecodeArguments {
             batch: &self.batch,
             states: &mut self.states,
             queue: &mut self.queue,
+            lengths: &self.lengths,
             bits: self.form.bits(),
-            has_step: stepped,
-            grows: matches!(self.form.wire, Wire::Bits(_) | Wire::Tolerance),
         };
         run_decode::<T>(stream, &self.kernel, arguments, messages, dst)
     }
@@ -116,38 +130,43 @@ impl<T: GpuReal> Decoder<T> {
         messages: &CudaSlice<u8>,
     ) -> Result<(), GpuError> {
         let states = states(stream, &self.states, self.batch.count())?;
-        for (index, (state, &(elements, place))) in states.iter().zip(&self.slots).enumerate() {
-            if elements > 0 && (state.bad != 0 || !self.adds_up(state, elements)) {
-                let bytes = messages.slice(place..place + self.form.bound(elements));
-                let tried = tried("reading a message that does not decode");
-                let slot = stream.clone_dtoh(&bytes).map_err(&tried)?;
-                stream.synchronize().map_err(&tried)?;
-                return Err(GpuError::Message { index, why: self.why(&slot, elements) });
+        let Some(index) = states.iter().position(|state| state.bad != 0) else { return Ok(()) };
+        let ((elements, place), length) = (self.slots[index], self.found[index] as usize);
+        let tried = tried("reading a message that does not decode");
+        let message = stream.clone_dtoh(&messages.slice(place..place + length)).map_err(&tried)?;
+        stream.synchronize().map_err(&tried)?;
+        Err(GpuError::Message { index, why: self.why(&message, elements) })
+    }
+
+    /// Makes sure that messages may be so long: kernels rely on it.
+    fn check_lengths(&self, lengths: &[usize]) -> Result<(), GpuError> {
+        if lengths.len() != self.slots.len() {
+            return Err(GpuError::Argument {
+                what: "the number of lengths",
+                found: lengths.len().to_string(),
+                expected: "that of messages",
+            });
+        }
+        for (index, (&found, &(elements, _))) in lengths.iter().zip(&self.slots).enumerate() {
+            if !self.form.has_length(elements, found) {
+                let (least, most) = self.form.lengths(elements);
+                let expected = if found > most { most } else { least };
+                return Err(GpuError::Message {
+                    index,
+                    why: BadMessage::Length { found, expected },
+                });
             }
         }
         Ok(())
     }
 
-    /// Whether a message is as long as what it holds.
-    fn adds_up(&self, state: &State, elements: usize) -> bool {
-        let Wire::Bits(_) = self.form.wire else { return true };
-        let raw_blocks = state.raw_blocks as usize * 64 * size_of::<T>();
-        let (bytes, bound) = (state.bytes as usize, self.form.bound(elements));
-        bytes == bound && raw_blocks == 0 || bytes == self.form.smallest(elements) + raw_blocks
-    }
-
     /// What the CPU says of a message that the device refuses.
-    fn why(&self, slot: &[u8], elements: usize) -> BadMessage {
-        let told = slot[16..24].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
-        let bytes = usize::try_from(told).unwrap_or(usize::MAX);
-        let (found, expected) = (slot.len(), bytes);
-        if !(HEADER..=found).contains(&bytes) {
-            return BadMessage::Length { found, expected };
-        }
+    fn why(&self, message: &[u8], elements: usize) -> BadMessage {
         let mut sink = vec![T::default(); elements * self.form.width];
         let codec = self.form.wire.codec::<T>();
         let whole = Transfer::run_of(elements);
-        let read = codec.unpack(&slot[..bytes], &whole, self.form.width, &mut sink);
-        read.err().unwrap_or(BadMessage::Length { found, expected })
+        let read = codec.unpack(message, &whole, self.form.width, &mut sink);
+        let found = message.len();
+        read.err().unwrap_or(BadMessage::Length { found, expected: found })
     }
 }

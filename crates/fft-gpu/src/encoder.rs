@@ -21,7 +21,8 @@ pub struct Outgoing<'a> {
 }
 
 /// Makes all messages of a reshape in one pass over memory. They are bit for bit those of [`fft_core::Codec::pack`]; sums of
-/// squared errors are added up in another order, always the same.
+/// squared errors are added up in another order, always the same. How long each is, [`Encoder::packed`] says; but for
+/// [`Wire::Tolerance`] and `Mantissa(0)` that is [`Encoder::bound`].
 ///
 /// Bytes moved: elements once, messages once. A message that does not shrink is read twice.
 pub struct Encoder<T> {
@@ -136,7 +137,8 @@ impl<T: GpuReal> Encoder<T> {
         Ok(Form::new::<T>(wire, width)?.place(elements, from))
     }
 
-    /// The most bytes of a message of so many elements.
+    /// The most bytes of a message of so many elements: what all have, unless that depends on the data
+    /// ([`fft_core::Codec::fixed`]).
     pub fn bound(&self, elements: usize) -> usize {
         self.form.bound(elements)
     }

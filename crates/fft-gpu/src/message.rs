@@ -7,7 +7,9 @@ use crate::GpuError;
 use crate::boxes::{Placement, Tiled, Tiling, Wide};
 
 /// Bytes of a header.
-pub(crate) const HEADER: usize = 32;
+const HEADER: usize = 8;
+/// The version of the format.
+const VERSION: u64 = 2;
 /// Messages begin at multiples of this many bytes.
 pub(crate) const ALIGN: usize = 16;
 /// What stores are merged to, in the second-level cache.
@@ -16,6 +18,9 @@ const LINE_BYTES: usize = 128;
 const BLOCK: usize = 64;
 /// Real numbers that share a scale, of the shorter floating-point formats.
 const SPAN: usize = 256;
+/// Bytes of the step, and bits of the width of a block, of `tolerance`.
+const STEP: usize = 8;
+const WIDTH_BITS: usize = 6;
 
 /// The fields are those of `Message` in `kernels/message.cuh`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -27,7 +32,7 @@ pub(crate) struct Message {
     pub(crate) fixed: u64,
     pub(crate) table: u64,
     pub(crate) filled: u64,
-    pub(crate) head: [u64; 2],
+    pub(crate) head: u64,
 }
 
 /// The fields are those of `State` in `kernels/message.cuh`.
@@ -37,10 +42,8 @@ pub(crate) struct State {
     pub(crate) bytes: u64,
     pub(crate) squared_error: f64,
     pub(crate) units: u64,
-    pub(crate) raw_blocks: u32,
     pub(crate) raw: u32,
     pub(crate) bad: u32,
-    pub(crate) unused: u32,
 }
 
 /// What messages of a wire look like: of numbers of one precision, so many to an element.
@@ -107,14 +110,34 @@ impl Form {
         self.width * self.precision.bytes()
     }
 
-    /// The most bytes of a message.
-    pub(crate) fn bound(&self, elements: usize) -> usize {
-        HEADER + elements * self.element_bytes()
+    /// Whether the length of a message depends on the data.
+    pub(crate) fn varies(&self) -> bool {
+        matches!(self.wire, Wire::Tolerance | Wire::Mantissa(0))
     }
 
-    /// The bytes of a message that shrinks, without what depends on the data.
-    pub(crate) fn smallest(&self, elements: usize) -> usize {
-        HEADER + self.fixed(elements)
+    /// Bytes of the numbers as they are.
+    fn raw(&self, elements: usize) -> usize {
+        elements * self.element_bytes()
+    }
+
+    /// The lengths that a message may have: the smallest and the largest, which are the same unless they depend on the
+    /// data.
+    pub(crate) fn lengths(&self, elements: usize) -> (usize, usize) {
+        let raw = self.raw(elements);
+        let least = raw.min(HEADER + self.fixed(elements));
+        (least, if self.varies() { raw } else { least })
+    }
+
+    /// The most bytes of a message.
+    pub(crate) fn bound(&self, elements: usize) -> usize {
+        self.lengths(elements).1
+    }
+
+    /// Whether a message may be so long. Of those whose codes all have a fixed place, that is one of two lengths.
+    pub(crate) fn has_length(&self, elements: usize, found: usize) -> bool {
+        let (least, most) = self.lengths(elements);
+        let between = self.wire == Wire::Tolerance && (least..=most).contains(&found);
+        between || found == least || found == most
     }
 
     /// Bits of a code where they are all alike.
@@ -134,13 +157,13 @@ impl Form {
         }
     }
 
-    /// Bytes of the table in front, without what fills it up to a multiple of 8.
+    /// Bytes of the table in front, without what nobody but `settle` fills up to a multiple of 8.
     fn filled(&self, elements: usize) -> usize {
         let groups = elements.div_ceil(BLOCK) * self.width;
         match self.wire {
             Wire::F32 | Wire::F16 | Wire::Bf16 => 2 * (elements * self.width).div_ceil(SPAN),
             Wire::Bits(_) => 2 * groups,
-            Wire::Tolerance => groups,
+            Wire::Tolerance => STEP + (WIDTH_BITS * groups).div_ceil(8).next_multiple_of(8),
             _ => 0,
         }
     }
@@ -193,19 +216,18 @@ impl Form {
         }
         let tiled = Placement::new(part, 0, 0).tiled(&self.tiling(sends), first_tile)?;
         let elements = part.elements();
-        let real = self.precision.bytes();
+        let kind = self.width << 4 | self.precision.bytes();
         let code = self.wire.code();
-        let head =
-            1 | code >> 8 << 8 | (code & 0xFF) << 16 | ((self.width << 4 | real) as u64) << 24;
+        let head = VERSION | code >> 8 << 8 | (code & 0xFF) << 16 | (kind as u64) << 24;
         let filled = self.filled(elements);
         Ok(Message {
             tiled,
             place: place as u64,
-            room: (elements * self.element_bytes()) as u64,
+            room: self.raw(elements) as u64,
             fixed: self.fixed(elements) as u64,
             table: filled.next_multiple_of(8) as u64,
             filled: filled as u64,
-            head: [head, elements as u64],
+            head: head | u64::from(elements as u32) << 32,
         })
     }
 }
@@ -235,16 +257,20 @@ mod tests {
         let part = Transfer::run_of(elements);
         let message = form.message(&part, 64, true, 0).unwrap();
         let mut bytes = vec![0; codec.bound(elements * width)];
-        assert_eq!(form.bound(elements), bytes.len());
-        let x: Vec<T> = (0..elements * width).map(|i| T::of(i as f64)).collect();
-        codec.pack(&x, &part, width, 1e-3, &mut bytes);
-        if let Some(fixed) = codec.fixed(elements, width) {
-            let found = HEADER + message.fixed.min(message.room) as usize;
-            assert_eq!(found, fixed, "{wire} {elements}x{width}");
+        assert_eq!(message.room as usize, bytes.len());
+        let x: Vec<T> = (0..elements * width).map(|i| T::of((i % 50) as f64)).collect();
+        let found = codec.pack(&x, &part, width, 0.5, &mut bytes).bytes;
+        let what = format!("{wire} {elements}x{width}");
+        let (least, most) = form.lengths(elements);
+        let fixed = codec.fixed(elements, width);
+        assert_eq!(fixed, (!form.varies()).then_some(least), "{what}");
+        assert_eq!(most, fixed.unwrap_or(bytes.len()), "{what}");
+        assert!(form.has_length(elements, found), "{what}: {found}");
+        assert!(![least.wrapping_sub(1), most + 1].iter().any(|n| form.has_length(elements, *n)));
+        if found < bytes.len() {
+            let head: u64 = bytemuck::pod_read_unaligned(&bytes[..HEADER]);
+            assert_eq!(message.head, head, "{what}");
         }
-        let mut head: [u64; 2] = bytemuck::pod_read_unaligned(&bytes[..16]);
-        head[0] &= !(1 << 32);
-        assert_eq!(message.head, head, "{wire} {elements}x{width}");
     }
 
     #[test]

@@ -119,7 +119,6 @@ struct SettleJob {
     states: CUdeviceptr,
     errors: CUdeviceptr,
     step: f64,
-    bits: u32,
     all_raw: u32,
 }
 
@@ -130,9 +129,8 @@ struct DecodeJob {
     messages: CUdeviceptr,
     dst: CUdeviceptr,
     states: CUdeviceptr,
+    lengths: CUdeviceptr,
     bits: u32,
-    has_step: u32,
-    grows: u32,
     queue: CUdeviceptr,
 }
 
@@ -219,17 +217,17 @@ pub(crate) fn run_encode<T: GpuReal>(
         let job = EncodeJob { batch, src, messages, states, errors, bits, part, step, queue };
         let mut launch = stream.launch_builder(&encode.function);
         launch.arg(&job);
-        // SAFETY: the argument is that of `encode_*`. It reads the boxes of the batch, and of messages it writes at most what
-        // their room is: `check` found both in the buffers. States, errors and queue have an entry for each message, each
+        // SAFETY: the argument is that of `encode_*`. It reads the boxes of the batch, and of messages that shrink it writes at
+        // most what is fixed of them, or of those that vary what their room is: `check` found both in the buffers. States, errors and queue have an entry for each message, each
         // tile, and one more than tiles, as the encoder made them with the batch. The guards outlive the launch.
         unsafe { launch.launch(encode.grid(batch_record.tiles as usize)) }
             .map_err(tried("launching an encoder"))?;
     }
     let all_raw = u32::from(all_raw);
-    let job = SettleJob { batch: batch_record, src, messages, states, errors, step, bits, all_raw };
+    let job = SettleJob { batch: batch_record, src, messages, states, errors, step, all_raw };
     let mut launch = stream.launch_builder(&settle.function);
     launch.arg(&job);
-    // SAFETY: as above, for `settle_*`, which writes headers and bodies of no more than their room.
+    // SAFETY: as above, for `settle_*`, which writes headers of messages that shrink, and numbers of others, which are their room.
     unsafe { launch.launch(settle.grid(batch.tiles().max(batch.count()))) }
         .map_err(tried("launching the end of an encoder"))?;
     Ok(())
@@ -243,7 +241,7 @@ pub(crate) fn run_decode<T: GpuReal>(
     messages: &impl DevicePtr<u8>,
     dst: &mut impl DevicePtrMut<T>,
 ) -> Result<(), GpuError> {
-    let DecodeArguments { batch, states, queue, bits, has_step, grows } = arguments;
+    let DecodeArguments { batch, states, queue, lengths, bits } = arguments;
     let (found, space) = (messages.num_bytes(), dst.num_bytes());
     let (messages, _reads) = messages.device_ptr(stream);
     let (dst, _writes) = dst.device_ptr_mut(stream);
@@ -256,21 +254,21 @@ pub(crate) fn run_decode<T: GpuReal>(
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
     let (states, _states) = states.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
+    let (lengths, _lengths) = lengths.device_ptr(stream);
     let job = DecodeJob {
         batch: record(batch, items, firsts),
         messages,
         dst,
         states,
+        lengths,
         bits,
-        has_step: has_step.into(),
-        grows: grows.into(),
         queue,
     };
     let mut launch = stream.launch_builder(&kernel.function);
     launch.arg(&job);
-    // SAFETY: the argument is that of `decode_*`. Whatever messages hold, it reads no more of them than their header and
-    // room and writes only the boxes of the batch: `check` found both in the buffers. States and queue have an entry for each
-    // message, and one more than tiles. The guards outlive the launch.
+    // SAFETY: the argument is that of `decode_*`. Whatever messages hold, it reads no more of them than their lengths, which the
+    // decoder found to be of this wire and within their slots, and writes only the boxes of the batch: `check` found both in the
+    // buffers. Lengths and states have an entry for each message, the queue one more than tiles. The guards outlive the launch.
     unsafe { launch.launch(kernel.grid(batch.tiles())) }.map_err(tried("launching a decoder"))?;
     Ok(())
 }

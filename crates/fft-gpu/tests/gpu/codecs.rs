@@ -1,11 +1,11 @@
 //! Messages of the device against those of the CPU, bit for bit.
 
-use fft_core::{BadMessage, Real, Transfer, Wire};
+use fft_core::{BadMessage, Codec, Real, Transfer, Wire};
 use fft_gpu::{Decoder, Encoder, Gpu, GpuError, GpuReal, Incoming, Outgoing};
 
 use super::{data, gpu};
 
-const WIRES: [(Wire, f64); 25] = [
+const WIRES: [(Wire, f64); 26] = [
     (Wire::F32, 0.0),
     (Wire::F16, 0.0),
     (Wire::Bf16, 0.0),
@@ -17,6 +17,7 @@ const WIRES: [(Wire, f64); 25] = [
     (Wire::Mantissa(51), 0.0),
     (Wire::Mantissa(52), 0.0),
     (Wire::Bits(2), 0.0),
+    (Wire::Bits(3), 0.0),
     (Wire::Bits(5), 0.0),
     (Wire::Bits(8), 0.0),
     (Wire::Bits(13), 0.0),
@@ -40,6 +41,11 @@ fn same<T: Real>(x: &[T], y: &[T]) -> bool {
     x.len() == y.len() && x.iter().zip(y).all(|(x, y)| bits(x) == bits(y) || nan(*x) && nan(*y))
 }
 
+/// The bytes that a message needs.
+fn room<T: GpuReal>(codec: &dyn Codec<T>, elements: usize, width: usize) -> usize {
+    codec.fixed(elements, width).unwrap_or(codec.bound(elements * width))
+}
+
 /// Where the messages of these boxes go, and bytes in all: every other one where it is made fastest.
 fn places<T: GpuReal>(wire: Wire, width: usize, parts: &[Transfer]) -> (Vec<usize>, usize) {
     let (codec, mut end) = (wire.codec::<T>(), 0usize);
@@ -48,7 +54,7 @@ fn places<T: GpuReal>(wire: Wire, width: usize, parts: &[Transfer]) -> (Vec<usiz
             0 => Encoder::<T>::place(wire, width, part.elements(), end).unwrap(),
             _ => end.next_multiple_of(16),
         };
-        end = place + codec.bound(part.elements() * width);
+        end = place + room(&*codec, part.elements(), width);
         place
     };
     (parts.iter().enumerate().map(place).collect(), end)
@@ -104,7 +110,8 @@ fn as_on_the_cpu<T: GpuReal>(gpu: &Gpu, wire: Wire, step: f64, width: usize) {
             }
 
             let mut dst = stream.clone_htod(&vec![T::of(-777.0); case.scattered * width]).unwrap();
-            decoder.decode(&stream, &memory, &mut dst).unwrap();
+            let lengths: Vec<usize> = packed.iter().map(|packed| packed.bytes).collect();
+            decoder.decode(&stream, &lengths, &memory, &mut dst).unwrap();
             decoder.check(&stream, &memory).unwrap_or_else(|why| panic!("{what}: {why}"));
             let dst = stream.clone_dtoh(&dst).unwrap();
             stream.synchronize().unwrap();
@@ -141,49 +148,87 @@ fn messages_of_complex_f32_are_those_of_the_cpu() {
     all_as_on_the_cpu::<f32>(2);
 }
 
-/// One message of 10,000 complex numbers, and what the CPU and the device say of it after a change.
-fn refused(gpu: &Gpu, wire: Wire, step: f64, change: impl Fn(&mut [u8])) -> (BadMessage, GpuError) {
+/// One message of 10,000 complex numbers, with so many bytes more or fewer, and what the CPU and the device say of it after a
+/// change.
+fn refused(
+    gpu: &Gpu,
+    (wire, step): (Wire, f64),
+    longer: isize,
+    change: impl Fn(&mut [u8]),
+) -> (BadMessage, BadMessage) {
     const ELEMENTS: usize = 10_000;
     let (stream, codec) = (gpu.stream(), wire.codec::<f64>());
     let part = Transfer::run_of(ELEMENTS);
     let (_, x) = data::fields::<f64>(2 * ELEMENTS).swap_remove(0);
-    let mut message = vec![0; codec.bound(2 * ELEMENTS)];
+    let mut message = vec![0; codec.bound(2 * ELEMENTS) + 8];
     let packed = codec.pack(&x, &part, 2, step, &mut message);
     change(&mut message[..packed.bytes]);
+    let length = packed.bytes.checked_add_signed(longer).unwrap();
     let mut y = vec![0.0; 2 * ELEMENTS];
-    let twin = codec.unpack(&message[..packed.bytes], &part, 2, &mut y).unwrap_err();
+    let twin = codec.unpack(&message[..length], &part, 2, &mut y).unwrap_err();
 
     let incoming = [Incoming { scatter: &part, place: 0 }];
     let mut decoder = Decoder::<f64>::new(gpu, &stream, wire, 2, &incoming).unwrap();
     let memory = stream.clone_htod(&message).unwrap();
     let mut dst = stream.alloc_zeros::<f64>(2 * ELEMENTS).unwrap();
-    decoder.decode(&stream, &memory, &mut dst).unwrap();
-    (twin, decoder.check(&stream, &memory).unwrap_err())
+    let decoded = decoder.decode(&stream, &[length], &memory, &mut dst);
+    match decoded.and_then(|()| decoder.check(&stream, &memory)).unwrap_err() {
+        GpuError::Message { index: 0, why } => (twin, why),
+        other => panic!("{wire}: {other}"),
+    }
 }
 
 #[test]
 fn what_does_not_decode_is_refused_with_the_words_of_the_cpu() {
     let Some(gpu) = gpu() else { return };
-    let cases: [(Wire, f64, usize, &[u8]); 11] = [
-        (Wire::F16, 0.0, 0, &[9]),
-        (Wire::F16, 0.0, 8, &[1]),
-        (Wire::F16, 0.0, 33, &[0x7F]),
-        (Wire::F32, 0.0, 24, &[1]),
-        (Wire::Mantissa(20), 0.0, 4, &[2]),
-        (Wire::Bits(16), 0.0, 2, &[15]),
-        (Wire::Bits(16), 0.0, 32, &[0xF0, 0xFF]),
-        (Wire::Tolerance, 1e-3, 31, &[0xFF]),
-        (Wire::Tolerance, 1e-3, 40, &[1]),
-        (Wire::Tolerance, 1e-3, 41, &[60]),
-        (Wire::Tolerance, 1e-3, 41, &[52]),
+    // What is put where.
+    type Changes = &'static [(usize, &'static [u8])];
+    let cases: [(Wire, f64, Changes); 15] = [
+        (Wire::F16, 0.0, &[(0, &[1])]),
+        (Wire::F16, 0.0, &[(4, &[1])]),
+        (Wire::F16, 0.0, &[(9, &[0x7F])]),
+        (Wire::F32, 0.0, &[(1, &[2])]),
+        (Wire::Bf16, 0.0, &[(7, &[1])]),
+        (Wire::Mantissa(20), 0.0, &[(3, &[0x18])]),
+        (Wire::Mantissa(0), 0.0, &[(3, &[0x24])]),
+        (Wire::Bits(16), 0.0, &[(2, &[15])]),
+        (Wire::Bits(16), 0.0, &[(8, &[0xF0, 0xFF])]),
+        // The last of 314 blocks as one that is not finite, with a scale of its own that is none.
+        (Wire::Bits(16), 0.0, &[(8 + 626, &[0xFF; 2]), (640 + 313 * 128 + 120, &[0xFE, 0xFF])]),
+        (Wire::Tolerance, 1e-3, &[(15, &[0xFF])]),
+        (Wire::Tolerance, 1e-3, &[(14, &[0, 0])]),
+        (Wire::Tolerance, 1e-3, &[(16, &[1])]),
+        (Wire::Tolerance, 1e-3, &[(16, &[60])]),
+        (Wire::Tolerance, 1e-3, &[(19, &[52])]),
     ];
-    for (wire, step, at, bytes) in cases {
-        let (why, found) = refused(&gpu, wire, step, |message| {
-            message[at..at + bytes.len()].copy_from_slice(bytes);
+    for (wire, step, changes) in cases {
+        let (why, found) = refused(&gpu, (wire, step), 0, |message| {
+            for (at, bytes) in changes {
+                message[*at..at + bytes.len()].copy_from_slice(bytes);
+            }
         });
-        let GpuError::Message { index: 0, why: said } = found else { panic!("{wire}: {found}") };
-        let exact = !matches!(said, BadMessage::Length { .. });
-        assert!(!exact || said == why, "{wire} byte {at}: {said}, expected {why}");
+        assert_eq!(found, why, "{wire}, {changes:?}");
+    }
+}
+
+#[test]
+fn messages_of_another_length_are_refused_with_the_words_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    for (wire, step) in [
+        (Wire::F32, 0.0),
+        (Wire::F16, 0.0),
+        (Wire::Bf16, 0.0),
+        (Wire::Mantissa(0), 0.0),
+        (Wire::Mantissa(20), 0.0),
+        (Wire::Mantissa(52), 0.0),
+        (Wire::Bits(16), 0.0),
+        (Wire::Tolerance, 1e-3),
+        (Wire::Tolerance, 0.0),
+    ] {
+        for longer in [-8, -1, 1, 8] {
+            let (why, found) = refused(&gpu, (wire, step), longer, |_| ());
+            assert_eq!(found, why, "{wire}, step {step}, {longer} bytes longer");
+        }
     }
 }
 
@@ -195,19 +240,30 @@ fn slots_that_cannot_be_are_refused() {
         let outgoing = places.map(|place| Outgoing { gather: &part, place });
         Encoder::<f64>::new(&gpu, &stream, Wire::Bits(16), 1, &outgoing)
     };
-    let error = encoder([816, 0]).err().unwrap();
-    assert_eq!(error, GpuError::Overlap { first: 1, second: 0, found: 816, expected: 832 });
-    let mut encoder = encoder([832, 0]).unwrap();
+    let error = encoder([256, 0]).err().unwrap();
+    assert_eq!(error, GpuError::Overlap { first: 1, second: 0, found: 256, expected: 272 });
+    let mut encoder = encoder([272, 0]).unwrap();
     let src = stream.alloc_zeros::<f64>(100).unwrap();
-    let mut memory = stream.alloc_zeros::<u8>(832 + 831).unwrap();
+    let mut memory = stream.alloc_zeros::<u8>(272 + 271).unwrap();
     let error = encoder.encode(&stream, &src, 0.0, &mut memory).unwrap_err();
     assert_eq!(
         error,
-        GpuError::Short { what: "the memory of messages", found: 1663, expected: 1664 }
+        GpuError::Short { what: "the memory of messages", found: 543, expected: 544 }
     );
-    let mut memory = stream.alloc_zeros::<u8>(1664).unwrap();
+    let mut memory = stream.alloc_zeros::<u8>(544).unwrap();
     let error = encoder.encode(&stream, &src.slice(1..), 0.0, &mut memory).unwrap_err();
     assert_eq!(error, GpuError::Short { what: "the source", found: 792, expected: 800 });
     encoder.encode(&stream, &src, 0.0, &mut memory).unwrap();
     assert_eq!(encoder.packed(&stream).unwrap().len(), 2);
+
+    let incoming = [272, 0].map(|place| Incoming { scatter: &part, place });
+    let mut decoder = Decoder::<f64>::new(&gpu, &stream, Wire::Bits(16), 1, &incoming).unwrap();
+    let mut dst = stream.alloc_zeros::<f64>(100).unwrap();
+    let error = decoder.decode(&stream, &[272], &memory, &mut dst).unwrap_err().to_string();
+    assert_eq!(error, "the number of lengths: found 1, expected that of messages");
+    let error = decoder.decode(&stream, &[272, 280], &memory, &mut dst).unwrap_err();
+    let why = BadMessage::Length { found: 280, expected: 272 };
+    assert_eq!(error, GpuError::Message { index: 1, why });
+    decoder.decode(&stream, &[272, 272], &memory, &mut dst).unwrap();
+    decoder.check(&stream, &memory).unwrap();
 }
