@@ -7,8 +7,9 @@
 
 use std::time::Instant;
 
+use fft_comm::Signature;
 use fft_core::{
-    Algorithm, Comm, Complex, Error, Grid, How, Link, Machine, Messages, Quantity, Recipe, Reduce,
+    Algorithm, Comm, Complex, Error, Grid, How, Machine, Messages, Quantity, Recipe, Reduce,
 };
 
 use crate::{C2c, Plan, Tune};
@@ -29,8 +30,7 @@ const RANGE: f64 = 30.0;
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
 pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
     let mut machine = fft_comm::calibrate(comm)?;
-    let size = comm.size();
-    let crew = crew(comm);
+    let Signature { hosts, ranks_per_host: crew, .. } = Signature::of(comm)?;
     let slow = (crew as f64 / machine.cores.value).max(1.0);
 
     let alone = comm.split(comm.rank(), 0)?;
@@ -50,10 +50,10 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
         );
         *rate = Quantity::new(rate.value / factor, How::Fitted, source);
     }
-    if size == 1 {
+    if comm.size() == 1 {
         return Ok(machine);
     }
-    let one_host = (0..size).all(|rank| comm.link(rank) != Link::Remote);
+    let one_host = hosts == 1;
     if one_host {
         let run = time(comm, comm, [SMALL; 3], Algorithm::Shared, &machine)?;
         fit(&mut machine, &run, |machine, factor| scale(&mut machine.meeting, factor));
@@ -75,12 +75,6 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
     });
     machine.check()?;
     Ok(machine)
-}
-
-/// Ranks of the fullest host.
-fn crew(comm: &dyn Comm) -> usize {
-    let on = |host: usize| (0..comm.size()).filter(|rank| comm.host(*rank) == host).count();
-    (0..comm.size()).map(|rank| on(comm.host(rank))).max().unwrap_or(1)
 }
 
 /// A transform that was run.

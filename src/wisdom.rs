@@ -94,12 +94,18 @@ pub(crate) fn save(
         predicted: row.predicted,
         measured: row.measured().unwrap_or(row.predicted),
     };
-    files::replace(comm, path, || with(std::fs::read_to_string(path).ok().as_deref(), new, path))
+    files::replace(comm, path, || {
+        let old = match std::fs::read_to_string(path) {
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => None,
+            read => Some(read.map_err(|why| why.to_string())),
+        };
+        with(old, new, path)
+    })
 }
 
 /// The text of a file with one more entry.
-fn with(old: Option<&str>, new: Entry, path: &Path) -> String {
-    let known = old.map_or_else(|| Ok(Wisdom::default()), parse);
+fn with(old: Option<Result<String, String>>, new: Entry, path: &Path) -> String {
+    let known = old.map_or_else(|| Ok(Wisdom::default()), |text| parse(&text?));
     let mut wisdom = known.unwrap_or_else(|why| {
         log::warn!("wisdom {} is begun anew: {why}", path.display());
         Wisdom::default()
@@ -132,7 +138,7 @@ mod tests {
     fn all(entries: &[Entry]) -> String {
         let path = Path::new("wisdom");
         let grown = entries.iter().fold(None, |text: Option<String>, entry| {
-            Some(with(text.as_deref(), entry.clone(), path))
+            Some(with(text.clone().map(Ok), entry.clone(), path))
         });
         grown.unwrap()
     }
@@ -168,7 +174,7 @@ mod tests {
             }
         }
         // What is added to what cannot be read begins anew.
-        let again = with(Some(&text[1..]), a.clone(), Path::new("wisdom"));
+        let again = with(Some(Ok(text[1..].to_owned())), a.clone(), Path::new("wisdom"));
         assert_eq!(parse(&again), Ok(Wisdom { entry: vec![a] }));
         // Sealed, but no wisdom.
         for body in ["entry = 1\n", "[[entry]]\nproblem = \"a\"\n", "no toml", "\u{0}"] {

@@ -24,9 +24,11 @@ impl Task for Tuning<'_> {
         let Self { comm, options } = self;
         let tune = Tune::Measure { budget: options.budget };
         let plan = choosing::tuned::<K, D>(comm, &options.problem, tune)?;
-        if let Some(path) = &options.wisdom {
-            plan.save_wisdom(path)?;
+        // Before anything is written: what was measured is not lost where that fails.
+        print(comm, &plan.report().to_string())?;
+        match &options.wisdom {
+            Some(path) => Ok(plan.save_wisdom(path)?),
+            None => Ok(()),
         }
-        print(comm, &plan.report().to_string())
     }
 }
