@@ -1,0 +1,217 @@
+//! Memory that others put into.
+
+use super::*;
+
+/// Memory of this rank that the ranks of a communicator put bytes into. MPI owns it, so that it goes on to exist when a
+/// window is forgotten. Every method takes the communicator that the window was made on.
+pub(in crate::mpi) struct RawWindow {
+    handle: ffi::MPI_Win,
+    /// Initialised bytes which other ranks write to in epochs only.
+    memory: *mut u8,
+    /// Where in the library's memory that begins, and how many bytes it has.
+    place: [usize; 2],
+    /// The same for every rank, once known.
+    places: Vec<[usize; 2]>,
+    /// Whether it is open between epochs, as flushing needs it.
+    locked: bool,
+    limit: usize,
+}
+
+// SAFETY: the handle is valid in every thread of the process and used through a `RawComm`, which checks the thread; the
+// memory belongs to the process.
+unsafe impl Send for RawWindow {}
+
+/// An open epoch of a window. `'env`, for which everything put is borrowed, cannot be shortened: it is an argument's.
+pub(in crate::mpi) struct RawEpoch<'w, 'env> {
+    window: &'w RawWindow,
+    comm: &'w RawComm,
+    env: PhantomData<fn(&'env [u8])>,
+}
+
+impl RawWindow {
+    /// Zeroed memory of so many bytes, which nobody can put into before [`RawWindow::meet`]. Collective. Puts travel
+    /// in pieces of at most `limit` bytes.
+    pub(in crate::mpi) fn allocate(
+        comm: &RawComm,
+        bytes: usize,
+        limit: usize,
+    ) -> Result<Self, Error> {
+        let call = "MPI_Win_allocate";
+        comm.ready(call)?;
+        // Room to start at a whole line, which MPI does not promise to do.
+        let room =
+            bytes.checked_add(SLOT_ALIGN).and_then(|room| ffi::MPI_Aint::try_from(room).ok());
+        let room = room.ok_or(Error::Memory { rank: comm.rank, bytes })?;
+        let (mut base, mut handle) = (std::ptr::null_mut::<u8>(), MaybeUninit::uninit());
+        // SAFETY: our communicator is live; the results, a pointer and a handle, are written on success. The memory
+        // reaches from `base` over `room` bytes, and so over `bytes` from the next whole line on.
+        unsafe {
+            let (info, result) = (ffi::RSMPI_INFO_NULL, (&raw mut base).cast());
+            let (comm, rank) = (comm.handle, comm.rank);
+            let code = ffi::MPI_Win_allocate(room, 1, info, comm, result, handle.as_mut_ptr());
+            checked(rank, call, code)?;
+            let handle = handle.assume_init();
+            let memory = base.add(base.align_offset(SLOT_ALIGN));
+            memory.write_bytes(0, bytes);
+            // A window that does not return its errors ends the job with a message, which is no worse than a failure
+            // of one rank alone would be here.
+            ffi::MPI_Win_set_errhandler(handle, ffi::RSMPI_ERRORS_RETURN);
+            let place = [memory.offset_from_unsigned(base), bytes];
+            Ok(Self { handle, memory, place, places: Vec::new(), locked: false, limit })
+        }
+    }
+
+    /// Tells all ranks where each has how much. Collective.
+    pub(in crate::mpi) fn meet(&mut self, comm: &RawComm) -> Result<(), Error> {
+        let mut all = vec![[0; 2]; comm.size];
+        comm.allgather(bytemuck::bytes_of(&self.place), bytemuck::cast_slice_mut(&mut all))?;
+        self.places = all;
+        Ok(())
+    }
+
+    /// This rank's memory.
+    pub(in crate::mpi) fn local(&self) -> &[u8] {
+        // SAFETY: the memory lives as long as the window. Others write to it in epochs only, for which the window is
+        // borrowed mutably, and which begin on any rank after this one has opened them, too.
+        unsafe { std::slice::from_raw_parts(self.memory, self.place[1]) }
+    }
+
+    /// This rank's memory.
+    pub(in crate::mpi) fn local_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `local`; the window is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.memory, self.place[1]) }
+    }
+
+    /// Opens an epoch on all ranks, calls `body`, and closes it: then everything put by any rank has arrived.
+    /// Collective. Without coming back from here nobody can reach what the network still reads: a panic in `body`, or
+    /// an epoch that cannot be opened or closed, where the others wait for it, end the job.
+    pub(in crate::mpi) fn epoch<'env, R>(
+        &mut self,
+        comm: &RawComm,
+        how: Epochs,
+        body: impl FnOnce(&RawEpoch<'_, 'env>) -> R,
+    ) -> Result<R, Error> {
+        struct Peers;
+        impl Drop for Peers {
+            fn drop(&mut self) {
+                abort(101);
+            }
+        }
+        let waiting = Peers;
+        self.open(comm, how).unwrap_or_else(|error| panic!("an epoch cannot be opened: {error}"));
+        let result = body(&RawEpoch { window: self, comm, env: PhantomData });
+        self.close(comm).unwrap_or_else(|error| panic!("an epoch cannot be closed: {error}"));
+        std::mem::forget(waiting);
+        Ok(result)
+    }
+
+    /// An epoch of constants. They outlive whatever the library may still do, so that every failure is a value.
+    pub(in crate::mpi) fn trial(
+        &mut self,
+        comm: &RawComm,
+        how: Epochs,
+        body: impl FnOnce(&RawEpoch<'_, 'static>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.open(comm, how)?;
+        let put = body(&RawEpoch { window: self, comm, env: PhantomData });
+        // Even after a failure, since the others close it.
+        put.and(self.close(comm))
+    }
+
+    fn open(&mut self, comm: &RawComm, how: Epochs) -> Result<(), Error> {
+        comm.ready("MPI_Win_fence")?;
+        self.lock(comm.rank, how == Epochs::Flush)?;
+        self.meeting(comm, 0)
+    }
+
+    fn close(&mut self, comm: &RawComm) -> Result<(), Error> {
+        if self.locked {
+            // SAFETY: the window is live and locked.
+            let code = unsafe { ffi::MPI_Win_flush_all(self.handle) };
+            checked(comm.rank, "MPI_Win_flush_all", code)?;
+        }
+        self.meeting(comm, ffi::MPI_MODE_NOSUCCEED as c_int)
+    }
+
+    /// Returns when all ranks have come, with this rank's memory the same as what others see of it.
+    fn meeting(&mut self, comm: &RawComm, assertion: c_int) -> Result<(), Error> {
+        if !self.locked {
+            // SAFETY: the window is live. What others put lands here only after this rank's own fence.
+            let code = unsafe { ffi::MPI_Win_fence(assertion, self.handle) };
+            return checked(comm.rank, "MPI_Win_fence", code);
+        }
+        // Before the barrier what was written here, after it what others wrote.
+        // SAFETY: the window is live and locked.
+        let sync = || checked(comm.rank, "MPI_Win_sync", unsafe { ffi::MPI_Win_sync(self.handle) });
+        sync().and_then(|()| comm.barrier()).and_then(|()| sync())
+    }
+
+    /// Opens or closes the window for flushing. Not collective: nobody locks exclusively.
+    fn lock(&mut self, rank: usize, wanted: bool) -> Result<(), Error> {
+        if wanted == self.locked {
+            return Ok(());
+        }
+        // SAFETY: the window is live and no epoch is open; it is locked and unlocked in turn.
+        let (call, code) = unsafe {
+            match wanted {
+                true => ("MPI_Win_lock_all", ffi::MPI_Win_lock_all(0, self.handle)),
+                false => ("MPI_Win_unlock_all", ffi::MPI_Win_unlock_all(self.handle)),
+            }
+        };
+        checked(rank, call, code).map(|()| self.locked = wanted)
+    }
+
+    /// Gives the memory back. Collective.
+    pub(in crate::mpi) fn free(mut self, rank: usize) -> Result<(), Error> {
+        self.release(rank)
+    }
+
+    fn release(&mut self, rank: usize) -> Result<(), Error> {
+        may_call("MPI_Win_free")?;
+        // Even if it cannot be closed: the others come to free it.
+        let closed = self.lock(rank, false);
+        // SAFETY: reading a constant of the library. One that cannot be freed leaks: once is enough to try.
+        let mut handle = std::mem::replace(&mut self.handle, unsafe { ffi::RSMPI_WIN_NULL });
+        // SAFETY: the window is ours and live, and nobody borrows its memory.
+        let freed = checked(rank, "MPI_Win_free", unsafe { ffi::MPI_Win_free(&mut handle) });
+        closed.and(freed)
+    }
+}
+
+impl Drop for RawWindow {
+    fn drop(&mut self) {
+        // SAFETY: reading a constant of the library, which `release` leaves.
+        let freed = self.handle == unsafe { ffi::RSMPI_WIN_NULL };
+        // The others do not come to free it with a rank that panics.
+        if !freed && !std::thread::panicking() {
+            // A failure to free, as after MPI_Finalize, leaves nothing to be done.
+            let _ = self.release(0);
+        }
+    }
+}
+
+impl<'env> RawEpoch<'_, 'env> {
+    /// Puts bytes into the memory of rank `to`, from its byte `at` on.
+    pub(in crate::mpi) fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error> {
+        let (RawWindow { places, limit, handle, .. }, rank) = (self.window, self.comm.rank);
+        let [shift, room] = places.get(to).copied().unwrap_or_default();
+        let end = at.saturating_add(bytes.len());
+        // Not every library looks.
+        if end > room {
+            let what = format!("put of rank {rank} into the window of rank {to}");
+            let expected = format!("an end within its {room} bytes");
+            return Err(Error::argument(what, format!("bytes {at}..{end}"), expected));
+        }
+        for (k, piece) in bytes.chunks(*limit).enumerate() {
+            let (n, first) = (piece.len() as c_int, (shift + at + k * limit) as ffi::MPI_Aint);
+            // SAFETY: the epoch is open. The piece lies in memory that is borrowed until after it has been closed, and
+            // its end within the target's memory, as just checked. A piece is at most `limit` bytes, an int.
+            let code = unsafe {
+                let (from, byte) = (piece.as_ptr().cast::<c_void>(), ffi::RSMPI_UINT8_T);
+                ffi::MPI_Put(from, n, byte, to as c_int, first, n, byte, *handle)
+            };
+            checked(rank, "MPI_Put", code)?;
+        }
+        Ok(())
+    }
+}
