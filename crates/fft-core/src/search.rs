@@ -305,31 +305,31 @@ impl<'a, const D: usize> Costs<'a, D> {
     /// Transforms along several axes, if all of them may come now.
     fn transform(&self, here: State, axes: Axes) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
-        let (mut state, mut seconds) = (here, 0.0);
-        let mut passes = 0.0;
+        let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
         for axis in search.in_order(axes) {
             if !search.may_transform(axis, state) {
                 return None;
             }
             let holding = search.holding(state)?;
             let most = holding.most() as f64;
-            let contiguous = search.order(state)[D - 1] == axis || search.tiled;
+            let gathered = search.order(state)[D - 1] != axis || search.all_near;
             let elements = most * search.problem.howmany as f64;
-            let strided = if contiguous { 1.0 } else { model.strided() };
-            seconds += model.flops(holding.grid().len(axis), elements) * strided;
-            passes += model.pass(most * search.element(state.done.0));
+            let (n, bytes) = (holding.grid().len(axis), most * search.element(state.done.0));
+            let [flops, memory] = model.transform(n, elements, bytes, gathered);
+            arithmetic += flops;
+            passes.push(memory);
             state.done.0 |= 1 << axis;
         }
-        if search.is_one_pass(state, axes) {
-            passes /= f64::from(axes.count_ones());
-        }
+        let mut memory = match search.is_one_pass(state, axes) {
+            true => passes.into_iter().fold(0.0, f64::max),
+            false => passes.into_iter().sum(),
+        };
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {
-            // What changes its length cannot stay where it is: it is brought here first, and cannot stay here either.
             let most = search.holding(state)?.most() as f64;
-            passes += 2.0 * model.pass(most * search.element(state.done.0));
+            memory += model.brought(most * search.element(state.done.0));
         }
-        Some(picoseconds(seconds + passes))
+        Some(picoseconds(arithmetic + memory))
     }
 
     /// Seconds of a reshape, and seconds on the network of the average rank.
