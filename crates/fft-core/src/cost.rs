@@ -198,11 +198,11 @@ impl<'a> Model<'a> {
         }
         let all = self.ranks as f64;
         match exchange {
-            // In each of ⌈log_k P⌉ rounds, (k-1)/k of everything is passed on.
+            // In each of ⌈log_k P⌉ rounds, (k-1)/k of the messages to all P ranks are passed on, of which one is not sent.
             Algorithm::KWay(k) if packed > 0.0 => {
                 let k = f64::from(k);
                 let rounds = (all.ln() / k.ln() - 1e-9).ceil().max(1.0);
-                let each = packed * (k - 1.0) / k;
+                let each = packed * all / (all - 1.0) * (k - 1.0) / k;
                 let near_only = load.far == 0.0;
                 let link = if near_only { &machine.near } else { &machine.far };
                 let host = each * self.crew / machine.host_rate(self.hosts);

@@ -3,7 +3,7 @@
 //! The search adds up edges, each by itself. Here a recipe is looked at as it runs: a transform after a reshape shares the
 //! pass that unpacks, one before a pipelined reshape the pass that packs, and is done while messages fly.
 
-use crate::candidates::{Axes, block};
+use crate::candidates::{Axes, block, tiles};
 use crate::cost::{self, Model, Order, Spent};
 use crate::load::{Holding, Hosts, Load};
 use crate::local::BLOCK_BYTES;
@@ -73,7 +73,7 @@ impl<const D: usize> Recipe<D> {
         let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
         let model = Model::of(machine, &hosts, problem.input.ranks());
         let all_near = problem.all_near() && problem.input.ranks() > 1;
-        let tiled = all_near || problem.pipelined();
+        let tiles = tiles(problem);
         let mut steps = vec![Expected::default(); self.steps().len()];
         let mut passes: Vec<Pass> = Vec::new();
         let (mut arrived, mut moved) = (None, false);
@@ -92,7 +92,7 @@ impl<const D: usize> Recipe<D> {
                     let together = passes.last().is_some_and(|last| {
                         let (layout, axes) = (&from.layout, last.axes | pass.axes);
                         let element = bytes(problem, from);
-                        let bytes = block(&layout.grid(), &layout.order(), axes, element, tiled);
+                        let bytes = block(&layout.grid(), &layout.order(), axes, element, tiles);
                         bytes <= BLOCK_BYTES as f64
                     });
                     join(&mut passes, pass, together);

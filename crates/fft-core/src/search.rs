@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal};
+use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal, tiles};
 use crate::cost::{self, Model, Order};
 use crate::load::{Holding, Hosts, Load};
 use crate::recipe::{Node, Step};
@@ -80,19 +80,17 @@ pub(crate) struct Search<'a, const D: usize> {
     goal: Axes,
     /// Whether all ranks share memory.
     all_near: bool,
-    /// Whether lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay.
-    tiled: bool,
+    tiles: Option<usize>,
 }
 
 impl<'a, const D: usize> Search<'a, D> {
     pub(crate) fn new(problem: &'a Problem<D>, family: Family) -> Self {
         let ranks = problem.input.ranks();
         let all_near = problem.all_near() && ranks > 1;
-        let tiled = all_near || problem.pipelined();
         let hosts = Hosts::new(&problem.hosts, ranks);
-        let candidates = Candidates::new(problem, tiled, &hosts, family);
+        let candidates = Candidates::new(problem, &hosts, family);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
-        Self { problem, family, candidates, hosts, halving, goal, all_near, tiled }
+        Self { problem, family, candidates, hosts, halving, goal, all_near, tiles: tiles(problem) }
     }
 
     fn is_halved(&self, done: Axes) -> bool {
@@ -157,7 +155,7 @@ impl<'a, const D: usize> Search<'a, D> {
     fn is_one_pass(&self, state: State, axes: Axes) -> bool {
         let grid = self.holding(state).map_or(self.problem.grid(), Holding::grid);
         let element = self.element(state.done.0);
-        block(&grid, &self.order(state), axes, element, self.tiled) <= local::BLOCK_BYTES as f64
+        block(&grid, &self.order(state), axes, element, self.tiles) <= local::BLOCK_BYTES as f64
     }
 
     pub(crate) fn is_goal(&self, state: State) -> bool {
