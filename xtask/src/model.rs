@@ -137,7 +137,7 @@ fn measure(
                 tools::output(&mut bench)
             };
             let untold = run(&[])?;
-            let taken = word(&untold, "algorithm").ok_or(format!("no algorithm in `{untold}`"))?;
+            let taken = word(&untold, "exchange").ok_or(format!("no exchange in `{untold}`"))?;
             let most = if place.ranks == 1 { 1 } else { exchanges.len() };
             for exchange in exchanges.iter().take(most) {
                 let said = run(&["--exchange", exchange])?;
