@@ -38,8 +38,8 @@ impl From<&Time> for Guess {
     }
 }
 
-/// Messages of a recipe up to which it is simulated beside the one that is chosen: about a second.
-const FEW: f64 = 1e6;
+/// Messages of a recipe, at most, up to which it is simulated beside the one that is chosen: some seconds.
+const FEW: f64 = 3e6;
 
 /// How long it takes, messages in this order, or in that of the recipe's exchange.
 fn guess<const D: usize>(recipe: &Recipe<D>, machine: &Machine, order: Option<Order>) -> Guess {
