@@ -46,6 +46,7 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     if mpi {
         let names = ["libthriffty_heffte.so", "libheffte.so.2"];
         shared(&built.join("libfft_heffte.so"), &lib.join("thriffty"), names)?;
+        copy(Path::new("crates/fft-heffte/heffte.h"), &include.join("thriffty/heffte.h"))?;
     }
     let source = Path::new(SOURCES).join("fortran/thriffty.F90");
     copy(&source, &include.join("fortran/thriffty.F90"))?;

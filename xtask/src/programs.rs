@@ -26,6 +26,7 @@ pub(crate) fn run_all() -> Result {
     bench.headers()?;
     bench.by_pkg_config()?;
     bench.by_cmake()?;
+    bench.of_heffte()?;
     bench.under_valgrind()?;
     Ok(())
 }
@@ -35,7 +36,8 @@ impl Bench {
     fn command(&self, program: &str) -> Command {
         let mut command = command(program);
         let lib = self.prefix.join("lib");
-        command.env("PKG_CONFIG_PATH", lib.join("pkgconfig")).env("LD_LIBRARY_PATH", lib);
+        let path = format!("{0}:{0}/thriffty", lib.display());
+        command.env("PKG_CONFIG_PATH", lib.join("pkgconfig")).env("LD_LIBRARY_PATH", path);
         command
     }
 
@@ -54,18 +56,20 @@ impl Bench {
         tools::run_shown(self.command("mpirun").args(["-n", ranks]).args(words))
     }
 
-    /// Both libraries show the names that are written down, and no others.
+    /// The libraries show the names that are written down, and no others.
     fn names(&self) -> Result {
-        let expected = read("crates/fft-capi/symbols.txt")?;
-        for (library, options) in
-            [("libthriffty.so", ["-D", "--defined-only"]), ("libthriffty.a", ["-g", "--defined-only"])]
-        {
-            let listed = output(command("nm").args(options).arg(self.prefix.join("lib").join(library)))?;
-            let mut names: Vec<&str> =
+        for (library, options, names) in [
+            ("libthriffty.so", "-D", "crates/fft-capi/symbols.txt"),
+            ("libthriffty.a", "-g", "crates/fft-capi/symbols.txt"),
+            ("thriffty/libthriffty_heffte.so", "-D", "crates/fft-heffte/symbols.txt"),
+        ] {
+            let path = self.prefix.join("lib").join(library);
+            let listed = output(command("nm").args([options, "--defined-only"]).arg(path))?;
+            let mut found: Vec<_> =
                 listed.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
-            names.sort_unstable();
-            if names != expected.lines().collect::<Vec<_>>() {
-                return Err(format!("{library} has other names than symbols.txt: {names:?}"));
+            found.sort_unstable();
+            if found != read(names)?.lines().collect::<Vec<_>>() {
+                return Err(format!("{library} has other names than {names}: {found:?}"));
             }
         }
         Ok(())
@@ -132,15 +136,41 @@ impl Bench {
         Ok(())
     }
 
+    /// A program that was linked with `libheffte.so.2`, with and without compression.
+    fn of_heffte(&self) -> Result {
+        let (source, lib) = ("crates/fft-heffte/tests/heffte.c", self.prefix.join("lib/thriffty"));
+        let program = self.built("heffte");
+        let mut compile = self.command("mpicc");
+        compile.args(["-std=c11", "-O1", "-g"]).args(STRICT).arg(source).arg("-o").arg(&program);
+        compile.arg(format!("-I{}", self.prefix.join("include/thriffty").display()));
+        compile.arg(format!("-L{}", lib.display())).args(["-l:libheffte.so.2", "-lfftw3", "-lm"]);
+        run(&mut compile)?;
+        let quiet = [("THRIFFTY_TOLERANCE", ""), ("THRIFFTY_EXCHANGE", "")];
+        let lossy = [("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_WIRE_EVERYWHERE", "1")];
+        let p2p = [("THRIFFTY_TOLERANCE", ""), ("THRIFFTY_EXCHANGE", "p2p")];
+        for (ranks, wishes) in [("1", quiet), ("2", quiet), ("4", quiet), ("2", lossy), ("4", p2p)] {
+            let mut job = self.command("mpirun");
+            job.args(["-n", ranks]).arg(&program).envs(wishes);
+            let said = wishes.map(|(name, value)| format!("{name}={value}")).join(" ");
+            println!("\n$ {said} {}", tools::shown(&job));
+            // What it says is that it refuses what is wrong.
+            output(&mut job)?;
+        }
+        Ok(())
+    }
+
     /// Nothing is read that was not written, and nothing touched that was freed; what MPI itself does is left out.
     fn under_valgrind(&self) -> Result {
         let valgrind = Path::new("valgrind");
         let theirs = ["/usr/share/openmpi/openmpi-valgrind.supp", "crates/fft-capi/tests/pmix.supp"];
         let options = theirs.map(|path| PathBuf::from(format!("--suppressions={path}")));
         let (quiet, code) = (Path::new("--quiet"), Path::new("--error-exitcode=99"));
-        for source in ["examples/c/transform.c", "crates/fft-capi/tests/abi.c"] {
-            let program = self.built(&name(source));
-            self.mpirun("2", &[valgrind, quiet, code, &options[0], &options[1], &program])?;
+        for name in ["c_transform", "tests_abi", "heffte"] {
+            let mut job = self.command("mpirun");
+            job.args(["-n", "2"]).args([valgrind, quiet, code, &options[0], &options[1]]);
+            job.arg(self.built(name));
+            println!("\n$ {}", tools::shown(&job));
+            output(&mut job)?;
         }
         Ok(())
     }

@@ -312,8 +312,11 @@ unsafe fn transform<A: Number, B: Number>(
             len => std::slice::from_raw_parts_mut(output, len),
         };
         let bug = Err(Error::argument("library", "a bug", "none"));
+        let first = both.first;
         if let Err(error) = guarded(|| run(both, source, target), bug) {
-            complain(&error.to_string());
+            if first {
+                complain(&error.to_string());
+            }
             target.fill(B::NAN);
         }
     }

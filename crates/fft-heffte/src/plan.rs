@@ -50,6 +50,8 @@ pub(crate) struct Both {
     pub(crate) double: Transformer<f64>,
     /// Complex numbers of the workspace that a program is told to bring.
     pub(crate) workspace: usize,
+    /// Whether this is the rank that speaks for all.
+    pub(crate) first: bool,
 }
 
 /// Makes plans of both precisions; `halved` is heFFTe's dimension of which half a spectrum is kept. Collective.
@@ -81,7 +83,7 @@ pub(crate) fn build(
         }
         made => made,
     };
-    Ok(Both { single: single?, double, workspace })
+    Ok(Both { single: single?, double, workspace, first: comm.rank() == 0 })
 }
 
 impl<T: Real> Transformer<T>

@@ -237,7 +237,7 @@ int main(int argc, char **argv) {
     prepare();
     /* With a tolerance, of which messages make use where there are any. */
     const char *tolerance = getenv("THRIFFTY_TOLERANCE");
-    int lossy = tolerance != NULL && ranks > 1;
+    int lossy = tolerance != NULL && *tolerance != 0 && ranks > 1;
     double exact = lossy ? 100.0 * atof(tolerance) : 1e-11;
     const int usual[3] = {0, 1, 2}, turned[3] = {2, 0, 1}, swapped[3] = {1, 0, 2};
     box slabs = cut(N, 2, usual), other = cut(N, 0, turned), rows = cut(N, 1, swapped);
