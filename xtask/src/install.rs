@@ -29,7 +29,10 @@ pub(crate) fn install(words: &[&str]) -> Result {
     tools::run_shown(&mut build)?;
     let prefix = std::path::absolute(prefix).map_err(|e| format!("prefix {prefix}: {e}"))?;
     lay_out(&tools::target_dir().join("release"), &prefix, mpi)?;
-    println!("\ninstalled into {0}; pkg-config finds it with PKG_CONFIG_PATH={0}/lib/pkgconfig", prefix.display());
+    println!(
+        "\ninstalled into {0}; pkg-config finds it with PKG_CONFIG_PATH={0}/lib/pkgconfig",
+        prefix.display()
+    );
     Ok(())
 }
 
@@ -115,7 +118,9 @@ fn archive(to: &Path, object: &Path) -> Result {
 fn fortran(source: &Path, prefix: &Path, mpi: bool) -> Result<bool> {
     let compiler = if mpi { "mpif90" } else { "gfortran" };
     if !tools::succeeds(command(compiler).arg("--version")) {
-        println!("not installed: the Fortran module, for want of {compiler}; programs can compile include/fortran/thriffty.F90");
+        println!(
+            "not installed: the Fortran module, for want of {compiler}; programs can compile include/fortran/thriffty.F90"
+        );
         return Ok(false);
     }
     let (lib, object) = (prefix.join("lib"), prefix.join("lib/thriffty_fortran.o"));

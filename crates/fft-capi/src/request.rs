@@ -65,8 +65,9 @@ impl Request {
     ) -> Result<Self, Error> {
         let mut lens = [1; MAX_AXES];
         for (axis, (len, &given)) in lens.iter_mut().zip(shape).enumerate() {
-            *len = usize::try_from(given)
-                .map_err(|_| Error::argument(format!("points along axis {axis}"), given, "1 or more"))?;
+            *len = usize::try_from(given).map_err(|_| {
+                Error::argument(format!("points along axis {axis}"), given, "1 or more")
+            })?;
         }
         let bounds = |brick: Option<Brick>| brick.map(|brick| bounds(brick, axes)).transpose();
         let exchange = texts.exchange.map(|name| name.parse()).transpose()?;

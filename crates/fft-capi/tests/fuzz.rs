@@ -24,8 +24,20 @@ fn texts(folder: &std::path::Path) -> Vec<CString> {
     let file = folder.join("wisdom.toml").into_os_string().into_encoded_bytes();
     let broken = folder.join("no/such/file").into_os_string().into_encoded_bytes();
     let known: [&[u8]; 14] = [
-        b"", b"shared", b"p2p", b"kway3", b"kway1", b"ring", b"raw", b"bits:16", b"bits:99", b"f16", b"tolerance",
-        b"lossless", b"\xff\xfe", b"(r2c 4x4 f64 ranks=1)",
+        b"",
+        b"shared",
+        b"p2p",
+        b"kway3",
+        b"kway1",
+        b"ring",
+        b"raw",
+        b"bits:16",
+        b"bits:99",
+        b"f16",
+        b"tolerance",
+        b"lossless",
+        b"\xff\xfe",
+        b"(r2c 4x4 f64 ranks=1)",
     ];
     let long = [b'('; 5000];
     let all = known.into_iter().chain([&long[..], &file, &broken]);
@@ -67,13 +79,18 @@ impl Fuzz {
                 1 => options.precision = self.one_of(&[32, 32, 64, 0, -1]),
                 2 => options.kinds = std::array::from_fn(|_| self.number(12)),
                 3 => options.input_order = std::array::from_fn(|_| self.number(4)),
-                4 => options.output_order = self.one_of(&[[1, 0, 2, 3], [3, 2, 1, 0], [2, 1, 0, 3]]),
+                4 => {
+                    options.output_order = self.one_of(&[[1, 0, 2, 3], [3, 2, 1, 0], [2, 1, 0, 3]])
+                }
                 5 => options.forward_scale = self.number(3),
                 6 => options.inverse_scale = self.number(3),
                 7 => options.howmany = self.one_of(&[0, 2, 3, -1, i64::MAX, 1 << 40]),
                 8 => options.exchange = self.text(),
                 9 => options.wire = self.text(),
-                10 => options.tolerance = self.one_of(&[1e-6, 1e-3, 1e-20, -1.0, f64::NAN, f64::INFINITY]),
+                10 => {
+                    options.tolerance =
+                        self.one_of(&[1e-6, 1e-3, 1e-20, -1.0, f64::NAN, f64::INFINITY])
+                }
                 11 => (options.strict, options.wire_everywhere) = (self.number(1), self.number(1)),
                 12 => {
                     options.tune = self.number(4);
@@ -139,7 +156,8 @@ impl Fuzz {
                     let mut plan = null_mut();
                     let place = if self.rng.u8(..40) == 0 { null_mut() } else { &raw mut plan };
                     let axes = self.one_of(&[1, 2, 2, 3, 3, 3, 4, 0, 5, -1, i32::MAX]);
-                    let made = thriffty_plan_create_serial(place, self.number(3), axes, shape, options);
+                    let made =
+                        thriffty_plan_create_serial(place, self.number(3), axes, shape, options);
                     assert_eq!(made == Status::Ok, !plan.is_null());
                     if made == Status::Ok {
                         self.plans.push(plan);
@@ -165,13 +183,17 @@ impl Fuzz {
                 }
                 14..16 => {
                     let mut sizes = Sizes::default();
-                    let size = self.one_of(&[size_of::<Sizes>(), size_of::<Sizes>(), 0, usize::MAX]);
+                    let size =
+                        self.one_of(&[size_of::<Sizes>(), size_of::<Sizes>(), 0, usize::MAX]);
                     let place = if self.rng.u8(..9) == 0 { null_mut() } else { &raw mut sizes };
                     thriffty_plan_sizes(plan, place, size)
                 }
                 16 => {
                     let (mut a, mut b) = (0.0, 0.0);
-                    let places = [self.one_of(&[&raw mut a, null_mut()]), self.one_of(&[&raw mut b, null_mut()])];
+                    let places = [
+                        self.one_of(&[&raw mut a, null_mut()]),
+                        self.one_of(&[&raw mut b, null_mut()]),
+                    ];
                     thriffty_plan_error(plan, places[0], places[1])
                 }
                 17 => {
@@ -179,7 +201,10 @@ impl Fuzz {
                     let room = self.one_of(&[0, 1, 7, 300]);
                     let place = if self.rng.bool() { text.as_mut_ptr() } else { null_mut() };
                     let length = thriffty_plan_recipe(plan, place, room);
-                    assert!(text[room..].iter().all(|byte| *byte == 1), "written beyond {room} bytes");
+                    assert!(
+                        text[room..].iter().all(|byte| *byte == 1),
+                        "written beyond {room} bytes"
+                    );
                     if length < 0 { Status::Plan } else { Status::Ok }
                 }
                 18 => thriffty_plan_save_wisdom(plan, self.text()),

@@ -128,7 +128,9 @@ unsafe fn create(
         let fft = Box::into_raw(Box::new(build(&comm, boxes, halved)?)).cast();
         let using_r2c = c_int::from(halved.is_some());
         // SAFETY: as above.
-        unsafe { place.write(Box::into_raw(Box::new(Fft { backend_type: backend, using_r2c, fft }))) };
+        unsafe {
+            place.write(Box::into_raw(Box::new(Fft { backend_type: backend, using_r2c, fft })))
+        };
         Ok::<(), Error>(())
     };
     match guarded(made, Err(Error::argument("library", "a bug", "none"))) {
@@ -295,7 +297,10 @@ unsafe fn transform<A: Number, B: Number>(
     // copied before the output becomes a slice.
     unsafe {
         let both = &mut *(*plan).fft.cast::<Both>();
-        let lens = [if input.is_null() { 0 } else { from(both) }, if output.is_null() { 0 } else { to(both) }];
+        let lens = [
+            if input.is_null() { 0 } else { from(both) },
+            if output.is_null() { 0 } else { to(both) },
+        ];
         let ends = [input.wrapping_add(lens[0]).addr(), output.wrapping_add(lens[1]).addr()];
         let overlap = input.addr() < ends[1] && output.addr() < ends[0];
         let copy: Vec<A>;

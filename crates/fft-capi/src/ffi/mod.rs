@@ -347,9 +347,8 @@ pub unsafe extern "C" fn thriffty_plan_save_wisdom(
         registry::with(plan.addr(), |plan| {
             // SAFETY: the caller vouches for the text.
             let path = unsafe { text("path", path) };
-            let path = path.and_then(|path| {
-                path.ok_or_else(|| Error::argument("path", "NULL", "a text"))
-            });
+            let path =
+                path.and_then(|path| path.ok_or_else(|| Error::argument("path", "NULL", "a text")));
             Ok(plan.save_wisdom(path.as_deref().map(Path::new).map_err(Clone::clone))?)
         })
     })

@@ -18,11 +18,12 @@ fn null(what: &str) -> Error {
 /// # Safety
 /// `place` must be NULL or have room for a `V`.
 pub(super) unsafe fn tell<V>(what: &str, place: *mut V, value: V) -> Result<(), Error> {
-    match place.is_null() {
-        true => Err(null(what)),
-        // SAFETY: the caller vouches for the room; alignment is not needed.
-        false => unsafe { Ok(place.write_unaligned(value)) },
+    if place.is_null() {
+        return Err(null(what));
     }
+    // SAFETY: the caller vouches for the room; alignment is not needed.
+    unsafe { place.write_unaligned(value) };
+    Ok(())
 }
 
 /// What a struct says.
@@ -171,14 +172,11 @@ pub(super) unsafe fn tell_struct<V: Copy>(
     bytes: usize,
     value: V,
 ) -> Result<(), Error> {
-    if place.is_null() {
-        return Err(null(what));
-    }
     if bytes != size_of::<V>() {
         return Err(Error::argument(format!("size of the {what}"), bytes, size_of::<V>()));
     }
     // SAFETY: the caller vouches for the room, which is that of a `V`.
-    unsafe { Ok(place.write_unaligned(value)) }
+    unsafe { tell(what, place, value) }
 }
 
 /// Writes as much of a text as there is room for, with a zero at its end; the bytes of all of it, without the zero.
