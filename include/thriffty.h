@@ -444,9 +444,9 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
  * spectral data, or NULL for an even cut into bricks (`thriffty_plan_sizes` tells which). Those of all ranks tile the grid;
  * the grid of spectral data has n/2 + 1 points along an axis of kind R2C. `options` may be NULL.
  *
- * A program needs an MPI that is initialised. A communicator that is MPI_COMM_NULL, an inter-communicator, or otherwise seen
- * by MPI to be wrong, is refused with `THRIFFTY_STATUS_TRANSPORT`; a copy of a handle that was freed may not be seen to be.
- * On failure `*plan` is NULL.
+ * MPI must be initialised. MPI_COMM_NULL and inter-communicators are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank
+ * alone; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
+ * `*plan` is NULL.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say; the communicator has not been freed.
@@ -488,7 +488,8 @@ thriffty_status thriffty_plan_destroy(struct thriffty_plan *plan);
  * Transforms physical to spectral data. Collective; the same status on every rank.
  *
  * The arrays are this rank's bricks, and do not overlap; `input_bytes` and `output_bytes` say how much room there is, which
- * must be at least what `thriffty_plan_sizes` tells. `input` is not written to.
+ * must be at least what `thriffty_plan_sizes` tells: numbers of a shorter precision than the plan's are found out by that,
+ * longer ones are not. `input` is not written to.
  *
  * What the caller promises:
  * `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` `output_bytes`, which nobody else touches.

@@ -3,8 +3,8 @@
 //! A call goes through three layers, each in files of its own:
 //!
 //! 1. `ffi/` has the entry points and all unsafe code: pointers become references, slices and texts, or an error where it
-//!    can be seen that they are none. Nothing else in this crate sees a pointer.
-//! 2. [`guard`](status) catches what a call comes to, an error or a panic: a status, and a text for [`ffi::thriffty_last_error`].
+//!    can be seen that they are none. Nothing else in this crate follows one.
+//! 2. `status.rs` catches what a call comes to, an error or a panic: a status, and a text for [`ffi::thriffty_last_error`].
 //! 3. `request.rs` turns numbers into options, `plan.rs` these into a [`thriffty::Plan`], whose types are forgotten;
 //!    `registry.rs` gives it a handle.
 //!

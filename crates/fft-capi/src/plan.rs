@@ -47,23 +47,27 @@ impl<K: thriffty::Transform, const D: usize> Transformer for Plan<K, D> {
     ) -> Result<(), Error> {
         let rank = self.comm().rank();
         let (physical, spectral) = (self.input_len(), self.output_len());
-        // Only who fails here agrees here: what a transform begins with is that all agree.
-        match (direction, arrays) {
-            (_, Err(error)) => agree(self.comm(), Err(error)),
-            (Direction::Forward, Ok((input, output))) => {
-                let input = elements(rank, "input", input, physical);
-                let output = elements_mut(rank, "output", output, spectral);
-                match input.and_then(|input| Ok((input, output?))) {
+        // What a transform begins with is that all ranks agree: who cannot go on has its say there.
+        let refused = |plan: &Self, error| agree(plan.comm(), Err(error));
+        match direction {
+            Direction::Forward => {
+                let arrays = arrays.and_then(|(input, output)| {
+                    let input = elements(rank, "input", input, physical)?;
+                    Ok((input, elements_mut(rank, "output", output, spectral)?))
+                });
+                match arrays {
                     Ok((input, output)) => self.forward_into(input, output),
-                    Err(error) => agree(self.comm(), Err(error)),
+                    Err(error) => refused(self, error),
                 }
             }
-            (Direction::Inverse, Ok((input, output))) => {
-                let input = elements(rank, "input", input, spectral);
-                let output = elements_mut(rank, "output", output, physical);
-                match input.and_then(|input| Ok((input, output?))) {
+            Direction::Inverse => {
+                let arrays = arrays.and_then(|(input, output)| {
+                    let input = elements(rank, "input", input, spectral)?;
+                    Ok((input, elements_mut(rank, "output", output, physical)?))
+                });
+                match arrays {
                     Ok((input, output)) => self.inverse_into(input, output),
-                    Err(error) => agree(self.comm(), Err(error)),
+                    Err(error) => refused(self, error),
                 }
             }
         }

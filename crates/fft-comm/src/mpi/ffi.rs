@@ -112,36 +112,6 @@ fn is_finalized() -> bool {
     code != ffi::MPI_SUCCESS as c_int || flag != 0
 }
 
-/// While this lives, errors that belong to no communicator are returned; by default they end the job.
-struct Returning([(ffi::MPI_Comm, ffi::MPI_Errhandler); 2]);
-
-impl Returning {
-    fn new() -> Self {
-        // SAFETY: MPI is running, as callers have made sure of; both communicators live as long. Nothing is uninitialised
-        // where a call fails: it is given the handler that is there already.
-        unsafe {
-            Self([ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF].map(|comm| {
-                let mut usual = ffi::RSMPI_ERRORS_RETURN;
-                ffi::MPI_Comm_get_errhandler(comm, &mut usual);
-                ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN);
-                (comm, usual)
-            }))
-        }
-    }
-}
-
-impl Drop for Returning {
-    fn drop(&mut self) {
-        for (comm, usual) in &mut self.0 {
-            // SAFETY: as in `new`; what was got there is freed, which leaves the communicator's own alone.
-            unsafe {
-                ffi::MPI_Comm_set_errhandler(*comm, *usual);
-                ffi::MPI_Errhandler_free(usual);
-            }
-        }
-    }
-}
-
 /// The communicator of this Fortran number; zeros or MPI_COMM_NULL where there is none.
 ///
 /// # Errors
@@ -180,8 +150,6 @@ impl RawComm {
         if none.contains(&handle) {
             return refuse("the communicator is MPI_COMM_NULL");
         }
-        // Where the library sees that a handle is stale, it says so to the error handler of a communicator of its own.
-        let _returned = Returning::new();
         let mut inter = 0;
         // SAFETY: the caller vouches for the handle; the call writes one int.
         let code = unsafe { ffi::MPI_Comm_test_inter(handle, &mut inter) };

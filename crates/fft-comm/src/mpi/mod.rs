@@ -103,9 +103,6 @@ impl MpiComm {
 
     /// A duplicate of a communicator handed in by a C or Fortran program. Collective over it.
     ///
-    /// While it is made, errors of MPI that belong to no communicator are returned and do not end the job: what the library
-    /// sees to be wrong with the handle is an error here.
-    ///
     /// # Safety
     /// The handle must be of a communicator that has not been freed, or `MPI_COMM_NULL`, or zero.
     ///
