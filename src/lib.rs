@@ -41,6 +41,7 @@ pub mod machines;
 mod plan;
 mod transform;
 mod tune;
+pub mod warnings;
 mod wisdom;
 
 pub use draft::Draft;

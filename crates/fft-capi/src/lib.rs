@@ -18,4 +18,3 @@ mod registry;
 mod request;
 pub mod status;
 pub mod values;
-mod warnings;

@@ -45,9 +45,12 @@ pub struct Fft {
     fft: *mut c_void,
 }
 
+/// How lines on standard error begin.
+const NAME: &str = "thriffty in the place of heFFTe";
+
 /// Says what went wrong.
 fn complain(why: &str) {
-    eprintln!("thriffty in the place of heFFTe: {why}");
+    eprintln!("{NAME}: {why}");
 }
 
 /// Runs something that may panic; what it says of that is on standard error already.
@@ -118,6 +121,7 @@ unsafe fn create(
         }
     };
     let mut first = true;
+    thriffty::warnings::show(NAME);
     let made = || {
         // SAFETY: the caller vouches for the communicator.
         let comm = unsafe { MpiComm::from_raw(comm) }?;

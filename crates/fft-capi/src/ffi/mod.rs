@@ -19,7 +19,7 @@ use crate::status::{Failure, Status, attempt, last, status};
 #[cfg(feature = "mpi")]
 use crate::values::Brick;
 use crate::values::{Options, Sizes};
-use crate::{plan, registry, warnings};
+use crate::{plan, registry};
 
 mod pointers;
 
@@ -158,7 +158,7 @@ unsafe fn create(
     comm: &dyn Comm,
     asked: Result<Request, Error>,
 ) -> Result<(), Failure> {
-    warnings::show();
+    thriffty::warnings::show("thriffty");
     // SAFETY: the caller vouches for the room.
     let told = unsafe { tell("plan", place, std::ptr::null_mut()) };
     let plan = plan::build(comm, told.and(asked))?;
