@@ -1,7 +1,9 @@
-/* What programs rely on: places in structs, and a status for everything that is wrong, on every rank alike. */
+/* What programs rely on: places in structs, every option, and a status for everything that is wrong, on every rank alike. */
+#define _XOPEN_SOURCE 700
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <thriffty.h>
 
@@ -200,6 +202,54 @@ static void execution(void) {
     that(thriffty_plan_recipe(plan, NULL, 0) == -(int64_t)THRIFFTY_STATUS_PLAN);
 }
 
+/* Single precision, two transforms at once in another order of axes, there and back in one array. */
+static void options_work(void) {
+    thriffty_plan *plan;
+    thriffty_options options = usual();
+    options.precision = THRIFFTY_PRECISION_F32;
+    options.howmany = 2;
+    options.input_order[0] = 2, options.input_order[1] = 0, options.input_order[2] = 1;
+    options.forward_scale = options.inverse_scale = THRIFFTY_SCALE_SYMMETRIC;
+    options.kinds[1] = THRIFFTY_KIND_NONE;
+    options.exchange = "p2p";
+    options.wire = "f32";
+    expect(create(&plan, C2C, &options), OK);
+    thriffty_sizes sizes;
+    expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+    that(sizes.input_bytes == 8 * sizes.input_points && sizes.in_place_bytes >= sizes.output_bytes);
+    float *data = malloc(sizes.in_place_bytes);
+    for (size_t i = 0; i < 2 * sizes.input_points; i++) data[i] = (float)((7 * i + 3 * (size_t)rank) % 11);
+    expect(thriffty_forward_in_place(plan, data, sizes.in_place_bytes), OK);
+    expect(thriffty_inverse_in_place(plan, data, sizes.in_place_bytes), OK);
+    for (size_t i = 0; i < 2 * sizes.input_points; i++) {
+        float expected = (float)((7 * i + 3 * (size_t)rank) % 11);
+        that(data[i] > expected - 1e-4f && data[i] < expected + 1e-4f);
+    }
+    free(data);
+    expect(thriffty_plan_destroy(plan), OK);
+
+    /* What was measured is found again. */
+    char path[64];
+    int process = (int)getpid();
+    MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(path, sizeof path, "%s/thriffty-wisdom-%d.toml", P_tmpdir, process);
+    options = usual();
+    options.tune = THRIFFTY_TUNE_MEASURE;
+    options.tune_seconds = 0.1;
+    expect(create(&plan, R2C, &options), OK);
+    expect(thriffty_plan_save_wisdom(plan, path), OK);
+    char measured[400], remembered[400];
+    that(thriffty_plan_recipe(plan, measured, sizeof measured) < 400);
+    expect(thriffty_plan_destroy(plan), OK);
+    options.tune = THRIFFTY_TUNE_WISDOM;
+    options.tune_text = path;
+    expect(create(&plan, R2C, &options), OK);
+    that(thriffty_plan_recipe(plan, remembered, sizeof remembered) < 400 && strcmp(measured, remembered) == 0);
+    expect(thriffty_plan_destroy(plan), OK);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) remove(path);
+}
+
 int main(int argc, char **argv) {
     thriffty_plan *plan;
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
@@ -209,6 +259,7 @@ int main(int argc, char **argv) {
     creation();
     communicators();
     execution();
+    options_work();
     expect(create(&plan, C2C, NULL), OK);
     thriffty_plan *alone;
     expect(thriffty_plan_create_serial(&alone, R2R, 3, SHAPE, NULL), OK);

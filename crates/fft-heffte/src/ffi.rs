@@ -2,7 +2,7 @@
 //!
 //! All unsafe code of this crate is here. What heFFTe asks of programs makes the calls sound: a plan is NULL, or one that was made
 //! and not destroyed, used by one thread at a time; bounds and orders are three numbers each; a communicator has not been freed;
-//! arrays are NULL, or have as many numbers as the plan says, which nobody else touches meanwhile.
+//! arrays are NULL, or aligned and as long as the plan says, and nobody else touches them meanwhile.
 #![allow(unsafe_code)]
 #![allow(clippy::missing_safety_doc)] // the contract of all of them is above
 
