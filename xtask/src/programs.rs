@@ -177,13 +177,17 @@ impl Bench {
         Ok(())
     }
 
-    /// Nothing is read that was not written, and nothing touched that was freed; what MPI itself does is left out.
+    /// Nothing is read that was not written, and nothing touched that was freed; what MPI itself does is
+    /// left out. Without MPI nothing is lost, either.
     fn under_valgrind(&self) -> Result {
         let valgrind = Path::new("valgrind");
         let theirs =
             ["/usr/share/openmpi/openmpi-valgrind.supp", "crates/fft-capi/tests/pmix.supp"];
         let options = theirs.map(|path| PathBuf::from(format!("--suppressions={path}")));
         let (quiet, code) = (Path::new("--quiet"), Path::new("--error-exitcode=99"));
+        let mut serial = self.command("valgrind");
+        serial.args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
+        tools::run_shown(serial.arg("--error-exitcode=99").arg(self.built("c_serial")))?;
         for name in ["c_transform", "tests_abi", "heffte"] {
             let mut job = self.command("mpirun");
             job.args(["-n", "2"]).args([valgrind, quiet, code, &options[0], &options[1]]);

@@ -22,4 +22,4 @@ pub use exchange::exchange;
 pub use signature::{Signature, broadcast, checksum, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;
-pub use threads::{ThreadComm, threads};
+pub use threads::{ThreadComm, alone, threads};
