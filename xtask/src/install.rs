@@ -83,11 +83,13 @@ fn filled(text: &str, prefix: &Path, mpi: bool) -> String {
         .replace("@CMAKE_PRIVATE@", &SYSTEM.join(";"))
 }
 
-/// Copies a shared library, under the name that programs look for when they start, and makes a link of the name that they are
-/// linked with.
+/// Copies a shared library without line numbers, under the name that programs look for when they start, and makes a link of
+/// the name that they are linked with.
 fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
     tools::make_folder(folder)?;
-    copy(from, &folder.join(soname))?;
+    let library = folder.join(soname);
+    copy(from, &library)?;
+    run(command("objcopy").arg("--strip-debug").arg(&library))?;
     let link = folder.join(name);
     // One that is there may be of another version.
     let _ = std::fs::remove_file(&link);
@@ -102,7 +104,7 @@ fn one_object(from: &Path, to: &Path) -> Result {
     run(command("ld").args(["-r", "--whole-archive"]).arg(from).arg("-o").arg(&object))?;
     // Rust's library has bitcode beside its code, which other tools stumble on.
     let sections = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
-    let ours = ["--wildcard", "--keep-global-symbol=thriffty_*"];
+    let ours = ["--strip-debug", "--wildcard", "--keep-global-symbol=thriffty_*"];
     run(command("objcopy").args(ours).args(sections).arg(&object))?;
     archive(to, &object)
 }
