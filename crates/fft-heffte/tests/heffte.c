@@ -1,6 +1,7 @@
 /* A program of heFFTe's: every function beside FFTW, on any number of ranks, and the sizes that programs count on. */
 #include <complex.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,9 @@
 #include <fftw3.h>
 
 #include "heffte.h"
+
+_Static_assert(sizeof(heffte_plan_options) == 16 && offsetof(heffte_plan_options, use_gpu_aware) == 12, "options");
+_Static_assert(offsetof(heffte_fft_plan, using_r2c) == 4 && offsetof(heffte_fft_plan, fft) == 8, "plan");
 
 enum { N0 = 6, N1 = 5, N2 = 9, POINTS = N0 * N1 * N2 };
 static const int N[3] = {N0, N1, N2};
