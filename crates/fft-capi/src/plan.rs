@@ -190,7 +190,7 @@ where
     }
 }
 
-fn with_family<K: Family>(comm: &dyn Comm, request: &Request) -> Built {
+fn with_family<K: thriffty::Transform>(comm: &dyn Comm, request: &Request) -> Built {
     match request.axes {
         1 => with_axes::<K, 1>(comm, request),
         2 => with_axes::<K, 2>(comm, request),
@@ -199,11 +199,11 @@ fn with_family<K: Family>(comm: &dyn Comm, request: &Request) -> Built {
     }
 }
 
-fn with_axes<K: Family, const D: usize>(comm: &dyn Comm, request: &Request) -> Built {
+fn with_axes<K: thriffty::Transform, const D: usize>(comm: &dyn Comm, request: &Request) -> Built {
     let usual = K::kinds::<D>();
     // Every rank may have another shape, so that one may be wrong.
     let grid = agree(comm, Grid::new(first::<D>(request.shape)))?;
-    let mut draft = K::draft(comm, grid)
+    let mut draft = Draft::<K, D>::new(comm, grid)
         .kinds(std::array::from_fn(|axis| request.kinds[axis].unwrap_or(usual[axis])))
         .input_order(first(request.orders[0]))
         .output_order(first(request.orders[1]))
@@ -244,33 +244,4 @@ fn tables_fit(comm: &dyn Comm, request: &Request) -> Result<(), Error> {
     let bytes = longest.saturating_mul(16 * 16);
     let error = |_| Error::Memory { rank: comm.rank(), bytes };
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(error)
-}
-
-/// How a family of transforms is drafted.
-trait Family: thriffty::Transform + Sized {
-    fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, Self, D>;
-}
-
-impl<T: Real> Family for C2c<T>
-where
-    Complex<T>: Element<Real = T>,
-{
-    fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, Self, D> {
-        Plan::<Self, D>::c2c(comm, grid)
-    }
-}
-
-impl<T: Real> Family for R2c<T>
-where
-    Complex<T>: Element<Real = T>,
-{
-    fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, Self, D> {
-        Plan::<Self, D>::r2c(comm, grid)
-    }
-}
-
-impl<T: Real> Family for R2r<T> {
-    fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, Self, D> {
-        Plan::<Self, D>::r2r(comm, grid)
-    }
 }

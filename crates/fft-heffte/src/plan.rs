@@ -97,15 +97,11 @@ where
         wishes: Wishes,
     ) -> Result<Self, Error> {
         let made = match halved {
-            None => {
-                let draft = Plan::<C2c<T>, 3>::c2c(comm, geometry.grid);
-                Self::Complex(finished(draft, geometry, wishes).build()?)
-            }
+            None => Self::Complex(draft(comm, geometry, wishes).build()?),
             Some(halved) => {
                 let kind = |axis| if axis == halved { Kind::R2C } else { Kind::C2C };
-                let draft = Plan::<R2c<T>, 3>::r2c(comm, geometry.grid);
-                let draft = draft.kinds(std::array::from_fn(kind));
-                Self::Real(finished(draft, geometry, wishes).build()?)
+                let kinds = std::array::from_fn(kind);
+                Self::Real(draft(comm, geometry, wishes).kinds(kinds).build()?)
             }
         };
         Ok(made)
@@ -227,12 +223,12 @@ fn multiply<E: Element>(numbers: &mut [E], factor: f64) {
 }
 
 /// A draft with all that is wanted.
-fn finished<'a, K: Transform>(
-    draft: Draft<'a, K, 3>,
+fn draft<'a, K: Transform>(
+    comm: &'a dyn Comm,
     geometry: &Geometry,
     wishes: Wishes,
 ) -> Draft<'a, K, 3> {
-    let mut draft = draft
+    let mut draft = Draft::new(comm, geometry.grid)
         .input_brick(geometry.input)
         .output_brick(geometry.output)
         .input_order(geometry.orders[0])
