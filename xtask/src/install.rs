@@ -10,6 +10,16 @@ const SOURCES: &str = "crates/fft-capi";
 /// What the static library needs of the system.
 const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
 
+/// What is built, in cargo's words, where there is MPI.
+pub(crate) const WITH_MPI: [&str; 6] = [
+    "--package",
+    "fft-capi",
+    "--package",
+    "fft-heffte",
+    "--features",
+    "fft-capi/mpi,fft-heffte/mpi",
+];
+
 /// Builds the libraries in release and installs them.
 pub(crate) fn install(words: &[&str]) -> Result {
     let (prefix, mpi) = match words {
@@ -17,16 +27,11 @@ pub(crate) fn install(words: &[&str]) -> Result {
         ["--prefix", prefix, "--no-mpi"] | ["--no-mpi", "--prefix", prefix] => (*prefix, false),
         _ => return Err("usage: cargo xtask install --prefix P [--no-mpi]".into()),
     };
-    let mut build = cargo();
-    build.args(["build", "--release", "--package", "fft-capi"]);
-    if mpi {
-        if !setup::prepare(&[]).mpi {
-            return Err("plans over MPI need one; with --no-mpi plans are of one process".into());
-        }
-        let features = "fft-capi/mpi,fft-heffte/mpi";
-        build.args(["--package", "fft-heffte", "--features", features]);
+    if mpi && !setup::prepare(&[]).mpi {
+        return Err("plans over MPI need one; with --no-mpi plans are of one process".into());
     }
-    tools::run_shown(&mut build)?;
+    let packages = if mpi { WITH_MPI.as_slice() } else { &["--package", "fft-capi"] };
+    tools::run_shown(cargo().args(["build", "--release"]).args(packages))?;
     let prefix = std::path::absolute(prefix).map_err(|e| format!("prefix {prefix}: {e}"))?;
     lay_out(&tools::target_dir().join("release"), &prefix, mpi)?;
     println!(

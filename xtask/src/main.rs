@@ -33,7 +33,7 @@ usage: cargo xtask <task>
   install for C, C++ and Fortran programs: libraries, header, module, pkg-config and CMake files
           --prefix P        where                   --no-mpi          plans of one process
   header  write include/thriffty.h anew
-  programs  build C, C++ and Fortran programs against what `test` has built, and run them; a part of it
+  programs  build C, C++ and Fortran programs against the libraries, and run them; a part of test
   kernels compile kernels/ for GPUs, with an nvcc fetched into target/; needed when they change
   bench   time thriffty beside FFTW, turn by turn
           --size N0xN1xN2   grid (256x256x256)      --kind c2c|r2c    transform (c2c)

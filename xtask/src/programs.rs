@@ -2,7 +2,7 @@
 
 use crate::install;
 use crate::packages::{self, COMPILERS};
-use crate::tools::{self, Result, command, output, run};
+use crate::tools::{self, Result, cargo, command, output, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,9 +15,10 @@ struct Bench {
     folder: PathBuf,
 }
 
-/// Installs what was built, which must be there, then builds and runs everything.
+/// Builds and installs the libraries, as they are for tests, then builds and runs everything.
 pub(crate) fn run_all() -> Result {
     packages::ensure(&COMPILERS.iter().collect::<Vec<_>>());
+    tools::run_shown(cargo().arg("build").args(install::WITH_MPI))?;
     let prefix = install::scratch()?;
     install::lay_out(&tools::target_dir().join("debug"), &prefix, true)?;
     let bench = Bench { folder: prefix.with_file_name("built"), prefix };
@@ -180,18 +181,17 @@ impl Bench {
     /// Nothing is read that was not written, and nothing touched that was freed; what MPI itself does is
     /// left out. Without MPI nothing is lost, either.
     fn under_valgrind(&self) -> Result {
-        let valgrind = Path::new("valgrind");
-        let theirs =
-            ["/usr/share/openmpi/openmpi-valgrind.supp", "crates/fft-capi/tests/pmix.supp"];
-        let options = theirs.map(|path| PathBuf::from(format!("--suppressions={path}")));
-        let (quiet, code) = (Path::new("--quiet"), Path::new("--error-exitcode=99"));
+        // Open MPI's own list, where it is the MPI, and what that leaves out.
+        let lists = ["/usr/share/openmpi/openmpi-valgrind.supp", "crates/fft-capi/tests/pmix.supp"];
+        let lists = lists.iter().filter(|list| Path::new(list).is_file());
+        let suppressions: Vec<_> = lists.map(|list| format!("--suppressions={list}")).collect();
         let mut serial = self.command("valgrind");
         serial.args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
         tools::run_shown(serial.arg("--error-exitcode=99").arg(self.built("c_serial")))?;
         for name in ["c_transform", "tests_abi", "heffte"] {
             let mut job = self.command("mpirun");
-            job.args(["-n", "2"]).args([valgrind, quiet, code, &options[0], &options[1]]);
-            job.arg(self.built(name));
+            job.args(["-n", "2", "valgrind", "--quiet", "--error-exitcode=99"]);
+            job.args(&suppressions).arg(self.built(name));
             println!("\n$ {}", tools::shown(&job));
             output(&mut job)?;
         }

@@ -40,8 +40,6 @@ fn stages(ready: &Ready) -> Vec<Command> {
         stages.push(stage("test --workspace", features, &[]));
     }
     if ready.mpi && ready.compilers {
-        // The libraries as they have just been tested, which takes no time.
-        stages.push(stage("build --workspace", Some(features), &[]));
         stages.push(stage("xtask programs", None, &[]));
     }
     let mut doc = stage("doc --workspace --no-deps", Some(features), &[]);
@@ -88,13 +86,13 @@ mod tests {
     #[test]
     fn everything_runs_twice_with_and_without_the_features() {
         let lines = lines(true, true);
-        assert_eq!(lines.len(), 8);
+        assert_eq!(lines.len(), 7);
         assert_eq!(lines[1], "cargo clippy --workspace --all-targets -- -D warnings");
         assert_eq!(
             lines[3],
             format!("cargo clippy --workspace --all-targets --features {WITH_MPI} -- -D warnings")
         );
-        assert_eq!(lines[6], "cargo xtask programs");
+        assert_eq!(lines[5], "cargo xtask programs");
     }
 
     #[test]
