@@ -174,9 +174,9 @@ static void execution(void) {
     that(estimate == 0.0 && bound == 0.0);
     expect(thriffty_plan_error(plan, NULL, NULL), OK);
 
-    char recipe[400], start[8];
+    char recipe[1000], start[8];
     int64_t length = thriffty_plan_recipe(plan, NULL, 0);
-    that(length > 20 && length < 400);
+    that(length > 20 && length < 1000);
     that(thriffty_plan_recipe(plan, recipe, sizeof recipe) == length && strlen(recipe) == (size_t)length);
     that(thriffty_plan_recipe(plan, start, sizeof start) == length && strncmp(recipe, start, 7) == 0 && start[7] == 0);
 
@@ -186,7 +186,7 @@ static void execution(void) {
     options.tune_text = recipe;
     thriffty_plan *again;
     expect(create(&again, R2C, &options), OK);
-    char other[400];
+    char other[1000];
     that(thriffty_plan_recipe(again, other, sizeof other) == length && strcmp(recipe, other) == 0);
     expect(thriffty_plan_save_wisdom(again, "/nowhere/wisdom.toml"), ARGUMENT);
     expect(thriffty_plan_save_wisdom(again, last ? NULL : "/nowhere/wisdom.toml"), ARGUMENT);
@@ -238,13 +238,13 @@ static void options_work(void) {
     options.tune_seconds = 0.1;
     expect(create(&plan, R2C, &options), OK);
     expect(thriffty_plan_save_wisdom(plan, path), OK);
-    char measured[400], remembered[400];
-    that(thriffty_plan_recipe(plan, measured, sizeof measured) < 400);
+    char measured[1000], remembered[1000];
+    that(thriffty_plan_recipe(plan, measured, sizeof measured) < 1000);
     expect(thriffty_plan_destroy(plan), OK);
     options.tune = THRIFFTY_TUNE_WISDOM;
     options.tune_text = path;
     expect(create(&plan, R2C, &options), OK);
-    that(thriffty_plan_recipe(plan, remembered, sizeof remembered) < 400 && strcmp(measured, remembered) == 0);
+    that(thriffty_plan_recipe(plan, remembered, sizeof remembered) < 1000 && strcmp(measured, remembered) == 0);
     expect(thriffty_plan_destroy(plan), OK);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) remove(path);
