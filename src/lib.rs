@@ -47,7 +47,7 @@ mod wisdom;
 pub use draft::Draft;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
-pub use fft_comm::tuner::{Fate, Progress, Report, Row, Source};
+pub use fft_comm::tuner::{self, Fate, Progress, Report, Row, Source};
 pub use fft_comm::{ThreadComm, alone};
 pub use fft_core::{
     Algorithm, Brick, Clock, Codecs, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind,

@@ -41,12 +41,12 @@ usage: cargo xtask <task>
           --record          keep the result in benches/records, not in target/
           --cli PATH        time this fft-cli, say of an older commit, instead of building one
           --patience SEC    how long to wait for idle cores; then rounds are marked (600)
-          --exchanges A,B   time these exchanges, too: p2p, alltoallv, kway4, ...
+          --exchanges A,B   time these exchanges, too: p2p, alltoallv, kway4, ..., and what is `tuned`
           --only A,B        time these programs alone: fftw-mpi, thriffty-mpi, ...
   bench --net   the same with each rank on a host of its own, of a network that the script netlab
           makes (its path in THRIFFTY_NETLAB; as root), beside what the links allow
           --hosts H         hosts, one rank on each (4) --rate RATE     of their links (1gbit)
-          --exchanges A,B   p2p, alltoallv, kway4, ... (all); --size, --kind, --rounds, --record, --cli, --only;
+          --exchanges A,B   p2p, alltoallv, kway4, tuned, ... (all); --size, --kind, --rounds, --record, --cli, --only;
           --wires A,B       one exchange with raw and with these messages: bits:16, f32, ...; a number is a
                             tolerance; of --field uniform, smooth, ...
           NETLAB_MPIEXEC    another launcher than mpirun, with a --cli built for its MPI

@@ -19,7 +19,7 @@ pub mod tuner;
 
 pub use calibrate::calibrate;
 pub use exchange::exchange;
-pub use signature::{Signature, broadcast, checksum, seal, unseal};
+pub use signature::{Signature, broadcast, checksum, same, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;
 pub use threads::{ThreadComm, alone, threads};

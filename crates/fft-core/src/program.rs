@@ -164,11 +164,11 @@ impl<T: Real, Dev: Device<T>> Op<T, Dev> {
         }
     }
 
-    /// Sets the distance between neighbouring values on the wire of a reshape, and whether errors must be as if they were
-    /// spread evenly.
-    pub(crate) fn set_step(&mut self, step: f64, evenly: bool) {
+    /// Sets the distance between neighbouring values on the wire of a reshape, and where errors must be as if they were
+    /// spread evenly, that for messages whose errors are not.
+    pub(crate) fn set_step(&mut self, step: f64, finer: Option<f64>) {
         if let Self::Reshape { reshape, .. } = self {
-            reshape.set_step(step, evenly);
+            reshape.set_step(step, finer);
         }
     }
 

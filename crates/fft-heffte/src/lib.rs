@@ -14,7 +14,7 @@
 //! - The backends of CPUs (stock, FFTW, MKL) are one and the same; options are read and not followed, as thriffty finds by itself
 //!   what they choose. The environment has two that are: `THRIFFTY_TOLERANCE=1e-6`, which encodes messages between hosts, and
 //!   `THRIFFTY_EXCHANGE=p2p`. (A tolerance finer than the rounding of single precision is one of double precision alone.) With `THRIFFTY_WIRE_EVERYWHERE=1` ranks of one host send messages, too.
-//! - The size of the workspace follows heFFTe's rule, of thriffty's own reshapes. It is not used.
+//! - The size of the workspace follows heFFTe's rule, of pencils that thriffty would choose. It is not used.
 #![deny(unsafe_code)]
 
 #[cfg(feature = "mpi")]

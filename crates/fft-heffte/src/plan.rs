@@ -1,8 +1,8 @@
 //! A plan as heFFTe means it: both precisions, real data of complex transforms, a scale for each call.
 
 use thriffty::{
-    Algorithm, C2c, Comm, Complex, Direction, Draft, Element, Error, ErrorKind, Kind, Plan, R2c,
-    Real, Recipe, Scale, Step, Tolerance, Transform, agree,
+    Algorithm, C2c, Comm, Complex, Direction, Draft, Element, Error, ErrorKind, Family, Kind, Plan,
+    R2c, Real, Recipe, Scale, Step, Tolerance, Transform, Wire, agree,
 };
 
 use crate::boxes::{Extent, Geometry};
@@ -74,7 +74,7 @@ pub(crate) fn build(
     let asked = geometry.and_then(|geometry| Ok((geometry, axis?, wishes?)));
     let (geometry, axis, wishes) = agree(comm, asked)?;
     let double = Transformer::<f64>::new(comm, &geometry, axis, wishes)?;
-    let workspace = workspace(double.recipe(), comm.rank());
+    let workspace = agree(comm, workspace(double.recipe(), comm.rank()))?;
     // What is finer than their own rounding cannot be asked of short numbers: they are sent as they are.
     let coarse = Wishes { tolerance: None, ..wishes };
     let single = match Transformer::<f32>::new(comm, &geometry, axis, wishes) {
@@ -247,10 +247,14 @@ fn draft<'a, K: Transform>(
 }
 
 /// heFFTe's rule: the most elements that a reshape takes and gives, and the largest box of complex numbers that is
-/// transformed.
-fn workspace(recipe: &Recipe<3>, rank: usize) -> usize {
+/// transformed. Programs count on it, so that it is that of the pencils of a classic library, whatever is done here.
+fn workspace(own: &Recipe<3>, rank: usize) -> Result<usize, Error> {
+    let mut problem = own.problem().clone();
+    problem.exchange = Algorithm::Alltoallv;
+    (problem.wire, problem.tolerance, problem.hosts) = (Wire::Raw, None, Vec::new());
+    let classic = Recipe::of_family(problem, Family::Pencils)?;
     let (mut moved, mut largest) = (0, 0);
-    for (before, step, after) in recipe.walk(Direction::Forward) {
+    for (before, step, after) in classic.walk(Direction::Forward) {
         let [from, to] = [before, after].map(|node| node.layout.brick(rank).points());
         match step {
             Step::Reshape { .. } => moved = moved.max(from + to),
@@ -258,5 +262,5 @@ fn workspace(recipe: &Recipe<3>, rank: usize) -> usize {
             _ => {}
         }
     }
-    moved + largest
+    Ok(moved + largest)
 }

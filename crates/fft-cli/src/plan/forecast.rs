@@ -1,5 +1,6 @@
 //! What is found out about one problem on one machine.
 
+use thriffty::tuner::{Candidate, Choice, candidates, favourite};
 use thriffty::{
     Algorithm, Expected, Family, Machine, Order, Quantity, Recipe, Simulation, Simulator, Step,
     Summary, Wire,
@@ -52,8 +53,8 @@ pub(crate) struct Sensitivity {
 
 /// Operations per second, by the usual convention, that something allows.
 pub(crate) struct Limits {
-    /// Ψ: all data, as it is in memory, leaves its host in each reshape.
-    pub(crate) network: f64,
+    /// Ψ: all data, as it is in memory, leaves its host in each reshape; none without any.
+    pub(crate) network: Option<f64>,
     /// As many bytes leave hosts as do, on the wire, evenly from all; none when there is none.
     pub(crate) leaving: Option<f64>,
     /// Data is read and written once before the first reshape and after each.
@@ -77,7 +78,10 @@ impl Query for Whole {
     type Output = Forecast;
 
     fn run<const D: usize>(&self, ask: &Ask) -> Result<Forecast, Failure> {
-        let recipe = Recipe::new(ask.problem::<D>()?)?;
+        let problem = ask.problem::<D>()?;
+        let choice = Choice::of_model(&problem, ask.exchange);
+        let mut candidates = candidates(&problem, &choice)?;
+        let recipe = candidates.remove(favourite(&candidates, &choice)).recipe;
         let simulator = Simulator::new(&recipe);
         let machine = &*ask.machine;
         let prediction = recipe.predict();
@@ -108,7 +112,7 @@ impl Query for Whole {
                 rough: simulation.rough,
             },
             sensitivities: sensitivities.into_iter().collect(),
-            others: others(ask, &recipe, &simulator)?,
+            others: others(ask, &recipe, &simulator, &candidates),
         })
     }
 }
@@ -189,7 +193,7 @@ fn limits<const D: usize>(ask: &Ask, recipe: &Recipe<D>, reshapes: &[Reshape]) -
     let last = recipe.nodes().last().map_or(0.0, bytes);
     let of_host = host_memory.value.min(memory.value * ask.per_host as f64);
     Limits {
-        network: flops / (all / (hosts * host.value)),
+        network: (all > 0.0).then(|| flops / (all / (hosts * host.value))),
         leaving: (far > 0.0).then(|| flops / (far / (hosts * host.value))),
         memory: flops / (2.0 * (all + last) / (hosts * of_host)),
     }
@@ -220,16 +224,22 @@ fn memory<const D: usize>(recipe: &Recipe<D>, simulator: &Simulator<'_, D>) -> M
     }
 }
 
-/// What was not chosen.
+/// What was not chosen: other exchanges, raw messages, other families of layouts.
 fn others<const D: usize>(
     ask: &Ask,
     recipe: &Recipe<D>,
     simulator: &Simulator<'_, D>,
-) -> Result<Vec<Other>, Failure> {
+    exchanges: &[Candidate<D>],
+) -> Vec<Other> {
     let machine = &*ask.machine;
     let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
     let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
-    let problem = ask.problem::<D>()?;
+    let problem = recipe.problem();
+    let ask = &Ask { exchange: Some(problem.exchange), ..ask.clone() };
+    for Candidate { recipe, .. } in exchanges {
+        let time = time(recipe, &Simulator::new(recipe), machine, None);
+        found.push((recipe.problem().exchange.to_string(), Ok(time)));
+    }
     if problem.wire != Wire::Raw {
         let raw = Ask { encoding: Default::default(), ..ask.clone() };
         found.push(("messages raw".into(), raw.find(&Only(Family::Any)).map_err(text)));
@@ -254,7 +264,7 @@ fn others<const D: usize>(
             Err(error) => found.push((name.into(), Err(error.to_string()))),
         }
     }
-    Ok(found)
+    found
 }
 
 fn text(failure: Failure) -> String {

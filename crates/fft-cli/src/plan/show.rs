@@ -45,7 +45,9 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     let line = |name: &str, limit: f64| {
         format!("{name:<26}{:>14.1} GFlop/s, {:.0}% of it", limit / 1e9, share(limit))
     };
-    writeln!(to, "{}", line("network, all of the data", limits.network))?;
+    if let Some(network) = limits.network {
+        writeln!(to, "{}", line("network, all of the data", network))?;
+    }
     if let Some(leaving) = limits.leaving {
         writeln!(to, "{}", line("network, what leaves hosts", leaving))?;
     }
@@ -161,7 +163,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
         },
         "sensitivities": sensitivities,
         "limits": {
-            "network": found.limits.network / 1e9,
+            "network": found.limits.network.map(|limit| limit / 1e9),
             "leaving": found.limits.leaving.map(|limit| limit / 1e9),
             "memory": found.limits.memory / 1e9,
         },
