@@ -7,8 +7,7 @@
 //! - `family` gets from values to types, so that each command is written once for all transforms;
 //! - `choosing` makes drafts of options, and plans the way they are asked to be chosen;
 //! - `bricks`, `shape`, `files`, `npy` say who holds what, in memory and in files;
-//! - `fields` (of `noise`), `wires`, `reference`, `check` make data and measure errors;
-//! - `warnings` shows what the library has to say.
+//! - `fields` (of `noise`), `wires`, `reference`, `check` make data and measure errors.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -34,7 +33,6 @@ mod study;
 mod transform;
 mod tune;
 mod verify;
-mod warnings;
 mod wires;
 mod world;
 
@@ -47,7 +45,7 @@ use cli::{Cli, Command};
 use world::Failure;
 
 fn main() -> ExitCode {
-    warnings::show();
+    thriffty::warnings::show("fft-cli");
     let cli = Cli::try_parse();
     let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
     // Ranks that are only thought of.
