@@ -29,7 +29,7 @@ pub struct Message {
 ///
 /// ```
 /// use fft_core::*;
-/// let grid = Grid::new([8, 8])?;
+/// let grid = Grid::new([256, 256])?;
 /// let rows = Layout::even(grid, ProcGrid::new([4, 1]), 4);
 /// let columns = Layout::even(grid, ProcGrid::new([1, 4]), 4);
 /// let mut problem = Problem::new([Kind::C2C; 2], true, Precision::F64, rows, columns)?;
@@ -38,9 +38,10 @@ pub struct Message {
 /// let (_, schedule) = Schedule::of(&Recipe::new(problem)?).remove(0);
 /// let to: Vec<_> = schedule.of_rank(2).iter().map(|message| message.to).collect();
 /// assert_eq!(to, [3, 0, 1]);
-/// assert!(schedule.messages().iter().all(|message| message.bytes == 2 * 2 * 16));
+/// let each = 64 * 64 * 16;
+/// assert!(schedule.messages().iter().all(|message| message.bytes == each));
 /// let told = schedule.summary();
-/// assert_eq!((told.own, told.near, told.far), (4 * 64, 4 * 64, 8 * 64));
+/// assert_eq!((told.own, told.near, told.far), (4 * each, 4 * each, 8 * each));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
