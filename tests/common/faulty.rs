@@ -1,10 +1,10 @@
-//! A device that fails when it is told to.
+//! A processor that fails when it is told to.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use fft_core::{
-    BadMessage, Codec, Cpu, CpuFft, Device, Energy, Error, LocalFft, Packed, Real, Transfer,
+    BadMessage, Codec, Cpu, CpuFft, Energy, Error, LocalFft, Packed, Processor, Real, Transfer,
 };
 
 /// What goes wrong on a rank.
@@ -45,7 +45,7 @@ pub(crate) struct Faulty<'a, T: Real> {
     pub(crate) fault: &'a Switch,
 }
 
-impl<T: Real> Device<T> for Faulty<'_, T> {
+impl<T: Real> Processor<T> for Faulty<'_, T> {
     type Memory = [T];
     type Buffer = Vec<T>;
     type Fft = CpuFft<T>;
@@ -69,7 +69,7 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
     fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
         match self.fault.is(Fault::Buffer) {
             true => Err(Error::Memory { rank, bytes: reals * size_of::<T>() }),
-            false => self.cpu.buffer(reals, rank),
+            false => Processor::buffer(&self.cpu, reals, rank),
         }
     }
 
@@ -87,11 +87,11 @@ impl<T: Real> Device<T> for Faulty<'_, T> {
     }
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
-        self.cpu.copy(transfer, width, src, dst);
+        Processor::copy(&mut self.cpu, transfer, width, src, dst);
     }
 
     fn energy(&mut self, part: &Transfer, width: usize, src: &[T], sum: &mut Energy) {
-        self.cpu.energy(part, width, src, sum);
+        Processor::energy(&mut self.cpu, part, width, src, sum);
     }
 
     fn pack(

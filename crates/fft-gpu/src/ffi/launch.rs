@@ -6,10 +6,12 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr,
+    DeviceSlice,
     DriverError, LaunchConfig, PushKernelArg, sys,
 };
 use cudarc::nvrtc::Ptx;
 
+use super::memory::Memory;
 use super::tried;
 use crate::batch::{Batch, Reach};
 use crate::decoder::DecodeArguments;
@@ -186,6 +188,21 @@ pub(crate) fn run_transfer<S, D>(
     // outlive the launch, so that the buffers' next users wait for it.
     unsafe { launch.launch(kernel.grid(batch.tiles())) }.map_err(tried("launching a transfer"))?;
     Ok(())
+}
+
+/// Copies boxes whose sources are told as addresses.
+///
+/// # Safety
+/// Beyond what [`run_transfer`] checks of the destination: what the boxes read may be read until the launch is done.
+pub(super) unsafe fn run_pull<T>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    batch: &Batch,
+    dst: &mut Memory<T>,
+) -> Result<(), GpuError> {
+    // SAFETY: it goes to this launch alone, of which the caller says that.
+    let everywhere = unsafe { Memory::<u8>::everywhere(dst.stream()) };
+    run_transfer::<u8, T>(stream, kernel, batch, &everywhere, dst)
 }
 
 fn record(batch: &Batch, items: CUdeviceptr, firsts: CUdeviceptr) -> BatchRecord {
