@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use fft_comm::tuner::Progress;
 use fft_core::{
     Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Problem, Real,
-    Recipe, Scale, Tolerance, Wire,
+    Recipe, Scale, Tolerance, Wire, agree,
 };
 
 use crate::tune::{Decision, Wanted, decide, fingerprint};
@@ -234,6 +234,28 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// [`Error::Order`], [`Error::Argument`] or [`Error::TooLarge`].
     pub fn recipe(&self) -> Result<Recipe<D>, Error> {
         Ok(self.decide()?.recipe)
+    }
+
+    /// The recipe for a device, which transforms lines where they are contiguous. Collective.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn device_recipe(mut self) -> Result<Recipe<D>, Error> {
+        let modelled = match self.tune {
+            Tune::Model | Tune::Exact(_) => Ok(()),
+            _ => Err(Error::argument(
+                "tuning of a plan on a device",
+                format!("{:?}", self.tune),
+                "Tune::Model or Tune::Exact",
+            )),
+        };
+        agree(self.comm, modelled)?;
+        self.exchange = self.exchange.or(Some(Algorithm::P2p));
+        self.recipe()
+    }
+
+    /// Whose draft it is.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn comm(&self) -> &'a dyn Comm {
+        self.comm
     }
 
     /// The recipe, and what there was to choose from. Collective.

@@ -33,6 +33,8 @@
 struct Readme;
 
 pub mod calibrated;
+#[cfg(feature = "cuda")]
+mod device;
 mod draft;
 mod field;
 mod files;
@@ -43,6 +45,8 @@ mod transform;
 mod tune;
 mod wisdom;
 
+#[cfg(feature = "cuda")]
+pub use device::{DeviceDraft, DevicePlan};
 pub use draft::Draft;
 pub use fft_comm::ThreadComm;
 #[cfg(feature = "mpi")]

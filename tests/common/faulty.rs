@@ -69,7 +69,7 @@ impl<T: Real> Processor<T> for Faulty<'_, T> {
     fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
         match self.fault.is(Fault::Buffer) {
             true => Err(Error::Memory { rank, bytes: reals * size_of::<T>() }),
-            false => Processor::buffer(&self.cpu, reals, rank),
+            false => self.cpu.buffer(reals, rank),
         }
     }
 
@@ -87,11 +87,11 @@ impl<T: Real> Processor<T> for Faulty<'_, T> {
     }
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
-        Processor::copy(&mut self.cpu, transfer, width, src, dst);
+        self.cpu.copy(transfer, width, src, dst);
     }
 
     fn energy(&mut self, part: &Transfer, width: usize, src: &[T], sum: &mut Energy) {
-        Processor::energy(&mut self.cpu, part, width, src, sum);
+        self.cpu.energy(part, width, src, sum);
     }
 
     fn pack(

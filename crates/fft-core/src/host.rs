@@ -1,4 +1,4 @@
-//! Every processor is a device: operations are passes through its caches, and ranks of one host read each other's memory.
+//! A host is a device: operations are passes through its caches, and ranks of one host read each other's memory.
 
 use std::borrow::BorrowMut;
 
@@ -13,6 +13,10 @@ use crate::{
     Transfer, agree,
 };
 
+/// A host with this processor, one thread per rank.
+#[derive(Default)]
+pub struct Host<P>(pub P);
+
 /// A bound step, or several that run as one, on a host.
 pub struct HostOp<T: Real, Dev: Processor<T>>(pub(crate) Op<T, Dev>);
 
@@ -22,7 +26,7 @@ pub(crate) enum Op<T: Real, Dev: Processor<T>> {
     Across(Box<Across<T, Dev>>),
 }
 
-impl<T: Real, Dev: Processor<T>> Device<T> for Dev {
+impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
     type Memory = Dev::Memory;
     type Work = HostWork<Dev::Buffer>;
     type Op = HostOp<T, Dev>;
@@ -47,8 +51,8 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Dev {
     ) -> Result<Operations<HostOp<T, Dev>>, Error> {
         // What cannot be held is refused before anything is made for it.
         let rank = site.comm.rank();
-        self.buffer(recipe.most_reals(rank), rank)?;
-        bind::bind(recipe, site, self)
+        self.0.buffer(recipe.most_reals(rank), rank)?;
+        bind::bind(recipe, site, &mut self.0)
     }
 
     fn work(
@@ -57,7 +61,7 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Dev {
         comm: &dyn Comm,
         commons: Option<&mut dyn Commons>,
     ) -> Result<HostWork<Dev::Buffer>, Error> {
-        HostWork::new::<T, Dev>(reals, comm, self, commons)
+        HostWork::new::<T, Dev>(reals, comm, &self.0, commons)
     }
 
     fn places<'a>(
@@ -68,15 +72,15 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Dev {
     }
 
     fn copy(&mut self, all: &Transfer, src: &Dev::Memory, dst: &mut Dev::Memory) {
-        Processor::copy(self, all, 1, src, dst);
+        self.0.copy(all, 1, src, dst);
     }
 
     fn energy(&mut self, part: &Transfer, width: usize, src: &Dev::Memory, sum: &mut Energy) {
-        Processor::energy(self, part, width, src, sum);
+        self.0.energy(part, width, src, sum);
     }
 }
 
-impl<T: Real, Dev: Processor<T>> Operation<T, Dev> for HostOp<T, Dev> {
+impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
     fn manner(&self) -> Manner {
         match &self.0 {
             Op::Fft { in_place: true, .. } => Manner::Either,
@@ -107,7 +111,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Dev> for HostOp<T, Dev> {
         }
     }
 
-    fn reserve(&mut self, tools: &mut Tools<Dev>) -> Result<(), Error> {
+    fn reserve(&mut self, tools: &mut Tools<Host<Dev>>) -> Result<(), Error> {
         match (&mut self.0, &mut tools.commons) {
             (Op::Across(across), Some(commons)) => across.admit(commons.as_mut()),
             (Op::Reshape { reshape, exchange }, _) => {
@@ -119,24 +123,24 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Dev> for HostOp<T, Dev> {
 
     fn run(
         &mut self,
-        tools: &mut Tools<Dev>,
+        tools: &mut Tools<Host<Dev>>,
         src: Option<&Dev::Memory>,
         dst: &mut Dev::Memory,
     ) -> Result<(), Error> {
         match &mut self.0 {
             Op::Fft { plan, blocks, .. } => {
-                tools.clock.fft.time(|| tools.device.fft(plan, 0..*blocks, src, dst));
+                tools.clock.fft.time(|| tools.device.0.fft(plan, 0..*blocks, src, dst));
                 Ok(())
             }
             Op::Across(across) => {
                 let Tools { device, commons, clock, .. } = tools;
                 let commons = commons.as_deref_mut().expect("planned where there is a commons");
-                across.run(commons, device, src, dst, clock)
+                across.run(commons, &mut device.0, src, dst, clock)
             }
             Op::Reshape { reshape, exchange } => {
                 let Split { device, exchange, commons, clock } = tools.split(*exchange);
                 let src = src.expect("a reshape has a source and a destination");
-                reshape.run(Ways { exchange, commons }, device, src, dst, clock)
+                reshape.run(Ways { exchange, commons }, &mut device.0, src, dst, clock)
             }
         }
     }

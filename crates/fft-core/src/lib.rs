@@ -70,7 +70,7 @@ pub use error::{Error, ErrorKind};
 pub use exchange::{Algorithm, Epochs, Exchange, Parcel, Port, Traffic};
 pub use executor::{Executor, MakeExchange};
 pub use grid::{Brick, Grid};
-pub use host::{HostOp, HostWork};
+pub use host::{Host, HostOp, HostWork};
 pub use kind::{Direction, Kind, Scale};
 pub use layout::Layout;
 pub use leg::Leg;

@@ -12,7 +12,7 @@ use crate::transfer::lines_of;
 use crate::{Codec, Energy, Error, LocalFft, Packed, Pass, Real, Transfer};
 
 /// What computes in host memory, in pieces that fit into its caches. Everything on a host that touches field data goes through
-/// these methods; every processor is a [`Device`](crate::Device).
+/// these methods; with one a [`Host`](crate::Host) is a [`Device`](crate::Device).
 ///
 /// Memory is an array of real numbers; a complex number is two, real part first.
 pub trait Processor<T: Real> {

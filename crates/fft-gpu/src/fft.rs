@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
-use crate::ffi::{Handle, Run, Span};
+use crate::ffi::{Handle, Memory, Run, Span};
 use crate::{Gpu, GpuError, GpuReal};
 
 /// Complex to complex.
@@ -257,6 +257,17 @@ impl<T: GpuReal> FftPlan<C2r<T>> {
         stream: &Arc<CudaStream>,
         src: &mut (impl DevicePtr<T> + DevicePtrMut<T>),
         dst: &mut impl DevicePtrMut<T>,
+        work: &mut impl DevicePtrMut<u8>,
+    ) -> Result<(), GpuError> {
+        self.handle.run(Run::ComplexToReal, stream, src, dst, work)
+    }
+
+    /// As [`FftPlan::run`], where the spectrum is a plan's own.
+    pub(crate) fn spend(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        src: &Memory<T>,
+        dst: &mut Memory<T>,
         work: &mut impl DevicePtrMut<u8>,
     ) -> Result<(), GpuError> {
         self.handle.run(Run::ComplexToReal, stream, src, dst, work)

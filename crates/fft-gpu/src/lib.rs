@@ -23,6 +23,8 @@ mod boxes;
 #[cfg(feature = "cuda")]
 mod decoder;
 #[cfg(feature = "cuda")]
+mod device;
+#[cfg(feature = "cuda")]
 mod encoder;
 #[cfg(feature = "cuda")]
 mod error;
@@ -44,9 +46,10 @@ pub use cudarc;
 #[cfg(feature = "cuda")]
 pub use {
     decoder::{Decoder, Incoming},
+    device::{Cuda, CudaOp, CudaWork},
     encoder::{Encoder, Outgoing},
     error::{GpuError, NoGpu},
-    ffi::driver_is_present,
+    ffi::{Lent, LentMut, Memory, driver_is_present, lend, lend_mut},
     fft::{C2c, C2r, Fft, FftKind, FftPlan, R2c, Spread},
     gpu::{Gpu, GpuReal},
     modes::{Modes, Scaling},

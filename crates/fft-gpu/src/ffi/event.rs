@@ -24,7 +24,8 @@ impl Event {
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
         let tried = tried("making an event");
         context.bind_to_thread().map_err(&tried)?;
-        let (mut event, flags) = (std::ptr::null_mut(), sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        let (mut event, flags) =
+            (std::ptr::null_mut(), sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
         let flags = flags as u32 | sys::CUevent_flags::CU_EVENT_INTERPROCESS as u32;
         // SAFETY: the context is current, and the call writes one handle.
         unsafe { sys::cuEventCreate(&mut event, flags) }.result().map_err(&tried)?;
@@ -82,6 +83,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: it is destroyed once; the driver keeps it while something waits for it. There is nobody to tell of a failure.
-        let _ = self.context.bind_to_thread().map(|()| unsafe { sys::cuEventDestroy_v2(self.event) });
+        let _ =
+            self.context.bind_to_thread().map(|()| unsafe { sys::cuEventDestroy_v2(self.event) });
     }
 }

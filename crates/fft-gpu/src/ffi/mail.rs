@@ -9,13 +9,12 @@ use cudarc::driver::CudaStream;
 use fft_core::{BadMessage, Packed, Transfer, Wire};
 
 use super::memory::{Memory, Slot};
-use crate::{
-    Decoder, Encoder, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing, Transfers,
-};
+use crate::{Decoder, Encoder, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing, Transfers};
 
 /// Outgoing messages, one launch.
 pub(crate) struct Outbox<T> {
     maker: Maker<T>,
+    width: usize,
     everywhere: Memory<u8>,
     _keepers: Vec<Arc<dyn Any + Send + Sync>>,
 }
@@ -87,7 +86,7 @@ impl<T: GpuReal> Outbox<T> {
         };
         // SAFETY: it is used below alone, by launches that write to the slots, which are held, and were found to have room.
         let everywhere = unsafe { Memory::everywhere(stream) };
-        Ok(Self { maker, everywhere, _keepers: keepers(parts) })
+        Ok(Self { maker, width, everywhere, _keepers: keepers(parts) })
     }
 
     /// Makes the messages; returns when that is queued.
@@ -107,6 +106,11 @@ impl<T: GpuReal> Outbox<T> {
                 encoder.report(stream)
             }
         }
+    }
+
+    /// Real numbers of an element.
+    pub(crate) fn width(&self) -> usize {
+        self.width
     }
 
     /// What became of messages that are coded, when the device has come so far.

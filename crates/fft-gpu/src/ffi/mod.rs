@@ -13,12 +13,13 @@ mod pull;
 pub(crate) use cufft::{FftReal, Handle, Run, Span};
 pub(crate) use event::Event;
 pub(crate) use launch::{
-    Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_transfer, scale,
+    Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_energy, run_transfer,
+    scale,
 };
 
-pub use memory::{Lent, LentMut, Memory, lend, lend_mut};
 pub(crate) use mail::{Inbox, Outbox};
 pub(crate) use memory::{Block, Owned, Pinned, Slot};
+pub use memory::{Lent, LentMut, Memory, lend, lend_mut};
 pub(crate) use peers::{Estate, Peer, Peers, meet};
 pub(crate) use pull::{Pulls, Source as PullSource};
 

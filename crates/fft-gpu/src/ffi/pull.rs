@@ -39,7 +39,7 @@ impl<'a> Source<'a> {
         Self { at, bytes, lent: PhantomData }
     }
 
-    /// Nothing, of a rank that nothing is taken from.
+    /// Nothing, of a rank that is not reached.
     pub(crate) fn nothing() -> Self {
         Self { at: 0, bytes: 0, lent: PhantomData }
     }
@@ -94,25 +94,27 @@ impl Pulls {
     ///
     /// # Errors
     /// [`GpuError::Short`] and [`GpuError::Unaligned`], in which case nothing is launched; [`GpuError::Driver`].
-    pub(crate) fn run<T>(
+    pub(crate) fn run<'v, T>(
         &mut self,
         stream: &Arc<CudaStream>,
-        sources: &[Source<'_>],
+        source: &dyn Fn(usize) -> Source<'v>,
         dst: &mut Memory<T>,
     ) -> Result<(), GpuError> {
         let what = "the source of a rank";
-        for (source, &expected) in sources.iter().zip(&self.reaches) {
+        let mut moved = false;
+        for (number, &expected) in self.reaches.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let source = source(number);
             let found = source.bytes;
             if found < expected {
                 return Err(GpuError::Short { what, found, expected });
             }
-            if expected > 0 && !source.at.is_multiple_of(ALIGN) {
+            if !source.at.is_multiple_of(ALIGN) {
                 let (found, expected) = (source.at, ALIGN as usize);
                 return Err(GpuError::Unaligned { what, found, expected });
             }
+            moved |= std::mem::replace(&mut self.bases[number], source.at) != source.at;
         }
-        if sources.iter().map(|source| source.at).ne(self.bases.iter().copied()) {
-            self.bases.iter_mut().zip(sources).for_each(|(base, source)| *base = source.at);
+        if moved {
             for (item, (source, place)) in self.items.iter_mut().zip(&self.places) {
                 item.set_source(self.bases[*source] / self.unit + place);
             }
