@@ -68,7 +68,7 @@ pub struct CudaWork<T> {
 pub struct CudaOp<T>(Op<T>);
 
 enum Op<T> {
-    Local(Local<T>),
+    Local(Box<Local<T>>),
     Reshape(Box<Reshape<T>>),
 }
 
@@ -121,9 +121,9 @@ impl<T: GpuReal> Cuda<T> {
     /// A transform that waits to be joined becomes an operation.
     fn local(&mut self, group: Option<Group>) -> Result<Option<CudaOp<T>>, Error> {
         let Some(group) = group else { return Ok(None) };
-        let (local, area) = Local::new(&self.gpu, &group).map_err(|why| why.on(self.rank))?;
+        let (local, area) = Local::new(self, &group).map_err(|why| why.on(self.rank))?;
         self.area_bytes = self.area_bytes.max(area);
-        Ok(Some(CudaOp(Op::Local(local))))
+        Ok(Some(CudaOp(Op::Local(Box::new(local)))))
     }
 }
 

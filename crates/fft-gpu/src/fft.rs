@@ -235,7 +235,7 @@ impl<T: GpuReal> FftPlan<R2c<T>> {
     /// From real numbers to half of their spectrum.
     ///
     /// # Errors
-    /// A buffer that is short or not aligned to its elements, [`GpuError::Driver`].
+    /// A buffer that is short or not aligned to complex numbers, [`GpuError::Driver`].
     pub fn run(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -251,7 +251,7 @@ impl<T: GpuReal> FftPlan<C2r<T>> {
     /// From half of a spectrum to real numbers, times the number of points. The spectrum is used up.
     ///
     /// # Errors
-    /// A buffer that is short or not aligned to its elements, [`GpuError::Driver`].
+    /// A buffer that is short or not aligned to complex numbers, [`GpuError::Driver`].
     pub fn run(
         &mut self,
         stream: &Arc<CudaStream>,

@@ -1,10 +1,15 @@
 //! Local transforms by cuFFT: the last two axes of memory together, others as columns.
 
-use fft_core::{Direction, Error, Kind, Manner, Pass};
+use std::sync::Arc;
+
+use cudarc::driver::{CudaStream, DeviceSlice};
+use fft_core::{Brick, Direction, Error, Kind, Manner, Pass, Placed, Transfer};
 
 use crate::device::Cuda;
-use crate::ffi::Memory;
-use crate::{C2c, C2r, Fft, FftPlan, Gpu, GpuError, GpuReal, R2c, Scaling, Spread};
+use crate::ffi::{Block, Memory, Owned};
+use crate::{
+    C2c, C2r, Fft, FftPlan, Gpu, GpuError, GpuReal, Move, R2c, Scaling, Spread, Transfers,
+};
 
 /// One or two transforms, along neighbouring axes.
 pub(crate) struct Local<T> {
@@ -16,6 +21,35 @@ pub(crate) struct Local<T> {
     reals: usize,
     scale: Option<(Scaling<T>, T)>,
     manner: Manner,
+    apart: Option<Apart<T>>,
+}
+
+/// Real numbers whose arrays of lines do not all begin where a complex number may, as cuFFT wants it: a copy in which they do.
+/// Seldom, and slow.
+struct Apart<T> {
+    copy: Transfers,
+    buffer: Owned<T>,
+}
+
+impl<T: GpuReal> Apart<T> {
+    /// So many arrays of so many real numbers, with one more in between in the copy; which is made before a transform, or of
+    /// its result.
+    fn new(device: &Cuda<T>, times: usize, reals: usize, before: bool) -> Result<Self, GpuError> {
+        let (gpu, stream) = (&device.gpu, &device.stream);
+        let placed = |reals| Placed {
+            brick: Brick { lo: [0; 2], hi: [times, reals] },
+            order: [0, 1],
+            howmany: 1,
+        };
+        let (dense, apart) = (placed(reals), placed(reals + 1));
+        let (from, to) = if before { (&dense, &apart) } else { (&apart, &dense) };
+        let transfer = Transfer::new(&dense.brick, 0..1, from, to);
+        let moves = [Move { transfer: &transfer, from: 0, to: 0 }];
+        let copy = Transfers::new(gpu, stream, size_of::<T>(), &moves)?;
+        let bytes = times * (reals + 1) * size_of::<T>();
+        let buffer = Owned::new(Arc::new(Block::new(gpu.context(), bytes)?), stream);
+        Ok(Self { copy, buffer })
+    }
 }
 
 enum Plan<T> {
@@ -40,7 +74,9 @@ impl Group {
     pub(crate) fn joins(&self, place: usize, pass: &Pass) -> bool {
         let [(earlier, before)] = &self.passes[..] else { return false };
         let last = self.lens[0].len() - 1;
-        let halves = |place: usize, pass: &Pass| pass.kind != Kind::R2C || place == last;
+        // Of planes with one point along the last axis cuFFT halves the other.
+        let halves =
+            |place: usize, pass: &Pass| pass.kind != Kind::R2C || (place == last && pass.n > 1);
         // Halving comes first, and doubling last.
         let in_order = match pass.direction {
             Direction::Forward => pass.kind != Kind::R2C,
@@ -88,6 +124,27 @@ impl<T: GpuReal> Plan<T> {
         })
     }
 
+    fn run(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        src: Option<&Memory<T>>,
+        dst: &mut Memory<T>,
+        work: &mut Memory<u8>,
+    ) -> Result<(), GpuError> {
+        match (self, src) {
+            (Self::Forward(plan), Some(src)) => plan.forward(stream, src, dst, work),
+            (Self::Forward(plan), None) => plan.forward_in_place(stream, dst, work),
+            (Self::Inverse(plan), Some(src)) => plan.inverse(stream, src, dst, work),
+            (Self::Inverse(plan), None) => plan.inverse_in_place(stream, dst, work),
+            (Self::Halving(plan), src) => {
+                plan.run(stream, src.expect("from one place to another"), dst, work)
+            }
+            (Self::Doubling(plan), src) => {
+                plan.spend(stream, src.expect("from one place to another"), dst, work)
+            }
+        }
+    }
+
     fn work_bytes(&self) -> usize {
         match self {
             Self::Forward(plan) | Self::Inverse(plan) => plan.work_bytes(),
@@ -114,14 +171,15 @@ impl Lines {
         if inner == 1 {
             return Self { fft: Fft::rows([pass.n], outer), times: 1, steps: [0; 2] };
         }
-        // Of two loops cuFFT does one: the longer.
-        let spread = |len: usize| match outer <= inner {
+        // Of two loops cuFFT does one: the longer, unless that would begin between real numbers that make a complex one.
+        let side_by_side = outer <= inner || group.halved();
+        let spread = |len: usize| match side_by_side {
             true => Spread { embed: [len], stride: inner, distance: 1 },
             false => Spread { embed: [len], stride: inner, distance: len * inner },
         };
         let [input, output] = lens.map(|len| Some(spread(len)));
-        let (batch, times) = (outer.max(inner), outer.min(inner));
-        let steps = lens.map(|len| if outer <= inner { len * inner } else { 1 });
+        let (times, batch) = if side_by_side { (outer, inner) } else { (inner, outer) };
+        let steps = lens.map(|len| if side_by_side { len * inner } else { 1 });
         Self { fft: Fft { n: [pass.n], batch, input, output }, times, steps }
     }
 }
@@ -131,7 +189,8 @@ impl<T: GpuReal> Local<T> {
     ///
     /// # Errors
     /// As [`FftPlan::new`]; [`GpuError::Argument`] for kinds that cuFFT has not.
-    pub(crate) fn new(gpu: &Gpu, group: &Group) -> Result<(Self, usize), GpuError> {
+    pub(crate) fn new(device: &Cuda<T>, group: &Group) -> Result<(Self, usize), GpuError> {
+        let gpu = &device.gpu;
         for (_, pass) in &group.passes {
             if !matches!(pass.kind, Kind::C2C | Kind::R2C) {
                 let (what, found) = ("kind of a transform on a device", pass.kind.name().into());
@@ -144,7 +203,7 @@ impl<T: GpuReal> Local<T> {
             (true, Direction::Inverse) => Manner::Spends,
         };
         let [before, reals] = group.reals();
-        let (mut plan, mut times, mut steps) = (None, 0, [0; 2]);
+        let (mut plan, mut times, mut steps, mut apart) = (None, 0, [0; 2], None);
         if before.min(reals) > 0 {
             plan = Some(match &group.passes[..] {
                 [_] => {
@@ -152,6 +211,11 @@ impl<T: GpuReal> Local<T> {
                     let [before, after] = group.widths();
                     times = lines.times;
                     steps = [lines.steps[0] * before, lines.steps[1] * after];
+                    let real = usize::from(before == 2);
+                    if group.halved() && times > 1 && !steps[real].is_multiple_of(2) {
+                        apart = Some(Apart::new(device, times, steps[real], real == 0)?);
+                        steps[real] += 1;
+                    }
                     Plan::new(gpu, group, &lines.fft)?
                 }
                 passes => {
@@ -171,7 +235,7 @@ impl<T: GpuReal> Local<T> {
             true => Some((Scaling::new(gpu)?, T::of(group.factor))),
             false => None,
         };
-        Ok((Self { plan, times, steps, reals, scale, manner }, work))
+        Ok((Self { plan, times, steps, reals, scale, manner, apart }, work))
     }
 
     pub(crate) fn manner(&self) -> Manner {
@@ -196,26 +260,26 @@ impl<T: GpuReal> Local<T> {
         src: Option<&Memory<T>>,
         dst: &mut Memory<T>,
     ) -> Result<(), GpuError> {
-        use cudarc::driver::DeviceSlice;
-        let Some(plan) = &mut self.plan else { return Ok(()) };
+        let Self { plan: Some(plan), times, steps, apart, .. } = self else { return Ok(()) };
         let (stream, work) = device.stream_and_area();
-        for time in 0..self.times {
-            let [from, to] = self.steps.map(|step| time * step);
-            let src = src.map(|src| src.part(from..src.len()));
-            let end = dst.len();
-            let mut dst = dst.part_mut(to..end);
-            let dst = &mut *dst;
-            match (&mut *plan, src.as_deref()) {
-                (Plan::Forward(plan), Some(src)) => plan.forward(stream, src, dst, work)?,
-                (Plan::Forward(plan), None) => plan.forward_in_place(stream, dst, work)?,
-                (Plan::Inverse(plan), Some(src)) => plan.inverse(stream, src, dst, work)?,
-                (Plan::Inverse(plan), None) => plan.inverse_in_place(stream, dst, work)?,
-                (Plan::Halving(plan), src) => {
-                    plan.run(stream, src.expect("from one place to another"), dst, work)?;
-                }
-                (Plan::Doubling(plan), src) => {
-                    plan.spend(stream, src.expect("from one place to another"), dst, work)?;
-                }
+        let mut each = |src: Option<&Memory<T>>, dst: &mut Memory<T>| {
+            (0..*times).try_for_each(|time| {
+                let [from, to] = steps.map(|step| time * step);
+                let src = src.map(|src| src.part(from..src.len()));
+                let end = dst.len();
+                plan.run(stream, src.as_deref(), &mut dst.part_mut(to..end), work)
+            })
+        };
+        let halving = self.manner == Manner::Moves;
+        match (apart, src) {
+            (None, src) => each(src, dst)?,
+            (Some(Apart { copy, buffer }), Some(src)) if halving => {
+                copy.run(stream, src, buffer.memory_mut())?;
+                each(Some(buffer.memory_mut()), dst)?;
+            }
+            (Some(Apart { copy, buffer }), src) => {
+                each(src, buffer.memory_mut())?;
+                copy.run(stream, &*buffer.memory_mut(), dst)?;
             }
         }
         match &self.scale {

@@ -21,7 +21,7 @@ pub(crate) struct Outbox<T> {
 
 enum Maker<T> {
     Raw(Transfers),
-    Coded(Encoder<T>),
+    Coded(Box<Encoder<T>>),
 }
 
 /// Incoming messages, one launch.
@@ -33,7 +33,7 @@ pub(crate) struct Inbox<T> {
 
 enum Reader<T> {
     Raw(Transfers, Vec<usize>),
-    Coded(Decoder<T>),
+    Coded(Box<Decoder<T>>),
 }
 
 /// Makes sure that slots have room.
@@ -81,7 +81,7 @@ impl<T: GpuReal> Outbox<T> {
                     .collect();
                 let encoder = Encoder::new(gpu, stream, wire, width, &outgoing)?;
                 check(parts, |elements| encoder.bound(elements))?;
-                Maker::Coded(encoder)
+                Maker::Coded(Box::new(encoder))
             }
         };
         // SAFETY: it is used below alone, by launches that write to the slots, which are held, and were found to have room.
@@ -153,7 +153,7 @@ impl<T: GpuReal> Inbox<T> {
                     .collect();
                 let decoder = Decoder::new(gpu, stream, wire, width, &incoming)?;
                 check(parts, |elements| decoder.bound(elements))?;
-                Reader::Coded(decoder)
+                Reader::Coded(Box::new(decoder))
             }
         };
         // SAFETY: it is used below alone, by launches that read the slots, which are held, and were found to be long enough.
