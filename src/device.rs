@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fft_core::{Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, WireError, agree};
+use fft_core::{
+    Algorithm, Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, WireError, agree,
+};
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_gpu::{Cuda, Gpu, GpuReal, lend, lend_mut};
 
@@ -128,6 +130,16 @@ where
     /// What the last transform lost on the wire, the same on all ranks; `None` when no wire loses anything, or none has run.
     pub fn last_error(&self) -> Option<WireError> {
         self.executor.lost()
+    }
+
+    /// Bytes of memory that the plan holds on the device beside input and output, without work areas; and what exchanges hold.
+    pub fn memory(&self) -> usize {
+        self.executor.memory()
+    }
+
+    /// How messages travel to ranks that are not reached otherwise.
+    pub fn exchange(&self) -> Algorithm {
+        self.executor.exchange(self.recipe.problem().exchange)
     }
 
     /// Where the host's time went since the last [`DevicePlan::clear_clock`], and what was sent.
