@@ -90,6 +90,6 @@ pub use reshape::Loss;
 pub use route::Manner;
 pub use schedule::{Message, Schedule, Summary};
 pub use simulate::{Order, Played, Simulation, Simulator};
-pub use slot::{SLOT_ALIGN, Slot, SlotPool};
+pub use slot::{Pins, SLOT_ALIGN, Slot, SlotPool};
 pub use tolerance::{Energy, Tolerance, WireError};
 pub use transfer::{DIMS, Placed, Transfer, View};

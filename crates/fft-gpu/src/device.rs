@@ -21,7 +21,7 @@ use fft_core::{
     Tools, Transfer, agree,
 };
 
-use crate::ffi::{Block, Estate, Event, Memory, Owned, Peer, Peers, Pinned, meet};
+use crate::ffi::{Block, Estate, Event, Memory, Owned, Peer, Peers, meet};
 use crate::{Gpu, GpuError, GpuReal};
 use energy::Squares;
 use local::{Group, Local};
@@ -37,11 +37,14 @@ pub struct Cuda<T> {
     /// The work area of transforms, and the bytes it must have.
     area: Option<Owned<u8>>,
     area_bytes: usize,
-    /// Bytes of the window, and of pinned memory for messages out and in.
+    /// Bytes of the window, and of memory for messages that go through the host, out and in.
     window: usize,
-    pinned: [usize; 2],
+    staged: [usize; 2],
     meeting: Option<Meeting>,
-    staging: [Option<Arc<Pinned>>; 2],
+    staging: [Option<Arc<Block>>; 2],
+    /// For copies to and from the host, beside what is made; and when what came has been read.
+    copies: Arc<CudaStream>,
+    read: Event,
     failed: Result<(), Error>,
     /// Whether something of this run is only known when the device has come so far.
     owes: bool,
@@ -87,9 +90,11 @@ impl<T: GpuReal> Cuda<T> {
             area: None,
             area_bytes: 0,
             window: 0,
-            pinned: [0; 2],
+            staged: [0; 2],
             meeting: None,
             staging: [None, None],
+            copies: gpu.new_stream()?,
+            read: Event::new(gpu.context())?,
             failed: Ok(()),
             owes: false,
             done,
@@ -224,9 +229,9 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             let [a, b] = reals.map(|reals| reals * size_of::<T>());
             let estate = Arc::new(Estate::new(gpu, [a, b, self.window])?);
             let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
-            let [out, come] = self.pinned.map(|bytes| {
-                let some = (bytes > 0).then(|| Pinned::new(gpu.context(), bytes));
-                some.transpose().map(|pinned| pinned.map(Arc::new))
+            let [out, come] = self.staged.map(|bytes| {
+                let some = (bytes > 0).then(|| Block::new(gpu.context(), bytes));
+                some.transpose().map(|block| block.map(Arc::new))
             });
             Ok((estate, Owned::new(area, stream), [out?, come?]))
         };

@@ -100,8 +100,8 @@ impl<T: GpuReal> Reshape<T> {
         let near_others = device.meeting().post.is_some();
         device.window = device.window.max(end);
         if let Some(staged) = &staged {
-            let pinned = device.pinned.iter_mut().zip(staged.bytes());
-            pinned.for_each(|(most, bytes)| *most = bytes.max(*most));
+            let most = device.staged.iter_mut().zip(staged.bytes());
+            most.for_each(|(most, bytes)| *most = bytes.max(*most));
         }
         Ok(Self {
             rank,

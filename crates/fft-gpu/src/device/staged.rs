@@ -1,6 +1,8 @@
-//! Messages through the host: made in pinned memory chunk by chunk, exchanged from there in any way, and read in pinned memory.
+//! Messages through the host: made on the device chunk by chunk, copied into the messages of any exchange, copied back on
+//! arrival, and read chunk by chunk.
 //!
-//! The device makes the chunks one after the other; the host waits for each, and sends it while the next is made.
+//! The device makes the chunks one after the other; a second stream copies each when it is made, beside the making of the next
+//! and the flight of the one before. The memory of messages is pinned, where the exchange knows how.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use fft_core::{Clock, Error, Exchange, Leg, Loss, Moves, Parcel, Port, Traffic, 
 
 use super::Cuda;
 use super::reshape::squared_error;
-use crate::ffi::{Event, Inbox, Memory, Outbox, Pinned, Slot};
+use crate::ffi::{Block, Event, Inbox, Memory, Outbox, Pages, Slot};
 use crate::{GpuError, GpuReal};
 
 /// Bytes of a chunk: enough to keep the device and its link to the host busy.
@@ -31,7 +33,7 @@ pub(super) struct Ends<'a> {
 struct Part {
     transfer: Transfer,
     wire: Wire,
-    /// Its first byte in pinned memory.
+    /// Its first byte in the device's memory for messages.
     place: usize,
 }
 
@@ -62,10 +64,10 @@ pub(super) struct Staged<T> {
     out: Vec<Outgoing<T>>,
     come: Vec<Incoming<T>>,
     lengths: Vec<usize>,
-    /// Pinned memory for messages out and in.
+    /// Of memory for messages out and in.
     bytes: [usize; 2],
-    /// When what came in the last run has been read.
-    read: Option<Event>,
+    /// Whether all messages are raw, of which none can be wrong.
+    raw: bool,
 }
 
 impl<T: GpuReal> Staged<T> {
@@ -109,10 +111,11 @@ impl<T: GpuReal> Staged<T> {
         };
         let lengths = vec![0; recvs.len()];
         let (out, come) = (Vec::new(), Vec::new());
-        Self { traffic, sends, recvs, out, come, lengths, bytes, read: None }
+        let raw = recvs.iter().all(|part: &Part| part.wire == Wire::Raw);
+        Self { traffic, sends, recvs, out, come, lengths, bytes, raw }
     }
 
-    /// Bytes of pinned memory for messages out and in.
+    /// Bytes of memory for messages out and in.
     pub(super) fn bytes(&self) -> [usize; 2] {
         self.bytes
     }
@@ -136,6 +139,7 @@ impl<T: GpuReal> Staged<T> {
         width: usize,
     ) -> Result<(), Error> {
         let boxes = self.boxes(device, width).map_err(|why| why.on(device.rank));
+        exchange.pin(Arc::new(Pages(device.gpu.context().clone())));
         exchange.reserve(&self.traffic).and(boxes)
     }
 
@@ -143,20 +147,19 @@ impl<T: GpuReal> Staged<T> {
         let (gpu, stream) = (&device.gpu, &device.stream);
         let [out, come] = &device.staging;
         for range in chunks(&self.traffic.sends) {
-            let out = out.as_ref().expect("pinned memory for messages");
+            let out = out.as_ref().expect("memory for messages");
             let make =
                 |wire, parts: &[(&Transfer, Slot)]| Outbox::new(gpu, stream, wire, width, parts);
             let loads = loads(&self.sends, range, out, make)?;
             self.out.push(Outgoing { loads, made: Event::new(gpu.context())?, waited: false });
         }
         for range in chunks(&self.traffic.recvs) {
-            let come = come.as_ref().expect("pinned memory for messages");
+            let come = come.as_ref().expect("memory for messages");
             let make =
                 |wire, parts: &[(&Transfer, Slot)]| Inbox::new(gpu, stream, wire, width, parts);
             let loads = loads(&self.recvs, range.clone(), come, make)?;
             self.come.push(Incoming { loads, range, missing: 0 });
         }
-        self.read = Some(Event::new(gpu.context())?);
         Ok(())
     }
 
@@ -185,8 +188,10 @@ impl<T: GpuReal> Staged<T> {
         (step, evenly): (f64, bool),
         clock: &mut Clock,
     ) -> Result<(), Error> {
-        let Self { traffic, sends, recvs, out, come, lengths, read, .. } = self;
-        // Another reshape's messages, which were in the same memory, have been read: a run waits for what comes last.
+        let Self { traffic, sends, recvs, out, come, lengths, raw, .. } = self;
+        // What came in another reshape was in the same memory.
+        let held = device.read.hold(&device.copies);
+        device.note(held);
         out.iter_mut().for_each(|chunk| chunk.waited = false);
         come.iter_mut().for_each(|chunk| chunk.missing = chunk.range.len());
         let mut mail = Mail {
@@ -205,10 +210,9 @@ impl<T: GpuReal> Staged<T> {
         };
         let sent = exchange.run(traffic, &mut mail);
         let damage = mail.damage;
-        // What was taken from pinned memory, or is yet to be: nobody writes there before.
-        let read = read.as_ref().expect("reserved");
-        let waited = read.record(&device.stream).and_then(|()| read.wait());
-        device.note(waited);
+        let read = device.read.record(&device.stream);
+        let known = read.and_then(|()| if *raw { Ok(()) } else { device.read.wait() });
+        device.note(known);
         let bad = |chunk: &Incoming<T>| {
             let load = chunk.loads.iter().find_map(|load| Some(load.messages[load.boxed.bad()?]));
             load.map(|number| Error::Header {
@@ -239,7 +243,7 @@ fn chunks(parcels: &[Parcel]) -> Vec<Range<usize>> {
 fn loads<B>(
     parts: &[Part],
     range: Range<usize>,
-    pinned: &Arc<Pinned>,
+    memory: &Arc<Block>,
     make: impl Fn(Wire, &[(&Transfer, Slot)]) -> Result<B, GpuError>,
 ) -> Result<Vec<Load<B>>, GpuError> {
     let mut wires: Vec<Wire> = Vec::new();
@@ -250,8 +254,8 @@ fn loads<B>(
     }
     let load = |wire: Wire| {
         let messages: Vec<_> = range.clone().filter(|&i| parts[i].wire == wire).collect();
-        let end = |i: usize| parts.get(i + 1).map_or(pinned.bytes(), |next| next.place);
-        let slot = |i: usize| Slot::of_pinned(pinned, parts[i].place..end(i));
+        let end = |i: usize| parts.get(i + 1).map_or(memory.bytes(), |next| next.place);
+        let slot = |i: usize| Slot::of_block(memory, parts[i].place..end(i));
         let boxes: Vec<_> = messages.iter().map(|&i| (&parts[i].transfer, slot(i))).collect();
         Ok(Load { boxed: make(wire, &boxes)?, messages })
     };
@@ -311,13 +315,18 @@ impl<T: GpuReal> Mail<'_, T> {
 impl<T: GpuReal> Port for Mail<'_, T> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let (chunk, load, at) = self.chunk_of(number);
-        let waited = self.wait(chunk);
-        self.device.note(waited);
         let (parcel, part) = (&self.traffic.sends[number], &self.parts.0[number]);
-        let packed = self.out[chunk].loads[load].boxed.packed();
+        // Where lengths are known the copy waits for the chunk, and the host for the copy alone.
+        let made = match self.traffic.shorter {
+            true => self.wait(chunk),
+            false => self.out[chunk].made.hold(&self.device.copies),
+        };
+        let packed = self.out[chunk].loads[load].boxed.packed().filter(|_| self.traffic.shorter);
         let bytes = packed.map_or(parcel.bytes, |packed| packed[at].bytes).min(parcel.bytes);
-        let pinned = self.device.staging[0].as_ref().expect("pinned memory for messages");
-        pinned.read(part.place, &mut message[..bytes]);
+        let memory = self.device.staging[0].as_ref().expect("memory for messages");
+        let (copies, message) = (&self.device.copies, &mut message[..bytes]);
+        let copied = made.and_then(|()| memory.read(copies, part.place, message));
+        self.device.note(copied);
         self.clock.sent += bytes as u64;
         self.clock.reals +=
             (part.transfer.elements() * self.out[chunk].loads[load].boxed.width()) as u64;
@@ -328,9 +337,11 @@ impl<T: GpuReal> Port for Mail<'_, T> {
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
         let parcel = self.traffic.recvs[number];
-        let pinned = self.device.staging[1].as_ref().expect("pinned memory for messages");
+        let memory = self.device.staging[1].as_ref().expect("memory for messages");
         let most = message.len().min(parcel.bytes);
-        pinned.write(self.parts.1[number].place, &message[..most]);
+        let place = self.parts.1[number].place;
+        let copied = memory.write(&self.device.copies, place, &message[..most]);
+        self.device.note(copied);
         self.lengths[number] = message.len();
         let chunk = self.come.iter_mut().find(|chunk| chunk.range.contains(&number));
         let chunk = chunk.expect("every message is of a chunk");

@@ -12,6 +12,8 @@ use cudarc::driver::{
     CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop, result,
 };
 
+use fft_core::Pins;
+
 use super::tried;
 use crate::GpuError;
 
@@ -183,6 +185,76 @@ impl<T> Owned<T> {
     }
 }
 
+impl Block {
+    /// Copies bytes to the host, behind what has been queued on the stream, and waits for that.
+    pub(crate) fn read(
+        &self,
+        stream: &CudaStream,
+        from: usize,
+        to: &mut [u8],
+    ) -> Result<(), GpuError> {
+        assert!(from + to.len() <= self.bytes, "bytes of the memory");
+        let tried = tried("copying a message to the host");
+        self.context.bind_to_thread().map_err(&tried)?;
+        // SAFETY: the bytes are inside the block, and both stay until the copy is waited for.
+        unsafe { result::memcpy_dtoh_async(to, self.at + from as u64, stream.cu_stream()) }
+            .and_then(|()| stream.synchronize())
+            .map_err(&tried)
+    }
+
+    /// Copies bytes from the host, behind what has been queued on the stream, and waits for that.
+    pub(crate) fn write(
+        &self,
+        stream: &CudaStream,
+        to: usize,
+        from: &[u8],
+    ) -> Result<(), GpuError> {
+        assert!(to + from.len() <= self.bytes, "bytes of the memory");
+        let tried = tried("copying a message from the host");
+        self.context.bind_to_thread().map_err(&tried)?;
+        // SAFETY: as in `read`.
+        unsafe { result::memcpy_htod_async(self.at + to as u64, from, stream.cu_stream()) }
+            .and_then(|()| stream.synchronize())
+            .map_err(&tried)
+    }
+}
+
+/// Bytes from which on pinning pays.
+const PINNED_BYTES: usize = 1 << 16;
+
+/// Pins memory of messages for all devices of the process.
+#[derive(Debug)]
+pub(crate) struct Pages(pub(crate) Arc<CudaContext>);
+
+/// Memory that is pinned.
+struct Pin {
+    at: usize,
+    context: Arc<CudaContext>,
+}
+
+impl Pins for Pages {
+    fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send>> {
+        let at = bytes.as_mut_ptr();
+        if bytes.len() < PINNED_BYTES || self.0.bind_to_thread().is_err() {
+            return None;
+        }
+        // SAFETY: the bytes are there, and stay until `Pin` is dropped. The driver writes nothing to them by that.
+        let pinned = unsafe {
+            sys::cuMemHostRegister_v2(at.cast(), bytes.len(), sys::CU_MEMHOSTREGISTER_PORTABLE)
+        };
+        let pin = || Box::new(Pin { at: at.addr(), context: self.0.clone() }) as _;
+        pinned.result().ok().map(|()| pin())
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let at = std::ptr::without_provenance_mut(self.at);
+        // SAFETY: it was registered by `pin`, and is given back once.
+        let _ = self.context.bind_to_thread().map(|()| unsafe { sys::cuMemHostUnregister(at) });
+    }
+}
+
 /// Pages of the host that stay where they are, and which the device reads and writes at the same address.
 pub(crate) struct Pinned {
     at: *mut u8,
@@ -190,7 +262,7 @@ pub(crate) struct Pinned {
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the address is as good on any thread; `read` and `write` say when it may be followed.
+// SAFETY: the address is as good on any thread; `read` says when it may be followed.
 unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
@@ -244,13 +316,6 @@ impl Pinned {
         // the bytes are of no use, but bytes.
         unsafe { std::ptr::copy_nonoverlapping(self.at.add(from), to.as_mut_ptr(), to.len()) };
     }
-
-    /// Copies bytes in, when an event has said that the device has read what was there.
-    pub(crate) fn write(&self, to: usize, from: &[u8]) {
-        assert!(to + from.len() <= self.bytes, "bytes of the memory");
-        // SAFETY: as in `read`.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.at.add(to), from.len()) };
-    }
 }
 
 impl Drop for Pinned {
@@ -277,11 +342,6 @@ impl Slot {
     /// If the memory has no such bytes.
     pub(crate) fn of_block(block: &Arc<Block>, range: Range<usize>) -> Self {
         Self::new(block.at, block.bytes, range, block.clone())
-    }
-
-    /// As [`Slot::of_block`].
-    pub(crate) fn of_pinned(pinned: &Arc<Pinned>, range: Range<usize>) -> Self {
-        Self::new(pinned.address(), pinned.bytes, range, pinned.clone())
     }
 
     /// Of memory at this address that the keeper keeps.
