@@ -132,7 +132,7 @@ where
         self.executor.lost()
     }
 
-    /// Bytes of memory that the plan holds on the device beside input and output, without work areas; and what exchanges hold.
+    /// Bytes of memory that the plan holds beside input and output, on the device and for messages on the host.
     pub fn memory(&self) -> usize {
         self.executor.memory()
     }

@@ -346,6 +346,17 @@ fn wires_lose_what_they_report() {
                 assert!(error > 0.0 && error < most && error <= reported.bound, "{what}");
                 assert!((reported.estimate / error - 1.0).abs() < 0.2, "{what}");
             }
+            // Messages so large that blocks of threads take several tiles each, of several ranks at once.
+            for wire in [Wire::F32, Wire::Bits(16)].into_iter().filter(|_| !few()) {
+                let case = Case::new([192, 160, 256], [C2C; 3]).exchange(Algorithm::P2p);
+                for _ in 0..3 {
+                    let forward = Direction::Forward;
+                    let (error, reported) =
+                        lost::<C2c<f64>, 3>(&comm, &gpu, &case, forward, |x| x, |d| d.wire(wire))?;
+                    let what = format!("{wire}: {error:e}, {reported:?}");
+                    assert!((reported.estimate / error - 1.0).abs() < 0.02, "{what}");
+                }
+            }
             // What is not made on the device, and cannot be read, is refused by all.
             let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Algorithm::P2p);
             let draft = case.draft::<C2c<f64>>(&comm)?.wire_everywhere();
@@ -408,5 +419,46 @@ fn any_transform_is_as_defined() {
             complex(&comm, &gpu, &case([C2C; 3]))?;
             halved(&comm, &gpu, &case(std::array::from_fn(|a| if a == axis { R2C } else { C2C })))
         });
+    }
+}
+
+/// Ranks as processes that map each other's memory on the device.
+#[cfg(feature = "mpi")]
+mod processes {
+    use common::job;
+
+    use super::*;
+
+    #[test]
+    fn that_share_a_device_transform_as_defined() {
+        if gpu().is_some() {
+            for ranks in [2, 4] {
+                job::must_succeed(ranks, "processes::body");
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "started under mpirun by another test"]
+    fn body() {
+        let library = thriffty::mpi::init().expect("MPI is initialised once");
+        let world = library.world().expect("the world");
+        job::assert_ranks(world.size());
+        let gpu = gpu().expect("asked before");
+        everything(&world, &gpu).unwrap();
+        let case = Case::new([48, 40, 50], [C2C, C2C, R2C]).exchange(Algorithm::P2p);
+        for wire in [Wire::F32, Wire::Bits(16)] {
+            let forward = Direction::Forward;
+            let (error, reported) =
+                lost::<R2c<f64>, 3>(&world, &gpu, &case, forward, |x| x, |d| d.wire(wire)).unwrap();
+            assert!((reported.estimate / error - 1.0).abs() < 0.1, "{wire}");
+        }
+        for direction in [Direction::Forward, Direction::Inverse] {
+            let option = Tolerance::relative(1e-6).unwrap();
+            let lost =
+                lost::<R2c<f64>, 3>(&world, &gpu, &case, direction, |x| x, |d| d.tolerance(option));
+            let (error, reported) = lost.unwrap();
+            assert!(error <= 1e-6 && error <= reported.bound, "{error:e}, {reported:?}");
+        }
     }
 }

@@ -60,6 +60,11 @@ pub trait Device<T: Real>: Sized {
         output: &'a mut Self::Memory,
     ) -> [&'a mut Self::Memory; 3];
 
+    /// Bytes of memory that a plan holds here beside its own two pieces and what operations hold.
+    fn held(&self) -> usize {
+        0
+    }
+
     /// Copies real numbers.
     fn copy(&mut self, all: &Transfer, src: &Self::Memory, dst: &mut Self::Memory);
 

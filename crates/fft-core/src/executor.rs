@@ -157,7 +157,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
         let tiles: usize =
             self.forward.ops.iter().chain(&self.inverse.ops).map(Operation::memory).sum();
-        self.sizes.iter().sum::<usize>() * size_of::<T>() + slots + tiles
+        self.sizes.iter().sum::<usize>() * size_of::<T>() + slots + tiles + self.tools.device.held()
     }
 }
 

@@ -249,6 +249,10 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         [output, a.memory_mut(), b.memory_mut()]
     }
 
+    fn held(&self) -> usize {
+        self.area_bytes + self.window + self.staged.iter().sum::<usize>()
+    }
+
     fn copy(&mut self, all: &Transfer, src: &Memory<T>, dst: &mut Memory<T>) {
         let reals = all.elements();
         let copied = self
@@ -332,10 +336,6 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
                 reshape.run(tools, src.expect("a reshape has a source and a destination"), dst)
             }
         }
-    }
-
-    fn memory(&self) -> usize {
-        0
     }
 }
 

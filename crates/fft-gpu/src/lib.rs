@@ -2,6 +2,7 @@
 //!
 //! A machine without a GPU is a value: [`Gpu::probe`] says why there is none. What there is on one that has:
 //!
+//! - [`Cuda`] is the device that plans run on, with everything below;
 //! - [`Transfers`] copy boxes with any order of axes, all of a reshape in one launch: packing and unpacking as it is;
 //! - [`Encoder`] and [`Decoder`] do the same for every wire but `lossless`, with messages that are bit for bit those of
 //!   [`fft_core::Codec`];
