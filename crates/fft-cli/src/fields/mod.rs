@@ -235,7 +235,7 @@ impl Distance {
 
 #[cfg(test)]
 mod tests {
-    use thriffty::{C2c, ProcGrid};
+    use thriffty::{C2c, Plan, ProcGrid};
 
     use super::*;
 
