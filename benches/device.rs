@@ -96,10 +96,11 @@ fn plan_seconds<K: Transform<Real = f64>>(
     let mut found = Vec::new();
     for direction in directions {
         found.push(seconds(reps, &stream, Some(comm.as_ref()), || {
-            Ok(match direction {
+            match direction {
                 Direction::Forward => plan.forward_into(&x, &mut y)?,
                 Direction::Inverse => plan.inverse_into(&y, &mut x)?,
-            })
+            }
+            Ok(())
         })?);
     }
     Ok((found, plan))

@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use fft_comm::tuner::Progress;
 use fft_core::{
     Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Problem, Real,
-    Recipe, Scale, Tolerance, Wire, agree,
+    Recipe, Scale, Tolerance, Wire,
 };
 
 use crate::tune::{Decision, Wanted, decide, fingerprint};
@@ -247,7 +247,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
                 "Tune::Model or Tune::Exact",
             )),
         };
-        agree(self.comm, modelled)?;
+        fft_core::agree(self.comm, modelled)?;
         self.exchange = self.exchange.or(Some(Algorithm::P2p));
         self.recipe()
     }

@@ -310,8 +310,9 @@ fn a_tolerance_is_kept_and_reported() {
                             lost::<C2c<f64>, 3>(&comm, &gpu, &case, direction, field, |d| {
                                 d.tolerance(option)
                             })?;
+                        // Of nothing but zeros there is no relative error.
                         let what = format!("{error:e}, {reported:?}");
-                        assert!(!(error > tolerance), "{what}");
+                        assert!(error <= tolerance || error.is_nan(), "{what}");
                     }
                 }
             }

@@ -221,10 +221,6 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         _commons: Option<&mut dyn Commons>,
     ) -> Result<CudaWork<T>, Error> {
         let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
-        let on = |why: GpuError| match why {
-            GpuError::Driver { .. } => why.on(rank),
-            other => other.on(rank),
-        };
         let make = || -> Result<_, GpuError> {
             let [a, b] = reals.map(|reals| reals * size_of::<T>());
             let estate = Arc::new(Estate::new(gpu, [a, b, self.window])?);
@@ -235,7 +231,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             });
             Ok((estate, Owned::new(area, stream), [out?, come?]))
         };
-        let (estate, area, staging) = agree(comm, make().map_err(on))?;
+        let (estate, area, staging) = agree(comm, make().map_err(|why| why.on(rank)))?;
         (self.area, self.staging) = (Some(area), staging);
         let buffers = [0, 1].map(|which| Owned::new(estate.blocks[which].clone(), stream));
         let meeting = self.meeting.as_mut().expect("ranks meet first");

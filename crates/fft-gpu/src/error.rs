@@ -43,6 +43,14 @@ pub enum GpuError {
         /// What the driver says.
         why: String,
     },
+    /// Memory that the device does not give, or the host where it must be pinned.
+    #[error("no {bytes} bytes of memory: {why}")]
+    Memory {
+        /// How much.
+        bytes: usize,
+        /// What the driver says.
+        why: String,
+    },
     /// cuFFT's library cannot be loaded.
     #[error("no cuFFT on this machine (libcufft.so does not load)")]
     NoCuFft,
@@ -116,6 +124,7 @@ impl GpuError {
     pub fn on(self, rank: usize) -> Error {
         match self {
             Self::Driver { what, why } => Error::Transport { rank, call: what, text: why },
+            Self::Memory { bytes, .. } => Error::Memory { rank, bytes },
             Self::Argument { what, found, expected } => Error::argument(what, found, expected),
             other => Error::Transport { rank, call: "work on the device", text: other.to_string() },
         }

@@ -63,6 +63,8 @@ pub(super) struct Staged<T> {
     recvs: Vec<Part>,
     out: Vec<Outgoing<T>>,
     come: Vec<Incoming<T>>,
+    /// Of every message out, its chunk, the load in that, and its place there.
+    made_by: Vec<[usize; 3]>,
     lengths: Vec<usize>,
     /// Of memory for messages out and in.
     bytes: [usize; 2],
@@ -109,10 +111,10 @@ impl<T: GpuReal> Staged<T> {
             sends: sent,
             recvs: received,
         };
-        let lengths = vec![0; recvs.len()];
+        let (lengths, made_by) = (vec![0; recvs.len()], vec![[0; 3]; sends.len()]);
         let (out, come) = (Vec::new(), Vec::new());
         let raw = recvs.iter().all(|part: &Part| part.wire == Wire::Raw);
-        Self { traffic, sends, recvs, out, come, lengths, bytes, raw }
+        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, raw }
     }
 
     /// Bytes of memory for messages out and in.
@@ -151,6 +153,11 @@ impl<T: GpuReal> Staged<T> {
             let make =
                 |wire, parts: &[(&Transfer, Slot)]| Outbox::new(gpu, stream, wire, width, parts);
             let loads = loads(&self.sends, range, out, make)?;
+            for (load, messages) in loads.iter().map(|load| &load.messages).enumerate() {
+                for (at, number) in messages.iter().enumerate() {
+                    self.made_by[*number] = [self.out.len(), load, at];
+                }
+            }
             self.out.push(Outgoing { loads, made: Event::new(gpu.context())?, waited: false });
         }
         for range in chunks(&self.traffic.recvs) {
@@ -188,7 +195,7 @@ impl<T: GpuReal> Staged<T> {
         (step, evenly): (f64, bool),
         clock: &mut Clock,
     ) -> Result<(), Error> {
-        let Self { traffic, sends, recvs, out, come, lengths, raw, .. } = self;
+        let Self { traffic, sends, recvs, out, come, made_by, lengths, raw, .. } = self;
         // What came in another reshape was in the same memory.
         let held = device.read.hold(&device.copies);
         device.note(held);
@@ -199,6 +206,7 @@ impl<T: GpuReal> Staged<T> {
             parts: (sends, recvs),
             out,
             come,
+            made_by,
             lengths,
             device,
             src,
@@ -268,6 +276,7 @@ struct Mail<'a, T> {
     parts: (&'a [Part], &'a [Part]),
     out: &'a mut [Outgoing<T>],
     come: &'a mut [Incoming<T>],
+    made_by: &'a [[usize; 3]],
     lengths: &'a mut [usize],
     device: &'a mut Cuda<T>,
     src: &'a Memory<T>,
@@ -299,22 +308,11 @@ impl<T: GpuReal> Mail<'_, T> {
         }
         Ok(())
     }
-
-    fn chunk_of(&self, number: usize) -> (usize, usize, usize) {
-        let find = |chunk: &Outgoing<T>| {
-            chunk.loads.iter().enumerate().find_map(|(which, load)| {
-                Some((which, load.messages.iter().position(|message| *message == number)?))
-            })
-        };
-        let found = self.out.iter().enumerate().find_map(|(i, chunk)| Some((i, find(chunk)?)));
-        let (chunk, (load, at)) = found.expect("every message is of a chunk");
-        (chunk, load, at)
-    }
 }
 
 impl<T: GpuReal> Port for Mail<'_, T> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let (chunk, load, at) = self.chunk_of(number);
+        let [chunk, load, at] = self.made_by[number];
         let (parcel, part) = (&self.traffic.sends[number], &self.parts.0[number]);
         // Where lengths are known the copy waits for the chunk, and the host for the copy alone.
         let made = match self.traffic.shorter {
@@ -343,8 +341,8 @@ impl<T: GpuReal> Port for Mail<'_, T> {
         let copied = memory.write(&self.device.copies, place, &message[..most]);
         self.device.note(copied);
         self.lengths[number] = message.len();
-        let chunk = self.come.iter_mut().find(|chunk| chunk.range.contains(&number));
-        let chunk = chunk.expect("every message is of a chunk");
+        let after = self.come.partition_point(|chunk| chunk.range.end <= number);
+        let chunk = &mut self.come[after];
         chunk.missing = chunk.missing.saturating_sub(1);
         if chunk.missing > 0 {
             return true;

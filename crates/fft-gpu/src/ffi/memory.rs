@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUdeviceptr};
 use cudarc::driver::{
-    CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop, result,
+    CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, result,
 };
 
 use fft_core::Pins;
@@ -143,10 +143,10 @@ pub(crate) struct Block {
 
 impl Block {
     pub(crate) fn new(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, GpuError> {
-        let tried = tried("allocating memory of the device");
-        context.bind_to_thread().map_err(&tried)?;
+        let failed = |why: DriverError| GpuError::Memory { bytes, why: why.to_string() };
+        context.bind_to_thread().map_err(tried("choosing a device"))?;
         // SAFETY: the context is current. What the memory holds is nobody's concern: it is numbers, written before they are read.
-        let at = unsafe { result::malloc_sync(bytes.max(1)) }.map_err(&tried)?;
+        let at = unsafe { result::malloc_sync(bytes.max(1)) }.map_err(failed)?;
         Ok(Self { at, bytes, context: context.clone() })
     }
 
@@ -269,12 +269,12 @@ unsafe impl Sync for Pinned {}
 
 impl Pinned {
     pub(crate) fn new(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, GpuError> {
-        let tried = tried("allocating pinned memory");
-        context.bind_to_thread().map_err(&tried)?;
+        let failed = |why: DriverError| GpuError::Memory { bytes, why: why.to_string() };
+        context.bind_to_thread().map_err(tried("choosing a device"))?;
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
         // SAFETY: the context is current. The memory is set to zeros before anyone reads it.
         let at = unsafe {
-            let at = result::malloc_host(bytes.max(1), flags).map_err(&tried)?.cast::<u8>();
+            let at = result::malloc_host(bytes.max(1), flags).map_err(failed)?.cast::<u8>();
             at.write_bytes(0, bytes.max(1));
             at
         };
