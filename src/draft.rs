@@ -57,7 +57,9 @@ pub struct Draft<'a, K: Transform, const D: usize> {
 }
 
 impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
-    pub(crate) fn new(comm: &'a dyn Comm, grid: Grid<D>) -> Self {
+    /// Drafts a transform of the grid over the ranks of `comm`, with the kinds of its family: what [`Plan::c2c`],
+    /// [`Plan::r2c`] and [`Plan::r2r`] do, for code that is written once for all of them.
+    pub fn new(comm: &'a dyn Comm, grid: Grid<D>) -> Self {
         Self {
             comm,
             grid,

@@ -2,7 +2,7 @@
 //!
 //! A rate measured by itself is the best that can be had; beside other work caches are shared, lines lie elsewhere, and
 //! ranks wait for each other. So a few transforms are run, and the numbers that the model is most in doubt about are chosen
-//! so that it agrees with them: rates of memory and arithmetic by what each rank does alone, waiting by what ranks of a
+//! so that it agrees with them: rates of memory and arithmetic by what each rank does alone, cores and waiting by what ranks of a
 //! host do together, messages by what they cost small and large.
 
 use std::time::Instant;
@@ -17,14 +17,15 @@ use crate::{C2c, Plan, Tune};
 /// Points along each axis of the smaller transforms, which show latencies, and of the larger, which show rates.
 const SMALL: usize = 64;
 const LARGE: usize = 128;
-/// Repetitions, of which the median counts.
+/// Repetitions, of which the second best counts: what disturbs makes them longer, never shorter.
 const TURNS: usize = 7;
+const COUNTS: usize = 1;
 /// By how much a number may be changed, either way: beyond, it is not this number that is wrong.
-const RANGE: f64 = 30.0;
+const RANGE: f64 = 300.0;
 
 /// Measures the machine that these ranks run on ([`fft_comm::calibrate`]), and chooses some of the numbers so that the
 /// model agrees with transforms of 64³ and 128³ points. Collective; the same on every rank, bit by bit. Takes a few
-/// seconds, and longer where links are slow: about 0.2 GB cross them.
+/// seconds, and longer where links are slow: about 0.8 GB cross them.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
@@ -55,19 +56,26 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
     }
     let one_host = hosts == 1;
     if one_host {
+        // Ranks that take turns on cores, or whose memory is another's, get less done together than each alone.
+        let run = time(comm, comm, [LARGE; 3], Algorithm::Shared, &machine)?;
+        fit(&mut machine, &[run], |machine, factor| scale(&mut machine.cores, 1.0 / factor));
         let run = time(comm, comm, [SMALL; 3], Algorithm::Shared, &machine)?;
-        fit(&mut machine, &run, |machine, factor| scale(&mut machine.meeting, factor));
+        fit(&mut machine, &[run], |machine, factor| scale(&mut machine.meeting, factor));
     }
     // Rates first: latencies are what is left of a small transform.
     let link = |machine: &mut Machine, change: &dyn Fn(&mut Messages)| {
         change(if one_host { &mut machine.near } else { &mut machine.far });
     };
-    let run = time(comm, comm, [LARGE; 3], Algorithm::P2p, &machine)?;
-    fit(&mut machine, &run, |machine, factor| {
+    let both = |n: usize, machine: &Machine| -> Result<_, Error> {
+        let run = |exchange| time(comm, comm, [n; 3], exchange, machine);
+        Ok([run(Algorithm::P2p)?, run(Algorithm::Pipelined)?])
+    };
+    let runs = both(LARGE, &machine)?;
+    fit(&mut machine, &runs, |machine, factor| {
         link(machine, &|messages| scale(&mut messages.bandwidth, 1.0 / factor));
     });
-    let run = time(comm, comm, [SMALL; 3], Algorithm::P2p, &machine)?;
-    fit(&mut machine, &run, |machine, factor| {
+    let runs = both(SMALL, &machine)?;
+    fit(&mut machine, &runs, |machine, factor| {
         link(machine, &|messages| {
             scale(&mut messages.latency, factor);
             scale(&mut messages.overhead, factor);
@@ -103,13 +111,15 @@ fn time(
         comm.barrier()?;
         let start = Instant::now();
         result = result.and(plan.forward_into(&src, &mut dst));
+        // Of more ranks than cores, one that begins last does not wait for those that began before: the first does, here.
+        comm.barrier()?;
         let mut longest = [start.elapsed().as_secs_f64()];
         comm.allreduce(Reduce::Max, &mut longest)?;
         [*seconds] = longest;
     }
     fft_core::agree(comm, result)?;
     seconds.sort_by(f64::total_cmp);
-    Ok(Run { recipe: plan.recipe().clone(), seconds: seconds[TURNS / 2] })
+    Ok(Run { recipe: plan.recipe().clone(), seconds: seconds[COUNTS] })
 }
 
 fn scale(quantity: &mut Quantity, factor: f64) {
@@ -117,21 +127,23 @@ fn scale(quantity: &mut Quantity, factor: f64) {
     *quantity = Quantity::new(quantity.value * factor, How::Fitted, source);
 }
 
-/// Changes a machine by the factor at which the model agrees with a run: the larger the factor, the longer it expects.
-fn fit(machine: &mut Machine, run: &Run, change: impl Fn(&mut Machine, f64)) {
-    let expected = |factor: f64| {
+/// Changes a machine by the factor at which the model agrees with runs in the geometric mean: the larger the factor, the
+/// longer it expects.
+fn fit(machine: &mut Machine, runs: &[Run], change: impl Fn(&mut Machine, f64)) {
+    let excess = |factor: f64| -> f64 {
         let mut machine = machine.clone();
         change(&mut machine, factor);
-        run.recipe.predict_on(&machine).seconds
+        let of = |run: &Run| (run.recipe.predict_on(&machine).seconds / run.seconds).ln();
+        runs.iter().map(of).sum()
     };
     let (mut low, mut high) = (1.0 / RANGE, RANGE);
-    if expected(low) > run.seconds || expected(high) < run.seconds {
+    if excess(low) > 0.0 || excess(high) < 0.0 {
         return;
     }
     // Halving by the logarithm.
     for _ in 0..40 {
         let middle = f64::sqrt(low * high);
-        if expected(middle) < run.seconds { low = middle } else { high = middle }
+        if excess(middle) < 0.0 { low = middle } else { high = middle }
     }
     change(machine, f64::sqrt(low * high));
 }
@@ -147,14 +159,16 @@ mod tests {
             let mut run = time(&comm, &comm, [16; 3], Algorithm::P2p, &machine).unwrap();
             run.seconds = 1.2 * run.recipe.predict().seconds;
             let mut fitted = machine.clone();
-            fit(&mut fitted, &run, |machine, factor| scale(&mut machine.near.latency, factor));
-            let again = run.recipe.predict_on(&fitted).seconds;
-            assert!((again / run.seconds - 1.0).abs() < 1e-6, "{again} {}", run.seconds);
+            let runs = [run];
+            fit(&mut fitted, &runs, |machine, factor| scale(&mut machine.near.latency, factor));
+            let again = runs[0].recipe.predict_on(&fitted).seconds;
+            assert!((again / runs[0].seconds - 1.0).abs() < 1e-6, "{again}");
             assert_eq!(fitted.near.latency.how, How::Fitted);
             // Where no such number would do, it is left as it is.
-            run.seconds = 0.0;
+            let [mut run] = runs;
+            run.seconds = 1e-12;
             let mut same = fitted.clone();
-            fit(&mut same, &run, |machine, factor| scale(&mut machine.near.latency, factor));
+            fit(&mut same, &[run], |machine, factor| scale(&mut machine.near.latency, factor));
             assert_eq!(same, fitted);
             fitted
         });

@@ -43,15 +43,16 @@ pub mod machines;
 mod plan;
 mod transform;
 mod tune;
+pub mod warnings;
 mod wisdom;
 
 #[cfg(feature = "cuda")]
 pub use device::{DeviceDraft, DevicePlan};
 pub use draft::Draft;
-pub use fft_comm::ThreadComm;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
-pub use fft_comm::tuner::{Fate, Progress, Report, Row, Source};
+pub use fft_comm::tuner::{self, Fate, Progress, Report, Row, Source};
+pub use fft_comm::{ThreadComm, alone};
 pub use fft_core::{
     Algorithm, Brick, Clock, Codecs, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind,
     Expected, Family, Flight, Grid, How, Kind, Layout, Machine, Message, Messages, Node, Order,

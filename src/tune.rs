@@ -6,7 +6,7 @@ use std::time::Duration;
 use fft_comm::tuner::{
     Candidate, Choice, Progress, Report, Source, candidates, favourite, shortlist, tune as measure,
 };
-use fft_comm::{Signature, checksum};
+use fft_comm::{Signature, checksum, same};
 use fft_core::{Algorithm, Comm, Error, Kind, Machine, Problem, Real, Recipe, Step, Wire, agree};
 
 use crate::{files, wisdom};
@@ -122,8 +122,6 @@ pub(crate) fn decide<T: Real, const D: usize>(
             let here = Signature::of(comm)?;
             let text = files::read(comm, path)?;
             let found = text.and_then(|text| wisdom::find(&text, &key, &here)).and_then(|entry| {
-                let mut problem = problem.clone();
-                problem.chunk = entry.chunk.unwrap_or(problem.chunk);
                 exact(&problem, wanted, &entry.recipe).map_err(|error| error.to_string())
             });
             match found {
@@ -139,6 +137,7 @@ pub(crate) fn decide<T: Real, const D: usize>(
         Tune::Exact(text) => named(Source::Exact, exact(&problem, wanted, text)?),
     };
     let recipe = all.into_iter().nth(report.chosen).expect("one of them was chosen").recipe;
+    same(comm, "recipe", &recipe.to_string())?;
     Ok(Decision { recipe, report, key })
 }
 

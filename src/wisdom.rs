@@ -32,9 +32,6 @@ pub(crate) struct Entry {
     version: String,
     /// As it prints.
     pub(crate) recipe: String,
-    /// Bytes of a chunk, where messages are in chunks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) chunk: Option<usize>,
     /// Seconds that the model expected, and those that it took: for people.
     predicted: f64,
     measured: f64,
@@ -90,7 +87,6 @@ pub(crate) fn save(
         library,
         version,
         recipe: row.recipe.clone(),
-        chunk: row.chunk,
         predicted: row.predicted,
         measured: row.measured().unwrap_or(row.predicted),
     };
@@ -129,7 +125,6 @@ mod tests {
             library: "threads".into(),
             version: "0.0.0".into(),
             recipe: recipe.into(),
-            chunk: Some(1 << 19),
             predicted: 1e-3,
             measured: 2e-3,
         }

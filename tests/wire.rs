@@ -187,7 +187,14 @@ fn bounded<K: Make>(
 /// Many small messages of numbers that are all alike, whose errors are, too: none of them may lose more than its share.
 #[test]
 fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
-    for (n, ranks) in [(32, 16), (64, 8), (64, 16)] {
+    // Without latencies there is no reason for more than one reshape.
+    let mut simple = Machine::default();
+    (simple.far.latency.value, simple.far.overhead.value) = (0.0, 0.0);
+    let machines = [Machine::default(), simple];
+    let cases = [(32, 16), (64, 8), (64, 16)];
+    for ((n, ranks), machine) in
+        cases.into_iter().flat_map(|case| machines.iter().map(move |it| (case, it)))
+    {
         thriffty::threads(ranks, |comm| {
             let (rank, part) = (comm.rank(), n / ranks);
             let grid = Grid::new([n, n])?;
@@ -197,10 +204,7 @@ fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
             x.iter_mut().step_by(n).for_each(|x| *x = C64::new(1.0, 1.0));
             let run = |tolerance: Option<f64>| -> Result<Vec<C64>, Error> {
                 let draft = Plan::<C2c, 2>::c2c(&comm, grid).wire_everywhere();
-                // Without latencies there is no reason for more than one reshape.
-                let mut machine = Machine::default();
-                (machine.far.latency.value, machine.far.overhead.value) = (0.0, 0.0);
-                let draft = draft.input_brick(rows).output_brick(columns).machine(machine);
+                let draft = draft.input_brick(rows).output_brick(columns).machine(machine.clone());
                 let mut plan = match tolerance {
                     Some(error) => draft.tolerance(Tolerance::relative(error)?).build()?,
                     None => draft.build()?,

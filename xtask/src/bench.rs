@@ -127,7 +127,7 @@ fn programs(
         programs.push(("thriffty-mpi".into(), ours));
         for exchange in &options.exchanges {
             let mut ours = mpirun(&ranks, cli);
-            ours.arg("bench").args(&problem).args(["--serve", "--exchange", exchange]);
+            ours.arg("bench").args(&problem).arg("--serve").args(way(exchange));
             programs.push((format!("thriffty-mpi-{exchange}"), ours));
         }
         // FFTW-MPI's parts, where ours are not the same by themselves.
@@ -143,6 +143,14 @@ fn programs(
     ours.arg("bench").args(&problem).args(["--serve", "--ranks", &ranks]);
     programs.push(("thriffty-threads".into(), ours));
     programs
+}
+
+/// What fft-cli is told so that an exchange is used; or, for `tuned`, what the tuner finds best.
+pub(crate) fn way(exchange: &str) -> [&str; 2] {
+    match exchange {
+        "tuned" => ["--tune", "measure"],
+        exchange => ["--exchange", exchange],
+    }
 }
 
 /// FFTW's program, where FFTW is, and ours.

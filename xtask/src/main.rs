@@ -6,12 +6,14 @@
 mod bench;
 mod contender;
 mod demo;
+mod install;
 mod kernels;
 mod machine;
 mod model;
 mod net;
 mod options;
 mod packages;
+mod programs;
 mod quiet;
 mod record;
 mod setup;
@@ -25,9 +27,13 @@ use std::process::ExitCode;
 const HELP: &str = "\
 usage: cargo xtask <task>
 
-  setup   install MPI, libclang and a Python with NumPy and SciPy, or say how to
+  setup   install MPI, libclang, compilers, FFTW and a Python with NumPy and SciPy, or say how to
   test    format, lints, tests and documentation, with and without MPI
   demo    transform a Taylor-Green vortex on 4 ranks and draw its energy spectrum
+  install for C, C++ and Fortran programs: libraries, header, module, pkg-config and CMake files
+          --prefix P        where                   --no-mpi          plans of one process
+  header  write include/thriffty.h anew
+  programs  build C, C++ and Fortran programs against the libraries, and run them; a part of test
   kernels compile kernels/ for GPUs, with an nvcc fetched into target/; needed when they change
   bench   time thriffty beside FFTW, turn by turn
           --size N0xN1xN2   grid (256x256x256)      --kind c2c|r2c    transform (c2c)
@@ -35,12 +41,12 @@ usage: cargo xtask <task>
           --record          keep the result in benches/records, not in target/
           --cli PATH        time this fft-cli, say of an older commit, instead of building one
           --patience SEC    how long to wait for idle cores; then rounds are marked (600)
-          --exchanges A,B   time these exchanges, too: p2p, alltoallv, kway4, ...
+          --exchanges A,B   time these exchanges, too: p2p, alltoallv, kway4, ..., and what is `tuned`
           --only A,B        time these programs alone: fftw-mpi, thriffty-mpi, ...
   bench --net   the same with each rank on a host of its own, of a network that the script netlab
           makes (its path in THRIFFTY_NETLAB; as root), beside what the links allow
           --hosts H         hosts, one rank on each (4) --rate RATE     of their links (1gbit)
-          --exchanges A,B   p2p, alltoallv, kway4, ... (all); --size, --kind, --rounds, --record, --cli, --only;
+          --exchanges A,B   p2p, alltoallv, kway4, tuned, ... (all); --size, --kind, --rounds, --record, --cli, --only;
           --wires A,B       one exchange with raw and with these messages: bits:16, f32, ...; a number is a
                             tolerance; of --field uniform, smooth, ...
           NETLAB_MPIEXEC    another launcher than mpirun, with a --cli built for its MPI
@@ -66,6 +72,9 @@ fn dispatch(arguments: &[String]) -> tools::Result {
         ["test"] => test::run(),
         ["demo"] => demo::run(),
         ["kernels"] => kernels::run(),
+        ["install", words @ ..] => install::install(words),
+        ["header"] => install::header(),
+        ["programs"] => programs::run_all(),
         ["bench", options @ ..] => {
             let options = options::Options::parse(options)?;
             if options.net { net::run(&options) } else { bench::run(&options) }

@@ -163,7 +163,7 @@ fn ours(options: &Options) -> Vec<(String, Vec<String>)> {
         let known = EXCHANGES.map(String::from);
         let asked = if options.exchanges.is_empty() { &known[..] } else { &options.exchanges };
         for exchange in asked {
-            all.push((format!("thriffty-{exchange}"), words(&["--exchange", exchange])));
+            all.push((format!("thriffty-{exchange}"), words(&bench::way(exchange))));
         }
     } else {
         let exchange = options.exchanges.first().map_or("pipelined", String::as_str);

@@ -29,12 +29,18 @@ pub(crate) const PYTHON: Need = Need {
 pub(crate) const FFTW: Need = Need {
     name: "FFTW with MPI",
     packages: &["libfftw3-dev", "libfftw3-mpi-dev"],
-    present: || {
-        ["/usr/include", "/usr/local/include"]
-            .iter()
-            .any(|folder| Path::new(folder).join("fftw3-mpi.h").is_file())
-    },
+    present: || has_header("fftw3-mpi.h"),
 };
+
+/// What programs in other languages are built and checked with.
+pub(crate) const COMPILERS: [Need; 6] = [
+    Need { name: "g++", packages: &["g++"], present: || on_path("c++") },
+    Need { name: "gfortran", packages: &["gfortran"], present: || on_path("gfortran") },
+    Need { name: "cmake", packages: &["cmake"], present: || on_path("cmake") },
+    Need { name: "pkg-config", packages: &["pkg-config"], present: || on_path("pkg-config") },
+    Need { name: "valgrind", packages: &["valgrind"], present: || on_path("valgrind") },
+    Need { name: "FFTW", packages: &["libfftw3-dev"], present: || has_header("fftw3.h") },
+];
 
 /// Installs what is missing, if it may, and says what is missing still.
 pub(crate) fn ensure(needs: &[&Need]) {
@@ -93,6 +99,11 @@ fn install(privilege: &[&str], packages: &[&str]) {
     };
     apt(&["update", "-qq"]);
     apt(&[&["install", "-y", "-qq", "--no-install-recommends"], packages].concat());
+}
+
+fn has_header(name: &str) -> bool {
+    let folders = ["/usr/include", "/usr/local/include"];
+    folders.iter().any(|folder| Path::new(folder).join(name).is_file())
 }
 
 /// The library that bindgen loads, and the compiler's own headers (`stddef.h`), without which it reads no `mpi.h`.

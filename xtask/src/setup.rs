@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: what the other tasks stand on.
 
-use crate::packages::{self, MPI, Need, PYTHON};
+use crate::packages::{self, COMPILERS, MPI, Need, PYTHON};
 use crate::tools::{self, Result, cargo};
 use crate::venv;
 use std::path::PathBuf;
@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub(crate) struct Ready {
     /// MPI can be built against and run.
     pub(crate) mpi: bool,
+    /// What programs in C, C++ and Fortran are built and checked with.
+    pub(crate) compilers: bool,
     /// A Python with NumPy and SciPy.
     pub(crate) python: Option<PathBuf>,
     pub(crate) rustfmt: bool,
@@ -38,6 +40,7 @@ pub(crate) fn prepare(further: &[&Need]) -> Ready {
     };
     Ready {
         mpi: MPI.iter().all(|need| (need.present)()),
+        compilers: COMPILERS.iter().all(|need| (need.present)()),
         python,
         rustfmt: component("fmt"),
         clippy: component("clippy"),
@@ -46,8 +49,11 @@ pub(crate) fn prepare(further: &[&Need]) -> Ready {
 
 /// Sets up, and says what there is.
 pub(crate) fn run() -> Result {
-    let ready = prepare(&[]);
+    let ready = prepare(&COMPILERS.iter().collect::<Vec<_>>());
     println!("MPI     {}", if ready.mpi { "ready" } else { "missing: ranks are threads" });
+    let others =
+        if ready.compilers { "ready" } else { "missing: no programs in C, C++ and Fortran" };
+    println!("C etc.  {others}");
     match ready.python {
         Some(python) => println!("Python  {}", python.display()),
         None => println!("Python  missing: no comparison with NumPy and SciPy"),

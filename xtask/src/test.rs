@@ -1,5 +1,6 @@
 //! `cargo xtask test`: all that must hold before a change goes in.
 
+use crate::packages::COMPILERS;
 use crate::setup::{self, Ready};
 use crate::tools::{self, Result, cargo};
 use std::process::Command;
@@ -8,7 +9,8 @@ use std::time::Instant;
 /// Features that need nothing on the machine.
 const PORTABLE: &str = "thriffty/ndarray,thriffty/cuda";
 /// The crates that speak MPI.
-const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,fft-comm/mpi,fft-cli/mpi";
+const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,fft-comm/mpi,fft-cli/mpi,\
+                        fft-capi/mpi,fft-heffte/mpi";
 
 /// The stages in order: the quick ones first, so that a mistake shows early.
 fn stages(ready: &Ready) -> Vec<Command> {
@@ -37,6 +39,9 @@ fn stages(ready: &Ready) -> Vec<Command> {
         }
         stages.push(stage("test --workspace", features, &[]));
     }
+    if ready.mpi && ready.compilers {
+        stages.push(stage("xtask programs", None, &[]));
+    }
     let mut doc = stage("doc --workspace --no-deps", Some(features), &[]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     stages.push(doc);
@@ -45,7 +50,7 @@ fn stages(ready: &Ready) -> Vec<Command> {
 
 /// Runs the stages to the first that fails.
 pub(crate) fn run() -> Result {
-    let ready = setup::prepare(&[]);
+    let ready = setup::prepare(&COMPILERS.iter().collect::<Vec<_>>());
     let mut lines = Vec::new();
     let mut outcome = Ok(());
     for mut stage in stages(&ready) {
@@ -63,6 +68,9 @@ pub(crate) fn run() -> Result {
     if !ready.mpi {
         println!("not run: everything over MPI");
     }
+    if !(ready.mpi && ready.compilers) {
+        println!("not run: programs in C, C++ and Fortran");
+    }
     outcome
 }
 
@@ -71,19 +79,20 @@ mod tests {
     use super::*;
 
     fn lines(mpi: bool, tools: bool) -> Vec<String> {
-        let ready = Ready { mpi, python: None, rustfmt: tools, clippy: tools };
+        let ready = Ready { mpi, compilers: tools, python: None, rustfmt: tools, clippy: tools };
         stages(&ready).iter().map(tools::shown).collect()
     }
 
     #[test]
     fn everything_runs_twice_with_and_without_the_features() {
         let lines = lines(true, true);
-        assert_eq!(lines.len(), 6);
+        assert_eq!(lines.len(), 7);
         assert_eq!(lines[1], "cargo clippy --workspace --all-targets -- -D warnings");
         assert_eq!(
             lines[3],
             format!("cargo clippy --workspace --all-targets --features {WITH_MPI} -- -D warnings")
         );
+        assert_eq!(lines[5], "cargo xtask programs");
     }
 
     #[test]

@@ -1,7 +1,20 @@
-//! The place of the C and Fortran interface.
+//! The C and Fortran interface of thriffty: what `include/thriffty.h` declares.
 //!
-//! This crate is where the static library for C and Fortran programs belongs. It holds no code yet. It depends
-//! on the facade `thriffty` alone, and what it needs of it is there: options are plain values
-//! ([`thriffty::Draft`]), data are slices ([`thriffty::Plan::forward_into`]), errors say whose fault they are
-//! ([`thriffty::ErrorKind`]), and a communicator can be handed in.
-#![forbid(unsafe_code)]
+//! A call goes through three layers, each in files of its own:
+//!
+//! 1. `ffi/` has the entry points and all unsafe code: pointers become references, slices and texts, or an error where it
+//!    can be seen that they are none. Nothing else in this crate follows one.
+//! 2. `status.rs` catches what a call comes to, an error or a panic: a status, and a text for [`ffi::thriffty_last_error`].
+//! 3. `request.rs` turns numbers into options, `plan.rs` these into a [`thriffty::Plan`], whose types are forgotten;
+//!    `registry.rs` gives it a handle.
+//!
+//! A handle is a number that no plan had before and none will have again, in the guise of a pointer that nobody follows. So one
+//! that was destroyed, or never was, is found out, and plans are the one thing here that is process-wide.
+#![deny(unsafe_code)]
+
+pub mod ffi;
+mod plan;
+mod registry;
+mod request;
+pub mod status;
+pub mod values;

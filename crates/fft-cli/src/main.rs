@@ -8,8 +8,7 @@
 //! - `engine` runs plans on the host or, with `cuda`, on a GPU;
 //! - `choosing` makes drafts of options, and plans the way they are asked to be chosen;
 //! - `bricks`, `shape`, `files`, `npy` say who holds what, in memory and in files;
-//! - `fields` (of `noise`), `wires`, `reference`, `check` make data and measure errors;
-//! - `warnings` shows what the library has to say.
+//! - `fields` (of `noise`), `wires`, `reference`, `check` make data and measure errors.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -38,7 +37,6 @@ mod study;
 mod transform;
 mod tune;
 mod verify;
-mod warnings;
 mod wires;
 mod world;
 
@@ -51,7 +49,7 @@ use cli::{Cli, Command};
 use world::Failure;
 
 fn main() -> ExitCode {
-    warnings::show();
+    thriffty::warnings::show("fft-cli");
     let cli = Cli::try_parse();
     let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
     // Ranks that are only thought of.

@@ -4,7 +4,7 @@
 //! `mpi`). The exchanges are written once, over fft-core's `Comm` and `Flight`.
 //!
 //! Unsafe code is in three places: `commons.rs` and `mpi/host.rs`, in which ranks of one host reach each other's memory, and
-//! `mpi/ffi.rs` with its folder, which make every call into MPI; and the one `unsafe fn` of `mpi/mod.rs` takes a raw communicator.
+//! `mpi/ffi.rs` with its folder, which make every call into MPI; and the two `unsafe fn` of `mpi/mod.rs` take a raw communicator.
 #![deny(unsafe_code)]
 
 mod calibrate;
@@ -19,7 +19,7 @@ pub mod tuner;
 
 pub use calibrate::calibrate;
 pub use exchange::exchange;
-pub use signature::{Signature, broadcast, checksum, seal, unseal};
+pub use signature::{Signature, broadcast, checksum, same, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;
-pub use threads::{ThreadComm, threads};
+pub use threads::{ThreadComm, alone, threads};

@@ -51,6 +51,16 @@ pub fn threads_on<R: Send>(hosts: &[usize], body: impl Fn(ThreadComm) -> R + Syn
     })
 }
 
+/// The communicator of one rank, which is whoever uses it.
+///
+/// ```
+/// use fft_core::Comm;
+/// assert_eq!(fft_comm::alone().size(), 1);
+/// ```
+pub fn alone() -> ThreadComm {
+    ThreadComm::new(Arc::new(World::new(vec![0])), 0)
+}
+
 /// A communicator whose ranks are threads.
 pub struct ThreadComm {
     seat: Arc<Seat>,

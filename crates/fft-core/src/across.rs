@@ -8,6 +8,7 @@ use std::time::Instant;
 use crate::clock::{Clock, Time};
 use crate::commons::{Commons, Piece, Share, Show};
 use crate::local::BLOCK_BYTES;
+use crate::moves::CHUNK_RUN_BYTES;
 use crate::tiles::{Lines, TileFfts};
 use crate::{Brick, Error, Layout, Pass, Processor, Real};
 
@@ -17,7 +18,7 @@ const TILE_BYTES: usize = 1 << 18;
 /// memory that must be found.
 const RUN_BYTES: usize = 1024;
 /// Bytes that are fetched side by side at least: a cache line.
-const LINE_BYTES: usize = 64;
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// Transforms along some axes of data that stays where it is.
 pub(crate) struct Across<T: Real, Dev: Processor<T>> {
@@ -56,27 +57,30 @@ pub(crate) struct Division<'a, const D: usize> {
     pub(crate) axes: &'a [(usize, Pass)],
 }
 
-/// Bytes of the smallest box that is whole along some axes and holds all of every cache line it touches.
+/// Bytes of the smallest box that is whole along some axes and holds so many bytes side by side.
 pub(crate) fn tile_bytes<const D: usize>(
     layout: &Layout<D>,
     axes: &[usize],
     element: usize,
+    side: usize,
 ) -> usize {
     let neighbours = match axes.contains(&layout.order()[D - 1]) {
         true => element,
-        false => element.max(LINE_BYTES),
+        false => element.max(side),
     };
     axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * neighbours
 }
 
-/// Of axes that are transformed one after the other, the last ones, as many as fit into cache together: the same on all
-/// ranks. `element` is in bytes, of all batches.
+/// Of axes that are transformed one after the other, the last ones, as many as fit into cache together in a chunk: the same
+/// on all ranks. `element` is in bytes, of all batches.
 pub(crate) fn tiled<const D: usize>(
     layout: &Layout<D>,
     since: &[usize],
     element: usize,
 ) -> Vec<usize> {
-    let fits = |first: &usize| tile_bytes(layout, &since[*first..], element) <= BLOCK_BYTES;
+    let fits = |first: &usize| {
+        tile_bytes(layout, &since[*first..], element, CHUNK_RUN_BYTES) <= BLOCK_BYTES
+    };
     let first = (0..since.len()).find(fits).unwrap_or(since.len().saturating_sub(1));
     since[first..].to_vec()
 }
@@ -86,7 +90,7 @@ impl<const D: usize> Division<'_, D> {
     pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {
         let axes: Vec<_> = self.axes.iter().map(|(axis, _)| *axis).collect();
         let element = self.width * real_bytes * self.howmany;
-        let together = tile_bytes(self.home, &axes, element) <= BLOCK_BYTES;
+        let together = tile_bytes(self.home, &axes, element, LINE_BYTES) <= BLOCK_BYTES;
         self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
     }
 

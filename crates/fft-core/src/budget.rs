@@ -112,12 +112,16 @@ impl Budget {
         comm.allreduce(Reduce::Sum, &mut energy.0)?;
         self.norm = energy.norm();
         let step = self.step();
-        for (op, loss) in self.losses.iter().filter(|(_, loss)| loss.common) {
+        let common = || self.losses.iter().filter(|(_, loss)| loss.common);
+        // Errors that are as large as can be, and all alike in every reshape, then add up to no more than others do.
+        let finer = step / (3.0 * common().count() as f64).sqrt();
+        for (op, loss) in common() {
             match self.tolerance {
                 Some(tolerance) if !tolerance.is_strict() => {
-                    ops[*op].set_step(step / loss.gain.typical, true);
+                    let gain = loss.gain.typical;
+                    ops[*op].set_step(step / gain, Some(finer / gain));
                 }
-                _ => ops[*op].set_step(step / loss.gain.most, false),
+                _ => ops[*op].set_step(step / loss.gain.most, None),
             }
         }
         Ok(())

@@ -4,8 +4,10 @@
 //! order, and near the input and the output ([`crate::cut`]); with each whole axis in turn contiguous in memory. Where
 //! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
 
+use crate::across::LINE_BYTES;
 use crate::cut::{Cut, Near};
 use crate::load::{self, Holding, Hosts};
+use crate::moves::CHUNK_RUN_BYTES;
 use crate::{Grid, Kind, Layout, Problem, ProcGrid};
 
 /// A set of axes, as bits.
@@ -48,7 +50,8 @@ pub(crate) const OUTPUT: usize = 1;
 const SMALL: f64 = 65_536.0;
 
 impl<const D: usize> Candidates<D> {
-    pub(crate) fn new(problem: &Problem<D>, tiled: bool, hosts: &Hosts, family: Family) -> Self {
+    pub(crate) fn new(problem: &Problem<D>, hosts: &Hosts, family: Family) -> Self {
+        let tiled = tiles(problem).is_some();
         let mut found = Self { places: Vec::new(), all: Vec::new() };
         let halving = Halving::of(problem);
         let given = |layout: &Layout<D>| Some(Holding::Given(layout.clone()));
@@ -89,21 +92,30 @@ impl<const D: usize> Candidates<D> {
     }
 }
 
-/// Bytes of memory that must be in cache together to transform along some axes in one pass: where lines are brought
-/// together in tiles, a cache line of neighbours at a time, otherwise all that lies inside the outermost of the axes.
+/// Where lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay: how many bytes
+/// of neighbours at least. All ranks of one host read where data is; what departs in chunks is brought first.
+pub(crate) fn tiles<const D: usize>(problem: &Problem<D>) -> Option<usize> {
+    match problem.all_near() && problem.input.ranks() > 1 {
+        true => Some(LINE_BYTES),
+        false => problem.pipelined().then_some(CHUNK_RUN_BYTES),
+    }
+}
+
+/// Bytes of memory that must be in cache together to transform along some axes in one pass: with [`tiles`], so many bytes
+/// of neighbours at a time, otherwise all that lies inside the outermost of the axes.
 pub(crate) fn block<const D: usize>(
     grid: &Grid<D>,
     order: &[usize; D],
     axes: Axes,
     element: f64,
-    tiled: bool,
+    tiles: Option<usize>,
 ) -> f64 {
     let chosen = |axis: &usize| axes & (1 << axis) != 0;
     let lens = |axes: &mut dyn Iterator<Item = usize>| -> f64 {
         axes.map(|axis| grid.len(axis) as f64).product()
     };
-    if tiled {
-        let neighbours = if chosen(&order[D - 1]) { element } else { element.max(64.0) };
+    if let Some(side) = tiles {
+        let neighbours = if chosen(&order[D - 1]) { element } else { element.max(side as f64) };
         return lens(&mut (0..D).filter(chosen)) * neighbours;
     }
     let outermost = order.iter().position(chosen).unwrap_or(D);

@@ -100,6 +100,25 @@ impl<'a> Model<'a> {
         flops * self.slow() / self.machine.flops_of(n)
     }
 
+    /// Arithmetic and memory of the transforms along an axis of `n` elements, of `elements` in all, which take so many
+    /// `bytes`; whether lines are gathered, as they do not lie one after the other.
+    pub(crate) fn transform(
+        &self,
+        n: usize,
+        elements: f64,
+        bytes: f64,
+        gathered: bool,
+    ) -> [f64; 2] {
+        let strided = if gathered { self.strided() } else { 1.0 };
+        [self.flops(n, elements), self.pass(bytes) * strided]
+    }
+
+    /// What it takes besides where a transform changes the length of lines that others read in place: they are brought
+    /// here first, and cannot stay here either.
+    pub(crate) fn brought(&self, bytes: f64) -> f64 {
+        2.0 * self.pass(bytes)
+    }
+
     /// How much longer memory takes for lines that are gathered.
     pub fn strided(&self) -> f64 {
         self.machine.strided.value
@@ -130,6 +149,11 @@ impl<'a> Model<'a> {
         })
     }
 
+    /// What is collected for one call is copied once more between ranks of a host.
+    pub(crate) fn collected(&self, near: f64) -> f64 {
+        self.pass(near)
+    }
+
     /// A reshape.
     pub(crate) fn reshape(&self, order: &Order) -> Spent {
         let Order { load, element, share, wire, exchange, chunk } = *order;
@@ -145,7 +169,7 @@ impl<'a> Model<'a> {
         let chunk = chunk.max((MESSAGE_BYTES * self.ranks) as f64);
         let pieces = match exchange {
             Algorithm::Alltoallv => 1.0,
-            Algorithm::P2p | Algorithm::KWay(_) => load.near_messages + load.far_messages,
+            Algorithm::P2p | Algorithm::KWay(_) => (load.near_messages + load.far_messages) / 2.0,
             _ => (bytes(load.held) / chunk).ceil(),
         }
         .max(1.0);
@@ -153,10 +177,11 @@ impl<'a> Model<'a> {
             Algorithm::Pipelined | Algorithm::Ring(_) | Algorithm::Shared => pieces,
             _ => 1.0,
         };
+        // Messages out and in, that keep a rank busy one after the other, and bytes that travel both ways at once.
         let of_link = |link: &crate::machine::Messages, messages: f64, bytes: f64| {
             // A chunk is large enough for messages of some size to everyone.
-            let count = (messages * chunks).min(bytes / LEAST).max(messages);
-            let overhead = 2.0 * count * link.overhead.value * self.slow();
+            let count = (messages * chunks).min(2.0 * bytes / LEAST).max(messages);
+            let overhead = count * link.overhead.value * self.slow();
             let latency = if messages > 0.0 { link.latency.value } else { 0.0 };
             latency + overhead + bytes / link.bandwidth.value
         };
@@ -173,20 +198,19 @@ impl<'a> Model<'a> {
         }
         let all = self.ranks as f64;
         match exchange {
-            // In each of ⌈log_k P⌉ rounds, (k-1)/k of everything is passed on.
+            // In each of ⌈log_k P⌉ rounds, (k-1)/k of the messages to all P ranks are passed on, of which one is not sent.
             Algorithm::KWay(k) if packed > 0.0 => {
                 let k = f64::from(k);
                 let rounds = (all.ln() / k.ln() - 1e-9).ceil().max(1.0);
-                let each = packed * (k - 1.0) / k;
+                let each = packed * all / (all - 1.0) * (k - 1.0) / k;
                 let near_only = load.far == 0.0;
                 let link = if near_only { &machine.near } else { &machine.far };
                 let host = each * self.crew / machine.host_rate(self.hosts);
-                let round = of_link(link, k - 1.0, each).max(if near_only { 0.0 } else { host });
-                flight = rounds * round;
-                pack += rounds * self.memory(2.0 * each);
+                let round =
+                    of_link(link, 2.0 * (k - 1.0), each).max(if near_only { 0.0 } else { host });
+                flight = rounds * (round + self.memory(2.0 * each));
             }
-            // What is collected for one call is copied once more between ranks of a host.
-            Algorithm::Alltoallv if near > 0.0 => flight += self.pass(near),
+            Algorithm::Alltoallv if near > 0.0 => flight += self.collected(near),
             Algorithm::Ring(_) if packed > 0.0 => {
                 let link = if load.far > 0.0 { &machine.far } else { &machine.near };
                 flight += ROUNDS * link.latency.value * (1.0 + all.log2());

@@ -90,9 +90,9 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         None
     }
 
-    /// Sets the distance between neighbouring values on a wire that wants to be told, and whether messages may not lose
-    /// more than errors that are spread evenly over half of it to either side.
-    fn set_step(&mut self, _step: f64, _evenly: bool) {}
+    /// Sets the distance between neighbouring values on a wire that wants to be told, and the finer one for messages that
+    /// would lose more than errors that are spread evenly over half of it to either side ([`Loss::room`]).
+    fn set_step(&mut self, _step: f64, _finer: Option<f64>) {}
 
     /// What it lost in the last run, which is finished: the sum of squares, as its data was then.
     fn squared_error(&self) -> f64 {

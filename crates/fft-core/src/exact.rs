@@ -18,7 +18,7 @@ enum Word<'t> {
 
 impl<const D: usize> Recipe<D> {
     /// The recipe that was printed as this text, for a problem like the one that it was printed for: what is to be done,
-    /// for how many ranks, from which bricks to which. The exchange and the wires are those of the text.
+    /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text.
     ///
     /// ```
     /// use fft_core::*;
@@ -63,6 +63,13 @@ impl<const D: usize> Recipe<D> {
         } else {
             problem.wires.clear();
         }
+        problem.chunk = match header.split(' ').find_map(|word| word.strip_prefix("chunk=")) {
+            None => Problem::<D>::CHUNK,
+            Some(bytes) => match bytes.parse() {
+                Ok(bytes) => bytes,
+                Err(_) => return wrong("chunk", bytes, "a number of bytes".into()),
+            },
+        };
         super::recipe::check(&problem)?;
         let search = Search::new(&problem, Family::Any);
         let mut path = vec![Search::<D>::start()];

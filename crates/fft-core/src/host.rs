@@ -98,9 +98,9 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         }
     }
 
-    fn set_step(&mut self, step: f64, evenly: bool) {
+    fn set_step(&mut self, step: f64, finer: Option<f64>) {
         if let Op::Reshape { reshape, .. } = &mut self.0 {
-            reshape.set_step(step, evenly);
+            reshape.set_step(step, finer);
         }
     }
 

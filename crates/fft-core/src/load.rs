@@ -150,9 +150,9 @@ pub(crate) struct Load {
     pub(crate) mean: f64,
     /// That leave, or come to, a host.
     pub(crate) host: f64,
-    /// To ranks of the host.
+    /// To and from ranks of the host, both counted.
     pub(crate) near_messages: f64,
-    /// To ranks of other hosts.
+    /// To and from ranks of other hosts.
     pub(crate) far_messages: f64,
 }
 
@@ -198,32 +198,37 @@ impl Load {
     ) -> OfRank {
         let (before, after) = (from.brick(rank), to.brick(rank));
         let own = before.intersect(&after).points();
-        // What goes to others of the host, and what comes from them.
-        let (mut near_out, mut near_in, mut peers) = (0, 0, 0);
+        let stays = usize::from(own > 0);
+        // Points and messages to others of the host, and from them.
+        let (mut near, mut near_messages) = ([0; 2], [0; 2]);
         if hosts.count() == 1 {
-            (near_out, near_in) = (before.points() - own, after.points() - own);
-            peers = to.count(&before).saturating_sub(usize::from(own > 0));
+            near = [before.points() - own, after.points() - own];
+            near_messages =
+                [to.count(&before), from.count(&after)].map(|count| count.saturating_sub(stays));
         } else {
             for peer in members.iter().filter(|peer| **peer != rank) {
                 let out = before.intersect(&to.brick(*peer)).points();
-                near_out += out;
-                near_in += from.brick(*peer).intersect(&after).points();
-                peers += usize::from(out > 0);
+                let back = from.brick(*peer).intersect(&after).points();
+                near = [near[0] + out, near[1] + back];
+                near_messages[0] += usize::from(out > 0);
+                near_messages[1] += usize::from(back > 0);
             }
         }
-        let (sent, received) = (before.points() - own - near_out, after.points() - own - near_in);
-        let messages = match sent {
+        let [sent, received] = [before.points() - own - near[0], after.points() - own - near[1]];
+        let far = |points: usize, all: usize, near: usize| match points {
             0 => 0,
-            _ => to.count(&before) - peers - usize::from(own > 0),
+            _ => all.saturating_sub(near + stays),
         };
+        let far_messages = far(sent, to.count(&before), near_messages[0])
+            + far(received, from.count(&after), near_messages[1]);
         debug_assert!(members.iter().all(|peer| hosts.together(*peer, rank)));
         OfRank {
             own: own as f64,
-            near: near_out.max(near_in) as f64,
+            near: near[0].max(near[1]) as f64,
             sent: sent as f64,
             received: received as f64,
-            near_messages: peers as f64,
-            far_messages: messages as f64,
+            near_messages: near_messages.iter().sum::<usize>() as f64,
+            far_messages: far_messages as f64,
         }
     }
 }
@@ -260,15 +265,15 @@ mod tests {
             far: 8.0,
             mean: 8.0,
             host: 16.0,
-            near_messages: 1.0,
-            far_messages: 2.0,
+            near_messages: 2.0,
+            far_messages: 4.0,
         };
         assert_eq!(load, expected);
         let one_host =
             Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[3; 4], 4));
-        assert_eq!((one_host.near, one_host.near_messages, one_host.far), (12.0, 3.0, 0.0));
+        assert_eq!((one_host.near, one_host.near_messages, one_host.far), (12.0, 6.0, 0.0));
         let apart = Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[], 4));
-        assert_eq!((apart.far, apart.far_messages, apart.near), (12.0, 3.0, 0.0));
+        assert_eq!((apart.far, apart.far_messages, apart.near), (12.0, 6.0, 0.0));
     }
 
     #[test]
@@ -280,7 +285,7 @@ mod tests {
         // Rows to columns: a 1024th stays, 7 go to neighbours, the others abroad.
         let load = Load::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
         assert_eq!([load.own, load.near, load.far, load.host], [1.0, 7.0, 1016.0, 8128.0]);
-        assert_eq!([load.near_messages, load.far_messages], [7.0, 1016.0]);
+        assert_eq!([load.near_messages, load.far_messages], [14.0, 2032.0]);
     }
 
     #[test]

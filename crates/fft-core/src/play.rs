@@ -15,12 +15,19 @@ use crate::machine::Messages;
 use crate::schedule::{Message, Schedule};
 use crate::{Machine, Order};
 
-/// In picoseconds.
-pub(crate) type Time = u64;
+/// In picoseconds. So wide that sums do not overflow even on machines that cannot be.
+pub(crate) type Time = u128;
 
 pub(crate) fn picoseconds(seconds: f64) -> Time {
-    (seconds * 1e12).round() as Time
+    whole(seconds * 1e12)
 }
+
+fn whole(picoseconds: f64) -> Time {
+    picoseconds.round().min(LONGEST) as Time
+}
+
+/// What anything takes at most: longer than the universe has been there, and short enough to be added up.
+const LONGEST: f64 = 1e30;
 
 /// How messages travel over a link.
 #[derive(Clone, Copy)]
@@ -194,7 +201,7 @@ impl<'a> Play<'a> {
         }
         let message = self.schedule.messages()[number];
         let (link, far) = (self.link(&message), self.schedule.is_far(&message));
-        let takes = (message.wire as f64 * link.byte).round() as Time;
+        let takes = whole(message.wire as f64 * link.byte);
         self.rest[from].start += 1;
         let next = self.rest[from].clone().next().map(|next| &self.schedule.messages()[next]);
         let rank = &mut self.ranks[from];
@@ -217,7 +224,7 @@ impl<'a> Play<'a> {
 
     fn leave(&mut self, number: u32, now: Time) {
         let message = self.schedule.messages()[number as usize];
-        let takes = (message.wire as f64 * self.host_byte).round() as Time;
+        let takes = whole(message.wire as f64 * self.host_byte);
         let host = self.schedule.host(message.from as usize);
         let begins = serve(&mut self.hosts[host][OUT], now, takes);
         let tail = &mut self.tails[number as usize];
@@ -230,11 +237,11 @@ impl<'a> Play<'a> {
         let (to, far) = (message.to as usize, self.schedule.is_far(&message));
         let (mut begins, mut tail) = (now, self.tails[number as usize]);
         if far {
-            let takes = (message.wire as f64 * self.host_byte).round() as Time;
+            let takes = whole(message.wire as f64 * self.host_byte);
             begins = serve(&mut self.hosts[self.schedule.host(to)][IN], now, takes);
             tail = tail.max(begins + takes);
         }
-        let takes = (message.wire as f64 * self.link(&message).byte).round() as Time;
+        let takes = whole(message.wire as f64 * self.link(&message).byte);
         let rank = &mut self.ranks[to];
         let port = if far { &mut rank.far[IN] } else { &mut rank.near[IN] };
         begins = serve(port, begins, takes);
@@ -340,7 +347,7 @@ mod tests {
     }
 
     /// In nanoseconds, everything else exact.
-    fn ns(times: &[Time]) -> Vec<u64> {
+    fn ns(times: &[Time]) -> Vec<Time> {
         assert!(times.iter().all(|time| time % 1000 == 0), "{times:?}");
         times.iter().map(|time| time / 1000).collect()
     }
@@ -377,7 +384,7 @@ mod tests {
                 let schedule = Schedule::of_messages(&hosts, &list);
                 for order in [Order::Posted, Order::Windowed(1)] {
                     let found = ns(&finished(&schedule, &machine(host), order));
-                    let all = 1_000 + 5_000 + u64::from(n) * 50_000 * slowest;
+                    let all = 1_000 + 5_000 + Time::from(n) * 50_000 * slowest;
                     assert_eq!(found[0], all + 1_000, "{n} to one, host at {host}");
                     // In the order of ranks.
                     assert_eq!(found[1], 6_000 + 50_000 * slowest);
@@ -450,7 +457,7 @@ mod tests {
                 // No port takes in more than it can.
                 let far = |(from, ..): &&(u32, u32, u64)| hosts[*from as usize] != hosts[rank];
                 let bytes: u64 = to(rank as u32).filter(far).map(|(.., bytes)| bytes).sum();
-                assert!(*finished >= bytes * 1_000, "rank {rank}");
+                assert!(*finished >= Time::from(bytes) * 1_000, "rank {rank}");
             }
         }
     }

@@ -3,7 +3,7 @@
 //! The search adds up edges, each by itself. Here a recipe is looked at as it runs: a transform after a reshape shares the
 //! pass that unpacks, one before a pipelined reshape the pass that packs, and is done while messages fly.
 
-use crate::candidates::{Axes, block};
+use crate::candidates::{Axes, block, tiles};
 use crate::cost::{self, Model, Order, Spent};
 use crate::load::{Holding, Hosts, Load};
 use crate::local::BLOCK_BYTES;
@@ -44,9 +44,9 @@ pub struct Volume {
     pub far: f64,
     /// Out of, or into, a host.
     pub host: f64,
-    /// Messages to ranks of the host; none where they read each other's memory.
+    /// Messages to and from ranks of the host; none where they read each other's memory.
     pub near_messages: f64,
-    /// Messages to ranks of other hosts.
+    /// Messages to and from ranks of other hosts.
     pub far_messages: f64,
 }
 
@@ -73,25 +73,32 @@ impl<const D: usize> Recipe<D> {
         let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
         let model = Model::of(machine, &hosts, problem.input.ranks());
         let all_near = problem.all_near() && problem.input.ranks() > 1;
-        let tiled = all_near || problem.pipelined();
+        let tiles = tiles(problem);
         let mut steps = vec![Expected::default(); self.steps().len()];
         let mut passes: Vec<Pass> = Vec::new();
-        let mut arrived = None;
+        let (mut arrived, mut moved) = (None, false);
         for (number, step) in self.steps().iter().enumerate() {
             let [from, to] = [&self.nodes()[number], &self.nodes()[number + 1]];
             match *step {
                 Step::Scale { .. } => {}
                 Step::Fft { axis, .. } => {
-                    let pass = Pass { step: number, ..one(&model, problem, from, axis, all_near) };
+                    let mut pass =
+                        Pass { step: number, ..one(&model, problem, from, axis, all_near) };
+                    let grids = [from, to].map(|node| node.layout.grid());
+                    if all_near && moved && grids[0] != grids[1] {
+                        let most = Holding::Given(to.layout.clone()).most() as f64;
+                        pass.memory += model.brought(most * bytes(problem, to));
+                    }
                     let together = passes.last().is_some_and(|last| {
                         let (layout, axes) = (&from.layout, last.axes | pass.axes);
                         let element = bytes(problem, from);
-                        let bytes = block(&layout.grid(), &layout.order(), axes, element, tiled);
+                        let bytes = block(&layout.grid(), &layout.order(), axes, element, tiles);
                         bytes <= BLOCK_BYTES as f64
                     });
                     join(&mut passes, pass, together);
                 }
                 Step::Reshape { wire, exchange } => {
+                    moved = true;
                     let departing =
                         if problem.pipelined() && !all_near { passes.pop() } else { None };
                     spend(&mut steps, &passes, arrived);
@@ -142,12 +149,10 @@ fn one<const D: usize>(
     all_near: bool,
 ) -> Pass {
     let most = Holding::Given(from.layout.clone()).most() as f64;
-    let contiguous = from.layout.order()[D - 1] == axis;
-    let strided = if contiguous && !all_near { 1.0 } else { model.strided() };
-    let elements = most * problem.howmany as f64;
-    let arithmetic = model.flops(from.layout.grid().len(axis), elements);
-    let axes = 1 << axis;
-    Pass { step: 0, axes, arithmetic, memory: model.pass(most * bytes(problem, from)) * strided }
+    let gathered = from.layout.order()[D - 1] != axis || all_near;
+    let (n, elements) = (from.layout.grid().len(axis), most * problem.howmany as f64);
+    let [arithmetic, memory] = model.transform(n, elements, most * bytes(problem, from), gathered);
+    Pass { step: 0, axes: 1 << axis, arithmetic, memory }
 }
 
 fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {

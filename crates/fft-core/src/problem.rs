@@ -167,6 +167,12 @@ impl<const D: usize> Problem<D> {
         self.exchange == Algorithm::Shared || self.pipelined()
     }
 
+    /// Bytes of a chunk, where there are chunks, of another size than [`Problem::CHUNK`].
+    pub(crate) fn uncommon_chunk(&self) -> Option<usize> {
+        let chunks = self.chunked() && !self.all_near() && self.input.ranks() > 1;
+        Some(self.chunk).filter(|chunk| chunks && *chunk != Self::CHUNK)
+    }
+
     /// Whether a chunk is also transformed just before it is packed: where it is asked for, and where memory is to be
     /// shared but each rank is on a host of its own. Otherwise those that read this rank's memory must find there what
     /// has been transformed.

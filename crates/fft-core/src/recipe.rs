@@ -198,6 +198,9 @@ impl<const D: usize> fmt::Display for Recipe<D> {
         if let Some(tolerance) = self.problem.tolerance {
             write!(f, " tol={tolerance}")?;
         }
+        if let Some(chunk) = self.problem.uncommon_chunk() {
+            write!(f, " chunk={chunk}")?;
+        }
         let axes = axis_names::<D>();
         for (_, step, to) in self.walk(Direction::Forward) {
             match step {

@@ -34,8 +34,8 @@ pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     loss: Option<Loss>,
     /// Between neighbouring values on the wire.
     step: f64,
-    /// Whether messages may not lose more than errors that are spread evenly would.
-    evenly: bool,
+    /// The one for messages that would lose more than errors that are spread evenly, if that may not be.
+    finer: Option<f64>,
     /// Of all that was encoded in this run.
     squared_error: f64,
     pub(crate) traffic: Traffic,
@@ -121,7 +121,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         let reals: usize = lossy.map(|(gather, _)| gather.elements() * width).sum();
         let (reals, common) = (reals as f64, wire == Wire::Tolerance);
         let loss = wire.is_lossy().then_some(Loss { gain, reals, common });
-        let (step, evenly, squared_error) = (0.0, false, 0.0);
+        let (step, finer, squared_error) = (0.0, None, 0.0);
         let depart = None;
         Self {
             rank,
@@ -130,7 +130,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             abroad,
             loss,
             step,
-            evenly,
+            finer,
             squared_error,
             traffic,
             gathers,
@@ -145,10 +145,10 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         self.loss
     }
 
-    /// Sets the distance between neighbouring values on a wire that wants to be told, and whether messages may not lose
-    /// more than errors that are spread evenly over half of it to either side.
-    pub(crate) fn set_step(&mut self, step: f64, evenly: bool) {
-        (self.step, self.evenly) = (step, evenly);
+    /// Sets the distance between neighbouring values on a wire that wants to be told, and the finer one for messages that
+    /// would lose more than errors that are spread evenly over half of it to either side.
+    pub(crate) fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        (self.step, self.finer) = (step, finer);
     }
 
     /// The sum of the squares of all errors that this rank made in the last run.
@@ -344,7 +344,7 @@ impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
 
 impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let Reshape { codecs, abroad, gathers, width, step, evenly, .. } = self.reshape;
+        let Reshape { codecs, abroad, gathers, width, step, finer, .. } = self.reshape;
         let codec = &codecs[usize::from(abroad[0][number])];
         let gather = &gathers[number];
         let src = match &mut self.depart {
@@ -367,8 +367,8 @@ impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
         let room = Loss::room(self.rounded, *step) - self.lost;
         let packed = self.clock.pack.time(|| {
             let packed = pack(*step);
-            // Numbers that are all alike are all wrong by the same. With this step they cannot lose more than others do.
-            if *evenly && packed.squared_error > room { pack(step / 3f64.sqrt()) } else { packed }
+            // Numbers that are all alike are all wrong by the same.
+            finer.filter(|_| packed.squared_error > room).map_or(packed, pack)
         });
         self.lost += packed.squared_error;
         self.clock.sent += packed.bytes as u64;

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal};
+use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal, tiles};
 use crate::cost::{self, Model, Order};
 use crate::load::{Holding, Hosts, Load};
 use crate::recipe::{Node, Step};
@@ -80,19 +80,17 @@ pub(crate) struct Search<'a, const D: usize> {
     goal: Axes,
     /// Whether all ranks share memory.
     all_near: bool,
-    /// Whether lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay.
-    tiled: bool,
+    tiles: Option<usize>,
 }
 
 impl<'a, const D: usize> Search<'a, D> {
     pub(crate) fn new(problem: &'a Problem<D>, family: Family) -> Self {
         let ranks = problem.input.ranks();
         let all_near = problem.all_near() && ranks > 1;
-        let tiled = all_near || problem.pipelined();
         let hosts = Hosts::new(&problem.hosts, ranks);
-        let candidates = Candidates::new(problem, tiled, &hosts, family);
+        let candidates = Candidates::new(problem, &hosts, family);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
-        Self { problem, family, candidates, hosts, halving, goal, all_near, tiled }
+        Self { problem, family, candidates, hosts, halving, goal, all_near, tiles: tiles(problem) }
     }
 
     fn is_halved(&self, done: Axes) -> bool {
@@ -157,7 +155,7 @@ impl<'a, const D: usize> Search<'a, D> {
     fn is_one_pass(&self, state: State, axes: Axes) -> bool {
         let grid = self.holding(state).map_or(self.problem.grid(), Holding::grid);
         let element = self.element(state.done.0);
-        block(&grid, &self.order(state), axes, element, self.tiled) <= local::BLOCK_BYTES as f64
+        block(&grid, &self.order(state), axes, element, self.tiles) <= local::BLOCK_BYTES as f64
     }
 
     pub(crate) fn is_goal(&self, state: State) -> bool {
@@ -305,31 +303,31 @@ impl<'a, const D: usize> Costs<'a, D> {
     /// Transforms along several axes, if all of them may come now.
     fn transform(&self, here: State, axes: Axes) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
-        let (mut state, mut seconds) = (here, 0.0);
-        let mut passes = 0.0;
+        let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
         for axis in search.in_order(axes) {
             if !search.may_transform(axis, state) {
                 return None;
             }
             let holding = search.holding(state)?;
             let most = holding.most() as f64;
-            let contiguous = search.order(state)[D - 1] == axis || search.tiled;
+            let gathered = search.order(state)[D - 1] != axis || search.all_near;
             let elements = most * search.problem.howmany as f64;
-            let strided = if contiguous { 1.0 } else { model.strided() };
-            seconds += model.flops(holding.grid().len(axis), elements) * strided;
-            passes += model.pass(most * search.element(state.done.0));
+            let (n, bytes) = (holding.grid().len(axis), most * search.element(state.done.0));
+            let [flops, memory] = model.transform(n, elements, bytes, gathered);
+            arithmetic += flops;
+            passes.push(memory);
             state.done.0 |= 1 << axis;
         }
-        if search.is_one_pass(state, axes) {
-            passes /= f64::from(axes.count_ones());
-        }
+        let mut memory = match search.is_one_pass(state, axes) {
+            true => passes.into_iter().fold(0.0, f64::max),
+            false => passes.into_iter().sum(),
+        };
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {
-            // What changes its length cannot stay where it is: it is brought here first, and cannot stay here either.
             let most = search.holding(state)?.most() as f64;
-            passes += 2.0 * model.pass(most * search.element(state.done.0));
+            memory += model.brought(most * search.element(state.done.0));
         }
-        Some(picoseconds(seconds + passes))
+        Some(picoseconds(arithmetic + memory))
     }
 
     /// Seconds of a reshape, and seconds on the network of the average rank.

@@ -201,7 +201,11 @@ impl Stage<'_> {
             self.rounds(&work, &unpack)
         } else if order == Order::Pairwise || exchange == Algorithm::Alltoallv {
             let packed = work.packed(&self.clocks);
-            self.fly(&work, order, &packed, &|_| 0)
+            let mut flown = self.fly(&work, order, &packed, &|_| 0);
+            if exchange == Algorithm::Alltoallv {
+                flown.there.iter_mut().zip(work.collected()).for_each(|(there, it)| *there += it);
+            }
+            flown
         } else {
             self.fly(&work, order, &self.clocks, &|message| work.pack(message))
         };
@@ -339,6 +343,15 @@ impl Work<'_> {
             picoseconds(self.model.memory(all) + self.model.codec(self.wire, far)[1])
         };
         bytes.into_iter().map(takes).collect()
+    }
+
+    /// For each rank, copying once more what came from its own host in one call.
+    fn collected(&self) -> Vec<Time> {
+        let mut near = vec![0.0; self.schedule.ranks()];
+        for message in self.schedule.messages().iter().filter(|it| !self.schedule.is_far(it)) {
+            near[message.to as usize] += message.wire as f64;
+        }
+        near.into_iter().map(|bytes| picoseconds(self.model.collected(bytes))).collect()
     }
 
     /// What stays with a rank, and what it reads where others have it. A rank that sends nothing does all of a transform on

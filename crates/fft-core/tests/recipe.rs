@@ -5,6 +5,7 @@ mod tiling;
 use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, Identity, R2C};
 use fft_core::{
     Algorithm, Direction, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Scale, Step,
+    Tolerance, Wire,
 };
 use proptest::prelude::*;
 use tiling::{Rng, tiling};
@@ -113,15 +114,15 @@ fn three_axes() {
         ),
         (
             plain([64; 3], [C2C, C2C, R2C], 6),
-            "(r2c 64x64x64 f64 ranks=6 [3x2x1] (exchange [1x6x1~in]yxz p2p raw) (r2c z) (fft x) (exchange [2x1x3] p2p raw) (fft y) (scale inverse))",
+            "(r2c 64x64x64 f64 ranks=6 [3x2x1] (exchange [1x6x1~in]yzx p2p raw) (r2c z) (fft x) (exchange [2x1x3] p2p raw) (fft y) (scale inverse))",
         ),
         (
             plain([64; 3], [R2C, C2C, C2C], 4),
-            "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x4x1~in]yzx p2p raw) (r2c x) (fft z) (exchange [1x1x4~out]zxy p2p raw) (fft y) (scale inverse) (exchange [1x2x2] p2p raw))",
+            "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x4x1~in]yxz p2p raw) (r2c x) (fft z) (exchange [1x1x4~out]zxy p2p raw) (fft y) (scale inverse) (exchange [1x2x2] p2p raw))",
         ),
         (
             plain([64; 3], [Dst1, R2C, Dct2], 4),
-            "(dst1,r2c,dct2 64x64x64 f64 ranks=4 [2x2x1] (dct2 z) (exchange [1x1x4~out]zxy p2p raw) (r2c y) (dst1 x) (scale inverse) (exchange [2x1x2] p2p raw))",
+            "(dst1,r2c,dct2 64x64x64 f64 ranks=4 [2x2x1] (dct2 z) (exchange [1x1x4~out]zyx p2p raw) (r2c y) (dst1 x) (scale inverse) (exchange [2x1x2] p2p raw))",
         ),
         (
             plain([64, 64, 4], [C2C; 3], 64),
@@ -129,7 +130,7 @@ fn three_axes() {
         ),
         (
             plain([4; 3], [C2C; 3], 64),
-            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [1x4x16]yzx p2p raw) (fft x) (exchange [4x1x16]xzy p2p raw) (fft y) (exchange [16x4x1~in] p2p raw) (fft z) (scale inverse) (exchange [4x4x4] p2p raw))",
+            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [4x16x1] p2p raw) (fft z) (exchange [1x4x4]yzx p2p raw) (fft x) (exchange [4x1x16]xzy p2p raw) (fft y) (scale inverse) (exchange [4x4x4] p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -141,11 +142,11 @@ fn four_axes() {
     for (found, expected) in [
         (
             plain([16; 4], [C2C; 4], 4),
-            "(c2c 16x16x16x16 f64 ranks=4 [2x2x1x1] (fft z) (fft y) (exchange [1x1x2x2]yzxw p2p raw) (fft x) (fft w) (scale inverse) (exchange [2x2x1x1] p2p raw))",
+            "(c2c 16x16x16x16 f64 ranks=4 [2x2x1x1] (fft z) (exchange [1x1x1x4]zxyw p2p raw) (fft y) (fft x) (fft w) (scale inverse) (exchange [2x2x1x1] p2p raw))",
         ),
         (
             plain([8, 9, 10, 11], [C2C, R2C, Dst4, C2C], 6),
-            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [3x1x2x1]wyxz p2p raw) (r2c x) (fft z) (exchange [1x1x1x6~out]zwxy p2p raw) (dst4 y) (fft w) (scale inverse) (exchange [1x1x2x3] p2p raw))",
+            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [3x1x2x1]wyxz p2p raw) (r2c x) (fft z) (exchange [1x1x1x6~out]zxyw p2p raw) (dst4 y) (fft w) (scale inverse) (exchange [1x1x2x3] p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -188,8 +189,69 @@ fn options_are_printed() {
             "(c2c 32x32x32 f32 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
         ),
         (
+            with(|p| {
+                p.tolerance = Some(Tolerance::relative(1e-6).unwrap());
+                p.wire = Wire::Tolerance;
+            }),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
+        ),
+        (
+            with(|p| {
+                p.tolerance = Some(Tolerance::relative(1e-6).unwrap().strict());
+                (p.wire, p.wires) = (Wire::Tolerance, vec![(1, Wire::Raw)]);
+            }),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 strict (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| (p.exchange, p.chunk) = (Algorithm::Pipelined, 1 << 17)),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] chunk=131072 (fft z) (exchange [1x1x4] pipelined raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] pipelined raw))",
+        ),
+        (
             text(ordered),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1]zyx (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1]zyx p2p raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+/// Ranks alone on their hosts and several on one, large and small, with and without a tolerance.
+#[test]
+fn several_hosts() {
+    let on = |shape: [usize; 3], cut: [usize; 3], per_host: usize, tolerance: Option<f64>| {
+        let grid = Grid::new(shape).unwrap();
+        let cut = ProcGrid::new(cut);
+        let bricks = Layout::even(grid, cut, cut.ranks());
+        let mut problem =
+            Problem::new([C2C; 3], true, Precision::F64, bricks.clone(), bricks).unwrap();
+        problem.exchange = Algorithm::P2p;
+        problem.hosts = (0..cut.ranks()).map(|rank| rank / per_host).collect();
+        if let Some(tolerance) = tolerance {
+            problem.tolerance = Some(Tolerance::relative(tolerance).unwrap());
+            problem.wire = Wire::Tolerance;
+        }
+        text(problem)
+    };
+    for (found, expected) in [
+        (
+            on([256; 3], [4, 4, 2], 1, None),
+            "(c2c 256x256x256 f64 ranks=32 [4x4x2] (exchange [8x4x1~in] p2p raw) (fft z) (exchange [1x1x32~in]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [4x4x2] p2p raw))",
+        ),
+        (
+            on([256; 3], [4, 4, 2], 8, None),
+            "(c2c 256x256x256 f64 ranks=32 [4x4x2] (exchange [8x4x1~in] p2p raw) (fft z) (exchange [1x1x32~in]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [4x4x2] p2p raw))",
+        ),
+        (
+            on([256; 3], [4, 4, 2], 8, Some(1e-4)),
+            "(c2c 256x256x256 f64 ranks=32 [4x4x2] tol=1e-4 (exchange [8x4x1~in] p2p tolerance) (fft z) (exchange [1x1x32~in]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [4x4x2] p2p tolerance))",
+        ),
+        (
+            on([24; 3], [4, 2, 2], 4, None),
+            "(c2c 24x24x24 f64 ranks=16 [4x2x2] (exchange [8x2x1~in] p2p raw) (fft z) (exchange [4x1x4~in]xzy p2p raw) (fft y) (exchange [1x4x4~in]yzx p2p raw) (fft x) (scale inverse) (exchange [4x2x2] p2p raw))",
+        ),
+        (
+            on([24; 3], [4, 2, 2], 4, Some(1e-4)),
+            "(c2c 24x24x24 f64 ranks=16 [4x2x2] tol=1e-4 (exchange [8x2x1~in] p2p tolerance) (fft z) (exchange [4x1x4~in]xzy p2p tolerance) (fft y) (exchange [1x4x4~in]yzx p2p tolerance) (fft x) (scale inverse) (exchange [4x2x2] p2p tolerance))",
         ),
     ] {
         assert_eq!(found, expected);

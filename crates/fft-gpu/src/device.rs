@@ -300,9 +300,9 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         }
     }
 
-    fn set_step(&mut self, step: f64, evenly: bool) {
+    fn set_step(&mut self, step: f64, finer: Option<f64>) {
         if let Op::Reshape(reshape) = &mut self.0 {
-            reshape.set_step(step, evenly);
+            reshape.set_step(step, finer);
         }
     }
 

@@ -19,7 +19,8 @@ pub(crate) struct Ask {
     pub(crate) shape: Shape,
     pub(crate) precision: Precision,
     pub(crate) howmany: usize,
-    pub(crate) exchange: Algorithm,
+    /// The exchange, if it was given.
+    pub(crate) exchange: Option<Algorithm>,
     pub(crate) encoding: Encoding,
     /// Whether every rank is treated as on a host of its own.
     pub(crate) everywhere: bool,
@@ -48,14 +49,14 @@ impl Ask {
             Some(per_host) => per_host.get(),
             None => (machine.cores.value as usize).max(1),
         };
-        let launches = machine.launch.value > 0.0;
-        let usual = if launches { Algorithm::P2p } else { Algorithm::Shared };
+        // Where kernels are launched, memory of others is not read in the middle of them.
+        let usual = (machine.launch.value > 0.0).then_some(Algorithm::P2p);
         Ok(Self {
             kind: options.kind,
             shape: options.shape.clone(),
             precision: options.precision,
             howmany: options.howmany.get(),
-            exchange: options.exchange.unwrap_or(usual),
+            exchange: options.exchange.or(usual),
             encoding: Encoding::of(&options.wires),
             everywhere: options.wires.wire_everywhere,
             chunk: options.chunk.map(std::num::NonZeroUsize::get),
@@ -104,7 +105,7 @@ impl Ask {
         let complex = self.kind == Kind::C2C;
         let mut problem = Problem::new(kinds, complex, self.precision, input, output)?;
         problem.howmany = self.howmany;
-        problem.exchange = self.exchange;
+        problem.exchange = self.exchange.unwrap_or_default();
         problem.tolerance = self.encoding.tolerance;
         problem.wire = self.encoding.wire.unwrap_or(match self.encoding.tolerance {
             Some(_) => Wire::Tolerance,

@@ -1,8 +1,9 @@
 //! What is found out about one problem on one machine.
 
+use thriffty::tuner::{Candidate, Choice, candidates, favourite};
 use thriffty::{
     Algorithm, Expected, Family, Machine, Order, Quantity, Recipe, Simulation, Simulator, Step,
-    Summary, Wire,
+    Summary, Volume, Wire,
 };
 
 use super::ask::{Ask, Query};
@@ -20,7 +21,42 @@ pub(crate) struct Forecast {
 }
 
 /// What was not chosen, and its time, or why it has none.
-pub(crate) type Other = (String, Result<Time, String>);
+pub(crate) type Other = (String, Result<Guess, String>);
+
+/// A time that is simulated only where that does not take long itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Guess {
+    pub(crate) predicted: f64,
+    pub(crate) simulated: Option<f64>,
+    pub(crate) rough: bool,
+}
+
+impl From<&Time> for Guess {
+    fn from(time: &Time) -> Self {
+        let Time { predicted, simulated, rough } = *time;
+        Self { predicted, simulated: Some(simulated), rough }
+    }
+}
+
+/// Messages of a recipe, at most, up to which it is simulated beside the one that is chosen: some seconds.
+const FEW: f64 = 3e6;
+
+/// How long it takes, messages in this order, or in that of the recipe's exchange.
+fn guess<const D: usize>(recipe: &Recipe<D>, machine: &Machine, order: Option<Order>) -> Guess {
+    let prediction = recipe.predict_on(machine);
+    let ranks = recipe.problem().input.ranks() as f64;
+    let chunks = |volume: &Volume| match recipe.problem().chunked() {
+        true => (volume.near + volume.far) / recipe.problem().chunk as f64 + 1.0,
+        false => 1.0,
+    };
+    let of = |volume: &Volume| chunks(volume) * (volume.near_messages + volume.far_messages) / 2.0;
+    // Of the busiest rank: in all no more than that.
+    let messages = ranks * prediction.steps.iter().map(|step| of(&step.volume)).sum::<f64>();
+    match messages <= FEW {
+        true => Guess::from(&time(recipe, &Simulator::new(recipe), machine, order)),
+        false => Guess { predicted: prediction.seconds, simulated: None, rough: false },
+    }
+}
 
 /// A reshape of the recipe.
 pub(crate) struct Reshape {
@@ -52,8 +88,8 @@ pub(crate) struct Sensitivity {
 
 /// Operations per second, by the usual convention, that something allows.
 pub(crate) struct Limits {
-    /// Ψ: all data, as it is in memory, leaves its host in each reshape.
-    pub(crate) network: f64,
+    /// Ψ: all data, as it is in memory, leaves its host in each reshape; none without any.
+    pub(crate) network: Option<f64>,
     /// As many bytes leave hosts as do, on the wire, evenly from all; none when there is none.
     pub(crate) leaving: Option<f64>,
     /// Data is read and written once before the first reshape and after each.
@@ -77,7 +113,10 @@ impl Query for Whole {
     type Output = Forecast;
 
     fn run<const D: usize>(&self, ask: &Ask) -> Result<Forecast, Failure> {
-        let recipe = Recipe::new(ask.problem::<D>()?)?;
+        let problem = ask.problem::<D>()?;
+        let choice = Choice::of_model(&problem, ask.exchange);
+        let mut candidates = candidates(&problem, &choice)?;
+        let recipe = candidates.remove(favourite(&candidates, &choice)).recipe;
         let simulator = Simulator::new(&recipe);
         let machine = &*ask.machine;
         let prediction = recipe.predict();
@@ -108,7 +147,7 @@ impl Query for Whole {
                 rough: simulation.rough,
             },
             sensitivities: sensitivities.into_iter().collect(),
-            others: others(ask, &recipe, &simulator)?,
+            others: others(ask, &recipe, &simulator, &candidates),
         })
     }
 }
@@ -117,11 +156,11 @@ impl Query for Whole {
 pub(crate) struct Only(pub(crate) Family);
 
 impl Query for Only {
-    type Output = Time;
+    type Output = Guess;
 
-    fn run<const D: usize>(&self, ask: &Ask) -> Result<Time, Failure> {
+    fn run<const D: usize>(&self, ask: &Ask) -> Result<Guess, Failure> {
         let recipe = Recipe::of_family(ask.problem::<D>()?, self.0)?;
-        Ok(time(&recipe, &Simulator::new(&recipe), &ask.machine, None))
+        Ok(guess(&recipe, &ask.machine, None))
     }
 }
 
@@ -189,7 +228,7 @@ fn limits<const D: usize>(ask: &Ask, recipe: &Recipe<D>, reshapes: &[Reshape]) -
     let last = recipe.nodes().last().map_or(0.0, bytes);
     let of_host = host_memory.value.min(memory.value * ask.per_host as f64);
     Limits {
-        network: flops / (all / (hosts * host.value)),
+        network: (all > 0.0).then(|| flops / (all / (hosts * host.value))),
         leaving: (far > 0.0).then(|| flops / (far / (hosts * host.value))),
         memory: flops / (2.0 * (all + last) / (hosts * of_host)),
     }
@@ -220,16 +259,21 @@ fn memory<const D: usize>(recipe: &Recipe<D>, simulator: &Simulator<'_, D>) -> M
     }
 }
 
-/// What was not chosen.
+/// What was not chosen: other exchanges, raw messages, other families of layouts.
 fn others<const D: usize>(
     ask: &Ask,
     recipe: &Recipe<D>,
     simulator: &Simulator<'_, D>,
-) -> Result<Vec<Other>, Failure> {
+    exchanges: &[Candidate<D>],
+) -> Vec<Other> {
     let machine = &*ask.machine;
     let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
-    let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
-    let problem = ask.problem::<D>()?;
+    let mut found = vec![("these layouts, pairwise".to_owned(), Ok(Guess::from(&pairwise)))];
+    let problem = recipe.problem();
+    let ask = &Ask { exchange: Some(problem.exchange), ..ask.clone() };
+    for Candidate { recipe, .. } in exchanges {
+        found.push((recipe.problem().exchange.to_string(), Ok(guess(recipe, machine, None))));
+    }
     if problem.wire != Wire::Raw {
         let raw = Ask { encoding: Default::default(), ..ask.clone() };
         found.push(("messages raw".into(), raw.find(&Only(Family::Any)).map_err(text)));
@@ -245,16 +289,15 @@ fn others<const D: usize>(
         let orders = [("posted", Order::Posted), ("pairwise", Order::Pairwise)];
         match Recipe::of_family(problem, family) {
             Ok(recipe) => {
-                let simulator = Simulator::new(&recipe);
                 for (how, order) in orders {
-                    let time = time(&recipe, &simulator, machine, Some(order));
-                    found.push((format!("{name}, {how}"), Ok(time)));
+                    let guess = guess(&recipe, machine, Some(order));
+                    found.push((format!("{name}, {how}"), Ok(guess)));
                 }
             }
             Err(error) => found.push((name.into(), Err(error.to_string()))),
         }
     }
-    Ok(found)
+    found
 }
 
 fn text(failure: Failure) -> String {

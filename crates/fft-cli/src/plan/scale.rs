@@ -32,8 +32,8 @@ struct Rates {
     raw: [f64; 2],
     /// With messages encoded.
     encoded: [f64; 2],
-    /// Where all data leaves its host in each reshape of the raw recipe: Ψ.
-    limit: f64,
+    /// Where all data leaves its host in each reshape of the raw recipe: Ψ; none without any.
+    limit: Option<f64>,
 }
 
 /// Runs the command, by one process.
@@ -108,7 +108,8 @@ impl Query for Rate {
             _ => 0,
         });
         let bytes = (moved.sum::<usize>() * ask.howmany * ask.precision.bytes()) as f64;
-        let limit = rate(bytes / (ask.hosts() as f64 * ask.machine.host.value));
+        let network = ask.hosts() as f64 * ask.machine.host.value;
+        let limit = (bytes > 0.0).then(|| rate(bytes / network));
         Ok(Rates { pencils, raw: found, encoded: both(ask)?.0, limit })
     }
 }
@@ -130,6 +131,7 @@ fn tables(rows: &[Row]) -> String {
         let Some(first) = rows.first() else { continue };
         let what = if weak { "Weak scaling" } else { "Strong scaling" };
         let Ask { kind, precision, machine, exchange, encoding, .. } = &first.ask;
+        let exchange = exchange.unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -148,10 +150,11 @@ fn tables(rows: &[Row]) -> String {
         );
         for row in rows {
             let Rates { pencils, raw, encoded, limit } = row.found;
-            let pencils = pencils.map_or("-".into(), |rate| format!("{rate:.0}"));
+            let [pencils, limit] =
+                [pencils, limit].map(|rate| rate.map_or("-".into(), |rate| format!("{rate:.0}")));
             let _ = write!(
                 text,
-                "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{:>12.0}{:>12.0}{:>12.0}{limit:>10.0}",
+                "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{:>12.0}{:>12.0}{:>12.0}{limit:>10}",
                 row.ask.ranks,
                 row.ask.hosts(),
                 row.ask.shape.to_string(),
@@ -181,7 +184,8 @@ fn csv(rows: &[Row]) -> String {
     for row in rows {
         let Rates { pencils, raw, encoded, limit } = row.found;
         let scaling = if row.weak { "weak" } else { "strong" };
-        let pencils = pencils.map_or(String::new(), |rate| rate.to_string());
+        let [pencils, limit] =
+            [pencils, limit].map(|rate| rate.map_or(String::new(), |rate| rate.to_string()));
         let point = beside(row).map_or(",,".into(), |point| {
             format!("{},{},\"{}\"", point.gflops, point.bits, point.source)
         });
@@ -211,7 +215,7 @@ fn figure(rows: &[Row]) -> Plot {
     };
     let ask = strong.first().map(|row| &row.ask);
     let mut series = vec![
-        curve("limit Ψ, raw", &|row| Some(row.found.limit)),
+        curve("limit Ψ, raw", &|row| row.found.limit),
         curve("pencils, raw", &|row| row.found.pencils),
         curve("raw", &|row| Some(row.found.raw[1])),
         curve(&encoding(rows), &|row| Some(row.found.encoded[1])),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use thriffty::{How, Machine};
 
 use super::ask::Ask;
-use super::forecast::{Forecast, Reshape, Sensitivity, Time};
+use super::forecast::{Forecast, Guess, Reshape, Sensitivity, Time};
 use crate::report::{bytes, time};
 
 /// The recipe, its reshapes, and what it takes.
@@ -36,7 +36,7 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     writeln!(to, "\n{:<26}{:>14}{:>14}", "instead", "predicted", "simulated")?;
     for (name, time) in &found.others {
         match time {
-            Ok(time) => writeln!(to, "{}", row(name, time))?,
+            Ok(guess) => writeln!(to, "{}", row(name, *guess))?,
             Err(why) => writeln!(to, "{name:<26}{why}")?,
         }
     }
@@ -45,7 +45,9 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     let line = |name: &str, limit: f64| {
         format!("{name:<26}{:>14.1} GFlop/s, {:.0}% of it", limit / 1e9, share(limit))
     };
-    writeln!(to, "{}", line("network, all of the data", limits.network))?;
+    if let Some(network) = limits.network {
+        writeln!(to, "{}", line("network, all of the data", network))?;
+    }
     if let Some(leaving) = limits.leaving {
         writeln!(to, "{}", line("network, what leaves hosts", leaving))?;
     }
@@ -57,7 +59,8 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
         bytes(memory.between),
         bytes(memory.messages)
     )?;
-    if found.others.iter().flat_map(|(_, time)| time).chain([whole]).any(|time| time.rough) {
+    let others = found.others.iter().flat_map(|(_, guess)| guess);
+    if whole.rough || others.into_iter().any(|guess| guess.rough) {
         writeln!(
             to,
             "±4×: where ranks wait for each other step by step, or pass on messages, no better than that"
@@ -84,9 +87,11 @@ fn counts(machine: &Machine) -> [usize; 3] {
         .map(|how| quantities.iter().filter(|(_, quantity)| quantity.how == how).count())
 }
 
-fn row(name: &str, found: &Time) -> String {
-    let rough = if found.rough { " ±4×" } else { "" };
-    format!("{name:<26}{:>14}{:>14}{rough}", time(found.predicted), time(found.simulated))
+fn row(name: &str, found: impl Into<Guess>) -> String {
+    let Guess { predicted, simulated, rough } = found.into();
+    let rough = if rough { " ±4×" } else { "" };
+    let simulated = simulated.map_or("-".into(), time);
+    format!("{name:<26}{:>14}{simulated:>14}{rough}", time(predicted))
 }
 
 fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt::Result {
@@ -138,7 +143,9 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
         .collect();
     let others: Vec<_> = (found.others.iter())
         .map(|(name, time)| match time {
-            Ok(time) => json!({ "name": name, "seconds": seconds(time) }),
+            Ok(guess) => json!({ "name": name, "seconds": {
+                "predicted": guess.predicted, "simulated": guess.simulated, "rough": guess.rough,
+            } }),
             Err(why) => json!({ "name": name, "error": why }),
         })
         .collect();
@@ -161,7 +168,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
         },
         "sensitivities": sensitivities,
         "limits": {
-            "network": found.limits.network / 1e9,
+            "network": found.limits.network.map(|limit| limit / 1e9),
             "leaving": found.limits.leaving.map(|limit| limit / 1e9),
             "memory": found.limits.memory / 1e9,
         },

@@ -112,18 +112,53 @@ fn is_finalized() -> bool {
     code != ffi::MPI_SUCCESS as c_int || flag != 0
 }
 
+/// The communicator of this Fortran number; zeros or MPI_COMM_NULL where there is none.
+///
+/// # Errors
+/// [`Error::Transport`] when MPI is not running.
+pub(super) fn of_fortran(handle: ffi::RSMPI_Fint) -> Result<ffi::MPI_Comm, Error> {
+    may_call("MPI_Comm_f2c")?;
+    // SAFETY: MPI is running; any number may be looked up.
+    Ok(unsafe { ffi::RSMPI_Comm_f2c(handle) })
+}
+
 impl RawComm {
     /// A duplicate of a live communicator. Collective over it.
     ///
     /// # Safety
     /// `handle` must be a live intra-communicator, if MPI is running.
-    pub(super) unsafe fn duplicate(handle: ffi::MPI_Comm) -> Result<Self, Error> {
+    unsafe fn duplicate(handle: ffi::MPI_Comm) -> Result<Self, Error> {
         may_call("MPI_Comm_dup")?;
         let mut dup = MaybeUninit::uninit();
         // SAFETY: the caller vouches for the handle; the result is written on success.
         checked(0, "MPI_Comm_dup", unsafe { ffi::MPI_Comm_dup(handle, dup.as_mut_ptr()) })?;
         // SAFETY: MPI_Comm_dup succeeded.
         unsafe { Self::own(dup.assume_init()) }
+    }
+
+    /// A duplicate of a communicator that another program made. Collective over it. What can be seen to be none, or to
+    /// have another group of ranks on its far side, is refused.
+    ///
+    /// # Safety
+    /// `handle` must be live, `MPI_COMM_NULL` or zero, if MPI is running.
+    pub(super) unsafe fn duplicate_foreign(handle: ffi::MPI_Comm) -> Result<Self, Error> {
+        let call = "MPI_Comm_dup";
+        may_call(call)?;
+        // SAFETY: a handle is a number or a pointer, of which all zeros are a value; the other is a constant.
+        let none = unsafe { [std::mem::zeroed(), ffi::RSMPI_COMM_NULL] };
+        let refuse = |text: &str| Err(Error::Transport { rank: 0, call, text: text.into() });
+        if none.contains(&handle) {
+            return refuse("the communicator is MPI_COMM_NULL");
+        }
+        let mut inter = 0;
+        // SAFETY: the caller vouches for the handle; the call writes one int.
+        let code = unsafe { ffi::MPI_Comm_test_inter(handle, &mut inter) };
+        checked(0, "MPI_Comm_test_inter", code)?;
+        match inter {
+            // SAFETY: as above.
+            0 => unsafe { Self::duplicate(handle) },
+            _ => refuse("the communicator is an inter-communicator"),
+        }
     }
 
     /// Takes a communicator that we made.

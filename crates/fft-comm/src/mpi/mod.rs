@@ -104,14 +104,27 @@ impl MpiComm {
     /// A duplicate of a communicator handed in by a C or Fortran program. Collective over it.
     ///
     /// # Safety
-    /// MPI must be initialised and the handle a live intra-communicator.
+    /// The handle must be of a communicator that has not been freed, or `MPI_COMM_NULL`, or zero.
     ///
     /// # Errors
-    /// [`Error::Transport`] when the library fails.
+    /// [`Error::Transport`] when MPI is not running, the handle is none, or an inter-communicator, or the library fails.
     #[allow(unsafe_code)]
     pub unsafe fn from_raw(handle: rsmpi::ffi::MPI_Comm) -> Result<Self, Error> {
         // SAFETY: the caller vouches for the handle.
-        Self::new(unsafe { RawComm::duplicate(handle) }?)
+        Self::new(unsafe { RawComm::duplicate_foreign(handle) }?)
+    }
+
+    /// As [`MpiComm::from_raw`], of a communicator as Fortran programs know it: an integer. Collective over it.
+    ///
+    /// # Safety
+    /// The number must not be that of a communicator which has been freed.
+    ///
+    /// # Errors
+    /// As [`MpiComm::from_raw`].
+    #[allow(unsafe_code)]
+    pub unsafe fn from_fortran(handle: rsmpi::ffi::RSMPI_Fint) -> Result<Self, Error> {
+        // SAFETY: the caller vouches for the number, and one that is none's is that of no communicator.
+        unsafe { Self::from_raw(ffi::of_fortran(handle)?) }
     }
 
     fn new(raw: RawComm) -> Result<Self, Error> {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use fft_core::{Comm, Cpu, Direction, Error, Executor, Host, Layout, Real, agree};
 
+use crate::same;
 pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
 pub use race::{Fate, Progress, Trial, race};
 pub use report::{Report, Row, Source};
@@ -35,6 +36,9 @@ pub fn tune<T: Real, const D: usize>(
     let Some(first) = candidates.first() else {
         return Err(Error::argument("candidates", 0, "at least 1"));
     };
+    // Ranks that time different things would wait for each other in different places.
+    let recipes: Vec<_> = candidates.iter().map(|it| it.recipe.to_string()).collect();
+    same(comm, "candidates", &recipes.join("\n"))?;
     let arrays = RefCell::new(agree(comm, Arrays::<T>::of(first, comm.rank()))?);
     let mut make = |number: usize| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;

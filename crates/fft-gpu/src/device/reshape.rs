@@ -26,8 +26,9 @@ pub(super) struct Reshape<T> {
     wire: Wire,
     exchange: Algorithm,
     loss: Option<Loss>,
+    /// Between neighbouring values on a wire, and for messages that would lose too much with that.
     step: f64,
-    evenly: bool,
+    finer: Option<f64>,
     /// Whether others read what is shown where it is, of which only a plan's own memory may be shown.
     manner: Manner,
     pulls: Pulls,
@@ -111,7 +112,7 @@ impl<T: GpuReal> Reshape<T> {
             exchange,
             loss: leg.loss(coded),
             step: 0.0,
-            evenly: false,
+            finer: None,
             manner: if near_others { Manner::MovesShown } else { Manner::Moves },
             pulls,
             sends,
@@ -133,8 +134,8 @@ impl<T: GpuReal> Reshape<T> {
         self.loss
     }
 
-    pub(super) fn set_step(&mut self, step: f64, evenly: bool) {
-        (self.step, self.evenly) = (step, evenly);
+    pub(super) fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        (self.step, self.finer) = (step, finer);
     }
 
     pub(super) fn squared_error(&self) -> f64 {
@@ -212,7 +213,7 @@ impl<T: GpuReal> Reshape<T> {
         };
         let sent = match &mut self.staged {
             Some(staged) => {
-                let how = (self.step, self.evenly);
+                let how = (self.step, self.finer);
                 staged.exchange(device, exchange, (src, dst), how, clock)
             }
             None => Ok(()),
@@ -237,9 +238,10 @@ impl<T: GpuReal> Reshape<T> {
         if self.varies {
             device.done.record(&device.stream)?;
             device.done.wait()?;
-            // Numbers that are all alike are all wrong by the same. With this step they cannot lose more than others do.
-            if self.evenly && squared_error(outbox) > Loss::room(reals as f64, self.step) {
-                outbox.make(&device.stream, src, self.step / 3f64.sqrt())?;
+            // Numbers that are all alike are all wrong by the same.
+            let room = Loss::room(reals as f64, self.step);
+            if let Some(finer) = self.finer.filter(|_| squared_error(outbox) > room) {
+                outbox.make(&device.stream, src, finer)?;
                 device.done.record(&device.stream)?;
                 device.done.wait()?;
             }

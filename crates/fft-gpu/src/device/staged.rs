@@ -192,7 +192,7 @@ impl<T: GpuReal> Staged<T> {
         device: &mut Cuda<T>,
         exchange: &mut dyn Exchange,
         (src, dst): (&Memory<T>, &mut Memory<T>),
-        (step, evenly): (f64, bool),
+        (step, finer): (f64, Option<f64>),
         clock: &mut Clock,
     ) -> Result<(), Error> {
         let Self { traffic, sends, recvs, out, come, made_by, lengths, raw, .. } = self;
@@ -212,7 +212,7 @@ impl<T: GpuReal> Staged<T> {
             src,
             dst,
             step,
-            evenly,
+            finer,
             clock,
             damage: Ok(()),
         };
@@ -282,7 +282,7 @@ struct Mail<'a, T> {
     src: &'a Memory<T>,
     dst: &'a mut Memory<T>,
     step: f64,
-    evenly: bool,
+    finer: Option<f64>,
     clock: &'a mut Clock,
     damage: Result<(), Error>,
 }
@@ -295,13 +295,14 @@ impl<T: GpuReal> Mail<'_, T> {
             return Ok(());
         }
         chunk.made.wait()?;
-        for load in chunk.loads.iter_mut().filter(|_| self.evenly) {
+        let Some(finer) = self.finer else { return Ok(()) };
+        for load in &mut chunk.loads {
             let width = load.boxed.width();
             let reals = |i: &usize| self.parts.0[*i].transfer.elements() * width;
             let reals: usize = load.messages.iter().map(reals).sum();
             if squared_error(&load.boxed) > Loss::room(reals as f64, self.step) {
-                let (stream, step) = (&self.device.stream, self.step / 3f64.sqrt());
-                load.boxed.make(stream, self.src, step)?;
+                let stream = &self.device.stream;
+                load.boxed.make(stream, self.src, finer)?;
                 chunk.made.record(stream)?;
                 chunk.made.wait()?;
             }

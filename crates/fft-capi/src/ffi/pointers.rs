@@ -1,0 +1,196 @@
+//! Pointers of C programs as references, slices and texts; an error where it can be seen that they are none.
+
+use std::ffi::{CStr, c_char};
+use std::ops::Range;
+
+use thriffty::Error;
+
+use crate::request::{MAX_AXES, Request, Texts, family};
+use crate::values::{Brick, Options};
+
+/// Of a pointer that must point at something.
+fn null(what: &str) -> Error {
+    Error::argument(what, "NULL", "a pointer")
+}
+
+/// Writes what a call has to tell.
+///
+/// # Safety
+/// `place` must be NULL or have room for a `V`.
+pub(super) unsafe fn tell<V>(what: &str, place: *mut V, value: V) -> Result<(), Error> {
+    if place.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: the caller vouches for the room; alignment is not needed.
+    unsafe { place.write_unaligned(value) };
+    Ok(())
+}
+
+/// What a struct says.
+///
+/// # Safety
+/// `place` must be NULL or point at a `V` of numbers.
+unsafe fn said<V: Copy>(place: *const V) -> Option<V> {
+    // SAFETY: the caller vouches for it; alignment is not needed.
+    (!place.is_null()).then(|| unsafe { place.read_unaligned() })
+}
+
+/// The text that a pointer points to, if it does.
+///
+/// # Safety
+/// It must be NULL or point to a text that ends with a zero.
+pub(super) unsafe fn text(what: &str, text: *const c_char) -> Result<Option<String>, Error> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller vouches for it.
+    let text = unsafe { CStr::from_ptr(text) };
+    let found = text.to_str().map_err(|why| Error::argument(what, why, "UTF-8"))?;
+    Ok(Some(found.to_owned()))
+}
+
+/// The bytes of an array. Without bytes the pointer may be anything.
+///
+/// # Safety
+/// There must be so many bytes, which nobody writes to while the result lives.
+unsafe fn bytes<'a>(what: &str, data: *const u8, bytes: usize) -> Result<&'a [u8], Error> {
+    check(what, data, bytes)?;
+    match bytes {
+        0 => Ok(&[]),
+        // SAFETY: the caller vouches for the bytes, of which any value is one; they are not more than a slice can have.
+        _ => unsafe { Ok(std::slice::from_raw_parts(data, bytes)) },
+    }
+}
+
+/// The same of an array that is written.
+///
+/// # Safety
+/// There must be so many bytes, which nobody else touches while the result lives.
+pub(super) unsafe fn bytes_mut<'a>(
+    what: &str,
+    data: *mut u8,
+    bytes: usize,
+) -> Result<&'a mut [u8], Error> {
+    check(what, data, bytes)?;
+    match bytes {
+        0 => Ok(&mut []),
+        // SAFETY: as above.
+        _ => unsafe { Ok(std::slice::from_raw_parts_mut(data, bytes)) },
+    }
+}
+
+/// Whether there can be so many bytes at an address.
+fn check(what: &str, data: *const u8, bytes: usize) -> Result<(), Error> {
+    if data.is_null() && bytes > 0 {
+        return Err(null(what));
+    }
+    let end = data.addr().checked_add(bytes);
+    if isize::try_from(bytes).is_err() || end.is_none() {
+        return Err(Error::argument(format!("bytes of the {what}"), bytes, "as many as there are"));
+    }
+    Ok(())
+}
+
+/// Two arrays, of which the second is written.
+///
+/// # Safety
+/// As of [`bytes`] and [`bytes_mut`], but that they may overlap, which is an error.
+pub(super) unsafe fn arrays<'a>(
+    (input, input_bytes): (*const u8, usize),
+    (output, output_bytes): (*mut u8, usize),
+) -> Result<(&'a [u8], &'a mut [u8]), Error> {
+    check("input", input, input_bytes)?;
+    check("output", output, output_bytes)?;
+    let range = |at: usize, bytes: usize| at..at + bytes;
+    let [a, b]: [Range<usize>; 2] =
+        [range(input.addr(), input_bytes), range(output.addr(), output_bytes)];
+    if a.start < b.end && b.start < a.end && !a.is_empty() && !b.is_empty() {
+        let expected = "arrays apart; in place has calls of its own";
+        return Err(Error::argument("input and output", "arrays that overlap", expected));
+    }
+    // SAFETY: the caller vouches for the bytes; they do not overlap, as just checked.
+    unsafe { Ok((bytes("input", input, input_bytes)?, bytes_mut("output", output, output_bytes)?)) }
+}
+
+/// What a program asks for.
+///
+/// # Safety
+/// Pointers must be NULL or point at what their types say: as many lengths as there are axes; options with as many bytes as
+/// they say, and texts that end with a zero.
+pub(super) unsafe fn request(
+    (transform, axes): (i32, i32),
+    shape: *const i64,
+    bricks: [*const Brick; 2],
+    options: *const Options,
+) -> Result<Request, Error> {
+    let family = family(transform, axes)?;
+    if shape.is_null() {
+        return Err(null("shape"));
+    }
+    let mut lens = [1; MAX_AXES];
+    for (axis, len) in lens[..family.1].iter_mut().enumerate() {
+        // SAFETY: there are as many lengths as axes.
+        *len = unsafe { shape.add(axis).read_unaligned() };
+    }
+    // SAFETY: the caller vouches for all of them.
+    unsafe {
+        let bricks = bricks.map(|brick| said(brick));
+        let options = self::options(options)?;
+        let texts = Texts {
+            exchange: text("exchange", options.exchange)?,
+            wire: text("wire", options.wire)?,
+            tune: text("tune_text", options.tune_text)?,
+        };
+        Request::new(family, &lens[..family.1], bricks, &options, texts)
+    }
+}
+
+/// The options, or the usual ones. There has been one version of them so far: those of another size are of another library.
+///
+/// # Safety
+/// The pointer must be NULL or point at as many bytes as the first field says.
+unsafe fn options(options: *const Options) -> Result<Options, Error> {
+    let mut known = Options::default();
+    // SAFETY: the caller vouches for the first field.
+    let Some(bytes) = (unsafe { said(options.cast::<usize>()) }) else { return Ok(known) };
+    if bytes != known.struct_size {
+        let expected = format!("{}, as thriffty_options_init writes it", known.struct_size);
+        return Err(Error::argument("struct_size of the options", bytes, expected));
+    }
+    // SAFETY: there are as many bytes; options are numbers and pointers, of which any bits are a value.
+    unsafe { options.cast::<u8>().copy_to((&raw mut known).cast(), bytes) };
+    Ok(known)
+}
+
+/// Writes a struct that may have more fields in later versions; a program says how many bytes it knows of.
+///
+/// # Safety
+/// `place` must be NULL or have room for `bytes` bytes.
+pub(super) unsafe fn tell_struct<V: Copy>(
+    what: &str,
+    place: *mut V,
+    bytes: usize,
+    value: V,
+) -> Result<(), Error> {
+    if bytes != size_of::<V>() {
+        return Err(Error::argument(format!("size of the {what}"), bytes, size_of::<V>()));
+    }
+    // SAFETY: the caller vouches for the room, which is that of a `V`.
+    unsafe { tell(what, place, value) }
+}
+
+/// Writes as much of a text as there is room for, with a zero at its end; the bytes of all of it, without the zero.
+///
+/// # Safety
+/// `place` must be NULL or have room for `room` bytes.
+pub(super) unsafe fn tell_text(place: *mut c_char, room: usize, text: &str) -> i64 {
+    if !place.is_null() && room > 0 {
+        let bytes = text.len().min(room - 1);
+        // SAFETY: the caller vouches for the room, of which this is no more, and nobody else has it.
+        unsafe {
+            place.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), bytes);
+            place.add(bytes).write(0);
+        }
+    }
+    text.len() as i64
+}

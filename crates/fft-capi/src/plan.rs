@@ -1,0 +1,247 @@
+//! Plans whose types have been forgotten: bytes in, bytes out.
+
+use std::path::Path;
+
+use bytemuck::PodCastError;
+use thriffty::{
+    Brick, C2c, Comm, Complex, Direction, Draft, Element, Error, Grid, Plan, Precision, R2c, R2r,
+    Real, WireError, agree,
+};
+
+use crate::request::{Bounds, MAX_AXES, Request};
+use crate::values::{self, Sizes, Transform};
+
+/// What a program can do with a plan. Arrays are bytes; of those that are longer than they must be, the beginning is used.
+pub(crate) trait Transformer: Send {
+    /// Transforms from one array to another. What is wrong with this rank's may be known already: then all ranks hear of it.
+    /// Collective.
+    fn run(
+        &mut self,
+        direction: Direction,
+        arrays: Result<(&[u8], &mut [u8]), Error>,
+    ) -> Result<(), Error>;
+
+    /// The same within one array. Collective.
+    fn run_in_place(
+        &mut self,
+        direction: Direction,
+        array: Result<&mut [u8], Error>,
+    ) -> Result<(), Error>;
+
+    fn sizes(&self) -> Sizes;
+
+    fn recipe(&self) -> String;
+
+    /// What the last transform lost on the wire.
+    fn lost(&self) -> Option<WireError>;
+
+    /// What there is no path to may be known already. Collective.
+    fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error>;
+}
+
+impl<K: thriffty::Transform, const D: usize> Transformer for Plan<K, D> {
+    fn run(
+        &mut self,
+        direction: Direction,
+        arrays: Result<(&[u8], &mut [u8]), Error>,
+    ) -> Result<(), Error> {
+        let rank = self.comm().rank();
+        let (physical, spectral) = (self.input_len(), self.output_len());
+        // What a transform begins with is that all ranks agree: who cannot go on has its say there.
+        let refused = |plan: &Self, error| agree(plan.comm(), Err(error));
+        match direction {
+            Direction::Forward => {
+                let arrays = arrays.and_then(|(input, output)| {
+                    let input = elements(rank, "input", input, physical)?;
+                    Ok((input, elements_mut(rank, "output", output, spectral)?))
+                });
+                match arrays {
+                    Ok((input, output)) => self.forward_into(input, output),
+                    Err(error) => refused(self, error),
+                }
+            }
+            Direction::Inverse => {
+                let arrays = arrays.and_then(|(input, output)| {
+                    let input = elements(rank, "input", input, spectral)?;
+                    Ok((input, elements_mut(rank, "output", output, physical)?))
+                });
+                match arrays {
+                    Ok((input, output)) => self.inverse_into(input, output),
+                    Err(error) => refused(self, error),
+                }
+            }
+        }
+    }
+
+    fn run_in_place(
+        &mut self,
+        direction: Direction,
+        array: Result<&mut [u8], Error>,
+    ) -> Result<(), Error> {
+        let (rank, len) = (self.comm().rank(), self.in_place_len());
+        let array = array.and_then(|array| elements_mut(rank, "array in place", array, len));
+        match (direction, array) {
+            (_, Err(error)) => agree(self.comm(), Err(error)),
+            (Direction::Forward, Ok(array)) => self.forward_in_place(array),
+            (Direction::Inverse, Ok(array)) => self.inverse_in_place(array),
+        }
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            struct_size: size_of::<Sizes>(),
+            input: told(self.input_brick()),
+            output: told(self.output_brick()),
+            input_points: self.input_len(),
+            output_points: self.output_len(),
+            input_bytes: self.input_len() * size_of::<K::Physical>(),
+            output_bytes: self.output_len() * size_of::<K::Spectral>(),
+            in_place_bytes: self.in_place_len() * size_of::<K::Spectral>(),
+            workspace_bytes: self.memory(),
+        }
+    }
+
+    fn recipe(&self) -> String {
+        self.recipe().to_string()
+    }
+
+    fn lost(&self) -> Option<WireError> {
+        self.last_error()
+    }
+
+    fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error> {
+        self.save_wisdom(agree(self.comm(), path)?)
+    }
+}
+
+/// The first `len` elements of an array.
+fn elements<'a, E: Element>(
+    rank: usize,
+    what: &'static str,
+    bytes: &'a [u8],
+    len: usize,
+) -> Result<&'a [E], Error> {
+    if len == 0 {
+        return Ok(&[]); // wherever the array is said to be
+    }
+    let used = bytes.get(..len * size_of::<E>()).ok_or_else(|| short::<E>(rank, what, bytes, len));
+    bytemuck::try_cast_slice(used?).map_err(|why| misplaced::<E>(what, why))
+}
+
+/// The same of an array that is written.
+fn elements_mut<'a, E: Element>(
+    rank: usize,
+    what: &'static str,
+    bytes: &'a mut [u8],
+    len: usize,
+) -> Result<&'a mut [E], Error> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    let error = short::<E>(rank, what, bytes, len);
+    let used = bytes.get_mut(..len * size_of::<E>()).ok_or(error);
+    bytemuck::try_cast_slice_mut(used?).map_err(|why| misplaced::<E>(what, why))
+}
+
+fn short<E>(rank: usize, what: &'static str, bytes: &[u8], expected: usize) -> Error {
+    Error::Length { what, rank, found: bytes.len() / size_of::<E>(), expected }
+}
+
+fn misplaced<E>(what: &str, why: PodCastError) -> Error {
+    let expected = format!("a multiple of {}", align_of::<E>());
+    Error::argument(format!("address of the {what}"), why, expected)
+}
+
+/// A brick as programs are told it.
+fn told<const D: usize>(brick: Brick<D>) -> values::Brick {
+    let mut told = values::Brick::default();
+    for axis in 0..D {
+        (told.lo[axis], told.hi[axis]) = (brick.lo[axis] as i64, brick.hi[axis] as i64);
+    }
+    told
+}
+
+/// Makes the plan that all ranks ask for, unless what one of them asks for has no meaning. Collective.
+///
+/// # Errors
+/// The same on every rank: see [`Draft::build`].
+pub(crate) fn build(
+    comm: &dyn Comm,
+    asked: Result<Request, Error>,
+) -> Result<Box<dyn Transformer>, Error> {
+    let asked = asked.and_then(|request| tables_fit(comm, &request).map(|()| request));
+    let request = agree(comm, asked)?;
+    match request.precision {
+        Precision::F32 => with_precision::<f32>(comm, &request),
+        Precision::F64 => with_precision::<f64>(comm, &request),
+    }
+}
+
+type Built = Result<Box<dyn Transformer>, Error>;
+
+fn with_precision<T: Real>(comm: &dyn Comm, request: &Request) -> Built
+where
+    Complex<T>: Element<Real = T>,
+{
+    match request.transform {
+        Transform::C2c => with_family::<C2c<T>>(comm, request),
+        Transform::R2c => with_family::<R2c<T>>(comm, request),
+        Transform::R2r => with_family::<R2r<T>>(comm, request),
+    }
+}
+
+fn with_family<K: thriffty::Transform>(comm: &dyn Comm, request: &Request) -> Built {
+    match request.axes {
+        1 => with_axes::<K, 1>(comm, request),
+        2 => with_axes::<K, 2>(comm, request),
+        3 => with_axes::<K, 3>(comm, request),
+        _ => with_axes::<K, 4>(comm, request),
+    }
+}
+
+fn with_axes<K: thriffty::Transform, const D: usize>(comm: &dyn Comm, request: &Request) -> Built {
+    let usual = K::kinds::<D>();
+    // Every rank may have another shape, so that one may be wrong.
+    let grid = agree(comm, Grid::new(first::<D>(request.shape)))?;
+    let mut draft = Draft::<K, D>::new(comm, grid)
+        .kinds(std::array::from_fn(|axis| request.kinds[axis].unwrap_or(usual[axis])))
+        .input_order(first(request.orders[0]))
+        .output_order(first(request.orders[1]))
+        .scale(request.scales[0], request.scales[1])
+        .howmany(request.howmany)
+        .tune(request.tune.clone());
+    let brick = |[lo, hi]: Bounds| Brick { lo: first(lo), hi: first(hi) };
+    if let Some(bounds) = request.input {
+        draft = draft.input_brick(brick(bounds));
+    }
+    if let Some(bounds) = request.output {
+        draft = draft.output_brick(brick(bounds));
+    }
+    if let Some(exchange) = request.exchange {
+        draft = draft.exchange(exchange);
+    }
+    if let Some(wire) = request.wire {
+        draft = draft.wire(wire);
+    }
+    if let Some(tolerance) = request.tolerance {
+        draft = draft.tolerance(tolerance);
+    }
+    if request.everywhere {
+        draft = draft.wire_everywhere();
+    }
+    Ok(Box::new(draft.build()?))
+}
+
+/// The entries of as many axes as there are.
+fn first<const D: usize>(all: [usize; MAX_AXES]) -> [usize; D] {
+    std::array::from_fn(|axis| all[axis])
+}
+
+/// Whether there is memory for the tables of the longest axis: who makes them ends the process where there is none.
+fn tables_fit(comm: &dyn Comm, request: &Request) -> Result<(), Error> {
+    let longest = request.shape[..request.axes].iter().max().copied().unwrap_or(1);
+    // Bluestein's algorithm, the hungriest, has lines of up to four times the length, and several of them.
+    let bytes = longest.saturating_mul(16 * 16);
+    let error = |_| Error::Memory { rank: comm.rank(), bytes };
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(error)
+}

@@ -1,0 +1,147 @@
+//! What a call comes to: a status by who is to blame, and a text.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use thriffty::{Error, ErrorKind};
+
+/// What a call came to, by who is to blame. `thriffty_last_error` has it in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// Bricks that do not tile the grid: they overlap, leave a gap, or are not inside.
+    Geometry = 1,
+    /// Any other argument, or ranks that were given different ones.
+    Argument = 2,
+    /// No memory.
+    Memory = 3,
+    /// A damaged or unexpected message.
+    Message = 4,
+    /// The communication library, a communicator that is none, or a rank that went away.
+    Transport = 5,
+    /// Too little memory that the ranks of a host can share: enlarge it, or choose an exchange other than shared.
+    SharedMemory = 6,
+    /// The plan was destroyed before, or never was one.
+    Plan = 7,
+    /// A bug of the library. The plan in which it showed cannot be used again.
+    Internal = 8,
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library said so.
+    Library(Error),
+    /// A plan that is none.
+    Handle(usize),
+    /// A plan in which something panicked before.
+    Broken,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl Failure {
+    /// Who is to blame.
+    pub(crate) fn status(&self) -> Status {
+        let kind = match self {
+            Self::Library(error) => error.kind(),
+            Self::Handle(_) => return Status::Plan,
+            Self::Broken => return Status::Internal,
+        };
+        match kind {
+            ErrorKind::Geometry => Status::Geometry,
+            ErrorKind::Argument => Status::Argument,
+            ErrorKind::Memory => Status::Memory,
+            ErrorKind::Message => Status::Message,
+            ErrorKind::Transport => Status::Transport,
+            ErrorKind::SharedMemory => Status::SharedMemory,
+            _ => Status::Internal,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Library(error) => error.to_string(),
+            Self::Handle(0) => "the plan is NULL".into(),
+            Self::Handle(number) => {
+                format!("{number:#x} is no plan, or one that was destroyed")
+            }
+            Self::Broken => "the plan failed by a bug of the library before".into(),
+        }
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Remembers why a call of this thread failed.
+fn remember(text: &str) {
+    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+    // A thread that is ending has no place for it any more.
+    let _ = LAST.try_with(|last| last.replace(text));
+}
+
+/// Why the last call of this thread that failed did so.
+pub(crate) fn last() -> *const c_char {
+    let nothing: &'static CStr = c"";
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(nothing.as_ptr())
+}
+
+/// Runs the body of a call. An error or a panic is remembered, and becomes its status.
+pub(crate) fn attempt<R>(body: impl FnOnce() -> Result<R, Failure>) -> Result<R, Status> {
+    // What a panic leaves behind is never seen: a plan is poisoned by it, and the rest is dropped.
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(result)) => Ok(result),
+        Ok(Err(failure)) => {
+            remember(&failure.text());
+            Err(failure.status())
+        }
+        Err(panic) => {
+            remember(&format!("a bug of the library: {}", said(&*panic)));
+            // What was thrown could panic again when it is dropped.
+            std::mem::forget(panic);
+            Err(Status::Internal)
+        }
+    }
+}
+
+/// As [`attempt`], for calls that return nothing but a status.
+pub(crate) fn status(body: impl FnOnce() -> Result<(), Failure>) -> Status {
+    attempt(body).err().unwrap_or(Status::Ok)
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it did not say which")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_status_with_its_text() {
+        let status = status(|| panic!("one\0two"));
+        assert_eq!(status, Status::Internal);
+        let text = LAST.with(|last| last.borrow().to_string_lossy().into_owned());
+        assert_eq!(text, "a bug of the library: one two");
+    }
+
+    #[test]
+    fn every_kind_of_error_has_a_status() {
+        let failure = Failure::from(Error::Memory { rank: 1, bytes: 7 });
+        assert_eq!(failure.status(), Status::Memory);
+        assert_eq!(failure.text(), "rank 1 could not allocate 7 bytes");
+        assert_eq!(Failure::Handle(3).status(), Status::Plan);
+        assert_eq!(Failure::Broken.status(), Status::Internal);
+    }
+}

@@ -1,0 +1,276 @@
+/* What programs rely on: places in structs, every option, and a status for everything that is wrong, on every rank alike. */
+#define _XOPEN_SOURCE 700
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <thriffty.h>
+
+_Static_assert(sizeof(thriffty_status) == 4, "status");
+_Static_assert(sizeof(thriffty_brick) == 64 && offsetof(thriffty_brick, hi) == 32, "brick");
+_Static_assert(offsetof(thriffty_options, struct_size) == 0, "struct_size");
+_Static_assert(offsetof(thriffty_options, precision) == 8, "precision");
+_Static_assert(offsetof(thriffty_options, kinds) == 12, "kinds");
+_Static_assert(offsetof(thriffty_options, input_order) == 28, "input_order");
+_Static_assert(offsetof(thriffty_options, output_order) == 44, "output_order");
+_Static_assert(offsetof(thriffty_options, forward_scale) == 60, "forward_scale");
+_Static_assert(offsetof(thriffty_options, inverse_scale) == 64, "inverse_scale");
+_Static_assert(offsetof(thriffty_options, howmany) == 72, "howmany");
+_Static_assert(offsetof(thriffty_options, exchange) == 80, "exchange");
+_Static_assert(offsetof(thriffty_options, wire) == 88, "wire");
+_Static_assert(offsetof(thriffty_options, tolerance) == 96, "tolerance");
+_Static_assert(offsetof(thriffty_options, strict) == 104, "strict");
+_Static_assert(offsetof(thriffty_options, wire_everywhere) == 108, "wire_everywhere");
+_Static_assert(offsetof(thriffty_options, tune) == 112, "tune");
+_Static_assert(offsetof(thriffty_options, tune_seconds) == 120, "tune_seconds");
+_Static_assert(offsetof(thriffty_options, tune_text) == 128, "tune_text");
+_Static_assert(sizeof(thriffty_options) == 136, "options");
+_Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
+_Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
+_Static_assert(offsetof(thriffty_sizes, workspace_bytes) == 176 && sizeof(thriffty_sizes) == 184, "sizes");
+
+static int rank, ranks;
+
+/* A call came to this status, and says why if it failed. */
+static void expect_(int line, thriffty_status found, thriffty_status expected) {
+    if (found != expected || (found != THRIFFTY_STATUS_OK && strlen(thriffty_last_error()) < 5)) {
+        fprintf(stderr, "line %d: rank %d has status %d, expected %d: %s\n", line, rank, (int)found, (int)expected,
+                thriffty_last_error());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+#define expect(found, expected) expect_(__LINE__, found, THRIFFTY_STATUS_##expected)
+
+static void that_(int line, int holds) {
+    if (!holds) {
+        fprintf(stderr, "line %d: does not hold on rank %d\n", line, rank);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+#define that(holds) that_(__LINE__, holds)
+
+static const int64_t SHAPE[] = {6, 5, 8};
+enum { C2C = THRIFFTY_TRANSFORM_C2C, R2C = THRIFFTY_TRANSFORM_R2C, R2R = THRIFFTY_TRANSFORM_R2R };
+
+static thriffty_status create(thriffty_plan **plan, int transform, const thriffty_options *options) {
+    return thriffty_plan_create(plan, MPI_COMM_WORLD, transform, 3, SHAPE, NULL, NULL, options);
+}
+
+static thriffty_options usual(void) {
+    thriffty_options options;
+    memset(&options, 0xff, sizeof options);
+    expect(thriffty_options_init(&options, sizeof options), OK);
+    return options;
+}
+
+/* What is wrong with one rank's arguments is an error of all. */
+static void creation(void) {
+    thriffty_plan *plan = (thriffty_plan *)&rank;
+    expect(create(&plan, 77, NULL), ARGUMENT);
+    that(plan == NULL);
+    expect(create(NULL, R2C, NULL), ARGUMENT);
+    expect(create(rank == ranks - 1 ? NULL : &plan, R2C, NULL), ARGUMENT);
+    expect(create(&plan, rank == ranks - 1 ? -1 : R2C, NULL), ARGUMENT);
+    that(ranks == 1 || strstr(thriffty_last_error(), "transform") != NULL);
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 5, SHAPE, NULL, NULL, NULL), ARGUMENT);
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, NULL, NULL, NULL, NULL), ARGUMENT);
+    int64_t empty[] = {6, 0, 8}, negative[] = {6, -5, 8}, vast[] = {INT64_MAX, INT64_MAX, 8}, long_[] = {1, 1, 1LL << 57};
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, empty, NULL, NULL, NULL), GEOMETRY);
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, negative, NULL, NULL, NULL), ARGUMENT);
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, vast, NULL, NULL, NULL), MEMORY);
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, long_, NULL, NULL, NULL), MEMORY);
+    if (ranks > 1) {
+        int axes = rank == 0 ? 2 : 3;
+        expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, axes, SHAPE, NULL, NULL, NULL), ARGUMENT);
+        expect(create(&plan, rank == 0 ? C2C : R2R, NULL), ARGUMENT);
+    }
+    thriffty_brick all = {{0, 0, 0, 0}, {6, 5, 8, 0}}, outside = {{0, 0, 0, 0}, {6, 5, 9, 0}}, none = {{0}, {0}};
+    thriffty_brick gap = {{0, 0, 0, 0}, {6, 5, 7, 0}}, below = {{-1, 0, 0, 0}, {6, 5, 8, 0}};
+    const thriffty_brick *one[] = {&outside, &gap, &below};
+    for (int which = 0; which < 3; which++) {
+        const thriffty_brick *mine = rank == 0 ? one[which] : &none;
+        thriffty_status status = thriffty_plan_create(&plan, MPI_COMM_WORLD, C2C, 3, SHAPE, mine, NULL, NULL);
+        expect_(__LINE__, status, which == 2 ? THRIFFTY_STATUS_ARGUMENT : THRIFFTY_STATUS_GEOMETRY);
+    }
+    if (ranks > 1) expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, C2C, 3, SHAPE, &all, NULL, NULL), GEOMETRY);
+
+    thriffty_options wrong[13];
+    for (int i = 0; i < 13; i++) wrong[i] = usual();
+    wrong[0].struct_size = 0;
+    wrong[1].struct_size = SIZE_MAX;
+    wrong[2].precision = 16;
+    wrong[3].kinds[1] = 12;
+    wrong[4].input_order[0] = 1;
+    wrong[5].output_order[2] = -1;
+    wrong[6].forward_scale = 3;
+    wrong[7].howmany = 0;
+    wrong[8].exchange = "pigeons";
+    wrong[9].wire = "bits:77";
+    wrong[10].tolerance = 2.0;
+    wrong[11].tune = 4;
+    wrong[12].tune = THRIFFTY_TUNE_EXACT;
+    for (int i = 0; i < 13; i++) expect(create(&plan, R2C, &wrong[i]), ARGUMENT);
+    thriffty_options options = usual();
+    options.kinds[0] = THRIFFTY_KIND_R2C;
+    expect(create(&plan, R2C, &options), ARGUMENT);
+}
+
+static void communicators(void) {
+    thriffty_plan *plan;
+    const MPI_Fint unknown = 12345;
+    expect(thriffty_plan_create(&plan, MPI_COMM_NULL, R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
+    that(strstr(thriffty_last_error(), "MPI_COMM_NULL") != NULL);
+    expect(thriffty_plan_create_f(&plan, unknown, R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
+    expect(thriffty_plan_create_f(&plan, MPI_Comm_c2f(MPI_COMM_NULL), R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
+    if (ranks > 1) {
+        MPI_Comm half, inter;
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &inter);
+        expect(thriffty_plan_create(&plan, inter, R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
+        /* A plan outlives the communicator that it was made with. */
+        expect(thriffty_plan_create(&plan, half, R2C, 3, SHAPE, NULL, NULL, NULL), OK);
+        MPI_Comm_free(&inter);
+        MPI_Comm_free(&half);
+        double x[240], y[2 * 150];
+        memset(x, 0, sizeof x);
+        expect(thriffty_forward(plan, x, sizeof x, y, sizeof y), OK);
+        expect(thriffty_plan_destroy(plan), OK);
+    }
+}
+
+/* What is wrong with one rank's arrays is an error of all, and the plan goes on working. */
+static void execution(void) {
+    thriffty_plan *plan;
+    expect(create(&plan, R2C, NULL), OK);
+    thriffty_sizes sizes;
+    expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+    that(sizes.struct_size == sizeof sizes && sizes.input_bytes == 8 * sizes.input_points);
+    that(sizes.output_bytes == 16 * sizes.output_points && sizes.in_place_bytes >= sizes.input_bytes);
+    expect(thriffty_plan_sizes(plan, &sizes, 3), ARGUMENT);
+    expect(thriffty_plan_sizes(plan, NULL, sizeof sizes), ARGUMENT);
+    char *memory = malloc(4 * sizes.in_place_bytes + 64);
+    memset(memory, 0, 4 * sizes.in_place_bytes + 64);
+    double *x = (double *)memory, *y = (double *)(memory + 2 * sizes.in_place_bytes);
+    size_t in = sizes.input_bytes, out = sizes.output_bytes;
+    int last = rank == ranks - 1;
+    expect(thriffty_forward(plan, last ? NULL : x, in, y, out), ARGUMENT);
+    expect(thriffty_forward(plan, x, in, last ? NULL : y, out), ARGUMENT);
+    expect(thriffty_forward(plan, x, last ? in - 1 : in, y, out), ARGUMENT);
+    expect(thriffty_forward(plan, x, last ? in / 2 : in, y, out / 2), ARGUMENT); /* of single precision, say */
+    expect(thriffty_forward(plan, x, last ? SIZE_MAX : in, y, out), ARGUMENT);
+    expect(thriffty_forward(plan, last ? (double *)(memory + 4) : x, in, y, out), ARGUMENT);
+    expect(thriffty_forward(plan, x, in, last ? x : y, out), ARGUMENT);
+    expect(thriffty_inverse(plan, y, out, x, last ? 0 : in), ARGUMENT);
+    expect(thriffty_forward_in_place(plan, x, last ? 0 : sizes.in_place_bytes), ARGUMENT);
+    expect(thriffty_inverse_in_place(plan, last ? NULL : x, sizes.in_place_bytes), ARGUMENT);
+    x[0] = 1.0;
+    expect(thriffty_forward(plan, x, in + 1, y, out + 64), OK);
+    that(rank > 0 || y[0] == ranks);
+    expect(thriffty_inverse(plan, y, out, x, in), OK);
+    that(x[0] > 1.0 - 1e-14 && x[0] < 1.0 + 1e-14);
+    double estimate = 1.0, bound = 1.0;
+    expect(thriffty_plan_error(plan, &estimate, &bound), OK);
+    that(estimate == 0.0 && bound == 0.0);
+    expect(thriffty_plan_error(plan, NULL, NULL), OK);
+
+    char recipe[1000], start[8];
+    int64_t length = thriffty_plan_recipe(plan, NULL, 0);
+    that(length > 20 && length < 1000);
+    that(thriffty_plan_recipe(plan, recipe, sizeof recipe) == length && strlen(recipe) == (size_t)length);
+    that(thriffty_plan_recipe(plan, start, sizeof start) == length && strncmp(recipe, start, 7) == 0 && start[7] == 0);
+
+    /* The recipe by its name is the same plan; wisdom is of measured plans alone. */
+    thriffty_options options = usual();
+    options.tune = THRIFFTY_TUNE_EXACT;
+    options.tune_text = recipe;
+    thriffty_plan *again;
+    expect(create(&again, R2C, &options), OK);
+    char other[1000];
+    that(thriffty_plan_recipe(again, other, sizeof other) == length && strcmp(recipe, other) == 0);
+    expect(thriffty_plan_save_wisdom(again, "/nowhere/wisdom.toml"), ARGUMENT);
+    expect(thriffty_plan_save_wisdom(again, last ? NULL : "/nowhere/wisdom.toml"), ARGUMENT);
+    expect(thriffty_plan_destroy(again), OK);
+    free(memory);
+
+    expect(thriffty_plan_destroy(NULL), OK);
+    expect(thriffty_plan_destroy(plan), OK);
+    expect(thriffty_plan_destroy(plan), PLAN);
+    expect(thriffty_forward(plan, NULL, 0, NULL, 0), PLAN);
+    expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), PLAN);
+    expect(thriffty_plan_destroy((thriffty_plan *)&rank), PLAN);
+    that(thriffty_plan_recipe(plan, NULL, 0) == -(int64_t)THRIFFTY_STATUS_PLAN);
+}
+
+/* Single precision, two transforms at once in another order of axes, there and back in one array. */
+static void options_work(void) {
+    thriffty_plan *plan;
+    thriffty_options options = usual();
+    options.precision = THRIFFTY_PRECISION_F32;
+    options.howmany = 2;
+    options.input_order[0] = 2, options.input_order[1] = 0, options.input_order[2] = 1;
+    options.forward_scale = options.inverse_scale = THRIFFTY_SCALE_SYMMETRIC;
+    options.kinds[1] = THRIFFTY_KIND_NONE;
+    options.exchange = "p2p";
+    options.wire = "f32";
+    expect(create(&plan, C2C, &options), OK);
+    thriffty_sizes sizes;
+    expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+    that(sizes.input_bytes == 8 * sizes.input_points && sizes.in_place_bytes >= sizes.output_bytes);
+    float *data = malloc(sizes.in_place_bytes);
+    for (size_t i = 0; i < 2 * sizes.input_points; i++) data[i] = (float)((7 * i + 3 * (size_t)rank) % 11);
+    expect(thriffty_forward_in_place(plan, data, sizes.in_place_bytes), OK);
+    expect(thriffty_inverse_in_place(plan, data, sizes.in_place_bytes), OK);
+    for (size_t i = 0; i < 2 * sizes.input_points; i++) {
+        float expected = (float)((7 * i + 3 * (size_t)rank) % 11);
+        that(data[i] > expected - 1e-4f && data[i] < expected + 1e-4f);
+    }
+    free(data);
+    expect(thriffty_plan_destroy(plan), OK);
+
+    /* What was measured is found again. */
+    char path[64];
+    int process = (int)getpid();
+    MPI_Bcast(&process, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(path, sizeof path, "%s/thriffty-wisdom-%d.toml", P_tmpdir, process);
+    options = usual();
+    options.tune = THRIFFTY_TUNE_MEASURE;
+    options.tune_seconds = 0.1;
+    expect(create(&plan, R2C, &options), OK);
+    expect(thriffty_plan_save_wisdom(plan, path), OK);
+    char measured[1000], remembered[1000];
+    that(thriffty_plan_recipe(plan, measured, sizeof measured) < 1000);
+    expect(thriffty_plan_destroy(plan), OK);
+    options.tune = THRIFFTY_TUNE_WISDOM;
+    options.tune_text = path;
+    expect(create(&plan, R2C, &options), OK);
+    that(thriffty_plan_recipe(plan, remembered, sizeof remembered) < 1000 && strcmp(measured, remembered) == 0);
+    expect(thriffty_plan_destroy(plan), OK);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) remove(path);
+}
+
+int main(int argc, char **argv) {
+    thriffty_plan *plan;
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    creation();
+    communicators();
+    execution();
+    options_work();
+    expect(create(&plan, C2C, NULL), OK);
+    thriffty_plan *alone;
+    expect(thriffty_plan_create_serial(&alone, R2R, 3, SHAPE, NULL), OK);
+    MPI_Finalize();
+    /* Whoever is late is told so; plans of one process go on. */
+    double x[480], y[480];
+    memset(x, 0, sizeof x);
+    expect(thriffty_forward(plan, x, sizeof x, y, sizeof y), TRANSPORT);
+    expect(thriffty_plan_destroy(plan), OK);
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
+    expect(thriffty_forward(alone, x, 240 * sizeof *x, y, 240 * sizeof *y), OK);
+    expect(thriffty_plan_destroy(alone), OK);
+    return 0;
+}

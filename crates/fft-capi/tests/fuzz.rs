@@ -1,0 +1,245 @@
+//! Ten thousand calls with arguments that nobody in their senses would give: each comes to a status, and the process lives.
+//!
+//! Pointers are NULL or point at what the header says, since anything else cannot be found out; plans may be any number.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_char, c_void};
+use std::ptr::{null, null_mut, without_provenance_mut};
+
+use fastrand::Rng;
+use fft_capi::ffi::{
+    Plan, thriffty_forward, thriffty_forward_in_place, thriffty_inverse, thriffty_inverse_in_place,
+    thriffty_last_error, thriffty_options_init, thriffty_plan_create_serial, thriffty_plan_destroy,
+    thriffty_plan_error, thriffty_plan_recipe, thriffty_plan_save_wisdom, thriffty_plan_sizes,
+};
+use fft_capi::status::Status;
+use fft_capi::values::{Options, Sizes};
+
+const CALLS: usize = 10_000;
+/// Bytes of each array, more than the largest plan that is made wants.
+const ROOM: usize = 1 << 19;
+
+/// Texts for options, none of them always right.
+fn texts(folder: &std::path::Path) -> Vec<CString> {
+    let file = folder.join("wisdom.toml").into_os_string().into_encoded_bytes();
+    let broken = folder.join("no/such/file").into_os_string().into_encoded_bytes();
+    let known: [&[u8]; 14] = [
+        b"",
+        b"shared",
+        b"p2p",
+        b"kway3",
+        b"kway1",
+        b"ring",
+        b"raw",
+        b"bits:16",
+        b"bits:99",
+        b"f16",
+        b"tolerance",
+        b"lossless",
+        b"\xff\xfe",
+        b"(r2c 4x4 f64 ranks=1)",
+    ];
+    let long = [b'('; 5000];
+    let all = known.into_iter().chain([&long[..], &file, &broken]);
+    all.map(|text| CString::new(text).unwrap()).collect()
+}
+
+struct Fuzz {
+    rng: Rng,
+    texts: Vec<CString>,
+    plans: Vec<*mut Plan>,
+    input: Vec<u64>,
+    output: Vec<u64>,
+    seen: [usize; 9],
+}
+
+impl Fuzz {
+    fn one_of<V: Copy>(&mut self, values: &[V]) -> V {
+        values[self.rng.usize(..values.len())]
+    }
+
+    fn text(&mut self) -> *const c_char {
+        let which = self.rng.usize(..2 * self.texts.len());
+        self.texts.get(which).map_or(null(), |text| text.as_ptr())
+    }
+
+    /// A small number, most of the time one that means something.
+    fn number(&mut self, last: i32) -> i32 {
+        match self.rng.u8(..20) {
+            0 => self.rng.i32(..),
+            _ => self.rng.i32(..=last).max(0),
+        }
+    }
+
+    fn options(&mut self) -> Options {
+        let mut options = Options::default();
+        for _ in 0..self.rng.usize(..5) {
+            match self.rng.u8(..14) {
+                0 => options.struct_size = self.one_of(&[0, 8, 135, 137, usize::MAX]),
+                1 => options.precision = self.one_of(&[32, 32, 64, 0, -1]),
+                2 => options.kinds = std::array::from_fn(|_| self.number(12)),
+                3 => options.input_order = std::array::from_fn(|_| self.number(4)),
+                4 => {
+                    options.output_order = self.one_of(&[[1, 0, 2, 3], [3, 2, 1, 0], [2, 1, 0, 3]])
+                }
+                5 => options.forward_scale = self.number(3),
+                6 => options.inverse_scale = self.number(3),
+                7 => options.howmany = self.one_of(&[0, 2, 3, -1, i64::MAX, 1 << 40]),
+                8 => options.exchange = self.text(),
+                9 => options.wire = self.text(),
+                10 => {
+                    options.tolerance =
+                        self.one_of(&[1e-6, 1e-3, 1e-20, -1.0, f64::NAN, f64::INFINITY])
+                }
+                11 => (options.strict, options.wire_everywhere) = (self.number(1), self.number(1)),
+                12 => {
+                    options.tune = self.number(4);
+                    options.tune_text = self.text();
+                    options.tune_seconds = self.one_of(&[0.0, 1e-3, -1.0, f64::NAN, 1e300]);
+                    if options.tune_seconds > 1.0 {
+                        options.tune = 0;
+                    }
+                }
+                _ => options.reserved = self.number(1),
+            }
+        }
+        options
+    }
+
+    fn shape(&mut self) -> [i64; 4] {
+        std::array::from_fn(|_| match self.rng.u8(..60) {
+            0 => self.one_of(&[0, -1, i64::MIN, i64::MAX, 1 << 57, 1 << 40, 1 << 31]),
+            _ => self.rng.i64(1..9),
+        })
+    }
+
+    fn plan(&mut self) -> *mut Plan {
+        match self.rng.u8(..12) {
+            0 => null_mut(),
+            1 => without_provenance_mut(self.rng.usize(..)),
+            _ if self.plans.is_empty() => null_mut(),
+            // The latest live longest.
+            _ => {
+                let back = self.rng.usize(1..=self.plans.len().min(8));
+                self.plans[self.plans.len() - back]
+            }
+        }
+    }
+
+    /// Bytes that are said to be there, all of which are, or which cannot be.
+    fn bytes(&mut self) -> usize {
+        match self.rng.u8(..12) {
+            0 => 0,
+            1 => usize::MAX,
+            2 => self.rng.usize(..200),
+            _ => ROOM,
+        }
+    }
+
+    fn array(&mut self, output: bool) -> *mut c_void {
+        if self.rng.u8(..20) == 0 {
+            return null_mut();
+        }
+        let array = if output { &mut self.output } else { &mut self.input };
+        array.as_mut_ptr().cast::<u8>().wrapping_add(usize::from(self.rng.u8(..30) == 0)).cast()
+    }
+
+    fn call(&mut self) -> Status {
+        let plan = self.plan();
+        // SAFETY: pointers are NULL or point at as much as is said; sizes that are more than there is are refused.
+        unsafe {
+            match self.rng.u8(..20) {
+                0..6 => {
+                    let (options, shape) = (self.options(), self.shape());
+                    let options = self.one_of(&[&raw const options, null()]);
+                    let shape = if self.rng.u8(..40) == 0 { null() } else { shape.as_ptr() };
+                    let mut plan = null_mut();
+                    let place = if self.rng.u8(..40) == 0 { null_mut() } else { &raw mut plan };
+                    let axes = self.one_of(&[1, 2, 2, 3, 3, 3, 4, 0, 5, -1, i32::MAX]);
+                    let made =
+                        thriffty_plan_create_serial(place, self.number(3), axes, shape, options);
+                    assert_eq!(made == Status::Ok, !plan.is_null());
+                    if made == Status::Ok {
+                        self.plans.push(plan);
+                    }
+                    made
+                }
+                6..8 => thriffty_plan_destroy(plan),
+                8..11 => {
+                    let apart = self.rng.u8(..9) > 0;
+                    let (input, output) = (self.array(false), self.array(apart));
+                    let (from, to) = (self.bytes(), self.bytes());
+                    match self.rng.bool() {
+                        true => thriffty_forward(plan, input, from, output, to),
+                        false => thriffty_inverse(plan, input, from, output, to),
+                    }
+                }
+                11..14 => {
+                    let (data, bytes) = (self.array(true), self.bytes());
+                    match self.rng.bool() {
+                        true => thriffty_forward_in_place(plan, data, bytes),
+                        false => thriffty_inverse_in_place(plan, data, bytes),
+                    }
+                }
+                14..16 => {
+                    let mut sizes = Sizes::default();
+                    let size =
+                        self.one_of(&[size_of::<Sizes>(), size_of::<Sizes>(), 0, usize::MAX]);
+                    let place = if self.rng.u8(..9) == 0 { null_mut() } else { &raw mut sizes };
+                    thriffty_plan_sizes(plan, place, size)
+                }
+                16 => {
+                    let (mut a, mut b) = (0.0, 0.0);
+                    let places = [
+                        self.one_of(&[&raw mut a, null_mut()]),
+                        self.one_of(&[&raw mut b, null_mut()]),
+                    ];
+                    thriffty_plan_error(plan, places[0], places[1])
+                }
+                17 => {
+                    let mut text = [1; 300];
+                    let room = self.one_of(&[0, 1, 7, 300]);
+                    let place = if self.rng.bool() { text.as_mut_ptr() } else { null_mut() };
+                    let length = thriffty_plan_recipe(plan, place, room);
+                    assert!(
+                        text[room..].iter().all(|byte| *byte == 1),
+                        "written beyond {room} bytes"
+                    );
+                    if length < 0 { Status::Plan } else { Status::Ok }
+                }
+                18 => thriffty_plan_save_wisdom(plan, self.text()),
+                _ => {
+                    let mut options = Options::default();
+                    let size = self.one_of(&[size_of::<Options>(), 0, 7, usize::MAX]);
+                    thriffty_options_init(self.one_of(&[&raw mut options, null_mut()]), size)
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_hostile_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut fuzz = Fuzz {
+        rng: Rng::with_seed(6),
+        texts: texts(folder.path()),
+        plans: Vec::new(),
+        input: vec![0x3ff0_0000_0000_0000; ROOM / 8 + 1],
+        output: vec![0; ROOM / 8 + 1],
+        seen: [0; 9],
+    };
+    for call in 0..CALLS {
+        let status = fuzz.call();
+        fuzz.seen[status as usize] += 1;
+        // SAFETY: the text is valid until the next call of this thread that fails.
+        let said = unsafe { std::ffi::CStr::from_ptr(thriffty_last_error()) }.to_string_lossy();
+        assert_ne!(status, Status::Internal, "call {call}: {said}");
+    }
+    println!("statuses {:?}", fuzz.seen);
+    // Neither all refused nor all accepted.
+    assert!(fuzz.seen[Status::Ok as usize] > CALLS / 10, "{:?}", fuzz.seen);
+    for status in [Status::Geometry, Status::Argument, Status::Plan, Status::Memory] {
+        assert!(fuzz.seen[status as usize] > 4, "{status:?}: {:?}", fuzz.seen);
+    }
+}

@@ -1,0 +1,195 @@
+//! `cargo xtask install`: what C, C++ and Fortran programs compile and link against, in a prefix.
+
+use crate::setup;
+use crate::tools::{self, Result, cargo, command, run};
+use std::path::{Path, PathBuf};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Where the sources of the interface are.
+const SOURCES: &str = "crates/fft-capi";
+/// What the static library needs of the system.
+const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
+
+/// What is built, in cargo's words, where there is MPI.
+pub(crate) const WITH_MPI: [&str; 6] = [
+    "--package",
+    "fft-capi",
+    "--package",
+    "fft-heffte",
+    "--features",
+    "fft-capi/mpi,fft-heffte/mpi",
+];
+
+/// Builds the libraries in release and installs them.
+pub(crate) fn install(words: &[&str]) -> Result {
+    let (prefix, mpi) = match words {
+        ["--prefix", prefix] => (*prefix, true),
+        ["--prefix", prefix, "--no-mpi"] | ["--no-mpi", "--prefix", prefix] => (*prefix, false),
+        _ => return Err("usage: cargo xtask install --prefix P [--no-mpi]".into()),
+    };
+    if mpi && !setup::prepare(&[]).mpi {
+        return Err("plans over MPI need one; with --no-mpi plans are of one process".into());
+    }
+    let packages = if mpi { WITH_MPI.as_slice() } else { &["--package", "fft-capi"] };
+    tools::run_shown(cargo().args(["build", "--release"]).args(packages))?;
+    let prefix = std::path::absolute(prefix).map_err(|e| format!("prefix {prefix}: {e}"))?;
+    lay_out(&tools::target_dir().join("release"), &prefix, mpi)?;
+    println!(
+        "\ninstalled into {0}; pkg-config finds it with PKG_CONFIG_PATH={0}/lib/pkgconfig",
+        prefix.display()
+    );
+    Ok(())
+}
+
+/// Copies what was built into a prefix, an absolute path, with all that compilers and build systems look for.
+pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
+    let [lib, include] = ["lib", "include"].map(|folder| prefix.join(folder));
+    let (pkgconfig, cmake) = (lib.join("pkgconfig"), lib.join("cmake/thriffty"));
+    for folder in [&lib, &include, &pkgconfig, &cmake] {
+        tools::make_folder(folder)?;
+    }
+    shared(&built.join("libfft_capi.so"), &lib, ["libthriffty.so", "libthriffty.so.0"])?;
+    one_object(&built.join("libfft_capi.a"), &lib.join("libthriffty.a"))?;
+    copy(Path::new("include/thriffty.h"), &include.join("thriffty.h"))?;
+    if mpi {
+        let names = ["libthriffty_heffte.so", "libheffte.so.2"];
+        shared(&built.join("libfft_heffte.so"), &lib.join("thriffty"), names)?;
+        copy(Path::new("crates/fft-heffte/heffte.h"), &include.join("thriffty/heffte.h"))?;
+    }
+    let source = Path::new(SOURCES).join("fortran/thriffty.F90");
+    copy(&source, &include.join("fortran/thriffty.F90"))?;
+    let fortran = fortran(&source, prefix, mpi)?;
+
+    let templates = Path::new(SOURCES).join("package");
+    let fill = |name: &str, folder: &Path| {
+        let path = templates.join(format!("{name}.in"));
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        write(&folder.join(name), &filled(&text, prefix, mpi))
+    };
+    fill("thriffty.pc", &pkgconfig)?;
+    if fortran {
+        fill("thriffty-fortran.pc", &pkgconfig)?;
+    }
+    fill("thriffty-config.cmake", &cmake)?;
+    fill("thriffty-config-version.cmake", &cmake)
+}
+
+/// A template with what stands between at signs filled in.
+fn filled(text: &str, prefix: &Path, mpi: bool) -> String {
+    let define = if mpi { "THRIFFTY_WITH_MPI" } else { "" };
+    let private = SYSTEM.iter().chain(mpi.then_some(&"mpi"));
+    let flags: Vec<_> = private.map(|name| format!("-l{name}")).collect();
+    text.replace("@PREFIX@", &prefix.display().to_string())
+        .replace("@VERSION@", VERSION)
+        .replace("@DEFINES@", &if mpi { format!(" -D{define}") } else { String::new() })
+        .replace("@CMAKE_DEFINES@", define)
+        .replace("@PRIVATE@", &flags.join(" "))
+        .replace("@CMAKE_PRIVATE@", &SYSTEM.join(";"))
+}
+
+/// Copies a shared library without line numbers, under the name that programs look for when they start, and makes a link of
+/// the name that they are linked with.
+fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
+    tools::make_folder(folder)?;
+    let library = folder.join(soname);
+    copy(from, &library)?;
+    run(command("objcopy").arg("--strip-debug").arg(&library))?;
+    let link = folder.join(name);
+    // One that is there may be of another version.
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(soname, &link)
+        .map_err(|e| format!("cannot make {}: {e}", link.display()))
+}
+
+/// Makes a static library of one object in which only our own names can be seen: the compressor, the bindings of MPI and
+/// Rust's own are in other libraries of a program, too.
+fn one_object(from: &Path, to: &Path) -> Result {
+    let object = to.with_extension("o");
+    run(command("ld").args(["-r", "--whole-archive"]).arg(from).arg("-o").arg(&object))?;
+    // Rust's library has bitcode beside its code, which other tools stumble on.
+    let sections = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
+    let ours = ["--strip-debug", "--wildcard", "--keep-global-symbol=thriffty_*"];
+    run(command("objcopy").args(ours).args(sections).arg(&object))?;
+    archive(to, &object)
+}
+
+fn archive(to: &Path, object: &Path) -> Result {
+    // Otherwise the object is added to what is there.
+    let _ = std::fs::remove_file(to);
+    run(command("ar").arg("rcs").arg(to).arg(object))?;
+    std::fs::remove_file(object).map_err(|e| format!("cannot remove {}: {e}", object.display()))
+}
+
+/// Compiles the Fortran module, where there is a compiler; whether there is.
+fn fortran(source: &Path, prefix: &Path, mpi: bool) -> Result<bool> {
+    let compiler = if mpi { "mpif90" } else { "gfortran" };
+    if !tools::succeeds(command(compiler).arg("--version")) {
+        println!(
+            "not installed: the Fortran module, for want of {compiler}; programs can compile include/fortran/thriffty.F90"
+        );
+        return Ok(false);
+    }
+    let (lib, object) = (prefix.join("lib"), prefix.join("lib/thriffty_fortran.o"));
+    let mut compile = command(compiler);
+    compile.args(["-std=f2008", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-J"]);
+    compile.arg(prefix.join("include/fortran"));
+    if mpi {
+        compile.arg("-DTHRIFFTY_WITH_MPI");
+    }
+    run(compile.arg("-c").arg(source).arg("-o").arg(&object))?;
+    archive(&lib.join("libthriffty_fortran.a"), &object)?;
+    Ok(true)
+}
+
+fn copy(from: &Path, to: &Path) -> Result {
+    tools::make_folder(to.parent().unwrap_or(Path::new(".")))?;
+    // A library that a program runs with is replaced, not written to.
+    let _ = std::fs::remove_file(to);
+    std::fs::copy(from, to)
+        .map(drop)
+        .map_err(|e| format!("cannot copy {} to {}: {e}", from.display(), to.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result {
+    std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+/// Writes `include/thriffty.h` anew.
+pub(crate) fn header() -> Result {
+    let mut test = cargo();
+    test.args(["test", "--package", "fft-capi", "--test", "header"]);
+    run(test.env("THRIFFTY_WRITE_HEADER", "1"))
+}
+
+/// Where the libraries of the tests are installed.
+pub(crate) fn scratch() -> Result<PathBuf> {
+    let path = tools::target_dir().join("programs/prefix");
+    std::path::absolute(&path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_filled() {
+        let text = "@PREFIX@ @VERSION@ -I@DEFINES@ @PRIVATE@";
+        let with = filled(text, Path::new("/opt"), true);
+        assert_eq!(
+            with,
+            format!("/opt {VERSION} -I -DTHRIFFTY_WITH_MPI -lgcc_s -lrt -lpthread -lm -ldl -lmpi")
+        );
+        let without = filled(text, Path::new("/opt"), false);
+        assert_eq!(without, format!("/opt {VERSION} -I -lgcc_s -lrt -lpthread -lm -ldl"));
+    }
+
+    #[test]
+    fn every_template_is_filled_completely() {
+        for entry in std::fs::read_dir(Path::new("..").join(SOURCES).join("package")).unwrap() {
+            let path = entry.unwrap().path();
+            let text = filled(&std::fs::read_to_string(&path).unwrap(), Path::new("/opt"), true);
+            assert!(!text.contains('@'), "{}: {text}", path.display());
+        }
+    }
+}

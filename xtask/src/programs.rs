@@ -1,0 +1,212 @@
+//! `cargo xtask programs`: C, C++ and Fortran programs, built against an installation as their authors would, and run.
+
+use crate::install;
+use crate::packages::{self, COMPILERS};
+use crate::tools::{self, Result, cargo, command, output, run};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What C and C++ programs are compiled with: any warning is an error. Open MPI's old C++ classes have some.
+const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DOMPI_SKIP_MPICXX"];
+
+/// An installation to build against, and where programs go.
+struct Bench {
+    prefix: PathBuf,
+    folder: PathBuf,
+}
+
+/// Builds and installs the libraries, as they are for tests, then builds and runs everything.
+pub(crate) fn run_all() -> Result {
+    packages::ensure(&COMPILERS.iter().collect::<Vec<_>>());
+    tools::run_shown(cargo().arg("build").args(install::WITH_MPI))?;
+    let prefix = install::scratch()?;
+    install::lay_out(&tools::target_dir().join("debug"), &prefix, true)?;
+    let bench = Bench { folder: prefix.with_file_name("built"), prefix };
+    tools::make_folder(&bench.folder)?;
+    bench.names()?;
+    bench.headers()?;
+    bench.by_pkg_config()?;
+    bench.by_cmake()?;
+    bench.of_heffte()?;
+    bench.under_valgrind()?;
+    Ok(())
+}
+
+impl Bench {
+    /// A command that finds the installation.
+    fn command(&self, program: &str) -> Command {
+        let mut command = command(program);
+        let lib = self.prefix.join("lib");
+        let path = format!("{0}:{0}/thriffty", lib.display());
+        command.env("PKG_CONFIG_PATH", lib.join("pkgconfig")).env("LD_LIBRARY_PATH", path);
+        command
+    }
+
+    fn built(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What pkg-config says, in words.
+    fn flags(&self, words: &[&str]) -> Result<Vec<String>> {
+        let text = output(self.command("pkg-config").args(words))?;
+        Ok(text.split_whitespace().map(String::from).collect())
+    }
+
+    /// Runs a program on so many processes.
+    fn mpirun(&self, ranks: &str, words: &[&Path]) -> Result {
+        tools::run_shown(self.command("mpirun").args(["-n", ranks]).args(words))
+    }
+
+    /// The libraries show the names that are written down, and no others.
+    fn names(&self) -> Result {
+        for (library, options, names) in [
+            ("libthriffty.so", "-D", "crates/fft-capi/symbols.txt"),
+            ("libthriffty.a", "-g", "crates/fft-capi/symbols.txt"),
+            ("thriffty/libthriffty_heffte.so", "-D", "crates/fft-heffte/symbols.txt"),
+        ] {
+            let path = self.prefix.join("lib").join(library);
+            let listed = output(command("nm").args([options, "--defined-only"]).arg(path))?;
+            let mut found: Vec<_> =
+                listed.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+            found.sort_unstable();
+            if found != read(names)?.lines().collect::<Vec<_>>() {
+                return Err(format!("{library} has other names than {names}: {found:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The header alone, in both languages, with and without MPI.
+    fn headers(&self) -> Result {
+        let include = format!("-I{}", self.prefix.join("include").display());
+        let source = self.folder.join("header.c");
+        std::fs::write(&source, "#include <thriffty.h>\n")
+            .map_err(|e| format!("cannot write {}: {e}", source.display()))?;
+        for (compiler, words) in [
+            ("mpicc", ["-std=c11", "-xc", "-DTHRIFFTY_WITH_MPI"].as_slice()),
+            ("mpicxx", &["-std=c++17", "-xc++", "-DTHRIFFTY_WITH_MPI"]),
+            ("cc", &["-std=c11", "-xc"]),
+            ("c++", &["-std=c++17", "-xc++"]),
+        ] {
+            let mut compile = command(compiler);
+            compile.args(words).args(STRICT).arg(&include).arg("-fsyntax-only").arg(&source);
+            run(&mut compile)?;
+        }
+        Ok(())
+    }
+
+    /// By compilers and pkg-config, as the programs' first lines say; the one with the module of another language last.
+    fn by_pkg_config(&self) -> Result {
+        let c = ["-std=c11", "-O1", "-g"];
+        let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI"];
+        let programs: [(&str, &str, &[&str], &[&str]); 6] = [
+            ("cc", "examples/c/serial.c", &serial, &["thriffty", "fftw3"]),
+            ("mpicc", "examples/c/transform.c", &c, &["thriffty", "fftw3"]),
+            ("mpicc", "examples/c/poisson.c", &c, &["thriffty"]),
+            ("mpicc", "crates/fft-capi/tests/abi.c", &c, &["thriffty"]),
+            (
+                "mpicxx",
+                "examples/cpp/transform.cpp",
+                &["-std=c++17", "-O1"],
+                &["thriffty", "fftw3"],
+            ),
+            (
+                "mpif90",
+                "examples/fortran/transform.f90",
+                &["-std=f2008"],
+                &["thriffty-fortran", "fftw3"],
+            ),
+        ];
+        for (compiler, source, options, packages) in programs {
+            let mut compile = self.command(compiler);
+            compile.arg(source).arg("-o").arg(self.built(&name(source)));
+            if compiler == "mpif90" {
+                let fftw = self.flags(&["--variable=includedir", "fftw3"])?;
+                compile.args(["-Wall", &format!("-I{}", fftw.concat())]);
+            } else {
+                compile.args(STRICT);
+            }
+            compile.args(self.flags(&[&["--cflags", "--libs"], packages].concat())?).arg("-lm");
+            // Last, as the header's name for MPI is taken back in one of them.
+            run(compile.args(options))?;
+            if compiler == "cc" {
+                tools::run_shown(&mut self.command(&self.built(&name(source)).to_string_lossy()))?;
+                continue;
+            }
+            for ranks in ["1", "2", "4"] {
+                self.mpirun(ranks, &[&self.built(&name(source))])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// By CMake's `find_package`, one of them with the static library.
+    fn by_cmake(&self) -> Result {
+        let build = self.built("cmake");
+        let mut configure = self.command("cmake");
+        configure.args(["-S", "examples", "-B"]).arg(&build);
+        configure.arg(format!("-DCMAKE_PREFIX_PATH={}", self.prefix.display()));
+        output(&mut configure)?;
+        output(self.command("cmake").arg("--build").arg(&build))?;
+        for program in ["c_transform", "c_poisson", "cpp_transform", "fortran_transform"] {
+            self.mpirun("2", &[&build.join(program)])?;
+        }
+        Ok(())
+    }
+
+    /// A program that was linked with `libheffte.so.2`, with and without compression.
+    fn of_heffte(&self) -> Result {
+        let (source, lib) = ("crates/fft-heffte/tests/heffte.c", self.prefix.join("lib/thriffty"));
+        let program = self.built("heffte");
+        let mut compile = self.command("mpicc");
+        compile.args(["-std=c11", "-O1", "-g"]).args(STRICT).arg(source).arg("-o").arg(&program);
+        compile.arg(format!("-I{}", self.prefix.join("include/thriffty").display()));
+        compile.arg(format!("-L{}", lib.display())).args(["-l:libheffte.so.2", "-lfftw3", "-lm"]);
+        run(&mut compile)?;
+        let quiet = [("THRIFFTY_TOLERANCE", ""), ("THRIFFTY_EXCHANGE", "")];
+        let lossy = [("THRIFFTY_TOLERANCE", "1e-6"), ("THRIFFTY_WIRE_EVERYWHERE", "1")];
+        let p2p = [("THRIFFTY_TOLERANCE", ""), ("THRIFFTY_EXCHANGE", "p2p")];
+        for (ranks, wishes) in [("1", quiet), ("2", quiet), ("4", quiet), ("2", lossy), ("4", p2p)]
+        {
+            let mut job = self.command("mpirun");
+            job.args(["-n", ranks]).arg(&program).envs(wishes);
+            let said = wishes.map(|(name, value)| format!("{name}={value}")).join(" ");
+            println!("\n$ {said} {}", tools::shown(&job));
+            // What it says is that it refuses what is wrong.
+            output(&mut job)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing is read that was not written, and nothing touched that was freed; what MPI itself does is
+    /// left out. Without MPI nothing is lost, either.
+    fn under_valgrind(&self) -> Result {
+        // Open MPI's own list, where it is the MPI, and what that leaves out.
+        let lists = ["/usr/share/openmpi/openmpi-valgrind.supp", "crates/fft-capi/tests/pmix.supp"];
+        let lists = lists.iter().filter(|list| Path::new(list).is_file());
+        let suppressions: Vec<_> = lists.map(|list| format!("--suppressions={list}")).collect();
+        let mut serial = self.command("valgrind");
+        serial.args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
+        tools::run_shown(serial.arg("--error-exitcode=99").arg(self.built("c_serial")))?;
+        for name in ["c_transform", "tests_abi", "heffte"] {
+            let mut job = self.command("mpirun");
+            job.args(["-n", "2", "valgrind", "--quiet", "--error-exitcode=99"]);
+            job.args(&suppressions).arg(self.built(name));
+            println!("\n$ {}", tools::shown(&job));
+            output(&mut job)?;
+        }
+        Ok(())
+    }
+}
+
+/// `examples/c/transform.c` is built as `c_transform`.
+fn name(source: &str) -> String {
+    let path = Path::new(source);
+    let part =
+        |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    format!("{}_{}", part(path.parent().and_then(Path::file_name)), part(path.file_stem()))
+}
+
+fn read(path: &str) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))
+}
