@@ -221,9 +221,10 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         _commons: Option<&mut dyn Commons>,
     ) -> Result<CudaWork<T>, Error> {
         let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
+        let foreign = self.meeting().peers.foreign();
         let make = || -> Result<_, GpuError> {
             let [a, b] = reals.map(|reals| reals * size_of::<T>());
-            let estate = Arc::new(Estate::new(gpu, [a, b, self.window])?);
+            let estate = Arc::new(Estate::new(gpu, [a, b, self.window], foreign)?);
             let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
             let [out, come] = self.staged.map(|bytes| {
                 let some = (bytes > 0).then(|| Block::new(gpu.context(), bytes));

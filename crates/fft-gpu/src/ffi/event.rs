@@ -20,15 +20,23 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// One that other processes can be shown.
+    /// One for this process.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
+        Self::with(context, 0)
+    }
+
+    /// One that other processes can be shown. Other devices of this process cannot wait for it: the driver (580) crashes.
+    pub(crate) fn shown(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
+        Self::with(context, sys::CUevent_flags::CU_EVENT_INTERPROCESS as u32)
+    }
+
+    fn with(context: &Arc<CudaContext>, more: u32) -> Result<Self, GpuError> {
         let tried = tried("making an event");
         context.bind_to_thread().map_err(&tried)?;
         let (mut event, flags) =
             (std::ptr::null_mut(), sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
-        let flags = flags as u32 | sys::CUevent_flags::CU_EVENT_INTERPROCESS as u32;
         // SAFETY: the context is current, and the call writes one handle.
-        unsafe { sys::cuEventCreate(&mut event, flags) }.result().map_err(&tried)?;
+        unsafe { sys::cuEventCreate(&mut event, flags as u32 | more) }.result().map_err(&tried)?;
         Ok(Self { event, context: context.clone() })
     }
 

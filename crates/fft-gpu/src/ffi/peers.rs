@@ -26,11 +26,16 @@ pub(crate) struct Estate {
 pub(crate) const WINDOW: usize = 2;
 
 impl Estate {
-    pub(crate) fn new(gpu: &Gpu, bytes: [usize; 3]) -> Result<Self, GpuError> {
+    /// For peers of this process, or of others.
+    pub(crate) fn new(gpu: &Gpu, bytes: [usize; 3], foreign: bool) -> Result<Self, GpuError> {
         let block = |bytes| Ok::<_, GpuError>(Arc::new(Block::new(gpu.context(), bytes)?));
         let [a, b, window] = bytes;
         let blocks = [block(a)?, block(b)?, block(window)?];
-        let [made, read] = [Event::new(gpu.context())?, Event::new(gpu.context())?];
+        let event = || match foreign {
+            true => Event::shown(gpu.context()),
+            false => Event::new(gpu.context()),
+        };
+        let [made, read] = [event()?, event()?];
         Ok(Self { blocks, made, read })
     }
 }
@@ -154,6 +159,11 @@ impl Peers {
     pub(crate) fn reached(&self, rank: usize) -> bool {
         self.reached[rank]
     }
+
+    /// Whether some that are reached are of other processes.
+    pub(crate) fn foreign(&self) -> bool {
+        self.reached.iter().zip(&self.same).any(|(reached, same)| *reached && !*same)
+    }
 }
 
 fn this_process() -> [u64; 2] {
@@ -223,7 +233,7 @@ pub(crate) fn meet(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let context = gpu.context();
     let example = || -> Result<_, GpuError> {
-        let (block, event) = (Block::new(context, 1)?, Event::new(context)?);
+        let (block, event) = (Block::new(context, 1)?, Event::shown(context)?);
         let handles = (handle(&block)?, event.handle()?);
         Ok((block, event, handles))
     };
@@ -299,8 +309,7 @@ impl Peers {
             bytes: mine.blocks.each_ref().map(|block| block.bytes() as u64),
             ..Card::zeroed()
         };
-        let foreign = (0..size).any(|peer| self.reached[peer] && !self.same[peer]);
-        let shown = if foreign { show(mine, &mut card) } else { Ok(()) };
+        let shown = if self.foreign() { show(mine, &mut card) } else { Ok(()) };
         agree(comm, shown.map_err(|why| why.on(rank)))?;
         let mut cards = vec![Card::zeroed(); size];
         comm.allgather(bytemuck::bytes_of(&card), bytemuck::cast_slice_mut(&mut cards))?;
