@@ -238,14 +238,15 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
             else *to = E{};
         });
     }
-    __pipeline_commit();
 }
 
-// Waits for all but the last `later` tiles that were fetched. Ends with a barrier.
-__device__ inline void await_tile(bool later)
+// Waits for what was fetched, by everybody. Ends with a barrier.
+//
+// To wait for all but the last commit, with the next tile under way, does not do: on an H200 a warp's last copies of the tile
+// before were now and then not there yet.
+__device__ inline void await_tile()
 {
-    if (later) __pipeline_wait_prior(1);
-    else __pipeline_wait_prior(0);
+    asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
 }
 

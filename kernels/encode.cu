@@ -56,7 +56,7 @@ struct Errors {
     }
 };
 
-// Calls `encode` for each tile; meanwhile the next one is fetched, and the one after that is found.
+// Calls `encode` for each tile; meanwhile the next one is fetched, and the one after that found.
 template <class T, u32 WIDTH, class Encode>
 __device__ void each_tile(const Job<T>& job, Encode encode)
 {
@@ -79,6 +79,7 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     __syncthreads();
     fetch(0);
     for (u32 turn = 0; works[turn % 3].number < job.batch.tiles; turn++) {
+        await_tile();
         bool later = fetch(turn + 1);
         if (!later) __syncthreads();
         if (threadIdx.x == 0) {
@@ -87,7 +88,6 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
             u32 step = last.number < job.batch.tiles ? gridDim.x : 0;
             works[(turn + 2) % 3].find(job, last.number + step, last.item);
         }
-        await_tile(later);
         const Work& work = works[turn % 3];
         const Message& message = job.batch.items[work.item];
         double error = 0;
@@ -355,7 +355,7 @@ __device__ void encode_tolerance(const Job<T>& job)
 
     bool there = next(0);
     for (u32 turn = 0; there; turn++) {
-        await_tile(false);
+        await_tile();
         measure(turn);
         if (turn > 0) encode(turn - 1);
         there = next(turn + 1);

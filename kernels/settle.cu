@@ -84,7 +84,7 @@ __device__ void put_numbers(const Rest<T>& rest, u32 item, Shared shared, Runs& 
          number += gridDim.x) {
         Tile tile = tile_at(box, number);
         fetch_tile(box, tile, reinterpret_cast<const E*>(rest.src), shared, runs);
-        await_tile(false);
+        await_tile();
         for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
             bool there;
             u32 element = body.element_at(tile, i, there);

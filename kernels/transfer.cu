@@ -17,7 +17,7 @@ __device__ void transfer(Batch<Box> batch, const E* src, E* dst)
         Tile tile = tile_at(box, number);
         if (box.log_rows != 0) {
             fetch_tile(box, tile, src, shared, from);
-            await_tile(false);
+            await_tile();
             store_tile(box, tile, shared, dst, to);
             __syncthreads();
             continue;

@@ -238,6 +238,28 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         Ok(self.decide()?.recipe)
     }
 
+    /// The recipe for a device, which transforms lines where they are contiguous. Collective.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn device_recipe(mut self) -> Result<Recipe<D>, Error> {
+        let modelled = match self.tune {
+            Tune::Model | Tune::Exact(_) => Ok(()),
+            _ => Err(Error::argument(
+                "tuning of a plan on a device",
+                format!("{:?}", self.tune),
+                "Tune::Model or Tune::Exact",
+            )),
+        };
+        fft_core::agree(self.comm, modelled)?;
+        self.exchange = self.exchange.or(Some(Algorithm::P2p));
+        self.recipe()
+    }
+
+    /// Whose draft it is.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn comm(&self) -> &'a dyn Comm {
+        self.comm
+    }
+
     /// The recipe, and what there was to choose from. Collective.
     fn decide(&self) -> Result<Decision<D>, Error> {
         let nobody = |_| ();

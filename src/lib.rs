@@ -33,6 +33,8 @@
 struct Readme;
 
 pub mod calibrated;
+#[cfg(feature = "cuda")]
+mod device;
 mod draft;
 mod field;
 mod files;
@@ -44,6 +46,8 @@ mod tune;
 pub mod warnings;
 mod wisdom;
 
+#[cfg(feature = "cuda")]
+pub use device::{DeviceDraft, DevicePlan};
 pub use draft::Draft;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;

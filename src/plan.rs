@@ -5,8 +5,8 @@ use std::path::Path;
 
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
-    Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Real,
-    Recipe, WireError, agree,
+    Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Host,
+    Real, Recipe, WireError, agree,
 };
 
 use crate::field::{Field, Physical, Spectral};
@@ -24,7 +24,7 @@ use crate::{C2c, Draft, R2c, R2r, Transform, wisdom};
 /// collective, too, where ranks are MPI processes: communicators and windows are freed by all of them together. `K` is
 /// [`C2c`], [`R2c`] or [`R2r`]; `D` the number of axes.
 pub struct Plan<K: Transform = R2c, const D: usize = 3> {
-    executor: Executor<K::Real, Cpu<K::Real>>,
+    executor: Executor<K::Real, Host<Cpu<K::Real>>>,
     recipe: Recipe<D>,
     report: Report,
     /// What wisdom calls the problem, where a draft knows.
@@ -85,6 +85,25 @@ fn same_on_all<const D: usize>(comm: &dyn Comm, recipe: &Recipe<D>) -> Result<()
     }
 }
 
+/// Whether a recipe is for these types and ranks, and the same on all. Collective.
+pub(crate) fn check_recipe<K: Transform, const D: usize>(
+    comm: &dyn Comm,
+    recipe: &Recipe<D>,
+) -> Result<(), Error> {
+    let problem = recipe.problem();
+    let types = (problem.complex, problem.complex_spectrum(), problem.precision);
+    let mine = (K::Physical::WIDTH == 2, K::Spectral::WIDTH == 2, K::Real::PRECISION);
+    let fits = if types != mine {
+        Err(Error::argument("recipe for this plan's types", recipe, "another"))
+    } else if problem.input.ranks() != comm.size() {
+        Err(Error::RankCount { bricks: problem.input.ranks(), ranks: comm.size() })
+    } else {
+        Ok(())
+    };
+    agree(comm, fits)?;
+    same_on_all(comm, recipe)
+}
+
 impl<K: Transform, const D: usize> Plan<K, D> {
     /// Binds a recipe made by [`Draft::recipe`] on the same communicator. Collective.
     ///
@@ -109,20 +128,9 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         report: Report,
         key: Option<String>,
     ) -> Result<Self, Error> {
-        let problem = recipe.problem();
-        let types = (problem.complex, problem.complex_spectrum(), problem.precision);
-        let mine = (K::Physical::WIDTH == 2, K::Spectral::WIDTH == 2, K::Real::PRECISION);
-        let fits = if types != mine {
-            Err(Error::argument("recipe for this plan's types", &recipe, "another"))
-        } else if problem.input.ranks() != comm.size() {
-            Err(Error::RankCount { bricks: problem.input.ranks(), ranks: comm.size() })
-        } else {
-            Ok(())
-        };
-        agree(comm, fits)?;
-        same_on_all(comm, &recipe)?;
+        check_recipe::<K, D>(comm, &recipe)?;
         let own = agree(comm, comm.dup())?;
-        let executor = Executor::bind(&recipe, own, Cpu::default(), &fft_comm::exchange)?;
+        let executor = Executor::bind(&recipe, own, Host(Cpu::default()), &fft_comm::exchange)?;
         Ok(Self { executor, recipe, report, key })
     }
 

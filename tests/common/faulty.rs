@@ -1,10 +1,10 @@
-//! A device that fails when it is told to.
+//! A processor that fails when it is told to.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use fft_core::{
-    BadMessage, Codec, Cpu, CpuFft, Device, Energy, Error, LocalFft, Packed, Real, Transfer,
+    BadMessage, Codec, Cpu, CpuFft, Energy, Error, LocalFft, Packed, Processor, Real, Transfer,
 };
 
 /// What goes wrong on a rank.
@@ -45,7 +45,7 @@ pub(crate) struct Faulty<'a, T: Real> {
     pub(crate) fault: &'a Switch,
 }
 
-impl<T: Real> Device<T> for Faulty<'_, T> {
+impl<T: Real> Processor<T> for Faulty<'_, T> {
     type Memory = [T];
     type Buffer = Vec<T>;
     type Fft = CpuFft<T>;

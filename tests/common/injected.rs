@@ -1,6 +1,6 @@
 //! Failures put into the device of one rank, through the seams that the library has anyway.
 
-use fft_core::{Cpu, Executor, Layout, MakeExchange};
+use fft_core::{Cpu, Executor, Host, Layout, MakeExchange};
 use thriffty::{
     Algorithm, Comm, Direction, Error, ErrorKind, Grid, Kind, Precision, Problem, ProcGrid, Recipe,
 };
@@ -23,7 +23,7 @@ fn recipe(ranks: usize, exchange: Algorithm) -> Result<Recipe<3>, Error> {
     Recipe::new(problem)
 }
 
-pub(crate) type Bound<'a> = Executor<f64, Faulty<'a, f64>>;
+pub(crate) type Bound<'a> = Executor<f64, Host<Faulty<'a, f64>>>;
 
 pub(crate) fn bind<'a>(
     comm: &dyn Comm,
@@ -31,7 +31,7 @@ pub(crate) fn bind<'a>(
     exchange: Algorithm,
     make: MakeExchange<'_>,
 ) -> Result<Bound<'a>, Error> {
-    let device = Faulty { cpu: Cpu::default(), fault };
+    let device = Host(Faulty { cpu: Cpu::default(), fault });
     Executor::bind(&recipe(comm.size(), exchange)?, comm.dup()?, device, make)
 }
 

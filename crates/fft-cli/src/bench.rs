@@ -1,19 +1,18 @@
 //! `fft-cli bench`: how long a transform takes, where the time goes, and how exact it is.
 
-use std::time::Instant;
-
 use indicatif::ProgressBar;
-use thriffty::{Comm, Direction, Element, Error, Plan, Reduce, WireError};
+use thriffty::{Comm, Direction, Element, Error, Reduce, WireError};
 
 use crate::check::Errors;
 use crate::cli;
+use crate::engine::{Engine, Planned};
 use crate::family::{Family, Task, dispatch};
 use crate::fields::Source;
+use crate::reference;
 use crate::report::{Report, Split};
 use crate::serve::{self, Order};
 use crate::wires::{Encoding, Lost, relative};
 use crate::world::{Failure, print, refused, zeros};
-use crate::{choosing, reference};
 
 /// Runs the command. Collective.
 pub(crate) fn run(comm: &dyn Comm, options: &cli::Bench) -> Result<(), Failure> {
@@ -50,7 +49,7 @@ impl Task for Bench<'_> {
 
 /// A plan with its data, which are transformed from one array into the other.
 struct Prepared<K: Family, const D: usize> {
-    plan: Plan<K, D>,
+    plan: Engine<K, D>,
     source: Source<D>,
     physical: Vec<K::Physical>,
     spectral: Vec<K::Spectral>,
@@ -59,7 +58,8 @@ struct Prepared<K: Family, const D: usize> {
 impl<K: Family, const D: usize> Prepared<K, D> {
     /// Makes the plan, and both arrays: a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
-        let mut plan = choosing::plan::<K, D>(comm, &options.problem, &options.choosing)?;
+        let (problem, choosing) = (&options.problem, &options.choosing);
+        let mut plan = Engine::<K, D>::new(comm, problem, choosing, options.device)?;
         let mut physical = zeros(comm, plan.input_len())?;
         let mut spectral = zeros(comm, plan.output_len())?;
         let source = Source::new(options.field, &plan)?;
@@ -90,15 +90,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
     /// The seconds of one transform on the slowest rank. Collective.
     fn once(&mut self, direction: Direction) -> Result<f64, Error> {
         let Self { plan, physical, spectral, .. } = self;
-        plan.comm().barrier()?;
-        let start = Instant::now();
-        match direction {
-            Direction::Forward => plan.forward_into(physical, spectral)?,
-            Direction::Inverse => plan.inverse_into(spectral, physical)?,
-        }
-        let mut seconds = [start.elapsed().as_secs_f64()];
-        plan.comm().allreduce(Reduce::Max, &mut seconds)?;
-        Ok(seconds[0])
+        plan.once(direction, physical, spectral)
     }
 
     fn times(&mut self, options: &cli::Bench) -> Result<Vec<f64>, Error> {
@@ -120,8 +112,8 @@ impl<K: Family, const D: usize> Prepared<K, D> {
         let Self { plan, physical, spectral, .. } = self;
         plan.forward_into(physical, spectral)?;
         let mut exact = zeros(plan.comm(), plan.output_len())?;
-        let draft = choosing::draft::<K, D>(plan.comm(), &options.problem)?;
-        draft.build()?.forward_into(physical, &mut exact)?;
+        let mut without = Engine::<K, D>::exact(plan.comm(), &options.problem, options.device)?;
+        without.forward_into(physical, &mut exact)?;
         let (forward, inverse) = (plan.last_error().unwrap_or_default(), WireError::default());
         let error = relative(plan, spectral, &exact)?;
         let tolerance = Encoding::of(&options.problem.wires).tolerance;
@@ -163,7 +155,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
             direction: options.direction,
             flops: flops(K::Physical::WIDTH, points, howmany),
             predicted: match options.direction {
-                Direction::Forward => Some(plan.report().chosen().predicted),
+                Direction::Forward => plan.predicted(),
                 Direction::Inverse => None,
             },
             seconds,

@@ -1,7 +1,8 @@
 //! How large the error of a transform is, and how large it may be.
 
-use thriffty::{Element, Error, Kind, Plan, Precision, Real, Reduce, Transform};
+use thriffty::{Element, Error, Kind, Precision, Real, Reduce, Transform};
 
+use crate::engine::Planned;
 use crate::fields::Source;
 use crate::reference::ratio;
 use crate::wires::Lost;
@@ -37,7 +38,7 @@ pub(crate) fn bound_max<T: Real>(points: usize) -> f64 {
 impl Errors {
     /// The errors of what came back from forward and inverse of a field. Collective.
     pub(crate) fn after<K: Transform, const D: usize>(
-        plan: &Plan<K, D>,
+        plan: &impl Planned<K, D>,
         source: &Source<D>,
         back: &[K::Physical],
     ) -> Result<Self, Error> {

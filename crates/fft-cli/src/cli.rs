@@ -52,6 +52,9 @@ pub(crate) struct Bench {
     pub(crate) problem: Problem,
     #[command(flatten)]
     pub(crate) choosing: Choosing,
+    /// Where the data is: host; or cuda, GPUs dealt out to the ranks of a host in turn.
+    #[arg(long, default_value = "host", value_parser = device())]
+    pub(crate) device: Device,
     /// Times that the transform is measured, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
     pub(crate) reps: NonZeroUsize,
@@ -71,6 +74,13 @@ pub(crate) struct Bench {
     /// For a line `clock`: the mean seconds of each part of the transforms since the last one, and the bytes sent.
     #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
     pub(crate) serve: bool,
+}
+
+/// Where data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    Host,
+    Cuda,
 }
 
 /// What is transformed, and what is known of the machine.
@@ -438,6 +448,10 @@ fn part() -> impl TypedValueParser<Value = Part> {
 
 fn direction() -> impl TypedValueParser<Value = Direction> {
     choice(vec![("forward", Direction::Forward), ("inverse", Direction::Inverse)])
+}
+
+fn device() -> impl TypedValueParser<Value = Device> {
+    choice(vec![("host", Device::Host), ("cuda", Device::Cuda)])
 }
 
 fn scale() -> impl TypedValueParser<Value = Scale> {

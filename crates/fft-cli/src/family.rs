@@ -2,14 +2,20 @@
 //! numbers and how many axes there are.
 
 use thriffty::{
-    C2c, Comm, Complex, Draft, Element, Grid, Kind, Plan, Precision, R2c, R2r, Real, Transform,
+    C2c, Comm, Complex, Draft, Element, Grid, Kind, Plan, Precision, R2c, R2r, Transform,
 };
+
+/// Numbers that can be transformed wherever this program can.
+#[cfg(not(feature = "cuda"))]
+pub(crate) use thriffty::Real as Number;
+#[cfg(feature = "cuda")]
+pub(crate) use thriffty::gpu::GpuReal as Number;
 
 use crate::shape::MAX_AXES;
 use crate::world::{Failure, refused};
 
 /// What a [`Task`] needs of a family beside its types.
-pub(crate) trait Family: Transform {
+pub(crate) trait Family: Transform<Real: Number> {
     /// The same of single precision.
     type Single: Family<Real = f32>;
     /// Drafts a transform of `kind` along every axis (along the last one only, for R2C; C2C along the others).
@@ -18,7 +24,7 @@ pub(crate) trait Family: Transform {
         Self: Sized;
 }
 
-impl<T: Real> Family for C2c<T>
+impl<T: Number> Family for C2c<T>
 where
     Complex<T>: Element<Real = T>,
 {
@@ -29,7 +35,7 @@ where
     }
 }
 
-impl<T: Real> Family for R2c<T>
+impl<T: Number> Family for R2c<T>
 where
     Complex<T>: Element<Real = T>,
 {
@@ -40,7 +46,7 @@ where
     }
 }
 
-impl<T: Real> Family for R2r<T> {
+impl<T: Number> Family for R2r<T> {
     type Single = R2r<f32>;
 
     fn draft<const D: usize>(comm: &dyn Comm, grid: Grid<D>, kind: Kind) -> Draft<'_, Self, D> {
@@ -75,7 +81,11 @@ pub(crate) fn dispatch<W: Task>(
     }
 }
 
-fn with_precision<W: Task, T: Real>(task: W, kind: Kind, axes: usize) -> Result<W::Output, Failure>
+fn with_precision<W: Task, T: Number>(
+    task: W,
+    kind: Kind,
+    axes: usize,
+) -> Result<W::Output, Failure>
 where
     Complex<T>: Element<Real = T>,
 {

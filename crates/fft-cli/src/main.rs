@@ -5,6 +5,7 @@
 //!
 //! - `world` starts the ranks and ends them; every error that only some ranks can see becomes everyone's there;
 //! - `family` gets from values to types, so that each command is written once for all transforms;
+//! - `engine` runs plans on the host or, with `cuda`, on a GPU;
 //! - `choosing` makes drafts of options, and plans the way they are asked to be chosen;
 //! - `bricks`, `shape`, `files`, `npy` say who holds what, in memory and in files;
 //! - `fields` (of `noise`), `wires`, `reference`, `check` make data and measure errors.
@@ -16,6 +17,9 @@ mod calibrate;
 mod check;
 mod choosing;
 mod cli;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod engine;
 mod family;
 mod fields;
 mod files;

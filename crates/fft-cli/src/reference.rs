@@ -6,9 +6,10 @@
 use std::ops::AddAssign;
 
 use bytemuck::cast_slice;
-use thriffty::{Complex, Element, Error, Kind, Plan, Real, Reduce, Transform};
+use thriffty::{Complex, Element, Error, Kind, Real, Reduce, Transform};
 
 use crate::bricks::{for_each_row, holds, place};
+use crate::engine::Planned;
 use crate::noise::scramble;
 
 type C = Complex<f64>;
@@ -19,7 +20,7 @@ const SAMPLES: usize = 32;
 /// The relative l2 error, over the samples, of `output` as the transform of `input`. Where the samples miss all large
 /// points of the spectrum, the error is relative to the mean of all. Collective; the same on all ranks.
 pub(crate) fn error<K: Transform, const D: usize>(
-    plan: &Plan<K, D>,
+    plan: &impl Planned<K, D>,
     input: &[K::Physical],
     output: &[K::Spectral],
 ) -> Result<f64, Error> {
@@ -68,7 +69,7 @@ pub(crate) fn ratio([difference, whole]: [f64; 2]) -> f64 {
 }
 
 /// Batches and global indices of the samples.
-fn samples<K: Transform, const D: usize>(plan: &Plan<K, D>) -> Vec<(usize, [usize; D])> {
+fn samples<K: Transform, const D: usize>(plan: &impl Planned<K, D>) -> Vec<(usize, [usize; D])> {
     let problem = plan.recipe().problem();
     let shape = problem.output.grid().shape();
     let all = problem.output.grid().points() * problem.howmany;
@@ -88,7 +89,7 @@ fn samples<K: Transform, const D: usize>(plan: &Plan<K, D>) -> Vec<(usize, [usiz
 
 /// What this rank's input contributes to one spectral point.
 fn direct<K: Transform, const D: usize>(
-    plan: &Plan<K, D>,
+    plan: &impl Planned<K, D>,
     batch: usize,
     index: [usize; D],
     input: &[K::Physical],

@@ -1,11 +1,10 @@
 //! What is asked of the wire, and what it took from a result.
 
-use thriffty::{
-    Draft, Element, Error, Kind, Plan, Real, Reduce, Tolerance, Transform, Wire, WireError,
-};
+use thriffty::{Draft, Element, Error, Kind, Real, Reduce, Tolerance, Transform, Wire, WireError};
 
 use crate::bricks::for_each_row;
 use crate::cli;
+use crate::engine::Planned;
 use crate::reference::ratio;
 
 /// How messages are encoded, if at all.
@@ -73,7 +72,7 @@ impl Lost {
 
 /// The l2 distance of two spectra over the norm of the second; half a spectrum stands for all of it. Collective.
 pub(crate) fn relative<K: Transform, A: Element, B: Element, const D: usize>(
-    plan: &Plan<K, D>,
+    plan: &impl Planned<K, D>,
     found: &[A],
     exact: &[B],
 ) -> Result<f64, Error> {

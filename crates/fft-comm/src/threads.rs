@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Arrival, Comm, Commons, Error, Flight, Part, Parts, Reduce, Slot, SlotPool};
+use fft_core::{Arrival, Comm, Commons, Error, Flight, Part, Parts, Pins, Reduce, Slot, SlotPool};
 
 use crate::commons::{HostCommons, Process, Station};
 use crate::exchange::pairwise;
@@ -401,6 +401,10 @@ fn next(
 }
 
 impl Flight for ThreadFlight {
+    fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.pool.pin(pins);
+    }
+
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
         self.expected.reserve(recvs.len());
         self.lent.reserve(sends.len());

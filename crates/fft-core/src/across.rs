@@ -10,7 +10,7 @@ use crate::commons::{Commons, Piece, Share, Show};
 use crate::local::BLOCK_BYTES;
 use crate::moves::CHUNK_RUN_BYTES;
 use crate::tiles::{Lines, TileFfts};
-use crate::{Brick, Device, Error, Layout, Pass, Real};
+use crate::{Brick, Error, Layout, Pass, Processor, Real};
 
 /// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
 const TILE_BYTES: usize = 1 << 18;
@@ -21,7 +21,7 @@ const RUN_BYTES: usize = 1024;
 pub(crate) const LINE_BYTES: usize = 64;
 
 /// Transforms along some axes of data that stays where it is.
-pub(crate) struct Across<T: Real, Dev: Device<T>> {
+pub(crate) struct Across<T: Real, Dev: Processor<T>> {
     pass: Admission,
     tiles: Vec<Tile>,
     /// For each shape of tiles.
@@ -132,7 +132,7 @@ impl<const D: usize> Division<'_, D> {
     }
 }
 
-impl<T: Real, Dev: Device<T>> Across<T, Dev> {
+impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     /// What this rank does.
     ///
     /// # Errors

@@ -6,13 +6,12 @@
 //! are spread evenly over half a step add up to `D √(n/12)`, and errors that conspire to `D/2 Σ √nᵢ`.
 
 use crate::gain::Gain;
-use crate::program::Op;
 use crate::reshape::Loss;
 use crate::tolerance::LARGE;
 use crate::transfer::Placed;
 use crate::{
-    Comm, Device, Direction, Energy, Error, Problem, Real, Recipe, Reduce, Step, Tolerance,
-    Transfer, WireError,
+    Comm, Device, Direction, Energy, Error, Node, Operation, Problem, Real, Recipe, Reduce, Step,
+    Tolerance, Transfer, WireError,
 };
 
 /// Stay a little below the tolerance, as errors of one reshape and of another are not quite independent, least of all
@@ -46,7 +45,7 @@ impl Budget {
     pub(crate) fn new<T: Real, Dev: Device<T>, const D: usize>(
         recipe: &Recipe<D>,
         direction: Direction,
-        ops: &[Op<T, Dev>],
+        ops: &[Dev::Op],
         comm: &dyn Comm,
     ) -> Result<Option<Self>, Error> {
         let problem = recipe.problem();
@@ -98,7 +97,7 @@ impl Budget {
     /// What the communicator returns.
     pub(crate) fn open<T: Real, Dev: Device<T>>(
         &mut self,
-        ops: &mut [Op<T, Dev>],
+        ops: &mut [Dev::Op],
         device: &mut Dev,
         input: &Dev::Memory,
         comm: &dyn Comm,
@@ -154,7 +153,7 @@ impl Budget {
     /// What the communicator returns.
     pub(crate) fn close<T: Real, Dev: Device<T>>(
         &mut self,
-        ops: &[Op<T, Dev>],
+        ops: &[Dev::Op],
         comm: &dyn Comm,
     ) -> Result<WireError, Error> {
         self.sums.clear();
@@ -194,4 +193,18 @@ pub(crate) fn gain_of<const D: usize>(
             gain.then(Gain::all(direction.choose(forward, inverse)))
         }
     })
+}
+
+/// What happens to an error made in data of `from` on its way to the result. Of half a spectrum, it is made twice.
+pub(crate) fn gain_after<const D: usize>(
+    from: &Node<D>,
+    rest: &[Step],
+    problem: &Problem<D>,
+    direction: Direction,
+) -> Gain {
+    let gain = gain_of(rest, problem, direction);
+    match problem.halved_axis().filter(|_| from.complex) {
+        Some(axis) => gain.then(Gain::of_half(problem.grid().len(axis))),
+        None => gain,
+    }
 }

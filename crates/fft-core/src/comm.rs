@@ -1,8 +1,9 @@
 //! What the transforms need of a communicator, and agreement on errors.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Commons, Error, Puts, Slot, error::ErrorKind};
+use crate::{Commons, Error, Pins, Puts, Slot, error::ErrorKind};
 
 /// How two ranks reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,6 +148,9 @@ pub struct Parts<'a, B> {
 /// moves into the flight, so that nobody can touch a buffer the network owns; one that is forgotten there
 /// leaks instead of dangling. Messages between one pair of ranks arrive in the order they were sent.
 pub trait Flight: Send {
+    /// Pins the memory of messages that is made from now on, where it can.
+    fn pin(&mut self, _pins: Arc<dyn Pins>) {}
+
     /// Makes sure that an exchange with messages of these sizes needs no more memory. Not collective.
     ///
     /// # Errors

@@ -7,10 +7,10 @@ use std::ops::Range;
 use crate::clock::{Clock, Time};
 use crate::moves::Moves;
 use crate::tiles::{Lines, TileFfts};
-use crate::{Device, Error, Pass, Real, Transfer};
+use crate::{Error, Pass, Processor, Real, Transfer};
 
 /// The chunks of a brick, and a tile for one.
-pub(crate) struct Depart<T: Real, Dev: Device<T>> {
+pub(crate) struct Depart<T: Real, Dev: Processor<T>> {
     chunks: Vec<Load>,
     ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
     tile: Dev::Buffer,
@@ -27,7 +27,7 @@ struct Load {
     own: Option<Transfer>,
 }
 
-impl<T: Real, Dev: Device<T>> Depart<T, Dev> {
+impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
     /// For moves that are chunked.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl<T: Real, Dev: Device<T>> Depart<T, Dev> {
 }
 
 /// Where a chunk goes.
-pub(crate) struct Path<'a, T: Real, Dev: Device<T>> {
+pub(crate) struct Path<'a, T: Real, Dev: Processor<T>> {
     pub(crate) width: usize,
     pub(crate) device: &'a mut Dev,
     pub(crate) src: &'a Dev::Memory,

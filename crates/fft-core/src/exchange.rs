@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use crate::Error;
+use crate::{Error, Pins};
 
 /// How the data of a reshape travels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -161,6 +162,9 @@ pub trait Port {
 pub trait Exchange: Send {
     /// What it does: where ranks cannot put, not what was asked for.
     fn algorithm(&self) -> Algorithm;
+
+    /// Pins the memory of messages that is made from now on, where it can.
+    fn pin(&mut self, _pins: Arc<dyn Pins>) {}
 
     /// Makes sure that this traffic needs no more memory. **Collective**: all ranks reserve for the same reshapes in
     /// the same order, and a rank that fails does so after its collective part.

@@ -1,14 +1,12 @@
 //! A recipe bound to a communicator, a device and buffers; and the loop that runs it.
 
-use std::borrow::BorrowMut;
-
 use crate::budget::Budget;
 use crate::clock::Clock;
-use crate::program::{Op, Program, Site, Tools};
+use crate::device::{Site, Tools};
+use crate::program::Program;
 use crate::route::{Copy, Place};
 use crate::{
-    Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Real, Recipe, SLOT_ALIGN,
-    SharedMemory, WireError, agree,
+    Algorithm, Comm, Device, Direction, Error, Exchange, Operation, Real, Recipe, WireError, agree,
 };
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
@@ -17,7 +15,9 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     comm: Box<dyn Comm>,
     forward: Program<T, Dev>,
     inverse: Program<T, Dev>,
-    work: Work<Dev::Buffer>,
+    work: Dev::Work,
+    /// Real numbers of the plan's own memory.
+    sizes: [usize; 2],
     tools: Tools<Dev>,
     lost: Option<WireError>,
 }
@@ -41,25 +41,16 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         mut device: Dev,
         exchange: MakeExchange<'_>,
     ) -> Result<Self, Error> {
-        let (rank, algorithms) = (comm.rank(), recipe.algorithms());
+        let algorithms = recipe.algorithms();
         let mut exchanges = Vec::with_capacity(algorithms.len());
         for algorithm in algorithms {
             exchanges.push((algorithm, agree(comm.as_ref(), exchange(algorithm, comm.as_ref()))?));
         }
-        let hosts = &recipe.problem().hosts;
-        let reads = recipe.algorithms().contains(&Algorithm::Shared) && !hosts.is_empty();
-        let mut commons = if reads {
-            agree(comm.as_ref(), check_hosts(hosts, comm.as_ref()))?;
-            agree(comm.as_ref(), comm.commons())?
-        } else {
-            None
-        };
+        let mut commons = device.meet(recipe, comm.as_ref())?;
         let mut programs = || -> Result<[Program<T, Dev>; 2], Error> {
-            // What cannot be held is refused before anything is made for it.
-            device.buffer(recipe.most_reals(rank), rank)?;
             let mut program = |direction| {
-                let (comm, commons) = (comm.as_ref(), commons.as_deref());
-                Program::new(recipe, Site { direction, comm, device: &mut device, commons })
+                let site = Site { direction, comm: comm.as_ref(), commons: commons.as_deref() };
+                Ok(Program::new(device.bind(recipe, site)?))
             };
             Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
         };
@@ -67,13 +58,15 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         for (program, direction) in
             programs.iter_mut().zip([Direction::Forward, Direction::Inverse])
         {
-            program.budget = Budget::new(recipe, direction, &program.ops, comm.as_ref())?;
+            program.budget =
+                Budget::new::<T, Dev, D>(recipe, direction, &program.ops, comm.as_ref())?;
         }
         let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
-        let work = Work::new([size(0), size(1)], comm.as_ref(), &device, &mut commons)?;
+        let sizes = [size(0), size(1)];
+        let work = device.work(sizes, comm.as_ref(), commons.as_deref_mut().map(|c| c as _))?;
         let [forward, inverse] = programs;
         let tools = Tools { device, exchanges, commons, clock: Clock::default() };
-        let mut bound = Self { comm, forward, inverse, work, tools, lost: None };
+        let mut bound = Self { comm, forward, inverse, work, sizes, tools, lost: None };
         let reserved = bound.reserve();
         agree(bound.comm.as_ref(), reserved)?;
         Ok(bound)
@@ -112,7 +105,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         self.lost = None;
         program.open(&mut self.tools.device, src.unwrap_or(dst), self.comm.as_ref())?;
         let (ops, route) = program.split(src.is_some());
-        let mut memory = Arena { input: src, writable: self.work.beside::<T, Dev>(dst) };
+        let mut memory = Arena { input: src, writable: Dev::places(&mut self.work, dst) };
         memory.copy(&route.first, &mut self.tools.device);
         let mut result = Ok(());
         for (op, at) in ops.iter_mut().zip(route.places.windows(2)) {
@@ -127,7 +120,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             }
         }
         memory.copy(&route.last, &mut self.tools.device);
-        agree(self.comm.as_ref(), result)?;
+        agree(self.comm.as_ref(), result.and(self.tools.device.finish()))?;
         self.lost = program.close(self.comm.as_ref())?;
         Ok(())
     }
@@ -162,81 +155,9 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     pub fn memory(&self) -> usize {
         let exchanges = self.tools.exchanges.iter();
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
-        let tiles: usize = self.forward.ops.iter().chain(&self.inverse.ops).map(Op::memory).sum();
-        self.work.reals * size_of::<T>() + slots + tiles
-    }
-}
-
-/// Whether the ranks on this one's host are those that the recipe was made for.
-fn check_hosts(hosts: &[usize], comm: &dyn Comm) -> Result<(), Error> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let planned = |other: usize| hosts.get(other).is_some_and(|host| Some(host) == hosts.get(rank));
-    let differs = |other: &usize| planned(*other) != (comm.host(*other) == comm.host(rank));
-    match (0..size).find(differs) {
-        None if hosts.len() == size => Ok(()),
-        other => {
-            let (found, there) = (hosts.len(), other.unwrap_or(rank));
-            let found = format!("{found} of which rank {there}'s is not as here");
-            Err(Error::argument(
-                "hosts of the recipe",
-                found,
-                format!("those of these {size} ranks"),
-            ))
-        }
-    }
-}
-
-/// A plan's own two buffers.
-struct Work<B> {
-    own: [B; 2],
-    /// Where other ranks must see them: both, one after the other, and the first one's real numbers.
-    shown: Option<(Box<dyn SharedMemory>, usize)>,
-    /// Real numbers of both.
-    reals: usize,
-}
-
-impl<B> Work<B> {
-    /// Collective.
-    fn new<T: Real, Dev: Device<T, Buffer = B>>(
-        sizes: [usize; 2],
-        comm: &dyn Comm,
-        device: &Dev,
-        commons: &mut Option<Box<dyn Commons>>,
-    ) -> Result<Self, Error> {
-        let commons = commons.as_mut().filter(|commons| !commons.shows_all());
-        let [a, b] = if commons.is_some() { [0, 0] } else { sizes };
-        let buffer = |reals| device.buffer(reals, comm.rank());
-        let own = buffer(a).and_then(|a| Ok([a, buffer(b)?]));
-        let own = agree(comm, own)?;
-        // Numbers of any type begin at a multiple of a cache line.
-        let first = sizes[0].next_multiple_of(SLOT_ALIGN);
-        let reals = first + sizes[1];
-        let shown = match commons {
-            Some(commons) => commons.allocate(reals * size_of::<T>()).map(Some),
-            None => Ok(None),
-        };
-        let shown = agree(comm, shown)?.map(|memory| (memory, first));
-        Ok(Self { own, shown, reals })
-    }
-
-    /// All memory that can be written.
-    fn beside<'a, T: Real, Dev: Device<T, Buffer = B>>(
-        &'a mut self,
-        output: &'a mut Dev::Memory,
-    ) -> [&'a mut Dev::Memory; 3]
-    where
-        B: BorrowMut<Dev::Memory>,
-    {
-        match &mut self.shown {
-            Some((memory, first)) => {
-                let (a, b) = memory.bytes().split_at_mut(*first * size_of::<T>());
-                [output, Dev::memory_mut(a), Dev::memory_mut(b)]
-            }
-            None => {
-                let [a, b] = &mut self.own;
-                [output, a.borrow_mut(), b.borrow_mut()]
-            }
-        }
+        let tiles: usize =
+            self.forward.ops.iter().chain(&self.inverse.ops).map(Operation::memory).sum();
+        self.sizes.iter().sum::<usize>() * size_of::<T>() + slots + tiles + self.tools.device.held()
     }
 }
 
@@ -251,7 +172,7 @@ impl<M: ?Sized> Arena<'_, M> {
     fn copy<T: Real, Dev: Device<T, Memory = M>>(&mut self, copy: &Option<Copy>, device: &mut Dev) {
         if let Some(copy) = copy {
             let (src, dst) = self.pair(copy.from, copy.to);
-            device.copy(&copy.all, 1, src.expect(TWO_PLACES), dst);
+            device.copy(&copy.all, src.expect(TWO_PLACES), dst);
         }
     }
 

@@ -74,7 +74,7 @@ impl Gain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cpu, Device, LocalFft, Pass};
+    use crate::{Cpu, LocalFft, Pass, Processor};
 
     /// The matrix of a real transform, by columns.
     fn columns(kind: Kind, direction: Direction, n: usize) -> Vec<Vec<f64>> {

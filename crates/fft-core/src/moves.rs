@@ -12,25 +12,27 @@ use crate::{Brick, Link, Transfer};
 ///
 /// A message holds the points that the sender has and the receiver gets, dense, in the order of the
 /// receiver's memory, batches first.
-pub(crate) struct Moves<const D: usize> {
-    pub(crate) rank: usize,
+pub struct Moves<const D: usize> {
+    /// Whose moves.
+    pub rank: usize,
     /// Real numbers per element.
-    pub(crate) width: usize,
+    pub width: usize,
     before: Placed<D>,
     after: Placed<D>,
     /// Who gets which box, each rank beginning with another ([`turn`]), so that not all aim at the same one.
-    pub(crate) sends: Vec<(usize, Brick<D>)>,
+    pub sends: Vec<(usize, Brick<D>)>,
     /// Who sends which box, beginning with the rank before this one.
-    pub(crate) recvs: Vec<(usize, Brick<D>)>,
+    pub recvs: Vec<(usize, Brick<D>)>,
     /// What is taken from memory that this rank can read, its own first.
-    pub(crate) near: Vec<Near<D>>,
-    /// The old brick in chunks, and for every message to be sent in which it is.
+    pub near: Vec<Near<D>>,
+    /// The old brick in chunks.
     pub(crate) chunks: Vec<Brick<D>>,
-    pub(crate) chunk_of: Vec<usize>,
+    /// For every message to be sent, in which chunk it is.
+    pub chunk_of: Vec<usize>,
     /// For every message to come, in which chunk of its sender's it is.
-    pub(crate) theirs: Vec<usize>,
+    pub theirs: Vec<usize>,
     /// The most chunks of any rank.
-    pub(crate) most_chunks: usize,
+    pub most_chunks: usize,
 }
 
 /// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
@@ -58,9 +60,9 @@ pub(crate) fn chunks<const D: usize>(
 }
 
 /// A box in memory that can be read.
-pub(crate) struct Near<const D: usize> {
+pub struct Near<const D: usize> {
     /// In whose memory it is.
-    pub(crate) owner: usize,
+    pub owner: usize,
     part: Brick<D>,
     before: Placed<D>,
 }
@@ -68,7 +70,7 @@ pub(crate) struct Near<const D: usize> {
 impl<const D: usize> Moves<D> {
     /// The moves of this rank from one node to the next, where it is linked to others in this way. Costs
     /// O(log P + messages) once the layouts are indexed.
-    pub(crate) fn new(
+    pub fn new(
         rank: usize,
         link: &dyn Fn(usize) -> Link,
         from: &Node<D>,
@@ -112,13 +114,7 @@ impl<const D: usize> Moves<D> {
 
     /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
     /// chunks. `element` is in bytes, and so is `most`, of a chunk.
-    pub(crate) fn chunked(
-        mut self,
-        from: &Node<D>,
-        whole: &[usize],
-        element: usize,
-        most: usize,
-    ) -> Self {
+    pub fn chunked(mut self, from: &Node<D>, whole: &[usize], element: usize, most: usize) -> Self {
         let bytes = element * self.before.howmany;
         let order = self.before.order;
         let most = most.max(MESSAGE_BYTES * from.layout.ranks());
@@ -175,17 +171,17 @@ impl<const D: usize> Moves<D> {
     }
 
     /// From the old brick into a message of the points in `part`.
-    pub(crate) fn gather(&self, part: &Brick<D>) -> Transfer {
+    pub fn gather(&self, part: &Brick<D>) -> Transfer {
         Transfer::new(part, self.batches(), &self.before, &self.message(part))
     }
 
     /// From a message of the points in `part` into the new brick: those that are also in `wanted`.
-    pub(crate) fn scatter(&self, part: &Brick<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+    pub fn scatter(&self, part: &Brick<D>, wanted: &Chunk<D>) -> Option<Transfer> {
         self.arriving(&part.intersect(&wanted.brick), &self.message(part), wanted)
     }
 
     /// From memory that can be read into the new brick: those points that are also in `wanted`.
-    pub(crate) fn take(&self, near: &Near<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+    pub fn take(&self, near: &Near<D>, wanted: &Chunk<D>) -> Option<Transfer> {
         self.arriving(&near.part.intersect(&wanted.brick), &near.before, wanted)
     }
 
@@ -203,7 +199,7 @@ impl<const D: usize> Moves<D> {
     }
 
     /// All of the new brick.
-    pub(crate) fn all(&self) -> Chunk<D> {
+    pub fn all(&self) -> Chunk<D> {
         Chunk { brick: self.after.brick, batches: self.batches() }
     }
 
@@ -285,9 +281,11 @@ fn odometer(lens: &[usize]) -> impl Iterator<Item = Vec<usize>> {
 
 /// Part of a brick, and of a batch of bricks.
 #[derive(Clone, Debug)]
-pub(crate) struct Chunk<const D: usize> {
-    pub(crate) brick: Brick<D>,
-    pub(crate) batches: Range<usize>,
+pub struct Chunk<const D: usize> {
+    /// The part.
+    pub brick: Brick<D>,
+    /// Which batches.
+    pub batches: Range<usize>,
 }
 
 impl<const D: usize> Chunk<D> {

@@ -9,7 +9,7 @@ use crate::depart::{Depart, Path};
 use crate::gain::Gain;
 use crate::moves::{Blocks, Chunk, Moves, Near};
 use crate::{
-    Brick, Clock, Codec, Commons, Device, Error, Exchange, Neighbours, Parcel, Pass, Port, Real,
+    Brick, Clock, Codec, Commons, Error, Exchange, Neighbours, Parcel, Pass, Port, Processor, Real,
     Show, Traffic, Transfer, Wire,
 };
 
@@ -24,7 +24,7 @@ const RUN_BYTES: Range<usize> = 64..512;
 
 /// Everything one rank needs to move its data from one layout to another and, where it can be done on the
 /// way, to transform it there.
-pub(crate) struct Reshape<T: Real, Dev: Device<T>> {
+pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     rank: usize,
     width: usize,
     /// For messages to and from ranks of this host, and of others.
@@ -46,9 +46,9 @@ pub(crate) struct Reshape<T: Real, Dev: Device<T>> {
     visits: bool,
 }
 
-/// A reshape that may lose something.
-#[derive(Clone, Copy)]
-pub(crate) struct Loss {
+/// What an operation may lose.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
     /// What errors are multiplied by on the way to the result.
     pub(crate) gain: Gain,
     /// Real numbers that go with loss.
@@ -57,8 +57,16 @@ pub(crate) struct Loss {
     pub(crate) common: bool,
 }
 
+impl Loss {
+    /// What so many real numbers may lose together when errors are to be as if they were spread evenly over half of this step
+    /// to either side: the sum of squares.
+    pub fn room(reals: f64, step: f64) -> f64 {
+        UNEVEN * reals * step * step / 12.0
+    }
+}
+
 /// How data gets into the new brick.
-enum Arrive<T: Real, Dev: Device<T>> {
+enum Arrive<T: Real, Dev: Processor<T>> {
     /// Each message as soon as it is there.
     Streaming { near: Vec<(usize, Transfer)>, scatters: Vec<Transfer> },
     /// All messages together, a tile at a time, which is transformed while it is in cache: one pass over
@@ -75,7 +83,7 @@ struct Tile {
     scatters: Vec<(usize, Transfer)>,
 }
 
-impl<T: Real, Dev: Device<T>> Reshape<T, Dev> {
+impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     /// A reshape with this number among all of a plan. With `visits`, ranks of the same host read each other's memory.
     pub(crate) fn new<const D: usize>(
         moves: &Moves<D>,
@@ -289,7 +297,7 @@ fn taken<const D: usize>(moves: &Moves<D>, wanted: &Chunk<D>) -> Vec<(usize, Tra
 }
 
 /// The port of a reshape between two pieces of memory.
-struct Crossing<'a, T: Real, Dev: Device<T>> {
+struct Crossing<'a, T: Real, Dev: Processor<T>> {
     reshape: &'a Reshape<T, Dev>,
     depart: Option<&'a mut Depart<T, Dev>>,
     device: &'a mut Dev,
@@ -304,7 +312,7 @@ struct Crossing<'a, T: Real, Dev: Device<T>> {
     rounded: f64,
 }
 
-impl<T: Real, Dev: Device<T>> Crossing<'_, T, Dev> {
+impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
     fn copy_near(&mut self, near: &[(usize, Transfer)]) {
         let Reshape { rank, width, .. } = *self.reshape;
         for (owner, transfer) in near {
@@ -334,7 +342,7 @@ impl<T: Real, Dev: Device<T>> Crossing<'_, T, Dev> {
     }
 }
 
-impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
+impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let Reshape { codecs, abroad, gathers, width, step, finer, .. } = self.reshape;
         let codec = &codecs[usize::from(abroad[0][number])];
@@ -356,7 +364,7 @@ impl<T: Real, Dev: Device<T>> Port for Crossing<'_, T, Dev> {
         let reals = (gather.elements() * width) as f64;
         let mut pack = |step| device.pack(codec.as_ref(), gather, *width, src, step, message);
         self.rounded += if abroad[0][number] { reals } else { 0.0 };
-        let room = UNEVEN * self.rounded * step * step / 12.0 - self.lost;
+        let room = Loss::room(self.rounded, *step) - self.lost;
         let packed = self.clock.pack.time(|| {
             let packed = pack(*step);
             // Numbers that are all alike are all wrong by the same.

@@ -15,11 +15,13 @@ pub(crate) enum Place {
 
 /// What an operation asks of the places it reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub enum Manner {
     /// In place or from one place to another.
     Either,
     /// From one place to another.
     Moves,
+    /// From one place to another, the first of which may be destroyed.
+    Spends,
     /// From one place to another, the first of which other ranks read.
     MovesShown,
     /// In place or from one place to another; other ranks read and write both.
@@ -50,12 +52,12 @@ pub(crate) struct Map<'a> {
 }
 
 impl Route {
-    /// For an output apart from the input.
+    /// For an output apart from the input, which nothing destroys.
     pub(crate) fn out_of_place(map: &Map<'_>) -> Self {
         let n = map.manners.len();
         let mut places = map.backwards(map.sizes[n]);
         let mut first = None;
-        if n > 0 && !map.must_show(0) {
+        if n > 0 && !map.must_show(0) && map.manners[0] != Manner::Spends {
             places[0] = Place::Input;
         } else {
             first = Some(Copy::new(Place::Input, places[0], map.sizes[0]));

@@ -1,5 +1,9 @@
 //! Memory that messages travel in.
 
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
 use bytemuck::{Pod, Zeroable};
 
 use crate::Error;
@@ -64,8 +68,17 @@ pub const SLOT_ALIGN: usize = 64;
 /// # }
 /// ```
 pub struct Slot {
+    /// What pins the memory: dropped first.
+    _pin: Option<Box<dyn Any + Send>>,
     lines: Vec<Line>,
     len: usize,
+}
+
+/// What pins memory, so that a device copies to and from it as fast as its link is.
+pub trait Pins: Debug + Send + Sync {
+    /// Pins these bytes until what is returned is dropped, before they are. Nothing where they cannot be pinned, or it does
+    /// not pay: they are memory all the same.
+    fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send>>;
 }
 
 impl Slot {
@@ -76,7 +89,13 @@ impl Slot {
     pub fn new(bytes: usize, rank: usize) -> Result<Self, Error> {
         let lines = bytemuck::allocation::try_zeroed_vec(bytes.div_ceil(SLOT_ALIGN))
             .map_err(|()| Error::Memory { rank, bytes })?;
-        Ok(Self { lines, len: bytes })
+        Ok(Self { _pin: None, lines, len: bytes })
+    }
+
+    /// The same, pinned.
+    fn pinned(mut self, pins: &dyn Pins) -> Self {
+        self._pin = pins.pin(bytemuck::cast_slice_mut(&mut self.lines));
+        self
     }
 
     /// Bytes of the message.
@@ -129,9 +148,15 @@ pub struct SlotPool {
     /// By capacity, ascending.
     idle: Vec<Slot>,
     held: usize,
+    pins: Option<Arc<dyn Pins>>,
 }
 
 impl SlotPool {
+    /// Pins slots from now on.
+    pub fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.pins = Some(pins);
+    }
+
     /// Adds slots until all of `sizes` can be taken at once.
     ///
     /// # Errors
@@ -169,6 +194,10 @@ impl SlotPool {
             self.held -= small.capacity();
         }
         let slot = Slot::new(bytes, rank)?;
+        let slot = match &self.pins {
+            Some(pins) => slot.pinned(pins.as_ref()),
+            None => slot,
+        };
         self.held += slot.capacity();
         Ok(slot)
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Brick, Device, Error, LocalFft, Pass, Real};
+use crate::{Brick, Error, LocalFft, Pass, Processor, Real};
 
 /// What is done to boxes of one kind of brick.
 #[derive(Clone, Copy)]
@@ -16,12 +16,12 @@ pub(crate) struct Lines<'a, const D: usize> {
 }
 
 /// Transforms for every shape of box.
-pub(crate) struct TileFfts<T: Real, Dev: Device<T>, const D: usize> {
+pub(crate) struct TileFfts<T: Real, Dev: Processor<T>, const D: usize> {
     shapes: Vec<[usize; D]>,
     plans: Vec<Vec<(Dev::Fft, Range<usize>)>>,
 }
 
-impl<T: Real, Dev: Device<T>, const D: usize> Default for TileFfts<T, Dev, D> {
+impl<T: Real, Dev: Processor<T>, const D: usize> Default for TileFfts<T, Dev, D> {
     fn default() -> Self {
         Self { shapes: Vec::new(), plans: Vec::new() }
     }
@@ -41,7 +41,7 @@ impl<const D: usize> Lines<'_, D> {
     }
 }
 
-impl<T: Real, Dev: Device<T>, const D: usize> TileFfts<T, Dev, D> {
+impl<T: Real, Dev: Processor<T>, const D: usize> TileFfts<T, Dev, D> {
     /// The number of the transform for boxes of this shape.
     ///
     /// # Errors

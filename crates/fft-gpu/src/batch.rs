@@ -57,6 +57,24 @@ impl Batch {
         })
     }
 
+    /// Replaces the items by others with as many tiles.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`].
+    pub(crate) fn update<I: Pod>(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        items: &[I],
+    ) -> Result<(), GpuError> {
+        let bytes: &[u8] = bytemuck::cast_slice(items);
+        match bytes.is_empty() {
+            true => Ok(()),
+            false => {
+                stream.memcpy_htod(bytes, &mut self.items).map_err(tried("updating descriptors"))
+            }
+        }
+    }
+
     pub(crate) fn items(&self) -> &CudaSlice<u8> {
         &self.items
     }

@@ -226,6 +226,16 @@ impl Placement {
 }
 
 impl Tiled {
+    /// Where it begins in the source.
+    pub(crate) fn source(&self) -> u64 {
+        self.from.offset
+    }
+
+    /// Moves where it begins in the source.
+    pub(crate) fn set_source(&mut self, offset: u64) {
+        self.from.offset = offset;
+    }
+
     /// How many tiles the box has.
     pub(crate) fn tiles(&self) -> usize {
         if self.elements == 0 {

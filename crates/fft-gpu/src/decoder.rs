@@ -7,8 +7,8 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{BadMessage, Transfer, Wire};
 
 use crate::batch::{Batch, Reach};
-use crate::encoder::{messages, slots, states};
-use crate::ffi::{Kernel, Source, run_decode, tried};
+use crate::encoder::{messages, mirrored, slots, states};
+use crate::ffi::{Kernel, Pinned, Source, run_decode, tried};
 use crate::message::{Form, State};
 use crate::{Gpu, GpuError, GpuReal};
 
@@ -38,6 +38,8 @@ pub struct Decoder<T> {
     lengths: CudaSlice<u64>,
     states: CudaSlice<u8>,
     queue: CudaSlice<u64>,
+    /// What the host has of the states.
+    mirror: Pinned,
     real: PhantomData<T>,
 }
 
@@ -81,8 +83,8 @@ impl<T: GpuReal> Decoder<T> {
         let found: Vec<u64> = slots.iter().map(|slot| form.bound(slot.0) as u64).collect();
         let some = if found.is_empty() { &[0][..] } else { &found };
         let lengths = stream.clone_htod(some).map_err(&tried)?;
-        let real = PhantomData;
-        Ok(Self { form, kernel, batch, slots, found, lengths, states, queue, real })
+        let (mirror, real) = (Pinned::new(gpu.context(), states.len())?, PhantomData);
+        Ok(Self { form, kernel, batch, slots, found, lengths, states, queue, mirror, real })
     }
 
     /// Reads the messages, of which these are the lengths in bytes, on a stream, into an array of real numbers. Returns when the
@@ -136,6 +138,21 @@ impl<T: GpuReal> Decoder<T> {
         let message = stream.clone_dtoh(&messages.slice(place..place + length)).map_err(&tried)?;
         stream.synchronize().map_err(&tried)?;
         Err(GpuError::Message { index, why: self.why(&message, elements) })
+    }
+
+    /// The most bytes of a message of so many elements.
+    pub(crate) fn bound(&self, elements: usize) -> usize {
+        self.form.bound(elements)
+    }
+
+    /// Tells the host what became of the messages, when the stream has come so far.
+    pub(crate) fn report(&self, stream: &Arc<CudaStream>) -> Result<(), GpuError> {
+        self.mirror.fetch(stream, &self.states)
+    }
+
+    /// The first message that did not decode, of what has been reported.
+    pub(crate) fn reported(&self) -> Option<usize> {
+        mirrored(&self.mirror, self.batch.count()).position(|state| state.bad != 0)
     }
 
     /// Makes sure that messages may be so long: kernels rely on it.

@@ -7,7 +7,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{Packed, Transfer, Wire};
 
 use crate::batch::{Batch, Reach};
-use crate::ffi::{Kernel, Source, run_encode, tried};
+use crate::ffi::{Kernel, Pinned, Source, run_encode, tried};
 use crate::message::{ALIGN, Form, Message, State};
 use crate::{Gpu, GpuError, GpuReal};
 
@@ -33,6 +33,8 @@ pub struct Encoder<T> {
     states: CudaSlice<u8>,
     errors: CudaSlice<f64>,
     queue: CudaSlice<u64>,
+    /// What the host has of the states.
+    mirror: Pinned,
     real: PhantomData<T>,
 }
 
@@ -109,6 +111,7 @@ impl<T: GpuReal> Encoder<T> {
         let states = stream.alloc_zeros(items.len().max(1) * size_of::<State>()).map_err(&tried)?;
         let errors = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
+        let mirror = Pinned::new(gpu.context(), states.len())?;
         let real = format!("{}x{width}", T::NAME);
         let encode = format!("encode_{}_{real}", form.name()?);
         Ok(Self {
@@ -119,6 +122,7 @@ impl<T: GpuReal> Encoder<T> {
             states,
             errors,
             queue,
+            mirror,
             real: PhantomData,
         })
     }
@@ -186,6 +190,31 @@ impl<T: GpuReal> Encoder<T> {
         };
         Ok(states.into_iter().map(packed).collect())
     }
+}
+
+impl<T> Encoder<T> {
+    /// Tells the host what became of the messages, when the stream has come so far.
+    pub(crate) fn report(&self, stream: &Arc<CudaStream>) -> Result<(), GpuError> {
+        self.mirror.fetch(stream, &self.states)
+    }
+
+    /// What has been reported.
+    pub(crate) fn reported(&self) -> Vec<Packed> {
+        let packed = |state: State| Packed {
+            bytes: state.bytes as usize,
+            squared_error: state.squared_error,
+        };
+        mirrored(&self.mirror, self.batch.count()).map(packed).collect()
+    }
+}
+
+/// The states that the host has been told.
+pub(crate) fn mirrored(mirror: &Pinned, count: usize) -> impl Iterator<Item = State> {
+    (0..count).map(|index| {
+        let mut state = State::default();
+        mirror.read(index * size_of::<State>(), bytemuck::bytes_of_mut(&mut state));
+        state
+    })
 }
 
 /// The states of so many messages, when the stream has come so far.

@@ -1,6 +1,6 @@
 //! What can go wrong on a device.
 
-use fft_core::{BadMessage, Wire};
+use fft_core::{BadMessage, Error, Wire};
 
 /// Why there is no device to compute on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +40,14 @@ pub enum GpuError {
     Driver {
         /// What was tried.
         what: &'static str,
+        /// What the driver says.
+        why: String,
+    },
+    /// Memory that the device does not give, or the host where it must be pinned.
+    #[error("no {bytes} bytes of memory: {why}")]
+    Memory {
+        /// How much.
+        bytes: usize,
         /// What the driver says.
         why: String,
     },
@@ -109,4 +117,16 @@ pub enum GpuError {
         /// What is wrong with it.
         why: BadMessage,
     },
+}
+
+impl GpuError {
+    /// The error that a rank reports.
+    pub fn on(self, rank: usize) -> Error {
+        match self {
+            Self::Driver { what, why } => Error::Transport { rank, call: what, text: why },
+            Self::Memory { bytes, .. } => Error::Memory { rank, bytes },
+            Self::Argument { what, found, expected } => Error::argument(what, found, expected),
+            other => Error::Transport { rank, call: "work on the device", text: other.to_string() },
+        }
+    }
 }

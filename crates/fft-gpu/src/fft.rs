@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
-use crate::ffi::{Handle, Run, Span};
+use crate::ffi::{Handle, Memory, Run, Span};
 use crate::{Gpu, GpuError, GpuReal};
 
 /// Complex to complex.
@@ -235,7 +235,7 @@ impl<T: GpuReal> FftPlan<R2c<T>> {
     /// From real numbers to half of their spectrum.
     ///
     /// # Errors
-    /// A buffer that is short or not aligned to its elements, [`GpuError::Driver`].
+    /// A buffer that is short or not aligned to complex numbers, [`GpuError::Driver`].
     pub fn run(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -251,12 +251,23 @@ impl<T: GpuReal> FftPlan<C2r<T>> {
     /// From half of a spectrum to real numbers, times the number of points. The spectrum is used up.
     ///
     /// # Errors
-    /// A buffer that is short or not aligned to its elements, [`GpuError::Driver`].
+    /// A buffer that is short or not aligned to complex numbers, [`GpuError::Driver`].
     pub fn run(
         &mut self,
         stream: &Arc<CudaStream>,
         src: &mut (impl DevicePtr<T> + DevicePtrMut<T>),
         dst: &mut impl DevicePtrMut<T>,
+        work: &mut impl DevicePtrMut<u8>,
+    ) -> Result<(), GpuError> {
+        self.handle.run(Run::ComplexToReal, stream, src, dst, work)
+    }
+
+    /// As [`FftPlan::run`], where the spectrum is a plan's own.
+    pub(crate) fn spend(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        src: &Memory<T>,
+        dst: &mut Memory<T>,
         work: &mut impl DevicePtrMut<u8>,
     ) -> Result<(), GpuError> {
         self.handle.run(Run::ComplexToReal, stream, src, dst, work)

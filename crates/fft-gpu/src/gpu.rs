@@ -75,6 +75,14 @@ impl Gpu {
         self.context.default_stream()
     }
 
+    /// A stream of its own.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`].
+    pub fn new_stream(&self) -> Result<Arc<CudaStream>, GpuError> {
+        self.context.new_stream().map_err(ffi::tried("making a stream"))
+    }
+
     /// A kernel, ready to be launched.
     pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
         self.modules.kernel(source, name)

@@ -2,6 +2,7 @@
 //!
 //! A machine without a GPU is a value: [`Gpu::probe`] says why there is none. What there is on one that has:
 //!
+//! - [`Cuda`] is the device that plans run on, with everything below;
 //! - [`Transfers`] copy boxes with any order of axes, all of a reshape in one launch: packing and unpacking as it is;
 //! - [`Encoder`] and [`Decoder`] do the same for every wire but `lossless`, with messages that are bit for bit those of
 //!   [`fft_core::Codec`];
@@ -22,6 +23,8 @@ mod batch;
 mod boxes;
 #[cfg(feature = "cuda")]
 mod decoder;
+#[cfg(feature = "cuda")]
+mod device;
 #[cfg(feature = "cuda")]
 mod encoder;
 #[cfg(feature = "cuda")]
@@ -44,9 +47,10 @@ pub use cudarc;
 #[cfg(feature = "cuda")]
 pub use {
     decoder::{Decoder, Incoming},
+    device::{Cuda, CudaOp, CudaWork},
     encoder::{Encoder, Outgoing},
     error::{GpuError, NoGpu},
-    ffi::driver_is_present,
+    ffi::{Lent, LentMut, Memory, driver_is_present, lend, lend_mut},
     fft::{C2c, C2r, Fft, FftKind, FftPlan, R2c, Spread},
     gpu::{Gpu, GpuReal},
     modes::{Modes, Scaling},

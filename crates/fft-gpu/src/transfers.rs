@@ -6,7 +6,7 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::Transfer;
 
 use crate::batch::{Batch, Reach};
-use crate::boxes::{Placement, Tiling, Wide};
+use crate::boxes::{Placement, Tiled, Tiling, Wide};
 use crate::ffi::{Kernel, Source, run_transfer};
 use crate::{Gpu, GpuError};
 
@@ -42,34 +42,9 @@ impl Transfers {
         element_bytes: usize,
         moves: &[Move<'_>],
     ) -> Result<Self, GpuError> {
-        if ![4, 8, 16].contains(&element_bytes) {
-            let (what, found) = ("bytes of an element", element_bytes.to_string());
-            return Err(GpuError::Argument { what, found, expected: "4, 8 or 16" });
-        }
-        let moves = moves.iter().filter(|one| one.transfer.elements() > 0);
-        let mut placements: Vec<_> =
-            moves.map(|one| Placement::new(one.transfer, one.from, one.to)).collect();
-        // Neighbours that always stay together travel as one element, of 16 bytes if all boxes have such.
-        let joins = |many: &usize| placements.iter().all(|placement| placement.joins(*many));
-        let many =
-            [4, 2].into_iter().filter(|many| many * element_bytes <= 16).find(joins).unwrap_or(1);
-        placements.iter_mut().for_each(|placement| *placement = placement.joined(many));
-        let bytes = many * element_bytes;
-        let tiling = Tiling { quantum: 1, in_order: false, bytes, wide: Wide::Neither };
-        let (mut items, mut firsts, mut tiles) = (Vec::new(), vec![0], 0);
-        for placement in &placements {
-            let tiled = placement.tiled(&tiling, tiles)?;
-            tiles += tiled.tiles();
-            items.push(tiled);
-            firsts.push(tiles as u32);
-        }
-        let reach = |end: fn(&Placement) -> usize| Reach {
-            bytes: placements.iter().map(end).max().unwrap_or(0) * bytes,
-            align: bytes,
-        };
-        let reaches = (reach(|p| p.end(&p.from)), reach(|p| p.end(&p.to)));
+        let Tiles { items, firsts, unit, reaches } = tile(element_bytes, moves)?;
         let batch = Batch::new(stream, &items, &firsts, reaches)?;
-        Ok(Self { kernel: gpu.kernel(Source::Transfer, &format!("transfer_{bytes}"))?, batch })
+        Ok(Self { kernel: gpu.kernel(Source::Transfer, &format!("transfer_{unit}"))?, batch })
     }
 
     /// Copies, on a stream: each element is read once and written once. Returns when the launch is queued.
@@ -84,4 +59,47 @@ impl Transfers {
     ) -> Result<(), GpuError> {
         run_transfer(stream, &self.kernel, &self.batch, src, dst)
     }
+}
+
+/// Copies, cut into tiles.
+pub(crate) struct Tiles {
+    pub(crate) items: Vec<Tiled>,
+    pub(crate) firsts: Vec<u32>,
+    /// Bytes that travel as one element.
+    pub(crate) unit: usize,
+    pub(crate) reaches: (Reach, Reach),
+}
+
+/// Cuts copies of elements of so many bytes into tiles.
+///
+/// # Errors
+/// As [`Transfers::new`].
+pub(crate) fn tile(element_bytes: usize, moves: &[Move<'_>]) -> Result<Tiles, GpuError> {
+    if ![4, 8, 16].contains(&element_bytes) {
+        let (what, found) = ("bytes of an element", element_bytes.to_string());
+        return Err(GpuError::Argument { what, found, expected: "4, 8 or 16" });
+    }
+    let moves = moves.iter().filter(|one| one.transfer.elements() > 0);
+    let mut placements: Vec<_> =
+        moves.map(|one| Placement::new(one.transfer, one.from, one.to)).collect();
+    // Neighbours that always stay together travel as one element, of 16 bytes if all boxes have such.
+    let joins = |many: &usize| placements.iter().all(|placement| placement.joins(*many));
+    let many =
+        [4, 2].into_iter().filter(|many| many * element_bytes <= 16).find(joins).unwrap_or(1);
+    placements.iter_mut().for_each(|placement| *placement = placement.joined(many));
+    let bytes = many * element_bytes;
+    let tiling = Tiling { quantum: 1, in_order: false, bytes, wide: Wide::Neither };
+    let (mut items, mut firsts, mut tiles) = (Vec::new(), vec![0], 0);
+    for placement in &placements {
+        let tiled = placement.tiled(&tiling, tiles)?;
+        tiles += tiled.tiles();
+        items.push(tiled);
+        firsts.push(tiles as u32);
+    }
+    let reach = |end: fn(&Placement) -> usize| Reach {
+        bytes: placements.iter().map(end).max().unwrap_or(0) * bytes,
+        align: bytes,
+    };
+    let reaches = (reach(|p| p.end(&p.from)), reach(|p| p.end(&p.to)));
+    Ok(Tiles { items, firsts, unit: bytes, reaches })
 }

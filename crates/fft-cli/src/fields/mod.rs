@@ -7,9 +7,10 @@ mod turbulence;
 use std::f64::consts::TAU;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::{Brick, Element, Error, Grid, Plan, Precision, Real, Transform};
+use thriffty::{Brick, Element, Error, Grid, Precision, Real, Transform};
 
 use crate::bricks::for_each_row;
+use crate::engine::Planned;
 use crate::noise::{gaussian, value};
 
 /// Which field. Where numbers are complex, the fields of physics are real parts; the others are in both parts.
@@ -85,7 +86,10 @@ pub(crate) struct Source<const D: usize> {
 
 impl<const D: usize> Source<D> {
     /// Input for a plan. Collective.
-    pub(crate) fn new<K: Transform>(field: Field, plan: &Plan<K, D>) -> Result<Self, Error> {
+    pub(crate) fn new<K: Transform>(
+        field: Field,
+        plan: &impl Planned<K, D>,
+    ) -> Result<Self, Error> {
         let problem = plan.recipe().problem();
         let mut source = Self {
             field,
@@ -231,7 +235,7 @@ impl Distance {
 
 #[cfg(test)]
 mod tests {
-    use thriffty::{C2c, ProcGrid};
+    use thriffty::{C2c, Plan, ProcGrid};
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use fft_core::{
-    Cpu, Device, Direction, Error, Kind, LinePlanner, LocalFft, Pass, Slot, Transfer, Wire,
+    Cpu, Direction, Error, Kind, LinePlanner, LocalFft, Pass, Processor, Slot, Transfer, Wire,
 };
 
 use super::{ALONE, median};

@@ -1,6 +1,8 @@
 //! Non-blocking messages between pairs.
 
-use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
+use std::sync::Arc;
+
+use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Pins, Port, Traffic};
 
 /// All receives are posted first; each message leaves as soon as it is packed, own data is copied while
 /// messages are under way, and each arrival is unpacked at once, in whatever order they come. With messages in
@@ -36,6 +38,10 @@ fn read(
 impl Exchange for P2p {
     fn algorithm(&self) -> Algorithm {
         self.algorithm
+    }
+
+    fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.flight.pin(pins);
     }
 
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {

@@ -1,9 +1,10 @@
 //! Messages between MPI processes.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use fft_core::{Arrival, Error, Flight, Slot, SlotPool};
+use fft_core::{Arrival, Error, Flight, Pins, Slot, SlotPool};
 
 use super::ffi::{RawComm, Requests};
 use super::pieces::Done;
@@ -94,6 +95,10 @@ impl MpiFlight {
 }
 
 impl Flight for MpiFlight {
+    fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.pool.pin(pins);
+    }
+
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
         self.requests.reserve(sends.iter().chain(recvs).copied());
         self.early.reserve(recvs.len());

@@ -11,7 +11,7 @@ mod report;
 use std::cell::RefCell;
 use std::time::Duration;
 
-use fft_core::{Comm, Cpu, Direction, Error, Executor, Layout, Real, agree};
+use fft_core::{Comm, Cpu, Direction, Error, Executor, Host, Layout, Real, agree};
 
 use crate::same;
 pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
@@ -43,7 +43,7 @@ pub fn tune<T: Real, const D: usize>(
     let mut make = |number: usize| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;
         let recipe = &candidates[number].recipe;
-        let executor = Executor::bind(recipe, own, Cpu::default(), &crate::exchange)?;
+        let executor = Executor::bind(recipe, own, Host(Cpu::default()), &crate::exchange)?;
         let asked = recipe.problem().exchange;
         let found = executor.exchange(asked);
         if found != asked {
@@ -90,7 +90,7 @@ fn noise<T: Real>(state: &mut u64) -> T {
 
 /// A candidate, bound.
 struct Bound<'a, T: Real> {
-    executor: Executor<T, Cpu<T>>,
+    executor: Executor<T, Host<Cpu<T>>>,
     arrays: &'a RefCell<Arrays<T>>,
 }
 

@@ -133,7 +133,7 @@ pub enum BadMessage {
 
 impl BadMessage {
     /// The error that `rank` reports for a message from rank `from`.
-    pub(crate) fn at(self, rank: usize, from: usize) -> Error {
+    pub fn at(self, rank: usize, from: usize) -> Error {
         let (found, expected) = match self {
             Self::Length { found, expected } => {
                 return Error::Message { rank, from, found, expected };

@@ -123,8 +123,6 @@ pub(crate) struct Handle {
     reads: usize,
     writes: usize,
     work: usize,
-    /// Alignment of the two sides.
-    align: [usize; 2],
 }
 
 fn fft_tried(what: &'static str) -> impl Fn(result::CufftError) -> GpuError {
@@ -157,10 +155,9 @@ impl Handle {
         let (reads, writes) = (bytes(input)?, bytes(output)?);
         let failed = fft_tried("planning a transform");
         let plan = result::create().map_err(&failed)?;
-        let align = [input, output].map(|side| side.width * size_of::<T>());
         let (context, real) = (context.clone(), size_of::<T>());
         let mut handle =
-            Self { plan, context, type_of: run.type_of(), real, reads, writes, work: 0, align };
+            Self { plan, context, type_of: run.type_of(), real, reads, writes, work: 0 };
         let long = |lens: &[usize; D]| lens.map(|n| n as i64);
         let (mut n, mut from, mut to) = (long(&n), long(&input.embed), long(&output.embed));
         // SAFETY: the plan has just been made, and the three arrays have as many numbers as the rank says.
@@ -231,9 +228,11 @@ impl Handle {
         );
         let room = work.num_bytes();
         let (work, _work) = work.device_ptr_mut(stream);
+        // Real numbers as complex ones.
+        let align = 2 * self.real;
         for (what, (pointer, found), expected, align) in [
-            ("the source", src, self.reads, self.align[0]),
-            ("the destination", dst, self.writes, self.align[1]),
+            ("the source", src, self.reads, align),
+            ("the destination", dst, self.writes, align),
             ("the work area", (work, room), self.work, 1),
         ] {
             if found < expected {

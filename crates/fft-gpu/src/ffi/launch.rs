@@ -6,10 +6,13 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr,
-    DriverError, LaunchConfig, PushKernelArg, sys,
+    DeviceSlice, DriverError, LaunchConfig, PushKernelArg, sys,
 };
 use cudarc::nvrtc::Ptx;
 
+use fft_core::{DIMS, Transfer};
+
+use super::memory::{Memory, Pinned};
 use super::tried;
 use crate::batch::{Batch, Reach};
 use crate::decoder::DecodeArguments;
@@ -21,12 +24,13 @@ use crate::{GpuError, GpuReal};
 const THREADS: u32 = 128;
 
 /// The binaries of `kernels/`, in the order of [`Source`], for the architectures that `cargo xtask kernels` names.
-const BINARIES: [&[u8]; 5] = [
+const BINARIES: [&[u8]; 6] = [
     include_bytes!("../../kernels/transfer.fatbin"),
     include_bytes!("../../kernels/encode.fatbin"),
     include_bytes!("../../kernels/settle.fatbin"),
     include_bytes!("../../kernels/decode.fatbin"),
     include_bytes!("../../kernels/spectral.fatbin"),
+    include_bytes!("../../kernels/energy.fatbin"),
 ];
 
 /// Which of the sources a kernel is in.
@@ -37,6 +41,7 @@ pub(crate) enum Source {
     Settle,
     Decode,
     Spectral,
+    Energy,
 }
 
 /// The binaries, loaded into a context.
@@ -79,6 +84,11 @@ impl Modules {
 }
 
 impl Kernel {
+    /// Blocks of its largest grid.
+    pub(crate) fn resident(&self) -> usize {
+        self.resident as usize
+    }
+
     /// A grid for so many pieces of work.
     fn grid(&self, work: usize) -> LaunchConfig {
         let blocks = work.clamp(1, self.resident as usize) as u32;
@@ -188,6 +198,21 @@ pub(crate) fn run_transfer<S, D>(
     Ok(())
 }
 
+/// Copies boxes whose sources are told as addresses.
+///
+/// # Safety
+/// Beyond what [`run_transfer`] checks of the destination: what the boxes read may be read until the launch is done.
+pub(super) unsafe fn run_pull<T>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    batch: &Batch,
+    dst: &mut Memory<T>,
+) -> Result<(), GpuError> {
+    // SAFETY: it goes to this launch alone, of which the caller says that.
+    let everywhere = unsafe { Memory::<u8>::everywhere(dst.stream()) };
+    run_transfer::<u8, T>(stream, kernel, batch, &everywhere, dst)
+}
+
 fn record(batch: &Batch, items: CUdeviceptr, firsts: CUdeviceptr) -> BatchRecord {
     BatchRecord { items, firsts, count: batch.count() as u32, tiles: batch.tiles() as u32 }
 }
@@ -271,6 +296,58 @@ pub(crate) fn run_decode<T: GpuReal>(
     // buffers. Lengths and states have an entry for each message, the queue one more than tiles. The guards outlive the launch.
     unsafe { launch.launch(kernel.grid(batch.tiles())) }.map_err(tried("launching a decoder"))?;
     Ok(())
+}
+
+/// `Part` of `kernels/energy.cu`.
+#[repr(C)]
+struct PartRecord {
+    offset: u64,
+    elements: u64,
+    stride: [u64; DIMS],
+    shape: [u32; DIMS],
+    width: u32,
+    run: u32,
+}
+
+// SAFETY: as for `BatchRecord`.
+unsafe impl DeviceRepr for PartRecord {}
+
+/// Sums of squares of a box, three for each block of threads, of which it returns the number.
+pub(crate) fn run_energy<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    part: &Transfer,
+    width: usize,
+    src: &Memory<T>,
+    sums: &Pinned,
+) -> Result<usize, GpuError> {
+    if part.elements() == 0 {
+        return Ok(0);
+    }
+    let bytes = part.reach() * width * size_of::<T>();
+    check("the input", (src.address(), src.num_bytes()), Reach { bytes, align: size_of::<T>() })?;
+    let (shape, view) = (part.shape(), part.source());
+    let record = PartRecord {
+        offset: view.offset as u64,
+        elements: part.elements() as u64,
+        stride: view.stride.map(|stride| stride as u64),
+        shape: shape.map(|n| n as u32),
+        width: width as u32,
+        run: u32::from(shape[..DIMS - 1].iter().all(|n| *n == 1) && view.stride[DIMS - 1] == 1),
+    };
+    if record.run == 0 && shape.iter().any(|n| *n > u32::MAX as usize) {
+        let (found, expected) = (part.elements(), u32::MAX as usize);
+        return Err(GpuError::TooLarge { what: "an axis of a box", found, expected });
+    }
+    let grid = kernel.grid((part.elements() * width).div_ceil(THREADS as usize));
+    let (from, to, blocks) = (src.address(), sums.address(), grid.grid_dim.0 as usize);
+    assert!(blocks * size_of::<[f64; 3]>() <= sums.bytes(), "room for the sums of all blocks");
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(&record).arg(&from).arg(&to);
+    // SAFETY: the arguments are those of `energy_*`. It reads the box, which `check` found in the source, and writes three numbers
+    // for each block, for which there is room; the host reads them when it has waited for the stream.
+    unsafe { launch.launch(grid) }.map_err(tried("launching a sum"))?;
+    Ok(blocks)
 }
 
 /// Multiplies all numbers of a buffer.

@@ -3,12 +3,25 @@
 #![allow(unsafe_code)]
 
 mod cufft;
+mod event;
 mod launch;
+mod mail;
+mod memory;
+mod peers;
+mod pull;
 
 pub(crate) use cufft::{FftReal, Handle, Run, Span};
+pub(crate) use event::Event;
 pub(crate) use launch::{
-    Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_transfer, scale,
+    Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_energy, run_transfer,
+    scale,
 };
+
+pub(crate) use mail::{Inbox, Outbox};
+pub(crate) use memory::{Block, Owned, Pages, Pinned, Slot};
+pub use memory::{Lent, LentMut, Memory, lend, lend_mut};
+pub(crate) use peers::{Estate, Peer, Peers, meet};
+pub(crate) use pull::{Pulls, Source as PullSource};
 
 use cudarc::driver::DriverError;
 

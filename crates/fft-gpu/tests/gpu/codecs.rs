@@ -267,3 +267,85 @@ fn slots_that_cannot_be_are_refused() {
     decoder.decode(&stream, &[272, 272], &memory, &mut dst).unwrap();
     decoder.check(&stream, &memory).unwrap();
 }
+
+/// Blocks of threads take several tiles each, one after the other, beside those of another launch.
+#[test]
+fn large_messages_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    const SAME: [usize; 3] = [0, 1, 2];
+    let shape =
+        if std::env::var_os("THRIFFTY_FEW").is_some() { [40, 128, 128] } else { [128, 256, 256] };
+    let cases = [
+        data::boxes("halves", shape, [2, 1, 1], [SAME, SAME], 1),
+        data::boxes("last axis first", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
+    ];
+    for (wire, step) in [
+        (Wire::Bits(16), 0.0),
+        (Wire::F32, 0.0),
+        (Wire::Mantissa(20), 0.0),
+        (Wire::Tolerance, 1e-4),
+    ] {
+        std::thread::scope(|scope| {
+            for (number, case) in cases.iter().enumerate() {
+                let gpu = &gpu;
+                scope.spawn(move || {
+                    let stream = gpu.new_stream().unwrap();
+                    let codec = wire.codec::<f64>();
+                    let (places, bytes) = places::<f64>(wire, 2, &case.gathers);
+                    let outgoing: Vec<_> = (case.gathers.iter().zip(&places))
+                        .map(|(gather, &place)| Outgoing { gather, place })
+                        .collect();
+                    let incoming: Vec<_> = (case.scatters.iter().zip(&places))
+                        .map(|(scatter, &place)| Incoming { scatter, place })
+                        .collect();
+                    let mut encoder =
+                        Encoder::<f64>::new(gpu, &stream, wire, 2, &outgoing).unwrap();
+                    let mut decoder =
+                        Decoder::<f64>::new(gpu, &stream, wire, 2, &incoming).unwrap();
+                    let mut state = number as u64;
+                    let src: Vec<f64> = (0..2 * case.elements)
+                        .map(|_| {
+                            state = state
+                                .wrapping_mul(6_364_136_223_846_793_005)
+                                .wrapping_add(1_442_695_040_888_963_407);
+                            (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+                        })
+                        .collect();
+                    let mut expected = vec![0.0; 2 * case.scattered];
+                    let mut twins = Vec::new();
+                    for (gather, scatter) in case.gathers.iter().zip(&case.scatters) {
+                        let mut message = vec![0; codec.bound(2 * gather.elements())];
+                        let bytes = codec.pack(&src, gather, 2, step, &mut message).bytes;
+                        message.truncate(bytes);
+                        codec.unpack(&message, scatter, 2, &mut expected).unwrap();
+                        twins.push(message);
+                    }
+                    let on_device = stream.clone_htod(&src).unwrap();
+                    for turn in 0..3 {
+                        let what = format!("{wire}, {}, turn {turn}", case.name);
+                        let mut memory = stream.clone_htod(&vec![0xA5u8; bytes]).unwrap();
+                        encoder.encode(&stream, &on_device, step, &mut memory).unwrap();
+                        let lengths: Vec<_> = (encoder.packed(&stream).unwrap().iter())
+                            .map(|packed| packed.bytes)
+                            .collect();
+                        let messages = stream.clone_dtoh(&memory).unwrap();
+                        stream.synchronize().unwrap();
+                        for (twin, &place) in twins.iter().zip(&places) {
+                            let found = &messages[place..place + twin.len()];
+                            let wrong = found.iter().zip(twin).filter(|(a, b)| a != b).count();
+                            let first = found.iter().zip(twin).position(|(a, b)| a != b);
+                            assert!(wrong == 0, "{what}: {wrong} bytes, the first {first:?}");
+                        }
+                        let mut dst = stream.alloc_zeros::<f64>(2 * case.scattered).unwrap();
+                        decoder.decode(&stream, &lengths, &memory, &mut dst).unwrap();
+                        decoder.check(&stream, &memory).unwrap();
+                        let dst = stream.clone_dtoh(&dst).unwrap();
+                        stream.synchronize().unwrap();
+                        let wrong = dst.iter().zip(&expected).filter(|(a, b)| a != b).count();
+                        assert!(wrong == 0, "{what}: {wrong} numbers decoded");
+                    }
+                });
+            }
+        });
+    }
+}

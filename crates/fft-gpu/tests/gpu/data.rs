@@ -69,7 +69,7 @@ pub(crate) struct Boxes {
     pub(crate) scattered: usize,
 }
 
-fn boxes(
+pub(crate) fn boxes(
     name: &'static str,
     shape: [usize; 3],
     cuts: [usize; 3],

@@ -1,0 +1,214 @@
+//! Plans on a GPU against cuFFT's own three-dimensional plan and the card's own copy, ranks being threads that share it.
+//!
+//! `cargo bench --features cuda --bench device [-- quick]`. Times are those of the slowest rank, from a barrier until its stream
+//! is idle: the median of several. Ranks that share one GPU measure kernels and the way messages take, no network.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
+use thriffty::gpu::{C2c as CuC2c, C2r, Fft, FftPlan, Gpu, R2c as CuR2c};
+use thriffty::{
+    C2c, Comm, Complex, DevicePlan, Direction, Draft, Element, Error, Grid, Plan, R2c, Reduce,
+    Scale, ThreadComm, Tolerance, Transform, Wire,
+};
+
+type Done = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+/// Seconds of a run: the median of so many, after two that are not counted.
+fn seconds(
+    reps: usize,
+    stream: &Arc<CudaStream>,
+    comm: Option<&dyn Comm>,
+    mut run: impl FnMut() -> Done,
+) -> Result<f64, Box<dyn std::error::Error + Send + Sync>> {
+    let mut times = Vec::new();
+    for round in 0..reps + 2 {
+        stream.synchronize()?;
+        if let Some(comm) = comm {
+            comm.barrier()?;
+        }
+        let start = Instant::now();
+        run()?;
+        stream.synchronize()?;
+        let mut time = [start.elapsed().as_secs_f64()];
+        if let Some(comm) = comm {
+            comm.allreduce(Reduce::Max, &mut time)?;
+        }
+        if round >= 2 {
+            times.push(time[0]);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// Numbers in a few sizes, over and over.
+fn noise(n: usize) -> Vec<f64> {
+    let mut state = 1u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+    };
+    let some: Vec<f64> = (0..n.min(1 << 20)).map(|_| next()).collect();
+    some.into_iter().cycle().take(n).collect()
+}
+
+/// What cuFFT and the card's copy take.
+struct Own {
+    copy: f64,
+    c2c: f64,
+    r2c: f64,
+    c2r: f64,
+}
+
+fn own(gpu: &Gpu, n: usize) -> Result<Own, Box<dyn std::error::Error + Send + Sync>> {
+    let (stream, cube) = (gpu.new_stream()?, n * n * n);
+    let x = stream.clone_htod(&noise(2 * cube))?;
+    let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
+    let copy = seconds(9, &stream, None, || Ok(stream.memcpy_dtod(&x, &mut y)?))?;
+    let mut plan = FftPlan::<CuC2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
+    let mut work: CudaSlice<u8> = stream.alloc_zeros(plan.work_bytes().max(1))?;
+    let c2c = seconds(9, &stream, None, || Ok(plan.forward(&stream, &x, &mut y, &mut work)?))?;
+    drop((plan, work));
+    let mut plan = FftPlan::<CuR2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
+    let mut back = FftPlan::<C2r<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
+    let bytes = plan.work_bytes().max(back.work_bytes()).max(1);
+    let mut work: CudaSlice<u8> = stream.alloc_zeros(bytes)?;
+    let r2c = seconds(9, &stream, None, || Ok(plan.run(&stream, &x, &mut y, &mut work)?))?;
+    let mut x = x;
+    let c2r = seconds(9, &stream, None, || Ok(back.run(&stream, &mut y, &mut x, &mut work)?))?;
+    Ok(Own { copy: 2.0 * x.num_bytes() as f64 / copy, c2c, r2c, c2r })
+}
+
+/// Seconds of a plan, forward and inverse.
+fn plan_seconds<K: Transform<Real = f64>>(
+    mut plan: DevicePlan<K, 3>,
+    reps: usize,
+    directions: &[Direction],
+) -> Result<(Vec<f64>, DevicePlan<K, 3>), Box<dyn std::error::Error + Send + Sync>> {
+    let stream = plan.stream().clone();
+    let lens = [plan.input_len() * K::Physical::WIDTH, plan.output_len() * K::Spectral::WIDTH];
+    let mut x = stream.clone_htod(&noise(lens[0]))?;
+    let mut y = stream.alloc_zeros::<f64>(lens[1])?;
+    let comm = plan.comm().dup()?;
+    let mut found = Vec::new();
+    for direction in directions {
+        found.push(seconds(reps, &stream, Some(comm.as_ref()), || {
+            match direction {
+                Direction::Forward => plan.forward_into(&x, &mut y)?,
+                Direction::Inverse => plan.inverse_into(&y, &mut x)?,
+            }
+            Ok(())
+        })?);
+    }
+    Ok((found, plan))
+}
+
+fn draft<'a>(comm: &'a ThreadComm, n: usize) -> Result<Draft<'a, C2c<f64>, 3>, Error> {
+    Ok(Plan::<C2c<f64>, 3>::c2c(comm, Grid::new([n; 3])?))
+}
+
+const BOTH: [Direction; 2] = [Direction::Forward, Direction::Inverse];
+
+/// One rank.
+fn alone(gpu: &Gpu, n: usize) -> Result<Own, Box<dyn std::error::Error + Send + Sync>> {
+    let own = own(gpu, n)?;
+    println!("\none rank, {n}³, f64; the card's own copy moves {:.0} GB/s", own.copy * 1e-9);
+    let line = |what: &str, time: f64, other: f64| {
+        println!("  {what:40} {:9.3} ms {:6.2} of cuFFT's own", time * 1e3, time / other);
+    };
+    let run = |comm: ThreadComm| -> Done {
+        for scaled in [Scale::None, Scale::Full] {
+            let said = if scaled == Scale::None { "" } else { ", scaled" };
+            let plan = draft(&comm, n)?.scale(Scale::None, scaled).on(gpu).build()?;
+            let (found, _) = plan_seconds(plan, 9, &BOTH)?;
+            line("c2c forward", found[0], own.c2c);
+            line(&format!("c2c inverse{said}"), found[1], own.c2c);
+            let plan = Plan::<R2c<f64>, 3>::r2c(&comm, Grid::new([n; 3])?);
+            let plan = plan.scale(Scale::None, scaled).on(gpu).build()?;
+            let (found, _) = plan_seconds(plan, 9, &BOTH)?;
+            line("r2c forward", found[0], own.r2c);
+            line(&format!("c2r{said}"), found[1], own.c2r);
+        }
+        Ok(())
+    };
+    thriffty::threads(1, run)?;
+    Ok(own)
+}
+
+/// How messages travel.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// Taken from where they are.
+    Reached,
+    /// Coded into the receiver's window.
+    Window,
+    /// Through the host.
+    Staged,
+}
+
+fn shared(gpu: &Gpu, n: usize, ranks: usize, own: &Own) -> Done {
+    let bytes = (n * n * n * size_of::<Complex<f64>>()) as f64;
+    println!("\n{ranks} ranks share the GPU, c2c {n}³ f64, bricks to bricks");
+    let tolerance = Tolerance::relative(1e-6)?;
+    type Option3<'o> = &'o (dyn Fn(Draft<'_, C2c<f64>, 3>) -> Draft<'_, C2c<f64>, 3> + Sync);
+    let cases: [(&str, Way, Option3<'_>); 7] = [
+        ("as it is, taken from peers", Way::Reached, &|d| d),
+        ("f32 into windows", Way::Window, &|d| d.wire(Wire::F32)),
+        ("bits:16 into windows", Way::Window, &|d| d.wire(Wire::Bits(16))),
+        ("tolerance 1e-6 into windows", Way::Window, &|d| d.tolerance(tolerance)),
+        ("as it is, through the host", Way::Staged, &|d| d),
+        ("bits:16, through the host", Way::Staged, &|d| d.wire(Wire::Bits(16))),
+        ("tolerance 1e-6, through the host", Way::Staged, &|d| d.tolerance(tolerance)),
+    ];
+    for (what, way, option) in cases {
+        let hosts: Vec<_> = (0..ranks).map(|r| if way == Way::Staged { r } else { 0 }).collect();
+        let body = |comm: ThreadComm| -> Result<_, Box<dyn std::error::Error + Send + Sync>> {
+            let draft = option(draft(&comm, n)?);
+            let draft = if way == Way::Reached { draft } else { draft.wire_everywhere() };
+            let plan = draft.on(gpu).build()?;
+            let reps = if way == Way::Staged { 3 } else { 9 };
+            let (found, plan) = plan_seconds(plan, reps, &[Direction::Forward])?;
+            let reshapes = plan.recipe().to_string().matches("(exchange").count();
+            let bits = 8.0 * plan.clock().sent as f64 / plan.clock().reals.max(1) as f64;
+            Ok((found[0], reshapes, bits, plan.recipe().to_string()))
+        };
+        let found: Result<Vec<_>, _> = fft_comm::threads_on(&hosts, body).into_iter().collect();
+        let (time, reshapes, bits, recipe) = found?.swap_remove(0);
+        let floor = own.c2c + reshapes as f64 * 2.0 * bytes / own.copy;
+        if way == Way::Reached {
+            println!("  {recipe}");
+            println!("  floor: cuFFT's own plan and {reshapes} copies    {:9.3} ms", floor * 1e3);
+        }
+        let bits = if way == Way::Reached { 64.0 } else { bits };
+        println!(
+            "  {what:40} {:9.3} ms {:6.2} of the floor ({bits:.1} bits)",
+            time * 1e3,
+            time / floor
+        );
+    }
+    Ok(())
+}
+
+fn main() -> Done {
+    let gpu = match Gpu::probe(0) {
+        Ok(gpu) => gpu,
+        Err(why) => {
+            println!("not run: {why}");
+            return Ok(());
+        }
+    };
+    let quick = std::env::args().any(|argument| argument == "quick");
+    println!("{}, cuFFT and the kernels of thriffty", gpu.name());
+    let n = if quick { 256 } else { 512 };
+    let own = alone(&gpu, n)?;
+    for ranks in [2, 4, 8] {
+        shared(&gpu, n, ranks, &own)?;
+    }
+    if !quick {
+        alone(&gpu, 1024)?;
+    }
+    Ok(())
+}

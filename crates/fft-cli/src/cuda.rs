@@ -1,0 +1,129 @@
+//! A plan on a GPU, with arrays there.
+
+use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice, DriverError};
+use thriffty::gpu::{Gpu, driver_is_present};
+use thriffty::{Comm, DevicePlan, Direction, Draft, Element, Error, Tune};
+
+use crate::family::Family;
+use crate::wires::Encoding;
+use crate::world::{Failure, agree, refused};
+use crate::{choosing, cli};
+
+/// A plan and its two arrays.
+pub(crate) struct OnDevice<K: Family, const D: usize> {
+    pub(crate) plan: DevicePlan<K, D>,
+    physical: CudaSlice<K::Real>,
+    spectral: CudaSlice<K::Real>,
+}
+
+/// The GPU of a rank: those of a host are dealt out in turn.
+fn gpu(comm: &dyn Comm) -> Result<Gpu, String> {
+    let rank = comm.rank();
+    let before = (0..rank).filter(|other| comm.host(*other) == comm.host(rank)).count();
+    let devices = match driver_is_present() {
+        true => CudaContext::device_count().unwrap_or(0).max(1) as usize,
+        false => 1,
+    };
+    Gpu::probe(before % devices).map_err(|why| why.to_string())
+}
+
+impl<K: Family, const D: usize> OnDevice<K, D> {
+    /// As the options say. Collective.
+    pub(crate) fn new(
+        comm: &dyn Comm,
+        problem: &cli::Problem,
+        choosing: &cli::Choosing,
+    ) -> Result<Self, Failure> {
+        let tune = match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
+            (None, Some(text), _) => Tune::Exact(text.clone()),
+            (None, None, cli::By::Model) => Tune::Model,
+            _ => return refused("--device cuda goes with --tune model and --recipe only"),
+        };
+        let draft = Encoding::of(&problem.wires).draft(choosing::draft::<K, D>(comm, problem)?);
+        Self::of(comm, draft.tune(tune))
+    }
+
+    /// Of a draft. Collective.
+    pub(crate) fn of(comm: &dyn Comm, draft: Draft<'_, K, D>) -> Result<Self, Failure> {
+        let gpu = agree(comm, gpu(comm))?;
+        let plan = draft.on(&gpu).build()?;
+        let stream = plan.stream();
+        let array = |reals: usize| stream.alloc_zeros::<K::Real>(reals.max(1));
+        let arrays = || -> Result<_, DriverError> {
+            Ok((
+                array(plan.input_len() * K::Physical::WIDTH)?,
+                array(plan.output_len() * K::Spectral::WIDTH)?,
+            ))
+        };
+        let (physical, spectral) = agree(comm, arrays())?;
+        Ok(Self { plan, physical, spectral })
+    }
+
+    fn failed(&self, what: &'static str) -> impl Fn(DriverError) -> Error + use<K, D> {
+        let rank = self.plan.comm().rank();
+        move |why| Error::Transport { rank, call: what, text: why.to_string() }
+    }
+
+    /// Waits for the device.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        self.plan.stream().synchronize().map_err(self.failed("waiting for the device"))
+    }
+
+    /// Transforms what is there, and waits for it. Collective.
+    pub(crate) fn run(&mut self, direction: Direction) -> Result<(), Error> {
+        let lens = [
+            self.plan.input_len() * K::Physical::WIDTH,
+            self.plan.output_len() * K::Spectral::WIDTH,
+        ];
+        let Self { plan, physical, spectral } = self;
+        match direction {
+            Direction::Forward => {
+                let mut spectral = spectral.slice_mut(0..lens[1]);
+                plan.forward_into(&physical.slice(0..lens[0]), &mut spectral)?;
+            }
+            Direction::Inverse => {
+                let mut physical = physical.slice_mut(0..lens[0]);
+                plan.inverse_into(&spectral.slice(0..lens[1]), &mut physical)?;
+            }
+        }
+        self.settle()
+    }
+
+    /// Through the device and back. Collective.
+    pub(crate) fn forward_into(
+        &mut self,
+        input: &[K::Physical],
+        output: &mut [K::Spectral],
+    ) -> Result<(), Error> {
+        let (stream, failed) = (self.plan.stream().clone(), self.failed("copying"));
+        let (from, to): (&[K::Real], &mut [K::Real]) =
+            (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
+        if !from.is_empty() {
+            stream.memcpy_htod(from, &mut self.physical).map_err(&failed)?;
+        }
+        self.run(Direction::Forward)?;
+        if !to.is_empty() {
+            stream.memcpy_dtoh(&self.spectral, to).map_err(&failed)?;
+        }
+        self.settle()
+    }
+
+    /// Through the device and back. Collective.
+    pub(crate) fn inverse_into(
+        &mut self,
+        input: &[K::Spectral],
+        output: &mut [K::Physical],
+    ) -> Result<(), Error> {
+        let (stream, failed) = (self.plan.stream().clone(), self.failed("copying"));
+        let (from, to): (&[K::Real], &mut [K::Real]) =
+            (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
+        if !from.is_empty() {
+            stream.memcpy_htod(from, &mut self.spectral).map_err(&failed)?;
+        }
+        self.run(Direction::Inverse)?;
+        if !to.is_empty() {
+            stream.memcpy_dtoh(&self.physical, to).map_err(&failed)?;
+        }
+        self.settle()
+    }
+}

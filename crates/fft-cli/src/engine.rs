@@ -1,0 +1,213 @@
+//! Plans wherever their data is: in memory of the host, or on a GPU.
+
+use std::time::Instant;
+
+use thriffty::{
+    Algorithm, Brick, Clock, Comm, Direction, Error, Plan, Recipe, Reduce, Transform, WireError,
+};
+
+use crate::family::Family;
+use crate::world::Failure;
+use crate::{choosing, cli};
+
+/// What is known of a plan.
+pub(crate) trait Planned<K: Transform, const D: usize> {
+    fn recipe(&self) -> &Recipe<D>;
+    fn comm(&self) -> &dyn Comm;
+
+    fn input_brick(&self) -> Brick<D> {
+        self.recipe().problem().input.brick(self.comm().rank())
+    }
+
+    fn output_brick(&self) -> Brick<D> {
+        self.recipe().problem().output.brick(self.comm().rank())
+    }
+}
+
+impl<K: Transform, const D: usize> Planned<K, D> for Plan<K, D> {
+    fn recipe(&self) -> &Recipe<D> {
+        self.recipe()
+    }
+
+    fn comm(&self) -> &dyn Comm {
+        self.comm()
+    }
+}
+
+/// A plan that transforms arrays of the host, on the way through a GPU where its data is there.
+pub(crate) enum Engine<K: Family, const D: usize> {
+    Host(Box<Plan<K, D>>),
+    #[cfg(feature = "cuda")]
+    Cuda(Box<crate::cuda::OnDevice<K, D>>),
+}
+
+impl<K: Family, const D: usize> Planned<K, D> for Engine<K, D> {
+    fn recipe(&self) -> &Recipe<D> {
+        match self {
+            Self::Host(plan) => plan.recipe(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.plan.recipe(),
+        }
+    }
+
+    fn comm(&self) -> &dyn Comm {
+        match self {
+            Self::Host(plan) => plan.comm(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.plan.comm(),
+        }
+    }
+}
+
+impl<K: Family, const D: usize> Engine<K, D> {
+    /// The plan that the options ask for. Collective.
+    pub(crate) fn new(
+        comm: &dyn Comm,
+        problem: &cli::Problem,
+        choosing: &cli::Choosing,
+        device: cli::Device,
+    ) -> Result<Self, Failure> {
+        match device {
+            cli::Device::Host => {
+                Ok(Self::Host(Box::new(choosing::plan::<K, D>(comm, problem, choosing)?)))
+            }
+            #[cfg(feature = "cuda")]
+            cli::Device::Cuda => {
+                let plan = crate::cuda::OnDevice::new(comm, problem, choosing)?;
+                Ok(Self::Cuda(Box::new(plan)))
+            }
+            #[cfg(not(feature = "cuda"))]
+            cli::Device::Cuda => {
+                crate::world::refused("this fft-cli was built without the feature cuda")
+            }
+        }
+    }
+
+    /// The same without a wire. Collective.
+    pub(crate) fn exact(
+        comm: &dyn Comm,
+        problem: &cli::Problem,
+        device: cli::Device,
+    ) -> Result<Self, Failure> {
+        match device {
+            cli::Device::Host => {
+                let draft = choosing::draft::<K, D>(comm, problem)?;
+                Ok(Self::Host(Box::new(draft.build()?)))
+            }
+            #[cfg(feature = "cuda")]
+            cli::Device::Cuda => {
+                let draft = choosing::draft::<K, D>(comm, problem)?;
+                Ok(Self::Cuda(Box::new(crate::cuda::OnDevice::of(comm, draft)?)))
+            }
+            #[cfg(not(feature = "cuda"))]
+            cli::Device::Cuda => {
+                crate::world::refused("this fft-cli was built without the feature cuda")
+            }
+        }
+    }
+
+    pub(crate) fn input_len(&self) -> usize {
+        self.input_brick().points() * self.recipe().problem().howmany
+    }
+
+    pub(crate) fn output_len(&self) -> usize {
+        self.output_brick().points() * self.recipe().problem().howmany
+    }
+
+    pub(crate) fn forward_into(
+        &mut self,
+        input: &[K::Physical],
+        output: &mut [K::Spectral],
+    ) -> Result<(), Error> {
+        match self {
+            Self::Host(plan) => plan.forward_into(input, output),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.forward_into(input, output),
+        }
+    }
+
+    pub(crate) fn inverse_into(
+        &mut self,
+        input: &[K::Spectral],
+        output: &mut [K::Physical],
+    ) -> Result<(), Error> {
+        match self {
+            Self::Host(plan) => plan.inverse_into(input, output),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.inverse_into(input, output),
+        }
+    }
+
+    /// The seconds of one transform on the slowest rank: of these arrays, or of what the last one left on the GPU. Collective.
+    pub(crate) fn once(
+        &mut self,
+        direction: Direction,
+        physical: &mut [K::Physical],
+        spectral: &mut [K::Spectral],
+    ) -> Result<f64, Error> {
+        #[cfg(feature = "cuda")]
+        if let Self::Cuda(device) = self {
+            device.settle()?;
+        }
+        self.comm().barrier()?;
+        let start = Instant::now();
+        match (&mut *self, direction) {
+            (Self::Host(plan), Direction::Forward) => plan.forward_into(physical, spectral)?,
+            (Self::Host(plan), Direction::Inverse) => plan.inverse_into(spectral, physical)?,
+            #[cfg(feature = "cuda")]
+            (Self::Cuda(device), direction) => device.run(direction)?,
+        }
+        let mut seconds = [start.elapsed().as_secs_f64()];
+        self.comm().allreduce(Reduce::Max, &mut seconds)?;
+        Ok(seconds[0])
+    }
+
+    pub(crate) fn last_error(&self) -> Option<WireError> {
+        match self {
+            Self::Host(plan) => plan.last_error(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.plan.last_error(),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        match self {
+            Self::Host(plan) => plan.clock(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.plan.clock(),
+        }
+    }
+
+    pub(crate) fn clear_clock(&mut self) {
+        match self {
+            Self::Host(plan) => plan.clear_clock(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.plan.clear_clock(),
+        }
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Host(plan) => plan.memory(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.plan.memory(),
+        }
+    }
+
+    pub(crate) fn exchange(&self) -> Algorithm {
+        match self {
+            Self::Host(plan) => plan.exchange(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.plan.exchange(),
+        }
+    }
+
+    /// What the model expected of forward transforms, on a host.
+    pub(crate) fn predicted(&self) -> Option<f64> {
+        match self {
+            Self::Host(plan) => Some(plan.report().chosen().predicted),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => None,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! A host is a device: operations are passes through its caches, and ranks of one host read each other's memory.
+
+use std::borrow::BorrowMut;
+
+use crate::across::Across;
+use crate::bind;
+use crate::clock::Time;
+use crate::device::{Device, Operation, Operations, Site, Split, Tools};
+use crate::reshape::{Loss, Reshape, Ways};
+use crate::route::Manner;
+use crate::{
+    Algorithm, Comm, Commons, Energy, Error, Processor, Real, Recipe, SLOT_ALIGN, SharedMemory,
+    Transfer, agree,
+};
+
+/// A host with this processor, one thread per rank.
+#[derive(Default)]
+pub struct Host<P>(pub P);
+
+/// A bound step, or several that run as one, on a host.
+pub struct HostOp<T: Real, Dev: Processor<T>>(pub(crate) Op<T, Dev>);
+
+pub(crate) enum Op<T: Real, Dev: Processor<T>> {
+    Fft { plan: Dev::Fft, blocks: usize, in_place: bool },
+    Reshape { reshape: Box<Reshape<T, Dev>>, exchange: Algorithm },
+    Across(Box<Across<T, Dev>>),
+}
+
+impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
+    type Memory = Dev::Memory;
+    type Work = HostWork<Dev::Buffer>;
+    type Op = HostOp<T, Dev>;
+
+    fn meet<const D: usize>(
+        &mut self,
+        recipe: &Recipe<D>,
+        comm: &dyn Comm,
+    ) -> Result<Option<Box<dyn Commons>>, Error> {
+        let hosts = &recipe.problem().hosts;
+        if !recipe.algorithms().contains(&Algorithm::Shared) || hosts.is_empty() {
+            return Ok(None);
+        }
+        agree(comm, check_hosts(hosts, comm))?;
+        agree(comm, comm.commons())
+    }
+
+    fn bind<const D: usize>(
+        &mut self,
+        recipe: &Recipe<D>,
+        site: Site<'_>,
+    ) -> Result<Operations<HostOp<T, Dev>>, Error> {
+        // What cannot be held is refused before anything is made for it.
+        let rank = site.comm.rank();
+        self.0.buffer(recipe.most_reals(rank), rank)?;
+        bind::bind(recipe, site, &mut self.0)
+    }
+
+    fn work(
+        &mut self,
+        reals: [usize; 2],
+        comm: &dyn Comm,
+        commons: Option<&mut dyn Commons>,
+    ) -> Result<HostWork<Dev::Buffer>, Error> {
+        HostWork::new::<T, Dev>(reals, comm, &self.0, commons)
+    }
+
+    fn places<'a>(
+        work: &'a mut HostWork<Dev::Buffer>,
+        output: &'a mut Dev::Memory,
+    ) -> [&'a mut Dev::Memory; 3] {
+        work.beside::<T, Dev>(output)
+    }
+
+    fn copy(&mut self, all: &Transfer, src: &Dev::Memory, dst: &mut Dev::Memory) {
+        self.0.copy(all, 1, src, dst);
+    }
+
+    fn energy(&mut self, part: &Transfer, width: usize, src: &Dev::Memory, sum: &mut Energy) {
+        self.0.energy(part, width, src, sum);
+    }
+}
+
+impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
+    fn manner(&self) -> Manner {
+        match &self.0 {
+            Op::Fft { in_place: true, .. } => Manner::Either,
+            Op::Fft { in_place: false, .. } => Manner::Moves,
+            Op::Reshape { reshape, .. } if reshape.visits() => Manner::MovesShown,
+            Op::Reshape { .. } => Manner::Moves,
+            Op::Across(_) => Manner::EitherShown,
+        }
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => reshape.loss(),
+            _ => None,
+        }
+    }
+
+    fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        if let Op::Reshape { reshape, .. } = &mut self.0 {
+            reshape.set_step(step, finer);
+        }
+    }
+
+    fn squared_error(&self) -> f64 {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => reshape.squared_error(),
+            _ => 0.0,
+        }
+    }
+
+    fn reserve(&mut self, tools: &mut Tools<Host<Dev>>) -> Result<(), Error> {
+        match (&mut self.0, &mut tools.commons) {
+            (Op::Across(across), Some(commons)) => across.admit(commons.as_mut()),
+            (Op::Reshape { reshape, exchange }, _) => {
+                tools.split(*exchange).exchange.reserve(&reshape.traffic)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn run(
+        &mut self,
+        tools: &mut Tools<Host<Dev>>,
+        src: Option<&Dev::Memory>,
+        dst: &mut Dev::Memory,
+    ) -> Result<(), Error> {
+        match &mut self.0 {
+            Op::Fft { plan, blocks, .. } => {
+                tools.clock.fft.time(|| tools.device.0.fft(plan, 0..*blocks, src, dst));
+                Ok(())
+            }
+            Op::Across(across) => {
+                let Tools { device, commons, clock, .. } = tools;
+                let commons = commons.as_deref_mut().expect("planned where there is a commons");
+                across.run(commons, &mut device.0, src, dst, clock)
+            }
+            Op::Reshape { reshape, exchange } => {
+                let Split { device, exchange, commons, clock } = tools.split(*exchange);
+                let src = src.expect("a reshape has a source and a destination");
+                reshape.run(Ways { exchange, commons }, &mut device.0, src, dst, clock)
+            }
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match &self.0 {
+            Op::Across(across) => across.memory(),
+            Op::Reshape { reshape, .. } => reshape.memory(),
+            Op::Fft { .. } => 0,
+        }
+    }
+}
+
+/// Whether the ranks on this one's host are those that the recipe was made for.
+fn check_hosts(hosts: &[usize], comm: &dyn Comm) -> Result<(), Error> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let planned = |other: usize| hosts.get(other).is_some_and(|host| Some(host) == hosts.get(rank));
+    let differs = |other: &usize| planned(*other) != (comm.host(*other) == comm.host(rank));
+    match (0..size).find(differs) {
+        None if hosts.len() == size => Ok(()),
+        other => {
+            let (found, there) = (hosts.len(), other.unwrap_or(rank));
+            let found = format!("{found} of which rank {there}'s is not as here");
+            Err(Error::argument(
+                "hosts of the recipe",
+                found,
+                format!("those of these {size} ranks"),
+            ))
+        }
+    }
+}
+
+/// A plan's own two buffers on a host.
+pub struct HostWork<B> {
+    own: [B; 2],
+    /// Where other ranks must see them: both, one after the other, and the first one's real numbers.
+    shown: Option<(Box<dyn SharedMemory>, usize)>,
+}
+
+impl<B> HostWork<B> {
+    /// Collective.
+    fn new<T: Real, Dev: Processor<T, Buffer = B>>(
+        sizes: [usize; 2],
+        comm: &dyn Comm,
+        device: &Dev,
+        commons: Option<&mut dyn Commons>,
+    ) -> Result<Self, Error> {
+        let commons = commons.filter(|commons| !commons.shows_all());
+        let [a, b] = if commons.is_some() { [0, 0] } else { sizes };
+        let buffer = |reals| device.buffer(reals, comm.rank());
+        let own = buffer(a).and_then(|a| Ok([a, buffer(b)?]));
+        let own = agree(comm, own)?;
+        // Numbers of any type begin at a multiple of a cache line.
+        let first = sizes[0].next_multiple_of(SLOT_ALIGN);
+        let shown = match commons {
+            Some(commons) => commons.allocate((first + sizes[1]) * size_of::<T>()).map(Some),
+            None => Ok(None),
+        };
+        let shown = agree(comm, shown)?.map(|memory| (memory, first));
+        Ok(Self { own, shown })
+    }
+
+    /// All memory that can be written.
+    fn beside<'a, T: Real, Dev: Processor<T, Buffer = B>>(
+        &'a mut self,
+        output: &'a mut Dev::Memory,
+    ) -> [&'a mut Dev::Memory; 3]
+    where
+        B: BorrowMut<Dev::Memory>,
+    {
+        match &mut self.shown {
+            Some((memory, first)) => {
+                let (a, b) = memory.bytes().split_at_mut(*first * size_of::<T>());
+                [output, Dev::memory_mut(a), Dev::memory_mut(b)]
+            }
+            None => {
+                let [a, b] = &mut self.own;
+                [output, a.borrow_mut(), b.borrow_mut()]
+            }
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! What a transform needs of a processor that computes in host memory, and the CPU.
+
+use std::borrow::BorrowMut;
+use std::ops::Range;
+use std::sync::Arc;
+
+use num_complex::Complex;
+
+use crate::codec::{BadMessage, copy};
+use crate::lines::{LineFft, LinePlanner};
+use crate::transfer::lines_of;
+use crate::{Codec, Energy, Error, LocalFft, Packed, Pass, Real, Transfer};
+
+/// What computes in host memory, in pieces that fit into its caches. Everything on a host that touches field data goes through
+/// these methods; with one a [`Host`](crate::Host) is a [`Device`](crate::Device).
+///
+/// Memory is an array of real numbers; a complex number is two, real part first.
+pub trait Processor<T: Real> {
+    /// What steps read and write: `[T]` on the CPU.
+    type Memory: ?Sized;
+    /// Memory owned by a plan.
+    type Buffer: BorrowMut<Self::Memory>;
+    /// A local transform, ready to run.
+    type Fft;
+
+    /// Memory as bytes, to be shown to other ranks of the host.
+    fn bytes(memory: &Self::Memory) -> &[u8];
+
+    /// Memory as bytes, to be shown to other ranks of the host.
+    fn bytes_mut(memory: &mut Self::Memory) -> &mut [u8];
+
+    /// Bytes as memory: what another rank shows.
+    ///
+    /// # Panics
+    /// If they are no whole, aligned real numbers.
+    fn memory(bytes: &[u8]) -> &Self::Memory;
+
+    /// Bytes as memory: a buffer that can be shown.
+    ///
+    /// # Panics
+    /// As [`Processor::memory`].
+    fn memory_mut(bytes: &mut [u8]) -> &mut Self::Memory;
+
+    /// A buffer of so many real numbers.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], naming `rank`.
+    fn buffer(&self, reals: usize, rank: usize) -> Result<Self::Buffer, Error>;
+
+    /// Prepares a local transform: tables, scratch.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], naming `rank`.
+    fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<Self::Fft, Error>;
+
+    /// Transforms some of the blocks of `src` into `dst`, or of `dst` in place.
+    fn fft(
+        &mut self,
+        fft: &Self::Fft,
+        blocks: Range<usize>,
+        src: Option<&Self::Memory>,
+        dst: &mut Self::Memory,
+    );
+
+    /// Copies a box of elements of `width` real numbers each.
+    fn copy(
+        &mut self,
+        transfer: &Transfer,
+        width: usize,
+        src: &Self::Memory,
+        dst: &mut Self::Memory,
+    );
+
+    /// Adds the squares of the numbers of a box, the source's side of a transfer.
+    fn energy(&mut self, part: &Transfer, width: usize, src: &Self::Memory, sum: &mut Energy);
+
+    /// Packs and encodes a box into a message, with a step for [`Wire::Tolerance`](crate::Wire::Tolerance).
+    fn pack(
+        &mut self,
+        codec: &dyn Codec<T>,
+        gather: &Transfer,
+        width: usize,
+        src: &Self::Memory,
+        step: f64,
+        message: &mut [u8],
+    ) -> Packed;
+
+    /// Decodes and unpacks a message into a box.
+    ///
+    /// # Errors
+    /// When the message does not decode.
+    fn unpack(
+        &mut self,
+        codec: &dyn Codec<T>,
+        message: &[u8],
+        scatter: &Transfer,
+        width: usize,
+        dst: &mut Self::Memory,
+    ) -> Result<(), BadMessage>;
+}
+
+/// The processor of this host, one thread per rank.
+pub struct Cpu<T: Real> {
+    planner: LinePlanner<T>,
+    /// A tile of lines, and what their transforms need.
+    tile: Vec<T>,
+    scratch: Vec<T>,
+}
+
+impl<T: Real> Default for Cpu<T> {
+    fn default() -> Self {
+        Self { planner: LinePlanner::default(), tile: Vec::new(), scratch: Vec::new() }
+    }
+}
+
+/// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
+/// fetched is used up at once whatever the distance of rows.
+const COLUMNS_BYTES: usize = 128;
+/// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
+const LINES_BYTES: usize = 1 << 15;
+
+/// A [`LocalFft`] with its tables.
+pub struct CpuFft<T> {
+    before: usize,
+    after: usize,
+    passes: Vec<CpuPass<T>>,
+}
+
+struct CpuPass<T> {
+    line: Arc<dyn LineFft<T>>,
+    shape: Pass,
+}
+
+fn zeroed<T: Real>(reals: usize, rank: usize) -> Result<Vec<T>, Error> {
+    bytemuck::allocation::try_zeroed_vec(reals)
+        .map_err(|()| Error::Memory { rank, bytes: reals.saturating_mul(size_of::<T>()) })
+}
+
+impl<T: Real> Processor<T> for Cpu<T> {
+    type Memory = [T];
+    type Buffer = Vec<T>;
+    type Fft = CpuFft<T>;
+
+    fn bytes(memory: &[T]) -> &[u8] {
+        bytemuck::cast_slice(memory)
+    }
+
+    fn bytes_mut(memory: &mut [T]) -> &mut [u8] {
+        bytemuck::cast_slice_mut(memory)
+    }
+
+    fn memory(bytes: &[u8]) -> &[T] {
+        bytemuck::cast_slice(bytes)
+    }
+
+    fn memory_mut(bytes: &mut [u8]) -> &mut [T] {
+        bytemuck::cast_slice_mut(bytes)
+    }
+
+    fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
+        zeroed(reals, rank)
+    }
+
+    fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
+        let mut passes = Vec::with_capacity(shape.passes.len());
+        for pass in &shape.passes {
+            let complex = pass.complex_before && pass.complex_after;
+            let line = self.planner.plan(pass.kind, pass.direction, pass.n, complex);
+            let line = line.expect("a recipe has no step for an axis that is left alone");
+            let pass = CpuPass { line, shape: pass.clone() };
+            let tile = pass.lines_at_once() * pass.line.pitch();
+            if self.tile.len() < tile {
+                self.tile = zeroed(tile, rank)?;
+            }
+            if self.scratch.len() < pass.line.scratch_len() {
+                self.scratch = zeroed(pass.line.scratch_len(), rank)?;
+            }
+            passes.push(pass);
+        }
+        let (before, after) = (shape.block_before(), shape.block_after());
+        Ok(CpuFft { before, after, passes })
+    }
+
+    fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
+        for block in blocks {
+            let mut src = src.map(|src| &src[block * fft.before..][..fft.before]);
+            let dst = &mut dst[block * fft.after..][..fft.after];
+            for pass in &fft.passes {
+                pass.run(src.take(), dst, &mut self.tile, &mut self.scratch);
+            }
+        }
+    }
+
+    fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
+        copy(transfer, width, src, dst);
+    }
+
+    fn energy(&mut self, part: &Transfer, width: usize, src: &[T], sum: &mut Energy) {
+        part.runs(|first, _, len| sum.add(&src[width * first..][..width * len]));
+    }
+
+    fn pack(
+        &mut self,
+        codec: &dyn Codec<T>,
+        gather: &Transfer,
+        width: usize,
+        src: &[T],
+        step: f64,
+        message: &mut [u8],
+    ) -> Packed {
+        codec.pack(src, gather, width, step, message)
+    }
+
+    fn unpack(
+        &mut self,
+        codec: &dyn Codec<T>,
+        message: &[u8],
+        scatter: &Transfer,
+        width: usize,
+        dst: &mut [T],
+    ) -> Result<(), BadMessage> {
+        codec.unpack(message, scatter, width, dst)
+    }
+}
+
+fn multiply<T: Real>(numbers: &mut [T], factor: T) {
+    for x in numbers {
+        *x = *x * factor;
+    }
+}
+
+impl<T: Real> CpuPass<T> {
+    /// Lines that go through the tile together.
+    fn lines_at_once(&self) -> usize {
+        if self.shape.inner == 1 {
+            (LINES_BYTES / (self.line.pitch() * size_of::<T>())).max(1)
+        } else {
+            (COLUMNS_BYTES / size_of::<T>() / 2).clamp(1, self.shape.inner.max(1))
+        }
+    }
+
+    /// Transforms a block: `src` into `dst`, or `dst` in place.
+    fn run(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
+        let scratch = &mut scratch[..self.line.scratch_len()];
+        if self.shape.inner == 1 {
+            self.contiguous(src, dst, tile, scratch);
+        } else {
+            self.columns(src, dst, tile, scratch);
+        }
+    }
+
+    /// Lines that are contiguous in memory, in place in `dst` wherever they fit there.
+    fn contiguous(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
+        let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
+        let lines = self.lines_at_once();
+        for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
+            let lines_here = out.len() / after;
+            let lines_in = src.map(|src| &src[chunk * lines * before..][..lines_here * before]);
+            if pitch == after {
+                if let Some(lines_in) = lines_in {
+                    spread(lines_in, before, out, pitch);
+                }
+                self.transform(out, scratch);
+            } else {
+                let lines_in = lines_in.expect("a pass that shortens lines has a source");
+                let tile = &mut tile[..lines_here * pitch];
+                tile.copy_from_slice(lines_in);
+                self.transform(tile, scratch);
+                spread(tile, pitch, out, after);
+            }
+        }
+    }
+
+    /// Lines side by side: gathers a few into the tile, transforms them there, puts them back.
+    fn columns(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
+        let Pass { outer, inner, .. } = self.shape;
+        let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
+        let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
+        let at_once = self.lines_at_once();
+        for array in 0..outer {
+            for first in (0..inner).step_by(at_once) {
+                let columns = at_once.min(inner - first);
+                let tile = &mut tile[..columns * self.line.pitch()];
+                let pitch = self.line.pitch();
+                let at = Columns { start: array * n_before * inner + first, inner, columns };
+                let from = src.unwrap_or(&*dst);
+                match wide_before {
+                    true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),
+                    false => at.gather(n_before, from, tile, pitch),
+                }
+                self.transform(tile, scratch);
+                let at = Columns { start: array * n_after * inner + first, ..at };
+                match wide_after {
+                    true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
+                    false => at.scatter(n_after, tile, pitch, dst),
+                }
+            }
+        }
+    }
+
+    fn transform(&self, tile: &mut [T], scratch: &mut [T]) {
+        self.line.run(tile, scratch);
+        if self.shape.factor != 1.0 {
+            multiply(tile, T::of(self.shape.factor));
+        }
+    }
+}
+
+/// Copies lines of `len` numbers to places `pitch` apart, or back: whichever is shorter is copied.
+fn spread<T: Copy>(lines: &[T], len: usize, places: &mut [T], pitch: usize) {
+    if len == pitch {
+        return places.copy_from_slice(lines);
+    }
+    let n = len.min(pitch);
+    for (line, place) in lines.chunks_exact(len).zip(places.chunks_exact_mut(pitch)) {
+        place[..n].copy_from_slice(&line[..n]);
+    }
+}
+
+fn complex<T: Real>(numbers: &[T]) -> &[Complex<T>] {
+    bytemuck::cast_slice(numbers)
+}
+
+fn complex_mut<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
+    bytemuck::cast_slice_mut(numbers)
+}
+
+/// Neighbouring columns of a row-major array whose rows have `inner` elements.
+#[derive(Clone, Copy)]
+struct Columns {
+    start: usize,
+    inner: usize,
+    columns: usize,
+}
+
+impl Columns {
+    /// Each column becomes a line of the tile.
+    fn gather<E: Copy>(self, n: usize, array: &[E], tile: &mut [E], pitch: usize) {
+        match self.columns {
+            8 => self.gather_wide::<E, 8>(n, array, tile, pitch),
+            16 => self.gather_wide::<E, 16>(n, array, tile, pitch),
+            columns => {
+                for i in 0..n {
+                    let row = &array[self.start + i * self.inner..][..columns];
+                    for (column, &x) in row.iter().enumerate() {
+                        tile[column * pitch + i] = x;
+                    }
+                }
+            }
+        }
+    }
+
+    fn gather_wide<E: Copy, const WIDE: usize>(
+        self,
+        n: usize,
+        array: &[E],
+        tile: &mut [E],
+        pitch: usize,
+    ) {
+        let lines = lines_of::<E, WIDE>(tile, pitch, n);
+        for i in 0..n {
+            let row: &[E; WIDE] =
+                array[self.start + i * self.inner..].first_chunk().expect("inside the array");
+            for column in 0..WIDE {
+                lines[column][i] = row[column];
+            }
+        }
+    }
+
+    /// Each line of the tile becomes a column.
+    fn scatter<E: Copy>(self, n: usize, tile: &mut [E], pitch: usize, array: &mut [E]) {
+        match self.columns {
+            8 => self.scatter_wide::<E, 8>(n, tile, pitch, array),
+            16 => self.scatter_wide::<E, 16>(n, tile, pitch, array),
+            columns => {
+                for i in 0..n {
+                    let row = &mut array[self.start + i * self.inner..][..columns];
+                    for (column, x) in row.iter_mut().enumerate() {
+                        *x = tile[column * pitch + i];
+                    }
+                }
+            }
+        }
+    }
+
+    fn scatter_wide<E: Copy, const WIDE: usize>(
+        self,
+        n: usize,
+        tile: &mut [E],
+        pitch: usize,
+        array: &mut [E],
+    ) {
+        let lines = lines_of::<E, WIDE>(tile, pitch, n);
+        for i in 0..n {
+            let row: &mut [E; WIDE] =
+                array[self.start + i * self.inner..].first_chunk_mut().expect("inside the array");
+            for column in 0..WIDE {
+                row[column] = lines[column][i];
+            }
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! A CUDA device as plans run on it: what the steps of a recipe become here.
+//!
+//! Local transforms are cuFFT's. A reshape is at most three launches for all of its messages: what is in memory that this rank
+//! reaches is taken from there, straight to where it belongs; coded messages to ranks that can be reached are made where they
+//! read them; others are made in, and read from, pages of the host.
+//!
+//! Everything is queued on one stream. Ranks that reach each other meet once in a reshape, on the host, to know that events
+//! have been recorded; their streams wait for the events.
+
+mod energy;
+mod local;
+mod post;
+mod reshape;
+mod staged;
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use fft_core::{
+    Comm, Commons, Device, Energy, Error, Manner, Node, Operation, Operations, Recipe, Site, Step,
+    Tools, Transfer, agree,
+};
+
+use crate::ffi::{Block, Estate, Event, Memory, Owned, Peer, Peers, meet};
+use crate::{Gpu, GpuError, GpuReal};
+use energy::Squares;
+use local::{Group, Local};
+use post::Post;
+use reshape::Reshape;
+
+/// A CUDA device and a stream, for one plan.
+pub struct Cuda<T> {
+    gpu: Gpu,
+    stream: Arc<CudaStream>,
+    rank: usize,
+    squares: Option<Squares<T>>,
+    /// The work area of transforms, and the bytes it must have.
+    area: Option<Owned<u8>>,
+    area_bytes: usize,
+    /// Bytes of the window, and of memory for messages that go through the host, out and in.
+    window: usize,
+    staged: [usize; 2],
+    meeting: Option<Meeting>,
+    staging: [Option<Arc<Block>>; 2],
+    /// For copies to and from the host, beside what is made; and when what came has been read.
+    copies: Arc<CudaStream>,
+    read: Event,
+    failed: Result<(), Error>,
+    /// Whether something of this run is only known when the device has come so far.
+    owes: bool,
+    done: Event,
+}
+
+/// The other ranks.
+struct Meeting {
+    /// A duplicate, for what operations prepare together.
+    comm: Box<dyn Comm>,
+    peers: Peers,
+    /// When the plan's memory is made.
+    near: Vec<Option<Peer>>,
+    estate: Option<Arc<Estate>>,
+    post: Option<Post>,
+}
+
+/// A plan's own memory on a device.
+pub struct CudaWork<T> {
+    buffers: [Owned<T>; 2],
+}
+
+/// A bound step on a device.
+pub struct CudaOp<T>(Op<T>);
+
+enum Op<T> {
+    Local(Box<Local<T>>),
+    Reshape(Box<Reshape<T>>),
+}
+
+impl<T: GpuReal> Cuda<T> {
+    /// A device for one plan, which queues everything on this stream.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`].
+    pub fn new(gpu: &Gpu, stream: Arc<CudaStream>) -> Result<Self, GpuError> {
+        let done = Event::new(gpu.context())?;
+        Ok(Self {
+            gpu: gpu.clone(),
+            stream,
+            rank: 0,
+            squares: None,
+            area: None,
+            area_bytes: 0,
+            window: 0,
+            staged: [0; 2],
+            meeting: None,
+            staging: [None, None],
+            copies: gpu.new_stream()?,
+            read: Event::new(gpu.context())?,
+            failed: Ok(()),
+            owes: false,
+            done,
+        })
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// Remembers the first failure of what is queued.
+    fn note(&mut self, result: Result<(), GpuError>) {
+        let (rank, failed) = (self.rank, &mut self.failed);
+        if failed.is_ok() {
+            *failed = result.map_err(|why| why.on(rank));
+        }
+    }
+
+    fn stream_and_area(&mut self) -> (&Arc<CudaStream>, &mut Memory<u8>) {
+        let area = self.area.as_mut().expect("made with the plan's memory");
+        (&self.stream, area.memory_mut())
+    }
+
+    fn meeting(&self) -> &Meeting {
+        self.meeting.as_ref().expect("ranks meet first")
+    }
+
+    /// A transform that waits to be joined becomes an operation.
+    fn local(&mut self, group: Option<Group>) -> Result<Option<CudaOp<T>>, Error> {
+        let Some(group) = group else { return Ok(None) };
+        let (local, area) = Local::new(self, &group).map_err(|why| why.on(self.rank))?;
+        self.area_bytes = self.area_bytes.max(area);
+        Ok(Some(CudaOp(Op::Local(Box::new(local)))))
+    }
+}
+
+/// Lengths of an array in memory, batches first.
+fn lens<const D: usize>(node: &Node<D>, rank: usize, howmany: usize) -> Vec<usize> {
+    let brick = node.layout.brick(rank);
+    [howmany].into_iter().chain(node.layout.order().map(|axis| brick.len(axis))).collect()
+}
+
+impl<T: GpuReal> Device<T> for Cuda<T> {
+    type Memory = Memory<T>;
+    type Work = CudaWork<T>;
+    type Op = CudaOp<T>;
+
+    fn meet<const D: usize>(
+        &mut self,
+        _recipe: &Recipe<D>,
+        comm: &dyn Comm,
+    ) -> Result<Option<Box<dyn Commons>>, Error> {
+        self.rank = comm.rank();
+        let own = agree(comm, comm.dup())?;
+        let peers = meet(&self.gpu, comm)?;
+        let mut commons = agree(comm, comm.commons())?;
+        let size = comm.size();
+        let post = commons.as_mut().map(|commons| Post::new(commons.as_mut(), size)).transpose();
+        let post = agree(comm, post)?;
+        let (near, estate) = (Vec::new(), None);
+        self.meeting = Some(Meeting { comm: own, peers, near, estate, post });
+        Ok(commons)
+    }
+
+    fn bind<const D: usize>(
+        &mut self,
+        recipe: &Recipe<D>,
+        site: Site<'_>,
+    ) -> Result<Operations<CudaOp<T>>, Error> {
+        let (rank, problem) = (self.rank, recipe.problem());
+        let size =
+            |node: &Node<D>| node.layout.brick(rank).points() * problem.howmany * node.width();
+        let legs = recipe.legs(site.direction);
+        let start = legs.first().map_or(&recipe.nodes()[0], |leg| leg.from);
+        let (mut ops, mut sizes) = (Vec::new(), vec![size(start)]);
+        let (mut group, mut waiting, mut reshapes) = (None::<Group>, 1.0, 0);
+        for leg in &legs {
+            if let Some(factor) = leg.factor() {
+                match &mut group {
+                    Some(group) => group.factor *= factor,
+                    None => waiting *= factor,
+                }
+            } else if let Some((axis, pass)) = leg.pass() {
+                let order = leg.from.layout.order();
+                let place = order.iter().position(|other| *other == axis);
+                let place = 1 + place.expect("the order has every axis");
+                if !group.as_ref().is_some_and(|group| group.joins(place, &pass)) {
+                    if let Some(op) = self.local(group.take())? {
+                        ops.push(op);
+                        sizes.push(size(leg.from));
+                    }
+                    let before = lens(leg.from, rank, problem.howmany);
+                    let factor = std::mem::replace(&mut waiting, 1.0);
+                    group = Some(Group { lens: [before, Vec::new()], passes: Vec::new(), factor });
+                }
+                let group = group.as_mut().expect("just made");
+                group.lens[1] = lens(leg.to, rank, problem.howmany);
+                group.passes.push((place, pass));
+            } else if let Step::Reshape { wire, exchange } = leg.step {
+                if let Some(op) = self.local(group.take())? {
+                    ops.push(op);
+                    sizes.push(size(leg.from));
+                }
+                let number = 2 * reshapes + site.direction as usize;
+                reshapes += 1;
+                let reshape = Reshape::new(self, recipe, leg, (wire, exchange, number))?;
+                ops.push(CudaOp(Op::Reshape(Box::new(reshape))));
+                sizes.push(size(leg.to));
+            }
+        }
+        if let Some(op) = self.local(group)? {
+            ops.push(op);
+            sizes.push(size(legs.last().map_or(start, |leg| leg.to)));
+        }
+        let shows_all = self.meeting().peers.shows_all;
+        Ok(Operations { ops, sizes, shows_all })
+    }
+
+    fn work(
+        &mut self,
+        reals: [usize; 2],
+        comm: &dyn Comm,
+        _commons: Option<&mut dyn Commons>,
+    ) -> Result<CudaWork<T>, Error> {
+        let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
+        let foreign = self.meeting().peers.foreign();
+        let make = || -> Result<_, GpuError> {
+            let [a, b] = reals.map(|reals| reals * size_of::<T>());
+            let estate = Arc::new(Estate::new(gpu, [a, b, self.window], foreign)?);
+            let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
+            let [out, come] = self.staged.map(|bytes| {
+                let some = (bytes > 0).then(|| Block::new(gpu.context(), bytes));
+                some.transpose().map(|block| block.map(Arc::new))
+            });
+            Ok((estate, Owned::new(area, stream), [out?, come?]))
+        };
+        let (estate, area, staging) = agree(comm, make().map_err(|why| why.on(rank)))?;
+        (self.area, self.staging) = (Some(area), staging);
+        let buffers = [0, 1].map(|which| Owned::new(estate.blocks[which].clone(), stream));
+        let meeting = self.meeting.as_mut().expect("ranks meet first");
+        meeting.near = meeting.peers.share(gpu, comm, &estate)?;
+        meeting.estate = Some(estate);
+        Ok(CudaWork { buffers })
+    }
+
+    fn places<'a>(work: &'a mut CudaWork<T>, output: &'a mut Memory<T>) -> [&'a mut Memory<T>; 3] {
+        let [a, b] = &mut work.buffers;
+        [output, a.memory_mut(), b.memory_mut()]
+    }
+
+    fn held(&self) -> usize {
+        self.area_bytes + self.window + self.staged.iter().sum::<usize>()
+    }
+
+    fn copy(&mut self, all: &Transfer, src: &Memory<T>, dst: &mut Memory<T>) {
+        let reals = all.elements();
+        let copied = self
+            .stream
+            .memcpy_dtod(&*src.part(0..reals), &mut *dst.part_mut(0..reals))
+            .map_err(crate::ffi::tried("copying"));
+        self.note(copied);
+    }
+
+    fn energy(&mut self, part: &Transfer, width: usize, src: &Memory<T>, sum: &mut Energy) {
+        let found = (|| {
+            if self.squares.is_none() {
+                self.squares = Some(Squares::new(&self.gpu)?);
+            }
+            let squares = self.squares.as_ref().expect("just made");
+            squares.of(&self.stream, part, width, src)
+        })();
+        match found {
+            Ok(found) => sum.0.iter_mut().zip(found).for_each(|(sum, found)| *sum += found),
+            Err(why) => {
+                // All ranks learn that there is no norm, and the reason in the end.
+                sum.0[1] = f64::NAN;
+                self.note(Err(why));
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        if std::mem::take(&mut self.owes) {
+            let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
+            self.note(waited);
+        }
+        std::mem::replace(&mut self.failed, Ok(()))
+    }
+}
+
+impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
+    fn manner(&self) -> Manner {
+        match &self.0 {
+            Op::Local(local) => local.manner(),
+            Op::Reshape(reshape) => reshape.manner(),
+        }
+    }
+
+    fn loss(&self) -> Option<fft_core::Loss> {
+        match &self.0 {
+            Op::Local(_) => None,
+            Op::Reshape(reshape) => reshape.loss(),
+        }
+    }
+
+    fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        if let Op::Reshape(reshape) = &mut self.0 {
+            reshape.set_step(step, finer);
+        }
+    }
+
+    fn squared_error(&self) -> f64 {
+        match &self.0 {
+            Op::Local(_) => 0.0,
+            Op::Reshape(reshape) => reshape.squared_error(),
+        }
+    }
+
+    fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
+        match &mut self.0 {
+            Op::Local(_) => Ok(()),
+            Op::Reshape(reshape) => reshape.reserve(tools),
+        }
+    }
+
+    fn run(
+        &mut self,
+        tools: &mut Tools<Cuda<T>>,
+        src: Option<&Memory<T>>,
+        dst: &mut Memory<T>,
+    ) -> Result<(), Error> {
+        match &mut self.0 {
+            Op::Local(local) => local.run(&mut tools.device, src, dst),
+            Op::Reshape(reshape) => {
+                reshape.run(tools, src.expect("a reshape has a source and a destination"), dst)
+            }
+        }
+    }
+}
+
+impl<T> Drop for Cuda<T> {
+    fn drop(&mut self) {
+        let Some(meeting) = &mut self.meeting else { return };
+        let mapped = meeting.near.iter().flatten().any(|peer| matches!(peer, Peer::Mapped(_)));
+        meeting.near.clear();
+        if mapped {
+            // Memory goes when no other process has it mapped any more. A rank that has gone maps nothing.
+            let _ = meeting.comm.barrier();
+        }
+    }
+}

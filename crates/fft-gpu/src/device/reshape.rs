@@ -1,0 +1,319 @@
+//! A reshape on a device.
+
+use std::time::Instant;
+
+use cudarc::driver::DeviceSlice;
+use fft_core::{
+    Algorithm, Clock, Commons, Error, Leg, Link, Loss, Manner, Moves, Recipe, Show, Split, Tools,
+    Transfer, Wire,
+};
+
+use super::post::Said;
+use super::staged::{Ends, Staged};
+use super::{Cuda, Meeting};
+use crate::ffi::{Inbox, Memory, Outbox, PullSource as Source, Pulls};
+use crate::message::Form;
+use crate::{GpuError, GpuReal};
+
+/// No place.
+const NOWHERE: u64 = u64::MAX;
+
+/// Everything one rank needs to move its data from one layout to another.
+pub(super) struct Reshape<T> {
+    rank: usize,
+    ranks: usize,
+    width: usize,
+    wire: Wire,
+    exchange: Algorithm,
+    loss: Option<Loss>,
+    /// Between neighbouring values on a wire, and for messages that would lose too much with that.
+    step: f64,
+    finer: Option<f64>,
+    /// Whether others read what is shown where it is, of which only a plan's own memory may be shown.
+    manner: Manner,
+    pulls: Pulls,
+    /// Coded messages to and from ranks that are reached: their places in this rank's window.
+    sends: Vec<(usize, Transfer)>,
+    recvs: Vec<(usize, Transfer)>,
+    places: Vec<usize>,
+    /// Bytes of each message, where they do not depend on the data; of those to come, of this run.
+    bounds: [Vec<usize>; 2],
+    varies: bool,
+    outbox: Option<Outbox<T>>,
+    inbox: Option<Inbox<T>>,
+    /// Messages to and from ranks that are not, where there are such ranks anywhere.
+    staged: Option<Staged<T>>,
+}
+
+impl<T: GpuReal> Reshape<T> {
+    pub(super) fn new<const D: usize>(
+        device: &mut Cuda<T>,
+        recipe: &Recipe<D>,
+        leg: &Leg<'_, D>,
+        (wire, exchange, number): (Wire, Algorithm, usize),
+    ) -> Result<Self, Error> {
+        let (rank, problem) = (device.rank, recipe.problem());
+        let (peers, ranks) = (&device.meeting().peers, leg.from.layout.ranks());
+        let bare = |peer: usize| wire == Wire::Raw || problem.bare(rank, peer);
+        let link = |peer: usize| match peer {
+            own if own == rank => Link::Own,
+            peer if peers.reached(peer) && bare(peer) => Link::Shared,
+            _ => Link::Remote,
+        };
+        let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);
+        let (width, all) = (moves.width, moves.all());
+        let near: Vec<_> = (moves.near.iter())
+            .filter_map(|near| Some((near.owner, moves.take(near, &all)?)))
+            .collect();
+        let parts: Vec<_> = near.iter().map(|(owner, part)| (*owner, part)).collect();
+        let pulls = Pulls::new::<T>(&device.gpu, &device.stream, width, ranks, &parts);
+        let pulls = pulls.map_err(|why| why.on(rank))?;
+        let reached = |ends: &(usize, _)| peers.reached(ends.0);
+        let sends: Vec<_> = (moves.sends.iter().filter(|ends| reached(ends)))
+            .map(|(peer, part)| (*peer, moves.gather(part)))
+            .collect();
+        let recvs: Vec<_> = (moves.recvs.iter().filter(|ends| reached(ends)))
+            .map(|(peer, part)| (*peer, moves.scatter(part, &all).expect("not empty")))
+            .collect();
+        let (mut places, mut bounds, mut end) = (Vec::new(), [Vec::new(), Vec::new()], 0);
+        let mut varies = false;
+        if wire != Wire::Raw {
+            let form = Form::new::<T>(wire, width).map_err(|why| why.on(rank))?;
+            varies = form.varies();
+            for (_, part) in &recvs {
+                places.push(form.place(part.elements(), end));
+                end = places[places.len() - 1] + form.bound(part.elements());
+            }
+            bounds = [&sends, &recvs]
+                .map(|ends| ends.iter().map(|(_, part)| form.bound(part.elements())).collect());
+        }
+        let staged = match peers.all {
+            true => None,
+            false => {
+                let far = |peer: usize| !peers.reached(peer);
+                let element = width * size_of::<T>();
+                let ends = Ends { far: &far, bare: &bare, wire, number };
+                Some(Staged::new(moves, leg, element, ends))
+            }
+        };
+        let coded = sends.iter().map(|(_, part)| part.elements() * width).sum::<usize>();
+        let coded = coded + staged.as_ref().map_or(0, |staged| staged.coded(width));
+        let near_others = device.meeting().post.is_some();
+        device.window = device.window.max(end);
+        if let Some(staged) = &staged {
+            let most = device.staged.iter_mut().zip(staged.bytes());
+            most.for_each(|(most, bytes)| *most = bytes.max(*most));
+        }
+        Ok(Self {
+            rank,
+            ranks,
+            width,
+            wire,
+            exchange,
+            loss: leg.loss(coded),
+            step: 0.0,
+            finer: None,
+            manner: if near_others { Manner::MovesShown } else { Manner::Moves },
+            pulls,
+            sends,
+            recvs,
+            places,
+            bounds,
+            varies,
+            outbox: None,
+            inbox: None,
+            staged,
+        })
+    }
+
+    pub(super) fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    pub(super) fn loss(&self) -> Option<Loss> {
+        self.loss
+    }
+
+    pub(super) fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        (self.step, self.finer) = (step, finer);
+    }
+
+    pub(super) fn squared_error(&self) -> f64 {
+        let direct = self.outbox.as_ref().map_or(0.0, squared_error);
+        direct + self.staged.as_ref().map_or(0.0, Staged::squared_error)
+    }
+
+    /// Tells others where their messages go, and prepares the launches.
+    pub(super) fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
+        let Split { device, exchange, .. } = tools.split(self.exchange);
+        let mut mine = vec![NOWHERE; self.ranks];
+        for ((peer, _), place) in self.recvs.iter().zip(&self.places) {
+            mine[*peer] = *place as u64;
+        }
+        let mut all = vec![NOWHERE; self.ranks * self.ranks];
+        let comm = &device.meeting().comm;
+        comm.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut all))?;
+        let boxes = self.boxes(device, &all).map_err(|why| why.on(self.rank));
+        let staged = match &mut self.staged {
+            Some(staged) => staged.reserve(device, exchange, self.width),
+            None => Ok(()),
+        };
+        boxes.and(staged)
+    }
+
+    fn boxes(&mut self, device: &Cuda<T>, all: &[u64]) -> Result<(), GpuError> {
+        let (gpu, stream, near) = (&device.gpu, &device.stream, &device.meeting().near);
+        let slots =
+            |ends: &[(usize, Transfer)], bounds: &[usize], at: &dyn Fn(usize, usize) -> _| {
+                let slot = |(i, (peer, _)): (usize, &(usize, Transfer))| {
+                    let (whose, place): (usize, usize) = at(i, *peer);
+                    let whose = near[whose].as_ref().expect("a rank that is reached");
+                    whose.slot(place, bounds[i])
+                };
+                ends.iter().enumerate().map(slot).collect::<Result<Vec<_>, GpuError>>()
+            };
+        if !self.sends.is_empty() {
+            let there = |_: usize, peer: usize| (peer, all[peer * self.ranks + self.rank] as usize);
+            let slots = slots(&self.sends, &self.bounds[0], &there)?;
+            let parts: Vec<_> = self.sends.iter().map(|(_, part)| part).zip(slots).collect();
+            self.outbox = Some(Outbox::new(gpu, stream, self.wire, self.width, &parts)?);
+        }
+        if !self.recvs.is_empty() {
+            let here = |i: usize, _: usize| (self.rank, self.places[i]);
+            let slots = slots(&self.recvs, &self.bounds[1], &here)?;
+            let parts: Vec<_> = self.recvs.iter().map(|(_, part)| part).zip(slots).collect();
+            self.inbox = Some(Inbox::new(gpu, stream, self.wire, self.width, &parts)?);
+        }
+        Ok(())
+    }
+
+    /// Moves the data. Collective.
+    pub(super) fn run(
+        &mut self,
+        tools: &mut Tools<Cuda<T>>,
+        src: &Memory<T>,
+        dst: &mut Memory<T>,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        let Split { device, exchange, commons, clock } = tools.split(self.exchange);
+        let queued = self.send(device, src, clock);
+        device.note(queued);
+        if let Some(staged) = &mut self.staged {
+            let queued = staged.launch(device, src, self.step);
+            device.note(queued);
+        }
+        let met = match commons {
+            Some(commons) => self.visit(device, commons.as_mut(), src, dst),
+            None => {
+                let own = |_: usize| Source::own(src);
+                let queued = self.pulls.run(&device.stream, &own, dst);
+                device.note(queued);
+                Ok(())
+            }
+        };
+        let sent = match &mut self.staged {
+            Some(staged) => {
+                let how = (self.step, self.finer);
+                staged.exchange(device, exchange, (src, dst), how, clock)
+            }
+            None => Ok(()),
+        };
+        clock.exchange += start.elapsed();
+        met.and(sent)
+    }
+
+    /// Makes coded messages in the windows of ranks that are reached. Where their lengths depend on the data, the host waits
+    /// for them.
+    fn send(
+        &mut self,
+        device: &mut Cuda<T>,
+        src: &Memory<T>,
+        clock: &mut Clock,
+    ) -> Result<(), GpuError> {
+        let Some(outbox) = &mut self.outbox else { return Ok(()) };
+        device.owes = true;
+        outbox.make(&device.stream, src, self.step)?;
+        let reals: usize = self.sends.iter().map(|(_, part)| part.elements() * self.width).sum();
+        clock.reals += reals as u64;
+        if self.varies {
+            device.done.record(&device.stream)?;
+            device.done.wait()?;
+            // Numbers that are all alike are all wrong by the same.
+            let room = Loss::room(reals as f64, self.step);
+            if let Some(finer) = self.finer.filter(|_| squared_error(outbox) > room) {
+                outbox.make(&device.stream, src, finer)?;
+                device.done.record(&device.stream)?;
+                device.done.wait()?;
+            }
+            for (bytes, packed) in
+                self.bounds[0].iter_mut().zip(outbox.packed().into_iter().flatten())
+            {
+                *bytes = packed.bytes;
+            }
+        }
+        clock.sent += self.bounds[0].iter().sum::<usize>() as u64;
+        Ok(())
+    }
+
+    /// Meets the ranks of the host: takes what they show, reads the messages in this rank's window. Returns when everybody has
+    /// queued that, and keeps this rank's stream from what follows until it is done.
+    fn visit(
+        &mut self,
+        device: &mut Cuda<T>,
+        commons: &mut dyn Commons,
+        src: &Memory<T>,
+        dst: &mut Memory<T>,
+    ) -> Result<(), Error> {
+        // What follows borrows the meeting apart from the rest of the device.
+        let mut meeting = device.meeting.take().expect("ranks meet first");
+        let Meeting { near, estate, post, .. } = &mut meeting;
+        let estate = estate.as_ref().expect("made with the plan's memory");
+        let post = post.as_mut().expect("made where ranks of the host meet");
+        let shown = estate.blocks.iter().position(|block| block.address() == src.address());
+        post.shows(shown.unwrap_or(usize::MAX), (src.address(), src.num_bytes()));
+        for ((peer, _), bytes) in self.sends.iter().zip(&self.bounds[0]) {
+            post.sends(*peer, *bytes);
+        }
+        let made = estate.made.record(&device.stream);
+        device.note(made);
+        let rank = self.rank;
+        let others = || near.iter().enumerate().filter(move |(peer, _)| *peer != rank);
+        let met = commons.visit(Show::Read(post.bytes()), &mut |neighbours| {
+            let mut work = || -> Result<(), GpuError> {
+                for (_, peer) in others() {
+                    peer.as_ref().map_or(Ok(()), |peer| peer.made().hold(&device.stream))?;
+                }
+                let source = |peer: usize| match &near[peer] {
+                    _ if peer == rank => Source::own(src),
+                    None => Source::nothing(),
+                    Some(other) => {
+                        let (block, place) = Said::by(neighbours, peer).shows();
+                        other.shown(neighbours, block, place)
+                    }
+                };
+                self.pulls.run(&device.stream, &source, dst)?;
+                let Some(inbox) = &mut self.inbox else { return Ok(()) };
+                for ((peer, _), bytes) in self.recvs.iter().zip(&mut self.bounds[1]) {
+                    *bytes = Said::by(neighbours, *peer).sends(rank);
+                }
+                inbox.read(&device.stream, &self.bounds[1], dst)
+            };
+            let queued = work().and_then(|()| estate.read.record(&device.stream));
+            device.note(queued);
+            Ok(())
+        });
+        if met.is_ok() {
+            for (_, peer) in others() {
+                let held = peer.as_ref().map_or(Ok(()), |peer| peer.read().hold(&device.stream));
+                device.note(held);
+            }
+        }
+        device.meeting = Some(meeting);
+        met
+    }
+}
+
+/// What messages lost, when the device has come so far.
+pub(super) fn squared_error<T: GpuReal>(outbox: &Outbox<T>) -> f64 {
+    outbox.packed().into_iter().flatten().map(|packed| packed.squared_error).sum()
+}

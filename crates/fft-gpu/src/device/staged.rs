@@ -1,0 +1,379 @@
+//! Messages through the host: made on the device chunk by chunk, copied into the messages of any exchange, copied back on
+//! arrival, and read chunk by chunk.
+//!
+//! The device makes the chunks one after the other; a second stream copies each when it is made, beside the making of the next
+//! and the flight of the one before. The memory of messages is pinned, where the exchange knows how.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use fft_core::{Clock, Error, Exchange, Leg, Loss, Moves, Parcel, Port, Traffic, Transfer, Wire};
+
+use super::Cuda;
+use super::reshape::squared_error;
+use crate::ffi::{Block, Event, Inbox, Memory, Outbox, Pages, Slot};
+use crate::{GpuError, GpuReal};
+
+/// Bytes of a chunk: enough to keep the device and its link to the host busy.
+const CHUNK: usize = 8 << 20;
+/// Messages begin at multiples of this many bytes.
+const ALIGN: usize = 128;
+
+/// Who is at the other end of messages.
+pub(super) struct Ends<'a> {
+    /// Whether a rank is not reached.
+    pub(super) far: &'a dyn Fn(usize) -> bool,
+    /// Whether its messages are raw.
+    pub(super) bare: &'a dyn Fn(usize) -> bool,
+    pub(super) wire: Wire,
+    pub(super) number: usize,
+}
+
+/// A message.
+struct Part {
+    transfer: Transfer,
+    wire: Wire,
+    /// Its first byte in the device's memory for messages.
+    place: usize,
+}
+
+/// Messages of a chunk that have a wire in common.
+struct Load<B> {
+    messages: Vec<usize>,
+    boxed: B,
+}
+
+/// The messages of a chunk out of this rank's memory.
+struct Outgoing<T> {
+    loads: Vec<Load<Outbox<T>>>,
+    made: Event,
+    waited: bool,
+}
+
+/// Those of a chunk of somebody else's.
+struct Incoming<T> {
+    loads: Vec<Load<Inbox<T>>>,
+    range: Range<usize>,
+    missing: usize,
+}
+
+pub(super) struct Staged<T> {
+    traffic: Traffic,
+    sends: Vec<Part>,
+    recvs: Vec<Part>,
+    out: Vec<Outgoing<T>>,
+    come: Vec<Incoming<T>>,
+    /// Of every message out, its chunk, the load in that, and its place there.
+    made_by: Vec<[usize; 3]>,
+    lengths: Vec<usize>,
+    /// Of memory for messages out and in.
+    bytes: [usize; 2],
+    /// Whether all messages are raw, of which none can be wrong.
+    raw: bool,
+}
+
+impl<T: GpuReal> Staged<T> {
+    pub(super) fn new<const D: usize>(
+        moves: Moves<D>,
+        leg: &Leg<'_, D>,
+        element: usize,
+        ends: Ends<'_>,
+    ) -> Self {
+        let moves = moves.chunked(leg.from, &[], element, CHUNK);
+        let all = moves.all();
+        let side = |peer: usize, transfer: Transfer, chunk: usize, end: &mut usize| {
+            let wire = if (ends.bare)(peer) { Wire::Raw } else { ends.wire };
+            let (codec, elements) = (wire.codec::<T>(), transfer.elements());
+            let most = codec.bound(elements * moves.width);
+            let bytes = codec.fixed(elements, moves.width).unwrap_or(most);
+            let place = *end;
+            *end = (place + most).next_multiple_of(ALIGN);
+            (Parcel { peer, bytes, chunk }, Part { transfer, wire, place })
+        };
+        let [mut out, mut come] = [0, 0];
+        let (sent, sends): (Vec<_>, Vec<_>) = (moves.sends.iter().zip(&moves.chunk_of))
+            .filter(|((peer, _), _)| (ends.far)(*peer))
+            .map(|((peer, part), chunk)| side(*peer, moves.gather(part), *chunk, &mut out))
+            .unzip();
+        let (received, recvs): (Vec<_>, Vec<_>) = (moves.recvs.iter().zip(&moves.theirs))
+            .filter(|((peer, _), _)| (ends.far)(*peer))
+            .map(|((peer, part), chunk)| {
+                let scatter = moves.scatter(part, &all).expect("messages are not empty");
+                side(*peer, scatter, *chunk, &mut come)
+            })
+            .unzip();
+        let bytes = [out, come];
+        let shorter = ends.wire.codec::<T>().fixed(0, moves.width).is_none();
+        let traffic = Traffic {
+            reshape: ends.number,
+            chunks: moves.most_chunks,
+            shorter,
+            sends: sent,
+            recvs: received,
+        };
+        let (lengths, made_by) = (vec![0; recvs.len()], vec![[0; 3]; sends.len()]);
+        let (out, come) = (Vec::new(), Vec::new());
+        let raw = recvs.iter().all(|part: &Part| part.wire == Wire::Raw);
+        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, raw }
+    }
+
+    /// Bytes of memory for messages out and in.
+    pub(super) fn bytes(&self) -> [usize; 2] {
+        self.bytes
+    }
+
+    /// Real numbers that go by the wire.
+    pub(super) fn coded(&self, width: usize) -> usize {
+        let coded = self.sends.iter().filter(|part| part.wire != Wire::Raw);
+        coded.map(|part| part.transfer.elements() * width).sum()
+    }
+
+    pub(super) fn squared_error(&self) -> f64 {
+        let loads = self.out.iter().flat_map(|chunk| &chunk.loads);
+        loads.map(|load| squared_error(&load.boxed)).sum()
+    }
+
+    /// Collective.
+    pub(super) fn reserve(
+        &mut self,
+        device: &Cuda<T>,
+        exchange: &mut dyn Exchange,
+        width: usize,
+    ) -> Result<(), Error> {
+        let boxes = self.boxes(device, width).map_err(|why| why.on(device.rank));
+        exchange.pin(Arc::new(Pages(device.gpu.context().clone())));
+        exchange.reserve(&self.traffic).and(boxes)
+    }
+
+    fn boxes(&mut self, device: &Cuda<T>, width: usize) -> Result<(), GpuError> {
+        let (gpu, stream) = (&device.gpu, &device.stream);
+        let [out, come] = &device.staging;
+        for range in chunks(&self.traffic.sends) {
+            let out = out.as_ref().expect("memory for messages");
+            let make =
+                |wire, parts: &[(&Transfer, Slot)]| Outbox::new(gpu, stream, wire, width, parts);
+            let loads = loads(&self.sends, range, out, make)?;
+            for (load, messages) in loads.iter().map(|load| &load.messages).enumerate() {
+                for (at, number) in messages.iter().enumerate() {
+                    self.made_by[*number] = [self.out.len(), load, at];
+                }
+            }
+            self.out.push(Outgoing { loads, made: Event::new(gpu.context())?, waited: false });
+        }
+        for range in chunks(&self.traffic.recvs) {
+            let come = come.as_ref().expect("memory for messages");
+            let make =
+                |wire, parts: &[(&Transfer, Slot)]| Inbox::new(gpu, stream, wire, width, parts);
+            let loads = loads(&self.recvs, range.clone(), come, make)?;
+            self.come.push(Incoming { loads, range, missing: 0 });
+        }
+        Ok(())
+    }
+
+    /// Queues the making of all messages.
+    pub(super) fn launch(
+        &mut self,
+        device: &mut Cuda<T>,
+        src: &Memory<T>,
+        step: f64,
+    ) -> Result<(), GpuError> {
+        for chunk in &mut self.out {
+            for load in &mut chunk.loads {
+                load.boxed.make(&device.stream, src, step)?;
+            }
+            chunk.made.record(&device.stream)?;
+        }
+        Ok(())
+    }
+
+    /// Exchanges the messages. Collective over all ranks.
+    pub(super) fn exchange(
+        &mut self,
+        device: &mut Cuda<T>,
+        exchange: &mut dyn Exchange,
+        (src, dst): (&Memory<T>, &mut Memory<T>),
+        (step, finer): (f64, Option<f64>),
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        let Self { traffic, sends, recvs, out, come, made_by, lengths, raw, .. } = self;
+        // What came in another reshape was in the same memory.
+        let held = device.read.hold(&device.copies);
+        device.note(held);
+        out.iter_mut().for_each(|chunk| chunk.waited = false);
+        come.iter_mut().for_each(|chunk| chunk.missing = chunk.range.len());
+        let mut mail = Mail {
+            traffic,
+            parts: (sends, recvs),
+            out,
+            come,
+            made_by,
+            lengths,
+            device,
+            src,
+            dst,
+            step,
+            finer,
+            clock,
+            damage: Ok(()),
+        };
+        let sent = exchange.run(traffic, &mut mail);
+        let damage = mail.damage;
+        let read = device.read.record(&device.stream);
+        let known = read.and_then(|()| if *raw { Ok(()) } else { device.read.wait() });
+        device.note(known);
+        let bad = |chunk: &Incoming<T>| {
+            let load = chunk.loads.iter().find_map(|load| Some(load.messages[load.boxed.bad()?]));
+            load.map(|number| Error::Header {
+                rank: device.rank,
+                from: traffic.recvs[number].peer,
+                found: "a message that does not decode".into(),
+                expected: format!("one of wire {}", recvs[number].wire),
+            })
+        };
+        let bad = come.iter().find_map(bad).map_or(Ok(()), Err);
+        damage.and(sent).and(bad)
+    }
+}
+
+/// Messages by chunks, in order.
+fn chunks(parcels: &[Parcel]) -> Vec<Range<usize>> {
+    let mut chunks: Vec<Range<usize>> = Vec::new();
+    for (number, parcel) in parcels.iter().enumerate() {
+        match chunks.last_mut() {
+            Some(last) if parcels[last.start].chunk == parcel.chunk => last.end = number + 1,
+            _ => chunks.push(number..number + 1),
+        }
+    }
+    chunks
+}
+
+/// The messages of a chunk by wire.
+fn loads<B>(
+    parts: &[Part],
+    range: Range<usize>,
+    memory: &Arc<Block>,
+    make: impl Fn(Wire, &[(&Transfer, Slot)]) -> Result<B, GpuError>,
+) -> Result<Vec<Load<B>>, GpuError> {
+    let mut wires: Vec<Wire> = Vec::new();
+    for part in &parts[range.clone()] {
+        if !wires.contains(&part.wire) {
+            wires.push(part.wire);
+        }
+    }
+    let load = |wire: Wire| {
+        let messages: Vec<_> = range.clone().filter(|&i| parts[i].wire == wire).collect();
+        let end = |i: usize| parts.get(i + 1).map_or(memory.bytes(), |next| next.place);
+        let slot = |i: usize| Slot::of_block(memory, parts[i].place..end(i));
+        let boxes: Vec<_> = messages.iter().map(|&i| (&parts[i].transfer, slot(i))).collect();
+        Ok(Load { boxed: make(wire, &boxes)?, messages })
+    };
+    wires.into_iter().map(load).collect()
+}
+
+/// The port of an exchange.
+struct Mail<'a, T> {
+    traffic: &'a Traffic,
+    parts: (&'a [Part], &'a [Part]),
+    out: &'a mut [Outgoing<T>],
+    come: &'a mut [Incoming<T>],
+    made_by: &'a [[usize; 3]],
+    lengths: &'a mut [usize],
+    device: &'a mut Cuda<T>,
+    src: &'a Memory<T>,
+    dst: &'a mut Memory<T>,
+    step: f64,
+    finer: Option<f64>,
+    clock: &'a mut Clock,
+    damage: Result<(), Error>,
+}
+
+impl<T: GpuReal> Mail<'_, T> {
+    /// Waits until the messages of a chunk are made; makes them again with a smaller step where they lost too much.
+    fn wait(&mut self, chunk: usize) -> Result<(), GpuError> {
+        let chunk = &mut self.out[chunk];
+        if std::mem::replace(&mut chunk.waited, true) {
+            return Ok(());
+        }
+        chunk.made.wait()?;
+        let Some(finer) = self.finer else { return Ok(()) };
+        for load in &mut chunk.loads {
+            let width = load.boxed.width();
+            let reals = |i: &usize| self.parts.0[*i].transfer.elements() * width;
+            let reals: usize = load.messages.iter().map(reals).sum();
+            if squared_error(&load.boxed) > Loss::room(reals as f64, self.step) {
+                let stream = &self.device.stream;
+                load.boxed.make(stream, self.src, finer)?;
+                chunk.made.record(stream)?;
+                chunk.made.wait()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: GpuReal> Port for Mail<'_, T> {
+    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
+        let [chunk, load, at] = self.made_by[number];
+        let (parcel, part) = (&self.traffic.sends[number], &self.parts.0[number]);
+        // Where lengths are known the copy waits for the chunk, and the host for the copy alone.
+        let made = match self.traffic.shorter {
+            true => self.wait(chunk),
+            false => self.out[chunk].made.hold(&self.device.copies),
+        };
+        let packed = self.out[chunk].loads[load].boxed.packed().filter(|_| self.traffic.shorter);
+        let bytes = packed.map_or(parcel.bytes, |packed| packed[at].bytes).min(parcel.bytes);
+        let memory = self.device.staging[0].as_ref().expect("memory for messages");
+        let (copies, message) = (&self.device.copies, &mut message[..bytes]);
+        let copied = made.and_then(|()| memory.read(copies, part.place, message));
+        self.device.note(copied);
+        self.clock.sent += bytes as u64;
+        self.clock.reals +=
+            (part.transfer.elements() * self.out[chunk].loads[load].boxed.width()) as u64;
+        bytes
+    }
+
+    fn own(&mut self) {}
+
+    fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
+        let parcel = self.traffic.recvs[number];
+        let memory = self.device.staging[1].as_ref().expect("memory for messages");
+        let most = message.len().min(parcel.bytes);
+        let place = self.parts.1[number].place;
+        let copied = memory.write(&self.device.copies, place, &message[..most]);
+        self.device.note(copied);
+        self.lengths[number] = message.len();
+        let after = self.come.partition_point(|chunk| chunk.range.end <= number);
+        let chunk = &mut self.come[after];
+        chunk.missing = chunk.missing.saturating_sub(1);
+        if chunk.missing > 0 {
+            return true;
+        }
+        for load in &mut chunk.loads {
+            let lengths: Vec<_> = load.messages.iter().map(|&i| self.lengths[i]).collect();
+            let read = load.boxed.read(&self.device.stream, &lengths, self.dst);
+            if let Err(GpuError::Message { index, why }) = &read {
+                let from = self.traffic.recvs[load.messages[*index]].peer;
+                if self.damage.is_ok() {
+                    self.damage = Err(why.at(self.device.rank, from));
+                }
+            } else {
+                self.device.note(read);
+            }
+        }
+        true
+    }
+
+    fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_chunk_follow_each_other() {
+        let parcel = |chunk| Parcel { peer: 0, bytes: 1, chunk };
+        assert_eq!(chunks(&[0, 0, 1, 3, 3, 3].map(parcel)), [0..2, 2..3, 3..6]);
+        assert!(chunks(&[]).is_empty());
+    }
+}

@@ -1,0 +1,97 @@
+//! Places in the order of a stream, which other streams, other processes and the host can wait for.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys;
+use cudarc::driver::{CudaContext, CudaStream};
+
+use super::tried;
+use crate::GpuError;
+
+/// An event without times.
+pub(crate) struct Event {
+    event: sys::CUevent,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: the driver's calls on events may come from any thread.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// One for this process.
+    pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
+        Self::with(context, 0)
+    }
+
+    /// One that other processes can be shown. Other devices of this process cannot wait for it: the driver (580) crashes.
+    pub(crate) fn shown(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
+        Self::with(context, sys::CUevent_flags::CU_EVENT_INTERPROCESS as u32)
+    }
+
+    fn with(context: &Arc<CudaContext>, more: u32) -> Result<Self, GpuError> {
+        let tried = tried("making an event");
+        context.bind_to_thread().map_err(&tried)?;
+        let (mut event, flags) =
+            (std::ptr::null_mut(), sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        // SAFETY: the context is current, and the call writes one handle.
+        unsafe { sys::cuEventCreate(&mut event, flags as u32 | more) }.result().map_err(&tried)?;
+        Ok(Self { event, context: context.clone() })
+    }
+
+    /// Marks what has been queued on a stream so far.
+    pub(crate) fn record(&self, stream: &CudaStream) -> Result<(), GpuError> {
+        let tried = tried("recording an event");
+        self.context.bind_to_thread().map_err(&tried)?;
+        // SAFETY: both live.
+        unsafe { sys::cuEventRecord(self.event, stream.cu_stream()) }.result().map_err(&tried)
+    }
+
+    /// Makes a stream wait for what was marked last.
+    pub(crate) fn hold(&self, stream: &CudaStream) -> Result<(), GpuError> {
+        let tried = tried("waiting for an event on a stream");
+        stream.context().bind_to_thread().map_err(&tried)?;
+        // SAFETY: both live.
+        unsafe { sys::cuStreamWaitEvent(stream.cu_stream(), self.event, 0) }
+            .result()
+            .map_err(&tried)
+    }
+
+    /// Waits for what was marked last.
+    pub(crate) fn wait(&self) -> Result<(), GpuError> {
+        let tried = tried("waiting for an event");
+        self.context.bind_to_thread().map_err(&tried)?;
+        // SAFETY: it lives.
+        unsafe { sys::cuEventSynchronize(self.event) }.result().map_err(&tried)
+    }
+
+    /// What another process opens it by.
+    pub(super) fn handle(&self) -> Result<[u8; 64], GpuError> {
+        let mut handle = sys::CUipcEventHandle { reserved: [0; 64] };
+        // SAFETY: it lives and was made to be shown; the call writes one handle.
+        unsafe { sys::cuIpcGetEventHandle(&mut handle, self.event) }
+            .result()
+            .map_err(tried("showing an event to other processes"))?;
+        Ok(handle.reserved.map(|byte| byte as u8))
+    }
+
+    /// Another process' event.
+    pub(super) fn open(context: &Arc<CudaContext>, handle: [u8; 64]) -> Result<Self, GpuError> {
+        let tried = tried("opening an event of another process");
+        context.bind_to_thread().map_err(&tried)?;
+        let handle = sys::CUipcEventHandle { reserved: handle.map(|byte| byte as _) };
+        let mut event = std::ptr::null_mut();
+        // SAFETY: the context is current, and the call writes one handle; one that is none is refused.
+        unsafe { sys::cuIpcOpenEventHandle(&mut event, handle) }.result().map_err(&tried)?;
+        Ok(Self { event, context: context.clone() })
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: it is destroyed once; the driver keeps it while something waits for it. There is nobody to tell of a failure.
+        let _ =
+            self.context.bind_to_thread().map(|()| unsafe { sys::cuEventDestroy_v2(self.event) });
+    }
+}

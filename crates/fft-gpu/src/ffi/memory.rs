@@ -1,0 +1,365 @@
+//! Memory that kernels work on: pieces of it, lent or a plan's own, and pages of the host that the device writes to.
+//!
+//! A piece is an address that nobody copies: it is reached through what keeps the memory, or through a guard that borrows it.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
+
+use cudarc::driver::sys::{self, CUdeviceptr};
+use cudarc::driver::{
+    CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, result,
+};
+
+use fft_core::Pins;
+
+use super::tried;
+use crate::GpuError;
+
+/// An array on a device, of real numbers or bytes: what operations of a plan read and write. [`lend`] and [`lend_mut`] make
+/// one of a slice of cudarc's.
+pub struct Memory<T> {
+    at: CUdeviceptr,
+    len: usize,
+    stream: Arc<CudaStream>,
+    of: PhantomData<fn(T) -> T>,
+}
+
+impl<T> DeviceSlice<T> for Memory<T> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+}
+
+impl<T> DevicePtr<T> for Memory<T> {
+    fn device_ptr<'a>(&'a self, _stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
+        (self.at, SyncOnDrop::Sync(None))
+    }
+}
+
+impl<T> DevicePtrMut<T> for Memory<T> {
+    fn device_ptr_mut<'a>(&'a mut self, _: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
+        (self.at, SyncOnDrop::Sync(None))
+    }
+}
+
+impl<T> Memory<T> {
+    /// Where it is.
+    pub(crate) fn address(&self) -> u64 {
+        self.at
+    }
+
+    /// What follows the first numbers, or a part of that.
+    ///
+    /// # Panics
+    /// If it has not as many.
+    pub(crate) fn part(&self, range: Range<usize>) -> Lent<'_, T> {
+        Lent { memory: self.within(range), _guard: SyncOnDrop::Sync(None) }
+    }
+
+    /// As [`Memory::part`].
+    pub(crate) fn part_mut(&mut self, range: Range<usize>) -> LentMut<'_, T> {
+        LentMut { memory: self.within(range), _guard: SyncOnDrop::Sync(None) }
+    }
+
+    fn within(&self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.len, "a part of the memory");
+        let at = self.at + (range.start * size_of::<T>()) as u64;
+        Self { at, len: range.len(), stream: self.stream.clone(), of: PhantomData }
+    }
+
+    /// All there is, for kernels that are told addresses.
+    ///
+    /// # Safety
+    /// It goes only to launches whose descriptors name nothing but memory that they may touch until they are done.
+    pub(super) unsafe fn everywhere(stream: &Arc<CudaStream>) -> Self {
+        let (at, len) = (0, usize::MAX / size_of::<T>());
+        Self { at, len, stream: stream.clone(), of: PhantomData }
+    }
+}
+
+/// A slice that is lent to be read. What its own stream has to do to it comes before, what follows there after.
+pub struct Lent<'a, T> {
+    memory: Memory<T>,
+    _guard: SyncOnDrop<'a>,
+}
+
+/// A slice that is lent to be written.
+pub struct LentMut<'a, T> {
+    memory: Memory<T>,
+    _guard: SyncOnDrop<'a>,
+}
+
+impl<T> Deref for Lent<'_, T> {
+    type Target = Memory<T>;
+
+    fn deref(&self) -> &Memory<T> {
+        &self.memory
+    }
+}
+
+impl<T> Deref for LentMut<'_, T> {
+    type Target = Memory<T>;
+
+    fn deref(&self) -> &Memory<T> {
+        &self.memory
+    }
+}
+
+impl<T> DerefMut for LentMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut Memory<T> {
+        &mut self.memory
+    }
+}
+
+/// Lends a slice to what is queued on a stream until the guard is dropped.
+pub fn lend<'a, T>(slice: &'a impl DevicePtr<T>, stream: &'a Arc<CudaStream>) -> Lent<'a, T> {
+    let len = slice.len();
+    let (at, _guard) = slice.device_ptr(stream);
+    Lent { memory: Memory { at, len, stream: stream.clone(), of: PhantomData }, _guard }
+}
+
+/// As [`lend`], to be written.
+pub fn lend_mut<'a, T>(
+    slice: &'a mut impl DevicePtrMut<T>,
+    stream: &'a Arc<CudaStream>,
+) -> LentMut<'a, T> {
+    let len = slice.len();
+    let (at, _guard) = slice.device_ptr_mut(stream);
+    LentMut { memory: Memory { at, len, stream: stream.clone(), of: PhantomData }, _guard }
+}
+
+/// Memory of a device that other processes can map, which pools' memory is not.
+pub(crate) struct Block {
+    at: CUdeviceptr,
+    bytes: usize,
+    context: Arc<CudaContext>,
+}
+
+impl Block {
+    pub(crate) fn new(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, GpuError> {
+        let failed = |why: DriverError| GpuError::Memory { bytes, why: why.to_string() };
+        context.bind_to_thread().map_err(tried("choosing a device"))?;
+        // SAFETY: the context is current. What the memory holds is nobody's concern: it is numbers, written before they are read.
+        let at = unsafe { result::malloc_sync(bytes.max(1)) }.map_err(failed)?;
+        Ok(Self { at, bytes, context: context.clone() })
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.at
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated by `new` and is freed once. The driver waits for what is queued on the device. There is
+        // nobody to tell of a failure.
+        let _ = self.context.bind_to_thread().map(|()| unsafe { result::free_sync(self.at) });
+    }
+}
+
+/// A block as an array of a plan's own.
+pub(crate) struct Owned<T> {
+    memory: Memory<T>,
+    _block: Arc<Block>,
+}
+
+impl<T> Owned<T> {
+    pub(crate) fn new(block: Arc<Block>, stream: &Arc<CudaStream>) -> Self {
+        let (at, len) = (block.at, block.bytes / size_of::<T>());
+        let memory = Memory { at, len, stream: stream.clone(), of: PhantomData };
+        Self { memory, _block: block }
+    }
+
+    pub(crate) fn memory_mut(&mut self) -> &mut Memory<T> {
+        &mut self.memory
+    }
+}
+
+impl Block {
+    /// Copies bytes to the host, behind what has been queued on the stream, and waits for that.
+    pub(crate) fn read(
+        &self,
+        stream: &CudaStream,
+        from: usize,
+        to: &mut [u8],
+    ) -> Result<(), GpuError> {
+        assert!(from + to.len() <= self.bytes, "bytes of the memory");
+        let tried = tried("copying a message to the host");
+        self.context.bind_to_thread().map_err(&tried)?;
+        // SAFETY: the bytes are inside the block, and both stay until the copy is waited for.
+        unsafe { result::memcpy_dtoh_async(to, self.at + from as u64, stream.cu_stream()) }
+            .and_then(|()| stream.synchronize())
+            .map_err(&tried)
+    }
+
+    /// Copies bytes from the host, behind what has been queued on the stream, and waits for that.
+    pub(crate) fn write(
+        &self,
+        stream: &CudaStream,
+        to: usize,
+        from: &[u8],
+    ) -> Result<(), GpuError> {
+        assert!(to + from.len() <= self.bytes, "bytes of the memory");
+        let tried = tried("copying a message from the host");
+        self.context.bind_to_thread().map_err(&tried)?;
+        // SAFETY: as in `read`.
+        unsafe { result::memcpy_htod_async(self.at + to as u64, from, stream.cu_stream()) }
+            .and_then(|()| stream.synchronize())
+            .map_err(&tried)
+    }
+}
+
+/// Bytes from which on pinning pays.
+const PINNED_BYTES: usize = 1 << 16;
+
+/// Pins memory of messages for all devices of the process.
+#[derive(Debug)]
+pub(crate) struct Pages(pub(crate) Arc<CudaContext>);
+
+/// Memory that is pinned.
+struct Pin {
+    at: usize,
+    context: Arc<CudaContext>,
+}
+
+impl Pins for Pages {
+    fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send>> {
+        let at = bytes.as_mut_ptr();
+        if bytes.len() < PINNED_BYTES || self.0.bind_to_thread().is_err() {
+            return None;
+        }
+        // SAFETY: the bytes are there, and stay until `Pin` is dropped. The driver writes nothing to them by that.
+        let pinned = unsafe {
+            sys::cuMemHostRegister_v2(at.cast(), bytes.len(), sys::CU_MEMHOSTREGISTER_PORTABLE)
+        };
+        let pin = || Box::new(Pin { at: at.addr(), context: self.0.clone() }) as _;
+        pinned.result().ok().map(|()| pin())
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let at = std::ptr::without_provenance_mut(self.at);
+        // SAFETY: it was registered by `pin`, and is given back once.
+        let _ = self.context.bind_to_thread().map(|()| unsafe { sys::cuMemHostUnregister(at) });
+    }
+}
+
+/// Pages of the host that stay where they are, and which the device reads and writes at the same address.
+pub(crate) struct Pinned {
+    at: *mut u8,
+    bytes: usize,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: the address is as good on any thread; `read` says when it may be followed.
+unsafe impl Send for Pinned {}
+// SAFETY: as above.
+unsafe impl Sync for Pinned {}
+
+impl Pinned {
+    pub(crate) fn new(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, GpuError> {
+        let failed = |why: DriverError| GpuError::Memory { bytes, why: why.to_string() };
+        context.bind_to_thread().map_err(tried("choosing a device"))?;
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: the context is current. The memory is set to zeros before anyone reads it.
+        let at = unsafe {
+            let at = result::malloc_host(bytes.max(1), flags).map_err(failed)?.cast::<u8>();
+            at.write_bytes(0, bytes.max(1));
+            at
+        };
+        Ok(Self { at, bytes, context: context.clone() })
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.at.expose_provenance() as u64
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Copies what a buffer holds to the beginning, on a stream.
+    ///
+    /// # Panics
+    /// If there is no room.
+    pub(crate) fn fetch(
+        &self,
+        stream: &Arc<CudaStream>,
+        from: &cudarc::driver::CudaSlice<u8>,
+    ) -> Result<(), GpuError> {
+        assert!(from.len() <= self.bytes, "room for the buffer");
+        let (from, bytes) = (from.device_ptr(stream), from.len());
+        // SAFETY: the memory lives until the context is idle, and nobody has a reference into it. `from` outlives the call that
+        // queues the copy, and its guard makes who writes it next wait.
+        let queued = unsafe {
+            let to = std::slice::from_raw_parts_mut(self.at, bytes);
+            result::memcpy_dtoh_async(to, from.0, stream.cu_stream())
+        };
+        queued.map_err(tried("fetching what became of messages"))
+    }
+
+    /// Copies bytes out, when an event has said that the device has written them.
+    pub(crate) fn read(&self, from: usize, to: &mut [u8]) {
+        assert!(from + to.len() <= self.bytes, "bytes of the memory");
+        // SAFETY: they are inside, and `to` is other memory. Nobody has a reference into it; should the device write meanwhile,
+        // the bytes are of no use, but bytes.
+        unsafe { std::ptr::copy_nonoverlapping(self.at.add(from), to.as_mut_ptr(), to.len()) };
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated by `new` and is freed once, after all that is queued in the context is done.
+        let _ = self.context.bind_to_thread().map(|()| unsafe {
+            let _ = result::ctx::synchronize();
+            let _ = result::free_host(self.at.cast());
+        });
+    }
+}
+
+/// Memory that a message is made in or read from, wherever it is: on this device, on another's, or on the host. Held for as
+/// long as the slot is.
+#[derive(Clone)]
+pub(crate) struct Slot {
+    at: u64,
+    bytes: usize,
+    pub(super) keeper: Arc<dyn Any + Send + Sync>,
+}
+
+impl Slot {
+    /// # Panics
+    /// If the memory has no such bytes.
+    pub(crate) fn of_block(block: &Arc<Block>, range: Range<usize>) -> Self {
+        Self::new(block.at, block.bytes, range, block.clone())
+    }
+
+    /// Of memory at this address that the keeper keeps.
+    pub(super) fn new(
+        at: u64,
+        bytes: usize,
+        range: Range<usize>,
+        keeper: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        assert!(range.start <= range.end && range.end <= bytes, "a slot is inside its memory");
+        Self { at: at + range.start as u64, bytes: range.len(), keeper }
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.at as usize
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}

@@ -1,0 +1,360 @@
+//! Other ranks' memory on devices: threads of this process share theirs, other processes of the host map it (CUDA IPC).
+
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+use cudarc::driver::CudaContext;
+use cudarc::driver::sys::{self, CUdeviceptr};
+use fft_core::{Comm, Error, Neighbours, agree};
+
+use super::event::Event;
+use super::memory::{Block, Slot};
+use super::pull::Source;
+use super::tried;
+use crate::{Gpu, GpuError};
+
+/// What a rank lets others reach: its two work buffers and its window, and how far it is.
+pub(crate) struct Estate {
+    pub(crate) blocks: [Arc<Block>; 3],
+    /// Recorded when messages are made, and what others read is there.
+    pub(crate) made: Event,
+    /// Recorded when what others show, and messages, have been read.
+    pub(crate) read: Event,
+}
+
+/// The number of the window among the blocks.
+pub(crate) const WINDOW: usize = 2;
+
+impl Estate {
+    /// For peers of this process, or of others.
+    pub(crate) fn new(gpu: &Gpu, bytes: [usize; 3], foreign: bool) -> Result<Self, GpuError> {
+        let block = |bytes| Ok::<_, GpuError>(Arc::new(Block::new(gpu.context(), bytes)?));
+        let [a, b, window] = bytes;
+        let blocks = [block(a)?, block(b)?, block(window)?];
+        let event = || match foreign {
+            true => Event::shown(gpu.context()),
+            false => Event::new(gpu.context()),
+        };
+        let [made, read] = [event()?, event()?];
+        Ok(Self { blocks, made, read })
+    }
+}
+
+/// A rank that can be reached.
+#[derive(Clone)]
+pub(crate) enum Peer {
+    Same(Arc<Estate>),
+    Mapped(Arc<Mapped>),
+}
+
+/// Another process' estate.
+pub(crate) struct Mapped {
+    at: [CUdeviceptr; 3],
+    bytes: [usize; 3],
+    made: Event,
+    read: Event,
+    context: Arc<CudaContext>,
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        if self.context.bind_to_thread().is_ok() {
+            for at in self.at.iter().filter(|at| **at != 0) {
+                // SAFETY: it was opened by `map` and is closed once, with what uses it held by what holds this. The driver
+                // waits for what is queued.
+                let _ = unsafe { sys::cuIpcCloseMemHandle(*at) };
+            }
+        }
+    }
+}
+
+impl Peer {
+    pub(crate) fn made(&self) -> &Event {
+        match self {
+            Self::Same(estate) => &estate.made,
+            Self::Mapped(mapped) => &mapped.made,
+        }
+    }
+
+    pub(crate) fn read(&self) -> &Event {
+        match self {
+            Self::Same(estate) => &estate.read,
+            Self::Mapped(mapped) => &mapped.read,
+        }
+    }
+
+    /// A part of its window.
+    ///
+    /// # Errors
+    /// [`GpuError::Short`].
+    pub(crate) fn slot(&self, first: usize, bytes: usize) -> Result<Slot, GpuError> {
+        let (expected, found) = (
+            first.saturating_add(bytes),
+            match self {
+                Self::Same(estate) => estate.blocks[WINDOW].bytes(),
+                Self::Mapped(mapped) => mapped.bytes[WINDOW],
+            },
+        );
+        if found < expected {
+            return Err(GpuError::Short { what: "the window of a rank", found, expected });
+        }
+        Ok(match self {
+            Self::Same(estate) => Slot::of_block(&estate.blocks[WINDOW], first..first + bytes),
+            Self::Mapped(mapped) => {
+                let (at, all) = (mapped.at[WINDOW], mapped.bytes[WINDOW]);
+                Slot::new(at, all, first..first + bytes, mapped.clone())
+            }
+        })
+    }
+
+    /// What it shows in a visit: a block of its estate by number, or any memory of this process.
+    pub(crate) fn shown<'v>(
+        &'v self,
+        _visit: &'v dyn Neighbours,
+        block: usize,
+        (at, bytes): (u64, usize),
+    ) -> Source<'v> {
+        let (at, bytes) = match self {
+            Self::Same(estate) if block < WINDOW => {
+                (estate.blocks[block].address(), estate.blocks[block].bytes())
+            }
+            Self::Same(_) => (at, bytes),
+            Self::Mapped(mapped) if block < WINDOW => (mapped.at[block], mapped.bytes[block]),
+            // Never shown: routes keep it in the estate.
+            Self::Mapped(_) => (0, 0),
+        };
+        // SAFETY: the peer shows it for the visit, and when that ends makes its stream wait for the event that this rank records
+        // behind its last read before it lets anyone write there.
+        unsafe { Source::of(at, bytes) }
+    }
+}
+
+/// What ranks tell each other first.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Hello {
+    /// The process: its number, and where something of it is.
+    process: [u64; 2],
+    context: u64,
+    device: [u8; 16],
+    number: u64,
+    /// Whether memory and events can be shown to other processes, with an example of each.
+    shows: u64,
+    block: [[u8; 32]; 2],
+    event: [[u8; 32]; 2],
+}
+
+/// Who reaches whom.
+pub(crate) struct Peers {
+    /// For each rank, whether it can be reached, and whether as a thread of this process.
+    reached: Vec<bool>,
+    same: Vec<bool>,
+    /// Whether every rank reaches every other.
+    pub(crate) all: bool,
+    /// Whether those that are reached can see any memory of each other.
+    pub(crate) shows_all: bool,
+}
+
+impl Peers {
+    pub(crate) fn reached(&self, rank: usize) -> bool {
+        self.reached[rank]
+    }
+
+    /// Whether some that are reached are of other processes.
+    pub(crate) fn foreign(&self) -> bool {
+        self.reached.iter().zip(&self.same).any(|(reached, same)| *reached && !*same)
+    }
+}
+
+fn this_process() -> [u64; 2] {
+    static PLACE: u8 = 0;
+    [u64::from(std::process::id()), std::ptr::from_ref(&PLACE).addr() as u64]
+}
+
+fn halves(whole: [u8; 64]) -> [[u8; 32]; 2] {
+    let (mut one, mut other) = ([0; 32], [0; 32]);
+    one.copy_from_slice(&whole[..32]);
+    other.copy_from_slice(&whole[32..]);
+    [one, other]
+}
+
+fn whole(halves: [[u8; 32]; 2]) -> [u8; 64] {
+    let mut whole = [0; 64];
+    whole[..32].copy_from_slice(&halves[0]);
+    whole[32..].copy_from_slice(&halves[1]);
+    whole
+}
+
+/// What another process maps a block by.
+fn handle(block: &Block) -> Result<[u8; 64], GpuError> {
+    let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
+    // SAFETY: the block lives and is no memory of a pool; the call writes one handle.
+    unsafe { sys::cuIpcGetMemHandle(&mut handle, block.address()) }
+        .result()
+        .map_err(tried("showing memory to other processes"))?;
+    Ok(handle.reserved.map(|byte| byte as u8))
+}
+
+/// Another process' block.
+fn open(context: &CudaContext, handle: [u8; 64]) -> Result<CUdeviceptr, GpuError> {
+    let tried = tried("mapping memory of another process");
+    context.bind_to_thread().map_err(&tried)?;
+    let handle = sys::CUipcMemHandle { reserved: handle.map(|byte| byte as _) };
+    let flags = sys::CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as u32;
+    let mut at = 0;
+    // SAFETY: the context is current, and the call writes one address; a handle that is none is refused.
+    unsafe { sys::cuIpcOpenMemHandle_v2(&mut at, handle, flags) }.result().map_err(&tried)?;
+    Ok(at)
+}
+
+/// Whether memory of another device can be reached from this one, in one process.
+fn enabled(gpu: &Gpu, hello: &Hello) -> bool {
+    let (own, mut can) = (gpu.context(), 0);
+    if own.bind_to_thread().is_err() {
+        return false;
+    }
+    // SAFETY: the context is that of another rank of this process, which waits for this one. The call writes one number.
+    unsafe {
+        let asked = sys::cuDeviceCanAccessPeer(&mut can, own.cu_device(), hello.number as _);
+        if asked.result().is_err() || can == 0 {
+            return false;
+        }
+        let context = std::ptr::with_exposed_provenance_mut(hello.context as usize);
+        let enabled = sys::cuCtxEnablePeerAccess(context, 0);
+        enabled == sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED || enabled.result().is_ok()
+    }
+}
+
+/// Finds out who reaches whom, by trying. Collective.
+///
+/// # Errors
+/// Those of the communicator.
+pub(crate) fn meet(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let context = gpu.context();
+    let example = || -> Result<_, GpuError> {
+        let (block, event) = (Block::new(context, 1)?, Event::shown(context)?);
+        let handles = (handle(&block)?, event.handle()?);
+        Ok((block, event, handles))
+    };
+    let example = (size > 1).then(example).and_then(Result::ok);
+    let device = context.uuid().map(|uuid| uuid.bytes.map(|byte| byte as u8)).unwrap_or_default();
+    let mut hello = Hello {
+        process: this_process(),
+        context: context.cu_ctx().expose_provenance() as u64,
+        device,
+        number: context.cu_device() as u64,
+        ..Hello::zeroed()
+    };
+    if let Some((_, _, (block, event))) = &example {
+        (hello.shows, hello.block, hello.event) = (1, halves(*block), halves(*event));
+    }
+    let mut all = vec![Hello::zeroed(); size];
+    comm.allgather(bytemuck::bytes_of(&hello), bytemuck::cast_slice_mut(&mut all))?;
+    let near = |peer: &usize| comm.host(*peer) == comm.host(rank);
+    let tried = |(peer, other): (usize, &Hello)| {
+        near(&peer)
+            && match other.process == hello.process {
+                true => other.device == hello.device || enabled(gpu, other),
+                false => hello.shows == 1 && other.shows == 1 && maps(context, other),
+            }
+    };
+    let row: Vec<u8> = all.iter().enumerate().map(|pair| u8::from(tried(pair))).collect();
+    let mut rows = vec![0; size * size];
+    // All have tried when this is over: the examples may go.
+    comm.allgather(&row, &mut rows)?;
+    let both = |a: usize, b: usize| rows[a * size + b] == 1 && rows[b * size + a] == 1;
+    let reached: Vec<_> = (0..size).map(|peer| both(rank, peer)).collect();
+    let same: Vec<_> = all.iter().map(|other| other.process == hello.process).collect();
+    // Memory of pools is not reached from other devices.
+    let alike = |other: &Hello| other.process == hello.process && other.device == hello.device;
+    let shows_all = (0..size).filter(near).all(|peer| alike(&all[peer]));
+    let all = (0..size).all(|a| (0..size).all(|b| both(a, b)));
+    Ok(Peers { reached, same, all, shows_all })
+}
+
+/// Whether another process' examples can be opened.
+fn maps(context: &Arc<CudaContext>, other: &Hello) -> bool {
+    let Ok(at) = open(context, whole(other.block)) else { return false };
+    let event = Event::open(context, whole(other.event));
+    // SAFETY: it has just been opened, and nothing uses it.
+    let closed = unsafe { sys::cuIpcCloseMemHandle(at) };
+    event.is_ok() && closed.result().is_ok()
+}
+
+/// What ranks tell each other of their estates.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Card {
+    estate: u64,
+    bytes: [u64; 3],
+    blocks: [[[u8; 32]; 2]; 3],
+    events: [[[u8; 32]; 2]; 2],
+}
+
+impl Peers {
+    /// Shows this rank's estate to those that reach it, and theirs to it; itself included. Collective.
+    ///
+    /// # Errors
+    /// On every rank, when one cannot map another's memory.
+    pub(crate) fn share(
+        &self,
+        gpu: &Gpu,
+        comm: &dyn Comm,
+        mine: &Arc<Estate>,
+    ) -> Result<Vec<Option<Peer>>, Error> {
+        let (rank, size) = (comm.rank(), comm.size());
+        let mut card = Card {
+            estate: Arc::as_ptr(mine).expose_provenance() as u64,
+            bytes: mine.blocks.each_ref().map(|block| block.bytes() as u64),
+            ..Card::zeroed()
+        };
+        let shown = if self.foreign() { show(mine, &mut card) } else { Ok(()) };
+        agree(comm, shown.map_err(|why| why.on(rank)))?;
+        let mut cards = vec![Card::zeroed(); size];
+        comm.allgather(bytemuck::bytes_of(&card), bytemuck::cast_slice_mut(&mut cards))?;
+        let peer = |(peer, card): (usize, &Card)| match (self.reached[peer], self.same[peer]) {
+            (false, _) => Ok(None),
+            (true, true) => {
+                let estate: *const Estate = std::ptr::with_exposed_provenance(card.estate as usize);
+                // SAFETY: a rank of this process holds the estate until all ranks have met below, or for ever.
+                let estate = unsafe {
+                    Arc::increment_strong_count(estate);
+                    Arc::from_raw(estate)
+                };
+                Ok(Some(Peer::Same(estate)))
+            }
+            (true, false) => map(gpu.context(), card).map(|mapped| Some(Peer::Mapped(mapped))),
+        };
+        let peers: Result<Vec<_>, GpuError> = cards.iter().enumerate().map(peer).collect();
+        let met = agree(comm, peers.map_err(|why| why.on(rank)));
+        if met.is_err() {
+            // Somebody may have gone before others took what they were shown.
+            std::mem::forget(mine.clone());
+        }
+        met
+    }
+}
+
+fn show(estate: &Estate, card: &mut Card) -> Result<(), GpuError> {
+    for (place, block) in card.blocks.iter_mut().zip(&estate.blocks) {
+        *place = halves(handle(block)?);
+    }
+    card.events = [halves(estate.made.handle()?), halves(estate.read.handle()?)];
+    Ok(())
+}
+
+fn map(context: &Arc<CudaContext>, card: &Card) -> Result<Arc<Mapped>, GpuError> {
+    let [made, read] = card.events.map(|event| Event::open(context, whole(event)));
+    let mut mapped = Mapped {
+        at: [0; 3],
+        bytes: card.bytes.map(|bytes| bytes as usize),
+        made: made?,
+        read: read?,
+        context: context.clone(),
+    };
+    for (at, block) in mapped.at.iter_mut().zip(card.blocks) {
+        *at = open(context, whole(block))?;
+    }
+    Ok(Arc::new(mapped))
+}

@@ -1,0 +1,258 @@
+//! Plans whose data is on CUDA devices.
+
+use std::sync::Arc;
+
+use fft_core::{
+    Algorithm, Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, WireError, agree,
+};
+use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
+use fft_gpu::{Cuda, Gpu, GpuReal, lend, lend_mut};
+
+use crate::plan::check_recipe;
+use crate::{Draft, Transform};
+
+/// A plan on a device in the making: what [`Draft::on`] returns.
+#[must_use = "a draft does nothing until it is built"]
+pub struct DeviceDraft<'a, K: Transform, const D: usize> {
+    draft: Draft<'a, K, D>,
+    gpu: Gpu,
+    stream: Option<Arc<CudaStream>>,
+}
+
+/// A distributed transform of data on CUDA devices, ready to run any number of times in both directions.
+///
+/// Each rank has a device, or a part in one: several may share it. Ranks of one host reach each other's memory on the device,
+/// threads by its address and processes by CUDA IPC; messages to others go through pinned memory of the host. Transforms are
+/// [`Kind::C2C`](crate::Kind) and [`Kind::R2C`](crate::Kind), by cuFFT. Wires, tolerances and bricks are those of
+/// [`Plan`](crate::Plan), and so are conventions.
+///
+/// Slices are of real numbers, a complex number is two, and begin at a multiple of 16 bytes, as all do that are allocated. A
+/// call returns when its work is queued on the plan's stream; where something may be lost on the wire, or messages go through
+/// the host, when it is done. It is collective, and no rank's host waits for its device otherwise.
+///
+/// Dropping a plan is collective where ranks are MPI processes.
+///
+/// ```
+/// use thriffty::{C2c, Grid, Plan, gpu::Gpu};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gpu = match Gpu::probe(0) {
+///     Ok(gpu) => gpu,
+///     Err(why) => {
+///         println!("without a GPU: {why}");
+///         return Ok(());
+///     }
+/// };
+/// let sums = thriffty::threads(2, |world| {
+///     let mut plan = Plan::<C2c, 3>::c2c(&world, Grid::new([8, 8, 8])?).on(&gpu).build()?;
+///     let stream = plan.stream().clone();
+///     let x = stream.clone_htod(&vec![1.0; 2 * plan.input_len()])?;
+///     let mut y = stream.alloc_zeros::<f64>(2 * plan.output_len())?;
+///     plan.forward_into(&x, &mut y)?;
+///     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(stream.clone_dtoh(&y)?[0])
+/// });
+/// assert_eq!(sums.map_err(|why| why.to_string())?[0], 512.0); // the sum over all points
+/// # Ok(())
+/// # }
+/// ```
+pub struct DevicePlan<K: Transform, const D: usize>
+where
+    K::Real: GpuReal,
+{
+    executor: Executor<K::Real, Cuda<K::Real>>,
+    recipe: Recipe<D>,
+    stream: Arc<CudaStream>,
+}
+
+impl<'a, K: Transform, const D: usize> Draft<'a, K, D>
+where
+    K::Real: GpuReal,
+{
+    /// Makes a plan for data on a device: this rank's.
+    pub fn on(self, gpu: &Gpu) -> DeviceDraft<'a, K, D> {
+        DeviceDraft { draft: self, gpu: gpu.clone(), stream: None }
+    }
+}
+
+impl<K: Transform, const D: usize> DeviceDraft<'_, K, D>
+where
+    K::Real: GpuReal,
+{
+    /// The stream that everything is queued on; a new one by default.
+    pub fn stream(mut self, stream: Arc<CudaStream>) -> Self {
+        self.stream = Some(stream);
+        self
+    }
+
+    /// Makes the plan. Collective; the same `Ok` or error on every rank.
+    ///
+    /// # Errors
+    /// Those of [`Draft::recipe`], with the model as the only way to tune; [`Error::Argument`] for kinds that cuFFT has not and
+    /// for [`Wire::Lossless`](crate::Wire); [`Error::OnRank`] when a rank lacks memory, cuFFT, or the driver fails.
+    pub fn build(self) -> Result<DevicePlan<K, D>, Error> {
+        let (comm, Self { draft, gpu, stream }) = (self.draft.comm(), self);
+        let recipe = draft.device_recipe()?;
+        check_recipe::<K, D>(comm, &recipe)?;
+        let device = || {
+            let tried = |why: fft_gpu::GpuError| why.on(comm.rank());
+            let stream = match stream {
+                Some(stream) => stream,
+                None => gpu.new_stream().map_err(tried)?,
+            };
+            Cuda::new(&gpu, stream).map_err(tried)
+        };
+        let device = agree(comm, device())?;
+        let stream = device.stream().clone();
+        let own = agree(comm, comm.dup())?;
+        let executor = Executor::bind(&recipe, own, device, &fft_comm::exchange)?;
+        Ok(DevicePlan { executor, recipe, stream })
+    }
+}
+
+impl<K: Transform, const D: usize> DevicePlan<K, D>
+where
+    K::Real: GpuReal,
+{
+    /// How it is done.
+    pub fn recipe(&self) -> &Recipe<D> {
+        &self.recipe
+    }
+
+    /// The communicator, a duplicate of the one the plan was made with.
+    pub fn comm(&self) -> &dyn Comm {
+        self.executor.comm()
+    }
+
+    /// The stream that everything is queued on.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// What the last transform lost on the wire, the same on all ranks; `None` when no wire loses anything, or none has run.
+    pub fn last_error(&self) -> Option<WireError> {
+        self.executor.lost()
+    }
+
+    /// Bytes of memory that the plan holds beside input and output, on the device and for messages on the host.
+    pub fn memory(&self) -> usize {
+        self.executor.memory()
+    }
+
+    /// How messages travel to ranks that are not reached otherwise.
+    pub fn exchange(&self) -> Algorithm {
+        self.executor.exchange(self.recipe.problem().exchange)
+    }
+
+    /// Where the host's time went since the last [`DevicePlan::clear_clock`], and what was sent.
+    pub fn clock(&self) -> Clock {
+        self.executor.clock()
+    }
+
+    /// Sets all times to zero.
+    pub fn clear_clock(&mut self) {
+        self.executor.clear_clock();
+    }
+
+    /// This rank's part of physical data.
+    pub fn input_brick(&self) -> Brick<D> {
+        self.recipe.problem().input.brick(self.comm().rank())
+    }
+
+    /// This rank's part of spectral data.
+    pub fn output_brick(&self) -> Brick<D> {
+        self.recipe.problem().output.brick(self.comm().rank())
+    }
+
+    /// Points of physical data on this rank, all batches together.
+    pub fn input_len(&self) -> usize {
+        self.input_brick().points() * self.recipe.problem().howmany
+    }
+
+    /// Points of spectral data on this rank, all batches together.
+    pub fn output_len(&self) -> usize {
+        self.output_brick().points() * self.recipe.problem().howmany
+    }
+
+    /// Spectral points that an array must have room for to be transformed in place.
+    pub fn in_place_len(&self) -> usize {
+        let reals = self.input_len() * K::Physical::WIDTH;
+        self.output_len().max(reals.div_ceil(K::Spectral::WIDTH))
+    }
+
+    /// Transforms physical to spectral data. Collective.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::OnRank`] when a slice has the wrong length on any (nothing is queued then), a message is damaged,
+    /// the transport or the driver fails.
+    pub fn forward_into(
+        &mut self,
+        input: &impl DevicePtr<K::Real>,
+        output: &mut impl DevicePtrMut<K::Real>,
+    ) -> Result<(), Error> {
+        let reals = [self.input_len() * K::Physical::WIDTH, self.output_len() * K::Spectral::WIDTH];
+        self.run(Direction::Forward, input, output, reals)
+    }
+
+    /// Transforms spectral to physical data. Collective. The spectrum stays as it is.
+    ///
+    /// # Errors
+    /// As [`DevicePlan::forward_into`].
+    pub fn inverse_into(
+        &mut self,
+        input: &impl DevicePtr<K::Real>,
+        output: &mut impl DevicePtrMut<K::Real>,
+    ) -> Result<(), Error> {
+        let reals = [self.output_len() * K::Spectral::WIDTH, self.input_len() * K::Physical::WIDTH];
+        self.run(Direction::Inverse, input, output, reals)
+    }
+
+    /// Transforms physical to spectral data in one array of [`DevicePlan::in_place_len`] spectral points: input and output both
+    /// begin at its start, without padding. Collective.
+    ///
+    /// # Errors
+    /// As [`DevicePlan::forward_into`].
+    pub fn forward_in_place(&mut self, data: &mut impl DevicePtrMut<K::Real>) -> Result<(), Error> {
+        self.in_place(Direction::Forward, data)
+    }
+
+    /// Transforms spectral to physical data in one array, as [`DevicePlan::forward_in_place`]. Collective.
+    ///
+    /// # Errors
+    /// As [`DevicePlan::forward_into`].
+    pub fn inverse_in_place(&mut self, data: &mut impl DevicePtrMut<K::Real>) -> Result<(), Error> {
+        self.in_place(Direction::Inverse, data)
+    }
+
+    fn run(
+        &mut self,
+        direction: Direction,
+        input: &impl DevicePtr<K::Real>,
+        output: &mut impl DevicePtrMut<K::Real>,
+        [reads, writes]: [usize; 2],
+    ) -> Result<(), Error> {
+        self.check(&[("input", input.len(), reads), ("output", output.len(), writes)])?;
+        let (src, mut dst) = (lend(input, &self.stream), lend_mut(output, &self.stream));
+        self.executor.run(direction, Some(&src), &mut dst)
+    }
+
+    fn in_place(
+        &mut self,
+        direction: Direction,
+        data: &mut impl DevicePtrMut<K::Real>,
+    ) -> Result<(), Error> {
+        let reals = self.in_place_len() * K::Spectral::WIDTH;
+        self.check(&[("array in place", data.len(), reals)])?;
+        let mut data = lend_mut(data, &self.stream);
+        self.executor.run(direction, None, &mut data)
+    }
+
+    /// Agrees that every slice has the length it must have.
+    fn check(&self, lens: &[(&'static str, usize, usize)]) -> Result<(), Error> {
+        let rank = self.comm().rank();
+        let wrong = lens.iter().find(|(_, found, expected)| found != expected);
+        let result = match wrong {
+            None => Ok(()),
+            Some(&(what, found, expected)) => Err(Error::Length { what, rank, found, expected }),
+        };
+        agree(self.comm(), result)
+    }
+}

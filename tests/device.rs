@@ -1,0 +1,465 @@
+//! Plans on a CUDA device: the same transforms, compared with the same definition, by ranks that share a GPU. Where there is no
+//! GPU, each test prints why and passes.
+
+mod common;
+
+use std::sync::OnceLock;
+
+use common::check::{Case, Make};
+use common::data::{C64, bound, cut, distance, norm, random, widen};
+use common::tiling::Rng;
+use fft_core::{Element, Real};
+use thriffty::Kind::{C2C, Identity, R2C};
+use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
+use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuError, GpuReal};
+use thriffty::{
+    Algorithm, C2c, Comm, DevicePlan, Direction, Draft, Error, ErrorKind, Kind, R2c, R2r, Reduce,
+    Scale, ThreadComm, Tolerance, Wire,
+};
+
+/// Rank counts: one, even and odd, a power of two that has all three axes cut.
+const RANKS: [usize; 5] = [1, 2, 3, 4, 8];
+
+type Done = Result<(), Error>;
+
+/// The first GPU, with cuFFT, or nothing and a line that says why.
+fn gpu() -> Option<Gpu> {
+    static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
+    let probe = || {
+        let gpu = Gpu::probe(0).inspect_err(|why| println!("not run: {why}")).ok()?;
+        match FftPlan::<CuC2c<f32>>::new(&gpu, &Fft::rows([8], 1)) {
+            Err(why @ GpuError::NoCuFft) => {
+                println!("not run: {why}");
+                None
+            }
+            _ => Some(gpu),
+        }
+    };
+    GPU.get_or_init(probe).clone()
+}
+
+/// Whether a tool is watching, which makes everything slow.
+fn few() -> bool {
+    std::env::var_os("THRIFFTY_FEW").is_some()
+}
+
+/// An array on the device: numbers, or one that nobody uses, as there are no arrays of none.
+struct Array<T> {
+    numbers: CudaSlice<T>,
+    len: usize,
+}
+
+impl<T: GpuReal> Array<T> {
+    fn of<E: Element<Real = T>>(stream: &std::sync::Arc<CudaStream>, data: &[E]) -> Self {
+        let numbers: &[T] = bytemuck::cast_slice(data);
+        let some = if numbers.is_empty() { &[T::default()][..] } else { numbers };
+        Self { numbers: stream.clone_htod(some).unwrap(), len: numbers.len() }
+    }
+
+    fn data<E: Element<Real = T>>(&self, stream: &std::sync::Arc<CudaStream>) -> Vec<E> {
+        let numbers = stream.clone_dtoh(&self.numbers).unwrap();
+        stream.synchronize().unwrap();
+        bytemuck::cast_slice(&numbers[..self.len]).to_vec()
+    }
+}
+
+/// Runs a plan from data to data.
+fn transform<K: Make, A, B, const D: usize>(
+    plan: &mut DevicePlan<K, D>,
+    direction: Direction,
+    data: &[A],
+    len: usize,
+) -> Result<Vec<B>, Error>
+where
+    K::Real: GpuReal,
+    A: Element<Real = K::Real>,
+    B: Element<Real = K::Real>,
+{
+    let stream = plan.stream().clone();
+    let src = Array::of(&stream, data);
+    let mut dst = Array::of(&stream, &random::<B>(len, 3));
+    let (from, mut to) = (src.numbers.slice(0..src.len), dst.numbers.slice_mut(0..dst.len));
+    match direction {
+        Direction::Forward => plan.forward_into(&from, &mut to)?,
+        Direction::Inverse => plan.inverse_into(&from, &mut to)?,
+    }
+    assert_eq!(
+        bytemuck::cast_slice::<A, u8>(&src.data(&stream)),
+        bytemuck::cast_slice::<A, u8>(data),
+        "the input stays"
+    );
+    Ok(dst.data(&stream))
+}
+
+/// Both directions against the definition, out of place, twice, and in place.
+fn check<K: Make, const D: usize>(comm: &dyn Comm, gpu: &Gpu, case: &Case<D>) -> Done
+where
+    K::Real: GpuReal,
+{
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let [physical, spectral] = case.grids()?;
+    let [input, output] = case.bricks(ranks)?;
+    let x: Vec<K::Physical> = random(physical.points() * case.howmany, 1);
+    let y: Vec<K::Spectral> = random(spectral.points() * case.howmany, 2);
+    let x_here = cut(&x, physical.shape(), input[rank], case.orders[0]);
+    let y_here = cut(&y, spectral.shape(), output[rank], case.orders[1]);
+    let mut plan = case.draft::<K>(comm)?.on(gpu).build()?;
+    let what = format!("rank {rank} of {ranks}, {}", plan.recipe());
+    let compare = |way: &str, found: &[C64], all: &[C64], expected: Vec<C64>| {
+        let error = distance(found, &expected) / norm(all).max(f64::MIN_POSITIVE);
+        let bound = bound(K::Real::EPSILON, physical.points());
+        assert!(error <= bound, "{way}: error {error:.2e} exceeds {bound:.2e}: {what}");
+    };
+    let forward = case.expected(Direction::Forward, &widen(&x));
+    let inverse = case.expected(Direction::Inverse, &widen(&y));
+    let y_there = || cut(&forward, spectral.shape(), output[rank], case.orders[1]);
+    let x_there = || cut(&inverse, physical.shape(), input[rank], case.orders[0]);
+    for _ in 0..2 {
+        let found: Vec<K::Spectral> =
+            transform(&mut plan, Direction::Forward, &x_here, y_here.len())?;
+        compare("forward_into", &widen(&found), &forward, y_there());
+        let found: Vec<K::Physical> =
+            transform(&mut plan, Direction::Inverse, &y_here, x_here.len())?;
+        compare("inverse_into", &widen(&found), &inverse, x_there());
+    }
+    let stream = plan.stream().clone();
+    let mut data: Vec<K::Spectral> = random(plan.in_place_len(), 5);
+    bytemuck::cast_slice_mut(&mut data)[..x_here.len()].copy_from_slice(&x_here);
+    let mut array = Array::of(&stream, &data);
+    let len = array.len;
+    plan.forward_in_place(&mut array.numbers.slice_mut(0..len))?;
+    let found: Vec<K::Spectral> = array.data(&stream);
+    compare("forward_in_place", &widen(&found[..y_here.len()]), &forward, y_there());
+    data[..y_here.len()].copy_from_slice(&y_here);
+    let mut array = Array::of(&stream, &data);
+    plan.inverse_in_place(&mut array.numbers.slice_mut(0..len))?;
+    let found: Vec<K::Spectral> = array.data(&stream);
+    let found: &[K::Physical] = bytemuck::cast_slice(&found);
+    compare("inverse_in_place", &widen(&found[..x_here.len()]), &inverse, x_there());
+    Ok(())
+}
+
+fn complex<const D: usize>(comm: &dyn Comm, gpu: &Gpu, case: &Case<D>) -> Done {
+    check::<C2c<f64>, D>(comm, gpu, case)?;
+    check::<C2c<f32>, D>(comm, gpu, case)
+}
+
+fn halved<const D: usize>(comm: &dyn Comm, gpu: &Gpu, case: &Case<D>) -> Done {
+    check::<R2c<f64>, D>(comm, gpu, case)?;
+    check::<R2c<f32>, D>(comm, gpu, case)
+}
+
+/// One to four axes, the halved one anywhere, orders of axes, batches, scales, uneven bricks and empty ones.
+fn everything(comm: &dyn Comm, gpu: &Gpu) -> Done {
+    let p2p = Algorithm::P2p;
+    complex(comm, gpu, &Case::new([16, 12, 20], [C2C; 3]).exchange(p2p))?;
+    halved(comm, gpu, &Case::new([16, 12, 20], [C2C, C2C, R2C]).exchange(p2p))?;
+    for n in [1, 2, 5, 60, 101] {
+        complex(comm, gpu, &Case::new([n], [C2C]).exchange(p2p))?;
+        halved(comm, gpu, &Case::new([n], [R2C]).exchange(p2p))?;
+    }
+    complex(comm, gpu, &Case::new([12, 1], [C2C; 2]).exchange(p2p))?;
+    halved(comm, gpu, &Case::new([7, 10], [R2C, C2C]).exchange(p2p))?;
+    halved(comm, gpu, &Case::new([5, 1], [C2C, R2C]).howmany(3).exchange(p2p))?;
+    let fortran = [2, 1, 0];
+    complex(comm, gpu, &Case::new([6, 7, 5], [C2C; 3]).orders(fortran, [0, 1, 2]).exchange(p2p))?;
+    let scaled = Case::new([8, 4, 6], [C2C, C2C, Identity]).howmany(3).exchange(p2p);
+    complex(comm, gpu, &scaled.scales(Scale::Symmetric, Scale::Symmetric))?;
+    for axis in 0..3 {
+        let mut kinds = [C2C; 3];
+        kinds[axis] = R2C;
+        halved(comm, gpu, &Case::new([6, 5, 7], kinds).exchange(p2p))?;
+        let turned = Case::new([4, 5, 6], kinds).orders([1, 2, 0], fortran).howmany(3);
+        halved(comm, gpu, &turned.exchange(p2p))?;
+    }
+    let order = [3, 0, 2, 1];
+    complex(
+        comm,
+        gpu,
+        &Case::new([3, 4, 5, 2], [C2C; 4]).orders([3, 2, 1, 0], order).exchange(p2p),
+    )?;
+    halved(comm, gpu, &Case::new([4, 3, 1, 6], [C2C, C2C, C2C, R2C]).howmany(3).exchange(p2p))?;
+    for seed in 0..if few() { 1 } else { 6 } {
+        let case = Case::new([5, 9, 7], [C2C; 3]).tiling(seed).exchange(p2p);
+        complex(comm, gpu, &case)?;
+        let case = Case::new([7, 6, 5], [R2C, C2C, C2C]).tiling(seed).exchange(p2p);
+        halved(comm, gpu, &case.orders(fortran, [1, 2, 0]))?;
+        complex(comm, gpu, &Case::new([30], [C2C]).tiling(seed).howmany(3).exchange(p2p))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn ranks_that_share_a_device_transform_as_defined() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in if few() { &RANKS[1..3] } else { &RANKS[..] } {
+        thriffty::threads(*ranks, |comm| everything(&comm, &gpu)).unwrap();
+    }
+}
+
+/// Ranks on hosts that are played: messages go through the host, in every way there is.
+fn on_hosts(hosts: &[usize], body: impl Fn(ThreadComm) -> Done + Sync) {
+    for done in fft_comm::threads_on(hosts, body) {
+        done.unwrap();
+    }
+}
+
+#[test]
+fn ranks_of_other_hosts_transform_as_defined() {
+    let Some(gpu) = gpu() else { return };
+    let hosts = [&[0, 1][..], &[0, 0, 1], &[0, 1, 2, 3], &[1, 0, 0, 1, 2, 1]];
+    for hosts in if few() { &hosts[..2] } else { &hosts[..] } {
+        on_hosts(hosts, |comm| everything(&comm, &gpu));
+    }
+    on_hosts(&[0, 1, 1], |comm| {
+        for exchange in Algorithm::ALL {
+            let case = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(exchange);
+            complex(&comm, &gpu, &case)?;
+            let case = Case::new([9, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
+            halved(&comm, &gpu, &case)?;
+        }
+        Ok(())
+    });
+}
+
+/// The error of a plan with this option against the same plan without, and what it reports.
+fn lost<K: Make, const D: usize>(
+    comm: &dyn Comm,
+    gpu: &Gpu,
+    case: &Case<D>,
+    direction: Direction,
+    data: impl Fn(f64) -> f64,
+    option: impl Fn(Draft<'_, K, D>) -> Draft<'_, K, D>,
+) -> Result<(f64, thriffty::WireError), Error>
+where
+    K::Real: GpuReal,
+{
+    let mut exact = case.draft::<K>(comm)?.on(gpu).build()?;
+    let mut plan = option(case.draft::<K>(comm)?.wire_everywhere()).on(gpu).build()?;
+    let lens = [exact.input_len(), exact.output_len()];
+    let (a, b) = match direction {
+        Direction::Forward => {
+            let mut x: Vec<K::Physical> = random(lens[0], comm.rank() as u64);
+            change::<_, K::Real>(&mut x, &data);
+            let a: Vec<K::Spectral> = transform(&mut exact, direction, &x, lens[1])?;
+            let b: Vec<K::Spectral> = transform(&mut plan, direction, &x, lens[1])?;
+            (widen(&a), widen(&b))
+        }
+        Direction::Inverse => {
+            // A spectrum of real data, where it must be one.
+            let mut x: Vec<K::Physical> = random(lens[0], comm.rank() as u64);
+            change::<_, K::Real>(&mut x, &data);
+            let y: Vec<K::Spectral> = transform(&mut exact, Direction::Forward, &x, lens[1])?;
+            let a: Vec<K::Physical> = transform(&mut exact, direction, &y, lens[0])?;
+            let b: Vec<K::Physical> = transform(&mut plan, direction, &y, lens[0])?;
+            (widen(&a), widen(&b))
+        }
+    };
+    let mut squares = [distance(&a, &b).powi(2), norm(&a).powi(2)];
+    comm.allreduce(Reduce::Sum, &mut squares)?;
+    let reported = plan.last_error().expect("something may be lost");
+    Ok(((squares[0] / squares[1]).sqrt(), reported))
+}
+
+fn change<E: Element<Real = T>, T: Real>(data: &mut [E], by: &impl Fn(f64) -> f64) {
+    for x in bytemuck::cast_slice_mut::<E, T>(data) {
+        *x = T::of(by(x.as_f64()));
+    }
+}
+
+/// Ranks that reach each other, and ranks that do not.
+const PLACES: [&[usize]; 3] = [&[0; 4], &[0, 1, 2], &[0, 0, 1, 1]];
+
+#[test]
+fn a_tolerance_is_kept_and_reported() {
+    let Some(gpu) = gpu() else { return };
+    let shape = if few() { [12, 10, 16] } else { [48, 40, 50] };
+    for hosts in PLACES {
+        on_hosts(hosts, |comm| {
+            for tolerance in [1e-2, 1e-6, 1e-11] {
+                for direction in [Direction::Forward, Direction::Inverse] {
+                    let option = Tolerance::relative(tolerance)?;
+                    let case = Case::new(shape, [C2C; 3]).exchange(Algorithm::P2p);
+                    let half = Case::new(shape, [C2C, C2C, R2C]).exchange(Algorithm::P2p);
+                    let complex = lost::<C2c<f64>, 3>(
+                        &comm,
+                        &gpu,
+                        &case,
+                        direction,
+                        |x| x,
+                        |d| d.tolerance(option),
+                    )?;
+                    let real = lost::<R2c<f64>, 3>(
+                        &comm,
+                        &gpu,
+                        &half,
+                        direction,
+                        |x| x,
+                        |d| d.tolerance(option),
+                    )?;
+                    for (what, (error, reported)) in [("complex", complex), ("real", real)] {
+                        let what =
+                            format!("{what} {tolerance:e} {direction:?}: {error:e}, {reported:?}");
+                        assert!((0.5..=1.0).contains(&(error / tolerance)), "{what}");
+                        assert!((reported.estimate / error - 1.0).abs() < 0.05, "{what}");
+                        assert!(error <= reported.bound, "{what}");
+                    }
+                    // Numbers that are all alike, and nothing but zeros.
+                    for field in [|_| 0.7, |_| 0.0] {
+                        let (error, reported) =
+                            lost::<C2c<f64>, 3>(&comm, &gpu, &case, direction, field, |d| {
+                                d.tolerance(option)
+                            })?;
+                        // Of nothing but zeros there is no relative error.
+                        let what = format!("{error:e}, {reported:?}");
+                        assert!(error <= tolerance || error.is_nan(), "{what}");
+                    }
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn wires_lose_what_they_report() {
+    let Some(gpu) = gpu() else { return };
+    for hosts in PLACES {
+        on_hosts(hosts, |comm| {
+            for (wire, most) in [
+                (Wire::F32, 1e-7),
+                (Wire::F16, 1e-3),
+                (Wire::Bf16, 1e-2),
+                (Wire::Mantissa(20), 1e-6),
+                (Wire::Bits(16), 1e-4),
+                (Wire::Bits(31), 1e-8),
+            ] {
+                let case = Case::new([12, 18, 20], [C2C; 3]).tiling(2).exchange(Algorithm::P2p);
+                let (error, reported) = lost::<C2c<f64>, 3>(
+                    &comm,
+                    &gpu,
+                    &case,
+                    Direction::Forward,
+                    |x| x,
+                    |d| d.wire(wire),
+                )?;
+                let what = format!("{wire}: {error:e}, {reported:?}");
+                assert!(error > 0.0 && error < most && error <= reported.bound, "{what}");
+                assert!((reported.estimate / error - 1.0).abs() < 0.2, "{what}");
+            }
+            // Messages so large that blocks of threads take several tiles each, of several ranks at once.
+            for wire in [Wire::F32, Wire::Bits(16)].into_iter().filter(|_| !few()) {
+                let case = Case::new([192, 160, 256], [C2C; 3]).exchange(Algorithm::P2p);
+                for _ in 0..3 {
+                    let forward = Direction::Forward;
+                    let (error, reported) =
+                        lost::<C2c<f64>, 3>(&comm, &gpu, &case, forward, |x| x, |d| d.wire(wire))?;
+                    let what = format!("{wire}: {error:e}, {reported:?}");
+                    assert!((reported.estimate / error - 1.0).abs() < 0.02, "{what}");
+                }
+            }
+            // What is not made on the device, and cannot be read, is refused by all.
+            let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Algorithm::P2p);
+            let draft = case.draft::<C2c<f64>>(&comm)?.wire_everywhere();
+            let refused = draft.wire(Wire::Lossless).on(&gpu).build().map(drop).unwrap_err();
+            assert!(refused.to_string().contains("lossless"), "{refused}");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn errors_are_the_same_on_all_ranks() {
+    let Some(gpu) = gpu() else { return };
+    thriffty::threads(3, |comm| {
+        let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
+        let mut plan = case.draft::<C2c<f64>>(&comm)?.on(&gpu).build()?;
+        let stream = plan.stream().clone();
+        let lens = [2 * plan.input_len(), 2 * plan.output_len()];
+        let short = usize::from(comm.rank() == 1);
+        let x = stream.clone_htod(&vec![1.0; lens[0]]).unwrap();
+        let mut y = stream.alloc_zeros::<f64>(lens[1]).unwrap();
+        let error = plan.forward_into(&x.slice(short..), &mut y).unwrap_err();
+        assert!(error.to_string().starts_with("rank 1: the input of rank 1 has"), "{error}");
+        // A slice that does not begin at a multiple of 16 bytes, on one rank.
+        let long = stream.clone_htod(&vec![1.0; lens[0] + 1]).unwrap();
+        let odd = long.slice(short..lens[0] + short);
+        let error = plan.forward_into(&odd, &mut y).unwrap_err();
+        assert!(matches!(&error, Error::OnRank { rank: 1, .. }), "{error}");
+        // All is well after that.
+        plan.forward_into(&x, &mut y)?;
+        let y = stream.clone_dtoh(&y).unwrap();
+        stream.synchronize().unwrap();
+        assert!(comm.rank() != 0 || (y[0] - 120.0).abs() < 1e-12);
+        let case = Case::new([6, 5, 4], [Kind::Dct2; 3]).exchange(Algorithm::P2p);
+        let error = case.draft::<R2r<f64>>(&comm)?.on(&gpu).build().map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument);
+        assert!(error.to_string().contains("dct2"), "{error}");
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}
+
+/// Shapes, bricks, orders, ranks and hosts at random.
+#[test]
+fn any_transform_is_as_defined() {
+    let Some(gpu) = gpu() else { return };
+    for seed in 0..if few() { 2 } else { 40 } {
+        let mut rng = Rng(seed);
+        let ranks = RANKS[rng.below(RANKS.len())];
+        let hosts: Vec<_> = (0..ranks).map(|_| rng.below(2) * (seed as usize % 2)).collect();
+        let shape = [0; 3].map(|_| 1 + rng.below(18));
+        let orders = [rng.order(), rng.order()];
+        let axis = rng.below(3);
+        let howmany = 1 + rng.below(2);
+        on_hosts(&hosts, |comm| {
+            let case = |kinds| {
+                let case = Case::new(shape, kinds).tiling(seed).orders(orders[0], orders[1]);
+                case.howmany(howmany).exchange(Algorithm::P2p)
+            };
+            complex(&comm, &gpu, &case([C2C; 3]))?;
+            halved(&comm, &gpu, &case(std::array::from_fn(|a| if a == axis { R2C } else { C2C })))
+        });
+    }
+}
+
+/// Ranks as processes that map each other's memory on the device.
+#[cfg(feature = "mpi")]
+mod processes {
+    use common::job;
+
+    use super::*;
+
+    #[test]
+    fn that_share_a_device_transform_as_defined() {
+        if gpu().is_some() {
+            for ranks in [2, 4] {
+                job::must_succeed(ranks, "processes::body");
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "started under mpirun by another test"]
+    fn body() {
+        let library = thriffty::mpi::init().expect("MPI is initialised once");
+        let world = library.world().expect("the world");
+        job::assert_ranks(world.size());
+        let gpu = gpu().expect("asked before");
+        everything(&world, &gpu).unwrap();
+        let case = Case::new([48, 40, 50], [C2C, C2C, R2C]).exchange(Algorithm::P2p);
+        for wire in [Wire::F32, Wire::Bits(16)] {
+            let forward = Direction::Forward;
+            let (error, reported) =
+                lost::<R2c<f64>, 3>(&world, &gpu, &case, forward, |x| x, |d| d.wire(wire)).unwrap();
+            assert!((reported.estimate / error - 1.0).abs() < 0.1, "{wire}");
+        }
+        for direction in [Direction::Forward, Direction::Inverse] {
+            let option = Tolerance::relative(1e-6).unwrap();
+            let lost =
+                lost::<R2c<f64>, 3>(&world, &gpu, &case, direction, |x| x, |d| d.tolerance(option));
+            let (error, reported) = lost.unwrap();
+            assert!(error <= 1e-6 && error <= reported.bound, "{error:e}, {reported:?}");
+        }
+    }
+}
