@@ -48,6 +48,13 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     for folder in [&lib, &include, &pkgconfig, &cmake] {
         tools::make_folder(folder)?;
     }
+    // What an earlier installation had, and this one may not have.
+    for old in ["lib/thriffty", "include/thriffty", "include/fortran"] {
+        let _ = std::fs::remove_dir_all(prefix.join(old));
+    }
+    for old in ["lib/libthriffty_fortran.a", "lib/pkgconfig/thriffty-fortran.pc"] {
+        let _ = std::fs::remove_file(prefix.join(old));
+    }
     shared(&built.join("libfft_capi.so"), &lib, ["libthriffty.so", "libthriffty.so.0"])?;
     one_object(&built.join("libfft_capi.a"), &lib.join("libthriffty.a"))?;
     copy(Path::new("include/thriffty.h"), &include.join("thriffty.h"))?;

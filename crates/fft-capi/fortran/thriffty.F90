@@ -2,7 +2,7 @@
 !
 ! Axes are those of Fortran arrays: the first is contiguous, and of an R2C transform the one that keeps n/2 + 1 points. Bricks
 ! are half-open and from 0: brick%lo(a) + 1 is the first index along axis a, brick%hi(a) the last, of an array from 1 on.
-! Otherwise everything is as include/thriffty.h says, under the same names. Each subroutine ends with a status, which is
+! Otherwise everything is as include/thriffty.h says, under the same names (options need no init; the version is C's to tell). Each subroutine ends with a status, which is
 ! THRIFFTY_STATUS_OK or says who is to blame; thriffty_last_error() has it in words.
 !
 ! THRIFFTY_WITH_MPI is defined for a library that has plans over MPI. Communicators are integers or type(MPI_Comm).

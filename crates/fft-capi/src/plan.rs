@@ -240,8 +240,14 @@ fn first<const D: usize>(all: [usize; MAX_AXES]) -> [usize; D] {
 /// Whether there is memory for the tables of the longest axis: who makes them ends the process where there is none.
 fn tables_fit(comm: &dyn Comm, request: &Request) -> Result<(), Error> {
     let longest = request.shape[..request.axes].iter().max().copied().unwrap_or(1);
-    // Bluestein's algorithm, the hungriest, has lines of up to four times the length, and several of them.
-    let bytes = longest.saturating_mul(16 * 16);
+    // A line and two tables; where no fast algorithm is written for the length, several lines of up to four times it.
+    let fast = [2, 3, 5, 7, 11].into_iter().fold(longest, |mut rest, prime| {
+        while rest.is_multiple_of(prime) {
+            rest /= prime;
+        }
+        rest
+    });
+    let bytes = longest.saturating_mul(if fast == 1 { 3 * 16 } else { 16 * 16 });
     let error = |_| Error::Memory { rank: comm.rank(), bytes };
     Vec::<u8>::new().try_reserve_exact(bytes).map_err(error)
 }

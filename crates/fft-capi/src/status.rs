@@ -27,7 +27,7 @@ pub enum Status {
     SharedMemory = 6,
     /// The plan was destroyed before, or never was one.
     Plan = 7,
-    /// A bug of the library. The plan in which it showed cannot be used again.
+    /// A bug of the library. The plan in which it showed cannot be used again: on this rank alone, so that others may wait.
     Internal = 8,
 }
 

@@ -95,7 +95,7 @@ pub struct Brick {
 }
 
 /// Options of a plan, equal on all ranks. Always begin with `thriffty_options_init`; later versions have more fields at the
-/// end.
+/// end, and take those of earlier ones by their size.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Options {

@@ -1,5 +1,7 @@
 //! Ten thousand calls with arguments that nobody in their senses would give: each comes to a status, and the process lives.
 //!
+//! Plans are of one process; what is hostile over MPI is in abi.c.
+//!
 //! Pointers are NULL or point at what the header says, since anything else cannot be found out; plans may be any number.
 #![allow(unsafe_code)]
 

@@ -58,8 +58,6 @@ impl Spent {
     }
 }
 
-/// Bytes of a message in a chunk to all ranks, at least.
-const LEAST: f64 = 8192.0;
 /// Rounds of [`Algorithm::Ring`], each with its epoch.
 pub(crate) const ROUNDS: f64 = 4.0;
 
@@ -110,7 +108,7 @@ impl<'a> Model<'a> {
         gathered: bool,
     ) -> [f64; 2] {
         let strided = if gathered { self.strided() } else { 1.0 };
-        [self.flops(n, elements), self.pass(bytes) * strided]
+        [self.flops(n, elements), self.memory(2.0 * bytes) * strided + self.launch()]
     }
 
     /// What it takes besides where a transform changes the length of lines that others read in place: they are brought
@@ -151,7 +149,7 @@ impl<'a> Model<'a> {
 
     /// What is collected for one call is copied once more between ranks of a host.
     pub(crate) fn collected(&self, near: f64) -> f64 {
-        self.pass(near)
+        if near > 0.0 { self.pass(near) } else { 0.0 }
     }
 
     /// A reshape.
@@ -180,7 +178,7 @@ impl<'a> Model<'a> {
         // Messages out and in, that keep a rank busy one after the other, and bytes that travel both ways at once.
         let of_link = |link: &crate::machine::Messages, messages: f64, bytes: f64| {
             // A chunk is large enough for messages of some size to everyone.
-            let count = (messages * chunks).min(2.0 * bytes / LEAST).max(messages);
+            let count = (messages * chunks).min(2.0 * bytes / MESSAGE_BYTES as f64).max(messages);
             let overhead = count * link.overhead.value * self.slow();
             let latency = if messages > 0.0 { link.latency.value } else { 0.0 };
             latency + overhead + bytes / link.bandwidth.value
@@ -210,7 +208,7 @@ impl<'a> Model<'a> {
                     of_link(link, 2.0 * (k - 1.0), each).max(if near_only { 0.0 } else { host });
                 flight = rounds * (round + self.memory(2.0 * each));
             }
-            Algorithm::Alltoallv if near > 0.0 => flight += self.collected(near),
+            Algorithm::Alltoallv => flight += self.collected(near),
             Algorithm::Ring(_) if packed > 0.0 => {
                 let link = if load.far > 0.0 { &machine.far } else { &machine.near };
                 flight += ROUNDS * link.latency.value * (1.0 + all.log2());

@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// For people.
     pub name: String,
-    /// Ranks of a host that compute at full speed together.
+    /// Ranks of a host that compute at full speed together; where it is fitted, fewer than cores as ranks are in each other's
+    /// way.
     pub cores: Quantity,
     /// Bytes per second that one rank reads and writes in memory, both counted.
     pub memory: Quantity,

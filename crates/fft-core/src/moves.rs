@@ -54,7 +54,8 @@ pub(crate) fn chunks<const D: usize>(
     let range = brick.range(axis);
     // Neighbours in memory are not torn apart.
     let least = if axis == order[D - 1] { CHUNK_RUN_BYTES.div_ceil(bytes) } else { 1 };
-    let step = (most * brick.len(axis) / (brick.points() * bytes).max(1)).max(least);
+    let plane = (brick.points() / brick.len(axis).max(1) * bytes).max(1);
+    let step = (most / plane).max(least);
     let chunk = |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
     range.clone().step_by(step).map(chunk).collect()
 }

@@ -223,6 +223,9 @@ impl<const D: usize> fmt::Display for Recipe<D> {
 /// The share by which times may differ that the model cannot tell apart.
 const EQUAL: f64 = 0.05;
 
+/// Bytes of the largest chunk: as good as none.
+const MOST_CHUNK: usize = 1 << 40;
+
 pub(crate) fn check<const D: usize>(problem: &Problem<D>) -> Result<(), Error> {
     if problem.howmany == 0 {
         return Err(Error::argument("howmany", 0, "at least 1"));
@@ -230,6 +233,10 @@ pub(crate) fn check<const D: usize>(problem: &Problem<D>) -> Result<(), Error> {
     let (hosts, ranks) = (problem.hosts.len(), problem.input.ranks());
     if hosts != 0 && hosts != ranks {
         return Err(Error::argument("hosts of ranks", hosts, format!("{ranks}, or none")));
+    }
+    if !(1..=MOST_CHUNK).contains(&problem.chunk) {
+        let expected = format!("1 to {MOST_CHUNK}");
+        return Err(Error::argument("bytes of a chunk", problem.chunk, expected));
     }
     problem.grid().checked_points(problem.howmany)?;
     problem.check_wires()?;

@@ -80,6 +80,7 @@ pub(crate) struct Search<'a, const D: usize> {
     goal: Axes,
     /// Whether all ranks share memory.
     all_near: bool,
+    /// See [`tiles`].
     tiles: Option<usize>,
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn build(
     let asked = geometry.and_then(|geometry| Ok((geometry, axis?, wishes?)));
     let (geometry, axis, wishes) = agree(comm, asked)?;
     let double = Transformer::<f64>::new(comm, &geometry, axis, wishes)?;
-    let workspace = agree(comm, workspace(double.recipe(), comm.rank()))?;
+    let workspace = workspace(double.recipe(), comm.rank());
     // What is finer than their own rounding cannot be asked of short numbers: they are sent as they are.
     let coarse = Wishes { tolerance: None, ..wishes };
     let single = match Transformer::<f32>::new(comm, &geometry, axis, wishes) {
@@ -247,12 +247,13 @@ fn draft<'a, K: Transform>(
 }
 
 /// heFFTe's rule: the most elements that a reshape takes and gives, and the largest box of complex numbers that is
-/// transformed. Programs count on it, so that it is that of the pencils of a classic library, whatever is done here.
-fn workspace(own: &Recipe<3>, rank: usize) -> Result<usize, Error> {
+/// transformed. Programs count on it, so that it is that of the pencils of a classic library, whatever is done here; of what
+/// is done here where the grid is too small for pencils on so many ranks.
+fn workspace(own: &Recipe<3>, rank: usize) -> usize {
     let mut problem = own.problem().clone();
     problem.exchange = Algorithm::Alltoallv;
     (problem.wire, problem.tolerance, problem.hosts) = (Wire::Raw, None, Vec::new());
-    let classic = Recipe::of_family(problem, Family::Pencils)?;
+    let classic = Recipe::of_family(problem, Family::Pencils).unwrap_or_else(|_| own.clone());
     let (mut moved, mut largest) = (0, 0);
     for (before, step, after) in classic.walk(Direction::Forward) {
         let [from, to] = [before, after].map(|node| node.layout.brick(rank).points());
@@ -262,5 +263,24 @@ fn workspace(own: &Recipe<3>, rank: usize) -> Result<usize, Error> {
             _ => {}
         }
     }
-    Ok(moved + largest)
+    moved + largest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thriffty::{Grid, Layout, Precision, Problem, ProcGrid};
+
+    #[test]
+    fn there_is_a_workspace_where_pencils_are_too_many() {
+        // Of 64³ points on 67 ranks no pencils can be cut so that nobody holds nothing.
+        for (n, ranks) in [(64, 67), (64, 64), (4, 2)] {
+            let grid = Grid::new([n; 3]).unwrap();
+            let bricks = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+            let (most, kinds) = (bricks.brick(0).points(), [Kind::C2C; 3]);
+            let problem = Problem::new(kinds, true, Precision::F64, bricks.clone(), bricks);
+            let own = Recipe::new(problem.unwrap()).unwrap();
+            assert!(workspace(&own, 0) >= most, "{n}³ on {ranks}");
+        }
+    }
 }

@@ -98,7 +98,7 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
 /// the grid of spectral data has n/2 + 1 points along an axis of kind R2C. `options` may be NULL.
 ///
 /// MPI must be initialised. MPI_COMM_NULL and inter-communicators are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank
-/// alone; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
+/// alone, as is a thread that may not call MPI; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
 /// `*plan` is NULL.
 ///
 /// # Safety

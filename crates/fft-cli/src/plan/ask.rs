@@ -47,7 +47,7 @@ impl Ask {
         let machine = if is_file { machines::read(machine) } else { machines::named(machine) }?;
         let per_host = match options.per_host {
             Some(per_host) => per_host.get(),
-            None => (machine.cores.value as usize).max(1),
+            None => (machine.cores.value.round() as usize).max(1),
         };
         // Where kernels are launched, memory of others is not read in the middle of them.
         let usual = (machine.launch.value > 0.0).then_some(Algorithm::P2p);

@@ -54,7 +54,12 @@ fn guess<const D: usize>(recipe: &Recipe<D>, machine: &Machine, order: Option<Or
     let messages = ranks * prediction.steps.iter().map(|step| of(&step.volume)).sum::<f64>();
     match messages <= FEW {
         true => Guess::from(&time(recipe, &Simulator::new(recipe), machine, order)),
-        false => Guess { predicted: prediction.seconds, simulated: None, rough: false },
+        false => {
+            // The prediction knows messages that are posted.
+            let rough = order == Some(Order::Pairwise)
+                || matches!(recipe.problem().exchange, Algorithm::KWay(_));
+            Guess { predicted: prediction.seconds, simulated: None, rough }
+        }
     }
 }
 
