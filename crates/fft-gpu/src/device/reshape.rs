@@ -15,6 +15,8 @@ use crate::ffi::{Inbox, Memory, Outbox, PullSource as Source, Pulls};
 use crate::message::Form;
 use crate::{GpuError, GpuReal};
 
+/// Raw messages begin at multiples of this many bytes in a window.
+const ALIGN: usize = 128;
 /// No place.
 const NOWHERE: u64 = u64::MAX;
 
@@ -32,7 +34,7 @@ pub(super) struct Reshape<T> {
     /// Whether others read what is shown where it is, of which only a plan's own memory may be shown.
     manner: Manner,
     pulls: Pulls,
-    /// Coded messages to and from ranks that are reached: their places in this rank's window.
+    /// Messages to and from ranks that are reached, coded or on another device; places in this rank's window.
     sends: Vec<(usize, Transfer)>,
     recvs: Vec<(usize, Transfer)>,
     places: Vec<usize>,
@@ -57,7 +59,7 @@ impl<T: GpuReal> Reshape<T> {
         let bare = |peer: usize| wire == Wire::Raw || problem.bare(rank, peer);
         let link = |peer: usize| match peer {
             own if own == rank => Link::Own,
-            peer if peers.reached(peer) && bare(peer) => Link::Shared,
+            peer if peers.beside(peer) && bare(peer) => Link::Shared,
             _ => Link::Remote,
         };
         let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);
@@ -75,18 +77,32 @@ impl<T: GpuReal> Reshape<T> {
         let recvs: Vec<_> = (moves.recvs.iter().filter(|ends| reached(ends)))
             .map(|(peer, part)| (*peer, moves.scatter(part, &all).expect("not empty")))
             .collect();
-        let (mut places, mut bounds, mut end) = (Vec::new(), [Vec::new(), Vec::new()], 0);
-        let mut varies = false;
-        if wire != Wire::Raw {
-            let form = Form::new::<T>(wire, width).map_err(|why| why.on(rank))?;
-            varies = form.varies();
-            for (_, part) in &recvs {
-                places.push(form.place(part.elements(), end));
-                end = places[places.len() - 1] + form.bound(part.elements());
+        let (mut places, mut end) = (Vec::new(), 0);
+        // Ranks that are reached are of one host, and all raw or none.
+        let direct = sends.iter().chain(&recvs).any(|(peer, _)| bare(*peer));
+        let direct = if direct { Wire::Raw } else { wire };
+        let (bounds, varies) = match direct {
+            Wire::Raw => {
+                let bytes = |part: &Transfer| part.elements() * width * size_of::<T>();
+                for (_, part) in &recvs {
+                    places.push(end);
+                    end = (end + bytes(part)).next_multiple_of(ALIGN);
+                }
+                let sides = [&sends, &recvs];
+                (sides.map(|ends| ends.iter().map(|(_, part)| bytes(part)).collect()), false)
             }
-            bounds = [&sends, &recvs]
-                .map(|ends| ends.iter().map(|(_, part)| form.bound(part.elements())).collect());
-        }
+            _ => {
+                let form = Form::new::<T>(direct, width).map_err(|why| why.on(rank))?;
+                let bytes = |part: &Transfer| form.bound(part.elements());
+                for (_, part) in &recvs {
+                    places.push(form.place(part.elements(), end));
+                    end = places[places.len() - 1] + bytes(part);
+                }
+                let sides = [&sends, &recvs];
+                let bounds = sides.map(|ends| ends.iter().map(|(_, part)| bytes(part)).collect());
+                (bounds, form.varies())
+            }
+        };
         let staged = match peers.all {
             true => None,
             false => {
@@ -96,7 +112,8 @@ impl<T: GpuReal> Reshape<T> {
                 Some(Staged::new(moves, leg, element, ends))
             }
         };
-        let coded = sends.iter().map(|(_, part)| part.elements() * width).sum::<usize>();
+        let coded = sends.iter().filter(|_| direct != Wire::Raw);
+        let coded = coded.map(|(_, part)| part.elements() * width).sum::<usize>();
         let coded = coded + staged.as_ref().map_or(0, |staged| staged.coded(width));
         let near_others = device.meeting().post.is_some();
         device.window = device.window.max(end);
@@ -108,7 +125,7 @@ impl<T: GpuReal> Reshape<T> {
             rank,
             ranks,
             width,
-            wire,
+            wire: direct,
             exchange,
             loss: leg.loss(coded),
             step: 0.0,
@@ -231,7 +248,7 @@ impl<T: GpuReal> Reshape<T> {
         clock: &mut Clock,
     ) -> Result<(), GpuError> {
         let Some(outbox) = &mut self.outbox else { return Ok(()) };
-        device.owes = true;
+        device.owes |= self.wire != Wire::Raw;
         outbox.make(&device.stream, src, self.step)?;
         let reals: usize = self.sends.iter().map(|(_, part)| part.elements() * self.width).sum();
         clock.reals += reals as u64;

@@ -149,6 +149,8 @@ pub(crate) struct Peers {
     /// For each rank, whether it can be reached, and whether as a thread of this process.
     reached: Vec<bool>,
     same: Vec<bool>,
+    /// Whether it has the same device.
+    beside: Vec<bool>,
     /// Whether every rank reaches every other.
     pub(crate) all: bool,
     /// Whether those that are reached can see any memory of each other.
@@ -158,6 +160,11 @@ pub(crate) struct Peers {
 impl Peers {
     pub(crate) fn reached(&self, rank: usize) -> bool {
         self.reached[rank]
+    }
+
+    /// Whether its memory is that of this rank's device: to read another device's box by box is slow.
+    pub(crate) fn beside(&self, rank: usize) -> bool {
+        self.reached[rank] && self.beside[rank]
     }
 
     /// Whether some that are reached are of other processes.
@@ -267,10 +274,11 @@ pub(crate) fn meet(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let reached: Vec<_> = (0..size).map(|peer| both(rank, peer)).collect();
     let same: Vec<_> = all.iter().map(|other| other.process == hello.process).collect();
     // Memory of pools is not reached from other devices.
+    let beside: Vec<_> = all.iter().map(|other| other.device == hello.device).collect();
     let alike = |other: &Hello| other.process == hello.process && other.device == hello.device;
     let shows_all = (0..size).filter(near).all(|peer| alike(&all[peer]));
     let all = (0..size).all(|a| (0..size).all(|b| both(a, b)));
-    Ok(Peers { reached, same, all, shows_all })
+    Ok(Peers { reached, same, beside, all, shows_all })
 }
 
 /// Whether another process' examples can be opened.
