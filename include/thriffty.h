@@ -61,7 +61,7 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_PLAN = 7,
     /**
-     * A bug of the library. The plan in which it showed cannot be used again.
+     * A bug of the library. The plan in which it showed cannot be used again: on this rank alone, so that others may wait.
      */
     THRIFFTY_STATUS_INTERNAL = 8,
 };
@@ -268,7 +268,7 @@ typedef struct thriffty_plan thriffty_plan;
 
 /**
  * Options of a plan, equal on all ranks. Always begin with `thriffty_options_init`; later versions have more fields at the
- * end.
+ * end, and take those of earlier ones by their size.
  */
 typedef struct thriffty_options {
     /**
@@ -445,7 +445,7 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
  * the grid of spectral data has n/2 + 1 points along an axis of kind R2C. `options` may be NULL.
  *
  * MPI must be initialised. MPI_COMM_NULL and inter-communicators are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank
- * alone; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
+ * alone, as is a thread that may not call MPI; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
  * `*plan` is NULL.
  *
  * What the caller promises:
