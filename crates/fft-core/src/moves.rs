@@ -19,7 +19,7 @@ pub struct Moves<const D: usize> {
     pub width: usize,
     before: Placed<D>,
     after: Placed<D>,
-    /// Who gets which box, each rank beginning with another ([`turn`]), so that not all aim at the same one.
+    /// Who gets which box, each rank beginning with another (`turn.rs`), so that not all aim at the same one.
     pub sends: Vec<(usize, Brick<D>)>,
     /// Who sends which box, beginning with the rank before this one.
     pub recvs: Vec<(usize, Brick<D>)>,
