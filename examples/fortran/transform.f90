@@ -1,6 +1,6 @@
 ! A real transform in three dimensions, over both kinds of communicators, compared with FFTW.
 !
-!     mpif90 transform.f90 -o transform $(pkg-config --cflags --libs thriffty-fortran thriffty fftw3)
+!     mpif90 -I/usr/include transform.f90 -o transform $(pkg-config --cflags --libs thriffty-fortran) -lfftw3
 !     mpirun -n 4 ./transform
 
 program transform
