@@ -8,7 +8,7 @@ use fft_core::{
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_gpu::{Cuda, Gpu, GpuReal, lend, lend_mut};
 
-use crate::plan::check_recipe;
+use crate::plan::{check_lengths, check_recipe};
 use crate::{Draft, Transform};
 
 /// A plan on a device in the making: what [`Draft::on`] returns.
@@ -229,7 +229,10 @@ where
         output: &mut impl DevicePtrMut<K::Real>,
         [reads, writes]: [usize; 2],
     ) -> Result<(), Error> {
-        self.check(&[("input", input.len(), reads), ("output", output.len(), writes)])?;
+        check_lengths(
+            self.comm(),
+            &[("input", input.len(), reads), ("output", output.len(), writes)],
+        )?;
         let (src, mut dst) = (lend(input, &self.stream), lend_mut(output, &self.stream));
         self.executor.run(direction, Some(&src), &mut dst)
     }
@@ -240,19 +243,8 @@ where
         data: &mut impl DevicePtrMut<K::Real>,
     ) -> Result<(), Error> {
         let reals = self.in_place_len() * K::Spectral::WIDTH;
-        self.check(&[("array in place", data.len(), reals)])?;
+        check_lengths(self.comm(), &[("array in place", data.len(), reals)])?;
         let mut data = lend_mut(data, &self.stream);
         self.executor.run(direction, None, &mut data)
-    }
-
-    /// Agrees that every slice has the length it must have.
-    fn check(&self, lens: &[(&'static str, usize, usize)]) -> Result<(), Error> {
-        let rank = self.comm().rank();
-        let wrong = lens.iter().find(|(_, found, expected)| found != expected);
-        let result = match wrong {
-            None => Ok(()),
-            Some(&(what, found, expected)) => Err(Error::Length { what, rank, found, expected }),
-        };
-        agree(self.comm(), result)
     }
 }

@@ -85,6 +85,20 @@ fn same_on_all<const D: usize>(comm: &dyn Comm, recipe: &Recipe<D>) -> Result<()
     }
 }
 
+/// Agrees that every slice has the length it must have. Collective.
+pub(crate) fn check_lengths(
+    comm: &dyn Comm,
+    lens: &[(&'static str, usize, usize)],
+) -> Result<(), Error> {
+    let rank = comm.rank();
+    let wrong = lens.iter().find(|(_, found, expected)| found != expected);
+    let result = match wrong {
+        None => Ok(()),
+        Some(&(what, found, expected)) => Err(Error::Length { what, rank, found, expected }),
+    };
+    agree(comm, result)
+}
+
 /// Whether a recipe is for these types and ranks, and the same on all. Collective.
 pub(crate) fn check_recipe<K: Transform, const D: usize>(
     comm: &dyn Comm,
@@ -233,10 +247,9 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         input: &[K::Physical],
         output: &mut [K::Spectral],
     ) -> Result<(), Error> {
-        self.check(&[
-            ("input", input.len(), self.input_len()),
-            ("output", output.len(), self.output_len()),
-        ])?;
+        let lens =
+            [("input", input.len(), self.input_len()), ("output", output.len(), self.output_len())];
+        check_lengths(self.comm(), &lens)?;
         let (src, dst) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
         self.executor.run(Direction::Forward, Some(src), dst)
     }
@@ -251,10 +264,9 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         input: &[K::Spectral],
         output: &mut [K::Physical],
     ) -> Result<(), Error> {
-        self.check(&[
-            ("input", input.len(), self.output_len()),
-            ("output", output.len(), self.input_len()),
-        ])?;
+        let lens =
+            [("input", input.len(), self.output_len()), ("output", output.len(), self.input_len())];
+        check_lengths(self.comm(), &lens)?;
         let (src, dst) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
         self.executor.run(Direction::Inverse, Some(src), dst)
     }
@@ -277,7 +289,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     }
 
     fn in_place(&mut self, direction: Direction, data: &mut [K::Spectral]) -> Result<(), Error> {
-        self.check(&[("array in place", data.len(), self.in_place_len())])?;
+        check_lengths(self.comm(), &[("array in place", data.len(), self.in_place_len())])?;
         self.executor.run(direction, None, bytemuck::cast_slice_mut(data))
     }
 
@@ -313,17 +325,6 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ) -> Result<Field<Physical, K, D>, Error> {
         self.owns(&field)?;
         field.transformed(|data| self.executor.run(Direction::Inverse, None, data))
-    }
-
-    /// Agrees that every slice has the length it must have.
-    fn check(&self, lens: &[(&'static str, usize, usize)]) -> Result<(), Error> {
-        let rank = self.comm().rank();
-        let wrong = lens.iter().find(|(_, found, expected)| found != expected);
-        let result = match wrong {
-            None => Ok(()),
-            Some(&(what, found, expected)) => Err(Error::Length { what, rank, found, expected }),
-        };
-        agree(self.comm(), result)
     }
 
     /// Agrees that a field fits this plan.

@@ -49,10 +49,14 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
         tools::make_folder(folder)?;
     }
     // What an earlier installation had, and this one may not have.
-    for old in ["lib/thriffty", "include/thriffty", "include/fortran"] {
+    for old in ["lib/thriffty", "include/thriffty"] {
         let _ = std::fs::remove_dir_all(prefix.join(old));
     }
-    for old in ["lib/libthriffty_fortran.a", "lib/pkgconfig/thriffty-fortran.pc"] {
+    for old in [
+        "lib/libthriffty_fortran.a",
+        "lib/pkgconfig/thriffty-fortran.pc",
+        "include/fortran/thriffty.mod",
+    ] {
         let _ = std::fs::remove_file(prefix.join(old));
     }
     shared(&built.join("libfft_capi.so"), &lib, ["libthriffty.so", "libthriffty.so.0"])?;

@@ -112,7 +112,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
         let Self { plan, physical, spectral, .. } = self;
         plan.forward_into(physical, spectral)?;
         let mut exact = zeros(plan.comm(), plan.output_len())?;
-        let mut without = Engine::<K, D>::exact(plan.comm(), &options.problem, options.device)?;
+        let mut without = plan.exact(&options.problem)?;
         without.forward_into(physical, &mut exact)?;
         let (forward, inverse) = (plan.last_error().unwrap_or_default(), WireError::default());
         let error = relative(plan, spectral, &exact)?;

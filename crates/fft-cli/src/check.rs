@@ -82,9 +82,7 @@ impl Errors {
             ("forward error", self.forward.unwrap_or(0.0), bound),
         ];
         if let Some(lost) = self.lost {
-            // The transform without this wire may take another way, with rounding errors of its own: bounds have them.
-            let most = if there == 0.0 { bound } else { there + grain };
-            all.push(("error by the wire, beyond its bound", lost.error, most));
+            all.push(("error by the wire, beyond its bound", lost.error, there + grain));
             if let Some(tolerance) = lost.tolerance {
                 let what = match tolerance.is_strict() {
                     true => "error by the wire, beyond the strict tolerance",

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use thriffty::{
-    Algorithm, Brick, Clock, Comm, Direction, Error, Plan, Recipe, Reduce, Transform, WireError,
+    Algorithm, Brick, Clock, Comm, Direction, Error, Plan, Recipe, Reduce, Step, Transform, Tune,
+    Wire, WireError,
 };
 
 use crate::family::Family;
@@ -83,27 +84,21 @@ impl<K: Family, const D: usize> Engine<K, D> {
         }
     }
 
-    /// The same without a wire. Collective.
-    pub(crate) fn exact(
-        comm: &dyn Comm,
-        problem: &cli::Problem,
-        device: cli::Device,
-    ) -> Result<Self, Failure> {
-        match device {
-            cli::Device::Host => {
-                let draft = choosing::draft::<K, D>(comm, problem)?;
-                Ok(Self::Host(Box::new(draft.build()?)))
-            }
-            #[cfg(feature = "cuda")]
-            cli::Device::Cuda => {
-                let draft = choosing::draft::<K, D>(comm, problem)?;
-                Ok(Self::Cuda(Box::new(crate::cuda::OnDevice::of(comm, draft)?)))
-            }
-            #[cfg(not(feature = "cuda"))]
-            cli::Device::Cuda => {
-                crate::world::refused("this fft-cli was built without the feature cuda")
-            }
+    /// The same without a wire, on the same machine; where there is none, by the same recipe, so that nothing may differ.
+    /// Collective.
+    pub(crate) fn exact(&self, problem: &cli::Problem) -> Result<Self, Failure> {
+        let (comm, recipe) = (self.comm(), self.recipe());
+        let asked = recipe.problem();
+        let mut draft = choosing::draft::<K, D>(comm, problem)?.machine((*asked.machine).clone());
+        let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
+        if asked.tolerance.is_none() && recipe.steps().iter().all(raw) {
+            draft = draft.tune(Tune::Exact(recipe.to_string()));
         }
+        Ok(match self {
+            Self::Host(_) => Self::Host(Box::new(draft.build()?)),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => Self::Cuda(Box::new(crate::cuda::OnDevice::of(comm, draft)?)),
+        })
     }
 
     pub(crate) fn input_len(&self) -> usize {

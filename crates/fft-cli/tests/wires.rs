@@ -104,3 +104,12 @@ fn what_makes_no_sense_is_refused() {
         assert_eq!(run.stdout, "", "{line}");
     }
 }
+
+/// The transform that it is compared with takes the same way, however that was found.
+#[test]
+fn raw_messages_lose_nothing_whatever_chose_the_recipe() {
+    for chosen in ["--machine ethernet", "--machine summit", "--tune measure --budget 200ms"] {
+        let found = json(4, &format!("c2c 20x24x18 --wire raw {chosen}"));
+        assert_eq!(found.pointer("/error/wire").unwrap().as_f64(), Some(0.0), "{chosen}");
+    }
+}
