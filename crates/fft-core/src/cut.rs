@@ -87,9 +87,14 @@ impl<const D: usize> Cut<D> {
         let even = layout.plain_cut().filter(|other| other.ranks() == ranks);
         let part_of = match (near, even) {
             (Near::Nothing, _) => return None,
-            (Near::Input | Near::Output, Some(other)) => nested(&other, &parts),
+            (Near::Input | Near::Output, Some(other))
+                if ranks > MOST_MATCHED || common(&other, &parts) != [1; D] =>
+            {
+                nested(&other, &parts)
+            }
             _ if ranks > MOST_MATCHED => return None,
-            (Near::Input | Near::Output, None) => {
+            // Where two cuts have nothing in common, all ranks meet whoever holds what: large parts go to large ones.
+            (Near::Input | Near::Output, _) => {
                 most_kept(layout, &parts, &Hosts::new(&[], ranks))
             }
             _ => most_kept(layout, &parts, hosts),
@@ -179,11 +184,15 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// The coarsest of what two cuts have in common.
+fn common<const D: usize>(a: &ProcGrid<D>, b: &ProcGrid<D>) -> [usize; D] {
+    std::array::from_fn(|axis| gcd(a.shape()[axis], b.shape()[axis]))
+}
+
 /// The parts of ranks that hold those of another cut in C order: what both cuts have in common of each axis stays, and
 /// within the groups of ranks that have the same of it, the rest of the rank counts through the rest of the part.
 fn nested<const D: usize>(from: &ProcGrid<D>, to: &ProcGrid<D>) -> Vec<u32> {
-    let (a, c) = (from.shape(), to.shape());
-    let common: [usize; D] = std::array::from_fn(|axis| gcd(a[axis], c[axis]));
+    let (a, c, common) = (from.shape(), to.shape(), common(from, to));
     let part_of = |rank: usize| {
         let mut rest = rank;
         let (mut coarse, mut fine) = ([0; D], [0; D]);

@@ -32,6 +32,14 @@ impl<const D: usize> Holding<D> {
         }
     }
 
+    /// Whether it is as given, or has a part for each rank.
+    pub(crate) fn is_spread(&self) -> bool {
+        match self {
+            Self::Given(_) => true,
+            Self::Cut(_, cut) => cut.parts.ranks() == cut.ranks(),
+        }
+    }
+
     /// Points of the largest brick.
     pub(crate) fn most(&self) -> usize {
         match self {

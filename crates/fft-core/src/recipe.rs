@@ -99,9 +99,9 @@ impl<const D: usize> Recipe<D> {
         let cheapest = search.shortest_path(&mut costs, Thrift::SOME)?;
         let mut others = Vec::new();
         if cheapest.network > 0.0 && problem.input.ranks() <= load::FEW {
-            for thrift in Thrift::MORE {
-                others.push(search.shortest_path(&mut costs, thrift)?);
-            }
+            // Some of them pass layouts over, and may find none.
+            let mut find = |thrift| search.shortest_path(&mut costs, thrift).ok();
+            others.extend(Thrift::MORE.into_iter().filter_map(&mut find));
         }
         let (mut least, mut chosen) = (cheapest.network, Self::found(&problem, cheapest)?);
         let close = chosen.predict().seconds * (1.0 + EQUAL);

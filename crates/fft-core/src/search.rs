@@ -49,13 +49,24 @@ impl Way {
 /// What the mean time on the network weighs beside that of the busiest rank: bytes that this one does not feel are in the
 /// way of others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Thrift(f64);
+pub(crate) struct Thrift {
+    weight: f64,
+    /// Whether layouts are passed over that leave ranks without points.
+    all_ranks: bool,
+}
 
 impl Thrift {
     /// Bytes are one thing among others.
-    pub(crate) const SOME: Self = Self(1.0);
-    /// Bytes decide, short of sending everything to one rank, which are fewest.
-    pub(crate) const MORE: [Self; 2] = [Self(3.0), Self(10.0)];
+    pub(crate) const SOME: Self = Self { weight: 1.0, all_ranks: false };
+    /// Bytes weigh more and more; at last nothing else does, short of sending everything to one rank, which are fewest.
+    pub(crate) const MORE: [Self; 6] = [
+        Self { weight: 3.0, all_ranks: false },
+        Self { weight: 10.0, all_ranks: false },
+        Self { weight: 1e2, all_ranks: true },
+        Self { weight: 1e3, all_ranks: true },
+        Self { weight: 1e4, all_ranks: true },
+        Self { weight: 1e6, all_ranks: true },
+    ];
 }
 
 /// At least one, so that no way is a circle.
@@ -290,12 +301,13 @@ impl<'a, const D: usize> Costs<'a, D> {
             let there = State { candidate, ..here };
             // Without something to be transformed there, a layout is not worth going to.
             let useful = || (0..D).any(|axis| search.may_transform(axis, there));
+            let taken = |holding: &Holding<D>| !thrift.all_ranks || holding.is_spread();
             if candidate != here.candidate
-                && search.holding(there).is_some()
+                && search.holding(there).is_some_and(taken)
                 && (candidate == OUTPUT || useful())
             {
                 let [seconds, network] = self.reshape(here, there);
-                edges.push((there, picoseconds(seconds + thrift.0 * network)));
+                edges.push((there, picoseconds(seconds + thrift.weight * network)));
             }
         }
         edges

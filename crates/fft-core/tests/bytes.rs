@@ -89,10 +89,12 @@ fn never_more_than_the_classic_rules_and_far_less_from_bricks_to_bricks() {
         let classic = of_classic(&problem, &hosts);
         let recipe = Recipe::new(problem).unwrap();
         let ours = of_recipe(&recipe, &hosts);
-        // Of cuts that are equal but for parts that differ by a point, the one with the smallest largest part is fastest;
-        // another may send some hundred-thousandths less.
-        let most = classic + classic / 10_000;
-        assert!(ours <= most, "{ours} points instead of {classic}, {per_host} a host: {recipe}");
+        // Nothing here depends on luck but this: another cut may send some hundred-thousandths less where its largest part
+        // is a quarter larger, and be slower. Of 300 other problems five are such.
+        assert!(
+            ours <= classic,
+            "{ours} points instead of {classic}, {per_host} a host: {recipe}"
+        );
         let first = recipe.problem().input.brick(0);
         let cut = (0..3).filter(|axis| first.len(*axis) < grid.len(*axis)).count();
         if bricks == Bricks::Cubic && cut > 1 && classic > 0 {
