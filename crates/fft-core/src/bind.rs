@@ -166,7 +166,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         let number = 2 * before + self.site.direction as usize;
         let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
         if chunked {
-            moves = moves.chunked(from, &whole, element, self.problem.chunk);
+            moves = moves.chunked([from, to], &whole, element, self.problem.chunk);
         }
         let gain = budget::gain_after(from, rest, self.problem, self.site.direction);
         let bare = |peer| self.problem.bare(comm.rank(), peer);

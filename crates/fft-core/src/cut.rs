@@ -94,9 +94,7 @@ impl<const D: usize> Cut<D> {
             }
             _ if ranks > MOST_MATCHED => return None,
             // Where two cuts have nothing in common, all ranks meet whoever holds what: large parts go to large ones.
-            (Near::Input | Near::Output, _) => {
-                most_kept(layout, &parts, &Hosts::new(&[], ranks))
-            }
+            (Near::Input | Near::Output, _) => most_kept(layout, &parts, &Hosts::new(&[], ranks)),
             _ => most_kept(layout, &parts, hosts),
         };
         if part_of.iter().enumerate().all(|(rank, part)| rank == *part as usize) {

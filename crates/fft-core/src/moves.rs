@@ -41,9 +41,13 @@ pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
 /// that lines are thrown out of it half written: with 64 bytes, 128³ points on 4 ranks took 3.3 times as long.
 pub(crate) const CHUNK_RUN_BYTES: usize = 256;
 
-/// A brick in chunks along the outermost axis that is not among `whole`. The same for whoever asks.
+/// The brick of a rank in chunks along the outermost axis that is not among `whole`, in the order in which they leave. The
+/// same for whoever asks.
+///
+/// The first is the one behind what the rank holds `after` the reshape. Where chunks are cut along an axis that is dealt out,
+/// each goes to a few ranks only; if all ranks began with their first one, all would aim at the same few.
 pub(crate) fn chunks<const D: usize>(
-    brick: Brick<D>,
+    [brick, after]: [Brick<D>; 2],
     order: [usize; D],
     whole: &[usize],
     bytes: usize,
@@ -57,7 +61,10 @@ pub(crate) fn chunks<const D: usize>(
     let plane = (brick.points() / brick.len(axis).max(1) * bytes).max(1);
     let step = (most / plane).max(least);
     let chunk = |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
-    range.clone().step_by(step).map(chunk).collect()
+    let mut chunks: Vec<_> = range.clone().step_by(step).map(chunk).collect();
+    let behind = chunks.iter().position(|chunk| chunk.lo[axis] >= after.hi[axis]);
+    chunks.rotate_left(behind.unwrap_or(0));
+    chunks
 }
 
 /// A box in memory that can be read.
@@ -115,12 +122,20 @@ impl<const D: usize> Moves<D> {
 
     /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
     /// chunks. `element` is in bytes, and so is `most`, of a chunk.
-    pub fn chunked(mut self, from: &Node<D>, whole: &[usize], element: usize, most: usize) -> Self {
+    pub fn chunked(
+        mut self,
+        [from, to]: [&Node<D>; 2],
+        whole: &[usize],
+        element: usize,
+        most: usize,
+    ) -> Self {
         let bytes = element * self.before.howmany;
         let order = self.before.order;
         let most = most.max(MESSAGE_BYTES * from.layout.ranks());
-        let cut = |brick| chunks(brick, order, whole, bytes, most);
-        self.chunks = cut(self.before.brick);
+        let cut = |rank| {
+            chunks([from, to].map(|node| node.layout.brick(rank)), order, whole, bytes, most)
+        };
+        self.chunks = cut(self.rank);
         let mut sends = Vec::new();
         for (number, chunk) in self.chunks.iter().enumerate() {
             let parts = self.sends.iter().map(|(peer, part)| (*peer, part.intersect(chunk)));
@@ -129,15 +144,14 @@ impl<const D: usize> Moves<D> {
         (self.chunk_of, self.sends) = sends.into_iter().unzip();
         let mut recvs = Vec::new();
         for (peer, part) in &self.recvs {
-            let parts =
-                cut(from.layout.brick(*peer)).into_iter().map(|chunk| part.intersect(&chunk));
+            let parts = cut(*peer).into_iter().map(|chunk| part.intersect(&chunk));
             let parts = parts.enumerate().filter(|(_, part)| !part.is_empty());
             recvs.extend(parts.map(|(number, part)| (number, (*peer, part))));
         }
         recvs.sort_by_key(|(number, _)| *number);
         (self.theirs, self.recvs) = recvs.into_iter().unzip();
         let ranks = 0..from.layout.ranks();
-        self.most_chunks = ranks.map(|rank| cut(from.layout.brick(rank)).len()).max().unwrap_or(1);
+        self.most_chunks = ranks.map(|rank| cut(rank).len()).max().unwrap_or(1);
         self
     }
 

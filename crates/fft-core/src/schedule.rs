@@ -89,19 +89,6 @@ pub struct Summary {
     pub host_incast: usize,
 }
 
-/// When it is a peer's turn to be put to: other hosts first, from the one after one's own, each beginning with the rank
-/// that has one's own place there. As [`Algorithm::Ring`] does it.
-fn turn_by_host(hosts: &Hosts, rank: usize, peer: usize) -> (usize, usize) {
-    let (home, host) = (hosts.host(rank), hosts.host(peer));
-    let step = match (host + hosts.count() - home) % hosts.count() {
-        0 => hosts.count(),
-        step => step,
-    };
-    let crew = hosts.members(host);
-    let place = |host: usize, rank: usize| hosts.members(host).partition_point(|it| *it < rank);
-    (step, (place(host, peer) + crew.len() - place(home, rank) % crew.len()) % crew.len())
-}
-
 /// Bytes of messages.
 struct Sizes {
     /// Bytes of a point, of all batches.
@@ -192,24 +179,32 @@ impl Schedule {
                     false => sends.push((peer, common)),
                 }
             }
-            if matches!(exchange, Algorithm::Ring(_)) {
-                sends.sort_by_cached_key(|(peer, _)| turn_by_host(hosts, rank, *peer));
-            }
             let pieces = match problem.chunked() && !sends.is_empty() {
-                true => chunks(brick, from.layout.order(), &whole, sizes.element, most),
+                true => {
+                    let bricks = [brick, to.layout.brick(rank)];
+                    chunks(bricks, from.layout.order(), &whole, sizes.element, most)
+                }
                 false => vec![brick],
             };
+            let home = hosts.host(rank);
+            let stand = [home, hosts.members(home).partition_point(|other| *other < rank)];
             for (chunk, piece) in pieces.iter().enumerate() {
-                for (peer, part) in &sends {
-                    let points = part.intersect(piece).points();
-                    if points == 0 {
-                        continue;
+                let parts =
+                    sends.iter().map(|(peer, part)| (*peer, part.intersect(piece).points()));
+                let parts = parts.filter(|(_, points)| *points > 0);
+                let parts: Vec<_> = match exchange {
+                    Algorithm::Ring(_) => {
+                        turn::by_host(parts, |part| part.0, |peer| hosts.host(peer), stand)
+                            .collect()
                     }
+                    _ => parts.collect(),
+                };
+                for (peer, points) in parts {
                     let bytes = (points * sizes.element) as u64;
-                    let encoded = wire != Wire::Raw && !problem.bare(rank, *peer);
+                    let encoded = wire != Wire::Raw && !problem.bare(rank, peer);
                     made.messages.push(Message {
                         from: number(rank),
-                        to: number(*peer),
+                        to: number(peer),
                         chunk: number(chunk),
                         bytes,
                         wire: if encoded { sizes.encoded(points) } else { bytes },

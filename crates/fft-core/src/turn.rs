@@ -7,6 +7,8 @@
 //! sends to everyone, which is what reshapes between even cuts are made of, then go round in step: at every step each
 //! receives from one.
 
+use std::collections::HashMap;
+
 use crate::{Brick, Layout};
 
 /// Who gets which box of a rank's, in order of sending.
@@ -32,10 +34,99 @@ pub(crate) fn sends<const D: usize>(
     peers
 }
 
+/// Messages to these peers host by host: hosts in the order in which they come first, the rank's own `home` last, and on each,
+/// ranks in rotation, beginning with the one whose place there is the rank's `place` on its own. So ranks of one host leave it
+/// together, and not two of them aim at the same rank at once. As [`Algorithm::Ring`](crate::Algorithm::Ring) puts.
+///
+/// Where everyone sends to everyone, each beginning with the rank after it, ranks of two hosts do not aim at the same host at
+/// once, if hosts are equally large.
+pub fn by_host<T>(
+    messages: impl IntoIterator<Item = T>,
+    peer: impl Fn(&T) -> usize,
+    host: impl Fn(usize) -> usize,
+    [home, place]: [usize; 2],
+) -> impl Iterator<Item = T> {
+    let mut number = HashMap::new();
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for message in messages {
+        let group = *number.entry(host(peer(&message))).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[group].push(message);
+    }
+    if let Some(own) = number.get(&home) {
+        groups[*own..].rotate_left(1);
+    }
+    for group in &mut groups {
+        group.sort_by_key(&peer);
+        let first = place % group.len();
+        group.rotate_left(first);
+    }
+    groups.into_iter().flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Grid, ProcGrid};
+
+    /// Hosts of these sizes: ranks in blocks, or dealt out like cards.
+    fn hosts(sizes: &[usize], dealt: bool) -> Vec<usize> {
+        let mut names = Vec::new();
+        for round in 0..sizes.iter().copied().max().unwrap_or(0) {
+            names.extend((0..sizes.len()).filter(|&host| round < sizes[host]));
+        }
+        if !dealt {
+            names.sort_unstable();
+        }
+        names
+    }
+
+    /// All others, as they are put to.
+    fn targets(rank: usize, hosts: &[usize]) -> Vec<usize> {
+        let others = (1..hosts.len()).map(|k| (rank + k) % hosts.len());
+        let place = hosts[..rank].iter().filter(|host| **host == hosts[rank]).count();
+        by_host(others, |peer| *peer, |peer| hosts[peer], [hosts[rank], place]).collect()
+    }
+
+    #[test]
+    fn every_other_rank_is_a_target_once_and_the_own_host_last() {
+        for sizes in [&[1][..], &[4], &[1, 1], &[2, 3, 1], &[4, 4], &[1, 5, 2, 2]] {
+            for dealt in [false, true] {
+                let hosts = hosts(sizes, dealt);
+                for rank in 0..hosts.len() {
+                    let found = targets(rank, &hosts);
+                    let mut sorted = found.clone();
+                    sorted.sort_unstable();
+                    let others: Vec<_> = (0..hosts.len()).filter(|&r| r != rank).collect();
+                    assert_eq!(sorted, others, "rank {rank} of {hosts:?}");
+                    let at_home = |&r: &usize| hosts[r] == hosts[rank];
+                    assert!(found.is_sorted_by_key(at_home), "rank {rank} of {hosts:?}: {found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_of_equal_hosts_never_aim_at_the_same_rank_and_leave_a_host_together() {
+        for sizes in [[1; 5], [2; 5], [3; 5]] {
+            for dealt in [false, true] {
+                let hosts = hosts(&sizes, dealt);
+                let ranks = hosts.len();
+                let orders: Vec<_> = (0..ranks).map(|rank| targets(rank, &hosts)).collect();
+                for step in 0..ranks - sizes[0] {
+                    let mut aims: Vec<_> = orders.iter().map(|order| order[step]).collect();
+                    for (rank, aim) in aims.iter().enumerate() {
+                        let mate = (0..ranks).find(|&r| hosts[r] == hosts[rank]).expect("itself");
+                        assert_eq!(hosts[*aim], hosts[aims[mate]], "step {step} of {hosts:?}");
+                    }
+                    aims.sort_unstable();
+                    assert_eq!(aims, (0..ranks).collect::<Vec<_>>(), "step {step} of {hosts:?}");
+                }
+            }
+        }
+    }
 
     /// The most messages to one rank in the same step.
     fn incast(from: &Layout<3>, to: &Layout<3>, order: impl Fn(usize) -> Vec<usize>) -> usize {

@@ -91,10 +91,7 @@ fn never_more_than_the_classic_rules_and_far_less_from_bricks_to_bricks() {
         let ours = of_recipe(&recipe, &hosts);
         // Nothing here depends on luck but this: another cut may send some hundred-thousandths less where its largest part
         // is a quarter larger, and be slower. Of 300 other problems five are such.
-        assert!(
-            ours <= classic,
-            "{ours} points instead of {classic}, {per_host} a host: {recipe}"
-        );
+        assert!(ours <= classic, "{ours} points instead of {classic}, {per_host} a host: {recipe}");
         let first = recipe.problem().input.brick(0);
         let cut = (0..3).filter(|axis| first.len(*axis) < grid.len(*axis)).count();
         if bricks == Bricks::Cubic && cut > 1 && classic > 0 {

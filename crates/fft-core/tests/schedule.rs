@@ -166,3 +166,26 @@ fn thousands_of_ranks_are_played() {
     let bytes: u64 = told.iter().map(|it| it.host_most).sum();
     assert!(found.seconds > bytes as f64 / recipe.problem().machine.host.value);
 }
+
+/// Chunks that each go to a few ranks do not all go to the same few.
+#[test]
+fn first_chunks_aim_at_different_ranks() {
+    for (ranks, cuts) in [(16, [[1, 1, 16], [16, 1, 1]]), (64, [[8, 8, 1], [4, 4, 4]])] {
+        let grid = Grid::new([256; 3]).unwrap();
+        let [input, output] = cuts.map(|cut| Layout::even(grid, ProcGrid::new(cut), ranks));
+        let kinds = [Kind::Identity, Kind::Identity, Kind::C2C];
+        for exchange in [Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)] {
+            let mut problem =
+                Problem::new(kinds, true, Precision::F64, input.clone(), output.clone()).unwrap();
+            problem.exchange = exchange;
+            problem.chunk = 1 << 16;
+            let recipe = Recipe::new(problem).unwrap();
+            for (_, schedule) in Schedule::of(&recipe) {
+                let told = schedule.summary();
+                let chunks = schedule.messages().iter().map(|it| it.chunk).max();
+                println!("{exchange} {recipe} {chunks:?} incast {}", told.incast);
+                assert!(told.incast <= 2, "{} aim at one rank: {recipe}", told.incast);
+            }
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use fft_core::{
     Algorithm, Comm, Epochs, Error, Exchange, Parcel, Part, Parts, Port, Puts, Reduce, SLOT_ALIGN,
-    Slot, Traffic, agree,
+    Slot, Traffic, agree, by_host,
 };
 
 /// Each message is put into its slot of the receiver's window as soon as it is packed, while the next chunk is
@@ -16,8 +16,9 @@ pub(crate) struct Ring {
     comm: Box<dyn Comm>,
     puts: [Box<dyn Puts>; 2],
     epochs: Epochs,
-    /// For each rank, when it is its turn to be sent to.
-    turns: Vec<usize>,
+    /// The host of each rank, and how many ranks of this one's come before it.
+    hosts: Vec<usize>,
+    place: usize,
     reserved: Vec<Reserved>,
     /// For each rank that sends to this one, where its slots begin here.
     here: Vec<usize>,
@@ -57,13 +58,13 @@ fn slot(bytes: usize) -> usize {
     bytes.saturating_add(HEADER + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN
 }
 
-/// The messages of a traffic in rounds: the same rounds on all ranks.
-fn rounds(traffic: &Traffic, turns: &[usize]) -> Vec<Round> {
+/// The messages of a traffic between so many ranks in rounds: the same rounds on all ranks.
+fn rounds(traffic: &Traffic, ranks: usize) -> Vec<Round> {
     let chunks = traffic.chunks.max(1);
     let mut rounds = vec![Round::default(); chunks.min(ROUNDS)];
     let of = |parcel: &Parcel| parcel.chunk.min(chunks - 1) * ROUNDS.min(chunks) / chunks;
     let mut place = |parcels: &[Parcel], side: fn(&mut Round) -> &mut Vec<(usize, usize)>| {
-        let mut ends = vec![vec![0usize; turns.len()]; rounds.len()];
+        let mut ends = vec![vec![0usize; ranks]; rounds.len()];
         for (number, parcel) in parcels.iter().enumerate() {
             let end = &mut ends[of(parcel)][parcel.peer];
             side(&mut rounds[of(parcel)]).push((number, *end));
@@ -72,12 +73,6 @@ fn rounds(traffic: &Traffic, turns: &[usize]) -> Vec<Round> {
     };
     place(&traffic.sends, |round| &mut round.sends);
     place(&traffic.recvs, |round| &mut round.recvs);
-    for round in &mut rounds {
-        round.sends.sort_by_key(|&(number, _)| {
-            let Parcel { peer, chunk, .. } = traffic.sends[number];
-            (chunk, turns[peer])
-        });
-    }
     rounds
 }
 
@@ -90,15 +85,13 @@ impl Ring {
     ) -> Result<Self, Error> {
         let (rank, size) = (comm.rank(), comm.size());
         let hosts: Vec<_> = (0..size).map(|rank| comm.host(rank)).collect();
-        let mut turns = vec![0; size];
-        for (turn, target) in targets(rank, &hosts).into_iter().enumerate() {
-            turns[target] = turn;
-        }
+        let place = hosts[..rank].iter().filter(|host| **host == hosts[rank]).count();
         Ok(Self {
             comm: comm.dup()?,
             puts,
             epochs,
-            turns,
+            hosts,
+            place,
             reserved: Vec::new(),
             here: vec![0; size],
             there: vec![0; size],
@@ -109,9 +102,22 @@ impl Ring {
         })
     }
 
+    /// Puts the messages of each chunk into the order in which they leave.
+    fn turn(&self, traffic: &Traffic, round: &mut Round) {
+        let stand = [self.hosts[self.comm.rank()], self.place];
+        let chunk = |&(number, _): &(usize, usize)| traffic.sends[number].chunk;
+        let peer = |&(number, _): &(usize, usize)| traffic.sends[number].peer;
+        let of_chunk = |sends: &[_]| by_host(sends.to_vec(), peer, |rank| self.hosts[rank], stand);
+        let chunks = round.sends.chunk_by(|a, b| chunk(a) == chunk(b));
+        round.sends = chunks.flat_map(of_chunk).collect();
+    }
+
     /// Adds a traffic to those that are known, finds places for all slots, and makes room to send from.
     fn prepare(&mut self, traffic: &Traffic) -> Result<usize, Error> {
-        let rounds = rounds(traffic, &self.turns);
+        let mut rounds = rounds(traffic, self.hosts.len());
+        for round in &mut rounds {
+            self.turn(traffic, round);
+        }
         let staged = |round: &Round| {
             let bytes = round.sends.iter().map(|&(number, _)| slot(traffic.sends[number].bytes));
             bytes.fold(0, usize::saturating_add)
@@ -231,7 +237,7 @@ impl Exchange for Ring {
         let (mut into, mut read) = (into, read);
         let Some(known) = self.reserved.iter().find(|known| known.traffic == *traffic) else {
             // The others open epochs, and wait for this rank.
-            for _ in rounds(traffic, &self.turns) {
+            for _ in rounds(traffic, self.hosts.len()) {
                 self.epoch += 1;
                 into.epoch(self.epochs, &mut |_| Ok(()))?;
                 std::mem::swap(&mut into, &mut read);
@@ -323,80 +329,9 @@ fn place(lists: &[&[Parcel]], places: &mut [usize]) -> usize {
     ends.into_iter().max().unwrap_or(0)
 }
 
-/// All other ranks in the order in which this one sends to them, given the lowest rank on the host of each: host by
-/// host from the next one on, the own host last. On each, ranks are taken in rotation, beginning with the one whose
-/// place there is this rank's place here. So the ranks of two hosts do not aim at the same host at once where hosts are
-/// equally large, nor two ranks of one host at the same rank.
-fn targets(rank: usize, hosts: &[usize]) -> Vec<usize> {
-    let mut ranks: Vec<usize> = (0..hosts.len()).collect();
-    ranks.sort_by_key(|&other| (hosts[other], other));
-    let groups: Vec<&[usize]> = ranks.chunk_by(|&a, &b| hosts[a] == hosts[b]).collect();
-    let home = groups.partition_point(|group| hosts[group[0]] < hosts[rank]);
-    let own = groups[home];
-    let place = own.partition_point(|other| *other < rank);
-    let mut targets = Vec::with_capacity(hosts.len() - 1);
-    for step in 1..groups.len() {
-        let ranks = groups[(home + step) % groups.len()];
-        targets.extend((0..ranks.len()).map(|k| ranks[(place + k) % ranks.len()]));
-    }
-    targets.extend((1..own.len()).map(|k| own[(place + k) % own.len()]));
-    targets
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Hosts of these sizes: ranks in blocks, or dealt out like cards.
-    fn hosts(sizes: &[usize], dealt: bool) -> Vec<usize> {
-        let mut names = Vec::new();
-        for round in 0..sizes.iter().copied().max().unwrap_or(0) {
-            names.extend((0..sizes.len()).filter(|&host| round < sizes[host]));
-        }
-        if !dealt {
-            names.sort_unstable();
-        }
-        let first = |name| names.iter().position(|other| *other == name).expect("it is there");
-        names.iter().map(|&name| first(name)).collect()
-    }
-
-    #[test]
-    fn every_other_rank_is_a_target_once_and_the_own_host_last() {
-        for sizes in [&[1][..], &[4], &[1, 1], &[2, 3, 1], &[4, 4], &[1, 5, 2, 2]] {
-            for dealt in [false, true] {
-                let hosts = hosts(sizes, dealt);
-                for rank in 0..hosts.len() {
-                    let found = targets(rank, &hosts);
-                    let mut sorted = found.clone();
-                    sorted.sort_unstable();
-                    let others: Vec<_> = (0..hosts.len()).filter(|&r| r != rank).collect();
-                    assert_eq!(sorted, others, "rank {rank} of {hosts:?}");
-                    let at_home = |&r: &usize| hosts[r] == hosts[rank];
-                    assert!(found.is_sorted_by_key(at_home), "rank {rank} of {hosts:?}: {found:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn ranks_of_equal_hosts_never_aim_at_the_same_rank_and_leave_a_host_together() {
-        for sizes in [[1; 5], [2; 5], [3; 5]] {
-            for dealt in [false, true] {
-                let hosts = hosts(&sizes, dealt);
-                let ranks = hosts.len();
-                let orders: Vec<_> = (0..ranks).map(|rank| targets(rank, &hosts)).collect();
-                for step in 0..ranks - 1 {
-                    let mut aims: Vec<_> = orders.iter().map(|order| order[step]).collect();
-                    for (rank, aim) in aims.iter().enumerate() {
-                        let mate = (0..ranks).find(|&r| hosts[r] == hosts[rank]).expect("itself");
-                        assert_eq!(hosts[*aim], hosts[aims[mate]], "step {step} of {hosts:?}");
-                    }
-                    aims.sort_unstable();
-                    assert_eq!(aims, (0..ranks).collect::<Vec<_>>(), "step {step} of {hosts:?}");
-                }
-            }
-        }
-    }
 
     fn parcels(of: &[(usize, usize)]) -> Vec<Parcel> {
         of.iter().map(|&(peer, bytes)| Parcel { peer, bytes, chunk: 0 }).collect()
@@ -418,7 +353,7 @@ mod tests {
             let at = |(p, (_, offset)): (&Parcel, &(usize, usize))| {
                 (places[p.peer] + offset, places[p.peer] + offset + slot(p.bytes))
             };
-            let round = &rounds(&traffic, &[0; 7])[0];
+            let round = &rounds(&traffic, 7)[0];
             let mut taken: Vec<_> = list.iter().zip(&round.recvs).map(at).collect();
             taken.sort_unstable();
             assert!(taken.is_sorted_by(|a, b| a.1 <= b.0), "{taken:?}");

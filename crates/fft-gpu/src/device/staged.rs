@@ -79,7 +79,7 @@ impl<T: GpuReal> Staged<T> {
         element: usize,
         ends: Ends<'_>,
     ) -> Self {
-        let moves = moves.chunked(leg.from, &[], element, CHUNK);
+        let moves = moves.chunked([leg.from, leg.to], &[], element, CHUNK);
         let all = moves.all();
         let side = |peer: usize, transfer: Transfer, chunk: usize, end: &mut usize| {
             let wire = if (ends.bare)(peer) { Wire::Raw } else { ends.wire };
