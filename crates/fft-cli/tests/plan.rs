@@ -101,7 +101,8 @@ fn thousands_of_ranks_need_no_threads() {
 
 #[test]
 fn summit_comes_near_what_was_published() {
-    // Pencils, bricks in and out, as these numbers were found: see machines/summit.toml.
+    // Pencils, bricks in and out, as these numbers were found: see machines/summit.toml. Puts go in a better order here than
+    // they did there (docs/planning.md).
     for (line, name, published) in [
         ("--ranks 48 --exchange p2p", "pencils, posted", 400e9),
         ("--ranks 1536 --exchange ring --wire f16", "pencils, ring", 14e12),
@@ -111,7 +112,7 @@ fn summit_comes_near_what_was_published() {
         let pencils = others.iter().find(|other| other["name"] == name).unwrap();
         let flops = 5.0 * 30.0 * 1024f64.powi(3);
         let rate = flops / number(pencils, "/seconds/simulated");
-        assert!((0.9..1.1).contains(&(rate / published)), "{rate:e}, published {published:e}");
+        assert!((0.9..1.15).contains(&(rate / published)), "{rate:e}, published {published:e}");
         assert!(number(&found, "/gflops/simulated") * 1e9 > rate);
     }
 }

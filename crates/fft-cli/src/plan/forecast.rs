@@ -13,7 +13,7 @@ use crate::world::Failure;
 pub(crate) struct Forecast {
     pub(crate) recipe: String,
     pub(crate) reshapes: Vec<Reshape>,
-    pub(crate) time: Time,
+    pub(crate) time: Guess,
     pub(crate) sensitivities: Vec<Sensitivity>,
     pub(crate) limits: Limits,
     pub(crate) memory: Memory,
@@ -23,44 +23,65 @@ pub(crate) struct Forecast {
 /// What was not chosen, and its time, or why it has none.
 pub(crate) type Other = (String, Result<Guess, String>);
 
-/// A time that is simulated only where that does not take long itself.
+/// Seconds of a whole forward transform, simulated only where that does not take long itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Guess {
     pub(crate) predicted: f64,
     pub(crate) simulated: Option<f64>,
+    /// Whether that is no better than within a factor of 4.
     pub(crate) rough: bool,
 }
 
-impl From<&Time> for Guess {
-    fn from(time: &Time) -> Self {
-        let Time { predicted, simulated, rough } = *time;
-        Self { predicted, simulated: Some(simulated), rough }
-    }
-}
-
-/// Messages of a recipe, at most, up to which it is simulated beside the one that is chosen: some seconds.
+/// Messages of a recipe, at most, up to which it is simulated: some seconds. What is chosen is simulated once anyway.
 const FEW: f64 = 3e6;
 
 /// How long it takes, messages in this order, or in that of the recipe's exchange.
-fn guess<const D: usize>(recipe: &Recipe<D>, machine: &Machine, order: Option<Order>) -> Guess {
-    let prediction = recipe.predict_on(machine);
-    let ranks = recipe.problem().input.ranks() as f64;
+pub(crate) fn guess<const D: usize>(
+    recipe: &Recipe<D>,
+    machine: &Machine,
+    order: Option<Order>,
+) -> Guess {
     let chunks = |volume: &Volume| match recipe.problem().chunked() {
         true => (volume.near + volume.far) / recipe.problem().chunk as f64 + 1.0,
         false => 1.0,
     };
     let of = |volume: &Volume| chunks(volume) * (volume.near_messages + volume.far_messages) / 2.0;
     // Of the busiest rank: in all no more than that.
-    let messages = ranks * prediction.steps.iter().map(|step| of(&step.volume)).sum::<f64>();
-    match messages <= FEW {
-        true => Guess::from(&time(recipe, &Simulator::new(recipe), machine, order)),
-        false => {
+    let ranks = recipe.problem().input.ranks() as f64;
+    let steps = recipe.predict_on(machine).steps;
+    let messages = ranks * steps.iter().map(|step| of(&step.volume)).sum::<f64>();
+    let simulator = (messages <= FEW).then(|| Simulator::new(recipe));
+    time(recipe, simulator.as_ref(), machine, order)
+}
+
+/// The same, simulated where there is a simulator.
+fn time<const D: usize>(
+    recipe: &Recipe<D>,
+    simulator: Option<&Simulator<'_, D>>,
+    machine: &Machine,
+    order: Option<Order>,
+) -> Guess {
+    let predicted = recipe.predict_on(machine).seconds;
+    match simulator.map(|simulator| simulator.run(machine, order)) {
+        Some(Simulation { seconds, rough, .. }) => {
+            Guess { predicted, simulated: Some(seconds), rough }
+        }
+        None => {
             // The prediction knows messages that are posted.
-            let rough = order == Some(Order::Pairwise)
-                || matches!(recipe.problem().exchange, Algorithm::KWay(_));
-            Guess { predicted: prediction.seconds, simulated: None, rough }
+            let exchange = recipe.problem().exchange;
+            let rough = order == Some(Order::Pairwise) || matches!(exchange, Algorithm::KWay(_));
+            Guess { predicted, simulated: None, rough }
         }
     }
+}
+
+/// The recipe that the model chooses, exchange and all, and those that it does not.
+pub(crate) fn chosen<const D: usize>(ask: &Ask) -> Result<(Recipe<D>, Vec<Candidate<D>>), Failure> {
+    let problem = ask.problem::<D>()?;
+    let choice = Choice::of_model(&problem, ask.exchange);
+    let mut candidates = candidates(&problem, &choice)?;
+    let recipe = candidates.remove(favourite(&candidates, &choice)).recipe;
+    Ok((recipe, candidates))
 }
 
 /// A reshape of the recipe.
@@ -75,20 +96,11 @@ pub(crate) struct Reshape {
     pub(crate) simulated: f64,
 }
 
-/// Seconds of a whole forward transform.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Time {
-    pub(crate) predicted: f64,
-    pub(crate) simulated: f64,
-    /// Whether the simulation is no better than within a factor of 4.
-    pub(crate) rough: bool,
-}
-
 /// What comes of half and of twice a number.
 pub(crate) struct Sensitivity {
     pub(crate) name: &'static str,
-    pub(crate) half: Time,
-    pub(crate) twice: Time,
+    pub(crate) half: Guess,
+    pub(crate) twice: Guess,
 }
 
 /// Operations per second, by the usual convention, that something allows.
@@ -118,16 +130,15 @@ impl Query for Whole {
     type Output = Forecast;
 
     fn run<const D: usize>(&self, ask: &Ask) -> Result<Forecast, Failure> {
-        let problem = ask.problem::<D>()?;
-        let choice = Choice::of_model(&problem, ask.exchange);
-        let mut candidates = candidates(&problem, &choice)?;
-        let recipe = candidates.remove(favourite(&candidates, &choice)).recipe;
+        let (recipe, candidates) = chosen::<D>(ask)?;
         let simulator = Simulator::new(&recipe);
         let machine = &*ask.machine;
         let prediction = recipe.predict();
         let simulation = simulator.run(machine, None);
         let reshapes = reshapes(&recipe, &simulator, &prediction.steps, &simulation);
-        let time = &|machine: &Machine| time(&recipe, &simulator, machine, None);
+        let messages: usize = simulator.schedules().iter().map(|it| it.1.messages().len()).sum();
+        let again = (messages as f64 <= FEW).then_some(&simulator);
+        let time = &|machine: &Machine| time(&recipe, again, machine, None);
         let sensitivities = std::thread::scope(|scope| {
             let times = NUMBERS.map(|(name, of)| {
                 let at = |factor| {
@@ -146,13 +157,13 @@ impl Query for Whole {
             limits: limits(ask, &recipe, &reshapes),
             memory: memory(&recipe, &simulator),
             reshapes,
-            time: Time {
+            time: Guess {
                 predicted: prediction.seconds,
-                simulated: simulation.seconds,
+                simulated: Some(simulation.seconds),
                 rough: simulation.rough,
             },
             sensitivities: sensitivities.into_iter().collect(),
-            others: others(ask, &recipe, &simulator, &candidates),
+            others: others(ask, &recipe, again, &candidates),
         })
     }
 }
@@ -167,16 +178,6 @@ impl Query for Only {
         let recipe = Recipe::of_family(ask.problem::<D>()?, self.0)?;
         Ok(guess(&recipe, &ask.machine, None))
     }
-}
-
-fn time<const D: usize>(
-    recipe: &Recipe<D>,
-    simulator: &Simulator<'_, D>,
-    machine: &Machine,
-    order: Option<Order>,
-) -> Time {
-    let Simulation { seconds, rough, .. } = simulator.run(machine, order);
-    Time { predicted: recipe.predict_on(machine).seconds, simulated: seconds, rough }
 }
 
 fn reshapes<const D: usize>(
@@ -268,12 +269,12 @@ fn memory<const D: usize>(recipe: &Recipe<D>, simulator: &Simulator<'_, D>) -> M
 fn others<const D: usize>(
     ask: &Ask,
     recipe: &Recipe<D>,
-    simulator: &Simulator<'_, D>,
+    simulator: Option<&Simulator<'_, D>>,
     exchanges: &[Candidate<D>],
 ) -> Vec<Other> {
     let machine = &*ask.machine;
     let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
-    let mut found = vec![("these layouts, pairwise".to_owned(), Ok(Guess::from(&pairwise)))];
+    let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
     let problem = recipe.problem();
     let ask = &Ask { exchange: Some(problem.exchange), ..ask.clone() };
     for Candidate { recipe, .. } in exchanges {

@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use thriffty::{Algorithm, Family, Order, Recipe, Simulator, Step, Wire};
+use thriffty::{Algorithm, Family, Order, Recipe, Step, Wire};
 
 use super::ask::{Ask, Query};
+use super::forecast::{Guess, chosen, guess};
 use super::published::{self, Point};
 use crate::cli;
 use crate::plot::Plot;
@@ -28,12 +29,28 @@ struct Row {
 struct Rates {
     /// With pencils as a classic library has them, every message by itself, all posted; where there are any.
     pencils: Option<f64>,
-    /// With messages as numbers are in memory, predicted and simulated.
-    raw: [f64; 2],
+    /// With messages as numbers are in memory.
+    raw: Rate,
     /// With messages encoded.
-    encoded: [f64; 2],
+    encoded: Rate,
     /// Where all data leaves its host in each reshape of the raw recipe: Ψ; none without any.
     limit: Option<f64>,
+}
+
+/// GFlop/s of the recipe that the model chooses.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    exchange: Algorithm,
+    predicted: f64,
+    /// Where the messages are not too many to be played.
+    simulated: Option<f64>,
+}
+
+impl Rate {
+    /// The better known one.
+    fn best(&self) -> f64 {
+        self.simulated.unwrap_or(self.predicted)
+    }
 }
 
 /// Runs the command, by one process.
@@ -55,7 +72,7 @@ pub(crate) fn run(options: &cli::Scaling, ranks: Option<NonZeroUsize>) -> Result
             let points = ask.shape.product().unwrap_or(usize::MAX);
             let bytes = points.saturating_mul(ask.width()) / ranks.get();
             ask.chunk = ask.chunk.or(Some((bytes / CHUNKS).max(CHUNK)));
-            let found = ask.find(&Rate)?;
+            let found = ask.find(&Question)?;
             rows.push(Row { weak, ask, found });
         }
     }
@@ -84,25 +101,28 @@ fn grown(shape: &Shape, times: f64) -> Shape {
 const CHUNKS: usize = 16;
 const CHUNK: usize = 1 << 19;
 
-struct Rate;
+struct Question;
 
-impl Query for Rate {
+impl Query for Question {
     type Output = Rates;
 
     fn run<const D: usize>(&self, ask: &Ask) -> Result<Rates, Failure> {
         let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
         let rate = |seconds: f64| ask.flops() / seconds / 1e9;
-        let both = |ask: &Ask| -> Result<_, Failure> {
-            let recipe = Recipe::new(ask.problem::<D>()?)?;
-            let simulated = Simulator::new(&recipe).run(&ask.machine, None).seconds;
-            Ok(([recipe.predict().seconds, simulated].map(rate), recipe))
+        let of = |ask: &Ask| -> Result<_, Failure> {
+            let (recipe, _) = chosen::<D>(ask)?;
+            let Guess { predicted, simulated, .. } = guess(&recipe, &ask.machine, None);
+            let exchange = recipe.problem().exchange;
+            let (predicted, simulated) = (rate(predicted), simulated.map(rate));
+            Ok((Rate { exchange, predicted, simulated }, recipe))
         };
         let mut classic = raw.problem::<D>()?;
         classic.exchange = Algorithm::P2p;
         let pencils = Recipe::of_family(classic, Family::Pencils).ok().map(|recipe| {
-            rate(Simulator::new(&recipe).run(&ask.machine, Some(Order::Posted)).seconds)
+            let guess = guess(&recipe, &ask.machine, Some(Order::Posted));
+            rate(guess.simulated.unwrap_or(guess.predicted))
         });
-        let (found, recipe) = both(&raw)?;
+        let (found, recipe) = of(&raw)?;
         let moved = recipe.steps().iter().zip(recipe.nodes()).map(|(step, from)| match step {
             Step::Reshape { .. } => from.layout.grid().points() * from.width(),
             _ => 0,
@@ -110,7 +130,7 @@ impl Query for Rate {
         let bytes = (moved.sum::<usize>() * ask.howmany * ask.precision.bytes()) as f64;
         let network = ask.hosts() as f64 * ask.machine.host.value;
         let limit = (bytes > 0.0).then(|| rate(bytes / network));
-        Ok(Rates { pencils, raw: found, encoded: both(ask)?.0, limit })
+        Ok(Rates { pencils, raw: found, encoded: of(ask)?.0, limit })
     }
 }
 
@@ -130,13 +150,12 @@ fn tables(rows: &[Row]) -> String {
         let rows: Vec<_> = rows.iter().filter(|row| row.weak == weak).collect();
         let Some(first) = rows.first() else { continue };
         let what = if weak { "Weak scaling" } else { "Strong scaling" };
-        let Ask { kind, precision, machine, exchange, encoding, .. } = &first.ask;
-        let exchange = exchange.unwrap_or_default();
+        let Ask { kind, precision, machine, encoding, .. } = &first.ask;
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{what}, {kind} {precision} on {}, GFlop/s; {exchange}; encoded is {encoding}\n\
-             {:>6}{:>6} {:>16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}",
+            "{what}, {kind} {precision} on {}, GFlop/s; encoded is {encoding}\n\
+             {:>6}{:>6} {:>16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}  exchanges",
             machine.name,
             "ranks",
             "hosts",
@@ -150,18 +169,19 @@ fn tables(rows: &[Row]) -> String {
         );
         for row in rows {
             let Rates { pencils, raw, encoded, limit } = row.found;
-            let [pencils, limit] =
-                [pencils, limit].map(|rate| rate.map_or("-".into(), |rate| format!("{rate:.0}")));
+            let shown = |rate: Option<f64>| rate.map_or("-".into(), |rate| format!("{rate:.0}"));
+            let [pencils, limit] = [pencils, limit].map(shown);
+            let [coded, simulated] = [encoded.simulated, raw.simulated].map(shown);
             let _ = write!(
                 text,
-                "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{:>12.0}{:>12.0}{:>12.0}{limit:>10}",
+                "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{simulated:>12}{:>12.0}{coded:>12}{limit:>10}  {}, {}",
                 row.ask.ranks,
                 row.ask.hosts(),
                 row.ask.shape.to_string(),
-                raw[0],
-                raw[1],
-                encoded[0],
-                encoded[1],
+                raw.predicted,
+                encoded.predicted,
+                raw.exchange,
+                encoded.exchange,
             );
             let _ = match beside(row) {
                 Some(Point { gflops, bits, source, .. }) => {
@@ -178,29 +198,31 @@ fn tables(rows: &[Row]) -> String {
 /// Everything, one row a line.
 fn csv(rows: &[Row]) -> String {
     let mut text = String::from(
-        "scaling,ranks,hosts,grid,encoding,pencils,raw_predicted,raw_simulated,encoded_predicted,encoded_simulated,limit,\
-         published,published_bits,source\n",
+        "scaling,ranks,hosts,grid,encoding,pencils,raw_exchange,raw_predicted,raw_simulated,encoded_exchange,\
+         encoded_predicted,encoded_simulated,limit,published,published_bits,source\n",
     );
     for row in rows {
         let Rates { pencils, raw, encoded, limit } = row.found;
         let scaling = if row.weak { "weak" } else { "strong" };
-        let [pencils, limit] =
-            [pencils, limit].map(|rate| rate.map_or(String::new(), |rate| rate.to_string()));
+        let shown = |rate: Option<f64>| rate.map_or(String::new(), |rate| rate.to_string());
+        let [pencils, limit] = [pencils, limit].map(shown);
         let point = beside(row).map_or(",,".into(), |point| {
             format!("{},{},\"{}\"", point.gflops, point.bits, point.source)
         });
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{scaling},{},{},{},\"{}\",{pencils},{},{},{},{},{limit},{point}",
+            "{scaling},{},{},{},\"{}\",{pencils},{},{},{},{},{},{},{limit},{point}",
             row.ask.ranks,
             row.ask.hosts(),
             row.ask.shape,
             row.ask.encoding,
-            raw[0],
-            raw[1],
-            encoded[0],
-            encoded[1]
+            raw.exchange,
+            raw.predicted,
+            shown(raw.simulated),
+            encoded.exchange,
+            encoded.predicted,
+            shown(encoded.simulated),
         );
     }
     text
@@ -217,8 +239,8 @@ fn figure(rows: &[Row]) -> Plot {
     let mut series = vec![
         curve("limit Ψ, raw", &|row| row.found.limit),
         curve("pencils, raw", &|row| row.found.pencils),
-        curve("raw", &|row| Some(row.found.raw[1])),
-        curve(&encoding(rows), &|row| Some(row.found.encoded[1])),
+        curve("raw", &|row| Some(row.found.raw.best())),
+        curve(&encoding(rows), &|row| Some(row.found.encoded.best())),
     ];
     for point in ask.map_or(Vec::new(), published::of) {
         let name = format!("published, {} bits", point.bits);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use thriffty::{How, Machine};
 
 use super::ask::Ask;
-use super::forecast::{Forecast, Guess, Reshape, Sensitivity, Time};
+use super::forecast::{Forecast, Guess, Reshape, Sensitivity};
 use crate::report::{bytes, time};
 
 /// The recipe, its reshapes, and what it takes.
@@ -26,12 +26,13 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     let Forecast { time: whole, memory, limits, .. } = found;
     let rate = |seconds: f64| ask.flops() / seconds;
     writeln!(to, "\n{:<26}{:>14}{:>14}", "time", "predicted", "simulated")?;
-    writeln!(to, "{}", row("as it is", whole))?;
-    let gflops = [whole.predicted, whole.simulated].map(|seconds| rate(seconds) / 1e9);
+    writeln!(to, "{}", row("as it is", *whole))?;
+    let simulated = whole.simulated.unwrap_or(whole.predicted);
+    let gflops = [whole.predicted, simulated].map(|seconds| rate(seconds) / 1e9);
     writeln!(to, "{:<26}{:>14.1}{:>14.1}", "GFlop/s", gflops[0], gflops[1])?;
     for Sensitivity { name, half, twice } in &found.sensitivities {
-        writeln!(to, "{}", row(&format!("{name} halved"), half))?;
-        writeln!(to, "{}", row(&format!("{name} doubled"), twice))?;
+        writeln!(to, "{}", row(&format!("{name} halved"), *half))?;
+        writeln!(to, "{}", row(&format!("{name} doubled"), *twice))?;
     }
     writeln!(to, "\n{:<26}{:>14}{:>14}", "instead", "predicted", "simulated")?;
     for (name, time) in &found.others {
@@ -41,7 +42,7 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
         }
     }
     writeln!(to, "\nof the limits, by simulation")?;
-    let share = |limit: f64| 100.0 * rate(whole.simulated) / limit;
+    let share = |limit: f64| 100.0 * rate(simulated) / limit;
     let line = |name: &str, limit: f64| {
         format!("{name:<26}{:>14.1} GFlop/s, {:.0}% of it", limit / 1e9, share(limit))
     };
@@ -87,8 +88,8 @@ fn counts(machine: &Machine) -> [usize; 3] {
         .map(|how| quantities.iter().filter(|(_, quantity)| quantity.how == how).count())
 }
 
-fn row(name: &str, found: impl Into<Guess>) -> String {
-    let Guess { predicted, simulated, rough } = found.into();
+fn row(name: &str, found: Guess) -> String {
+    let Guess { predicted, simulated, rough } = found;
     let rough = if rough { " ±4×" } else { "" };
     let simulated = simulated.map_or("-".into(), time);
     format!("{name:<26}{:>14}{simulated:>14}{rough}", time(predicted))
@@ -134,7 +135,7 @@ fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt:
 
 /// One object.
 pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
-    let seconds = |time: &Time| json!({ "predicted": time.predicted, "simulated": time.simulated, "rough": time.rough });
+    let seconds = |time: &Guess| json!({ "predicted": time.predicted, "simulated": time.simulated, "rough": time.rough });
     let reshapes: Vec<_> = found.reshapes.iter().map(reshape).collect();
     let sensitivities: serde_json::Map<_, _> = (found.sensitivities.iter())
         .map(|it| {
@@ -143,9 +144,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
         .collect();
     let others: Vec<_> = (found.others.iter())
         .map(|(name, time)| match time {
-            Ok(guess) => json!({ "name": name, "seconds": {
-                "predicted": guess.predicted, "simulated": guess.simulated, "rough": guess.rough,
-            } }),
+            Ok(guess) => json!({ "name": name, "seconds": seconds(guess) }),
             Err(why) => json!({ "name": name, "error": why }),
         })
         .collect();
@@ -164,7 +163,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
         "reshapes": reshapes,
         "seconds": seconds(&found.time),
         "gflops": {
-            "predicted": gflops(found.time.predicted), "simulated": gflops(found.time.simulated),
+            "predicted": gflops(found.time.predicted), "simulated": found.time.simulated.map(gflops),
         },
         "sensitivities": sensitivities,
         "limits": {
