@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Commons, Error, Pins, Puts, Slot, error::ErrorKind};
+use crate::{Commons, Error, Opaque, Pins, Puts, Slot, error::ErrorKind};
 
 /// How two ranks reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,6 +113,33 @@ pub trait Comm: Send {
         Ok(None)
     }
 
+    /// Whether messages can be sent from and received into memory like this, which the host does not look into: the same
+    /// on every rank. Found out by trying it, with memory of the kind. Collective.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails otherwise.
+    fn reaches(&self, _memory: &Opaque) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// As [`Comm::alltoallv`], from and into memory that this communicator [reaches](Comm::reaches).
+    ///
+    /// # Errors
+    /// As [`Comm::alltoallv`].
+    fn alltoallv_opaque(&self, _send: Parts<'_, &Opaque>, _recv: Parts<'_, &Opaque>) -> Result<()> {
+        Err(unreached())
+    }
+
+    /// As [`Comm::window`], on memory that this communicator [reaches](Comm::reaches): this rank puts from the first piece,
+    /// and the others into the second. `None` where that cannot be done, on every rank alike. Found out by trying it, with
+    /// memory of the kind. Collective.
+    ///
+    /// # Errors
+    /// When a rank has gone or the library fails otherwise.
+    fn window_on(&self, _memory: &[Opaque; 2]) -> Result<Option<Box<dyn Puts>>> {
+        Ok(None)
+    }
+
     /// A communicator of the same ranks whose messages never meet this one's.
     ///
     /// # Errors
@@ -124,6 +151,11 @@ pub trait Comm: Send {
     /// # Errors
     /// When a rank has gone or the library fails.
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>>;
+}
+
+/// The error of what reaches no memory but its own.
+pub(crate) fn unreached() -> Error {
+    Error::argument("memory of messages", "that of somebody else", "the communicator's own")
 }
 
 type Result<T, E = Error> = std::result::Result<T, E>;
@@ -169,6 +201,23 @@ pub trait Flight: Send {
     /// # Errors
     /// When the library fails.
     fn expect(&mut self, from: usize, bytes: usize) -> Result<()>;
+
+    /// As [`Flight::reserve`], for messages in memory of the caller's, which its communicator [reaches](Comm::reaches).
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    fn reserve_berths(&mut self, _sends: &[usize], _recvs: &[usize]) -> Result<()> {
+        Ok(())
+    }
+
+    /// As [`Flight::expect`], of a message of at most the slot's length, into that slot. It may be of memory that the
+    /// communicator [reaches](Comm::reaches), and so may those that are sent.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn expect_into(&mut self, _from: usize, _slot: Slot) -> Result<()> {
+        Err(unreached())
+    }
 
     /// Sends a filled slot to rank `to`, which expects at most `bound` bytes.
     ///

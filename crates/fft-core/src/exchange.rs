@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Error, Pins};
+use crate::{Berths, Error, Pins};
 
 /// How the data of a reshape travels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -136,6 +136,9 @@ pub struct Traffic {
     pub sends: Vec<Parcel>,
     /// Incoming.
     pub recvs: Vec<Parcel>,
+    /// Where messages lie, if the port has memory for them: on all ranks or on none, and for exchanges that
+    /// [take it](Exchange::takes_berths).
+    pub berths: Option<Berths>,
 }
 
 /// What an exchange calls to fill messages and to empty them. Numbers of messages are places in
@@ -143,7 +146,7 @@ pub struct Traffic {
 pub trait Port {
     /// Packs and encodes an outgoing message and returns its bytes: the parcel's, or fewer if the traffic's may be
     /// [`shorter`](Traffic::shorter). Chunks are packed in order;
-    /// the messages of a chunk in any.
+    /// the messages of a chunk in any. A message with a berth is made there, and `message` is empty.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
     /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.
@@ -153,6 +156,9 @@ pub trait Port {
     /// happens only with exchanges that [keep messages](Algorithm::keeps). A message that does not decode is remembered
     /// and reported after the exchange, which goes on: the other ranks wait for it.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
+
+    /// Shows an incoming message of so many bytes in its berth, in place of [`Port::arrived`].
+    fn landed(&mut self, _number: usize, _bytes: usize) {}
 
     /// Called once, when all messages are there, with those that were kept.
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]);
@@ -165,6 +171,12 @@ pub trait Exchange: Send {
 
     /// Pins the memory of messages that is made from now on, where it can.
     fn pin(&mut self, _pins: Arc<dyn Pins>) {}
+
+    /// Whether messages may have [berths](Traffic::berths), on a communicator that
+    /// [reaches](crate::Comm::reaches) their memory.
+    fn takes_berths(&self) -> bool {
+        false
+    }
 
     /// Makes sure that this traffic needs no more memory. **Collective**: all ranks reserve for the same reshapes in
     /// the same order, and a rank that fails does so after its collective part.

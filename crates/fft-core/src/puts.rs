@@ -1,5 +1,8 @@
 //! Memory of a rank that the others write to.
 
+use std::ops::Range;
+
+use crate::comm::unreached;
 use crate::{Epochs, Error};
 
 /// One piece of memory on every rank of a communicator, into which the others put bytes while an epoch is open.
@@ -39,4 +42,12 @@ pub trait Epoch<'env> {
     /// # Errors
     /// [`Error::Argument`] when they do not fit there, before anything is sent; or what the library returns.
     fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error>;
+
+    /// As [`Epoch::put`], of bytes of the first piece of memory that [`Comm::window_on`](crate::Comm::window_on) was told of.
+    ///
+    /// # Errors
+    /// As [`Epoch::put`].
+    fn put_opaque(&self, _to: usize, _at: usize, _from: Range<usize>) -> Result<(), Error> {
+        Err(unreached())
+    }
 }

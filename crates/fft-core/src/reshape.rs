@@ -114,6 +114,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             shorter: codecs[1].fixed(0, moves.width).is_none(),
             sends: sends.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
             recvs: recvs.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
+            berths: None,
         };
         let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
         let (rank, width) = (moves.rank, moves.width);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::Error;
+use crate::{Error, Opaque};
 
 /// One cache line. As the unit of allocation it aligns every slot for every element type.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -68,10 +68,17 @@ pub const SLOT_ALIGN: usize = 64;
 /// # }
 /// ```
 pub struct Slot {
-    /// What pins the memory: dropped first.
-    _pin: Option<Box<dyn Any + Send>>,
-    lines: Vec<Line>,
+    memory: Memory,
     len: usize,
+}
+
+enum Memory {
+    Host {
+        /// What pins the memory: dropped first.
+        _pin: Option<Box<dyn Any + Send>>,
+        lines: Vec<Line>,
+    },
+    Opaque(Opaque),
 }
 
 /// What pins memory, so that a device copies to and from it as fast as its link is.
@@ -89,12 +96,41 @@ impl Slot {
     pub fn new(bytes: usize, rank: usize) -> Result<Self, Error> {
         let lines = bytemuck::allocation::try_zeroed_vec(bytes.div_ceil(SLOT_ALIGN))
             .map_err(|()| Error::Memory { rank, bytes })?;
-        Ok(Self { _pin: None, lines, len: bytes })
+        Ok(Self { memory: Memory::Host { _pin: None, lines }, len: bytes })
+    }
+
+    /// Memory of somebody else's, as long as it is, that the host does not look into: the slot has a length and an address,
+    /// and no bytes to be seen.
+    pub fn opaque(memory: Opaque) -> Self {
+        Self { len: memory.bytes(), memory: Memory::Opaque(memory) }
+    }
+
+    /// Whether the host does not look into it.
+    pub fn is_opaque(&self) -> bool {
+        matches!(self.memory, Memory::Opaque(_))
+    }
+
+    /// Where the message is, to be told to a library that sends it.
+    pub fn address(&self) -> *const u8 {
+        match &self.memory {
+            Memory::Host { lines, .. } => lines.as_ptr().cast(),
+            Memory::Opaque(memory) => memory.address(),
+        }
+    }
+
+    /// Where the message is to be, to be told to a library that receives it.
+    pub fn address_mut(&mut self) -> *mut u8 {
+        match &mut self.memory {
+            Memory::Host { lines, .. } => lines.as_mut_ptr().cast(),
+            Memory::Opaque(memory) => memory.address(),
+        }
     }
 
     /// The same, pinned.
     fn pinned(mut self, pins: &dyn Pins) -> Self {
-        self._pin = pins.pin(bytemuck::cast_slice_mut(&mut self.lines));
+        if let Memory::Host { _pin, lines } = &mut self.memory {
+            *_pin = pins.pin(bytemuck::cast_slice_mut(lines));
+        }
         self
     }
 
@@ -110,7 +146,10 @@ impl Slot {
 
     /// Bytes there is room for.
     pub fn capacity(&self) -> usize {
-        self.lines.len() * SLOT_ALIGN
+        match &self.memory {
+            Memory::Host { lines, .. } => lines.len() * SLOT_ALIGN,
+            Memory::Opaque(memory) => memory.bytes(),
+        }
     }
 
     /// Sets the length of the message.
@@ -122,14 +161,20 @@ impl Slot {
         self.len = bytes;
     }
 
-    /// The message.
+    /// The message; nothing where the host does not look.
     pub fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.lines)[..self.len]
+        match &self.memory {
+            Memory::Host { lines, .. } => &bytemuck::cast_slice(lines)[..self.len],
+            Memory::Opaque(_) => &[],
+        }
     }
 
-    /// The message, to be written.
+    /// The message, to be written; nothing where the host does not look.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
+        match &mut self.memory {
+            Memory::Host { lines, .. } => &mut bytemuck::cast_slice_mut(lines)[..self.len],
+            Memory::Opaque(_) => &mut [],
+        }
     }
 }
 
@@ -202,8 +247,11 @@ impl SlotPool {
         Ok(slot)
     }
 
-    /// Puts a slot back.
+    /// Puts a slot back. One of somebody else's memory is no more than dropped.
     pub fn put(&mut self, slot: Slot) {
+        if slot.is_opaque() {
+            return;
+        }
         let at = self.idle.partition_point(|other| other.capacity() < slot.capacity());
         self.idle.insert(at, slot);
     }

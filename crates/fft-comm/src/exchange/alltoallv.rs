@@ -1,6 +1,8 @@
 //! One collective for all messages.
 
-use fft_core::{Algorithm, Comm, Error, Exchange, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic};
+use fft_core::{
+    Algorithm, Berths, Comm, Error, Exchange, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic,
+};
 
 use super::p2p::P2p;
 
@@ -55,6 +57,14 @@ impl Side {
             first += parcel.bytes.next_multiple_of(SLOT_ALIGN);
         }
     }
+
+    /// Finds the messages in their berths.
+    fn find(&mut self, parcels: &[Parcel], places: &[usize]) {
+        self.parts.fill((0, 0));
+        for (parcel, place) in parcels.iter().zip(places) {
+            self.parts[parcel.peer] = (*place, parcel.bytes);
+        }
+    }
 }
 
 impl Exchange for Alltoallv {
@@ -62,9 +72,18 @@ impl Exchange for Alltoallv {
         Algorithm::Alltoallv
     }
 
+    fn takes_berths(&self) -> bool {
+        true
+    }
+
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         if traffic.shorter {
             return self.pairs.reserve(traffic);
+        }
+        if let Some(berths) = &traffic.berths {
+            self.send.find(&traffic.sends, &berths.places[0]);
+            self.recv.find(&traffic.recvs, &berths.places[1]);
+            return self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts);
         }
         self.send.reserve(Side::room(&traffic.sends), self.comm.rank())?;
         self.recv.reserve(Side::room(&traffic.recvs), self.comm.rank())?;
@@ -77,6 +96,23 @@ impl Exchange for Alltoallv {
         let Self { comm, send, recv, pairs } = self;
         if traffic.shorter {
             return pairs.run(traffic, port);
+        }
+        if let Some(Berths { memory: [out, come], places }) = &traffic.berths {
+            send.find(&traffic.sends, &places[0]);
+            recv.find(&traffic.recvs, &places[1]);
+            for number in 0..traffic.sends.len() {
+                port.pack(number, &mut []);
+            }
+            port.own();
+            comm.alltoallv_opaque(
+                Parts { bytes: out, parts: &send.parts },
+                Parts { bytes: come, parts: &recv.parts },
+            )?;
+            for (number, parcel) in traffic.recvs.iter().enumerate() {
+                port.landed(number, parcel.bytes);
+            }
+            port.finish(&|_| &[]);
+            return Ok(());
         }
         send.place(&traffic.sends);
         recv.place(&traffic.recvs);

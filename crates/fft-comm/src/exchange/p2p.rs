@@ -27,8 +27,11 @@ fn read(
     port: &mut dyn Port,
     kept: &mut [Option<Arrival>],
 ) {
-    let number = arrival.number;
-    if port.arrived(number, arrival.message.bytes()) {
+    let (number, message) = (arrival.number, &arrival.message);
+    if message.is_opaque() {
+        port.landed(number, message.len());
+        flight.release(arrival);
+    } else if port.arrived(number, message.bytes()) {
         flight.release(arrival);
     } else {
         kept[number] = Some(arrival);
@@ -44,22 +47,38 @@ impl Exchange for P2p {
         self.flight.pin(pins);
     }
 
+    fn takes_berths(&self) -> bool {
+        true
+    }
+
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         if self.kept.len() < traffic.recvs.len() {
             self.kept.resize_with(traffic.recvs.len(), || None);
         }
         let bytes =
             |parcels: &[fft_core::Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
-        self.flight.reserve(&bytes(&traffic.sends), &bytes(&traffic.recvs))
+        let (sends, recvs) = (bytes(&traffic.sends), bytes(&traffic.recvs));
+        match traffic.berths {
+            Some(_) => self.flight.reserve_berths(&sends, &recvs),
+            None => self.flight.reserve(&sends, &recvs),
+        }
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let flight = &mut self.flight;
-        for parcel in &traffic.recvs {
-            flight.expect(parcel.peer, parcel.bytes)?;
+        let (flight, berths) = (&mut self.flight, &traffic.berths);
+        for (number, parcel) in traffic.recvs.iter().enumerate() {
+            match berths {
+                Some(berths) => {
+                    flight.expect_into(parcel.peer, berths.incoming(number, parcel.bytes))?
+                }
+                None => flight.expect(parcel.peer, parcel.bytes)?,
+            }
         }
         for (number, parcel) in traffic.sends.iter().enumerate() {
-            let mut slot = flight.slot(parcel.bytes)?;
+            let mut slot = match berths {
+                Some(berths) => berths.outgoing(number, parcel.bytes),
+                None => flight.slot(parcel.bytes)?,
+            };
             let bytes = port.pack(number, slot.bytes_mut());
             slot.set_len(bytes);
             flight.send(parcel.peer, parcel.bytes, slot)?;

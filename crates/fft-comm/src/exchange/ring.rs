@@ -1,9 +1,14 @@
 //! Puts into memory of the receivers, other hosts first.
 
+mod places;
+
 use fft_core::{
-    Algorithm, Comm, Epochs, Error, Exchange, Parcel, Part, Parts, Port, Puts, Reduce, SLOT_ALIGN,
-    Slot, Traffic, agree, by_host,
+    Algorithm, Berths, Comm, Epoch, Epochs, Error, Exchange, Parcel, Part, Parts, Port, Puts,
+    Reduce, SLOT_ALIGN, Slot, Traffic, agree,
 };
+
+use super::p2p::P2p;
+use places::{HEADER, Round, Stand, place, rounds, taken};
 
 /// Each message is put into its slot of the receiver's window as soon as it is packed, while the next chunk is
 /// transformed and packed. Chunks go in a few rounds, an epoch each, into two windows by turns: what one round brought is
@@ -12,13 +17,14 @@ use fft_core::{
 ///
 /// Slots belong to a pair of ranks and not to a reshape: what one rank sends may be equal in two reshapes that are
 /// different for its peers, so that it could not know from its own traffic where they expect it.
+///
+/// Messages with berths are put into those of the receiver, through a window of its own, and their slots have no more than
+/// headers. Where ranks cannot put into such memory they send to each other instead.
 pub(crate) struct Ring {
     comm: Box<dyn Comm>,
     puts: [Box<dyn Puts>; 2],
     epochs: Epochs,
-    /// The host of each rank, and how many ranks of this one's come before it.
-    hosts: Vec<usize>,
-    place: usize,
+    stand: Stand,
     reserved: Vec<Reserved>,
     /// For each rank that sends to this one, where its slots begin here.
     here: Vec<usize>,
@@ -26,6 +32,8 @@ pub(crate) struct Ring {
     there: Vec<usize>,
     /// Messages that are being put.
     staging: Slot,
+    /// For messages with berths, once there were some.
+    far: Option<Far>,
     /// Bytes of a window, once there are some.
     window: Option<usize>,
     /// Bytes of headers in the last exchange.
@@ -34,46 +42,18 @@ pub(crate) struct Ring {
     epoch: u64,
 }
 
+/// How messages with berths travel.
+enum Far {
+    Puts(Box<dyn Puts>),
+    Pairs(P2p),
+}
+
 /// What has been reserved for.
 struct Reserved {
     traffic: Traffic,
     rounds: Vec<Round>,
-}
-
-/// The messages of one epoch: their numbers, and where the slot of each begins among those of the same pair of ranks.
-#[derive(Clone, Default)]
-struct Round {
-    sends: Vec<(usize, usize)>,
-    recvs: Vec<(usize, usize)>,
-}
-
-/// Rounds of one exchange, where there are chunks enough: what is unpacked after the last of them delays the end.
-const ROUNDS: usize = 4;
-
-/// Before each message: how long it is, and in which epoch it was put.
-const HEADER: usize = SLOT_ALIGN;
-
-/// Bytes that a message of at most so many takes with its header.
-fn slot(bytes: usize) -> usize {
-    bytes.saturating_add(HEADER + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN
-}
-
-/// The messages of a traffic between so many ranks in rounds: the same rounds on all ranks.
-fn rounds(traffic: &Traffic, ranks: usize) -> Vec<Round> {
-    let chunks = traffic.chunks.max(1);
-    let mut rounds = vec![Round::default(); chunks.min(ROUNDS)];
-    let of = |parcel: &Parcel| parcel.chunk.min(chunks - 1) * ROUNDS.min(chunks) / chunks;
-    let mut place = |parcels: &[Parcel], side: fn(&mut Round) -> &mut Vec<(usize, usize)>| {
-        let mut ends = vec![vec![0usize; ranks]; rounds.len()];
-        for (number, parcel) in parcels.iter().enumerate() {
-            let end = &mut ends[of(parcel)][parcel.peer];
-            side(&mut rounds[of(parcel)]).push((number, *end));
-            *end = end.saturating_add(slot(parcel.bytes));
-        }
-    };
-    place(&traffic.sends, |round| &mut round.sends);
-    place(&traffic.recvs, |round| &mut round.recvs);
-    rounds
+    /// Of every message with a berth where that is in the receiver's memory.
+    berths: Vec<usize>,
 }
 
 impl Ring {
@@ -84,50 +64,39 @@ impl Ring {
         epochs: Epochs,
     ) -> Result<Self, Error> {
         let (rank, size) = (comm.rank(), comm.size());
-        let hosts: Vec<_> = (0..size).map(|rank| comm.host(rank)).collect();
-        let place = hosts[..rank].iter().filter(|host| **host == hosts[rank]).count();
         Ok(Self {
             comm: comm.dup()?,
             puts,
             epochs,
-            hosts,
-            place,
+            stand: Stand::new(comm),
             reserved: Vec::new(),
             here: vec![0; size],
             there: vec![0; size],
             staging: Slot::new(0, rank)?,
+            far: None,
             window: None,
             headers: 0,
             epoch: 0,
         })
     }
 
-    /// Puts the messages of each chunk into the order in which they leave.
-    fn turn(&self, traffic: &Traffic, round: &mut Round) {
-        let stand = [self.hosts[self.comm.rank()], self.place];
-        let chunk = |&(number, _): &(usize, usize)| traffic.sends[number].chunk;
-        let peer = |&(number, _): &(usize, usize)| traffic.sends[number].peer;
-        let of_chunk = |sends: &[_]| by_host(sends.to_vec(), peer, |rank| self.hosts[rank], stand);
-        let chunks = round.sends.chunk_by(|a, b| chunk(a) == chunk(b));
-        round.sends = chunks.flat_map(of_chunk).collect();
-    }
-
     /// Adds a traffic to those that are known, finds places for all slots, and makes room to send from.
     fn prepare(&mut self, traffic: &Traffic) -> Result<usize, Error> {
-        let mut rounds = rounds(traffic, self.hosts.len());
-        for round in &mut rounds {
-            self.turn(traffic, round);
-        }
+        let rounds = rounds(traffic, &self.stand);
         let staged = |round: &Round| {
-            let bytes = round.sends.iter().map(|&(number, _)| slot(traffic.sends[number].bytes));
+            let bytes = round.sends.iter().map(|&(n, _)| taken(traffic, &traffic.sends[n]));
             bytes.fold(0, usize::saturating_add)
         };
         let staged = rounds.iter().map(staged).max().unwrap_or(0);
         if !self.reserved.iter().any(|known| known.traffic == *traffic) {
-            self.reserved.push(Reserved { traffic: traffic.clone(), rounds });
+            let (traffic, berths) = (traffic.clone(), Vec::new());
+            self.reserved.push(Reserved { traffic, rounds, berths });
         }
         let parcels = |known: &Reserved| -> Vec<Vec<Parcel>> {
-            let parcel = |&(number, _): &(usize, usize)| known.traffic.recvs[number];
+            let parcel = |&(number, _): &(usize, usize)| match known.traffic.berths {
+                Some(_) => Parcel { bytes: 0, ..known.traffic.recvs[number] },
+                None => known.traffic.recvs[number],
+            };
             known.rounds.iter().map(|round| round.recvs.iter().map(parcel).collect()).collect()
         };
         let lists: Vec<_> = self.reserved.iter().flat_map(parcels).collect();
@@ -170,10 +139,88 @@ impl Ring {
         }
         Ok(())
     }
+
+    /// Tells senders where the berths of their messages are here, and learns the same. Collective.
+    fn tell_berths(&mut self, traffic: &Traffic, here: &[usize]) -> Result<(), Error> {
+        let size = self.comm.size();
+        let ((to, out), (from, come)) = (words(&traffic.recvs, size), words(&traffic.sends, size));
+        let allocate = || -> Result<[Slot; 2], Error> {
+            self.comm.reserve_alltoallv(&to, &from)?;
+            let rank = self.comm.rank();
+            Ok([Slot::new(out, rank)?, Slot::new(come, rank)?])
+        };
+        let [mut mine, mut theirs] = agree(self.comm.as_ref(), allocate())?;
+        for (spot, at) in spots(&traffic.recvs, to.clone()).zip(here) {
+            mine.bytes_mut()[spot..][..8].copy_from_slice(&(*at as u64).to_ne_bytes());
+        }
+        self.comm.alltoallv(
+            Parts { bytes: mine.bytes(), parts: &to },
+            Parts { bytes: theirs.bytes_mut(), parts: &from },
+        )?;
+        let there = |spot: usize| word(&theirs.bytes()[spot..]) as usize;
+        let known = self.reserved.iter_mut().find(|known| known.traffic == *traffic);
+        let known = known.expect("it has been prepared for");
+        known.berths = spots(&traffic.sends, from).map(there).collect();
+        Ok(())
+    }
+
+    /// Finds out how messages with berths in this memory can travel. Collective.
+    fn meet_far(&mut self, berths: &Berths) -> Result<(), Error> {
+        let comm = self.comm.as_ref();
+        let known = self.reserved.iter().find_map(|known| known.traffic.berths.as_ref());
+        let same = match known {
+            Some(known) if known.memory != berths.memory => {
+                let (found, expected) = (&berths.memory, &known.memory);
+                let [found, expected] = [found, expected].map(|memory| format!("{memory:?}"));
+                Err(Error::argument("memory of berths", found, expected))
+            }
+            _ => Ok(()),
+        };
+        agree(comm, same)?;
+        if self.far.is_none() {
+            self.far = Some(match agree(comm, comm.window_on(&berths.memory))? {
+                Some(puts) => Far::Puts(puts),
+                None => Far::Pairs(P2p::new(Algorithm::Pipelined, comm)?),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Parts of a buffer with a word for each message.
+fn words(parcels: &[Parcel], ranks: usize) -> (Vec<Part>, usize) {
+    let (mut parts, mut end) = (vec![(0, 0); ranks], 0);
+    parcels.iter().for_each(|parcel| parts[parcel.peer].1 += size_of::<u64>());
+    for (first, bytes) in &mut parts {
+        *first = end;
+        end += bytes.next_multiple_of(SLOT_ALIGN);
+    }
+    (parts, end)
+}
+
+/// For each message the place of its word.
+fn spots(parcels: &[Parcel], mut parts: Vec<Part>) -> impl Iterator<Item = usize> {
+    parcels.iter().map(move |parcel| {
+        let first = &mut parts[parcel.peer].0;
+        std::mem::replace(first, *first + size_of::<u64>())
+    })
 }
 
 fn word(bytes: &[u8]) -> u64 {
     u64::from_ne_bytes(bytes[..8].try_into().expect("8 bytes"))
+}
+
+/// Opens an epoch of the window, and one of that for berths where there is one. Collective.
+fn epochs<'env>(
+    how: Epochs,
+    near: &mut dyn Puts,
+    far: Option<&mut dyn Puts>,
+    body: &mut dyn FnMut(&dyn Epoch<'env>, Option<&dyn Epoch<'env>>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    match far {
+        None => near.epoch(how, &mut |near| body(near, None)),
+        Some(far) => near.epoch(how, &mut |near| far.epoch(how, &mut |far| body(near, Some(far)))),
+    }
 }
 
 /// What an epoch brings.
@@ -188,23 +235,30 @@ struct Mail<'a> {
 }
 
 impl<'a> Mail<'a> {
-    fn message(&self, number: usize, offset: usize) -> Result<&'a [u8], Error> {
+    /// How long a message is, and what it says unless it has a berth.
+    fn message(&self, number: usize, offset: usize) -> Result<(usize, &'a [u8]), Error> {
         let Parcel { peer: from, bytes: expected, .. } = self.traffic.recvs[number];
         let damaged = |found| Error::Message { rank: self.rank, from, found, expected };
         let slot = self.window.get(self.here[from] + offset..).unwrap_or_default();
         let (header, rest) = slot.split_at_checked(HEADER).ok_or_else(|| damaged(0))?;
         let came = word(&header[8..]) == self.epoch;
         let found = if came { word(header) as usize } else { 0 };
-        rest.get(..found).filter(|_| came && found <= expected).ok_or_else(|| damaged(found))
+        let seen = if self.traffic.berths.is_some() { 0 } else { found };
+        let seen = rest.get(..seen).filter(|_| came && found <= expected);
+        seen.map(|seen| (found, seen)).ok_or_else(|| damaged(found))
     }
 
     /// Shows all messages. One that did not come is shown as an empty one, which no codec takes for a message.
     fn show(&self, port: &mut dyn Port) -> Result<(), Error> {
         let mut came = Ok(());
         for &(number, offset) in &self.round.recvs {
-            let arrived = self.message(number, offset);
-            port.arrived(number, arrived.as_ref().copied().unwrap_or_default());
-            came = came.and(arrived.map(drop));
+            let message = self.message(number, offset);
+            let (bytes, seen) = message.as_ref().copied().unwrap_or_default();
+            match self.traffic.berths {
+                Some(_) => port.landed(number, bytes),
+                None => drop(port.arrived(number, seen)),
+            }
+            came = came.and(message.map(drop));
         }
         came
     }
@@ -212,10 +266,23 @@ impl<'a> Mail<'a> {
 
 impl Exchange for Ring {
     fn algorithm(&self) -> Algorithm {
-        Algorithm::Ring(self.epochs)
+        match self.far {
+            Some(Far::Pairs(_)) => Algorithm::Pipelined,
+            _ => Algorithm::Ring(self.epochs),
+        }
+    }
+
+    fn takes_berths(&self) -> bool {
+        true
     }
 
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
+        if let Some(berths) = &traffic.berths {
+            self.meet_far(berths)?;
+            if let Some(Far::Pairs(pairs)) = &mut self.far {
+                return pairs.reserve(traffic);
+            }
+        }
         let prepared = self.prepare(traffic);
         let bytes = agree(self.comm.as_ref(), prepared)?;
         // Whether any rank needs more than it has: then all make theirs anew, as that takes all of them.
@@ -228,18 +295,28 @@ impl Exchange for Ring {
             }
             self.window = Some(bytes);
         }
-        self.tell()
+        self.tell()?;
+        match &traffic.berths {
+            Some(berths) => self.tell_berths(traffic, &berths.places[1]),
+            None => Ok(()),
+        }
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let rank = self.comm.rank();
+        let far = match (&mut self.far, &traffic.berths) {
+            (_, None) | (None, _) => None,
+            (Some(Far::Puts(puts)), _) => Some(puts),
+            (Some(Far::Pairs(pairs)), _) => return pairs.run(traffic, port),
+        };
+        let (rank, how, mut far) = (self.comm.rank(), self.epochs, far);
         let [into, read] = &mut self.puts;
         let (mut into, mut read) = (into, read);
         let Some(known) = self.reserved.iter().find(|known| known.traffic == *traffic) else {
             // The others open epochs, and wait for this rank.
-            for _ in rounds(traffic, self.hosts.len()) {
+            for _ in rounds(traffic, &self.stand) {
                 self.epoch += 1;
-                into.epoch(self.epochs, &mut |_| Ok(()))?;
+                let far = far.as_mut().map(|far| far.as_mut() as _);
+                epochs(how, into.as_mut(), far, &mut |_, _| Ok(()))?;
                 std::mem::swap(&mut into, &mut read);
             }
             let found = format!("{} messages out, {} in", traffic.sends.len(), traffic.recvs.len());
@@ -251,22 +328,31 @@ impl Exchange for Ring {
         for (number, round) in known.rounds.iter().enumerate() {
             self.epoch += 1;
             let epoch_number = self.epoch;
-            let staged = |&(number, _): &(usize, usize)| slot(traffic.sends[number].bytes);
+            let staged = |&(n, _): &(usize, usize)| taken(traffic, &traffic.sends[n]);
             self.staging.set_len(round.sends.iter().map(staged).sum());
             let mut free = self.staging.bytes_mut();
-            let done = into.epoch(self.epochs, &mut |epoch| {
+            let far = far.as_mut().map(|far| far.as_mut() as _);
+            let done = epochs(how, into.as_mut(), far, &mut |epoch, far| {
                 let mut result = Ok(());
                 for &(number, offset) in &round.sends {
-                    let Parcel { peer, bytes, .. } = traffic.sends[number];
-                    let (part, rest) = std::mem::take(&mut free).split_at_mut(slot(bytes));
+                    let parcel = &traffic.sends[number];
+                    let (peer, room) = (parcel.peer, taken(traffic, parcel));
+                    let (part, rest) = std::mem::take(&mut free).split_at_mut(room);
                     free = rest;
                     let (header, message) = part.split_at_mut(HEADER);
-                    let len = port.pack(number, &mut message[..bytes]);
+                    let seen = if traffic.berths.is_some() { 0 } else { parcel.bytes };
+                    let len = port.pack(number, &mut message[..seen]);
                     header[..8].copy_from_slice(&(len as u64).to_ne_bytes());
                     header[8..16].copy_from_slice(&epoch_number.to_ne_bytes());
                     // The others' messages do not suffer from one that cannot be put.
-                    let put = epoch.put(peer, there[peer] + offset, &part[..HEADER + len]);
+                    let seen = seen.min(len);
+                    let put = epoch.put(peer, there[peer] + offset, &part[..HEADER + seen]);
                     result = result.and(put);
+                    if let (Some(far), Some(berths)) = (far, &traffic.berths) {
+                        let from = berths.places[0][number];
+                        let put = far.put_opaque(peer, known.berths[number], from..from + len);
+                        result = result.and(put);
+                    }
                 }
                 if number + 1 == known.rounds.len() {
                     port.own();
@@ -286,7 +372,8 @@ impl Exchange for Ring {
         // What earlier rounds brought may have been overwritten.
         port.finish(&|number| {
             let place = last.round.recvs.iter().find(|(there, _)| *there == number);
-            place.and_then(|&(_, at)| last.message(number, at).ok()).unwrap_or_default()
+            let message = place.and_then(|&(_, at)| last.message(number, at).ok());
+            message.unwrap_or_default().1
         });
         result
     }
@@ -297,78 +384,5 @@ impl Exchange for Ring {
 
     fn memory(&self) -> usize {
         self.staging.capacity() + 2 * self.window.unwrap_or(0)
-    }
-}
-
-/// Finds a place for the slots of each peer, such that no two that meet in any of these lists of messages overlap: one
-/// peer's after the other's in every list, those in most lists first. Returns the bytes that they take.
-fn place(lists: &[&[Parcel]], places: &mut [usize]) -> usize {
-    // (lists it is in, peer, bytes)
-    let mut peers = vec![(0usize, usize::MAX, 0); places.len()];
-    let mut lists_of = vec![Vec::new(); places.len()];
-    for (list, parcels) in lists.iter().enumerate() {
-        let mut sums = vec![0usize; places.len()];
-        for parcel in *parcels {
-            let peer = parcel.peer;
-            sums[peer] = sums[peer].saturating_add(slot(parcel.bytes));
-            if lists_of[peer].last() != Some(&list) {
-                lists_of[peer].push(list);
-                (peers[peer].0, peers[peer].1) = (peers[peer].0 + 1, peer);
-            }
-            peers[peer].2 = sums[peer].max(peers[peer].2);
-        }
-    }
-    peers.retain(|(times, ..)| *times > 0);
-    peers.sort_unstable_by_key(|&(times, peer, _)| (std::cmp::Reverse(times), peer));
-    let mut ends = vec![0usize; lists.len()];
-    for (_, peer, bytes) in peers {
-        let lists = &lists_of[peer];
-        places[peer] = lists.iter().map(|&list| ends[list]).max().unwrap_or(0);
-        lists.iter().for_each(|&list| ends[list] = places[peer].saturating_add(bytes));
-    }
-    ends.into_iter().max().unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parcels(of: &[(usize, usize)]) -> Vec<Parcel> {
-        of.iter().map(|&(peer, bytes)| Parcel { peer, bytes, chunk: 0 }).collect()
-    }
-
-    #[test]
-    fn slots_that_meet_do_not_overlap_and_others_share_memory() {
-        let lists = [
-            parcels(&[(1, 100), (2, 64), (3, 0)]),
-            parcels(&[(3, 65), (4, 1)]),
-            parcels(&[]),
-            parcels(&[(5, 300), (1, 10), (5, 336)]),
-        ];
-        let lists: Vec<_> = lists.iter().map(|list| &list[..]).collect();
-        let mut places = [usize::MAX; 7];
-        let total = place(&lists, &mut places);
-        for list in &lists {
-            let traffic = Traffic { recvs: list.to_vec(), ..Traffic::default() };
-            let at = |(p, (_, offset)): (&Parcel, &(usize, usize))| {
-                (places[p.peer] + offset, places[p.peer] + offset + slot(p.bytes))
-            };
-            let round = &rounds(&traffic, 7)[0];
-            let mut taken: Vec<_> = list.iter().zip(&round.recvs).map(at).collect();
-            taken.sort_unstable();
-            assert!(taken.is_sorted_by(|a, b| a.1 <= b.0), "{taken:?}");
-            assert!(taken.iter().all(|(at, end)| at % SLOT_ALIGN == 0 && *end <= total));
-        }
-        // The longest list, [5, 1, 5], determines the size: 64 + 320, 64 + 128 and 64 + 384 bytes.
-        assert_eq!(total, 1024);
-        assert_eq!((places[0], places[6]), (usize::MAX, usize::MAX));
-        let sum: usize = [100, 64, 65, 1, 300, 336].map(slot).iter().sum();
-        assert!(total < sum, "{total} of {sum}");
-    }
-
-    #[test]
-    fn too_much_is_too_much_and_not_a_small_number() {
-        let list = parcels(&[(0, usize::MAX), (1, usize::MAX)]);
-        assert!(place(&[&list], &mut [0; 2]) > usize::MAX / 2);
     }
 }

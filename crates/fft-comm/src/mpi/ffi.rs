@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::thread::ThreadId;
 
-use fft_core::{Epochs, Error, Reduce, SLOT_ALIGN, Slot};
+use fft_core::{Epochs, Error, Opaque, Reduce, SLOT_ALIGN, Slot};
 use mpi::ffi;
 use mpi::traits::AsRaw;
 
@@ -20,9 +20,11 @@ use super::host;
 use super::lines::{Lines, count};
 use super::pieces::{Done, Entry, Pieces};
 
+mod opaque;
 mod requests;
 mod window;
 
+pub(super) use opaque::takes_devices;
 pub(super) use requests::Requests;
 pub(super) use window::{RawEpoch, RawWindow};
 
@@ -30,6 +32,18 @@ pub(super) use window::{RawEpoch, RawWindow};
 const PAGE: usize = 4096;
 /// The tag of all our messages; communicators keep them apart from anybody else's.
 const TAG: c_int = 1;
+
+/// What a collective sends.
+pub(super) enum Bytes<'a> {
+    Host(&'a [u8]),
+    Opaque(&'a Opaque),
+}
+
+/// Where it receives.
+pub(super) enum BytesMut<'a> {
+    Host(&'a mut [u8]),
+    Opaque(&'a Opaque),
+}
 
 /// A duplicated communicator that we own.
 pub(super) struct RawComm {
@@ -298,19 +312,27 @@ impl RawComm {
     pub(super) fn alltoallv(
         &self,
         unit: &LineType,
-        send: (&[u8], &Lines),
-        recv: (&mut [u8], &Lines),
+        send: (Bytes<'_>, &Lines),
+        recv: (BytesMut<'_>, &Lines),
     ) -> Result<(), Error> {
         let call = "MPI_Alltoallv";
         self.ready(call)?;
-        for (bytes, lines) in [(send.0.len(), send.1), (recv.0.len(), recv.1)] {
+        let (from, out_bytes) = match send.0 {
+            Bytes::Host(bytes) => (bytes.as_ptr(), bytes.len()),
+            Bytes::Opaque(memory) => (memory.address().cast_const(), memory.bytes()),
+        };
+        let (to, in_bytes) = match recv.0 {
+            BytesMut::Host(bytes) => (bytes.as_mut_ptr(), bytes.len()),
+            BytesMut::Opaque(memory) => (memory.address(), memory.bytes()),
+        };
+        for (bytes, lines) in [(out_bytes, send.1), (in_bytes, recv.1)] {
             assert_eq!(lines.counts.len(), self.size, "a part for every rank");
             assert!(lines.end <= bytes, "parts end at {} in {bytes} bytes", lines.end);
         }
         // SAFETY: both buffers reach to the end of the last part, as just checked; `Lines` has a count and a
         // place for every rank; the call is over when it returns.
         let code = unsafe {
-            let (from, to) = (send.0.as_ptr().cast(), recv.0.as_mut_ptr().cast());
+            let (from, to) = (from.cast(), to.cast());
             let (out, their) = (send.1.counts.as_ptr(), send.1.places.as_ptr());
             let (back, here) = (recv.1.counts.as_ptr(), recv.1.places.as_ptr());
             ffi::MPI_Alltoallv(from, out, their, unit.0, to, back, here, unit.0, self.handle)

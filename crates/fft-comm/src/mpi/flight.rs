@@ -116,6 +116,12 @@ impl Flight for MpiFlight {
         self.pool.reserve(&all, self.raw.rank)
     }
 
+    fn reserve_berths(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
+        self.requests.reserve(sends.iter().chain(recvs).copied());
+        self.early.reserve(recvs.len());
+        Ok(())
+    }
+
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
         while self.some && self.leaving > 0 && !self.pool.has(bytes) {
             match self.step(Some(Idle::default()))? {
@@ -129,6 +135,10 @@ impl Flight for MpiFlight {
 
     fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
         let slot = self.pool.take(bytes, self.raw.rank)?;
+        self.expect_into(from, slot)
+    }
+
+    fn expect_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
         self.requests.receive(&self.raw, from, self.announced, slot)?;
         self.announced += 1;
         Ok(())

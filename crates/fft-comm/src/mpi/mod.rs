@@ -7,6 +7,7 @@ mod ffi;
 mod flight;
 mod host;
 mod lines;
+mod opaque;
 mod pieces;
 pub mod window;
 
@@ -16,11 +17,11 @@ use std::sync::{Arc, Once, OnceLock};
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Commons, Error, Flight, Part, Parts, Puts, Reduce};
+use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce};
 
 use crate::commons::HostCommons;
 
-use ffi::{LineType, RawComm};
+use ffi::{Bytes, BytesMut, LineType, RawComm};
 use flight::MpiFlight;
 use host::Host;
 use lines::{LONGEST, Lines};
@@ -79,6 +80,8 @@ pub struct MpiComm {
     piece: usize,
     /// Whether these ranks can put, once it has been found out; shared with duplicates.
     can_put: Arc<OnceLock<bool>>,
+    /// The same of memory on devices: whether messages can be there, and whether windows.
+    devices: Arc<[OnceLock<bool>; 2]>,
 }
 
 /// Said once in a process, however many plans it makes.
@@ -135,7 +138,8 @@ impl MpiComm {
     fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
         let (line, send, recv) = (LineType::new(raw.rank)?, Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
-        Ok(Self { raw, hosts, scratch, piece: LONGEST, can_put: Arc::default() })
+        let (can_put, devices) = Default::default();
+        Ok(Self { raw, hosts, scratch, piece: LONGEST, can_put, devices })
     }
 
     /// Cuts messages of flights made from now on into pieces of at most so many bytes, on all ranks alike. For
@@ -149,8 +153,8 @@ impl MpiComm {
 
     /// Of the same ranks, with what is known of them.
     fn duplicate(&self) -> Result<Self, Error> {
-        let (piece, can_put) = (self.piece, self.can_put.clone());
-        Ok(Self { piece, can_put, ..Self::on(self.raw.dup()?, self.hosts.clone())? })
+        let (piece, can_put, devices) = (self.piece, self.can_put.clone(), self.devices.clone());
+        Ok(Self { piece, can_put, devices, ..Self::on(self.raw.dup()?, self.hosts.clone())? })
     }
 }
 
@@ -186,8 +190,48 @@ impl Comm for MpiComm {
         let scratch = &mut *self.scratch.borrow_mut();
         scratch.send.set(send.parts, self.raw.rank)?;
         scratch.recv.set(recv.parts, self.raw.rank)?;
-        let (send, recv) = ((send.bytes, &scratch.send), (recv.bytes, &scratch.recv));
+        let send = (Bytes::Host(send.bytes), &scratch.send);
+        let recv = (BytesMut::Host(recv.bytes), &scratch.recv);
         self.raw.alltoallv(&scratch.line, send, recv)
+    }
+
+    fn alltoallv_opaque(
+        &self,
+        send: Parts<'_, &Opaque>,
+        recv: Parts<'_, &Opaque>,
+    ) -> Result<(), Error> {
+        let scratch = &mut *self.scratch.borrow_mut();
+        scratch.send.set(send.parts, self.raw.rank)?;
+        scratch.recv.set(recv.parts, self.raw.rank)?;
+        let send = (Bytes::Opaque(send.bytes), &scratch.send);
+        let recv = (BytesMut::Opaque(recv.bytes), &scratch.recv);
+        self.raw.alltoallv(&scratch.line, send, recv)
+    }
+
+    fn reaches(&self, memory: &Opaque) -> Result<bool, Error> {
+        // Found out by all ranks together, and so known to all or to none.
+        let known = self.devices[0].get().filter(|_| !memory.on_host());
+        if let Some(known) = known {
+            return Ok(*known);
+        }
+        let found = opaque::messages(self, memory)?;
+        if !memory.on_host() {
+            let _ = self.devices[0].set(found);
+        }
+        Ok(found)
+    }
+
+    fn window_on(&self, memory: &[Opaque; 2]) -> Result<Option<Box<dyn Puts>>, Error> {
+        let device = !memory[0].on_host();
+        if device && self.devices[1].get() == Some(&false) {
+            return Ok(None);
+        }
+        let found = opaque::window(self, memory)?;
+        if device {
+            let _ = self.devices[1].set(found.is_some());
+        }
+        let rma = Rma::known(self)?;
+        Ok(found.map(|window| Box::new(MpiPuts::on(rma, window)) as Box<dyn Puts>))
     }
 
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {

@@ -154,9 +154,10 @@
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 
 use bytemuck::Pod;
-use fft_core::{Comm, Epochs, Error, Puts, SLOT_ALIGN, Slot, agree};
+use fft_core::{Comm, Epochs, Error, Opaque, Puts, SLOT_ALIGN, Slot, agree};
 
 use super::MpiComm;
 use super::ffi::{RawEpoch, RawWindow};
@@ -199,7 +200,7 @@ impl Rma {
     /// Open MPI (4.1.4) keeps state of a window in a file named after the host, the job and the number of the communicator.
     /// Communicators without a rank in common, as a split makes them, have the same number, and on one host the same
     /// file: windows that are made at once fail, or would be one.
-    fn apart(comm: &MpiComm) -> Result<(), Error> {
+    pub(super) fn apart(comm: &MpiComm) -> Result<(), Error> {
         let here = comm.raw.host()?.size;
         let all = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|n| n.parse().ok());
         let Some(all) = all.filter(|&all: &usize| here > 1 && here != all) else { return Ok(()) };
@@ -246,11 +247,16 @@ impl Rma {
         let bytes = len.saturating_mul(size_of::<T>());
         // A rank without memory would leave the others waiting in MPI. Untouched memory costs nothing.
         agree(&comm, Slot::new(bytes, comm.rank()).map(drop))?;
-        // Freeing takes all ranks: where some have nothing to free, the others' windows leak.
-        let made = RawWindow::allocate(&comm.raw, bytes, comm.piece).map(ManuallyDrop::new);
-        let mut raw = agree(&comm, made)?;
-        agree(&comm, raw.meet(&comm.raw))?;
-        Ok(Window { raw: ManuallyDrop::into_inner(raw), comm, elements: PhantomData })
+        let made = RawWindow::allocate(&comm.raw, bytes, comm.piece);
+        Window::met(made, comm)
+    }
+
+    /// A window on the second of these pieces, from the first of which this rank puts: bytes that cannot be looked at.
+    /// Collective.
+    pub(super) fn window_on(&self, memory: &[Opaque; 2]) -> Result<Window<u8>, Error> {
+        let comm = agree(&self.comm, self.comm.duplicate())?;
+        let made = RawWindow::create(&comm.raw, memory.clone(), comm.piece);
+        Window::met(made, comm)
     }
 }
 
@@ -271,6 +277,14 @@ pub struct Epoch<'w, 'env, T> {
 }
 
 impl<T: Pod> Window<T> {
+    /// Tells the other ranks of it. Collective.
+    fn met(made: Result<RawWindow, Error>, comm: MpiComm) -> Result<Self, Error> {
+        // Freeing takes all ranks: where some have nothing to free, the others' windows leak.
+        let mut raw = agree(&comm, made.map(ManuallyDrop::new))?;
+        agree(&comm, raw.meet(&comm.raw))?;
+        Ok(Self { raw: ManuallyDrop::into_inner(raw), comm, elements: PhantomData })
+    }
+
     /// Opens an epoch on all ranks, calls `body`, and returns when everything that any rank put has arrived: with
     /// `MPI_Win_fence` before and after. Collective; costs two barriers, what is put, and a small allreduce.
     ///
@@ -330,13 +344,21 @@ impl<T: Pod> Window<T> {
 }
 
 impl Window<u8> {
+    /// An epoch of what outlives whatever the library may still do, so that every failure is a value. Collective.
+    pub(super) fn trial(
+        &mut self,
+        how: Epochs,
+        body: impl FnOnce(&RawEpoch<'_, 'static>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.raw.trial(&self.comm.raw, how, body)
+    }
+
     /// Whether two bytes put to the next rank arrive there.
     fn try_out(&mut self, how: Epochs) -> Result<(), Error> {
         let (rank, size) = (self.comm.rank(), self.comm.size());
         let sample = |rank: usize| &SAMPLE[rank % 62..][..2];
         self.local_mut().fill(0);
-        self.raw
-            .trial(&self.comm.raw, how, |epoch| epoch.put((rank + 1) % size, 0, sample(rank)))?;
+        self.trial(how, |epoch| epoch.put((rank + 1) % size, 0, sample(rank)))?;
         let expected = sample((rank + size - 1) % size);
         if self.local() == expected {
             return Ok(());
@@ -367,6 +389,10 @@ pub(super) struct MpiPuts {
 impl MpiPuts {
     pub(super) fn new(rma: Rma) -> Self {
         Self { rma, window: None }
+    }
+
+    pub(super) fn on(rma: Rma, window: Window<u8>) -> Self {
+        Self { rma, window: Some(window) }
     }
 }
 
@@ -399,5 +425,9 @@ impl Puts for MpiPuts {
 impl<'env> fft_core::Epoch<'env> for RawEpoch<'_, 'env> {
     fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error> {
         RawEpoch::put(self, to, at, bytes)
+    }
+
+    fn put_opaque(&self, to: usize, at: usize, from: Range<usize>) -> Result<(), Error> {
+        RawEpoch::put_opaque(self, to, at, from)
     }
 }

@@ -41,13 +41,13 @@ impl Requests {
         comm.ready("MPI_Isend")?;
         assert!(to < comm.size && slot.len() <= bound, "a rank and no more than it expects");
         let (pieces, len) = (self.pieces.of(bound), slot.len());
-        let bytes: *const u8 = slot.bytes().as_ptr();
+        let bytes = slot.address();
         let entry = self.entries.len();
         self.entries.push(Entry { slot: Some(slot), number: None, pieces: 0, bytes: 0 });
         for k in 0..pieces {
             let (first, n) = self.pieces.piece(len, k);
             let mut request = MaybeUninit::uninit();
-            // SAFETY: the piece lies inside the slot's heap memory, which stays where it is while the slot
+            // SAFETY: the piece lies inside the slot's memory, which stays where it is while the slot
             // is in `entries`; it leaves them, or is freed, only after completion (`next`, `drop`).
             let code = unsafe {
                 let (at, byte) = (bytes.add(first).cast(), ffi::RSMPI_UINT8_T);
@@ -72,14 +72,14 @@ impl Requests {
         comm.ready("MPI_Irecv")?;
         assert!(from < comm.size, "rank {from} of {}", comm.size);
         let (pieces, len) = (self.pieces.of(slot.len()), slot.len());
-        let bytes: *mut u8 = slot.bytes_mut().as_mut_ptr();
+        let bytes = slot.address_mut();
         let entry = self.entries.len();
         self.entries.push(Entry { slot: Some(slot), number: Some(number), pieces: 0, bytes: 0 });
         for k in 0..pieces {
             let (first, n) = self.pieces.piece(len, k);
             let mut request = MaybeUninit::uninit();
             // SAFETY: as in `send`; nobody reads or writes the slot before completion, because only `next`
-            // hands it out.
+            // hands it out, or it is memory that may be written at any time.
             let code = unsafe {
                 let (at, byte) = (bytes.add(first).cast(), ffi::RSMPI_UINT8_T);
                 let request = request.as_mut_ptr();

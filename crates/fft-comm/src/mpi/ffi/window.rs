@@ -1,5 +1,7 @@
 //! Memory that others put into.
 
+use std::ops::Range;
+
 use super::*;
 
 /// Memory of this rank that the ranks of a communicator put bytes into. MPI owns it, so that it goes on to exist when a
@@ -15,6 +17,8 @@ pub(in crate::mpi) struct RawWindow {
     /// Whether it is open between epochs, as flushing needs it.
     locked: bool,
     limit: usize,
+    /// Instead of the library's memory, what this rank puts from and what the others put into.
+    opaque: Option<[Opaque; 2]>,
 }
 
 // SAFETY: the handle is valid in every thread of the process and used through a `RawComm`, which checks the thread; the
@@ -57,7 +61,33 @@ impl RawWindow {
             // of one rank alone would be here.
             ffi::MPI_Win_set_errhandler(handle, ffi::RSMPI_ERRORS_RETURN);
             let place = [memory.offset_from_unsigned(base), bytes];
-            Ok(Self { handle, memory, place, places: Vec::new(), locked: false, limit })
+            let (places, opaque) = (Vec::new(), None);
+            Ok(Self { handle, memory, place, places, locked: false, limit, opaque })
+        }
+    }
+
+    /// As [`RawWindow::allocate`], of the second piece of memory, which the window keeps.
+    pub(in crate::mpi) fn create(
+        comm: &RawComm,
+        opaque: [Opaque; 2],
+        limit: usize,
+    ) -> Result<Self, Error> {
+        let call = "MPI_Win_create";
+        comm.ready(call)?;
+        let (memory, bytes) = (opaque[1].address(), opaque[1].bytes());
+        let room =
+            ffi::MPI_Aint::try_from(bytes).map_err(|_| Error::Memory { rank: comm.rank, bytes })?;
+        let mut handle = MaybeUninit::uninit();
+        // SAFETY: our communicator is live, and the memory there as long as its keeper, which lives longer than the window
+        // (`release`). The handle is written on success.
+        unsafe {
+            let (info, handle_at) = (ffi::RSMPI_INFO_NULL, handle.as_mut_ptr());
+            let code = ffi::MPI_Win_create(memory.cast(), room, 1, info, comm.handle, handle_at);
+            checked(comm.rank, call, code)?;
+            let handle = handle.assume_init();
+            ffi::MPI_Win_set_errhandler(handle, ffi::RSMPI_ERRORS_RETURN);
+            let (place, places, opaque) = ([0, bytes], Vec::new(), Some(opaque));
+            Ok(Self { handle, memory, place, places, locked: false, limit, opaque })
         }
     }
 
@@ -71,6 +101,9 @@ impl RawWindow {
 
     /// This rank's memory.
     pub(in crate::mpi) fn local(&self) -> &[u8] {
+        if self.opaque.is_some() {
+            return &[];
+        }
         // SAFETY: the memory lives as long as the window. Others write to it in epochs only, for which the window is
         // borrowed mutably, and which begin on any rank after this one has opened them, too.
         unsafe { std::slice::from_raw_parts(self.memory, self.place[1]) }
@@ -78,6 +111,9 @@ impl RawWindow {
 
     /// This rank's memory.
     pub(in crate::mpi) fn local_mut(&mut self) -> &mut [u8] {
+        if self.opaque.is_some() {
+            return &mut [];
+        }
         // SAFETY: as in `local`; the window is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.memory, self.place[1]) }
     }
@@ -167,6 +203,15 @@ impl RawWindow {
     }
 
     fn release(&mut self, rank: usize) -> Result<(), Error> {
+        let released = self.close_and_free(rank);
+        if released.is_err() {
+            // Who knows what is still put there.
+            std::mem::forget(self.opaque.take());
+        }
+        released
+    }
+
+    fn close_and_free(&mut self, rank: usize) -> Result<(), Error> {
         may_call("MPI_Win_free")?;
         // Even if it cannot be closed: the others come to free it.
         let closed = self.lock(rank, false);
@@ -186,6 +231,8 @@ impl Drop for RawWindow {
         if !freed && !std::thread::panicking() {
             // A failure to free, as after MPI_Finalize, leaves nothing to be done.
             let _ = self.release(0);
+        } else if !freed {
+            std::mem::forget(self.opaque.take());
         }
     }
 }
@@ -193,22 +240,52 @@ impl Drop for RawWindow {
 impl<'env> RawEpoch<'_, 'env> {
     /// Puts bytes into the memory of rank `to`, from its byte `at` on.
     pub(in crate::mpi) fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error> {
+        // SAFETY: the bytes are borrowed until after the epoch has been closed.
+        unsafe { self.put_from(to, at, bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// As [`RawEpoch::put`], of bytes of the memory that the window was told this rank puts from.
+    pub(in crate::mpi) fn put_opaque(
+        &self,
+        to: usize,
+        at: usize,
+        from: Range<usize>,
+    ) -> Result<(), Error> {
+        let Some([out, _]) = &self.window.opaque else {
+            let expected = "a window on memory that the host does not look into";
+            return Err(Error::argument("window", "memory of the library", expected));
+        };
+        let part = out.part(from);
+        // SAFETY: the window keeps the memory.
+        unsafe { self.put_from(to, at, part.address(), part.bytes()) }
+    }
+
+    /// # Safety
+    /// The bytes must be there, and nobody's to write, until the epoch has been closed.
+    unsafe fn put_from(
+        &self,
+        to: usize,
+        at: usize,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), Error> {
         let (RawWindow { places, limit, handle, .. }, rank) = (self.window, self.comm.rank);
         let [shift, room] = places.get(to).copied().unwrap_or_default();
-        let end = at.saturating_add(bytes.len());
+        let end = at.saturating_add(bytes);
         // Not every library looks.
         if end > room {
             let what = format!("put of rank {rank} into the window of rank {to}");
             let expected = format!("an end within its {room} bytes");
             return Err(Error::argument(what, format!("bytes {at}..{end}"), expected));
         }
-        for (k, piece) in bytes.chunks(*limit).enumerate() {
-            let (n, first) = (piece.len() as c_int, (shift + at + k * limit) as ffi::MPI_Aint);
-            // SAFETY: the epoch is open. The piece lies in memory that is borrowed until after it has been closed, and
-            // its end within the target's memory, as just checked. A piece is at most `limit` bytes, an int.
+        for first in (0..bytes).step_by(*limit) {
+            let n = (bytes - first).min(*limit) as c_int;
+            let there = (shift + at + first) as ffi::MPI_Aint;
+            // SAFETY: the epoch is open. The piece lies in memory that stays until after it has been closed, as the caller
+            // promises, and its end within the target's memory, as just checked. A piece is at most `limit` bytes, an int.
             let code = unsafe {
-                let (from, byte) = (piece.as_ptr().cast::<c_void>(), ffi::RSMPI_UINT8_T);
-                ffi::MPI_Put(from, n, byte, to as c_int, first, n, byte, *handle)
+                let (from, byte) = (from.add(first).cast::<c_void>(), ffi::RSMPI_UINT8_T);
+                ffi::MPI_Put(from, n, byte, to as c_int, there, n, byte, *handle)
             };
             checked(rank, "MPI_Put", code)?;
         }
