@@ -174,11 +174,11 @@ impl Puts for WeakPuts {
     fn epoch<'env>(
         &mut self,
         how: Epochs,
-        body: &mut dyn FnMut(&dyn Epoch<'env>) -> Result<(), Error>,
+        body: &mut fft_core::InEpoch<'_, 'env>,
     ) -> Result<(), Error> {
         match self.fault {
-            Fault::Early => self.puts.epoch(how, &mut |_| Err(failure(self.rank))),
-            Fault::Put => self.puts.epoch(how, &mut |epoch| body(&Astray(epoch))),
+            Fault::Early => self.puts.epoch(how, &mut |_, _| Err(failure(self.rank))),
+            Fault::Put => self.puts.epoch(how, &mut |epoch, before| body(&Astray(epoch), before)),
             _ => self.puts.epoch(how, body),
         }
     }

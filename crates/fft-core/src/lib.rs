@@ -85,7 +85,7 @@ pub use predict::{Expected, Prediction, Volume};
 pub use problem::Problem;
 pub use processor::{Cpu, CpuFft, Processor};
 pub use procgrid::ProcGrid;
-pub use puts::{Epoch, Puts};
+pub use puts::{Epoch, InEpoch, Puts};
 pub use real::{Element, Precision, Real};
 pub use recipe::{Node, Recipe, Step};
 pub use reshape::Loss;

@@ -5,13 +5,14 @@ use std::ops::Range;
 use crate::comm::unreached;
 use crate::{Epochs, Error};
 
-/// One piece of memory on every rank of a communicator, into which the others put bytes while an epoch is open.
+/// Two pieces of memory on every rank of a communicator, into which the others put bytes by turns, while an epoch is open:
+/// what one epoch brought can be read during the next.
 ///
 /// [`Puts::make`] and [`Puts::epoch`] are **collective**, and so is dropping it: all ranks do each of them, in the same
 /// order.
 pub trait Puts: Send {
-    /// Gives this rank a piece of at least `bytes` zeroed bytes, starting at a multiple of
-    /// [`SLOT_ALIGN`](crate::SLOT_ALIGN), in place of the one it had. Collective, and costs as much as several small
+    /// Gives this rank two pieces of at least `bytes` zeroed bytes, starting at multiples of
+    /// [`SLOT_ALIGN`](crate::SLOT_ALIGN), in place of those it had. Collective, and costs as much as several small
     /// collectives and a pass over the memory.
     ///
     /// # Errors
@@ -19,20 +20,20 @@ pub trait Puts: Send {
     /// no memory then, not even the earlier.
     fn make(&mut self, bytes: usize) -> Result<(), Error>;
 
-    /// Opens an epoch on all ranks, calls `body` once, and returns when everything that any rank put has arrived.
-    /// Collective. What is put is borrowed for `'env`, and so for longer than the epoch lasts.
+    /// Opens an epoch of the piece whose turn it is, calls `body` once, with what the epoch before brought this rank, and
+    /// returns when everything that any rank put has arrived. Collective, `how` always the same; may begin on some ranks
+    /// before others have come. What is put is borrowed for `'env`, and so for longer than the epoch lasts.
     ///
     /// # Errors
     /// What `body` returns, on this rank alone and after the epoch has been closed; or the library's.
-    fn epoch<'env>(
-        &mut self,
-        how: Epochs,
-        body: &mut dyn FnMut(&dyn Epoch<'env>) -> Result<(), Error>,
-    ) -> Result<(), Error>;
+    fn epoch<'env>(&mut self, how: Epochs, body: &mut InEpoch<'_, 'env>) -> Result<(), Error>;
 
-    /// This rank's memory, which nobody writes to while it is borrowed.
+    /// What the last epoch brought this rank, which nobody writes to while it is borrowed.
     fn local(&self) -> &[u8];
 }
+
+/// What is done in an epoch, given what the one before brought.
+pub type InEpoch<'b, 'env> = dyn FnMut(&dyn Epoch<'env>, &[u8]) -> Result<(), Error> + 'b;
 
 /// An epoch that is open.
 pub trait Epoch<'env> {

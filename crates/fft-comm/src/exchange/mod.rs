@@ -18,9 +18,9 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
         }
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
         Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
-        Algorithm::Ring(epochs) => Ok(match (window(comm)?, window(comm)?) {
-            (Some(one), Some(other)) => Box::new(ring::Ring::new(comm, [one, other], epochs)?),
-            _ => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
+        Algorithm::Ring(epochs) => Ok(match window(comm)? {
+            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs)?),
+            None => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
         }),
         other => Err(Error::argument("exchange", other, "one of Algorithm::ALL")),
     }

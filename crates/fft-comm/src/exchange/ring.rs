@@ -12,8 +12,7 @@ use places::{HEADER, Round, Stand, place, rounds, taken};
 
 /// Each message is put into its slot of the receiver's window as soon as it is packed, while the next chunk is
 /// transformed and packed. Chunks go in a few rounds, an epoch each, into two windows by turns: what one round brought is
-/// unpacked while the next one's puts fly into the other window. No rank opens an epoch in which slots are overwritten
-/// before it has read them.
+/// unpacked while the next one's puts fly into the other window.
 ///
 /// Slots belong to a pair of ranks and not to a reshape: what one rank sends may be equal in two reshapes that are
 /// different for its peers, so that it could not know from its own traffic where they expect it.
@@ -22,7 +21,7 @@ use places::{HEADER, Round, Stand, place, rounds, taken};
 /// headers. Where ranks cannot put into such memory they send to each other instead.
 pub(crate) struct Ring {
     comm: Box<dyn Comm>,
-    puts: [Box<dyn Puts>; 2],
+    puts: Box<dyn Puts>,
     epochs: Epochs,
     stand: Stand,
     reserved: Vec<Reserved>,
@@ -58,11 +57,7 @@ struct Reserved {
 
 impl Ring {
     /// Collective.
-    pub(crate) fn new(
-        comm: &dyn Comm,
-        puts: [Box<dyn Puts>; 2],
-        epochs: Epochs,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(comm: &dyn Comm, puts: Box<dyn Puts>, epochs: Epochs) -> Result<Self, Error> {
         let (rank, size) = (comm.rank(), comm.size());
         Ok(Self {
             comm: comm.dup()?,
@@ -210,17 +205,21 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_ne_bytes(bytes[..8].try_into().expect("8 bytes"))
 }
 
+/// What is done in an epoch of the window, and in one of that for berths; given what the one before brought.
+type InBoth<'b, 'env> =
+    dyn FnMut(&dyn Epoch<'env>, Option<&dyn Epoch<'env>>, &[u8]) -> Result<(), Error> + 'b;
+
 /// Opens an epoch of the window, and one of that for berths where there is one. Collective.
 fn epochs<'env>(
     how: Epochs,
     near: &mut dyn Puts,
-    far: Option<&mut dyn Puts>,
-    body: &mut dyn FnMut(&dyn Epoch<'env>, Option<&dyn Epoch<'env>>) -> Result<(), Error>,
+    mut far: Option<&mut dyn Puts>,
+    body: &mut InBoth<'_, 'env>,
 ) -> Result<(), Error> {
-    match far {
-        None => near.epoch(how, &mut |near| body(near, None)),
-        Some(far) => near.epoch(how, &mut |near| far.epoch(how, &mut |far| body(near, Some(far)))),
-    }
+    near.epoch(how, &mut |near, before| match &mut far {
+        None => body(near, None, before),
+        Some(far) => far.epoch(how, &mut |far, _| body(near, Some(far), before)),
+    })
 }
 
 /// What an epoch brings.
@@ -290,9 +289,7 @@ impl Exchange for Ring {
         self.comm.allreduce(Reduce::Max, &mut short)?;
         if short != [0.0] {
             let bytes = bytes.max(self.window.take().unwrap_or(0));
-            for puts in &mut self.puts {
-                agree(self.comm.as_ref(), puts.make(bytes))?;
-            }
+            agree(self.comm.as_ref(), self.puts.make(bytes))?;
             self.window = Some(bytes);
         }
         self.tell()?;
@@ -309,15 +306,12 @@ impl Exchange for Ring {
             (Some(Far::Pairs(pairs)), _) => return pairs.run(traffic, port),
         };
         let (rank, how, mut far) = (self.comm.rank(), self.epochs, far);
-        let [into, read] = &mut self.puts;
-        let (mut into, mut read) = (into, read);
         let Some(known) = self.reserved.iter().find(|known| known.traffic == *traffic) else {
             // The others open epochs, and wait for this rank.
             for _ in rounds(traffic, &self.stand) {
                 self.epoch += 1;
                 let far = far.as_mut().map(|far| far.as_mut() as _);
-                epochs(how, into.as_mut(), far, &mut |_, _| Ok(()))?;
-                std::mem::swap(&mut into, &mut read);
+                epochs(how, self.puts.as_mut(), far, &mut |_, _, _| Ok(()))?;
             }
             let found = format!("{} messages out, {} in", traffic.sends.len(), traffic.recvs.len());
             return Err(Error::argument("traffic", found, "one that has been reserved for"));
@@ -332,7 +326,7 @@ impl Exchange for Ring {
             self.staging.set_len(round.sends.iter().map(staged).sum());
             let mut free = self.staging.bytes_mut();
             let far = far.as_mut().map(|far| far.as_mut() as _);
-            let done = epochs(how, into.as_mut(), far, &mut |epoch, far| {
+            let done = epochs(how, self.puts.as_mut(), far, &mut |epoch, far, window| {
                 let mut result = Ok(());
                 for &(number, offset) in &round.sends {
                     let parcel = &traffic.sends[number];
@@ -358,16 +352,15 @@ impl Exchange for Ring {
                     port.own();
                 }
                 let came = before.map_or(Ok(()), |(round, epoch)| {
-                    Mail { rank, epoch, traffic, round, here, window: read.local() }.show(port)
+                    Mail { rank, epoch, traffic, round, here, window }.show(port)
                 });
                 result.and(came)
             });
             result = result.and(done);
             before = Some((round, epoch_number));
-            std::mem::swap(&mut into, &mut read);
         }
         let (round, epoch) = before.expect("at least one round");
-        let last = Mail { rank, epoch, traffic, round, here, window: read.local() };
+        let last = Mail { rank, epoch, traffic, round, here, window: self.puts.local() };
         result = result.and(last.show(port));
         // What earlier rounds brought may have been overwritten.
         port.finish(&|number| {

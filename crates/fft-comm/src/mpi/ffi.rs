@@ -26,7 +26,7 @@ mod window;
 
 pub(super) use opaque::takes_devices;
 pub(super) use requests::Requests;
-pub(super) use window::{RawEpoch, RawWindow};
+pub(super) use window::{RawEpoch, RawPair, RawWindow};
 
 /// Bytes that parts of shared memory are multiples of.
 const PAGE: usize = 4096;

@@ -160,7 +160,7 @@ use bytemuck::Pod;
 use fft_core::{Comm, Epochs, Error, Opaque, Puts, SLOT_ALIGN, Slot, agree};
 
 use super::MpiComm;
-use super::ffi::{RawEpoch, RawWindow};
+use super::ffi::{RawEpoch, RawPair, RawWindow};
 
 /// The capability to put bytes into the memory of other ranks, which not every MPI has on every machine.
 pub struct Rma {
@@ -380,45 +380,65 @@ impl<'env, T: Pod> Epoch<'_, 'env, T> {
     }
 }
 
-/// A window of bytes for an exchange, made when its size is known.
+/// Windows of bytes for an exchange, made when their size is known, or one on memory of the exchange's.
 pub(super) struct MpiPuts {
     rma: Rma,
-    window: Option<Window<u8>>,
+    memory: Memory,
+}
+
+enum Memory {
+    None,
+    Pair(RawPair, MpiComm),
+    On(Window<u8>),
 }
 
 impl MpiPuts {
     pub(super) fn new(rma: Rma) -> Self {
-        Self { rma, window: None }
+        Self { rma, memory: Memory::None }
     }
 
     pub(super) fn on(rma: Rma, window: Window<u8>) -> Self {
-        Self { rma, window: Some(window) }
+        Self { rma, memory: Memory::On(window) }
     }
 }
 
 impl Puts for MpiPuts {
     fn make(&mut self, bytes: usize) -> Result<(), Error> {
-        if let Some(old) = self.window.take() {
-            old.free()?;
+        match std::mem::replace(&mut self.memory, Memory::None) {
+            Memory::None => {}
+            Memory::Pair(raw, comm) => agree(&comm, raw.free(comm.rank()))?,
+            Memory::On(window) => window.free()?,
         }
-        self.window = Some(self.rma.window(bytes)?);
+        let [one, other] = [self.rma.window::<u8>(bytes)?, self.rma.window(bytes)?];
+        self.memory = Memory::Pair(RawPair::new([one.raw, other.raw]), one.comm);
         Ok(())
     }
 
     fn epoch<'env>(
         &mut self,
         how: Epochs,
-        body: &mut dyn FnMut(&dyn fft_core::Epoch<'env>) -> Result<(), Error>,
+        body: &mut fft_core::InEpoch<'_, 'env>,
     ) -> Result<(), Error> {
-        let Some(window) = &mut self.window else {
-            let (rank, text) = (self.rma.comm.rank(), "no memory has been made".into());
-            return Err(Error::Transport { rank, call: "epoch", text });
-        };
-        window.raw.epoch(&window.comm.raw, how, |epoch| body(epoch))?
+        match &mut self.memory {
+            Memory::None => {
+                let (rank, text) = (self.rma.comm.rank(), "no memory has been made".into());
+                Err(Error::Transport { rank, call: "epoch", text })
+            }
+            Memory::Pair(raw, comm) => {
+                raw.epoch(&comm.raw, how, |epoch, before| body(epoch, before))?
+            }
+            Memory::On(window) => {
+                window.raw.epoch(&window.comm.raw, how, |epoch| body(epoch, &[]))?
+            }
+        }
     }
 
     fn local(&self) -> &[u8] {
-        self.window.as_ref().map_or(&[], Window::local)
+        match &self.memory {
+            Memory::None => &[],
+            Memory::Pair(raw, _) => raw.local(),
+            Memory::On(window) => window.local(),
+        }
     }
 }
 

@@ -32,6 +32,63 @@ pub(in crate::mpi) struct RawEpoch<'w, 'env> {
     env: PhantomData<fn(&'env [u8])>,
 }
 
+/// What comes after an epoch.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    /// Nothing, or one that is opened anew.
+    Here,
+    /// Another of the same window.
+    Goes,
+}
+
+/// Two windows by turns, so that what an epoch of one brought is read in the next, of the other.
+///
+/// No rank waits for the others to open an epoch: what they had lent of the window they lent until the end of the epoch
+/// before, of the other window, and that took all of them.
+pub(in crate::mpi) struct RawPair {
+    windows: [RawWindow; 2],
+    /// Which is next, and which have been opened.
+    next: usize,
+    open: [bool; 2],
+    how: Option<Epochs>,
+}
+
+impl RawPair {
+    pub(in crate::mpi) fn new(windows: [RawWindow; 2]) -> Self {
+        Self { windows, next: 0, open: [false; 2], how: None }
+    }
+
+    /// As [`RawWindow::epoch`], always of the same kind. Shows what the last epoch brought this rank.
+    pub(in crate::mpi) fn epoch<'env, R>(
+        &mut self,
+        comm: &RawComm,
+        how: Epochs,
+        body: impl FnOnce(&RawEpoch<'_, 'env>, &[u8]) -> R,
+    ) -> Result<R, Error> {
+        let before = *self.how.get_or_insert(how);
+        if before != how {
+            return Err(Error::argument("epoch", format!("{how:?}"), format!("{before:?}")));
+        }
+        let [a, b] = &mut self.windows;
+        let (into, read) = if self.next == 0 { (a, b) } else { (b, a) };
+        let open = std::mem::replace(&mut self.open[self.next], true);
+        self.next = 1 - self.next;
+        let open = |window: &mut RawWindow| if open { Ok(()) } else { window.open(comm, how) };
+        Ok(into.between(comm, open, |epoch| body(epoch, read.local()), Ends::Goes))
+    }
+
+    /// What the last epoch brought this rank.
+    pub(in crate::mpi) fn local(&self) -> &[u8] {
+        self.windows[1 - self.next].local()
+    }
+
+    /// Gives the memory back. Collective.
+    pub(in crate::mpi) fn free(self, rank: usize) -> Result<(), Error> {
+        let [a, b] = self.windows;
+        a.free(rank).and(b.free(rank))
+    }
+}
+
 impl RawWindow {
     /// Zeroed memory of so many bytes, which nobody can put into before [`RawWindow::meet`]. Collective. Puts travel
     /// in pieces of at most `limit` bytes.
@@ -105,7 +162,8 @@ impl RawWindow {
             return &[];
         }
         // SAFETY: the memory lives as long as the window. Others write to it in epochs only, for which the window is
-        // borrowed mutably, and which begin on any rank after this one has opened them, too.
+        // borrowed mutably, and which begin on any rank after this one has opened them, too; or, of a pair, after this one
+        // has come to the end of the epoch before, until which alone this may be lent.
         unsafe { std::slice::from_raw_parts(self.memory, self.place[1]) }
     }
 
@@ -127,6 +185,17 @@ impl RawWindow {
         how: Epochs,
         body: impl FnOnce(&RawEpoch<'_, 'env>) -> R,
     ) -> Result<R, Error> {
+        let done = self.between(comm, |window| window.open(comm, how), body, Ends::Here);
+        Ok(done)
+    }
+
+    fn between<'env, R>(
+        &mut self,
+        comm: &RawComm,
+        open: impl FnOnce(&mut Self) -> Result<(), Error>,
+        body: impl FnOnce(&RawEpoch<'_, 'env>) -> R,
+        ends: Ends,
+    ) -> R {
         struct Peers;
         impl Drop for Peers {
             fn drop(&mut self) {
@@ -134,11 +203,12 @@ impl RawWindow {
             }
         }
         let waiting = Peers;
-        self.open(comm, how).unwrap_or_else(|error| panic!("an epoch cannot be opened: {error}"));
+        open(self).unwrap_or_else(|error| panic!("an epoch cannot be opened: {error}"));
         let result = body(&RawEpoch { window: self, comm, env: PhantomData });
-        self.close(comm).unwrap_or_else(|error| panic!("an epoch cannot be closed: {error}"));
+        let closed = self.close(comm, ends);
+        closed.unwrap_or_else(|error| panic!("an epoch cannot be closed: {error}"));
         std::mem::forget(waiting);
-        Ok(result)
+        result
     }
 
     /// An epoch of constants. They outlive whatever the library may still do, so that every failure is a value.
@@ -151,7 +221,7 @@ impl RawWindow {
         self.open(comm, how)?;
         let put = body(&RawEpoch { window: self, comm, env: PhantomData });
         // Even after a failure, since the others close it.
-        put.and(self.close(comm))
+        put.and(self.close(comm, Ends::Here))
     }
 
     fn open(&mut self, comm: &RawComm, how: Epochs) -> Result<(), Error> {
@@ -160,13 +230,14 @@ impl RawWindow {
         self.meeting(comm, 0)
     }
 
-    fn close(&mut self, comm: &RawComm) -> Result<(), Error> {
+    fn close(&mut self, comm: &RawComm, ends: Ends) -> Result<(), Error> {
         if self.locked {
             // SAFETY: the window is live and locked.
             let code = unsafe { ffi::MPI_Win_flush_all(self.handle) };
             checked(comm.rank, "MPI_Win_flush_all", code)?;
         }
-        self.meeting(comm, ffi::MPI_MODE_NOSUCCEED as c_int)
+        let last = ffi::MPI_MODE_NOSUCCEED as c_int;
+        self.meeting(comm, if ends == Ends::Here { last } else { 0 })
     }
 
     /// Returns when all ranks have come, with this rank's memory the same as what others see of it.
@@ -289,6 +360,8 @@ impl<'env> RawEpoch<'_, 'env> {
             };
             checked(rank, "MPI_Put", code)?;
         }
+        // What others put is taken in meanwhile, by libraries that have no thread for it.
+        self.comm.progress();
         Ok(())
     }
 }
