@@ -118,7 +118,8 @@ where
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(&recipe, own, device, &fft_comm::exchange)?;
         if (passage, executor.device().taken()) == (Passage::Device, Passage::Host) {
-            let expected = "one that ranks have: a CUDA-aware MPI, and an exchange that sends from devices";
+            let expected =
+                "one that ranks have: a CUDA-aware MPI, and an exchange that sends from devices";
             return Err(Error::argument("passage", passage, expected));
         }
         Ok(DevicePlan { executor, recipe, stream })

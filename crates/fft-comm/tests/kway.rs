@@ -38,6 +38,7 @@ fn traffic(rank: usize, ranks: usize, reshape: usize) -> Traffic {
         reshape,
         sends: after().filter_map(|to| parcel(to, bound(reshape, rank, to))).collect(),
         recvs: before.filter_map(|from| parcel(from, bound(reshape, from, rank))).collect(),
+        berths: None,
     }
 }
 
@@ -160,6 +161,7 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
                 shorter: false,
                 sends: parcel(from, to),
                 recvs: parcel(to, from),
+                berths: None,
             }
         };
         let reshapes = [pair(0, 3, 0), pair(2, 0, 1), pair(0, 2, 2)];

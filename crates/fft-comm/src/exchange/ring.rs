@@ -392,4 +392,3 @@ impl Exchange for Ring {
         self.staging.capacity() + 2 * self.window.unwrap_or(0)
     }
 }
-

@@ -74,9 +74,9 @@ pub(super) fn messages(comm: &MpiComm, like: &Opaque) -> Result<bool, Error> {
     }
     let memory = memory(comm, like)?;
     let trial = comm.duplicate()?;
-    let tried = TRIALS.iter().try_for_each(|&bytes| {
-        check(comm, &memory, bytes, || trial.raw.trial(&memory, bytes))
-    });
+    let tried = TRIALS
+        .iter()
+        .try_for_each(|&bytes| check(comm, &memory, bytes, || trial.raw.trial(&memory, bytes)));
     let Err(why) = tried else { return Ok(true) };
     // Who knows what is still under way.
     std::mem::forget((trial, memory));

@@ -156,9 +156,10 @@ impl<T: GpuReal> Staged<T> {
         }
         if device.taken == Passage::Device {
             let rank = device.rank;
-            let memory = device.staging.each_ref().map(|block| {
-                opaque(block.as_ref().expect("memory for messages"), rank)
-            });
+            let memory = device
+                .staging
+                .each_ref()
+                .map(|block| opaque(block.as_ref().expect("memory for messages"), rank));
             let places = |parts: &[Part]| parts.iter().map(|part| part.place).collect();
             self.traffic.berths =
                 Some(Berths { memory, places: [places(&self.sends), places(&self.recvs)] });

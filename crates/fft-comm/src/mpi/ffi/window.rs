@@ -75,8 +75,8 @@ impl RawWindow {
         let call = "MPI_Win_create";
         comm.ready(call)?;
         let (memory, bytes) = (opaque[1].address(), opaque[1].bytes());
-        let room = ffi::MPI_Aint::try_from(bytes)
-            .map_err(|_| Error::Memory { rank: comm.rank, bytes })?;
+        let room =
+            ffi::MPI_Aint::try_from(bytes).map_err(|_| Error::Memory { rank: comm.rank, bytes })?;
         let mut handle = MaybeUninit::uninit();
         // SAFETY: our communicator is live, and the memory there as long as its keeper, which lives longer than the window
         // (`release`). The handle is written on success.
