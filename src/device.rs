@@ -6,7 +6,7 @@ use fft_core::{
     Algorithm, Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, WireError, agree,
 };
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
-use fft_gpu::{Cuda, Gpu, GpuReal, lend, lend_mut};
+use fft_gpu::{Cuda, Gpu, GpuReal, Passage, lend, lend_mut};
 
 use crate::plan::{check_lengths, check_recipe};
 use crate::{Draft, Transform};
@@ -17,18 +17,20 @@ pub struct DeviceDraft<'a, K: Transform, const D: usize> {
     draft: Draft<'a, K, D>,
     gpu: Gpu,
     stream: Option<Arc<CudaStream>>,
+    passage: Passage,
 }
 
 /// A distributed transform of data on CUDA devices, ready to run any number of times in both directions.
 ///
 /// Each rank has a device, or a part in one: several may share it. Ranks of one host reach each other's memory on the device,
-/// threads by its address and processes by CUDA IPC; messages to others go through pinned memory of the host. Transforms are
-/// [`Kind::C2C`](crate::Kind) and [`Kind::R2C`](crate::Kind), by cuFFT. Wires, tolerances and bricks are those of
+/// threads by its address and processes by CUDA IPC. Messages to others are sent from memory of the device where the MPI takes
+/// that, else through pinned memory of the host: [`DeviceDraft::passage`]. Transforms are [`Kind::C2C`](crate::Kind) and
+/// [`Kind::R2C`](crate::Kind), by cuFFT. Wires, tolerances and bricks are those of
 /// [`Plan`](crate::Plan), and so are conventions.
 ///
 /// Slices are of real numbers, a complex number is two, and begin at a multiple of 16 bytes, as all do that are allocated. A
-/// call returns when its work is queued on the plan's stream; where something may be lost on the wire, or messages go through
-/// the host, when it is done. It is collective, and no rank's host waits for its device otherwise.
+/// call returns when its work is queued on the plan's stream; where something may be lost on the wire, or there are messages,
+/// when these are done. It is collective, and no rank's host waits for its device otherwise.
 ///
 /// Dropping a plan is collective where ranks are MPI processes.
 ///
@@ -69,7 +71,8 @@ where
 {
     /// Makes a plan for data on a device: this rank's.
     pub fn on(self, gpu: &Gpu) -> DeviceDraft<'a, K, D> {
-        DeviceDraft { draft: self, gpu: gpu.clone(), stream: None }
+        let passage = Passage::default();
+        DeviceDraft { draft: self, gpu: gpu.clone(), stream: None, passage }
     }
 }
 
@@ -83,29 +86,54 @@ where
         self
     }
 
+    /// How data gets to other ranks: by default as [`Passage::Reached`] says. The others make messages of all data that changes
+    /// ranks, also between those that reach each other; to study what that does. The same on all ranks.
+    pub fn passage(mut self, passage: Passage) -> Self {
+        self.passage = passage;
+        self
+    }
+
     /// Makes the plan. Collective; the same `Ok` or error on every rank.
     ///
     /// # Errors
     /// Those of [`Draft::recipe`], with the model as the only way to tune; [`Error::Argument`] for kinds that cuFFT has not and
-    /// for [`Wire::Lossless`](crate::Wire); [`Error::OnRank`] when a rank lacks memory, cuFFT, or the driver fails.
+    /// for [`Wire::Lossless`](crate::Wire), and for [`Passage::Device`] where the exchange or the transport does not send from
+    /// there; [`Error::Disagreement`] for ranks that were told different passages; [`Error::OnRank`] when a rank lacks memory,
+    /// cuFFT, or the driver fails.
     pub fn build(self) -> Result<DevicePlan<K, D>, Error> {
-        let (comm, Self { draft, gpu, stream }) = (self.draft.comm(), self);
+        let (comm, Self { draft, gpu, stream, passage }) = (self.draft.comm(), self);
         let recipe = draft.device_recipe()?;
         check_recipe::<K, D>(comm, &recipe)?;
+        check_passage(comm, passage)?;
         let device = || {
             let tried = |why: fft_gpu::GpuError| why.on(comm.rank());
             let stream = match stream {
                 Some(stream) => stream,
                 None => gpu.new_stream().map_err(tried)?,
             };
-            Cuda::new(&gpu, stream).map_err(tried)
+            Ok(Cuda::new(&gpu, stream).map_err(tried)?.passage(passage))
         };
         let device = agree(comm, device())?;
         let stream = device.stream().clone();
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(&recipe, own, device, &fft_comm::exchange)?;
+        if (passage, executor.device().taken()) == (Passage::Device, Passage::Host) {
+            let expected =
+                "one that ranks have: a CUDA-aware MPI, and an exchange that sends from devices";
+            return Err(Error::argument("passage", passage, expected));
+        }
         Ok(DevicePlan { executor, recipe, stream })
     }
+}
+
+/// Whether all ranks were told the same. Collective.
+fn check_passage(comm: &dyn Comm, mine: Passage) -> Result<(), Error> {
+    let place = |of: Passage| Passage::ALL.iter().position(|known| *known == of).unwrap_or(0) as u8;
+    let mut all = vec![0; comm.size()];
+    comm.allgather(&[place(mine)], &mut all)?;
+    let Some(rank_b) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
+    let [a, b] = [0, rank_b].map(|rank| Passage::ALL[usize::from(all[rank])].to_string());
+    Err(Error::Disagreement { what: "passage".into(), rank_a: 0, a, rank_b, b })
 }
 
 impl<K: Transform, const D: usize> DevicePlan<K, D>
@@ -140,6 +168,11 @@ where
     /// How messages travel to ranks that are not reached otherwise.
     pub fn exchange(&self) -> Algorithm {
         self.executor.exchange(self.recipe.problem().exchange)
+    }
+
+    /// How data gets to the ranks that are hardest to reach: [`Passage::Reached`] where there are no messages.
+    pub fn passage(&self) -> Passage {
+        self.executor.device().taken()
     }
 
     /// Where the host's time went since the last [`DevicePlan::clear_clock`], and what was sent.

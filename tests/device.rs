@@ -11,10 +11,10 @@ use common::tiling::Rng;
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
-use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuError, GpuReal};
+use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuError, GpuReal, Passage};
 use thriffty::{
-    Algorithm, C2c, Comm, DevicePlan, Direction, Draft, Error, ErrorKind, Kind, R2c, R2r, Reduce,
-    Scale, ThreadComm, Tolerance, Wire,
+    Algorithm, C2c, Comm, DeviceDraft, DevicePlan, Direction, Draft, Error, ErrorKind, Kind, R2c,
+    R2r, Reduce, Scale, ThreadComm, Tolerance, Wire,
 };
 
 /// Rank counts: one, even and odd, a power of two that has all three axes cut.
@@ -36,6 +36,34 @@ fn gpu() -> Option<Gpu> {
         }
     };
     GPU.get_or_init(probe).clone()
+}
+
+/// Where plans are made.
+trait Place: Sync {
+    fn plan<'a, K: Make, const D: usize>(&self, draft: Draft<'a, K, D>) -> DeviceDraft<'a, K, D>
+    where
+        K::Real: GpuReal;
+}
+
+impl Place for Gpu {
+    fn plan<'a, K: Make, const D: usize>(&self, draft: Draft<'a, K, D>) -> DeviceDraft<'a, K, D>
+    where
+        K::Real: GpuReal,
+    {
+        draft.on(self)
+    }
+}
+
+/// On a GPU, with all data that changes ranks in messages.
+struct By(Gpu, Passage);
+
+impl Place for By {
+    fn plan<'a, K: Make, const D: usize>(&self, draft: Draft<'a, K, D>) -> DeviceDraft<'a, K, D>
+    where
+        K::Real: GpuReal,
+    {
+        draft.on(&self.0).passage(self.1)
+    }
 }
 
 /// Whether a tool is watching, which makes everything slow.
@@ -92,7 +120,7 @@ where
 }
 
 /// Both directions against the definition, out of place, twice, and in place.
-fn check<K: Make, const D: usize>(comm: &dyn Comm, gpu: &Gpu, case: &Case<D>) -> Done
+fn check<K: Make, const D: usize>(comm: &dyn Comm, gpu: &impl Place, case: &Case<D>) -> Done
 where
     K::Real: GpuReal,
 {
@@ -103,7 +131,7 @@ where
     let y: Vec<K::Spectral> = random(spectral.points() * case.howmany, 2);
     let x_here = cut(&x, physical.shape(), input[rank], case.orders[0]);
     let y_here = cut(&y, spectral.shape(), output[rank], case.orders[1]);
-    let mut plan = case.draft::<K>(comm)?.on(gpu).build()?;
+    let mut plan = gpu.plan(case.draft::<K>(comm)?).build()?;
     let what = format!("rank {rank} of {ranks}, {}", plan.recipe());
     let compare = |way: &str, found: &[C64], all: &[C64], expected: Vec<C64>| {
         let error = distance(found, &expected) / norm(all).max(f64::MIN_POSITIVE);
@@ -139,18 +167,18 @@ where
     Ok(())
 }
 
-fn complex<const D: usize>(comm: &dyn Comm, gpu: &Gpu, case: &Case<D>) -> Done {
+fn complex<const D: usize>(comm: &dyn Comm, gpu: &impl Place, case: &Case<D>) -> Done {
     check::<C2c<f64>, D>(comm, gpu, case)?;
     check::<C2c<f32>, D>(comm, gpu, case)
 }
 
-fn halved<const D: usize>(comm: &dyn Comm, gpu: &Gpu, case: &Case<D>) -> Done {
+fn halved<const D: usize>(comm: &dyn Comm, gpu: &impl Place, case: &Case<D>) -> Done {
     check::<R2c<f64>, D>(comm, gpu, case)?;
     check::<R2c<f32>, D>(comm, gpu, case)
 }
 
 /// One to four axes, the halved one anywhere, orders of axes, batches, scales, uneven bricks and empty ones.
-fn everything(comm: &dyn Comm, gpu: &Gpu) -> Done {
+fn everything(comm: &dyn Comm, gpu: &impl Place) -> Done {
     let p2p = Algorithm::P2p;
     complex(comm, gpu, &Case::new([16, 12, 20], [C2C; 3]).exchange(p2p))?;
     halved(comm, gpu, &Case::new([16, 12, 20], [C2C, C2C, R2C]).exchange(p2p))?;
@@ -225,7 +253,7 @@ fn ranks_of_other_hosts_transform_as_defined() {
 /// The error of a plan with this option against the same plan without, and what it reports.
 fn lost<K: Make, const D: usize>(
     comm: &dyn Comm,
-    gpu: &Gpu,
+    gpu: &impl Place,
     case: &Case<D>,
     direction: Direction,
     data: impl Fn(f64) -> f64,
@@ -234,8 +262,8 @@ fn lost<K: Make, const D: usize>(
 where
     K::Real: GpuReal,
 {
-    let mut exact = case.draft::<K>(comm)?.on(gpu).build()?;
-    let mut plan = option(case.draft::<K>(comm)?.wire_everywhere()).on(gpu).build()?;
+    let mut exact = gpu.plan(case.draft::<K>(comm)?).build()?;
+    let mut plan = gpu.plan(option(case.draft::<K>(comm)?.wire_everywhere())).build()?;
     let lens = [exact.input_len(), exact.output_len()];
     let (a, b) = match direction {
         Direction::Forward => {
@@ -446,20 +474,73 @@ mod processes {
         let world = library.world().expect("the world");
         job::assert_ranks(world.size());
         let gpu = gpu().expect("asked before");
+        coded(&world, &gpu, Algorithm::P2p).unwrap();
         everything(&world, &gpu).unwrap();
-        let case = Case::new([48, 40, 50], [C2C, C2C, R2C]).exchange(Algorithm::P2p);
-        for wire in [Wire::F32, Wire::Bits(16)] {
-            let forward = Direction::Forward;
-            let (error, reported) =
-                lost::<R2c<f64>, 3>(&world, &gpu, &case, forward, |x| x, |d| d.wire(wire)).unwrap();
-            assert!((reported.estimate / error - 1.0).abs() < 0.1, "{wire}");
+        refused(&world, &gpu).unwrap();
+        everything(&world, &By(gpu.clone(), Passage::Host)).unwrap();
+        // Whether this MPI sends from devices is the same on all ranks.
+        let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
+        let draft = case.draft::<C2c<f64>>(&world).unwrap().on(&gpu);
+        match draft.passage(Passage::Device).build() {
+            Ok(plan) => assert_eq!(plan.passage(), Passage::Device),
+            Err(why) => return println!("not run: messages on the device, {why}"),
         }
+        let gpu = By(gpu, Passage::Device);
+        everything(&world, &gpu).unwrap();
+        for exchange in Algorithm::ALL {
+            if matches!(exchange, Algorithm::KWay(_)) {
+                continue;
+            }
+            println!("messages on the device by {exchange}");
+            let case = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(exchange);
+            complex(&world, &gpu, &case).unwrap();
+            let case = Case::new([9, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
+            halved(&world, &gpu, &case).unwrap();
+            coded(&world, &gpu, exchange).unwrap();
+        }
+    }
+
+    /// Messages that are coded, and so many that they are in chunks.
+    fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
+        let case = Case::new([48, 40, 50], [C2C, C2C, R2C]).exchange(exchange);
+        let large = Case::new([192, 160, 256], [C2C; 3]).exchange(exchange);
+        let forward = Direction::Forward;
+        for wire in [Wire::F32, Wire::Bits(16)] {
+            let (error, reported) =
+                lost::<R2c<f64>, 3>(world, gpu, &case, forward, |x| x, |d| d.wire(wire))?;
+            assert!((reported.estimate / error - 1.0).abs() < 0.1, "{wire} {error:e} {reported:?}");
+            let (error, reported) =
+                lost::<C2c<f64>, 3>(world, gpu, &large, forward, |x| x, |d| d.wire(wire))?;
+            assert!(
+                (reported.estimate / error - 1.0).abs() < 0.02,
+                "{wire} {error:e} {reported:?}"
+            );
+        }
+        let option = Tolerance::relative(1e-6)?;
         for direction in [Direction::Forward, Direction::Inverse] {
-            let option = Tolerance::relative(1e-6).unwrap();
-            let lost =
-                lost::<R2c<f64>, 3>(&world, &gpu, &case, direction, |x| x, |d| d.tolerance(option));
-            let (error, reported) = lost.unwrap();
+            let (error, reported) =
+                lost::<R2c<f64>, 3>(world, gpu, &case, direction, |x| x, |d| d.tolerance(option))?;
             assert!(error <= 1e-6 && error <= reported.bound, "{error:e}, {reported:?}");
         }
+        let (error, reported) =
+            lost::<C2c<f64>, 3>(world, gpu, &large, forward, |x| x, |d| d.tolerance(option))?;
+        assert!(error <= 1e-6 && error <= reported.bound, "{error:e}, {reported:?}");
+        Ok(())
+    }
+
+    /// What ranks do not all want, or cannot have, all of them are refused.
+    fn refused(world: &dyn Comm, gpu: &Gpu) -> Done {
+        let case = Case::new([6, 5, 4], [C2C; 3]);
+        let mine = if world.rank() == 1 { Passage::Host } else { Passage::Reached };
+        let draft = case.clone().exchange(Algorithm::P2p).draft::<C2c<f64>>(world)?;
+        let error = draft.on(gpu).passage(mine).build().map(drop).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the ranks disagree on the passage: rank 0 has reached, rank 1 has host"
+        );
+        let draft = case.exchange(Algorithm::KWay(2)).draft::<C2c<f64>>(world)?;
+        let error = draft.on(gpu).passage(Passage::Device).build().map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+        Ok(())
     }
 }

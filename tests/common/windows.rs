@@ -253,6 +253,7 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
             shorter: true,
             sends: others(rank).filter_map(to).collect(),
             recvs: others(rank).filter_map(from).collect(),
+            berths: None,
         }
     };
     for epochs in BOTH {

@@ -58,8 +58,7 @@ struct Prepared<K: Family, const D: usize> {
 impl<K: Family, const D: usize> Prepared<K, D> {
     /// Makes the plan, and both arrays: a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
-        let (problem, choosing) = (&options.problem, &options.choosing);
-        let mut plan = Engine::<K, D>::new(comm, problem, choosing, options.device)?;
+        let mut plan = Engine::<K, D>::new(comm, options)?;
         let mut physical = zeros(comm, plan.input_len())?;
         let mut spectral = zeros(comm, plan.output_len())?;
         let source = Source::new(options.field, &plan)?;
@@ -152,6 +151,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
             field: options.field,
             encoding,
             exchange: plan.exchange(),
+            passage: plan.passage(),
             direction: options.direction,
             flops: flops(K::Physical::WIDTH, points, howmany),
             predicted: match options.direction {

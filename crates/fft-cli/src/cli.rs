@@ -55,6 +55,9 @@ pub(crate) struct Bench {
     /// Where the data is: host; or cuda, GPUs dealt out to the ranks of a host in turn.
     #[arg(long, default_value = "host", value_parser = device())]
     pub(crate) device: Device,
+    /// How data gets to other ranks' GPUs: reached, where they can be; or in messages, from memory of the device or the host.
+    #[arg(long, default_value = "reached", value_parser = ["reached", "device", "host"])]
+    pub(crate) passage: String,
     /// Times that the transform is measured, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
     pub(crate) reps: NonZeroUsize,

@@ -1,7 +1,7 @@
 //! A plan on a GPU, with arrays there.
 
 use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice, DriverError};
-use thriffty::gpu::{Gpu, driver_is_present};
+use thriffty::gpu::{Gpu, Passage, driver_is_present};
 use thriffty::{Comm, DevicePlan, Direction, Draft, Element, Error, Tune};
 
 use crate::family::Family;
@@ -33,6 +33,7 @@ impl<K: Family, const D: usize> OnDevice<K, D> {
         comm: &dyn Comm,
         problem: &cli::Problem,
         choosing: &cli::Choosing,
+        passage: &str,
     ) -> Result<Self, Failure> {
         let tune = match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
             (None, Some(text), _) => Tune::Exact(text.clone()),
@@ -40,13 +41,17 @@ impl<K: Family, const D: usize> OnDevice<K, D> {
             _ => return refused("--device cuda goes with --tune model and --recipe only"),
         };
         let draft = Encoding::of(&problem.wires).draft(choosing::draft::<K, D>(comm, problem)?);
-        Self::of(comm, draft.tune(tune))
+        Self::of(comm, draft.tune(tune), passage.parse()?)
     }
 
     /// Of a draft. Collective.
-    pub(crate) fn of(comm: &dyn Comm, draft: Draft<'_, K, D>) -> Result<Self, Failure> {
+    pub(crate) fn of(
+        comm: &dyn Comm,
+        draft: Draft<'_, K, D>,
+        passage: Passage,
+    ) -> Result<Self, Failure> {
         let gpu = agree(comm, gpu(comm))?;
-        let plan = draft.on(&gpu).build()?;
+        let plan = draft.on(&gpu).passage(passage).build()?;
         let stream = plan.stream();
         let array = |reals: usize| stream.alloc_zeros::<K::Real>(reals.max(1));
         let arrays = || -> Result<_, DriverError> {

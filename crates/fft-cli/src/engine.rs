@@ -62,19 +62,18 @@ impl<K: Family, const D: usize> Planned<K, D> for Engine<K, D> {
 
 impl<K: Family, const D: usize> Engine<K, D> {
     /// The plan that the options ask for. Collective.
-    pub(crate) fn new(
-        comm: &dyn Comm,
-        problem: &cli::Problem,
-        choosing: &cli::Choosing,
-        device: cli::Device,
-    ) -> Result<Self, Failure> {
-        match device {
+    pub(crate) fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
+        let (problem, choosing) = (&options.problem, &options.choosing);
+        match options.device {
+            cli::Device::Host if options.passage != "reached" => {
+                crate::world::refused("--passage goes with --device cuda")
+            }
             cli::Device::Host => {
                 Ok(Self::Host(Box::new(choosing::plan::<K, D>(comm, problem, choosing)?)))
             }
             #[cfg(feature = "cuda")]
             cli::Device::Cuda => {
-                let plan = crate::cuda::OnDevice::new(comm, problem, choosing)?;
+                let plan = crate::cuda::OnDevice::new(comm, problem, choosing, &options.passage)?;
                 Ok(Self::Cuda(Box::new(plan)))
             }
             #[cfg(not(feature = "cuda"))]
@@ -97,7 +96,9 @@ impl<K: Family, const D: usize> Engine<K, D> {
         Ok(match self {
             Self::Host(_) => Self::Host(Box::new(draft.build()?)),
             #[cfg(feature = "cuda")]
-            Self::Cuda(_) => Self::Cuda(Box::new(crate::cuda::OnDevice::of(comm, draft)?)),
+            Self::Cuda(_) => {
+                Self::Cuda(Box::new(crate::cuda::OnDevice::of(comm, draft, Default::default())?))
+            }
         })
     }
 
@@ -194,6 +195,15 @@ impl<K: Family, const D: usize> Engine<K, D> {
             Self::Host(plan) => plan.exchange(),
             #[cfg(feature = "cuda")]
             Self::Cuda(device) => device.plan.exchange(),
+        }
+    }
+
+    /// How data gets to other ranks' GPUs.
+    pub(crate) fn passage(&self) -> Option<String> {
+        match self {
+            Self::Host(_) => None,
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => Some(device.plan.passage().to_string()),
         }
     }
 

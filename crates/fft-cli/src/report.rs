@@ -20,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) field: Field,
     pub(crate) encoding: Encoding,
     pub(crate) exchange: Algorithm,
+    /// How data gets to other ranks' GPUs, where it is on any.
+    pub(crate) passage: Option<String>,
     pub(crate) direction: Direction,
     /// Operations that one transform counts for.
     pub(crate) flops: f64,
@@ -119,6 +121,7 @@ impl Report {
             "recipe": self.recipe,
             "precision": self.precision.to_string(),
             "exchange": self.exchange.to_string(),
+            "passage": self.passage,
             "reps": self.seconds.len(),
             "seconds": { "median": median, "min": min, "max": max },
             "predicted": self.predicted,
@@ -151,9 +154,12 @@ impl Report {
             ("ranks", format!("{} ({})", self.ranks, self.transport)),
             ("algorithm", self.exchange.to_string()),
             ("direction", self.direction().into()),
+        ];
+        rows.extend(self.passage.clone().map(|passage| ("passage", passage)));
+        rows.extend([
             ("time", format!("{}  (min {}, max {})", time(median), time(min), time(max))),
             ("rate", format!("{:.3} GFlop/s", self.gflops())),
-        ];
+        ]);
         rows.extend(self.predicted.map(|t| ("model", format!("{}  expected", time(t)))));
         let parts = PARTS.iter().zip(self.split.parts).map(|(name, t)| (*name, time(t)));
         rows.extend(parts.map(|(name, t)| (name, format!("{t}  on the slowest rank"))));

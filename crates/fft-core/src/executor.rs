@@ -131,6 +131,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         found.map_or(named, |(_, exchange)| exchange.algorithm())
     }
 
+    /// What it runs on.
+    pub fn device(&self) -> &Dev {
+        &self.tools.device
+    }
+
     /// What the last run lost on the wire, as all ranks together know; `None` when nothing may be lost.
     pub fn lost(&self) -> Option<WireError> {
         self.lost

@@ -2,7 +2,7 @@
 //!
 //! Local transforms are cuFFT's. A reshape is at most three launches for all of its messages: what is in memory that this rank
 //! reaches is taken from there, straight to where it belongs; coded messages to ranks that can be reached are made where they
-//! read them; others are made in, and read from, pages of the host.
+//! read them; others are made in memory of the device, and sent from there or from pages of the host.
 //!
 //! Everything is queued on one stream. Ranks that reach each other meet once in a reshape, on the host, to know that events
 //! have been recorded; their streams wait for the events.
@@ -21,8 +21,8 @@ use fft_core::{
     Tools, Transfer, agree,
 };
 
-use crate::ffi::{Block, Estate, Event, Memory, Owned, Peer, Peers, meet};
-use crate::{Gpu, GpuError, GpuReal};
+use crate::ffi::{Block, Estate, Event, Memory, Owned, Peer, Peers, meet, opaque};
+use crate::{Gpu, GpuError, GpuReal, Passage};
 use energy::Squares;
 use local::{Group, Local};
 use post::Post;
@@ -37,7 +37,10 @@ pub struct Cuda<T> {
     /// The work area of transforms, and the bytes it must have.
     area: Option<Owned<u8>>,
     area_bytes: usize,
-    /// Bytes of the window, and of memory for messages that go through the host, out and in.
+    /// How data is to get to other ranks, and how it does.
+    wanted: Passage,
+    taken: Passage,
+    /// Bytes of the window, and of memory for messages to ranks that are not reached, out and in.
     window: usize,
     staged: [usize; 2],
     meeting: Option<Meeting>,
@@ -89,6 +92,8 @@ impl<T: GpuReal> Cuda<T> {
             squares: None,
             area: None,
             area_bytes: 0,
+            wanted: Passage::default(),
+            taken: Passage::default(),
             window: 0,
             staged: [0; 2],
             meeting: None,
@@ -99,6 +104,17 @@ impl<T: GpuReal> Cuda<T> {
             owes: false,
             done,
         })
+    }
+
+    /// Says how data is to get to other ranks: the same on all of them.
+    pub fn passage(mut self, wanted: Passage) -> Self {
+        self.wanted = wanted;
+        self
+    }
+
+    /// How data gets to the ranks that are hardest to reach: known once a plan is made.
+    pub fn taken(&self) -> Passage {
+        self.taken
     }
 
     /// The stream.
@@ -150,9 +166,20 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     ) -> Result<Option<Box<dyn Commons>>, Error> {
         self.rank = comm.rank();
         let own = agree(comm, comm.dup())?;
-        let peers = meet(&self.gpu, comm)?;
-        let mut commons = agree(comm, comm.commons())?;
         let size = comm.size();
+        let (peers, mut commons) = match self.wanted {
+            Passage::Reached => (meet(&self.gpu, comm)?, agree(comm, comm.commons())?),
+            _ => (Peers::apart(self.rank, size), None),
+        };
+        self.taken = match self.wanted {
+            _ if peers.all => Passage::Reached,
+            Passage::Host => Passage::Host,
+            _ => {
+                let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
+                let like = opaque(&Arc::new(agree(comm, like)?), self.rank);
+                if comm.reaches(&like)? { Passage::Device } else { Passage::Host }
+            }
+        };
         let post = commons.as_mut().map(|commons| Post::new(commons.as_mut(), size)).transpose();
         let post = agree(comm, post)?;
         let (near, estate) = (Vec::new(), None);
@@ -226,8 +253,10 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             let [a, b] = reals.map(|reals| reals * size_of::<T>());
             let estate = Arc::new(Estate::new(gpu, [a, b, self.window], foreign)?);
             let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
+            // Where some rank is not reached all have both, as windows take all ranks.
+            let all = self.meeting().peers.all;
             let [out, come] = self.staged.map(|bytes| {
-                let some = (bytes > 0).then(|| Block::new(gpu.context(), bytes));
+                let some = (!all).then(|| Block::new(gpu.context(), bytes));
                 some.transpose().map(|block| block.map(Arc::new))
             });
             Ok((estate, Owned::new(area, stream), [out?, come?]))

@@ -40,6 +40,8 @@ mod message;
 #[cfg(feature = "cuda")]
 mod modes;
 #[cfg(feature = "cuda")]
+mod passage;
+#[cfg(feature = "cuda")]
 mod transfers;
 
 #[cfg(feature = "cuda")]
@@ -54,5 +56,6 @@ pub use {
     fft::{C2c, C2r, Fft, FftKind, FftPlan, R2c, Spread},
     gpu::{Gpu, GpuReal},
     modes::{Modes, Scaling},
+    passage::Passage,
     transfers::{Move, Transfers},
 };

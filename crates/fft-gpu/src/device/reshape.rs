@@ -108,7 +108,7 @@ impl<T: GpuReal> Reshape<T> {
             false => {
                 let far = |peer: usize| !peers.reached(peer);
                 let element = width * size_of::<T>();
-                let ends = Ends { far: &far, bare: &bare, wire, number };
+                let ends = Ends { far: &far, bare: &bare, wire, exchange, number };
                 Some(Staged::new(moves, leg, element, ends))
             }
         };

@@ -1,18 +1,22 @@
-//! Messages through the host: made on the device chunk by chunk, copied into the messages of any exchange, copied back on
-//! arrival, and read chunk by chunk.
+//! Messages to ranks that are not reached: made on the device chunk by chunk, sent by any exchange, and read chunk by chunk.
 //!
-//! The device makes the chunks one after the other; a second stream copies each when it is made, beside the making of the next
-//! and the flight of the one before. The memory of messages is pinned, where the exchange knows how.
+//! The device makes the chunks one after the other, in berths: places that each message has for good. An exchange that takes
+//! berths sends from there and receives there, and the host waits for each chunk to be made. Otherwise messages go through the
+//! host: a second stream copies each chunk when it is made, beside the making of the next and the flight of the one before, into
+//! the exchange's messages, whose memory is pinned where the exchange knows how.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use fft_core::{Clock, Error, Exchange, Leg, Loss, Moves, Parcel, Port, Traffic, Transfer, Wire};
+use fft_core::{
+    Algorithm, Berths, Clock, Error, Exchange, Leg, Loss, Moves, Parcel, Port, Traffic, Transfer,
+    Wire,
+};
 
 use super::Cuda;
 use super::reshape::squared_error;
-use crate::ffi::{Block, Event, Inbox, Memory, Outbox, Pages, Slot};
-use crate::{GpuError, GpuReal};
+use crate::ffi::{Block, Event, Inbox, Memory, Outbox, Pages, Slot, opaque};
+use crate::{GpuError, GpuReal, Passage};
 
 /// Bytes of a chunk: enough to keep the device and its link to the host busy.
 const CHUNK: usize = 8 << 20;
@@ -26,6 +30,7 @@ pub(super) struct Ends<'a> {
     /// Whether its messages are raw.
     pub(super) bare: &'a dyn Fn(usize) -> bool,
     pub(super) wire: Wire,
+    pub(super) exchange: Algorithm,
     pub(super) number: usize,
 }
 
@@ -79,7 +84,11 @@ impl<T: GpuReal> Staged<T> {
         element: usize,
         ends: Ends<'_>,
     ) -> Self {
-        let moves = moves.chunked([leg.from, leg.to], &[], element, CHUNK);
+        let moves = match ends.exchange {
+            // These take one message to each rank.
+            Algorithm::Alltoallv | Algorithm::KWay(_) => moves,
+            _ => moves.chunked([leg.from, leg.to], &[], element, CHUNK),
+        };
         let all = moves.all();
         let side = |peer: usize, transfer: Transfer, chunk: usize, end: &mut usize| {
             let wire = if (ends.bare)(peer) { Wire::Raw } else { ends.wire };
@@ -110,6 +119,7 @@ impl<T: GpuReal> Staged<T> {
             shorter,
             sends: sent,
             recvs: received,
+            berths: None,
         };
         let (lengths, made_by) = (vec![0; recvs.len()], vec![[0; 3]; sends.len()]);
         let (out, come) = (Vec::new(), Vec::new());
@@ -136,12 +146,26 @@ impl<T: GpuReal> Staged<T> {
     /// Collective.
     pub(super) fn reserve(
         &mut self,
-        device: &Cuda<T>,
+        device: &mut Cuda<T>,
         exchange: &mut dyn Exchange,
         width: usize,
     ) -> Result<(), Error> {
         let boxes = self.boxes(device, width).map_err(|why| why.on(device.rank));
-        exchange.pin(Arc::new(Pages(device.gpu.context().clone())));
+        if !exchange.takes_berths() {
+            device.taken = Passage::Host;
+        }
+        if device.taken == Passage::Device {
+            let rank = device.rank;
+            let memory = device
+                .staging
+                .each_ref()
+                .map(|block| opaque(block.as_ref().expect("memory for messages"), rank));
+            let places = |parts: &[Part]| parts.iter().map(|part| part.place).collect();
+            self.traffic.berths =
+                Some(Berths { memory, places: [places(&self.sends), places(&self.recvs)] });
+        } else {
+            exchange.pin(Arc::new(Pages(device.gpu.context().clone())));
+        }
         exchange.reserve(&self.traffic).and(boxes)
     }
 
@@ -197,7 +221,10 @@ impl<T: GpuReal> Staged<T> {
     ) -> Result<(), Error> {
         let Self { traffic, sends, recvs, out, come, made_by, lengths, raw, .. } = self;
         // What came in another reshape was in the same memory.
-        let held = device.read.hold(&device.copies);
+        let held = match traffic.berths {
+            Some(_) => device.read.wait(),
+            None => device.read.hold(&device.copies),
+        };
         device.note(held);
         out.iter_mut().for_each(|chunk| chunk.waited = false);
         come.iter_mut().for_each(|chunk| chunk.missing = chunk.range.len());
@@ -315,16 +342,20 @@ impl<T: GpuReal> Port for Mail<'_, T> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let [chunk, load, at] = self.made_by[number];
         let (parcel, part) = (&self.traffic.sends[number], &self.parts.0[number]);
-        // Where lengths are known the copy waits for the chunk, and the host for the copy alone.
-        let made = match self.traffic.shorter {
+        let stays = self.traffic.berths.is_some();
+        // Where lengths are known a copy waits for the chunk, and the host for the copy alone.
+        let made = match self.traffic.shorter || stays {
             true => self.wait(chunk),
             false => self.out[chunk].made.hold(&self.device.copies),
         };
         let packed = self.out[chunk].loads[load].boxed.packed().filter(|_| self.traffic.shorter);
         let bytes = packed.map_or(parcel.bytes, |packed| packed[at].bytes).min(parcel.bytes);
         let memory = self.device.staging[0].as_ref().expect("memory for messages");
-        let (copies, message) = (&self.device.copies, &mut message[..bytes]);
-        let copied = made.and_then(|()| memory.read(copies, part.place, message));
+        let copies = &self.device.copies;
+        let copied = made.and_then(|()| match stays {
+            true => Ok(()),
+            false => memory.read(copies, part.place, &mut message[..bytes]),
+        });
         self.device.note(copied);
         self.clock.sent += bytes as u64;
         self.clock.reals +=
@@ -341,12 +372,17 @@ impl<T: GpuReal> Port for Mail<'_, T> {
         let place = self.parts.1[number].place;
         let copied = memory.write(&self.device.copies, place, &message[..most]);
         self.device.note(copied);
-        self.lengths[number] = message.len();
+        self.landed(number, message.len());
+        true
+    }
+
+    fn landed(&mut self, number: usize, bytes: usize) {
+        self.lengths[number] = bytes;
         let after = self.come.partition_point(|chunk| chunk.range.end <= number);
         let chunk = &mut self.come[after];
         chunk.missing = chunk.missing.saturating_sub(1);
         if chunk.missing > 0 {
-            return true;
+            return;
         }
         for load in &mut chunk.loads {
             let lengths: Vec<_> = load.messages.iter().map(|&i| self.lengths[i]).collect();
@@ -360,7 +396,6 @@ impl<T: GpuReal> Port for Mail<'_, T> {
                 self.device.note(read);
             }
         }
-        true
     }
 
     fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}

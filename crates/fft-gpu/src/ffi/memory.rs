@@ -12,7 +12,7 @@ use cudarc::driver::{
     CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, result,
 };
 
-use fft_core::Pins;
+use fft_core::{Error, Keeper, Opaque, Pins, Vouched};
 
 use super::tried;
 use crate::GpuError;
@@ -216,6 +216,49 @@ impl Block {
         unsafe { result::memcpy_htod_async(self.at + to as u64, from, stream.cu_stream()) }
             .and_then(|()| stream.synchronize())
             .map_err(&tried)
+    }
+}
+
+/// A block that messages lie in, of a rank.
+struct Kept {
+    block: Arc<Block>,
+    rank: usize,
+}
+
+/// A rank's block as messages lie in it.
+pub(crate) fn opaque(block: &Arc<Block>, rank: usize) -> Opaque {
+    // SAFETY: the block has the bytes at that address until it is dropped. No reference leads into memory of a device, and
+    // whoever writes there at a bad time spoils numbers, not more.
+    let vouched = unsafe { std::mem::transmute::<(), Vouched>(()) };
+    let kept = Arc::new(Kept { block: block.clone(), rank });
+    Opaque::new(kept, block.at as usize, block.bytes, vouched)
+}
+
+impl Kept {
+    /// Where an address is in the block.
+    fn offset(&self, at: usize) -> usize {
+        at.checked_sub(self.block.at as usize).expect("an address of the block")
+    }
+}
+
+impl Keeper for Kept {
+    fn on_host(&self) -> bool {
+        false
+    }
+
+    fn another(&self, bytes: usize) -> Result<Opaque, Error> {
+        let block = Block::new(&self.block.context, bytes).map_err(|why| why.on(self.rank))?;
+        Ok(opaque(&Arc::new(block), self.rank))
+    }
+
+    fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {
+        let stream = self.block.context.default_stream();
+        self.block.read(&stream, self.offset(at), to).map_err(|why| why.on(self.rank))
+    }
+
+    fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
+        let stream = self.block.context.default_stream();
+        self.block.write(&stream, self.offset(at), from).map_err(|why| why.on(self.rank))
     }
 }
 

@@ -167,6 +167,12 @@ impl Peers {
         self.reached[rank] && self.beside[rank]
     }
 
+    /// As if no rank reached another.
+    pub(crate) fn apart(rank: usize, size: usize) -> Self {
+        let only = || (0..size).map(|peer| peer == rank).collect::<Vec<_>>();
+        Self { reached: only(), same: only(), beside: only(), all: size == 1, shows_all: true }
+    }
+
     /// Whether some that are reached are of other processes.
     pub(crate) fn foreign(&self) -> bool {
         self.reached.iter().zip(&self.same).any(|(reached, same)| *reached && !*same)

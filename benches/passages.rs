@@ -1,0 +1,252 @@
+//! Ways from GPU to GPU between MPI processes, beside each other: other ranks' memory reached by CUDA IPC, MPI on device pointers,
+//! and through the host. The first line of messages is the classic way: pack everything, a CUDA-aware `MPI_Alltoallv`, unpack
+//! everything.
+//!
+//! `cargo bench --features cuda,mpi --bench passages [-- quick]` starts itself under `mpirun` with 2, 4 and 8 processes, which share
+//! the GPUs there are. Times are those of the slowest rank, from a barrier until its stream is idle: the median of several.
+//! Processes on one GPU measure kernels and the ways of messages, no network; without CUDA's MPS they take turns on it.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, Passage};
+use thriffty::mpi::{self, MpiComm};
+use thriffty::{
+    Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Epochs, Grid, Plan, Reduce, Tolerance, Tune,
+    Wire,
+};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+type Done = Result<(), Failure>;
+
+/// Told to the processes that measure: points along an axis.
+const POINTS: &str = "THRIFFTY_BENCH_POINTS";
+/// Numbers of a result that are compared.
+const COMPARED: usize = 1 << 18;
+
+/// Seconds of a run on the slowest rank: the median of so many, after two that are not counted.
+fn seconds(
+    reps: usize,
+    stream: &Arc<CudaStream>,
+    comm: Option<&dyn Comm>,
+    mut run: impl FnMut() -> Done,
+) -> Result<f64, Failure> {
+    let mut times = Vec::new();
+    for _ in 0..reps + 2 {
+        stream.synchronize()?;
+        if let Some(comm) = comm {
+            comm.barrier()?;
+        }
+        let start = Instant::now();
+        run()?;
+        stream.synchronize()?;
+        let mut time = [start.elapsed().as_secs_f64()];
+        if let Some(comm) = comm {
+            comm.allreduce(Reduce::Max, &mut time)?;
+        }
+        times.push(time[0]);
+    }
+    let counted = &mut times[2..];
+    counted.sort_by(f64::total_cmp);
+    Ok(counted[counted.len() / 2])
+}
+
+fn noise(n: usize, seed: usize) -> Vec<f64> {
+    let mut state = 1 + seed as u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+    };
+    let some: Vec<f64> = (0..n.min(1 << 20)).map(|_| next()).collect();
+    some.into_iter().cycle().take(n).collect()
+}
+
+/// Seconds that cuFFT's own plan of the whole grid takes, and a copy of it, by one process while the others wait.
+fn own(gpu: &Gpu, n: usize) -> Result<[f64; 2], Failure> {
+    let (stream, cube) = (gpu.new_stream()?, n * n * n);
+    let x = stream.clone_htod(&noise(2 * cube, 0))?;
+    let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
+    let copy = seconds(9, &stream, None, || Ok(stream.memcpy_dtod(&x, &mut y)?))?;
+    let mut plan = FftPlan::<CuC2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
+    let mut work: CudaSlice<u8> = stream.alloc_zeros(plan.work_bytes().max(1))?;
+    let fft = seconds(9, &stream, None, || Ok(plan.forward(&stream, &x, &mut y, &mut work)?))?;
+    Ok([fft, copy])
+}
+
+/// What a case found, on every rank.
+struct Found {
+    seconds: f64,
+    bits: f64,
+    recipe: String,
+    exchange: Algorithm,
+    /// The beginning of this rank's result.
+    result: Vec<f64>,
+}
+
+fn measure(mut plan: DevicePlan<C2c<f64>, 3>, reps: usize) -> Result<Found, Failure> {
+    let (stream, comm) = (plan.stream().clone(), plan.comm().dup()?);
+    let x = stream.clone_htod(&noise(2 * plan.input_len(), comm.rank()))?;
+    let mut y = stream.alloc_zeros::<f64>(2 * plan.output_len())?;
+    let seconds =
+        seconds(reps, &stream, Some(comm.as_ref()), || Ok(plan.forward_into(&x, &mut y)?))?;
+    let result = stream.clone_dtoh(&y.slice(0..COMPARED.min(2 * plan.output_len())))?;
+    let mut sent = [plan.clock().sent as f64, plan.clock().reals as f64];
+    comm.allreduce(Reduce::Sum, &mut sent)?;
+    let bits = if sent[1] > 0.0 { 8.0 * sent[0] / sent[1] } else { 64.0 };
+    let (recipe, exchange) = (plan.recipe().to_string(), plan.exchange());
+    Ok(Found { seconds, bits, recipe, exchange, result })
+}
+
+/// The distance of two results over the norm of one, of all ranks together.
+fn distance(comm: &dyn Comm, found: &[f64], exact: &[f64]) -> Result<f64, Failure> {
+    let mut sums = [0.0; 2];
+    for (a, b) in found.iter().zip(exact) {
+        sums[0] += (a - b) * (a - b);
+        sums[1] += b * b;
+    }
+    comm.allreduce(Reduce::Sum, &mut sums)?;
+    Ok((sums[0] / sums[1]).sqrt())
+}
+
+/// What may be done to messages.
+#[derive(Clone, Copy, PartialEq)]
+enum Coding {
+    Raw,
+    Bits,
+    Tolerance,
+}
+
+fn draft<'a>(
+    comm: &'a MpiComm,
+    n: usize,
+    coding: Coding,
+) -> Result<Draft<'a, C2c<f64>, 3>, Failure> {
+    let draft = Plan::<C2c<f64>, 3>::c2c(comm, Grid::new([n; 3])?);
+    Ok(match coding {
+        Coding::Raw => draft,
+        Coding::Bits => draft.wire_everywhere().wire(Wire::Bits(16)),
+        Coding::Tolerance => draft.wire_everywhere().tolerance(Tolerance::relative(1e-6)?),
+    })
+}
+
+/// All ways, on one rank of a job.
+fn ranks(n: usize) -> Done {
+    let library = mpi::init()?;
+    let comm = library.world()?;
+    let (first, size) = (comm.rank() == 0, comm.size());
+    let gpu = Gpu::probe(comm.rank() % CudaContext::device_count()?.max(1) as usize)?;
+    let ring = Algorithm::Ring(Epochs::Fence);
+    let ways = [
+        ("messages by alltoallv, on the device", Passage::Device, Algorithm::Alltoallv),
+        ("reached (CUDA IPC)", Passage::Reached, Algorithm::P2p),
+        ("messages in chunks, on the device", Passage::Device, Algorithm::Pipelined),
+        ("puts, on the device", Passage::Device, ring),
+        ("puts by flushing, on the device", Passage::Device, Algorithm::Ring(Epochs::Flush)),
+        ("messages in chunks, through the host", Passage::Host, Algorithm::Pipelined),
+    ];
+    let mut floor = [0.0; 2];
+    if first {
+        floor = own(&gpu, n)?;
+        println!("\n{size} processes, c2c {n}³ f64, bricks to bricks, on {}", gpu.name());
+    }
+    comm.allreduce(Reduce::Max, &mut floor)?;
+    let bytes = (2 * n * n * n * size_of::<Complex<f64>>()) as f64;
+    let mut classic = None;
+    for coding in [Coding::Raw, Coding::Bits, Coding::Tolerance] {
+        for (what, passage, exchange) in ways {
+            let draft = draft(&comm, n, coding)?.exchange(exchange).tune(Tune::Model);
+            let plan = match draft.on(&gpu).passage(passage).build() {
+                Ok(plan) => plan,
+                Err(why) => {
+                    if first {
+                        println!("  {what:38} not run: {why}");
+                    }
+                    continue;
+                }
+            };
+            let reps = if passage == Passage::Host { 3 } else { 9 };
+            let found = measure(plan, reps)?;
+            let reshapes = found.recipe.matches("(exchange").count();
+            if classic.is_none() && first {
+                println!("  {}", found.recipe);
+                println!(
+                    "  cuFFT's own plan {:.3} ms, a copy {:.3} ms",
+                    floor[0] * 1e3,
+                    floor[1] * 1e3
+                );
+                println!(
+                    "  floor: that and {reshapes} copies{:28} ms, the card's copy moves {:.0} GB/s",
+                    format!("{:.3}", (floor[0] + reshapes as f64 * floor[1]) * 1e3),
+                    bytes / floor[1] * 1e-9
+                );
+            }
+            let (of, exact) = classic.get_or_insert_with(|| (found.seconds, found.result.clone()));
+            let error = distance(&comm, &found.result, exact)?;
+            if !(error < 1e-3) {
+                return Err(
+                    format!("{what}: the result is {error:.1e} from that of the first").into()
+                );
+            }
+            let coded = match coding {
+                Coding::Raw => "raw",
+                Coding::Bits => "bits:16",
+                Coding::Tolerance => "1e-6",
+            };
+            if first {
+                println!(
+                    "  {what:38} {coded:8} {:9.3} ms  {:5.2} of the floor  {:5.2} of the first  {:5.1} bits  error {error:.1e}{}",
+                    found.seconds * 1e3,
+                    found.seconds / (floor[0] + reshapes as f64 * floor[1]),
+                    found.seconds / *of,
+                    found.bits,
+                    if found.exchange == exchange {
+                        String::new()
+                    } else {
+                        format!("  as {}", found.exchange)
+                    }
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn main() -> Done {
+    if let Ok(points) = std::env::var(POINTS) {
+        let done = ranks(points.parse()?);
+        if let Err(why) = done {
+            eprintln!("{why}");
+            mpi::abort(1);
+        }
+        return Ok(());
+    }
+    if let Err(why) = Gpu::probe(0) {
+        println!("not run: {why}");
+        return Ok(());
+    }
+    let quick = std::env::args().any(|argument| argument == "quick");
+    for ranks in ["2", "4", "8"] {
+        let mut job = Command::new("mpirun");
+        job.args(["-n", ranks]).arg(std::env::current_exe()?);
+        let settings = [
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+            ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+            // With Open MPI's UCX windows, ranks cannot put into memory of devices.
+            ("OMPI_MCA_osc", "^ucx"),
+            (POINTS, if quick { "128" } else { "512" }),
+        ];
+        for (name, value) in
+            settings.into_iter().filter(|(name, _)| std::env::var_os(name).is_none())
+        {
+            job.env(name, value);
+        }
+        if !job.status()?.success() {
+            return Err(format!("mpirun -n {ranks} failed").into());
+        }
+    }
+    Ok(())
+}
