@@ -15,6 +15,7 @@ pub(crate) fn describe(fftw: Option<&str>) -> Description {
         ("memory", known(field(&read("/proc/meminfo"), "MemTotal"))),
         ("kernel", known(Some(read("/proc/sys/kernel/osrelease").trim()))),
         ("mpi", launcher()),
+        ("bound", std::env::var(BINDING).unwrap_or_else(|_| "as the launcher does".into())),
         ("rustc", first_line("rustc", &["--version"])),
         ("commit", commit()),
         ("fftw", known(fftw)),
@@ -23,6 +24,9 @@ pub(crate) fn describe(fftw: Option<&str>) -> Description {
 
 /// The program that starts ranks on the hosts of a network, where it is not `mpirun`.
 pub(crate) const LAUNCHER: &str = "NETLAB_MPIEXEC";
+
+/// Where Open MPI is told to what ranks are bound: all programs' alike.
+const BINDING: &str = "OMPI_MCA_hwloc_base_binding_policy";
 
 /// The MPI, as its launcher names it. MPICH's has a heading first.
 fn launcher() -> String {
