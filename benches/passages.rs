@@ -3,7 +3,7 @@
 //! everything.
 //!
 //! `cargo bench --features cuda,mpi --bench passages [-- quick]` starts itself under `mpirun` with 2, 4 and 8 processes, which share
-//! the GPUs there are. Times are those of the slowest rank, from a barrier until its stream is idle: the median of several.
+//! the GPUs there are; for what goes through the host once more, with an MPI that is told to know nothing of devices. Times are those of the slowest rank, from a barrier until its stream is idle: the median of several.
 //! Processes on one GPU measure kernels and the ways of messages, no network; without CUDA's MPS they take turns on it.
 
 use std::process::Command;
@@ -14,8 +14,7 @@ use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, Passage};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{
-    Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Epochs, Grid, Plan, Reduce, Tolerance, Tune,
-    Wire,
+    Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Epochs, Grid, Plan, Reduce, Tolerance, Wire,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -23,6 +22,8 @@ type Done = Result<(), Failure>;
 
 /// Told to the processes that measure: points along an axis.
 const POINTS: &str = "THRIFFTY_BENCH_POINTS";
+/// And that they measure what goes through the host.
+const HOST: &str = "THRIFFTY_BENCH_HOST";
 /// Numbers of a result that are compared.
 const COMPARED: usize = 1 << 18;
 
@@ -133,41 +134,46 @@ fn draft<'a>(
 }
 
 /// All ways, on one rank of a job.
-fn ranks(n: usize) -> Done {
+fn ranks(n: usize, host: bool) -> Done {
     let library = mpi::init()?;
     let comm = library.world()?;
     let (first, size) = (comm.rank() == 0, comm.size());
     let gpu = Gpu::probe(comm.rank() % CudaContext::device_count()?.max(1) as usize)?;
-    let ring = Algorithm::Ring(Epochs::Fence);
-    let ways = [
+    let on_device = [
         ("messages by alltoallv, on the device", Passage::Device, Algorithm::Alltoallv),
         ("reached (CUDA IPC)", Passage::Reached, Algorithm::P2p),
+        ("whole messages, on the device", Passage::Device, Algorithm::P2p),
         ("messages in chunks, on the device", Passage::Device, Algorithm::Pipelined),
-        ("puts, on the device", Passage::Device, ring),
+        ("puts, on the device", Passage::Device, Algorithm::Ring(Epochs::Fence)),
         ("puts by flushing, on the device", Passage::Device, Algorithm::Ring(Epochs::Flush)),
+    ];
+    let on_host = [
+        ("messages by alltoallv, through the host", Passage::Host, Algorithm::Alltoallv),
         ("messages in chunks, through the host", Passage::Host, Algorithm::Pipelined),
     ];
+    let ways = if host { &on_host[..] } else { &on_device };
     let mut floor = [0.0; 2];
     if first {
         floor = own(&gpu, n)?;
-        println!("\n{size} processes, c2c {n}³ f64, bricks to bricks, on {}", gpu.name());
+        let aware = if host { "through the host" } else { "on the device" };
+        println!("\n{size} processes, c2c {n}³ f64, bricks to bricks, {aware}, {}", gpu.name());
     }
     comm.allreduce(Reduce::Max, &mut floor)?;
     let bytes = (2 * n * n * n * size_of::<Complex<f64>>()) as f64;
     let mut classic = None;
     for coding in [Coding::Raw, Coding::Bits, Coding::Tolerance] {
-        for (what, passage, exchange) in ways {
-            let draft = draft(&comm, n, coding)?.exchange(exchange).tune(Tune::Model);
+        for &(what, passage, exchange) in ways {
+            let draft = draft(&comm, n, coding)?.exchange(exchange);
             let plan = match draft.on(&gpu).passage(passage).build() {
                 Ok(plan) => plan,
                 Err(why) => {
                     if first {
-                        println!("  {what:38} not run: {why}");
+                        println!("  {what:40} not run: {why}");
                     }
                     continue;
                 }
             };
-            let reps = if passage == Passage::Host { 3 } else { 9 };
+            let reps = if host { 3 } else { 9 };
             let found = measure(plan, reps)?;
             let reshapes = found.recipe.matches("(exchange").count();
             if classic.is_none() && first {
@@ -197,7 +203,7 @@ fn ranks(n: usize) -> Done {
             };
             if first {
                 println!(
-                    "  {what:38} {coded:8} {:9.3} ms  {:5.2} of the floor  {:5.2} of the first  {:5.1} bits  error {error:.1e}{}",
+                    "  {what:40} {coded:8} {:9.3} ms  {:5.2} of the floor  {:5.2} of the first  {:5.1} bits  error {error:.1e}{}",
                     found.seconds * 1e3,
                     found.seconds / (floor[0] + reshapes as f64 * floor[1]),
                     found.seconds / *of,
@@ -216,7 +222,7 @@ fn ranks(n: usize) -> Done {
 
 fn main() -> Done {
     if let Ok(points) = std::env::var(POINTS) {
-        let done = ranks(points.parse()?);
+        let done = ranks(points.parse()?, std::env::var_os(HOST).is_some());
         if let Err(why) = done {
             eprintln!("{why}");
             mpi::abort(1);
@@ -228,21 +234,23 @@ fn main() -> Done {
         return Ok(());
     }
     let quick = std::env::args().any(|argument| argument == "quick");
-    for ranks in ["2", "4", "8"] {
+    let settings = [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        // Through Open MPI's UCX windows ranks cannot put into memory of devices.
+        ("OMPI_MCA_osc", "^ucx"),
+    ];
+    for (ranks, host) in
+        [("2", false), ("2", true), ("4", false), ("4", true), ("8", false), ("8", true)]
+    {
         let mut job = Command::new("mpirun");
         job.args(["-n", ranks]).arg(std::env::current_exe()?);
-        let settings = [
-            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-            // With Open MPI's UCX windows, ranks cannot put into memory of devices.
-            ("OMPI_MCA_osc", "^ucx"),
-            (POINTS, if quick { "128" } else { "512" }),
-        ];
-        for (name, value) in
-            settings.into_iter().filter(|(name, _)| std::env::var_os(name).is_none())
-        {
-            job.env(name, value);
+        job.env(POINTS, if quick { "128" } else { "512" });
+        let own = |(name, _): &(&str, &str)| std::env::var_os(name).is_none();
+        job.envs(settings.into_iter().filter(own));
+        if host {
+            job.env(HOST, "1").env("OMPI_MCA_opal_cuda_support", "0");
         }
         if !job.status()?.success() {
             return Err(format!("mpirun -n {ranks} failed").into());

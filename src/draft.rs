@@ -250,7 +250,14 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             )),
         };
         fft_core::agree(self.comm, modelled)?;
-        self.exchange = self.exchange.or(Some(Algorithm::P2p));
+        let exchange = self.exchange.unwrap_or(Algorithm::P2p);
+        self.exchange = Some(Algorithm::P2p);
+        if matches!(self.tune, Tune::Model) && exchange != Algorithm::P2p {
+            // A processor packs chunks from its cache, where it has just transformed them, for which other recipes are the best.
+            let text = self.recipe()?.to_string().replace(" p2p ", &format!(" {exchange} "));
+            self.tune = Tune::Exact(text);
+        }
+        self.exchange = Some(exchange);
         self.recipe()
     }
 

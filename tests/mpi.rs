@@ -12,7 +12,7 @@ use common::check::{Case, check};
 use common::data::{C64, bound, random};
 use common::faulty::{self, Switch};
 use common::weak::{self, Weak};
-use common::{cases, failures, injected, job, lossy, plans, windows};
+use common::{berths, cases, failures, injected, job, lossy, plans, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
@@ -120,6 +120,7 @@ fn body() {
             ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
         ];
         windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));
+        berths::all(world).unwrap_or_else(|error| panic!("berths: {error}"));
         for (name, check) in checks {
             check(world).unwrap_or_else(|error| panic!("{name}: {error}"));
         }

@@ -1,6 +1,8 @@
 //! A communicator whose windows and messages fail on one rank.
 
-use fft_core::{Arrival, Commons, Epoch, Flight, Part, Parts, Puts, SLOT_ALIGN, Slot};
+use std::ops::Range;
+
+use fft_core::{Arrival, Commons, Epoch, Flight, Opaque, Part, Parts, Puts, SLOT_ALIGN, Slot};
 use thriffty::{Comm, Epochs, Error, Reduce};
 
 /// What goes wrong on a rank.
@@ -9,6 +11,8 @@ pub(crate) enum Fault {
     Nothing,
     /// It cannot get a window.
     Window,
+    /// It finds that ranks cannot put into memory that the host does not look into, as all do.
+    Blind,
     /// It cannot make the memory of one.
     Make,
     /// It puts beyond the end of others' memory.
@@ -86,6 +90,27 @@ impl Comm for Weak {
         }
     }
 
+    fn alltoallv_opaque(
+        &self,
+        send: Parts<'_, &Opaque>,
+        recv: Parts<'_, &Opaque>,
+    ) -> Result<(), Error> {
+        self.comm.alltoallv_opaque(send, recv)
+    }
+
+    fn reaches(&self, memory: &Opaque) -> Result<bool, Error> {
+        self.comm.reaches(memory)
+    }
+
+    fn window_on(&self, memory: &[Opaque; 2]) -> Result<Option<Box<dyn Puts>>, Error> {
+        let (rank, fault) = (self.rank(), self.fault);
+        if fault == Fault::Blind {
+            return Ok(None);
+        }
+        let puts = self.comm.window_on(memory)?;
+        Ok(puts.map(|puts| Box::new(WeakPuts { puts, fault, rank }) as Box<dyn Puts>))
+    }
+
     fn host(&self, rank: usize) -> usize {
         self.comm.host(rank)
     }
@@ -111,6 +136,14 @@ struct WeakFlight {
 impl Flight for WeakFlight {
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
         self.flight.reserve(sends, recvs)
+    }
+
+    fn reserve_berths(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
+        self.flight.reserve_berths(sends, recvs)
+    }
+
+    fn expect_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
+        self.flight.expect_into(from, slot)
     }
 
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
@@ -159,6 +192,10 @@ struct Astray<'a, 'env>(&'a dyn Epoch<'env>);
 impl<'env> Epoch<'env> for Astray<'_, 'env> {
     fn put(&self, to: usize, _at: usize, bytes: &'env [u8]) -> Result<(), Error> {
         self.0.put(to, 1 << 40, bytes)
+    }
+
+    fn put_opaque(&self, to: usize, _at: usize, from: Range<usize>) -> Result<(), Error> {
+        self.0.put_opaque(to, 1 << 40, from)
     }
 }
 

@@ -192,7 +192,7 @@ struct Mail<'a> {
     finished: bool,
 }
 
-fn letter(from: usize, to: usize, round: usize, parcel: &Parcel) -> Vec<u8> {
+pub(crate) fn letter(from: usize, to: usize, round: usize, parcel: &Parcel) -> Vec<u8> {
     let len = parcel.bytes.saturating_sub((from + 2 * to + round + parcel.chunk) % 5);
     (0..len).map(|i| (i + 7 * from + 31 * to + 101 * round + 13 * parcel.chunk) as u8).collect()
 }

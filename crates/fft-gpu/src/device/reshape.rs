@@ -108,8 +108,9 @@ impl<T: GpuReal> Reshape<T> {
             false => {
                 let far = |peer: usize| !peers.reached(peer);
                 let element = width * size_of::<T>();
-                let ends = Ends { far: &far, bare: &bare, wire, exchange, number };
-                Some(Staged::new(moves, leg, element, ends))
+                let passage = device.taken;
+                let ends = Ends { far: &far, bare: &bare, wire, exchange, passage, number };
+                Some(Staged::new(moves, leg, (element, problem.howmany), ends))
             }
         };
         let coded = sends.iter().filter(|_| direct != Wire::Raw);

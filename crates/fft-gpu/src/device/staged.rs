@@ -18,8 +18,11 @@ use super::reshape::squared_error;
 use crate::ffi::{Block, Event, Inbox, Memory, Outbox, Pages, Slot, opaque};
 use crate::{GpuError, GpuReal, Passage};
 
-/// Bytes of a chunk: enough to keep the device and its link to the host busy.
+/// Bytes of a chunk that goes through the host: enough to keep the device and its link to the host busy.
 const CHUNK: usize = 8 << 20;
+/// Chunks of messages that are sent from the device, where all else is fast and to wait for each costs most: what is made before
+/// the first leaves, and read after the last came, is of one of so many.
+const CHUNKS: usize = 8;
 /// Messages begin at multiples of this many bytes.
 const ALIGN: usize = 128;
 
@@ -31,6 +34,8 @@ pub(super) struct Ends<'a> {
     pub(super) bare: &'a dyn Fn(usize) -> bool,
     pub(super) wire: Wire,
     pub(super) exchange: Algorithm,
+    /// Where messages are sent from.
+    pub(super) passage: Passage,
     pub(super) number: usize,
 }
 
@@ -81,13 +86,23 @@ impl<T: GpuReal> Staged<T> {
     pub(super) fn new<const D: usize>(
         moves: Moves<D>,
         leg: &Leg<'_, D>,
-        element: usize,
+        (element, batches): (usize, usize),
         ends: Ends<'_>,
     ) -> Self {
-        let moves = match ends.exchange {
+        let most = match (ends.exchange, ends.passage) {
             // These take one message to each rank.
-            Algorithm::Alltoallv | Algorithm::KWay(_) => moves,
-            _ => moves.chunked([leg.from, leg.to], &[], element, CHUNK),
+            (Algorithm::Alltoallv | Algorithm::KWay(_), _) => None,
+            (Algorithm::P2p, Passage::Device) => None,
+            (_, Passage::Device) => {
+                let layout = &leg.from.layout;
+                let bricks = (0..layout.ranks()).map(|rank| layout.brick(rank).points());
+                Some(bricks.max().unwrap_or(0) * batches * element / CHUNKS)
+            }
+            _ => Some(CHUNK),
+        };
+        let moves = match most {
+            Some(most) => moves.chunked([leg.from, leg.to], &[], element, most.max(CHUNK)),
+            None => moves,
         };
         let all = moves.all();
         let side = |peer: usize, transfer: Transfer, chunk: usize, end: &mut usize| {
