@@ -29,6 +29,7 @@ impl<S, const D: usize> Part<S, D> {
         &self.problem
     }
 
+    #[cfg(feature = "cuda")]
     pub(crate) fn rank(&self) -> usize {
         self.rank
     }
