@@ -74,7 +74,7 @@ fn arrays_and_streams_of_the_program() {
         let x = stream.clone_htod(&vec![1.0; reads / 8]).unwrap();
         let y = stream.alloc_zeros::<f64>(writes / 8).unwrap();
         let z = stream.alloc_zeros::<f64>(sizes.in_place_bytes / 8).unwrap();
-        let host = [1.0; 300];
+        let host = [0u128; 200];
         let [at, to, place] = [&x, &y, &z].map(|array| address(array, &stream));
         let forward = |from: usize, bytes, to: usize, room| {
             let (from, to) = (without_provenance(from), without_provenance_mut(to));
@@ -91,9 +91,7 @@ fn arrays_and_streams_of_the_program() {
         refused(forward(at + 8, reads - 8, to, writes), "multiple of 16");
         refused(forward(at, reads - 16, to, writes), "input");
         refused(forward(at, reads, to, writes - 16), "output");
-        refused(forward(at, 1 << 40, to, writes), "overlap");
         refused(forward(at, reads, at, writes), "overlap");
-        refused(forward(place, usize::MAX / 4, to, writes), "");
         // SAFETY: as above; the last one is more than there is.
         unsafe {
             refused(thriffty_forward_in_place(plan, null_mut(), 4000), "NULL");
