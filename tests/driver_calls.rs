@@ -243,24 +243,17 @@ struct Traffic {
     messages: u64,
 }
 
-const WAYS: [Way; 7] = [
+const WAYS: [Way; 6] = [
     // Kernels take what they need from each other's memory: nobody waits.
     Way { name: "as it is", apart: false, wire: None, waits: |_| 0 },
-    // For what was lost, at the end.
-    Way {
-        name: "f32 in windows",
-        apart: false,
-        wire: Some(Wire::F32),
-        waits: |t| if t.messages > 0 { t.ranks } else { 0 },
-    },
-    // In each reshape for the lengths of messages as well, which depend on the data.
+    // For the norm of the input, and at the end for what was lost.
     Way {
         name: "bits:16 in windows",
         apart: false,
         wire: Some(Wire::Bits(16)),
-        waits: |t| if t.messages > 0 { t.ranks * (1 + t.reshapes) } else { 0 },
+        waits: |t| if t.messages > 0 { 2 * t.ranks } else { 0 },
     },
-    // For the norm of the input as well; in a reshape twice where messages lost too much.
+    // In each reshape for the lengths of messages as well, twice where they lost too much.
     Way {
         name: "tolerance in windows",
         apart: false,
@@ -269,7 +262,7 @@ const WAYS: [Way; 7] = [
     },
     // For each message, out and in.
     Way { name: "as it is through the host", apart: true, wire: None, waits: |t| 2 * t.messages },
-    // And in each reshape for whether all could be read.
+    // For the norm, and in each reshape for whether all could be read.
     Way {
         name: "bits:16 through the host",
         apart: true,
