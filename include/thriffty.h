@@ -64,6 +64,10 @@ enum thriffty_status
      * A bug of the library. The plan in which it showed cannot be used again: on this rank alone, so that others may wait.
      */
     THRIFFTY_STATUS_INTERNAL = 8,
+    /**
+     * No such CUDA device, none that can be used, or a library that was built without CUDA.
+     */
+    THRIFFTY_STATUS_DEVICE = 9,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -341,6 +345,16 @@ typedef struct thriffty_options {
      * The file of `THRIFFTY_TUNE_WISDOM`, the recipe of `THRIFFTY_TUNE_EXACT`; otherwise NULL (default).
      */
     const char *tune_text;
+    /**
+     * Where the data is: -1 (default) on the host; otherwise on the CUDA device of this number, which the ranks may each have
+     * another of, or share. See `thriffty_forward`.
+     */
+    int32_t device;
+    /**
+     * Of a plan on a device: the `CUstream` or `cudaStream_t` that everything is queued on, of the device's primary context,
+     * which lives as long as the plan. NULL (default): CUDA's default stream.
+     */
+    void *stream;
 } thriffty_options;
 
 /**
@@ -448,8 +462,11 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
  * alone, as is a thread that may not call MPI; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
  * `*plan` is NULL.
  *
+ * With `device` of the options the data is on CUDA devices, for all ranks or for none; where there is no such device, or the
+ * library was built without CUDA, the status is `THRIFFTY_STATUS_DEVICE`.
+ *
  * What the caller promises:
- * Pointers are NULL or point at what their types say; the communicator has not been freed.
+ * Pointers are NULL or point at what their types say; the communicator has not been freed, and a stream is one.
  */
 thriffty_status thriffty_plan_create(struct thriffty_plan **plan,
                                      MPI_Comm comm,
@@ -491,8 +508,14 @@ thriffty_status thriffty_plan_destroy(struct thriffty_plan *plan);
  * must be at least what `thriffty_plan_sizes` tells: numbers of a shorter precision than the plan's are found out by that,
  * longer ones are not. `input` is not written to.
  *
+ * Of a plan on a device (`device` of the options) the arrays are there, and begin at multiples of 16 bytes; NULL, memory of the
+ * host or of another device, and more bytes than were allocated are refused. What the plan's stream was given before comes
+ * before. The call returns when its work is queued; where something may be lost on the wire, or messages go through the host,
+ * when it is done.
+ *
  * What the caller promises:
- * `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` `output_bytes`, which nobody else touches.
+ * `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` `output_bytes`, which nobody else touches. On a
+ * device that is until what is queued is done.
  */
 thriffty_status thriffty_forward(struct thriffty_plan *plan,
                                  const void *input,

@@ -1,5 +1,9 @@
 //! Plans whose data is on CUDA devices.
 
+mod field;
+
+pub use field::DeviceField;
+
 use std::sync::Arc;
 
 use fft_core::{
@@ -62,6 +66,7 @@ where
 {
     executor: Executor<K::Real, Cuda<K::Real>>,
     recipe: Recipe<D>,
+    gpu: Gpu,
     stream: Arc<CudaStream>,
 }
 
@@ -122,7 +127,7 @@ where
                 "one that ranks have: a CUDA-aware MPI, and an exchange that sends from devices";
             return Err(Error::argument("passage", passage, expected));
         }
-        Ok(DevicePlan { executor, recipe, stream })
+        Ok(DevicePlan { executor, recipe, gpu, stream })
     }
 }
 

@@ -1,11 +1,9 @@
 //! Data that knows where it is: in physical or in spectral space, and in which brick.
 
-use std::marker::PhantomData;
-use std::sync::Arc;
-
 use fft_core::{Brick, Element, Error, Kind, Layout, Problem};
 
-use crate::{Plan, R2c, Transform};
+use crate::part::Part;
+use crate::{R2c, Transform};
 
 /// The state of a field before the forward transform.
 #[derive(Clone, Copy, Debug)]
@@ -95,52 +93,39 @@ impl Side for Spectral {
 pub struct Field<S, K: Transform = R2c, const D: usize = 3> {
     /// Long enough for both states; a field in physical space is the beginning, as other numbers.
     data: Vec<K::Spectral>,
-    problem: Arc<Problem<D>>,
-    rank: usize,
-    state: PhantomData<S>,
+    part: Part<S, D>,
 }
 
 impl<S, K: Transform, const D: usize> Clone for Field<S, K, D> {
     fn clone(&self) -> Self {
-        let (data, problem) = (self.data.clone(), self.problem.clone());
-        Self { data, problem, rank: self.rank, state: PhantomData }
+        Self { data: self.data.clone(), part: self.part.clone() }
     }
 }
 
 impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
-    pub(crate) fn zeros(plan: &Plan<K, D>) -> Self {
-        let data = vec![K::Spectral::default(); plan.in_place_len()];
-        let problem = Arc::new(plan.recipe().problem().clone());
-        Self { data, problem, rank: plan.comm().rank(), state: PhantomData }
-    }
-
-    fn layout(&self) -> &Layout<D> {
-        S::layout(&self.problem)
+    /// Zeros in an array of so many spectral points.
+    pub(crate) fn zeros(part: Part<S, D>, len: usize) -> Self {
+        Self { data: vec![K::Spectral::default(); len], part }
     }
 
     /// The indices that this rank holds.
     pub fn brick(&self) -> Brick<D> {
-        self.layout().brick(self.rank)
-    }
-
-    fn points(&self) -> usize {
-        self.brick().points() * self.problem.howmany
+        self.part.brick()
     }
 
     /// The points of this rank, in the plan's order of axes, one array after the other for batches.
     pub fn as_slice(&self) -> &[S::Element<K>] {
-        &bytemuck::cast_slice(&self.data)[..self.points()]
+        &bytemuck::cast_slice(&self.data)[..self.part.points()]
     }
 
     /// The points of this rank, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [S::Element<K>] {
-        let points = self.points();
-        &mut bytemuck::cast_slice_mut(&mut self.data)[..points]
+        &mut bytemuck::cast_slice_mut(&mut self.data)[..self.part.points()]
     }
 
     /// Sets every point to a function of its global index; in a batch every array gets the same.
     pub fn fill(&mut self, mut value: impl FnMut([usize; D]) -> S::Element<K>) {
-        let (brick, order) = (self.brick(), self.layout().order());
+        let (brick, order) = (self.brick(), self.part.layout().order());
         let mut indices = Indices::new(brick, order);
         for point in self.as_mut_slice() {
             *point = value(indices.next());
@@ -149,7 +134,7 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
 
     /// Calls `look` with the global index and the value of every point of this rank.
     pub fn for_each(&self, mut look: impl FnMut([usize; D], S::Element<K>)) {
-        let mut indices = Indices::new(self.brick(), self.layout().order());
+        let mut indices = Indices::new(self.brick(), self.part.layout().order());
         for point in self.as_slice() {
             look(indices.next(), *point);
         }
@@ -157,13 +142,8 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
 }
 
 impl<S, K: Transform, const D: usize> Field<S, K, D> {
-    /// Whether a plan for this problem can transform it.
-    pub(crate) fn fits(&self, problem: &Problem<D>, rank: usize) -> bool {
-        self.rank == rank
-            && self.problem.howmany == problem.howmany
-            && self.problem.kinds == problem.kinds
-            && self.problem.input == problem.input
-            && self.problem.output == problem.output
+    pub(crate) fn part(&self) -> &Part<S, D> {
+        &self.part
     }
 
     pub(crate) fn transformed<R>(
@@ -171,8 +151,7 @@ impl<S, K: Transform, const D: usize> Field<S, K, D> {
         run: impl FnOnce(&mut [K::Real]) -> Result<(), Error>,
     ) -> Result<Field<R, K, D>, Error> {
         run(bytemuck::cast_slice_mut(&mut self.data))?;
-        let Self { data, problem, rank, .. } = self;
-        Ok(Field { data, problem, rank, state: PhantomData })
+        Ok(Field { data: self.data, part: self.part.across() })
     }
 }
 
@@ -186,14 +165,14 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D> {
         mut self,
         mut value: impl FnMut([i64; D], K::Spectral) -> K::Spectral,
     ) -> Self {
-        let problem = self.problem.clone();
-        let shape = problem.grid().shape();
-        let mode = |axis: usize, k: usize| match problem.kinds[axis] {
+        let problem = self.part.problem();
+        let (shape, kinds) = (problem.grid().shape(), problem.kinds);
+        let mode = |axis: usize, k: usize| match kinds[axis] {
             Kind::C2C if k >= shape[axis].div_ceil(2) => k as i64 - shape[axis] as i64,
             Kind::Dst1 | Kind::Dst2 | Kind::Dst3 | Kind::Dst4 => k as i64 + 1,
             _ => k as i64,
         };
-        let mut indices = Indices::new(self.brick(), self.layout().order());
+        let mut indices = Indices::new(self.brick(), self.part.layout().order());
         for point in self.as_mut_slice() {
             let index = indices.next();
             *point = value(std::array::from_fn(|axis| mode(axis, index[axis])), *point);
@@ -207,13 +186,13 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
     /// The shape and strides of an array over all axes, batches first.
     fn strided(&self) -> ndarray::StrideShape<ndarray::IxDyn> {
         use ndarray::ShapeBuilder;
-        let (brick, order) = (self.brick(), self.layout().order());
+        let (brick, order) = (self.brick(), self.part.layout().order());
         let (mut shape, mut strides, mut stride) = (vec![0; D + 1], vec![0; D + 1], 1);
         for &axis in order.iter().rev() {
             (shape[axis + 1], strides[axis + 1]) = (brick.len(axis), stride);
             stride *= brick.len(axis);
         }
-        (shape[0], strides[0]) = (self.problem.howmany, stride);
+        (shape[0], strides[0]) = (self.part.problem().howmany, stride);
         ndarray::IxDyn(&shape).strides(ndarray::IxDyn(&strides))
     }
 

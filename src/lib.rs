@@ -5,6 +5,7 @@
 //!   [`Draft::build`] makes the [`Plan`], whose [`Recipe`] says how it will be done.
 //! - A plan transforms slices ([`Plan::forward_into`], [`Plan::forward_in_place`]) or a [`Field`], which knows
 //!   whether it is in physical or in spectral space.
+//! - With the feature `cuda`, `Draft::on` makes the same plans of data on GPUs, and `DeviceField` is such a field there.
 //! - Ranks come from [`threads`] or, with the feature `mpi`, from `mpi::init`; both are a [`Comm`].
 //!
 //! ```
@@ -40,6 +41,7 @@ mod field;
 mod files;
 mod fitted;
 pub mod machines;
+mod part;
 mod plan;
 mod transform;
 mod tune;
@@ -47,7 +49,7 @@ pub mod warnings;
 mod wisdom;
 
 #[cfg(feature = "cuda")]
-pub use device::{DeviceDraft, DevicePlan};
+pub use device::{DeviceDraft, DeviceField, DevicePlan};
 pub use draft::Draft;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;

@@ -10,6 +10,7 @@ use fft_core::{
 };
 
 use crate::field::{Field, Physical, Spectral};
+use crate::part::Part;
 use crate::tune::Decision;
 use crate::{C2c, Draft, R2c, R2r, Transform, wisdom};
 
@@ -295,12 +296,16 @@ impl<K: Transform, const D: usize> Plan<K, D> {
 
     /// A field of zeros to be filled with physical data.
     pub fn input(&self) -> Field<Physical, K, D> {
-        Field::zeros(self)
+        Field::zeros(self.part(), self.in_place_len())
     }
 
     /// A field of zeros to be filled with spectral data.
     pub fn output(&self) -> Field<Spectral, K, D> {
-        Field::zeros(self)
+        Field::zeros(self.part(), self.in_place_len())
+    }
+
+    fn part<S>(&self) -> Part<S, D> {
+        Part::new(self.recipe.problem(), self.comm().rank())
     }
 
     /// Transforms a field; its storage is used again. Collective.
@@ -329,10 +334,6 @@ impl<K: Transform, const D: usize> Plan<K, D> {
 
     /// Agrees that a field fits this plan.
     fn owns<S>(&self, field: &Field<S, K, D>) -> Result<(), Error> {
-        let result = match field.fits(self.recipe.problem(), self.comm().rank()) {
-            true => Ok(()),
-            false => Err(Error::argument("field", "one of another plan", "one made by this plan")),
-        };
-        agree(self.comm(), result)
+        agree(self.comm(), field.part().fits(self.recipe.problem(), self.comm().rank()))
     }
 }

@@ -10,8 +10,10 @@ use common::data::{C64, bound, cut, distance, norm, random, widen};
 use common::tiling::Rng;
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
+#[cfg(feature = "mpi")]
+use thriffty::gpu::Passage;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
-use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuError, GpuReal, Passage};
+use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuError, GpuReal};
 use thriffty::{
     Algorithm, C2c, Comm, DeviceDraft, DevicePlan, Direction, Draft, Error, ErrorKind, Kind, R2c,
     R2r, Reduce, Scale, ThreadComm, Tolerance, Wire,
@@ -55,8 +57,10 @@ impl Place for Gpu {
 }
 
 /// On a GPU, with all data that changes ranks in messages.
+#[cfg(feature = "mpi")]
 struct By(Gpu, Passage);
 
+#[cfg(feature = "mpi")]
 impl Place for By {
     fn plan<'a, K: Make, const D: usize>(&self, draft: Draft<'a, K, D>) -> DeviceDraft<'a, K, D>
     where

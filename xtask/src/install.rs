@@ -17,8 +17,10 @@ pub(crate) const WITH_MPI: [&str; 6] = [
     "--package",
     "fft-heffte",
     "--features",
-    "fft-capi/mpi,fft-heffte/mpi",
+    "fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi",
 ];
+/// The same where there is none. CUDA is found when a program runs, and need not be there.
+const WITHOUT_MPI: [&str; 4] = ["--package", "fft-capi", "--features", "fft-capi/cuda"];
 
 /// Builds the libraries in release and installs them.
 pub(crate) fn install(words: &[&str]) -> Result {
@@ -30,7 +32,7 @@ pub(crate) fn install(words: &[&str]) -> Result {
     if mpi && !setup::prepare(&[]).mpi {
         return Err("plans over MPI need one; with --no-mpi plans are of one process".into());
     }
-    let packages = if mpi { WITH_MPI.as_slice() } else { &["--package", "fft-capi"] };
+    let packages = if mpi { WITH_MPI.as_slice() } else { &WITHOUT_MPI };
     tools::run_shown(cargo().args(["build", "--release"]).args(packages))?;
     let prefix = std::path::absolute(prefix).map_err(|e| format!("prefix {prefix}: {e}"))?;
     lay_out(&tools::target_dir().join("release"), &prefix, mpi)?;

@@ -99,10 +99,11 @@ impl Bench {
     fn by_pkg_config(&self) -> Result {
         let c = ["-std=c11", "-O1", "-g"];
         let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI"];
-        let programs: [(&str, &str, &[&str], &[&str]); 6] = [
+        let programs: [(&str, &str, &[&str], &[&str]); 7] = [
             ("cc", "examples/c/serial.c", &serial, &["thriffty", "fftw3"]),
             ("mpicc", "examples/c/transform.c", &c, &["thriffty", "fftw3"]),
             ("mpicc", "examples/c/poisson.c", &c, &["thriffty"]),
+            ("mpicc", "examples/c/device.c", &[c[0], c[1], c[2], "-ldl"], &["thriffty"]),
             ("mpicc", "crates/fft-capi/tests/abi.c", &c, &["thriffty"]),
             (
                 "mpicxx",

@@ -20,6 +20,7 @@ module thriffty
         THRIFFTY_STATUS_OK = 0, THRIFFTY_STATUS_GEOMETRY = 1, THRIFFTY_STATUS_ARGUMENT = 2, &
         THRIFFTY_STATUS_MEMORY = 3, THRIFFTY_STATUS_MESSAGE = 4, THRIFFTY_STATUS_TRANSPORT = 5, &
         THRIFFTY_STATUS_SHARED_MEMORY = 6, THRIFFTY_STATUS_PLAN = 7, THRIFFTY_STATUS_INTERNAL = 8, &
+        THRIFFTY_STATUS_DEVICE = 9, &
         THRIFFTY_TRANSFORM_C2C = 0, THRIFFTY_TRANSFORM_R2C = 1, THRIFFTY_TRANSFORM_R2R = 2, &
         THRIFFTY_KIND_DEFAULT = 0, THRIFFTY_KIND_NONE = 1, THRIFFTY_KIND_C2C = 2, THRIFFTY_KIND_R2C = 3, &
         THRIFFTY_KIND_DCT1 = 4, THRIFFTY_KIND_DCT2 = 5, THRIFFTY_KIND_DCT3 = 6, THRIFFTY_KIND_DCT4 = 7, &
@@ -54,6 +55,8 @@ module thriffty
         integer(c_int32_t) :: tune = THRIFFTY_TUNE_MODEL
         real(c_double) :: tune_seconds = 10
         character(:), allocatable :: tune_text
+        integer(c_int32_t) :: device = -1
+        type(c_ptr) :: stream = c_null_ptr
     end type
 
     !> A distributed transform. Copies are the same plan.
@@ -87,6 +90,8 @@ module thriffty
         integer(c_int32_t) :: strict, wire_everywhere, tune, reserved
         real(c_double) :: tune_seconds
         type(c_ptr) :: tune_text
+        integer(c_int32_t) :: device
+        type(c_ptr) :: stream
     end type
 
     !> What C reads while a plan is made: kept alive here.
@@ -257,6 +262,7 @@ contains
 
     !> Transforms physical to spectral data, contiguous arrays of so many bytes:
     !> call thriffty_forward(plan, c_loc(x), sizes%input_bytes, c_loc(y), sizes%output_bytes, status). Collective.
+    !> Of a plan on a device: addresses there, such as c_devloc(x) of CUDA Fortran.
     subroutine thriffty_forward(plan, input, input_bytes, output, output_bytes, status)
         type(thriffty_plan), intent(in) :: plan
         type(c_ptr), intent(in) :: input, output
@@ -367,7 +373,8 @@ contains
         asked%shape(:axes) = shape(axes:1:-1)
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
-            merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, 0, o%tune_seconds, c_null_ptr)
+            merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, 0, o%tune_seconds, c_null_ptr, &
+            o%device, o%stream)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)
         asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
         asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)

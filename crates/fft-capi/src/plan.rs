@@ -5,14 +5,41 @@ use std::path::Path;
 use bytemuck::PodCastError;
 use thriffty::{
     Brick, C2c, Comm, Complex, Direction, Draft, Element, Error, Grid, Plan, Precision, R2c, R2r,
-    Real, WireError, agree,
+    Reduce, WireError, agree,
 };
 
+#[cfg(feature = "cuda")]
+use crate::device::OnDevice;
 use crate::request::{Bounds, MAX_AXES, Request};
 use crate::values::{self, Sizes, Transform};
 
-/// What a program can do with a plan. Arrays are bytes; of those that are longer than they must be, the beginning is used.
-pub(crate) trait Transformer: Send {
+/// Numbers that can be transformed wherever this library can.
+#[cfg(not(feature = "cuda"))]
+pub(crate) use thriffty::Real as Number;
+#[cfg(feature = "cuda")]
+pub(crate) use thriffty::gpu::GpuReal as Number;
+
+/// A plan, by where its data is.
+pub(crate) enum AnyPlan {
+    Host(Box<dyn OnHost>),
+    #[cfg(feature = "cuda")]
+    Device(Box<dyn OnDevice>),
+}
+
+impl AnyPlan {
+    /// What plans do wherever their data is.
+    pub(crate) fn itself(&self) -> &dyn Transformer {
+        match self {
+            Self::Host(plan) => plan.as_ref(),
+            #[cfg(feature = "cuda")]
+            Self::Device(plan) => plan.as_ref(),
+        }
+    }
+}
+
+/// What a program can do with a plan on the host. Arrays are bytes; of those that are longer than they must be, the beginning is
+/// used.
+pub(crate) trait OnHost: Transformer {
     /// Transforms from one array to another. What is wrong with this rank's may be known already: then all ranks hear of it.
     /// Collective.
     fn run(
@@ -27,7 +54,10 @@ pub(crate) trait Transformer: Send {
         direction: Direction,
         array: Result<&mut [u8], Error>,
     ) -> Result<(), Error>;
+}
 
+/// What a program can do with any plan.
+pub(crate) trait Transformer: Send {
     fn sizes(&self) -> Sizes;
 
     fn recipe(&self) -> String;
@@ -39,7 +69,7 @@ pub(crate) trait Transformer: Send {
     fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error>;
 }
 
-impl<K: thriffty::Transform, const D: usize> Transformer for Plan<K, D> {
+impl<K: thriffty::Transform, const D: usize> OnHost for Plan<K, D> {
     fn run(
         &mut self,
         direction: Direction,
@@ -86,7 +116,9 @@ impl<K: thriffty::Transform, const D: usize> Transformer for Plan<K, D> {
             (Direction::Inverse, Ok(array)) => self.inverse_in_place(array),
         }
     }
+}
 
+impl<K: thriffty::Transform, const D: usize> Transformer for Plan<K, D> {
     fn sizes(&self) -> Sizes {
         Sizes {
             struct_size: size_of::<Sizes>(),
@@ -153,7 +185,7 @@ fn misplaced<E>(what: &str, why: PodCastError) -> Error {
 }
 
 /// A brick as programs are told it.
-fn told<const D: usize>(brick: Brick<D>) -> values::Brick {
+pub(crate) fn told<const D: usize>(brick: Brick<D>) -> values::Brick {
     let mut told = values::Brick::default();
     for axis in 0..D {
         (told.lo[axis], told.hi[axis]) = (brick.lo[axis] as i64, brick.hi[axis] as i64);
@@ -165,21 +197,29 @@ fn told<const D: usize>(brick: Brick<D>) -> values::Brick {
 ///
 /// # Errors
 /// The same on every rank: see [`Draft::build`].
-pub(crate) fn build(
-    comm: &dyn Comm,
-    asked: Result<Request, Error>,
-) -> Result<Box<dyn Transformer>, Error> {
+pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<AnyPlan, Error> {
     let asked = asked.and_then(|request| tables_fit(comm, &request).map(|()| request));
     let request = agree(comm, asked)?;
+    same_place(comm, request.place.is_some())?;
     match request.precision {
         Precision::F32 => with_precision::<f32>(comm, &request),
         Precision::F64 => with_precision::<f64>(comm, &request),
     }
 }
 
-type Built = Result<Box<dyn Transformer>, Error>;
+/// Whether the data of all ranks is on the host, or all of it on devices. Collective.
+fn same_place(comm: &dyn Comm, device: bool) -> Result<(), Error> {
+    let mut some = [f64::from(device), f64::from(!device)];
+    comm.allreduce(Reduce::Max, &mut some)?;
+    match some {
+        [1.0, 1.0] => Err(Error::argument("device", "one on some ranks", "one on all, or on none")),
+        _ => Ok(()),
+    }
+}
 
-fn with_precision<T: Real>(comm: &dyn Comm, request: &Request) -> Built
+type Built = Result<AnyPlan, Error>;
+
+fn with_precision<T: Number>(comm: &dyn Comm, request: &Request) -> Built
 where
     Complex<T>: Element<Real = T>,
 {
@@ -190,7 +230,7 @@ where
     }
 }
 
-fn with_family<K: thriffty::Transform>(comm: &dyn Comm, request: &Request) -> Built {
+fn with_family<K: thriffty::Transform<Real: Number>>(comm: &dyn Comm, request: &Request) -> Built {
     match request.axes {
         1 => with_axes::<K, 1>(comm, request),
         2 => with_axes::<K, 2>(comm, request),
@@ -199,7 +239,10 @@ fn with_family<K: thriffty::Transform>(comm: &dyn Comm, request: &Request) -> Bu
     }
 }
 
-fn with_axes<K: thriffty::Transform, const D: usize>(comm: &dyn Comm, request: &Request) -> Built {
+fn with_axes<K: thriffty::Transform<Real: Number>, const D: usize>(
+    comm: &dyn Comm,
+    request: &Request,
+) -> Built {
     let usual = K::kinds::<D>();
     // Every rank may have another shape, so that one may be wrong.
     let grid = agree(comm, Grid::new(first::<D>(request.shape)))?;
@@ -229,7 +272,13 @@ fn with_axes<K: thriffty::Transform, const D: usize>(comm: &dyn Comm, request: &
     if request.everywhere {
         draft = draft.wire_everywhere();
     }
-    Ok(Box::new(draft.build()?))
+    match &request.place {
+        None => Ok(AnyPlan::Host(Box::new(draft.build()?))),
+        #[cfg(feature = "cuda")]
+        Some(place) => Ok(AnyPlan::Device(place.build(draft)?)),
+        #[cfg(not(feature = "cuda"))]
+        Some(place) => match *place {},
+    }
 }
 
 /// The entries of as many axes as there are.

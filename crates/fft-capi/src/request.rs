@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use thriffty::{Algorithm, Error, Kind, Precision, Scale, Tolerance, Tune, Wire};
 
+#[cfg(feature = "cuda")]
+pub(crate) use crate::device::Place;
 use crate::values::{self, Brick, Options, Transform};
 
 /// Axes that there can be at most.
 pub(crate) const MAX_AXES: usize = 4;
 
 /// A plan that is wanted. Of each array as many entries count as there are axes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) transform: Transform,
     pub(crate) axes: usize,
@@ -28,7 +30,14 @@ pub(crate) struct Request {
     pub(crate) tolerance: Option<Tolerance>,
     pub(crate) everywhere: bool,
     pub(crate) tune: Tune,
+    /// Where the data is: `None` for the host.
+    pub(crate) place: Option<Place>,
 }
+
+/// A device and a stream, of which there are none.
+#[cfg(not(feature = "cuda"))]
+#[derive(Clone)]
+pub(crate) enum Place {}
 
 /// First indices, and those past the last.
 pub(crate) type Bounds = [[usize; MAX_AXES]; 2];
@@ -62,6 +71,7 @@ impl Request {
         [input, output]: [Option<Brick>; 2],
         options: &Options,
         texts: Texts,
+        place: Option<Place>,
     ) -> Result<Self, Error> {
         let mut lens = [1; MAX_AXES];
         for (axis, (len, &given)) in lens.iter_mut().zip(shape).enumerate() {
@@ -102,6 +112,7 @@ impl Request {
             tolerance: tolerance(options.tolerance, options.strict != 0)?,
             everywhere: options.wire_everywhere != 0,
             tune: tune(options, texts.tune)?,
+            place,
         })
     }
 }

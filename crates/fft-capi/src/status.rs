@@ -29,6 +29,8 @@ pub enum Status {
     Plan = 7,
     /// A bug of the library. The plan in which it showed cannot be used again: on this rank alone, so that others may wait.
     Internal = 8,
+    /// No such CUDA device, none that can be used, or a library that was built without CUDA.
+    Device = 9,
 }
 
 /// Why a call failed.
@@ -63,6 +65,7 @@ impl Failure {
             ErrorKind::Message => Status::Message,
             ErrorKind::Transport => Status::Transport,
             ErrorKind::SharedMemory => Status::SharedMemory,
+            ErrorKind::Device => Status::Device,
             _ => Status::Internal,
         }
     }
@@ -141,6 +144,8 @@ mod tests {
         let failure = Failure::from(Error::Memory { rank: 1, bytes: 7 });
         assert_eq!(failure.status(), Status::Memory);
         assert_eq!(failure.text(), "rank 1 could not allocate 7 bytes");
+        let failure = Failure::from(Error::NoDevice { rank: 2, why: "none".into() });
+        assert_eq!(failure.status(), Status::Device);
         assert_eq!(Failure::Handle(3).status(), Status::Plan);
         assert_eq!(Failure::Broken.status(), Status::Internal);
     }

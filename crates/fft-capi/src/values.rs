@@ -1,6 +1,6 @@
 //! Numbers and structs that both sides know: what is in them is laid out as C does.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 /// The family of a transform: what physical and spectral data consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +135,17 @@ pub struct Options {
     pub tune_seconds: f64,
     /// The file of `THRIFFTY_TUNE_WISDOM`, the recipe of `THRIFFTY_TUNE_EXACT`; otherwise NULL (default).
     pub tune_text: *const c_char,
+    /// Where the data is: -1 (default) on the host; otherwise on the CUDA device of this number, which the ranks may each have
+    /// another of, or share. See `thriffty_forward`.
+    pub device: i32,
+    /// Of a plan on a device: the `CUstream` or `cudaStream_t` that everything is queued on, of the device's primary context,
+    /// which lives as long as the plan. NULL (default): CUDA's default stream.
+    pub stream: *mut c_void,
 }
+
+/// Bytes that the options have had: of programs compiled with an earlier header as well.
+pub(crate) const OPTIONS_BYTES: [usize; 2] =
+    [std::mem::offset_of!(Options, device), size_of::<Options>()];
 
 impl Default for Options {
     fn default() -> Self {
@@ -157,6 +167,8 @@ impl Default for Options {
             reserved: 0,
             tune_seconds: 10.0,
             tune_text: std::ptr::null(),
+            device: -1,
+            stream: std::ptr::null_mut(),
         }
     }
 }

@@ -25,7 +25,9 @@ _Static_assert(offsetof(thriffty_options, wire_everywhere) == 108, "wire_everywh
 _Static_assert(offsetof(thriffty_options, tune) == 112, "tune");
 _Static_assert(offsetof(thriffty_options, tune_seconds) == 120, "tune_seconds");
 _Static_assert(offsetof(thriffty_options, tune_text) == 128, "tune_text");
-_Static_assert(sizeof(thriffty_options) == 136, "options");
+_Static_assert(offsetof(thriffty_options, device) == 136, "device");
+_Static_assert(offsetof(thriffty_options, stream) == 144, "stream");
+_Static_assert(sizeof(thriffty_options) == 152, "options");
 _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
 _Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
 _Static_assert(offsetof(thriffty_sizes, workspace_bytes) == 176 && sizeof(thriffty_sizes) == 184, "sizes");
@@ -114,6 +116,52 @@ static void creation(void) {
     thriffty_options options = usual();
     options.kinds[0] = THRIFFTY_KIND_R2C;
     expect(create(&plan, R2C, &options), ARGUMENT);
+}
+
+/* Programs that know fewer options, and devices: those that are not there, and arrays that are not on one. */
+static void devices(void) {
+    thriffty_plan *plan;
+    thriffty_options options;
+    size_t earlier = offsetof(thriffty_options, device);
+    memset(&options, 0x55, sizeof options);
+    int32_t untouched = options.device;
+    expect(thriffty_options_init(&options, earlier), OK);
+    that(options.struct_size == earlier && options.howmany == 1 && options.device == untouched);
+    expect(create(&plan, R2C, &options), OK);
+    expect(thriffty_plan_destroy(plan), OK);
+
+    options = usual();
+    that(options.device == -1 && options.stream == NULL);
+    options.device = -2;
+    expect(create(&plan, R2C, &options), ARGUMENT);
+    options.device = 4096;
+    expect(create(&plan, R2C, &options), DEVICE);
+    that(plan == NULL && strstr(thriffty_last_error(), "CUDA") != NULL);
+    if (ranks > 1) {
+        /* What one rank lacks, all hear of. */
+        options.device = rank == ranks - 1 ? 4096 : -1;
+        expect(create(&plan, R2C, &options), DEVICE);
+    }
+    options.device = 0;
+    thriffty_status status = create(&plan, R2C, &options);
+    if (status != THRIFFTY_STATUS_OK) {
+        expect_(__LINE__, status, THRIFFTY_STATUS_DEVICE);
+        if (rank == 0) printf("not run: plans on a device (%s)\n", thriffty_last_error());
+        return;
+    }
+    thriffty_sizes sizes;
+    expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+    char *here = malloc(sizes.input_bytes + 16), *there = malloc(sizes.output_bytes + 16);
+    expect(thriffty_forward(plan, here, sizes.input_bytes, there, sizes.output_bytes), ARGUMENT);
+    that(strstr(thriffty_last_error(), "host") != NULL);
+    expect(thriffty_inverse_in_place(plan, NULL, sizes.in_place_bytes), ARGUMENT);
+    free(here), free(there);
+    expect(thriffty_plan_save_wisdom(plan, "/nowhere/wisdom.toml"), ARGUMENT);
+    expect(thriffty_plan_destroy(plan), OK);
+    if (ranks > 1) {
+        options.device = rank == ranks - 1 ? -1 : 0;
+        expect(create(&plan, R2C, &options), ARGUMENT);
+    }
 }
 
 static void communicators(void) {
@@ -257,6 +305,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     creation();
+    devices();
     communicators();
     execution();
     options_work();

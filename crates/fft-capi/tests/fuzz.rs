@@ -52,7 +52,7 @@ struct Fuzz {
     plans: Vec<*mut Plan>,
     input: Vec<u64>,
     output: Vec<u64>,
-    seen: [usize; 9],
+    seen: [usize; 10],
 }
 
 impl Fuzz {
@@ -76,8 +76,8 @@ impl Fuzz {
     fn options(&mut self) -> Options {
         let mut options = Options::default();
         for _ in 0..self.rng.usize(..5) {
-            match self.rng.u8(..14) {
-                0 => options.struct_size = self.one_of(&[0, 8, 135, 137, usize::MAX]),
+            match self.rng.u8(..15) {
+                0 => options.struct_size = self.one_of(&[0, 8, 135, 136, 137, usize::MAX]),
                 1 => options.precision = self.one_of(&[32, 32, 64, 0, -1]),
                 2 => options.kinds = std::array::from_fn(|_| self.number(12)),
                 3 => options.input_order = std::array::from_fn(|_| self.number(4)),
@@ -102,7 +102,9 @@ impl Fuzz {
                         options.tune = 0;
                     }
                 }
-                _ => options.reserved = self.number(1),
+                13 => options.reserved = self.number(1),
+                // Beyond what any machine has: arrays here are on the host.
+                _ => options.device = self.one_of(&[-1, -1, -2, 4096, i32::MAX, i32::MIN]),
             }
         }
         options
@@ -229,7 +231,7 @@ fn ten_thousand_hostile_calls() {
         plans: Vec::new(),
         input: vec![0x3ff0_0000_0000_0000; ROOM / 8 + 1],
         output: vec![0; ROOM / 8 + 1],
-        seen: [0; 9],
+        seen: [0; 10],
     };
     for call in 0..CALLS {
         let status = fuzz.call();
@@ -241,7 +243,9 @@ fn ten_thousand_hostile_calls() {
     println!("statuses {:?}", fuzz.seen);
     // Neither all refused nor all accepted.
     assert!(fuzz.seen[Status::Ok as usize] > CALLS / 10, "{:?}", fuzz.seen);
-    for status in [Status::Geometry, Status::Argument, Status::Plan, Status::Memory] {
+    let expected =
+        [Status::Geometry, Status::Argument, Status::Plan, Status::Memory, Status::Device];
+    for status in expected {
         assert!(fuzz.seen[status as usize] > 4, "{status:?}: {:?}", fuzz.seen);
     }
 }

@@ -25,10 +25,10 @@ pub(crate) struct Budget {
     whole: Gain,
     /// What rounding may add to the result, as a share of it.
     rounding: f64,
-    /// All of this rank's input.
-    input: Transfer,
-    /// Where half a spectrum comes in, its planes that are not there twice.
-    alone: Option<Vec<Transfer>>,
+    /// All of this rank's input and, where half a spectrum comes in, its planes that are not there twice; sums of their squares.
+    parts: Vec<Transfer>,
+    energies: Vec<Energy>,
+    halved: bool,
     width: usize,
     /// The operations that may lose something; real numbers are those of all ranks.
     losses: Vec<(usize, Loss)>,
@@ -65,7 +65,8 @@ impl Budget {
         let node = node.expect("a recipe has a node");
         let points = node.layout.brick(comm.rank()).points() * problem.howmany;
         let halved = problem.halved_axis().filter(|_| direction == Direction::Inverse);
-        let alone = halved.map(|axis| {
+        let mut parts = vec![Transfer::run_of(points)];
+        if let Some(axis) = halved {
             let n = problem.grid().len(axis);
             let twins = [Some(0), n.is_multiple_of(2).then_some(n / 2)];
             let brick = node.layout.brick(comm.rank());
@@ -76,14 +77,15 @@ impl Budget {
                 let from = Placed { brick, order, howmany };
                 Transfer::new(&part, 0..howmany, &from, &Placed { brick: part, order, howmany })
             };
-            there.filter(|_| !brick.is_empty()).map(plane).collect()
-        });
+            parts.extend(there.filter(|_| !brick.is_empty()).map(plane));
+        }
         Ok(Some(Self {
             tolerance: problem.tolerance,
             whole: gain_of(&steps, problem, direction),
             rounding: problem.rounding(),
-            input: Transfer::run_of(points),
-            alone,
+            energies: vec![Energy::default(); parts.len()],
+            parts,
+            halved: halved.is_some(),
             width: node.width(),
             losses,
             norm: 0.0,
@@ -102,12 +104,11 @@ impl Budget {
         input: &Dev::Memory,
         comm: &dyn Comm,
     ) -> Result<(), Error> {
-        let mut energy = Energy::default();
-        device.energy(&self.input, self.width, input, &mut energy);
-        if let Some(planes) = &self.alone {
-            let mut alone = Energy::default();
-            planes.iter().for_each(|plane| device.energy(plane, self.width, input, &mut alone));
-            energy = energy.times(2.0, alone);
+        self.energies.fill(Energy::default());
+        device.energy(&self.parts, self.width, input, &mut self.energies);
+        let mut energy = self.energies[0];
+        if self.halved {
+            energy = energy.times(2.0, self.energies[1..].iter().copied().sum());
         }
         comm.allreduce(Reduce::Sum, &mut energy.0)?;
         self.norm = energy.norm();

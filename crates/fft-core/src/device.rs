@@ -68,8 +68,9 @@ pub trait Device<T: Real>: Sized {
     /// Copies real numbers.
     fn copy(&mut self, all: &Transfer, src: &Self::Memory, dst: &mut Self::Memory);
 
-    /// Adds the squares of the numbers of a box of elements of `width` real numbers, the source's side of a transfer.
-    fn energy(&mut self, part: &Transfer, width: usize, src: &Self::Memory, sum: &mut Energy);
+    /// Adds the squares of the numbers of boxes of elements of `width` real numbers, the source's sides of transfers, to a sum
+    /// for each.
+    fn energy(&mut self, parts: &[Transfer], width: usize, src: &Self::Memory, sums: &mut [Energy]);
 
     /// Called at the end of every run: waits for what the host must know before it returns, if anything.
     ///

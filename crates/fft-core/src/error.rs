@@ -176,6 +176,14 @@ pub enum Error {
         /// What the library says.
         text: String,
     },
+    /// A device that is not there, or cannot be used.
+    #[error("rank {rank} has no device: {why}")]
+    NoDevice {
+        /// Where.
+        rank: usize,
+        /// What is missing.
+        why: String,
+    },
     /// A rank that ended while others still needed it.
     #[error("rank {gone} left the communicator while rank {rank} waited for it")]
     Left {
@@ -213,6 +221,8 @@ pub enum ErrorKind {
     Transport = 5,
     /// Too little memory that the ranks of a host can share.
     SharedMemory = 6,
+    /// No such device, or none that can be used.
+    Device = 7,
 }
 
 impl ErrorKind {
@@ -224,6 +234,7 @@ impl ErrorKind {
             3 => Self::Memory,
             4 => Self::Message,
             6 => Self::SharedMemory,
+            7 => Self::Device,
             _ => Self::Transport,
         }
     }
@@ -245,6 +256,7 @@ impl Error {
             | Self::Length { .. } => ErrorKind::Argument,
             Self::Memory { .. } => ErrorKind::Memory,
             Self::SharedMemory { .. } => ErrorKind::SharedMemory,
+            Self::NoDevice { .. } => ErrorKind::Device,
             Self::Message { .. } | Self::Header { .. } => ErrorKind::Message,
             Self::Transport { .. } | Self::Left { .. } => ErrorKind::Transport,
             Self::OnRank { kind, .. } => *kind,

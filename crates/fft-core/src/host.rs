@@ -75,8 +75,10 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         self.0.copy(all, 1, src, dst);
     }
 
-    fn energy(&mut self, part: &Transfer, width: usize, src: &Dev::Memory, sum: &mut Energy) {
-        self.0.energy(part, width, src, sum);
+    fn energy(&mut self, parts: &[Transfer], width: usize, src: &Dev::Memory, sums: &mut [Energy]) {
+        for (part, sum) in parts.iter().zip(sums) {
+            self.0.energy(part, width, src, sum);
+        }
     }
 }
 

@@ -73,6 +73,12 @@ pub struct WireError {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy(pub [f64; 3]);
 
+impl std::iter::Sum for Energy {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |a, b| Self(std::array::from_fn(|unit| a.0[unit] + b.0[unit])))
+    }
+}
+
 /// Numbers beyond are large, those below its inverse small.
 pub(crate) const LARGE: f64 = 1e140;
 /// The unit of large numbers, and the inverse of that of small ones: 2⁶⁰⁰, so that the square of the smallest number is not

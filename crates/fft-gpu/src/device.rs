@@ -288,22 +288,19 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         self.note(copied);
     }
 
-    fn energy(&mut self, part: &Transfer, width: usize, src: &Memory<T>, sum: &mut Energy) {
+    fn energy(&mut self, parts: &[Transfer], width: usize, src: &Memory<T>, sums: &mut [Energy]) {
         let found = (|| {
             if self.squares.is_none() {
                 self.squares = Some(Squares::new(&self.gpu)?);
             }
             let squares = self.squares.as_ref().expect("just made");
-            squares.of(&self.stream, part, width, src)
+            squares.add(&self.stream, parts, width, src, sums)
         })();
-        match found {
-            Ok(found) => sum.0.iter_mut().zip(found).for_each(|(sum, found)| *sum += found),
-            Err(why) => {
-                // All ranks learn that there is no norm, and the reason in the end.
-                sum.0[1] = f64::NAN;
-                self.note(Err(why));
-            }
+        if found.is_err() {
+            // All ranks learn that there is no norm, and the reason in the end.
+            sums[0].0[1] = f64::NAN;
         }
+        self.note(found);
     }
 
     fn finish(&mut self) -> Result<(), Error> {

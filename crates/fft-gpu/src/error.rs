@@ -31,6 +31,13 @@ pub enum NoGpu {
     },
 }
 
+impl NoGpu {
+    /// The error that a rank reports.
+    pub fn on(self, rank: usize) -> Error {
+        Error::NoDevice { rank, why: self.to_string() }
+    }
+}
+
 /// What goes wrong on a device that is there.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -126,6 +133,7 @@ impl GpuError {
             Self::Driver { what, why } => Error::Transport { rank, call: what, text: why },
             Self::Memory { bytes, .. } => Error::Memory { rank, bytes },
             Self::Argument { what, found, expected } => Error::argument(what, found, expected),
+            Self::NoCuFft => Error::NoDevice { rank, why: self.to_string() },
             other => Error::Transport { rank, call: "work on the device", text: other.to_string() },
         }
     }

@@ -52,7 +52,10 @@ pub use {
     device::{Cuda, CudaOp, CudaWork},
     encoder::{Encoder, Outgoing},
     error::{GpuError, NoGpu},
-    ffi::{Lent, LentMut, Memory, driver_is_present, lend, lend_mut},
+    ffi::{
+        Lent, LentMut, Memory, borrow, borrow_stream, driver_is_present, keeping_context, lend,
+        lend_mut,
+    },
     fft::{C2c, C2r, Fft, FftKind, FftPlan, R2c, Spread},
     gpu::{Gpu, GpuReal},
     modes::{Modes, Scaling},

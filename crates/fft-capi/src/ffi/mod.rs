@@ -7,6 +7,8 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
 
+#[cfg(feature = "cuda")]
+use thriffty::gpu::keeping_context;
 use thriffty::{Comm, Direction, Error};
 #[cfg(feature = "mpi")]
 use thriffty::{
@@ -14,6 +16,7 @@ use thriffty::{
     mpi::rsmpi::ffi::{MPI_Comm, RSMPI_Fint as MPI_Fint},
 };
 
+use crate::plan::AnyPlan;
 use crate::request::Request;
 use crate::status::{Failure, Status, attempt, last, status};
 #[cfg(feature = "mpi")]
@@ -21,9 +24,11 @@ use crate::values::Brick;
 use crate::values::{Options, Sizes};
 use crate::{plan, registry};
 
+#[cfg(feature = "cuda")]
+mod device;
 mod pointers;
 
-use pointers::{arrays, bytes_mut, request, tell, tell_struct, tell_text, text};
+use pointers::{arrays, bytes_mut, request, tell, tell_options, tell_struct, tell_text, text};
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
@@ -67,7 +72,7 @@ pub unsafe extern "C" fn thriffty_options_init(
     struct_size: usize,
 ) -> Status {
     // SAFETY: the caller vouches for the room.
-    status(|| unsafe { Ok(tell_struct("options", options, struct_size, Options::default())?) })
+    status(|| unsafe { Ok(tell_options(options, struct_size)?) })
 }
 
 /// Makes a plan of one process, which communicates with nobody. See `thriffty_plan_create`; the only brick is the whole grid.
@@ -86,7 +91,7 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
         let bricks = [std::ptr::null(); 2];
         let comm = thriffty::alone();
         // SAFETY: the caller vouches for the pointers.
-        unsafe { create(plan, &comm, request((transform, axes), shape, bricks, options)) }
+        unsafe { create(plan, &comm, request(0, (transform, axes), shape, bricks, options)) }
     })
 }
 
@@ -101,8 +106,11 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
 /// alone, as is a thread that may not call MPI; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
 /// `*plan` is NULL.
 ///
+/// With `device` of the options the data is on CUDA devices, for all ranks or for none; where there is no such device, or the
+/// library was built without CUDA, the status is `THRIFFTY_STATUS_DEVICE`.
+///
 /// # Safety
-/// Pointers are NULL or point at what their types say; the communicator has not been freed.
+/// Pointers are NULL or point at what their types say; the communicator has not been freed, and a stream is one.
 #[cfg(feature = "mpi")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_create(
@@ -119,7 +127,8 @@ pub unsafe extern "C" fn thriffty_plan_create(
         // SAFETY: the caller vouches for the communicator and the pointers.
         unsafe {
             let comm = MpiComm::from_raw(comm)?;
-            create(plan, &comm, request((transform, axes), shape, [input, output], options))
+            let asked = request(comm.rank(), (transform, axes), shape, [input, output], options);
+            create(plan, &comm, asked)
         }
     })
 }
@@ -144,7 +153,8 @@ pub unsafe extern "C" fn thriffty_plan_create_f(
         // SAFETY: the caller vouches for the communicator and the pointers.
         unsafe {
             let comm = MpiComm::from_fortran(comm)?;
-            create(plan, &comm, request((transform, axes), shape, [input, output], options))
+            let asked = request(comm.rank(), (transform, axes), shape, [input, output], options);
+            create(plan, &comm, asked)
         }
     })
 }
@@ -182,8 +192,14 @@ pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
 /// must be at least what `thriffty_plan_sizes` tells: numbers of a shorter precision than the plan's are found out by that,
 /// longer ones are not. `input` is not written to.
 ///
+/// Of a plan on a device (`device` of the options) the arrays are there, and begin at multiples of 16 bytes; NULL, memory of the
+/// host or of another device, and more bytes than were allocated are refused. What the plan's stream was given before comes
+/// before. The call returns when its work is queued; where something may be lost on the wire, or messages go through the host,
+/// when it is done.
+///
 /// # Safety
-/// `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` `output_bytes`, which nobody else touches.
+/// `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` `output_bytes`, which nobody else touches. On a
+/// device that is until what is queued is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_forward(
     plan: *mut Plan,
@@ -224,9 +240,15 @@ unsafe fn run(
     input: (*const u8, usize),
     output: (*mut u8, usize),
 ) -> Result<(), Failure> {
-    registry::with(plan.addr(), |plan| {
+    registry::with(plan.addr(), |plan| match plan {
         // SAFETY: the caller vouches for the arrays.
-        Ok(plan.run(direction, unsafe { arrays(input, output) })?)
+        AnyPlan::Host(plan) => Ok(plan.run(direction, unsafe { arrays(input, output) })?),
+        #[cfg(feature = "cuda")]
+        AnyPlan::Device(plan) => keeping_context(|| {
+            // SAFETY: as above.
+            let arrays = unsafe { device::arrays((plan.rank(), plan.stream()), input, output) };
+            Ok(plan.run(direction, arrays)?)
+        }),
     })
 }
 
@@ -269,9 +291,19 @@ unsafe fn run_in_place(
     data: *mut u8,
     bytes: usize,
 ) -> Result<(), Failure> {
-    registry::with(plan.addr(), |plan| {
-        // SAFETY: the caller vouches for the array.
-        Ok(plan.run_in_place(direction, unsafe { bytes_mut("array", data, bytes) })?)
+    registry::with(plan.addr(), |plan| match plan {
+        AnyPlan::Host(plan) => {
+            // SAFETY: the caller vouches for the array.
+            let array = unsafe { bytes_mut("array", data, bytes) };
+            Ok(plan.run_in_place(direction, array)?)
+        }
+        #[cfg(feature = "cuda")]
+        AnyPlan::Device(plan) => keeping_context(|| {
+            // SAFETY: as above.
+            let array =
+                unsafe { device::array((plan.rank(), plan.stream()), "array", data, bytes) };
+            Ok(plan.run_in_place(direction, array)?)
+        }),
     })
 }
 
@@ -286,7 +318,7 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
     struct_size: usize,
 ) -> Status {
     status(|| {
-        let found = registry::with(plan.addr(), |plan| Ok(plan.sizes()))?;
+        let found = registry::with(plan.addr(), |plan| Ok(plan.itself().sizes()))?;
         // SAFETY: the caller vouches for the room.
         unsafe { Ok(tell_struct("sizes", sizes, struct_size, found)?) }
     })
@@ -304,7 +336,8 @@ pub unsafe extern "C" fn thriffty_plan_error(
     bound: *mut f64,
 ) -> Status {
     status(|| {
-        let lost = registry::with(plan.addr(), |plan| Ok(plan.lost()))?.unwrap_or_default();
+        let lost = registry::with(plan.addr(), |plan| Ok(plan.itself().lost()))?;
+        let lost = lost.unwrap_or_default();
         for (place, number) in [(estimate, lost.estimate), (bound, lost.bound)] {
             if !place.is_null() {
                 // SAFETY: the caller vouches for the room.
@@ -326,7 +359,7 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
     recipe: *mut c_char,
     room: usize,
 ) -> i64 {
-    let found = attempt(|| registry::with(plan.addr(), |plan| Ok(plan.recipe())));
+    let found = attempt(|| registry::with(plan.addr(), |plan| Ok(plan.itself().recipe())));
     match found {
         // SAFETY: the caller vouches for the room.
         Ok(found) => unsafe { tell_text(recipe, room, &found) },
@@ -350,7 +383,8 @@ pub unsafe extern "C" fn thriffty_plan_save_wisdom(
             let path = unsafe { text("path", path) };
             let path =
                 path.and_then(|path| path.ok_or_else(|| Error::argument("path", "NULL", "a text")));
-            Ok(plan.save_wisdom(path.as_deref().map(Path::new).map_err(Clone::clone))?)
+            let path = path.as_deref().map(Path::new).map_err(Clone::clone);
+            Ok(plan.itself().save_wisdom(path)?)
         })
     })
 }

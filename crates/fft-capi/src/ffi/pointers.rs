@@ -5,8 +5,12 @@ use std::ops::Range;
 
 use thriffty::Error;
 
+#[cfg(feature = "cuda")]
+use super::device::place;
+#[cfg(not(feature = "cuda"))]
+use crate::request::Place;
 use crate::request::{MAX_AXES, Request, Texts, family};
-use crate::values::{Brick, Options};
+use crate::values::{Brick, OPTIONS_BYTES, Options};
 
 /// Of a pointer that must point at something.
 fn null(what: &str) -> Error {
@@ -80,7 +84,7 @@ pub(super) unsafe fn bytes_mut<'a>(
 }
 
 /// Whether there can be so many bytes at an address.
-fn check(what: &str, data: *const u8, bytes: usize) -> Result<(), Error> {
+pub(super) fn check(what: &str, data: *const u8, bytes: usize) -> Result<(), Error> {
     if data.is_null() && bytes > 0 {
         return Err(null(what));
     }
@@ -99,6 +103,16 @@ pub(super) unsafe fn arrays<'a>(
     (input, input_bytes): (*const u8, usize),
     (output, output_bytes): (*mut u8, usize),
 ) -> Result<(&'a [u8], &'a mut [u8]), Error> {
+    apart((input, input_bytes), (output, output_bytes))?;
+    // SAFETY: the caller vouches for the bytes; they do not overlap, as just checked.
+    unsafe { Ok((bytes("input", input, input_bytes)?, bytes_mut("output", output, output_bytes)?)) }
+}
+
+/// Whether there can be two arrays that do not overlap.
+pub(super) fn apart(
+    (input, input_bytes): (*const u8, usize),
+    (output, output_bytes): (*mut u8, usize),
+) -> Result<(), Error> {
     check("input", input, input_bytes)?;
     check("output", output, output_bytes)?;
     let range = |at: usize, bytes: usize| at..at + bytes;
@@ -108,8 +122,7 @@ pub(super) unsafe fn arrays<'a>(
         let expected = "arrays apart; in place has calls of its own";
         return Err(Error::argument("input and output", "arrays that overlap", expected));
     }
-    // SAFETY: the caller vouches for the bytes; they do not overlap, as just checked.
-    unsafe { Ok((bytes("input", input, input_bytes)?, bytes_mut("output", output, output_bytes)?)) }
+    Ok(())
 }
 
 /// What a program asks for.
@@ -118,6 +131,7 @@ pub(super) unsafe fn arrays<'a>(
 /// Pointers must be NULL or point at what their types say: as many lengths as there are axes; options with as many bytes as
 /// they say, and texts that end with a zero.
 pub(super) unsafe fn request(
+    rank: usize,
     (transform, axes): (i32, i32),
     shape: *const i64,
     bricks: [*const Brick; 2],
@@ -141,11 +155,26 @@ pub(super) unsafe fn request(
             wire: text("wire", options.wire)?,
             tune: text("tune_text", options.tune_text)?,
         };
-        Request::new(family, &lens[..family.1], bricks, &options, texts)
+        let place = match options.device {
+            -1 => None,
+            _ => Some(place(rank, &options)?),
+        };
+        Request::new(family, &lens[..family.1], bricks, &options, texts, place)
     }
 }
 
-/// The options, or the usual ones. There has been one version of them so far: those of another size are of another library.
+/// The device that data is to be on: there is none in a library without CUDA.
+///
+/// # Safety
+/// None is needed; see the other one.
+#[cfg(not(feature = "cuda"))]
+unsafe fn place(rank: usize, options: &Options) -> Result<Place, Error> {
+    let device = options.device;
+    let why = format!("device {device} was asked for, and this library was built without CUDA");
+    Err(Error::NoDevice { rank, why })
+}
+
+/// The options, or the usual ones. Those of an earlier version are shorter; what they lack is as usual.
 ///
 /// # Safety
 /// The pointer must be NULL or point at as many bytes as the first field says.
@@ -153,13 +182,35 @@ unsafe fn options(options: *const Options) -> Result<Options, Error> {
     let mut known = Options::default();
     // SAFETY: the caller vouches for the first field.
     let Some(bytes) = (unsafe { said(options.cast::<usize>()) }) else { return Ok(known) };
-    if bytes != known.struct_size {
-        let expected = format!("{}, as thriffty_options_init writes it", known.struct_size);
-        return Err(Error::argument("struct_size of the options", bytes, expected));
-    }
+    check_options(bytes)?;
     // SAFETY: there are as many bytes; options are numbers and pointers, of which any bits are a value.
     unsafe { options.cast::<u8>().copy_to((&raw mut known).cast(), bytes) };
     Ok(known)
+}
+
+fn check_options(bytes: usize) -> Result<(), Error> {
+    match OPTIONS_BYTES.contains(&bytes) {
+        true => Ok(()),
+        false => {
+            let expected = format!("one of {OPTIONS_BYTES:?}, as thriffty_options_init writes it");
+            Err(Error::argument("struct_size of the options", bytes, expected))
+        }
+    }
+}
+
+/// Writes the usual options, as far as a program knows them.
+///
+/// # Safety
+/// `place` must be NULL or have room for `bytes` bytes.
+pub(super) unsafe fn tell_options(place: *mut Options, bytes: usize) -> Result<(), Error> {
+    if place.is_null() {
+        return Err(null("options"));
+    }
+    check_options(bytes)?;
+    let usual = Options { struct_size: bytes, ..Options::default() };
+    // SAFETY: the caller vouches for the room, and the options have as many bytes or more.
+    unsafe { (&raw const usual).cast::<u8>().copy_to(place.cast(), bytes) };
+    Ok(())
 }
 
 /// Writes a struct that may have more fields in later versions; a program says how many bytes it knows of.

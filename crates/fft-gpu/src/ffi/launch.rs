@@ -312,14 +312,14 @@ struct PartRecord {
 // SAFETY: as for `BatchRecord`.
 unsafe impl DeviceRepr for PartRecord {}
 
-/// Sums of squares of a box, three for each block of threads, of which it returns the number.
+/// Sums of squares of a box, three for each block of threads, of which it returns the number; at a byte of the pages.
 pub(crate) fn run_energy<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Kernel,
     part: &Transfer,
     width: usize,
     src: &Memory<T>,
-    sums: &Pinned,
+    (sums, place): (&Pinned, usize),
 ) -> Result<usize, GpuError> {
     if part.elements() == 0 {
         return Ok(0);
@@ -340,8 +340,10 @@ pub(crate) fn run_energy<T: GpuReal>(
         return Err(GpuError::TooLarge { what: "an axis of a box", found, expected });
     }
     let grid = kernel.grid((part.elements() * width).div_ceil(THREADS as usize));
-    let (from, to, blocks) = (src.address(), sums.address(), grid.grid_dim.0 as usize);
-    assert!(blocks * size_of::<[f64; 3]>() <= sums.bytes(), "room for the sums of all blocks");
+    let (from, to, blocks) =
+        (src.address(), sums.address() + place as u64, grid.grid_dim.0 as usize);
+    let room = sums.bytes().saturating_sub(place);
+    assert!(blocks * size_of::<[f64; 3]>() <= room, "room for the sums of all blocks");
     let mut launch = stream.launch_builder(&kernel.function);
     launch.arg(&record).arg(&from).arg(&to);
     // SAFETY: the arguments are those of `energy_*`. It reads the box, which `check` found in the source, and writes three numbers

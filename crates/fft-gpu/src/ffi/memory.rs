@@ -15,7 +15,7 @@ use cudarc::driver::{
 use fft_core::{Error, Keeper, Opaque, Pins, Vouched};
 
 use super::tried;
-use crate::GpuError;
+use crate::{GpuError, GpuReal};
 
 /// An array on a device, of real numbers or bytes: what operations of a plan read and write. [`lend`] and [`lend_mut`] make
 /// one of a slice of cudarc's.
@@ -73,6 +73,15 @@ impl<T> Memory<T> {
         Self { at, len: range.len(), stream: self.stream.clone(), of: PhantomData }
     }
 
+    /// So many elements at an address.
+    ///
+    /// # Safety
+    /// They are there, and only those touch them whom the order of the stream allows, until what is queued with the result is
+    /// done.
+    pub(super) unsafe fn at(at: CUdeviceptr, len: usize, stream: &Arc<CudaStream>) -> Self {
+        Self { at, len, stream: stream.clone(), of: PhantomData }
+    }
+
     /// All there is, for kernels that are told addresses.
     ///
     /// # Safety
@@ -80,6 +89,24 @@ impl<T> Memory<T> {
     pub(super) unsafe fn everywhere(stream: &Arc<CudaStream>) -> Self {
         let (at, len) = (0, usize::MAX / size_of::<T>());
         Self { at, len, stream: stream.clone(), of: PhantomData }
+    }
+}
+
+impl Memory<u8> {
+    /// The first bytes as so many real numbers.
+    ///
+    /// # Errors
+    /// [`GpuError::Short`] when there are not as many.
+    pub fn numbers<T: GpuReal>(
+        self,
+        what: &'static str,
+        len: usize,
+    ) -> Result<Memory<T>, GpuError> {
+        let (found, expected) = (self.len, len * size_of::<T>());
+        match found < expected {
+            true => Err(GpuError::Short { what, found, expected }),
+            false => Ok(Memory { at: self.at, len, stream: self.stream, of: PhantomData }),
+        }
     }
 }
 

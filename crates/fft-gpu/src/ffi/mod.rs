@@ -1,9 +1,10 @@
 //! Every call into CUDA that is not safe by itself, and all unsafe code of this crate: loading, launches (`launch.rs`), cuFFT
-//! (`cufft.rs`).
+//! (`cufft.rs`), memory, and what others own (`foreign.rs`).
 #![allow(unsafe_code)]
 
 mod cufft;
 mod event;
+mod foreign;
 mod launch;
 mod mail;
 mod memory;
@@ -12,6 +13,7 @@ mod pull;
 
 pub(crate) use cufft::{FftReal, Handle, Run, Span};
 pub(crate) use event::Event;
+pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use launch::{
     Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_energy, run_transfer,
     scale,
@@ -22,6 +24,8 @@ pub(crate) use memory::{Block, Owned, Pages, Pinned, Slot, opaque};
 pub use memory::{Lent, LentMut, Memory, lend, lend_mut};
 pub(crate) use peers::{Estate, Peer, Peers, meet};
 pub(crate) use pull::{Pulls, Source as PullSource};
+
+use std::sync::OnceLock;
 
 use cudarc::driver::DriverError;
 
@@ -35,9 +39,10 @@ use crate::GpuError;
 /// println!("CUDA driver: {}", fft_gpu::driver_is_present());
 /// ```
 pub fn driver_is_present() -> bool {
+    static PRESENT: OnceLock<bool> = OnceLock::new();
     // SAFETY: it only tries to open the driver library by its usual names. Opening runs the library's
     // initialisers, which NVIDIA's driver supports at any time and from any thread.
-    unsafe { cudarc::driver::sys::is_culib_present() }
+    *PRESENT.get_or_init(|| unsafe { cudarc::driver::sys::is_culib_present() })
 }
 
 /// Turns what the driver says into an error that says what was tried.

@@ -1,0 +1,75 @@
+//! Devices, streams and arrays on devices that C programs name.
+
+use std::sync::Arc;
+
+use thriffty::Error;
+use thriffty::gpu::cudarc::driver::CudaStream;
+use thriffty::gpu::keeping_context;
+use thriffty::gpu::{Gpu, GpuError, Memory, NoGpu, borrow, borrow_stream, driver_is_present};
+
+use super::pointers::{apart, check};
+use crate::device::Place;
+use crate::values::Options;
+
+/// The device that data is to be on, and the stream of that.
+///
+/// # Safety
+/// The stream of the options must be NULL or one that lives as long as the result, and what is made with that.
+pub(super) unsafe fn place(rank: usize, options: &Options) -> Result<Place, Error> {
+    let device = usize::try_from(options.device)
+        .map_err(|_| Error::argument("device", options.device, "-1 for the host, 0 or more"))?;
+    if !driver_is_present() {
+        return Err(NoGpu::NoDriver.on(rank));
+    }
+    keeping_context(|| {
+        let gpu = Gpu::probe(device).map_err(|why| why.on(rank))?;
+        // SAFETY: the caller vouches for the stream.
+        let stream = unsafe { borrow_stream(&gpu, options.stream) }.map_err(|why| why.on(rank))?;
+        Ok(Place { gpu, stream })
+    })
+}
+
+/// Arrays begin at multiples of this many bytes, as all do that are allocated.
+const ALIGN: usize = 16;
+
+/// An array on the device of a rank's plan.
+///
+/// # Safety
+/// There must be so many bytes, which nobody else touches until what is queued on the stream is done.
+pub(super) unsafe fn array(
+    (rank, stream): (usize, &Arc<CudaStream>),
+    what: &'static str,
+    data: *const u8,
+    bytes: usize,
+) -> Result<Memory<u8>, Error> {
+    check(what, data, bytes)?;
+    if bytes > 0 && !data.addr().is_multiple_of(ALIGN) {
+        let (what, found) = (format!("address of the {what}"), format!("{:#x}", data.addr()));
+        return Err(Error::argument(what, found, format!("a multiple of {ALIGN}")));
+    }
+    // SAFETY: the caller vouches for the bytes.
+    unsafe { borrow(stream, what, data.cast(), bytes) }.map_err(|why| match why {
+        GpuError::Short { found, expected, .. } => {
+            let found = format!("{found} allocated from there on");
+            Error::argument(format!("bytes of the {what}"), found, expected)
+        }
+        other => other.on(rank),
+    })
+}
+
+/// Two arrays, of which the second is written.
+///
+/// # Safety
+/// As of [`array`], but that they may overlap, which is an error.
+pub(super) unsafe fn arrays(
+    place: (usize, &Arc<CudaStream>),
+    input: (*const u8, usize),
+    output: (*mut u8, usize),
+) -> Result<(Memory<u8>, Memory<u8>), Error> {
+    apart(input, output)?;
+    // SAFETY: the caller vouches for the bytes; they do not overlap, as just checked.
+    unsafe {
+        let input = array(place, "input", input.0, input.1)?;
+        Ok((input, array(place, "output", output.0, output.1)?))
+    }
+}

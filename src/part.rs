@@ -1,0 +1,69 @@
+//! Which part of a problem's data a rank has.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use fft_core::{Brick, Error, Layout, Problem};
+
+use crate::Side;
+
+/// A rank's part on the side of the transform that `S` names.
+pub(crate) struct Part<S, const D: usize> {
+    problem: Arc<Problem<D>>,
+    rank: usize,
+    side: PhantomData<S>,
+}
+
+impl<S, const D: usize> Clone for Part<S, D> {
+    fn clone(&self) -> Self {
+        Self { problem: self.problem.clone(), rank: self.rank, side: PhantomData }
+    }
+}
+
+impl<S, const D: usize> Part<S, D> {
+    pub(crate) fn new(problem: &Problem<D>, rank: usize) -> Self {
+        Self { problem: Arc::new(problem.clone()), rank, side: PhantomData }
+    }
+
+    pub(crate) fn problem(&self) -> &Problem<D> {
+        &self.problem
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Whether a plan for this problem can transform it.
+    pub(crate) fn fits(&self, problem: &Problem<D>, rank: usize) -> Result<(), Error> {
+        let fits = self.rank == rank
+            && self.problem.howmany == problem.howmany
+            && self.problem.kinds == problem.kinds
+            && self.problem.input == problem.input
+            && self.problem.output == problem.output;
+        match fits {
+            true => Ok(()),
+            false => Err(Error::argument("field", "one of another plan", "one made by this plan")),
+        }
+    }
+
+    /// The same rank's part on the other side.
+    pub(crate) fn across<R>(self) -> Part<R, D> {
+        Part { problem: self.problem, rank: self.rank, side: PhantomData }
+    }
+}
+
+impl<S: Side, const D: usize> Part<S, D> {
+    pub(crate) fn layout(&self) -> &Layout<D> {
+        S::layout(&self.problem)
+    }
+
+    pub(crate) fn brick(&self) -> Brick<D> {
+        self.layout().brick(self.rank)
+    }
+
+    /// Points of all batches.
+    pub(crate) fn points(&self) -> usize {
+        self.brick().points() * self.problem.howmany
+    }
+}

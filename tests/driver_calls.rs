@@ -1,0 +1,375 @@
+//! What a plan asks of CUDA's driver while it runs, counted by a library that stands before the driver's: nothing is allocated, and
+//! the host waits for its device only where `docs/gpu.md` says so. cuFFT's calls count as well. Where there is no GPU, it prints why
+//! and passes.
+
+use std::ffi::{CString, c_char, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fft_core::Step;
+use thriffty::gpu::cudarc::driver::sys;
+use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, driver_is_present};
+use thriffty::{
+    Algorithm, Comm, DevicePlan, Direction, Error, Grid, Plan, R2c, ThreadComm, Tolerance, Wire,
+};
+
+/// A library that was built elsewhere, for machines without a compiler.
+const BUILT: &str = "THRIFFTY_DRIVER_CALLS";
+
+/// What makes or frees anything.
+const MAKES: &[&str] = &[
+    "cuMemAlloc_v2",
+    "cuMemAllocPitch_v2",
+    "cuMemAllocAsync",
+    "cuMemAllocFromPoolAsync",
+    "cuMemAllocManaged",
+    "cuMemAllocHost_v2",
+    "cuMemHostAlloc",
+    "cuMemHostRegister_v2",
+    "cuMemCreate",
+    "cuMemFree_v2",
+    "cuMemFreeAsync",
+    "cuMemFreeHost",
+    "cuMemHostUnregister",
+    "cuEventCreate",
+    "cuEventDestroy_v2",
+    "cuStreamCreate",
+    "cuStreamCreateWithPriority",
+    "cuStreamDestroy_v2",
+    "cuModuleLoad",
+    "cuModuleLoadData",
+    "cuModuleLoadDataEx",
+    "cuModuleLoadFatBinary",
+    "cuModuleUnload",
+    "cuLibraryLoadData",
+    "cuLibraryUnload",
+];
+
+/// What waits for the device, or may.
+const WAITS: &[&str] = &[
+    "cuCtxSynchronize",
+    "cuStreamSynchronize",
+    "cuEventSynchronize",
+    "cuMemcpy",
+    "cuMemcpyHtoD_v2",
+    "cuMemcpyDtoH_v2",
+    "cuMemcpyDtoD_v2",
+    "cuMemcpyPeer",
+    "cuMemcpy2D_v2",
+    "cuMemcpy3D_v2",
+    "cuMemsetD8_v2",
+    "cuMemsetD32_v2",
+];
+
+/// What is queued.
+const QUEUES: &[&str] = &[
+    "cuLaunchKernel",
+    "cuLaunchKernelEx",
+    "cuMemcpyAsync",
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuMemcpyDtoDAsync_v2",
+    "cuMemsetD8Async",
+    "cuMemsetD32Async",
+    "cuEventRecord",
+    "cuStreamWaitEvent",
+];
+
+/// Runs that are counted, each forward and inverse, after some that are not.
+const RUNS: usize = 10;
+
+/// How often each function of a list was called so far.
+fn calls(list: &[&str]) -> Vec<u64> {
+    type Calls = unsafe extern "C" fn(*const c_char) -> u64;
+    // SAFETY: the library is the one that counts, as its name was found in it; the function takes a text and returns a number.
+    let calls = unsafe { sys::culib().get::<Calls>(b"thriffty_driver_calls\0") };
+    let calls = calls.expect("started by another test");
+    let names = list.iter().map(|name| CString::new(*name).expect("a name"));
+    // SAFETY: as above.
+    names.map(|name| unsafe { calls(name.as_ptr()) }).collect()
+}
+
+fn compile(words: &[&str], to: &Path) -> bool {
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-shared", "-fPIC"]).args(words);
+    match cc.arg("-o").arg(to).status() {
+        Ok(status) => {
+            assert!(status.success(), "cc {words:?}: {status}");
+            true
+        }
+        Err(why) => {
+            println!("not run: no C compiler ({why}), and no {BUILT}");
+            false
+        }
+    }
+}
+
+/// Starts the ignored test of this name with the counting library before this driver; `None` where it cannot be built.
+fn count_in(test: &str, driver: &Path) -> Option<bool> {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let real = at("libthriffty_real_driver.so");
+    match std::env::var_os(BUILT) {
+        Some(built) => drop(std::fs::copy(built, at("libcuda.so.1")).unwrap()),
+        None => {
+            // Whatever has its name: only that is needed to link.
+            let name = "-Wl,-soname,libthriffty_real_driver.so";
+            if !compile(&["-xc", "/dev/null", name], &real) {
+                return None;
+            }
+            let counter = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/driver_calls/counter.c");
+            let real = real.to_str().unwrap();
+            let words = [counter, "-Wl,-soname,libcuda.so.1", "-Wl,--no-as-needed", real, "-ldl"];
+            compile(&words, &at("libcuda.so.1"));
+        }
+    }
+    let _ = std::fs::remove_file(&real);
+    std::os::unix::fs::symlink(driver, &real).unwrap();
+    std::os::unix::fs::symlink("libcuda.so.1", at("libcuda.so")).unwrap();
+    let mut path = folder.path().as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
+        path.push(":");
+        path.push(others);
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--ignored", "--exact", test, "--nocapture"]).env("LD_LIBRARY_PATH", path);
+    Some(again.status().unwrap().success())
+}
+
+/// Where the driver is that this process has loaded.
+fn loaded() -> PathBuf {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    let driver = paths.find(|path| path.rsplit('/').next().unwrap().starts_with("libcuda.so"));
+    driver.expect("a driver was found").into()
+}
+
+/// A driver of a few functions, to see that calls are counted and arrive, however they are found.
+#[test]
+fn the_counter_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, driver) = (folder.path().join("driver.c"), folder.path().join("driver.so"));
+    let text = "
+        #include <string.h>
+        int cuInit(unsigned flags) { return 500 + (int)flags; }
+        int cuStreamSynchronize(void *stream) { return stream == (void *)17 ? 0 : 1; }
+        int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned h,
+                           void *s, void **p, void **x) {
+            return f == (void *)1 && a + b + c + d + e + g + h == 28 && s == (void *)9 && p == (void *)10 && x == (void *)11;
+        }
+        int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned long long flags, void *status) {
+            *found = strcmp(name, \"cuGetProcAddress\") == 0 ? (void *)cuGetProcAddress_v2 : (void *)cuStreamSynchronize;
+            return 0;
+        }";
+    std::fs::write(&source, text).unwrap();
+    // Its own functions are its own, as the real one's are.
+    if compile(&[source.to_str().unwrap(), "-Wl,-Bsymbolic"], &driver) {
+        assert_eq!(count_in("counted", &driver), Some(true));
+    }
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn counted() {
+    type Find = unsafe extern "C" fn(*const c_char, *mut *mut c_void, i32, u64, *mut i32) -> u32;
+    type Wait = unsafe extern "C" fn(*mut c_void) -> u32;
+    assert!(driver_is_present());
+    let at = std::ptr::without_provenance_mut;
+    let names = &["cuStreamSynchronize", "cuLaunchKernel", "cuMemAlloc_v2"];
+    assert_eq!(calls(names), [0; 3]);
+    // SAFETY: the functions are those of the driver above, which follow no pointers but those of names and places.
+    unsafe {
+        let get = |name: &[u8]| *sys::culib().get::<*mut c_void>(name).unwrap();
+        let init =
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u32) -> u32>(get(b"cuInit\0"));
+        assert_eq!(init(7), 507);
+        let wait = std::mem::transmute::<*mut c_void, Wait>(get(b"cuStreamSynchronize\0"));
+        assert_eq!([wait(at(17)), wait(at(18))], [0, 1]);
+        type Launch = unsafe extern "C" fn(
+            *mut c_void,
+            u32,
+            u32,
+            u32,
+            u32,
+            u32,
+            u32,
+            u32,
+            *mut c_void,
+            *mut c_void,
+            *mut c_void,
+        ) -> u32;
+        let launch = std::mem::transmute::<*mut c_void, Launch>(get(b"cuLaunchKernel\0"));
+        assert_eq!(launch(at(1), 1, 2, 3, 4, 5, 6, 7, at(9), at(10), at(11)), 1);
+        assert_eq!(calls(names), [2, 1, 0]);
+        // By the way of cuFFT: the one that finds is found, and finds another.
+        let find = std::mem::transmute::<*mut c_void, Find>(get(b"cuGetProcAddress_v2\0"));
+        let mut found = std::ptr::null_mut();
+        let none = std::ptr::null_mut();
+        assert_eq!(find(c"cuGetProcAddress".as_ptr(), &raw mut found, 13000, 0, none), 0);
+        let find = std::mem::transmute::<*mut c_void, Find>(found);
+        assert_eq!(find(c"cuStreamSynchronize".as_ptr(), &raw mut found, 13000, 0, none), 0);
+        let wait = std::mem::transmute::<*mut c_void, Wait>(found);
+        assert_eq!(wait(at(17)), 0);
+    }
+    assert_eq!(calls(names), [3, 1, 0]);
+}
+
+#[test]
+fn a_plan_allocates_nothing_and_waits_where_it_says() {
+    let gpu = match Gpu::probe(0) {
+        Ok(gpu) => gpu,
+        Err(why) => return println!("not run: {why}"),
+    };
+    if let Err(why) = FftPlan::<CuC2c<f32>>::new(&gpu, &Fft::rows([8], 1)) {
+        return println!("not run: {why}");
+    }
+    assert_ne!(count_in("body", &loaded()), Some(false));
+}
+
+/// How messages travel, and what the host must wait for in one direction, of all ranks together: for so many messages, in so many
+/// reshapes.
+struct Way {
+    name: &'static str,
+    apart: bool,
+    wire: Option<Wire>,
+    waits: fn(Traffic) -> u64,
+}
+
+/// What a direction does, of all ranks together.
+#[derive(Clone, Copy)]
+struct Traffic {
+    ranks: u64,
+    reshapes: u64,
+    messages: u64,
+}
+
+const WAYS: [Way; 6] = [
+    // Kernels take what they need from each other's memory: nobody waits.
+    Way { name: "as it is", apart: false, wire: None, waits: |_| 0 },
+    // For the norm of the input, and at the end for what was lost.
+    Way {
+        name: "bits:16 in windows",
+        apart: false,
+        wire: Some(Wire::Bits(16)),
+        waits: |t| if t.messages > 0 { 2 * t.ranks } else { 0 },
+    },
+    // In each reshape for the lengths of messages as well, twice where they lost too much.
+    Way {
+        name: "tolerance in windows",
+        apart: false,
+        wire: Some(Wire::Tolerance),
+        waits: |t| t.ranks * (2 + 2 * t.reshapes),
+    },
+    // For each message, out and in.
+    Way { name: "as it is through the host", apart: true, wire: None, waits: |t| 2 * t.messages },
+    // For the norm, and in each reshape for whether all could be read.
+    Way {
+        name: "bits:16 through the host",
+        apart: true,
+        wire: Some(Wire::Bits(16)),
+        waits: |t| 2 * t.messages + t.ranks * (1 + t.reshapes),
+    },
+    // And for their lengths.
+    Way {
+        name: "tolerance through the host",
+        apart: true,
+        wire: Some(Wire::Tolerance),
+        waits: |t| 4 * t.messages + t.ranks * (2 + t.reshapes),
+    },
+];
+
+/// Messages of a direction are those of the pairs of ranks whose bricks meet, as all are shorter than a chunk.
+fn traffic<const D: usize>(plan: &DevicePlan<R2c, D>, direction: Direction) -> Traffic {
+    let ranks = plan.comm().size();
+    let (mut reshapes, mut messages) = (0, 0);
+    for leg in plan.recipe().legs(direction) {
+        if !matches!(leg.step, Step::Reshape { .. }) {
+            continue;
+        }
+        reshapes += 1;
+        for (a, b) in (0..ranks * ranks).map(|pair| (pair / ranks, pair % ranks)) {
+            let common = leg.from.layout.brick(a).intersect(&leg.to.layout.brick(b));
+            messages += u64::from(a != b && !common.is_empty());
+        }
+    }
+    Traffic { ranks: ranks as u64, reshapes, messages }
+}
+
+/// Calls of all ranks meanwhile.
+fn meanwhile(
+    comm: &ThreadComm,
+    list: &[&str],
+    run: impl FnOnce() -> Result<(), Error>,
+) -> Result<Vec<u64>, Error> {
+    comm.barrier()?;
+    let before = calls(list);
+    comm.barrier()?;
+    run()?;
+    comm.barrier()?;
+    let after = calls(list);
+    comm.barrier()?;
+    Ok(after.iter().zip(before).map(|(after, before)| after - before).collect())
+}
+
+fn check(comm: &ThreadComm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
+    let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([64, 60, 48])?).exchange(Algorithm::P2p);
+    let draft = match way.wire {
+        None => draft,
+        Some(wire) => draft.wire(wire).wire_everywhere(),
+    };
+    let draft = match way.wire {
+        Some(Wire::Tolerance) => draft.tolerance(Tolerance::relative(1e-6)?),
+        _ => draft,
+    };
+    let mut plan = draft.on(gpu).build()?;
+    let stream = plan.stream().clone();
+    let data: Vec<f64> = (0..plan.input_len()).map(|i| (i as f64 * 0.7).sin()).collect();
+    let mut x = stream.clone_htod(&data).unwrap();
+    let mut y = stream.alloc_zeros::<f64>(2 * plan.output_len()).unwrap();
+    let expected = [Direction::Forward, Direction::Inverse].map(|way| traffic(&plan, way));
+    let mut both = || {
+        plan.forward_into(&x, &mut y)?;
+        plan.inverse_into(&y, &mut x)
+    };
+    for _ in 0..3 {
+        both()?;
+    }
+    let names = [MAKES, WAITS, QUEUES].concat();
+    let found = meanwhile(comm, &names, || (0..RUNS).try_for_each(|_| both()))?;
+    let (made, rest) = found.split_at(MAKES.len());
+    let (waited, queued) = rest.split_at(WAITS.len());
+    let [made, waited, queued] = [made, waited, queued].map(|calls| calls.iter().sum::<u64>());
+    let most = expected.map(way.waits).iter().sum::<u64>();
+    let some = names.iter().zip(&found).filter(|(_, calls)| **calls > 0);
+    let some: Vec<_> =
+        some.map(|(name, n)| format!("{name} {}", *n as f64 / RUNS as f64)).collect();
+    let what = format!("{} ranks, {}: {}", comm.size(), way.name, some.join(", "));
+    if comm.rank() == 0 {
+        println!("{} waits of at most {most}; {what}", waited as f64 / RUNS as f64);
+    }
+    assert_eq!(made, 0, "{what}");
+    assert!(waited <= RUNS as u64 * most, "at most {most}: {what}");
+    // What is not seen cannot be counted.
+    assert!(queued >= (2 * RUNS * comm.size()) as u64, "{what}");
+    Ok(())
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn body() {
+    let gpu = Gpu::probe(0).expect("asked before");
+    // Making a plan does all that running it must not.
+    let stream = gpu.new_stream().unwrap();
+    drop(stream.alloc_zeros::<f64>(8).unwrap());
+    stream.synchronize().unwrap();
+    let names = &["cuStreamCreate", "cuModuleLoadData", "cuStreamSynchronize"];
+    assert!(calls(names).iter().all(|calls| *calls > 0), "{:?}", calls(names));
+    for way in &WAYS {
+        for ranks in [1, 2, 4] {
+            let hosts: Vec<_> = (0..ranks).map(|rank| if way.apart { rank } else { 0 }).collect();
+            for done in fft_comm::threads_on(&hosts, |comm| check(&comm, &gpu, way)) {
+                done.unwrap();
+            }
+        }
+    }
+}

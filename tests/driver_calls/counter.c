@@ -1,0 +1,141 @@
+/* Counts calls of CUDA's driver. Stands before the real library under its name; what is not counted is found behind it, as this
+ * one needs that. It is built by the test beside it, and is no part of the library.
+ *
+ * Programs get the driver's functions in two ways, by name and by cuGetProcAddress, as cuFFT does: each has its own wrappers. A
+ * wrapper passes on as many words as the longest call has, whatever they are: all arguments are numbers and pointers. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Names by which programs link, and those that cuGetProcAddress knows. */
+#define CALLS(X)                                                                                                       \
+    X(cuMemAlloc_v2, "cuMemAlloc")                                                                                     \
+    X(cuMemAllocPitch_v2, "cuMemAllocPitch")                                                                           \
+    X(cuMemAllocAsync, "cuMemAllocAsync")                                                                              \
+    X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync")                                                              \
+    X(cuMemAllocManaged, "cuMemAllocManaged")                                                                          \
+    X(cuMemAllocHost_v2, "cuMemAllocHost")                                                                             \
+    X(cuMemHostAlloc, "cuMemHostAlloc")                                                                                \
+    X(cuMemHostRegister_v2, "cuMemHostRegister")                                                                       \
+    X(cuMemCreate, "cuMemCreate")                                                                                      \
+    X(cuMemFree_v2, "cuMemFree")                                                                                       \
+    X(cuMemFreeAsync, "cuMemFreeAsync")                                                                                \
+    X(cuMemFreeHost, "cuMemFreeHost")                                                                                  \
+    X(cuMemHostUnregister, "cuMemHostUnregister")                                                                      \
+    X(cuEventCreate, "cuEventCreate")                                                                                  \
+    X(cuEventDestroy_v2, "cuEventDestroy")                                                                             \
+    X(cuStreamCreate, "cuStreamCreate")                                                                                \
+    X(cuStreamCreateWithPriority, "cuStreamCreateWithPriority")                                                        \
+    X(cuStreamDestroy_v2, "cuStreamDestroy")                                                                           \
+    X(cuModuleLoad, "cuModuleLoad")                                                                                    \
+    X(cuModuleLoadData, "cuModuleLoadData")                                                                            \
+    X(cuModuleLoadDataEx, "cuModuleLoadDataEx")                                                                        \
+    X(cuModuleLoadFatBinary, "cuModuleLoadFatBinary")                                                                  \
+    X(cuModuleUnload, "cuModuleUnload")                                                                                \
+    X(cuLibraryLoadData, "cuLibraryLoadData")                                                                          \
+    X(cuLibraryUnload, "cuLibraryUnload")                                                                              \
+    X(cuCtxSynchronize, "cuCtxSynchronize")                                                                            \
+    X(cuStreamSynchronize, "cuStreamSynchronize")                                                                      \
+    X(cuEventSynchronize, "cuEventSynchronize")                                                                        \
+    X(cuMemcpy, "cuMemcpy")                                                                                            \
+    X(cuMemcpyHtoD_v2, "cuMemcpyHtoD")                                                                                 \
+    X(cuMemcpyDtoH_v2, "cuMemcpyDtoH")                                                                                 \
+    X(cuMemcpyDtoD_v2, "cuMemcpyDtoD")                                                                                 \
+    X(cuMemcpyPeer, "cuMemcpyPeer")                                                                                    \
+    X(cuMemcpy2D_v2, "cuMemcpy2D")                                                                                     \
+    X(cuMemcpy3D_v2, "cuMemcpy3D")                                                                                     \
+    X(cuMemsetD8_v2, "cuMemsetD8")                                                                                     \
+    X(cuMemsetD32_v2, "cuMemsetD32")                                                                                   \
+    X(cuLaunchKernel, "cuLaunchKernel")                                                                                \
+    X(cuLaunchKernelEx, "cuLaunchKernelEx")                                                                            \
+    X(cuMemcpyAsync, "cuMemcpyAsync")                                                                                  \
+    X(cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync")                                                                       \
+    X(cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync")                                                                       \
+    X(cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync")                                                                       \
+    X(cuMemsetD8Async, "cuMemsetD8Async")                                                                              \
+    X(cuMemsetD32Async, "cuMemsetD32Async")                                                                            \
+    X(cuEventRecord, "cuEventRecord")                                                                                  \
+    X(cuStreamWaitEvent, "cuStreamWaitEvent")
+
+typedef long word;
+typedef word call(word, word, word, word, word, word, word, word, word, word, word, word);
+#define WORDS word a, word b, word c, word d, word e, word f, word g, word h, word i, word j, word k, word l
+#define THEM a, b, c, d, e, f, g, h, i, j, k, l
+
+enum {
+#define NUMBER(name, base) NUMBER_##name,
+    CALLS(NUMBER) COUNT
+};
+
+static atomic_ulong counted[COUNT];
+/* The real functions: by name, and as cuGetProcAddress found them last. */
+static call *_Atomic named[COUNT], *_Atomic looked_up[COUNT];
+
+/* Something of the real library. */
+static void *real(const char *name) {
+    static void *_Atomic library;
+    if (!library) library = dlopen("libthriffty_real_driver.so", RTLD_NOW | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) {
+        fprintf(stderr, "%s is called, and the real driver does not have it\n", name);
+        abort();
+    }
+    return found;
+}
+
+#define BY_NAME(name, base)                                                                                            \
+    word name(WORDS);                                                                                                  \
+    word name(WORDS) {                                                                                                 \
+        counted[NUMBER_##name]++;                                                                                      \
+        if (!named[NUMBER_##name]) named[NUMBER_##name] = (call *)real(#name);                                         \
+        return named[NUMBER_##name](THEM);                                                                             \
+    }                                                                                                                  \
+    static word looked_up_##name(WORDS) {                                                                              \
+        counted[NUMBER_##name]++;                                                                                      \
+        return looked_up[NUMBER_##name](THEM);                                                                         \
+    }
+CALLS(BY_NAME)
+
+static const struct {
+    const char *name, *base;
+    call *wrapper;
+} calls[] = {
+#define ENTRY(name, base) {#name, base, looked_up_##name},
+    CALLS(ENTRY)};
+
+/* How often a function was called, by the name that programs link. */
+unsigned long thriffty_driver_calls(const char *name);
+unsigned long thriffty_driver_calls(const char *name) {
+    for (int n = 0; n < COUNT; n++)
+        if (strcmp(name, calls[n].name) == 0) return counted[n];
+    fprintf(stderr, "%s is not counted\n", name);
+    abort();
+}
+
+typedef int find(const char *, void **, int, unsigned long long, void *);
+int cuGetProcAddress(const char *name, void **found, int version, unsigned long long flags, void *status);
+int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned long long flags, void *status);
+
+static int look_up(find *how, find *own, const char *name, void **found, int version, unsigned long long flags, void *status) {
+    int result = how(name, found, version, flags, status);
+    if (result != 0 || !found || !*found) return result;
+    if (strcmp(name, "cuGetProcAddress") == 0) *found = (void *)own;
+    for (int n = 0; n < COUNT; n++)
+        if (strcmp(name, calls[n].base) == 0) {
+            looked_up[n] = (call *)*found;
+            *found = (void *)calls[n].wrapper;
+        }
+    return result;
+}
+
+int cuGetProcAddress(const char *name, void **found, int version, unsigned long long flags, void *status) {
+    return look_up((find *)real("cuGetProcAddress"), cuGetProcAddress, name, found, version, flags, status);
+}
+
+int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned long long flags, void *status) {
+    return look_up((find *)real("cuGetProcAddress_v2"), cuGetProcAddress_v2, name, found, version, flags, status);
+}
