@@ -191,7 +191,7 @@ fn ranks(n: usize, host: bool) -> Done {
             }
             let (of, exact) = classic.get_or_insert_with(|| (found.seconds, found.result.clone()));
             let error = distance(&comm, &found.result, exact)?;
-            if !(error < 1e-3) {
+            if error.is_nan() || error >= 1e-3 {
                 return Err(
                     format!("{what}: the result is {error:.1e} from that of the first").into()
                 );
