@@ -53,7 +53,7 @@ static void cuda(int result) {
     }
 }
 
-/* Bytes on the device; as many as a rank without points has are none. */
+/* Bytes on the device; NULL for none, which a rank without points has. */
 static void *array(size_t bytes) {
     device_pointer made = 0;
     if (bytes > 0) cuda(driver.cuMemAlloc_v2(&made, bytes));
