@@ -48,6 +48,8 @@ pub struct Draft<'a, K: Transform, const D: usize> {
     wire: Option<Wire>,
     wires: Vec<(usize, Wire)>,
     everywhere: bool,
+    /// Whether lines are transformed only where they are contiguous: on devices.
+    contiguous: bool,
     tolerance: Option<Tolerance>,
     strict: bool,
     tune: Tune,
@@ -73,6 +75,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             wire: None,
             wires: Vec::new(),
             everywhere: false,
+            contiguous: false,
             tolerance: None,
             strict: false,
             tune: Tune::Model,
@@ -250,14 +253,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             )),
         };
         fft_core::agree(self.comm, modelled)?;
-        let exchange = self.exchange.unwrap_or(Algorithm::P2p);
-        self.exchange = Some(Algorithm::P2p);
-        if matches!(self.tune, Tune::Model) && exchange != Algorithm::P2p {
-            // A processor packs chunks from its cache, where it has just transformed them, for which other recipes are the best.
-            let text = self.recipe()?.to_string().replace(" p2p ", &format!(" {exchange} "));
-            self.tune = Tune::Exact(text);
-        }
-        self.exchange = Some(exchange);
+        self.contiguous = true;
+        self.exchange = self.exchange.or(Some(Algorithm::P2p));
         self.recipe()
     }
 
@@ -317,6 +314,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             None => Wire::Raw,
         });
         problem.wires.clone_from(&self.wires);
+        problem.contiguous = self.contiguous;
         if !self.everywhere {
             problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
         }
@@ -444,5 +442,33 @@ fn brick_of<const D: usize>(words: &[u64]) -> Brick<D> {
     Brick {
         lo: std::array::from_fn(|axis| words[2 * axis] as usize),
         hi: std::array::from_fn(|axis| words[2 * axis + 1] as usize),
+    }
+}
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use super::*;
+    use crate::C2c;
+
+    /// A device transforms no chunks in its cache: the recipe is the same however messages travel.
+    #[test]
+    fn recipes_of_devices_are_those_of_whole_messages() {
+        let recipes = |comm: crate::ThreadComm| {
+            let recipe = |exchange: Algorithm| {
+                let draft = Draft::<C2c<f64>, 3>::new(&comm, Grid::new([512; 3])?);
+                let recipe = draft.exchange(exchange).device_recipe()?;
+                Ok(recipe.to_string().replace(&format!(" {exchange} "), " "))
+            };
+            let pipelined = [Algorithm::Pipelined, Algorithm::Ring(fft_core::Epochs::Fence)];
+            let whole = recipe(Algorithm::P2p)?;
+            assert!(whole.contains("zyx") || whole.contains("yzx"), "{whole}");
+            pipelined.into_iter().try_for_each(|exchange| {
+                assert_eq!(recipe(exchange)?, whole);
+                Ok::<_, Error>(())
+            })
+        };
+        for ranks in [2, 4, 8] {
+            crate::threads(ranks, recipes).unwrap();
+        }
     }
 }

@@ -95,7 +95,7 @@ impl<const D: usize> Candidates<D> {
 /// Where lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay: how many bytes
 /// of neighbours at least. All ranks of one host read where data is; what departs in chunks is brought first.
 pub(crate) fn tiles<const D: usize>(problem: &Problem<D>) -> Option<usize> {
-    match problem.all_near() && problem.input.ranks() > 1 {
+    match problem.all_near() && problem.input.ranks() > 1 && !problem.contiguous {
         true => Some(LINE_BYTES),
         false => problem.pipelined().then_some(CHUNK_RUN_BYTES),
     }

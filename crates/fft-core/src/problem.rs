@@ -40,6 +40,9 @@ pub struct Problem<const D: usize> {
     /// Bytes of a chunk of messages where they travel in chunks: one is packed while the one before it flies. At least
     /// 8 KiB for each rank.
     pub chunk: usize,
+    /// Whether lines are transformed only where they are contiguous, and messages packed from memory: on devices, which have no
+    /// caches to do both in at once.
+    pub contiguous: bool,
     /// What costs are reckoned with: the same on all ranks.
     pub machine: Arc<Machine>,
 }
@@ -98,6 +101,7 @@ impl<const D: usize> Problem<D> {
             exchange: Algorithm::default(),
             hosts: Vec::new(),
             chunk: Self::CHUNK,
+            contiguous: false,
             machine: Arc::default(),
         })
     }
@@ -164,7 +168,8 @@ impl<const D: usize> Problem<D> {
 
     /// Whether messages are cut into chunks, so that one is packed while others fly.
     pub fn chunked(&self) -> bool {
-        self.exchange == Algorithm::Shared || self.pipelined()
+        use Algorithm::{Pipelined, Ring, Shared};
+        matches!(self.exchange, Shared | Pipelined | Ring(_))
     }
 
     /// Bytes of a chunk, where there are chunks, of another size than [`Problem::CHUNK`].
@@ -175,7 +180,7 @@ impl<const D: usize> Problem<D> {
 
     /// Whether a chunk is also transformed just before it is packed: where it is asked for, and where memory is to be
     /// shared but each rank is on a host of its own. Otherwise those that read this rank's memory must find there what
-    /// has been transformed.
+    /// has been transformed. Not where lines must be contiguous.
     pub fn pipelined(&self) -> bool {
         let alone = || {
             let mut hosts = self.hosts.clone();
@@ -183,6 +188,7 @@ impl<const D: usize> Problem<D> {
             hosts.is_sorted_by(|a, b| a < b)
         };
         match self.exchange {
+            _ if self.contiguous => false,
             Algorithm::Pipelined | Algorithm::Ring(_) => true,
             Algorithm::Shared => alone(),
             _ => false,
