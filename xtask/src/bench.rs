@@ -148,7 +148,8 @@ fn programs(
 /// What fft-cli is told so that an exchange is used; or, for `tuned`, what the tuner finds best.
 pub(crate) fn way(exchange: &str) -> [&str; 2] {
     match exchange {
-        "tuned" => ["--tune", "measure"],
+        // Open MPI's launcher takes `--tune` for an option of its own wherever it stands.
+        "tuned" => ["--tune=measure"],
         exchange => ["--exchange", exchange],
     }
 }

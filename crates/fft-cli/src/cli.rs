@@ -307,11 +307,12 @@ pub(crate) struct Plan {
     pub(crate) json: bool,
 }
 
-/// Show how a transform would scale on a machine: tables and a figure of simulated rates over numbers of ranks.
+/// Show how a transform would scale on a machine: tables and a figure of rates over numbers of ranks.
 ///
 /// Strong scaling is of the problem as it is, weak scaling of one that grows with the ranks. Messages raw and encoded
 /// (--wire, --tolerance; bits:16 by default), beside the pencils of a classic library, the limit Ψ of the network and, where there are any,
-/// published rates.
+/// published rates. Rates are simulated up to some million messages; the figure and the pencils have those that are predicted
+/// otherwise.
 #[derive(Args, Debug)]
 pub(crate) struct Scaling {
     #[command(flatten)]

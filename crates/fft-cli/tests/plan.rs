@@ -103,16 +103,16 @@ fn thousands_of_ranks_need_no_threads() {
 fn summit_comes_near_what_was_published() {
     // Pencils, bricks in and out, as these numbers were found: see machines/summit.toml. Puts go in a better order here than
     // they did there (docs/planning.md).
-    for (line, name, published) in [
-        ("--ranks 48 --exchange p2p", "pencils, posted", 400e9),
-        ("--ranks 1536 --exchange ring --wire f16", "pencils, ring", 14e12),
+    for (line, name, published, within) in [
+        ("--ranks 48 --exchange p2p", "pencils, posted", 400e9, 0.9..1.1),
+        ("--ranks 1536 --exchange ring --wire f16", "pencils, ring", 14e12, 1.0..1.15),
     ] {
         let found = json(&format!("c2c 1024^3 --machine summit {line}"));
         let others = found["instead"].as_array().unwrap();
         let pencils = others.iter().find(|other| other["name"] == name).unwrap();
         let flops = 5.0 * 30.0 * 1024f64.powi(3);
         let rate = flops / number(pencils, "/seconds/simulated");
-        assert!((0.9..1.15).contains(&(rate / published)), "{rate:e}, published {published:e}");
+        assert!(within.contains(&(rate / published)), "{rate:e}, published {published:e}");
         assert!(number(&found, "/gflops/simulated") * 1e9 > rate);
     }
 }

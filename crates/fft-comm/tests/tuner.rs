@@ -171,6 +171,32 @@ fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Fat
     first
 }
 
+/// Is lucky once, after the run that is not timed.
+struct Lucky(usize);
+
+impl Trial for Lucky {
+    fn run(&mut self) -> Result<(), Error> {
+        self.0 += 1;
+        std::thread::sleep(Duration::from_millis(if self.0 == 2 { 5 } else { 60 }));
+        Ok(())
+    }
+}
+
+#[test]
+fn one_lucky_run_drops_nobody() {
+    let steady = |number| {
+        let log = Rc::default();
+        Sleeper { seconds: 0.03, fails_in: None, runs: 0, log, number }
+    };
+    let fates = threads(1, |comm| {
+        let mut make = |number: usize| -> Result<Box<dyn Trial>, Error> {
+            Ok(if number == 0 { Box::new(Lucky(0)) } else { Box::new(steady(number)) })
+        };
+        race(&comm, 2, LONG, &mut make, &mut |_| ()).unwrap()
+    });
+    assert!(matches!(&fates[0][1], Fate::Timed(_)), "{fates:?}");
+}
+
 const LONG: Duration = Duration::from_secs(3600);
 
 #[test]

@@ -93,7 +93,8 @@ impl<const D: usize> Cut<D> {
                 nested(&other, &parts)
             }
             _ if ranks > MOST_MATCHED => return None,
-            // Where two cuts have nothing in common, all ranks meet whoever holds what: large parts go to large ones.
+            // Bricks that are no even cut; and cuts that have nothing in common, where all ranks meet whoever holds what:
+            // large parts go to large ones.
             (Near::Input | Near::Output, _) => most_kept(layout, &parts, &Hosts::new(&[], ranks)),
             _ => most_kept(layout, &parts, hosts),
         };

@@ -45,9 +45,11 @@ pub(crate) const CHUNK_RUN_BYTES: usize = 256;
 /// same for whoever asks.
 ///
 /// The first is the one behind what the rank holds `after` the reshape. Where chunks are cut along an axis that is dealt out,
-/// each goes to a few ranks only; if all ranks began with their first one, all would aim at the same few.
+/// each goes to a few ranks only; if all ranks began with their first one, all would aim at the same few. Where no chunk is
+/// behind it, or it holds nothing, the order is that of memory.
 pub(crate) fn chunks<const D: usize>(
-    [brick, after]: [Brick<D>; 2],
+    brick: Brick<D>,
+    after: Brick<D>,
     order: [usize; D],
     whole: &[usize],
     bytes: usize,
@@ -133,7 +135,8 @@ impl<const D: usize> Moves<D> {
         let order = self.before.order;
         let most = most.max(MESSAGE_BYTES * from.layout.ranks());
         let cut = |rank| {
-            chunks([from, to].map(|node| node.layout.brick(rank)), order, whole, bytes, most)
+            let (before, after) = (from.layout.brick(rank), to.layout.brick(rank));
+            chunks(before, after, order, whole, bytes, most)
         };
         self.chunks = cut(self.rank);
         let mut sends = Vec::new();

@@ -181,8 +181,8 @@ impl Schedule {
             }
             let pieces = match problem.chunked() && !sends.is_empty() {
                 true => {
-                    let bricks = [brick, to.layout.brick(rank)];
-                    chunks(bricks, from.layout.order(), &whole, sizes.element, most)
+                    let after = to.layout.brick(rank);
+                    chunks(brick, after, from.layout.order(), &whole, sizes.element, most)
                 }
                 false => vec![brick],
             };

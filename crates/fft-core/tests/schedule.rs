@@ -182,8 +182,6 @@ fn first_chunks_aim_at_different_ranks() {
             let recipe = Recipe::new(problem).unwrap();
             for (_, schedule) in Schedule::of(&recipe) {
                 let told = schedule.summary();
-                let chunks = schedule.messages().iter().map(|it| it.chunk).max();
-                println!("{exchange} {recipe} {chunks:?} incast {}", told.incast);
                 assert!(told.incast <= 2, "{} aim at one rank: {recipe}", told.incast);
             }
         }

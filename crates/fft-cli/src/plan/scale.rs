@@ -27,7 +27,8 @@ struct Row {
 /// GFlop/s.
 #[derive(Clone, Copy, Debug)]
 struct Rates {
-    /// With pencils as a classic library has them, every message by itself, all posted; where there are any.
+    /// With pencils as a classic library has them, every message by itself, all posted; where there are any. Simulated
+    /// where that is [not too much](Guess).
     pencils: Option<f64>,
     /// With messages as numbers are in memory.
     raw: Rate,
@@ -247,7 +248,7 @@ fn figure(rows: &[Row]) -> Plot {
         series.push((name, vec![(point.ranks as f64, point.gflops)]));
     }
     let title = ask.map_or(String::new(), |ask| {
-        format!("{} {} {} on {}, simulated", ask.kind, ask.shape, ask.precision, ask.machine.name)
+        format!("{} {} {} on {}", ask.kind, ask.shape, ask.precision, ask.machine.name)
     });
     Plot {
         title,

@@ -63,8 +63,8 @@ const ROUNDS: usize = 24;
 /// Trials that are kept at a time.
 const KEPT: usize = 4;
 
-/// How much slower than the fastest is clearly slower after so many turns, the best time of one against the best of the
-/// other: twice after two, a quarter after eight. Few times may all have been disturbed by something else.
+/// How much slower than the fastest is clearly slower after so many turns, in the best time and in the median: twice after
+/// two, a quarter after eight. Few times may all have been disturbed by something else, and one may have been lucky.
 fn slower(turns: usize) -> f64 {
     1.0 + (2.0 / turns.max(1) as f64).max(0.1)
 }
@@ -81,9 +81,14 @@ impl Runner<'_> {
         self.times.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether it has lost to one whose best time this is.
-    fn lags(&self, fastest: f64) -> bool {
-        self.times.len() >= FIRST && self.best() > fastest * slower(self.times.len())
+    fn median(&self) -> f64 {
+        median(&self.times).unwrap_or(f64::INFINITY)
+    }
+
+    /// Whether it has lost to those of which this is the best time, and the best median.
+    fn lags(&self, [best, median]: [f64; 2]) -> bool {
+        let slower = slower(self.times.len());
+        self.times.len() >= FIRST && self.best() > best * slower && self.median() > median * slower
     }
 }
 
@@ -118,10 +123,8 @@ pub fn race<'t>(
         }
         tell(number, 0, spent);
         let before = spent;
-        let goal = Goal {
-            until: spent + watch.budget / (4 * count) as f64,
-            fastest: running.iter().map(Runner::best).fold(f64::INFINITY, f64::min),
-        };
+        let goal =
+            Goal { until: spent + watch.budget / (4 * count) as f64, fastest: fastest(&running) };
         match first_turns(&watch, number, make, goal) {
             Ok(runner) => running.push(runner),
             Err(error) => fates[number] = Fate::Failed(error.to_string()),
@@ -165,7 +168,13 @@ pub fn race<'t>(
 /// When a trial has had enough turns by itself: then, or when it lags behind the fastest.
 struct Goal {
     until: f64,
-    fastest: f64,
+    fastest: [f64; 2],
+}
+
+/// The best time of all, and the best median.
+fn fastest(running: &[Runner<'_>]) -> [f64; 2] {
+    let both = running.iter().map(|runner| [runner.best(), runner.median()]);
+    both.fold([f64::INFINITY; 2], |least, next| [least[0].min(next[0]), least[1].min(next[1])])
 }
 
 /// Makes a trial and times it for the first time.
@@ -192,8 +201,8 @@ fn first_turns<'t>(
 
 /// Drops what is clearly slower than the fastest, and the slowest of more than `most`.
 fn part(running: &mut Vec<Runner<'_>>, fates: &mut [Fate], most: usize) {
-    let fastest = running.iter().map(Runner::best).fold(f64::INFINITY, f64::min);
-    let mut order: Vec<(f64, usize)> = running.iter().map(|r| (r.best(), r.number)).collect();
+    let fastest = fastest(running);
+    let mut order: Vec<(f64, usize)> = running.iter().map(|r| (r.median(), r.number)).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let stays = |runner: &Runner<'_>| {
         let place = order.iter().position(|(_, number)| *number == runner.number);
