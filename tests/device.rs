@@ -423,6 +423,10 @@ fn errors_are_the_same_on_all_ranks() {
         let y = stream.clone_dtoh(&y).unwrap();
         stream.synchronize().unwrap();
         assert!(comm.rank() != 0 || (y[0] - 120.0).abs() < 1e-12);
+        // Threads send nothing from a device.
+        let draft = case.draft::<C2c<f64>>(&comm)?.on(&gpu).passage(Passage::Device);
+        let error = draft.build().map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
         let case = Case::new([6, 5, 4], [Kind::Dct2; 3]).exchange(Algorithm::P2p);
         let error = case.draft::<R2r<f64>>(&comm)?.on(&gpu).build().map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Argument);

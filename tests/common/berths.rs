@@ -39,7 +39,9 @@ pub(crate) fn all(world: &MpiComm) -> Done {
     }
     assert!(!fft_comm::exchange(Algorithm::KWay(2), world)?.takes_berths());
     devices(world)?;
-    other_memory(world)?;
+    if puts {
+        other_memory(world)?;
+    }
     if world.size() > 1 && puts {
         faults(world)?;
     }
@@ -212,7 +214,7 @@ fn devices(world: &MpiComm) -> Done {
     Ok(())
 }
 
-/// Berths in other memory than those before, on one rank: an error on all.
+/// Berths in other memory than that of the window, on one rank: an error on all.
 fn other_memory(world: &MpiComm) -> Done {
     let mut exchange = fft_comm::exchange(Algorithm::Ring(Epochs::Fence), world)?;
     let first = [memory(ROOM, true), memory(ROOM, true)];

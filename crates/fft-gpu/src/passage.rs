@@ -6,6 +6,12 @@ use std::str::FromStr;
 use fft_core::Error;
 
 /// How data gets to other ranks.
+///
+/// ```
+/// use fft_gpu::Passage;
+/// assert_eq!("device".parse(), Ok(Passage::Device));
+/// assert!("devices".parse::<Passage>().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Passage {
