@@ -10,7 +10,6 @@ use common::data::{C64, bound, cut, distance, norm, random, widen};
 use common::tiling::Rng;
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
-#[cfg(feature = "mpi")]
 use thriffty::gpu::Passage;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
 use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuError, GpuReal};
