@@ -146,11 +146,11 @@ fn programs(
 }
 
 /// What fft-cli is told so that an exchange is used; or, for `tuned`, what the tuner finds best.
-pub(crate) fn way(exchange: &str) -> [&str; 2] {
+pub(crate) fn way(exchange: &str) -> Vec<&str> {
     match exchange {
         // Open MPI's launcher takes `--tune` for an option of its own wherever it stands.
-        "tuned" => ["--tune=measure"],
-        exchange => ["--exchange", exchange],
+        "tuned" => vec!["--tune=measure"],
+        exchange => vec!["--exchange", exchange],
     }
 }
 
