@@ -115,7 +115,7 @@ pub(crate) struct Problem {
 /// How the recipe is chosen.
 #[derive(Args, Debug)]
 pub(crate) struct Choosing {
-    /// By the model, or by timing what the model expects to be the best few.
+    /// By the model, or by timing its best few; under Open MPI's mpirun `--tune=measure`, as `--tune measure` is taken for its own.
     #[arg(long, default_value = "model", value_parser = by(), value_name = "HOW")]
     pub(crate) tune: By,
     /// How long timing may take: 10s, 500ms.

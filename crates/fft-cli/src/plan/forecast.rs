@@ -13,6 +13,7 @@ use crate::world::Failure;
 pub(crate) struct Forecast {
     pub(crate) recipe: String,
     pub(crate) reshapes: Vec<Reshape>,
+    /// Of the recipe, which is always simulated.
     pub(crate) time: Guess,
     pub(crate) sensitivities: Vec<Sensitivity>,
     pub(crate) limits: Limits,

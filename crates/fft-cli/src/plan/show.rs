@@ -27,7 +27,7 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     let rate = |seconds: f64| ask.flops() / seconds;
     writeln!(to, "\n{:<26}{:>14}{:>14}", "time", "predicted", "simulated")?;
     writeln!(to, "{}", row("as it is", *whole))?;
-    let simulated = whole.simulated.unwrap_or(whole.predicted);
+    let simulated = whole.simulated.expect("what is chosen is simulated");
     let gflops = [whole.predicted, simulated].map(|seconds| rate(seconds) / 1e9);
     writeln!(to, "{:<26}{:>14.1}{:>14.1}", "GFlop/s", gflops[0], gflops[1])?;
     for Sensitivity { name, half, twice } in &found.sensitivities {
