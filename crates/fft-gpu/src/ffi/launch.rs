@@ -16,6 +16,7 @@ use super::memory::{Memory, Pinned};
 use super::tried;
 use crate::batch::{Batch, Reach};
 use crate::decoder::DecodeArguments;
+use crate::device::LinesRecord;
 use crate::encoder::EncodeArguments;
 use crate::modes::ModesRecord;
 use crate::{GpuError, GpuReal};
@@ -24,13 +25,14 @@ use crate::{GpuError, GpuReal};
 const THREADS: u32 = 128;
 
 /// The binaries of `kernels/`, in the order of [`Source`], for the architectures that `cargo xtask kernels` names.
-const BINARIES: [&[u8]; 6] = [
+const BINARIES: [&[u8]; 7] = [
     include_bytes!("../../kernels/transfer.fatbin"),
     include_bytes!("../../kernels/encode.fatbin"),
     include_bytes!("../../kernels/settle.fatbin"),
     include_bytes!("../../kernels/decode.fatbin"),
     include_bytes!("../../kernels/spectral.fatbin"),
     include_bytes!("../../kernels/energy.fatbin"),
+    include_bytes!("../../kernels/trig.fatbin"),
 ];
 
 /// Which of the sources a kernel is in.
@@ -42,6 +44,7 @@ pub(crate) enum Source {
     Decode,
     Spectral,
     Energy,
+    Trig,
 }
 
 /// The binaries, loaded into a context.
@@ -101,6 +104,7 @@ impl Kernel {
 #[repr(C)]
 struct BatchRecord {
     items: CUdeviceptr,
+    list: CUdeviceptr,
     firsts: CUdeviceptr,
     count: u32,
     tiles: u32,
@@ -152,6 +156,8 @@ unsafe impl DeviceRepr for EncodeJob {}
 unsafe impl DeviceRepr for SettleJob {}
 // SAFETY: as for `BatchRecord`.
 unsafe impl DeviceRepr for DecodeJob {}
+// SAFETY: as for `BatchRecord`; it is the `Lines` of `kernels/trig.cu`.
+unsafe impl DeviceRepr for LinesRecord {}
 // SAFETY: as for `BatchRecord`; it is the `Modes` of `kernels/spectral.cu`.
 unsafe impl DeviceRepr for ModesRecord {}
 
@@ -187,8 +193,9 @@ pub(crate) fn run_transfer<S, D>(
         return Ok(());
     }
     let (items, _items) = batch.items().device_ptr(stream);
+    let (list, _list) = batch.list().device_ptr(stream);
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
-    let record = record(batch, items, firsts);
+    let record = record(batch, items, (list, firsts));
     let mut launch = stream.launch_builder(&kernel.function);
     launch.arg(&record).arg(&src).arg(&dst);
     // SAFETY: the arguments are those of `transfer_*`. It reads and writes only what the boxes of the batch cover, which
@@ -213,8 +220,12 @@ pub(super) unsafe fn run_pull<T>(
     run_transfer::<u8, T>(stream, kernel, batch, &everywhere, dst)
 }
 
-fn record(batch: &Batch, items: CUdeviceptr, firsts: CUdeviceptr) -> BatchRecord {
-    BatchRecord { items, firsts, count: batch.count() as u32, tiles: batch.tiles() as u32 }
+fn record(
+    batch: &Batch,
+    items: CUdeviceptr,
+    (list, firsts): (CUdeviceptr, CUdeviceptr),
+) -> BatchRecord {
+    BatchRecord { items, list, firsts, count: batch.count() as u32, tiles: batch.tiles() as u32 }
 }
 
 /// Makes messages: both kernels, one after the other.
@@ -232,11 +243,12 @@ pub(crate) fn run_encode<T: GpuReal>(
     check("the source", (src, found), batch.reads())?;
     check("the memory of messages", (messages, space), batch.writes())?;
     let (items, _items) = batch.items().device_ptr(stream);
+    let (list, _list) = batch.list().device_ptr(stream);
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
     let (states, _states) = states.device_ptr_mut(stream);
     let (errors, _errors) = errors.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
-    let batch_record = record(batch, items, firsts);
+    let batch_record = record(batch, items, (list, firsts));
     if batch.tiles() > 0 && !all_raw {
         let batch = batch_record;
         let job = EncodeJob { batch, src, messages, states, errors, bits, part, step, queue };
@@ -276,12 +288,13 @@ pub(crate) fn run_decode<T: GpuReal>(
         return Ok(());
     }
     let (items, _items) = batch.items().device_ptr(stream);
+    let (list, _list) = batch.list().device_ptr(stream);
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
     let (states, _states) = states.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
     let (lengths, _lengths) = lengths.device_ptr(stream);
     let job = DecodeJob {
-        batch: record(batch, items, firsts),
+        batch: record(batch, items, (list, firsts)),
         messages,
         dst,
         states,
@@ -348,6 +361,46 @@ pub(crate) fn run_energy<T: GpuReal>(
     // for each block, for which there is room; the host reads them when it has waited for the stream.
     unsafe { launch.launch(grid) }.map_err(tried("launching a sum"))?;
     Ok(blocks)
+}
+
+/// Makes what is transformed inside of a cosine or sine transform, of an array of so many numbers.
+pub(crate) fn before_trig<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    lines: &LinesRecord,
+    (src, reals): (&Memory<T>, usize),
+    inside: &mut Memory<T>,
+) -> Result<(), GpuError> {
+    let align = size_of::<T>();
+    check("the source", (src.address(), src.num_bytes()), Reach { bytes: reals * align, align })?;
+    let (from, to) = (src.address(), inside.address());
+    let grid = kernel.grid((lines.elements as usize).div_ceil(THREADS as usize));
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(lines).arg(&from).arg(&to);
+    // SAFETY: the arguments are those of `before_*`. It reads the array, which `check` found in the source, and writes what is
+    // inside, which is a part of the work area, as long as the plan reckoned.
+    unsafe { launch.launch(grid) }.map_err(tried("launching a cosine transform"))?;
+    Ok(())
+}
+
+/// Makes a cosine or sine transform of what is inside, times a factor.
+pub(crate) fn after_trig<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    lines: &LinesRecord,
+    inside: &Memory<T>,
+    (dst, reals): (&mut Memory<T>, usize),
+    factor: f64,
+) -> Result<(), GpuError> {
+    let reach = Reach { bytes: reals * size_of::<T>(), align: size_of::<T>() };
+    check("the destination", (dst.address(), dst.num_bytes()), reach)?;
+    let (from, to) = (inside.address(), dst.address());
+    let grid = kernel.grid((lines.elements as usize).div_ceil(THREADS as usize));
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(lines).arg(&from).arg(&to).arg(&factor);
+    // SAFETY: the arguments are those of `after_*`, the reverse of `before_*`.
+    unsafe { launch.launch(grid) }.map_err(tried("launching a cosine transform"))?;
+    Ok(())
 }
 
 /// Multiplies all numbers of a buffer.

@@ -13,8 +13,8 @@ mod pull;
 pub(crate) use cufft::{FftReal, Handle, Run, Span};
 pub(crate) use event::Event;
 pub(crate) use launch::{
-    Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_energy, run_transfer,
-    scale,
+    Kernel, Modules, Source, after_trig, before_trig, gradient, poisson, run_decode, run_encode,
+    run_energy, run_transfer, scale,
 };
 
 pub(crate) use mail::{Inbox, Outbox};
