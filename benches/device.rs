@@ -3,57 +3,15 @@
 //! `cargo bench --features cuda --bench device [-- quick]`. Times are those of the slowest rank, from a barrier until its stream
 //! is idle: the median of several. Ranks that share one GPU measure kernels and the way messages take, no network.
 
-use std::sync::Arc;
-use std::time::Instant;
+mod timing;
 
-use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
+use thriffty::gpu::cudarc::driver::CudaSlice;
 use thriffty::gpu::{C2c as CuC2c, C2r, Fft, FftPlan, Gpu, R2c as CuR2c};
 use thriffty::{
-    C2c, Comm, Complex, DevicePlan, Direction, Draft, Element, Error, Grid, Plan, R2c, Reduce,
-    Scale, ThreadComm, Tolerance, Transform, Wire,
+    C2c, Complex, DevicePlan, Direction, Draft, Element, Error, Grid, Plan, R2c, Scale, ThreadComm,
+    Tolerance, Transform, Wire,
 };
-
-type Done = Result<(), Box<dyn std::error::Error + Send + Sync>>;
-
-/// Seconds of a run: the median of so many, after two that are not counted.
-fn seconds(
-    reps: usize,
-    stream: &Arc<CudaStream>,
-    comm: Option<&dyn Comm>,
-    mut run: impl FnMut() -> Done,
-) -> Result<f64, Box<dyn std::error::Error + Send + Sync>> {
-    let mut times = Vec::new();
-    for round in 0..reps + 2 {
-        stream.synchronize()?;
-        if let Some(comm) = comm {
-            comm.barrier()?;
-        }
-        let start = Instant::now();
-        run()?;
-        stream.synchronize()?;
-        let mut time = [start.elapsed().as_secs_f64()];
-        if let Some(comm) = comm {
-            comm.allreduce(Reduce::Max, &mut time)?;
-        }
-        if round >= 2 {
-            times.push(time[0]);
-        }
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
-}
-
-/// Numbers in a few sizes, over and over.
-fn noise(n: usize) -> Vec<f64> {
-    let mut state = 1u64;
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
-    };
-    let some: Vec<f64> = (0..n.min(1 << 20)).map(|_| next()).collect();
-    some.into_iter().cycle().take(n).collect()
-}
+use timing::{Done, Failure, noise, seconds};
 
 /// What cuFFT and the card's copy take.
 struct Own {
@@ -63,9 +21,9 @@ struct Own {
     c2r: f64,
 }
 
-fn own(gpu: &Gpu, n: usize) -> Result<Own, Box<dyn std::error::Error + Send + Sync>> {
+fn own(gpu: &Gpu, n: usize) -> Result<Own, Failure> {
     let (stream, cube) = (gpu.new_stream()?, n * n * n);
-    let x = stream.clone_htod(&noise(2 * cube))?;
+    let x = stream.clone_htod(&noise(2 * cube, 0))?;
     let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
     let copy = seconds(9, &stream, None, || Ok(stream.memcpy_dtod(&x, &mut y)?))?;
     let mut plan = FftPlan::<CuC2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
@@ -87,10 +45,10 @@ fn plan_seconds<K: Transform<Real = f64>>(
     mut plan: DevicePlan<K, 3>,
     reps: usize,
     directions: &[Direction],
-) -> Result<(Vec<f64>, DevicePlan<K, 3>), Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<(Vec<f64>, DevicePlan<K, 3>), Failure> {
     let stream = plan.stream().clone();
     let lens = [plan.input_len() * K::Physical::WIDTH, plan.output_len() * K::Spectral::WIDTH];
-    let mut x = stream.clone_htod(&noise(lens[0]))?;
+    let mut x = stream.clone_htod(&noise(lens[0], 0))?;
     let mut y = stream.alloc_zeros::<f64>(lens[1])?;
     let comm = plan.comm().dup()?;
     let mut found = Vec::new();
@@ -113,7 +71,7 @@ fn draft<'a>(comm: &'a ThreadComm, n: usize) -> Result<Draft<'a, C2c<f64>, 3>, E
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Inverse];
 
 /// One rank.
-fn alone(gpu: &Gpu, n: usize) -> Result<Own, Box<dyn std::error::Error + Send + Sync>> {
+fn alone(gpu: &Gpu, n: usize) -> Result<Own, Failure> {
     let own = own(gpu, n)?;
     println!("\none rank, {n}³, f64; the card's own copy moves {:.0} GB/s", own.copy * 1e-9);
     let line = |what: &str, time: f64, other: f64| {
@@ -165,7 +123,7 @@ fn shared(gpu: &Gpu, n: usize, ranks: usize, own: &Own) -> Done {
     ];
     for (what, way, option) in cases {
         let hosts: Vec<_> = (0..ranks).map(|r| if way == Way::Staged { r } else { 0 }).collect();
-        let body = |comm: ThreadComm| -> Result<_, Box<dyn std::error::Error + Send + Sync>> {
+        let body = |comm: ThreadComm| -> Result<_, Failure> {
             let draft = option(draft(&comm, n)?);
             let draft = if way == Way::Reached { draft } else { draft.wire_everywhere() };
             let plan = draft.on(gpu).build()?;

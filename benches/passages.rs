@@ -6,19 +6,17 @@
 //! the GPUs there are; for what goes through the host once more, with an MPI that is told to know nothing of devices. Times are those of the slowest rank, from a barrier until its stream is idle: the median of several.
 //! Processes on one GPU measure kernels and the ways of messages, no network; without CUDA's MPS they take turns on it.
 
-use std::process::Command;
-use std::sync::Arc;
-use std::time::Instant;
+mod timing;
 
-use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use std::process::Command;
+
+use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice};
 use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, Passage};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{
     Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Epochs, Grid, Plan, Reduce, Tolerance, Wire,
 };
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-type Done = Result<(), Failure>;
+use timing::{Done, Failure, noise, seconds};
 
 /// Told to the processes that measure: points along an axis.
 const POINTS: &str = "THRIFFTY_BENCH_POINTS";
@@ -26,44 +24,6 @@ const POINTS: &str = "THRIFFTY_BENCH_POINTS";
 const HOST: &str = "THRIFFTY_BENCH_HOST";
 /// Numbers of a result that are compared.
 const COMPARED: usize = 1 << 18;
-
-/// Seconds of a run on the slowest rank: the median of so many, after two that are not counted.
-fn seconds(
-    reps: usize,
-    stream: &Arc<CudaStream>,
-    comm: Option<&dyn Comm>,
-    mut run: impl FnMut() -> Done,
-) -> Result<f64, Failure> {
-    let mut times = Vec::new();
-    for _ in 0..reps + 2 {
-        stream.synchronize()?;
-        if let Some(comm) = comm {
-            comm.barrier()?;
-        }
-        let start = Instant::now();
-        run()?;
-        stream.synchronize()?;
-        let mut time = [start.elapsed().as_secs_f64()];
-        if let Some(comm) = comm {
-            comm.allreduce(Reduce::Max, &mut time)?;
-        }
-        times.push(time[0]);
-    }
-    let counted = &mut times[2..];
-    counted.sort_by(f64::total_cmp);
-    Ok(counted[counted.len() / 2])
-}
-
-fn noise(n: usize, seed: usize) -> Vec<f64> {
-    let mut state = 1 + seed as u64;
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
-    };
-    let some: Vec<f64> = (0..n.min(1 << 20)).map(|_| next()).collect();
-    some.into_iter().cycle().take(n).collect()
-}
 
 /// Seconds that cuFFT's own plan of the whole grid takes, and a copy of it, by one process while the others wait.
 fn own(gpu: &Gpu, n: usize) -> Result<[f64; 2], Failure> {

@@ -3,16 +3,15 @@
 
 mod common;
 
-use std::sync::OnceLock;
-
 use common::check::{Case, Make};
 use common::data::{C64, bound, cut, distance, norm, random, widen};
+use common::gpu::gpu;
 use common::tiling::Rng;
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
 use thriffty::gpu::Passage;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
-use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuError, GpuReal};
+use thriffty::gpu::{Gpu, GpuReal};
 use thriffty::{
     Algorithm, C2c, Comm, DeviceDraft, DevicePlan, Direction, Draft, Error, ErrorKind, Kind, R2c,
     R2r, Reduce, Scale, ThreadComm, Tolerance, Wire,
@@ -22,22 +21,6 @@ use thriffty::{
 const RANKS: [usize; 5] = [1, 2, 3, 4, 8];
 
 type Done = Result<(), Error>;
-
-/// The first GPU, with cuFFT, or nothing and a line that says why.
-fn gpu() -> Option<Gpu> {
-    static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
-    let probe = || {
-        let gpu = Gpu::probe(0).inspect_err(|why| println!("not run: {why}")).ok()?;
-        match FftPlan::<CuC2c<f32>>::new(&gpu, &Fft::rows([8], 1)) {
-            Err(why @ GpuError::NoCuFft) => {
-                println!("not run: {why}");
-                None
-            }
-            _ => Some(gpu),
-        }
-    };
-    GPU.get_or_init(probe).clone()
-}
 
 /// Where plans are made.
 trait Place: Sync {

@@ -7,25 +7,14 @@ use std::f64::consts::TAU;
 
 use common::check::{Case, Make};
 use common::data::{bound, distance, norm, widen};
+use common::gpu::gpu;
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
-use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuError, GpuReal};
+use thriffty::gpu::{Gpu, GpuReal};
 use thriffty::{
     Algorithm, C2c, Comm, Complex, DevicePlan, Error, ErrorKind, Field, Kind, Physical, R2c, Side,
     Spectral, Transform,
 };
-
-/// The first GPU, with cuFFT, or nothing and a line that says why.
-fn gpu() -> Option<Gpu> {
-    let gpu = Gpu::probe(0).inspect_err(|why| println!("not run: {why}")).ok()?;
-    match FftPlan::<CuC2c<f32>>::new(&gpu, &Fft::rows([8], 1)) {
-        Err(why @ GpuError::NoCuFft) => {
-            println!("not run: {why}");
-            None
-        }
-        _ => Some(gpu),
-    }
-}
 
 /// Some value for an index.
 fn value<E: Element, const D: usize>(index: [usize; D]) -> E {

@@ -8,6 +8,8 @@ pub(crate) mod check;
 pub(crate) mod data;
 pub(crate) mod failures;
 pub(crate) mod faulty;
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu;
 pub(crate) mod injected;
 pub(crate) mod job;
 pub(crate) mod lossy;

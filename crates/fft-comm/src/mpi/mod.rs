@@ -158,6 +158,20 @@ impl MpiComm {
     }
 }
 
+impl MpiComm {
+    /// The collective, of memory of any kind.
+    fn all_to_all(
+        &self,
+        (send, out): (Bytes<'_>, &[Part]),
+        (recv, come): (BytesMut<'_>, &[Part]),
+    ) -> Result<(), Error> {
+        let scratch = &mut *self.scratch.borrow_mut();
+        scratch.send.set(out, self.raw.rank)?;
+        scratch.recv.set(come, self.raw.rank)?;
+        self.raw.alltoallv(&scratch.line, (send, &scratch.send), (recv, &scratch.recv))
+    }
+}
+
 impl Comm for MpiComm {
     fn rank(&self) -> usize {
         self.raw.rank
@@ -187,12 +201,8 @@ impl Comm for MpiComm {
     }
 
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
-        let scratch = &mut *self.scratch.borrow_mut();
-        scratch.send.set(send.parts, self.raw.rank)?;
-        scratch.recv.set(recv.parts, self.raw.rank)?;
-        let send = (Bytes::Host(send.bytes), &scratch.send);
-        let recv = (BytesMut::Host(recv.bytes), &scratch.recv);
-        self.raw.alltoallv(&scratch.line, send, recv)
+        let (send, out) = (Bytes::Host(send.bytes), send.parts);
+        self.all_to_all((send, out), (BytesMut::Host(recv.bytes), recv.parts))
     }
 
     fn alltoallv_opaque(
@@ -200,12 +210,8 @@ impl Comm for MpiComm {
         send: Parts<'_, &Opaque>,
         recv: Parts<'_, &Opaque>,
     ) -> Result<(), Error> {
-        let scratch = &mut *self.scratch.borrow_mut();
-        scratch.send.set(send.parts, self.raw.rank)?;
-        scratch.recv.set(recv.parts, self.raw.rank)?;
-        let send = (Bytes::Opaque(send.bytes), &scratch.send);
-        let recv = (BytesMut::Opaque(recv.bytes), &scratch.recv);
-        self.raw.alltoallv(&scratch.line, send, recv)
+        let (send, out) = (Bytes::Opaque(send.bytes), send.parts);
+        self.all_to_all((send, out), (BytesMut::Opaque(recv.bytes), recv.parts))
     }
 
     fn reaches(&self, memory: &Opaque) -> Result<bool, Error> {

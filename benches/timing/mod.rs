@@ -1,0 +1,50 @@
+//! What benchmarks of devices share: the clock, and what is transformed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use thriffty::gpu::cudarc::driver::CudaStream;
+use thriffty::{Comm, Reduce};
+
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Done = Result<(), Failure>;
+
+/// Seconds of a run on the slowest rank: the median of so many, after two that are not counted.
+pub(crate) fn seconds(
+    reps: usize,
+    stream: &Arc<CudaStream>,
+    comm: Option<&dyn Comm>,
+    mut run: impl FnMut() -> Done,
+) -> Result<f64, Failure> {
+    let mut times = Vec::new();
+    for round in 0..reps + 2 {
+        stream.synchronize()?;
+        if let Some(comm) = comm {
+            comm.barrier()?;
+        }
+        let start = Instant::now();
+        run()?;
+        stream.synchronize()?;
+        let mut time = [start.elapsed().as_secs_f64()];
+        if let Some(comm) = comm {
+            comm.allreduce(Reduce::Max, &mut time)?;
+        }
+        if round >= 2 {
+            times.push(time[0]);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// Numbers in a few sizes, over and over.
+pub(crate) fn noise(n: usize, seed: usize) -> Vec<f64> {
+    let mut state = 1 + seed as u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+    };
+    let some: Vec<f64> = (0..n.min(1 << 20)).map(|_| next()).collect();
+    some.into_iter().cycle().take(n).collect()
+}
