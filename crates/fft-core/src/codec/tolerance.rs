@@ -9,7 +9,7 @@ use crate::Real;
 
 /// The width of a block that is sent as it is.
 const RAW: u32 = (1 << WIDTH) - 1;
-/// The widest integers.
+/// The widest integers of double precision. Those of single precision are shorter than its numbers.
 const WIDEST: u32 = 52;
 
 /// The body: the step, a width for each block, zeros up to a multiple of 8 bytes, then the blocks' codes one after the
@@ -145,8 +145,8 @@ impl<T: Real> Scheme<T> for Tolerance {
                 };
                 let bits = match width {
                     RAW => None,
-                    width if width == 1 || width > WIDEST => {
-                        return Err(bad("0, or from 2 to 52, or 63"));
+                    width if width == 1 || width > WIDEST.min(8 * size_of::<T>() as u32 - 1) => {
+                        return Err(bad("0, or from 2 to 52, of f32 to 31, or 63"));
                     }
                     width => Some(width),
                 };
