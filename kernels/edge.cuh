@@ -24,10 +24,10 @@ struct Eight {
 };
 
 // They are where `read_block` and `write_block` have them: a block's first element in a tile is given, and the plane.
-template <class T, u32 WIDTH> __device__ T& number_at(Shared shared, u32 first, u32 plane, u32 i)
+template <class T, u32 WIDTH> __device__ T& number_at(Shared shared, const Body& body, u32 first, u32 plane, u32 i)
 {
     u32 lane = threadIdx.x & 7;
-    return shared.at<T>((first + 4 * lane + (i & 3) + 32 * (i / 4)) * WIDTH + plane);
+    return shared.at<T>(body.shared_at(first + 4 * lane + (i & 3) + 32 * (i / 4)) * WIDTH + plane);
 }
 
 // Integers in units of a step, cut to the range of the receiver's numbers.

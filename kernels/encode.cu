@@ -21,21 +21,6 @@ struct Job {
     Queue queue;
 };
 
-// A tile with the message that it is of.
-struct Work {
-    u32 number, item;
-    Tile tile;
-
-    template <class T> __device__ void find(const Job<T>& job, u32 tile_number, u32 guess)
-    {
-        number = tile_number;
-        item = guess;
-        if (number >= job.batch.tiles) return;
-        item = item_of(job.batch.firsts, job.batch.count, number, guess);
-        tile = tile_at(job.batch.items[item].box, number);
-    }
-};
-
 // Keeps the errors of a tile, which are added up always in the same order. `sums` is for four warps, and the sum is written
 // by a later call, after a barrier.
 struct Errors {
@@ -62,36 +47,28 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
 {
     using E = Element<T, WIDTH>;
     __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
-    __shared__ Runs runs;
-    __shared__ Work works[3];
+    __shared__ Places places;
+    __shared__ Ahead<Message> ahead;
     __shared__ Errors errors;
     const E* src = reinterpret_cast<const E*>(job.src);
+    auto nothing = [](const Work<Message>&) {};
     auto fetch = [&](u32 turn) {
-        const Work& work = works[turn % 3];
+        const Work<Message>& work = ahead.work(turn);
         bool there = work.number < job.batch.tiles;
-        if (there) fetch_tile(job.batch.items[work.item].box, work.tile, src, Shared{memory[turn % 2]}, runs);
+        if (there) fetch_tile(work.item.box, work.tile, src, Shared{memory[turn % 2]}, places);
         return there;
     };
-    if (threadIdx.x == 0) {
-        works[0].find(job, blockIdx.x, 0);
-        works[1].find(job, blockIdx.x + gridDim.x, works[0].item);
-    }
-    __syncthreads();
+    ahead.begin(job.batch, nothing);
     fetch(0);
-    for (u32 turn = 0; works[turn % 3].number < job.batch.tiles; turn++) {
+    for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
         await_tile();
         bool later = fetch(turn + 1);
         if (!later) __syncthreads();
-        if (threadIdx.x == 0) {
-            if (turn > 0) job.errors[works[(turn + 2) % 3].number] = errors.sum(turn - 1);
-            const Work& last = works[(turn + 1) % 3];
-            u32 step = last.number < job.batch.tiles ? gridDim.x : 0;
-            works[(turn + 2) % 3].find(job, last.number + step, last.item);
-        }
-        const Work& work = works[turn % 3];
-        const Message& message = job.batch.items[work.item];
+        const Work<Message>& work = ahead.work(turn);
+        if (threadIdx.x == 0 && turn > 0) job.errors[work.number - gridDim.x] = errors.sum(turn - 1);
+        ahead.next(turn, job.batch, nothing);
         double error = 0;
-        if (!never_shrinks(message)) error = encode(message, job.states[work.item], work.tile, Shared{memory[turn % 2]});
+        if (!never_shrinks(work.item)) error = encode(work.item, job.states[work.tile.item], work.tile, Shared{memory[turn % 2]});
         errors.add(turn, error);
         if (!later) {
             __syncthreads();
@@ -104,18 +81,19 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
 template <class T, u32 WIDTH, class Format>
 __device__ void encode_format(const Job<T>& job)
 {
+    using E = Element<T, WIDTH>;
     each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
         Team team;
         double error = 0;
         const Body body(message, job.messages);
-        constexpr u32 SPANS = TILE<Element<T, WIDTH>> * WIDTH / 256;
+        constexpr u32 SPANS = TILE<E> * WIDTH / 256;
 #pragma unroll
         for (u32 span = threadIdx.x / 32; span < SPANS; span += THREADS / 32) {
             bool there;
             u32 first = body.element_at(tile, span * (256 / WIDTH), there) * WIDTH;
             if (!there) continue;
             alignas(16) T x[8];
-            read_block<1>(shared, span * 256 + threadIdx.x % 32 / 8 * BLOCK, x, team);
+            read_block<E>(shared, body, (span * 256 + threadIdx.x % 32 / 8 * BLOCK) / WIDTH, x, team);
             u32 block = first / BLOCK + threadIdx.x % 32 / 8;
             bool writes = block * BLOCK < body.elements * WIDTH;
             u8* out = body.bytes + body.table + u64(block) * (8 * Format::BITS);
@@ -130,20 +108,21 @@ __device__ void encode_format(const Job<T>& job)
 template <class T, u32 WIDTH>
 __device__ void encode_mantissa(const Job<T>& job)
 {
+    using E = Element<T, WIDTH>;
     u32 bits = job.bits;
     u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
     each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
         Team team;
         const Body body(message, job.messages);
         double error = 0;
-        constexpr u32 BLOCKS = TILE<Element<T, WIDTH>> * WIDTH / BLOCK;
+        constexpr u32 BLOCKS = TILE<E> * WIDTH / BLOCK;
 #pragma unroll
         for (u32 local = threadIdx.x / 8; local < BLOCKS; local += TEAMS) {
             bool there;
             u32 first = body.element_at(tile, local * BLOCK / WIDTH, there) * WIDTH;
             if (!there) continue;
             alignas(16) T x[8];
-            read_block<1>(shared, local * BLOCK, x, team);
+            read_block<E>(shared, body, local * BLOCK / WIDTH, x, team);
             u8* out = body.bytes + u64(first / BLOCK) * size;
             if (encode_trimmed(x, bits, out, true, team, error) && bits == 0) state.raw = 1;
         }
@@ -155,6 +134,7 @@ __device__ void encode_mantissa(const Job<T>& job)
 template <class T, u32 WIDTH>
 __device__ void encode_bits(const Job<T>& job)
 {
+    using E = Element<T, WIDTH>;
     each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
         Team team;
         double error = 0;
@@ -164,13 +144,13 @@ __device__ void encode_bits(const Job<T>& job)
         // Bits for blocks that are put off until others are done, so that these keep their registers.
         u32 later = 0;
 #pragma unroll
-        for (u32 n = 0; n < TILE<Element<T, WIDTH>> / BLOCK / TEAMS; n++) {
+        for (u32 n = 0; n < TILE<E> / BLOCK / TEAMS; n++) {
             u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK;
             bool there;
             u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH;
             if (!there) continue;
             alignas(16) T x[8 * WIDTH];
-            read_block<WIDTH>(shared, local, x, team);
+            read_block<E>(shared, body, local, x, team);
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 u64 most = largest<WIDTH>(x + plane, team);
@@ -190,7 +170,7 @@ __device__ void encode_bits(const Job<T>& job)
             bool there;
             u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH + plane;
             Eight eight;
-            for (u32 i = 0; i < 8; i++) eight.x[i] = double(number_at<T, WIDTH>(shared, local, plane, i));
+            for (u32 i = 0; i < 8; i++) eight.x[i] = double(number_at<T, WIDTH>(shared, body, local, plane, i));
             __syncwarp(team.mask);
             u32 scale = *reinterpret_cast<const volatile u16*>(body.bytes + 2 * u64(block));
             error += encode_edge<T>(scale, bits, eight, body.bytes + body.table + u64(block) * (8 * bits));
@@ -221,15 +201,16 @@ struct Measured {
 };
 
 // Widths of a tile into the table of its message. A tile has a multiple of 32 blocks, so that of 32-bit words of the table all
-// bits are of one tile: a thread makes each.
+// bits are of one tile: a thread of the second warp makes each.
 template <u32 WIDTH, u32 GROUPS>
 __device__ void put_widths(const Body& body, const Tile& tile, const u8 (&widths)[GROUPS][2])
 {
     constexpr u32 BLOCKS = GROUPS * WIDTH, WORDS = BLOCKS * WIDTH_BITS / 32;
-    static_assert(BLOCKS % 32 == 0 && WORDS <= THREADS, "words are shared by tiles");
-    u64 at = STEP_BYTES + u64(tile.element / BLOCK) * WIDTH * WIDTH_BITS / 8 + 4 * threadIdx.x;
-    if (threadIdx.x >= WORDS || at >= body.table) return;
-    u32 bit = 32 * threadIdx.x, first = bit / WIDTH_BITS;
+    static_assert(BLOCKS % 32 == 0 && WORDS <= 32, "words are shared by tiles");
+    u32 lane = threadIdx.x % 32;
+    u64 at = STEP_BYTES + u64(tile.element / BLOCK) * WIDTH * WIDTH_BITS / 8 + 4 * lane;
+    if (threadIdx.x / 32 != 1 || lane >= WORDS || at >= body.table) return;
+    u32 bit = 32 * lane, first = bit / WIDTH_BITS;
     u64 word = 0;
 #pragma unroll
     for (u32 i = 0; i < 7; i++) {
@@ -259,22 +240,22 @@ __device__ void encode_tolerance(const Job<T>& job)
 {
     using E = Element<T, WIDTH>;
     __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
-    __shared__ Runs runs;
-    __shared__ Work works[2];
+    __shared__ Places places;
+    __shared__ Drawn<Message> drawn[2];
     __shared__ Measured<E> measured[2];
     __shared__ Errors errors;
     const E* src = reinterpret_cast<const E*>(job.src);
     const Team team;
-    double inverse = 1 / job.step;
+    const double inverse = 1 / job.step;
 
     auto measure = [&](u32 turn) {
         Measured<E>& found = measured[turn % 2];
-        const Work& work = works[turn % 2];
-        const Message& message = job.batch.items[work.item];
+        const Work<Message>& work = drawn[turn % 2].work;
+        const Body body(work.item, job.messages);
 #pragma unroll
         for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
             alignas(16) T x[8 * WIDTH];
-            read_block<WIDTH>(Shared{memory[turn % 2]}, group * BLOCK, x, team);
+            read_block<E>(Shared{memory[turn % 2]}, body, group * BLOCK, x, team);
             u32 units = 0;
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
@@ -289,18 +270,18 @@ __device__ void encode_tolerance(const Job<T>& job)
         __syncthreads();
         if (threadIdx.x < 32) sum_up(found.before);
         if (threadIdx.x == Measured<E>::GROUPS - 1)
-            publish_length(job.queue, work.number, message.box.first_tile, found.before[Measured<E>::GROUPS]);
+            publish_length(job.queue, work.number, work.tile.first, found.before[Measured<E>::GROUPS]);
         __syncthreads();
     };
 
     auto encode = [&](u32 turn) {
         const Measured<E>& found = measured[turn % 2];
-        const Work& work = works[turn % 2];
-        const Message& message = job.batch.items[work.item];
+        const Work<Message>& work = drawn[turn % 2].work;
+        const Message& message = work.item;
         u64 length = found.before[Measured<E>::GROUPS];
-        u64 begin = look_back(job.queue, work.number, message.box.first_tile, length);
+        u64 begin = look_back(job.queue, work.number, work.tile.first, length);
         if (threadIdx.x == 0 && work.tile.element + work.tile.cols == message.box.elements) {
-            State& state = job.states[work.item];
+            State& state = job.states[work.tile.item];
             state.units = begin + length;
             state.raw = HEADER + message.table + 8 * (begin + length) >= message.room;
         }
@@ -313,7 +294,7 @@ __device__ void encode_tolerance(const Job<T>& job)
         for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
             if (group * BLOCK >= cols) continue;
             alignas(16) T x[8 * WIDTH];
-            read_block<WIDTH>(Shared{memory[turn % 2]}, group * BLOCK, x, team);
+            read_block<E>(Shared{memory[turn % 2]}, body, group * BLOCK, x, team);
             u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
@@ -337,19 +318,14 @@ __device__ void encode_tolerance(const Job<T>& job)
         if (threadIdx.x == 0) job.errors[work.number] = errors.sum(0);
     };
 
-    // Finds the next tile that can shrink, and begins to fetch it.
+    // Draws the next tile that can shrink, and begins to fetch it.
     auto next = [&](u32 turn) {
-        Work& work = works[turn % 2];
-        if (threadIdx.x == 0) {
-            u32 guess = turn == 0 ? 0 : works[(turn + 1) % 2].item;
-            do {
-                work.find(job, job.queue.draw(), guess);
-                guess = work.item;
-            } while (work.number < job.batch.tiles && never_shrinks(job.batch.items[work.item]));
-        }
-        __syncthreads();
+        Work<Message>& work = drawn[turn % 2].work;
+        do {
+            drawn[turn % 2].draw(job.batch, job.queue, turn == 0 ? nullptr : &drawn[(turn + 1) % 2].work);
+        } while (work.number < job.batch.tiles && never_shrinks(work.item));
         bool there = work.number < job.batch.tiles;
-        if (there) fetch_tile(job.batch.items[work.item].box, work.tile, src, Shared{memory[turn % 2]}, runs);
+        if (there) fetch_tile(work.item.box, work.tile, src, Shared{memory[turn % 2]}, places);
         return there;
     };
 

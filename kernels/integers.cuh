@@ -9,6 +9,8 @@ template <class T> constexpr u32 RAW_BYTES = BLOCK * sizeof(T);
 
 // Of `tolerance`: bytes of the step, bits of a width, and the width of a block that is sent as it is.
 constexpr u32 STEP_BYTES = 8, WIDTH_BITS = 6, RAW = 63;
+// The most bits of other blocks, which are shorter.
+template <class T> constexpr u32 WIDEST = sizeof(T) == 8 ? 52 : 31;
 
 struct Integers {
     double step, inverse;

@@ -20,7 +20,7 @@ struct Message {
     // The header.
     u64 head;
 };
-static_assert(sizeof(Message) == 240, "the host has the same");
+static_assert(sizeof(Message) == 208, "the host has the same");
 
 // A message that does not, whatever the data, is left to settle.cu.
 __device__ inline bool never_shrinks(const Message& message) { return HEADER + message.fixed >= message.room; }
@@ -30,11 +30,12 @@ struct Body {
     u8* bytes;
     // What it must stay below, and its table.
     const u64 room, table;
-    const u32 elements, pitch, log_cols;
+    const u32 elements, pitch, log_rows, log_cols;
 
     __device__ Body(const Message& message, const u8* messages)
         : bytes(const_cast<u8*>(messages) + message.place + HEADER), room(message.room - HEADER), table(message.table),
-          elements(message.box.elements), pitch(message.box.pitch), log_cols(message.box.log_cols)
+          elements(message.box.elements), pitch(message.box.pitch), log_rows(message.box.log_rows),
+          log_cols(message.box.log_cols)
     {
     }
     // The place of an element of a tile, in the message; `there` says whether the message has it.
@@ -43,6 +44,12 @@ struct Body {
         u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1);
         there = row < tile.rows && col < tile.cols;
         return tile.element + row * pitch + col;
+    }
+    // The place in shared memory of an element of a tile, in the order of the message.
+    __device__ u32 shared_at(u32 local) const
+    {
+        u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1);
+        return (col << log_rows) + row;
     }
 };
 
@@ -69,20 +76,31 @@ template <> struct ElementOf<double, 2> { using Type = uint4; };
 
 template <class T, u32 WIDTH> using Element = typename ElementOf<T, WIDTH>::Type;
 
-// The numbers of a team's block, or of its two planes, out of shared memory and back: eight elements of a thread, in the
-// order of its codes. `first` is the block's first element in the tile.
-template <u32 WIDTH, class T>
-__device__ void read_block(Shared shared, u32 first, T (&x)[8 * WIDTH], Team team)
+// The numbers of a team's block, or of its two planes, out of shared memory and back: of each half of the block a thread has
+// neighbours, in the order of its codes. `first` is the block's first element in the tile.
+template <class E, u32 N, class T>
+__device__ void read_block(Shared shared, const Body& body, u32 first, T (&x)[N], Team team)
 {
-    u32 byte = (first + 4 * team.lane) * WIDTH * sizeof(T);
-    shared.read<4 * WIDTH>(byte, x);
-    shared.read<4 * WIDTH>(byte + 32 * WIDTH * sizeof(T), x + 4 * WIDTH);
+    constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
+    u32 element = first + HALF * team.lane;
+    if (body.log_rows == 0) {
+        shared.read<N / 2>(element * sizeof(E), x);
+        shared.read<N / 2>((element + 8 * HALF) * sizeof(E), x + N / 2);
+        return;
+    }
+    E* elements = reinterpret_cast<E*>(x);
+    u32 place = body.shared_at(element);
+#pragma unroll
+    for (u32 i = 0; i < 2 * HALF; i++)
+        elements[i] = shared.at<E>(place + ((i < HALF ? i : i + 7 * HALF) << body.log_rows));
 }
 
-template <u32 WIDTH, class T>
-__device__ void write_block(Shared shared, u32 first, const T (&x)[8 * WIDTH], Team team)
+// Tiles that are written have one row.
+template <class E, u32 N, class T>
+__device__ void write_block(Shared shared, u32 first, const T (&x)[N], Team team)
 {
-    u32 byte = (first + 4 * team.lane) * WIDTH * sizeof(T);
-    shared.write<4 * WIDTH>(byte, x);
-    shared.write<4 * WIDTH>(byte + 32 * WIDTH * sizeof(T), x + 4 * WIDTH);
+    constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
+    u32 byte = (first + HALF * team.lane) * sizeof(E);
+    shared.write<N / 2>(byte, x);
+    shared.write<N / 2>(byte + 8 * HALF * sizeof(E), x + N / 2);
 }

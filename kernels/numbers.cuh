@@ -4,7 +4,7 @@
 // sums of squared errors, fma() is called by name.
 #pragma once
 
-#include "box.cuh"
+#include "tile.cuh"
 
 constexpr u64 MAGNITUDE = ~0ull >> 1;
 constexpr u64 INFINITE = 0x7FFull << 52;

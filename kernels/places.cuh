@@ -16,6 +16,31 @@ struct Queue {
     __device__ u64* word(u32 tile) const { return words + 1 + tile; }
 };
 
+// A tile that a block has drawn. Not long before its length is known, since others wait for that.
+template <class Item>
+struct Drawn {
+    Work<Item> work;
+
+    // Draws it, after another whose item's description is taken over where it is the same. Has barriers.
+    __device__ void draw(const Batch<Item>& batch, const Queue& queue, const Work<Item>* other)
+    {
+        __syncthreads();
+        if (threadIdx.x < 32) {
+            work.find(batch, __shfl_sync(0xFFFFFFFF, threadIdx.x == 0 ? queue.draw() : 0, 0));
+            asm volatile("cp.async.wait_all;" ::: "memory");
+            __syncwarp();
+            if (other != nullptr && other->number < batch.tiles && other->tile.item == work.tile.item) {
+                u32 i = threadIdx.x;
+                if (i < sizeof(Item) / 8)
+                    reinterpret_cast<u64*>(&work.item)[i] = reinterpret_cast<const u64*>(&other->item)[i];
+            } else {
+                work.describe(batch);
+            }
+        }
+        await_tile();
+    }
+};
+
 // A length is below 2^62; above it is what it is the length of.
 constexpr u64 ALONE = 1ull << 62, WITH_ALL_BEFORE = 2ull << 62, LENGTH = ALONE - 1;
 

@@ -74,7 +74,7 @@ __device__ void finish(const Rest<T>& rest, u32 item, double squared_error)
 
 // A message that is the numbers as they are, of which each block of threads does its share.
 template <class T, u32 WIDTH>
-__device__ void put_numbers(const Rest<T>& rest, u32 item, Shared shared, Runs& runs)
+__device__ void put_numbers(const Rest<T>& rest, u32 item, Shared shared, Places& places)
 {
     using E = Element<T, WIDTH>;
     const Message& message = rest.batch.items[item];
@@ -82,13 +82,13 @@ __device__ void put_numbers(const Rest<T>& rest, u32 item, Shared shared, Runs& 
     const Body body(message, rest.messages);
     for (u32 number = rest.batch.firsts[item] + blockIdx.x; number < rest.batch.firsts[item + 1];
          number += gridDim.x) {
-        Tile tile = tile_at(box, number);
-        fetch_tile(box, tile, reinterpret_cast<const E*>(rest.src), shared, runs);
+        const Tile& tile = rest.batch.list[number];
+        fetch_tile(box, tile, reinterpret_cast<const E*>(rest.src), shared, places);
         await_tile();
         for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
             bool there;
             u32 element = body.element_at(tile, i, there);
-            if (there) reinterpret_cast<E*>(rest.messages + message.place)[element] = shared.at<E>(i);
+            if (there) reinterpret_cast<E*>(rest.messages + message.place)[element] = shared.at<E>(body.shared_at(i));
         }
         __syncthreads();
     }
@@ -98,7 +98,7 @@ template <class T, u32 WIDTH>
 __device__ void settle(const Rest<T>& rest)
 {
     __shared__ __align__(128) u8 memory[TILE<Element<T, WIDTH>> * WIDTH * sizeof(T)];
-    __shared__ Runs runs;
+    __shared__ Places places;
     Shared shared{memory};
     for (u32 item = blockIdx.x; item < rest.batch.count; item += gridDim.x) {
         double error = sum_of_block(is_raw(rest, item) ? 0 : errors_of(rest, item));
@@ -108,7 +108,7 @@ __device__ void settle(const Rest<T>& rest)
         u32 mine = first + threadIdx.x;
         if (!__syncthreads_or(mine < rest.batch.count && is_raw(rest, mine))) continue;
         for (u32 item = first; item < min(first + THREADS, rest.batch.count); item++)
-            if (is_raw(rest, item)) put_numbers<T, WIDTH>(rest, item, shared, runs);
+            if (is_raw(rest, item)) put_numbers<T, WIDTH>(rest, item, shared, places);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Kernels against the card's own copy, local transforms against cuFFT's own three-dimensional plan.
 //!
-//! `cargo bench -p fft-gpu --features cuda [-- quick]`. Rates are bytes moved (read and written) per second, 1 GB = 10^9 bytes;
+//! `cargo bench -p fft-gpu --features cuda [-- quick] [once]`. Rates are bytes moved (read and written) per second, 1 GB = 10^9 bytes;
 //! each is the median of several runs, timed on the device. The array is one of 512³ complex numbers, or 256³ with `quick`.
+//! With `once` each kernel runs once and no transform does, which is what profilers want.
 
 use std::sync::Arc;
 
@@ -14,20 +15,30 @@ use fft_gpu::{
 
 type Done = Result<(), Box<dyn std::error::Error>>;
 
-/// Seconds of a run: the median of nine, after two that are not counted.
+/// Whether an argument is given.
+fn asked(argument: &str) -> bool {
+    std::env::args().any(|found| found == argument)
+}
+
+/// Seconds of a run: the median of nine, after 50 ms that are not counted, in which clocks rise that fell while the host prepared.
 fn seconds(
     stream: &Arc<CudaStream>,
     mut run: impl FnMut() -> Result<(), GpuError>,
 ) -> Result<f64, Box<dyn std::error::Error>> {
-    let mut times = Vec::new();
-    for round in 0..11 {
+    let mut time = || -> Result<f64, Box<dyn std::error::Error>> {
         let begin = stream.record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
         run()?;
         let end = stream.record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
-        if round >= 2 {
-            times.push(f64::from(begin.elapsed_ms(&end)?) * 1e-3);
-        }
+        Ok(f64::from(begin.elapsed_ms(&end)?) * 1e-3)
+    };
+    if asked("once") {
+        return time();
     }
+    let mut warm = 0.0;
+    while warm < 0.05 {
+        warm += time()?;
+    }
+    let mut times = (0..9).map(|_| time()).collect::<Result<Vec<_>, _>>()?;
     times.sort_by(f64::total_cmp);
     Ok(times[times.len() / 2])
 }
@@ -244,7 +255,7 @@ fn main() -> Done {
             return Ok(());
         }
     };
-    let quick = std::env::args().any(|argument| argument == "quick");
+    let quick = asked("quick");
     let n = if quick { 256 } else { 512 };
     let stream = gpu.stream();
     let bytes = 16 * n * n * n;
@@ -290,6 +301,9 @@ fn main() -> Done {
         &[(Wire::F16, 0.0), (Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-3)],
         &[bricks, swapped],
     )?;
+    if asked("once") {
+        return Ok(());
+    }
     match bench.transforms(n) {
         Err(why) if why.to_string() == GpuError::NoCuFft.to_string() => println!("not run: {why}"),
         other => other?,

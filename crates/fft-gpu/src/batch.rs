@@ -6,6 +6,7 @@ use bytemuck::Pod;
 use cudarc::driver::{CudaSlice, CudaStream};
 
 use crate::GpuError;
+use crate::boxes::Items;
 use crate::ffi::tried;
 
 /// What a kernel may access of a buffer: its first bytes, from an address that is a multiple.
@@ -18,6 +19,7 @@ pub(crate) struct Reach {
 /// Items of a launch, numbered through by their tiles. Never empty on the device, which has no arrays of length 0.
 pub(crate) struct Batch {
     items: CudaSlice<u8>,
+    list: CudaSlice<u8>,
     firsts: CudaSlice<u32>,
     count: usize,
     tiles: usize,
@@ -26,30 +28,26 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Uploads items, of each of which the number of its first tile is given, and of the end at last.
+    /// Uploads items and their tiles.
     ///
     /// What they read and write must be within the reaches: the launches rely on it.
     ///
     /// # Errors
-    /// [`GpuError::Driver`], as when memory is short; [`GpuError::TooLarge`] beyond 2^31 tiles.
+    /// [`GpuError::Driver`], as when memory is short.
     pub(crate) fn new<I: Pod>(
         stream: &Arc<CudaStream>,
-        items: &[I],
-        firsts: &[u32],
+        all: &Items<I>,
         (reads, writes): (Reach, Reach),
     ) -> Result<Self, GpuError> {
-        let (count, tiles) = (items.len(), firsts[items.len()] as usize);
-        let expected = i32::MAX as usize;
-        if tiles > expected {
-            return Err(GpuError::TooLarge { what: "the number of tiles", found: tiles, expected });
-        }
-        let bytes: &[u8] = bytemuck::cast_slice(items);
+        let (count, tiles) = (all.items.len(), all.tiles.len());
         let tried = tried("uploading descriptors");
+        let upload = |bytes: &[u8]| {
+            stream.clone_htod(if bytes.is_empty() { &[0u8][..] } else { bytes }).map_err(&tried)
+        };
         Ok(Self {
-            items: stream
-                .clone_htod(if bytes.is_empty() { &[0u8][..] } else { bytes })
-                .map_err(&tried)?,
-            firsts: stream.clone_htod(firsts).map_err(&tried)?,
+            items: upload(bytemuck::cast_slice(&all.items))?,
+            list: upload(bytemuck::cast_slice(&all.tiles))?,
+            firsts: stream.clone_htod(&all.firsts).map_err(&tried)?,
             count,
             tiles,
             reads,
@@ -77,6 +75,10 @@ impl Batch {
 
     pub(crate) fn items(&self) -> &CudaSlice<u8> {
         &self.items
+    }
+
+    pub(crate) fn list(&self) -> &CudaSlice<u8> {
+        &self.list
     }
 
     pub(crate) fn firsts(&self) -> &CudaSlice<u32> {

@@ -5,8 +5,12 @@ use fft_core::{DIMS, Transfer, View};
 
 use crate::GpuError;
 
-/// Threads of a block, each of which works out where one run of a tile's elements is.
-const THREADS: usize = 128;
+/// Runs of a row of a tile, or what else stands together in it, of which a kernel knows where they are.
+const PLACES: usize = 256;
+/// Units of 16 bytes that stand together, at most: one for each thread of a block.
+const UNITS: usize = 128;
+/// Said of a side where units do not stand together, and of runs that are no longer than an element.
+const APART: u32 = 32;
 /// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: two lines of
 /// the second-level cache.
 const LINE_BYTES: usize = 256;
@@ -54,20 +58,60 @@ pub(crate) struct Tiled {
     shape: [u32; DIMS],
     by: [Divisor; DIMS],
     elements: u32,
-    first_tile: u32,
     inner: u32,
     low: u32,
     log_rows: u32,
     log_cols: u32,
-    rows: u32,
     pitch: u32,
-    tiles_down: Divisor,
-    tiles_across: Divisor,
-    down: u32,
-    across: u32,
     log_run: u32,
-    uneven: u32,
-    wide: u32,
+    log_from: u32,
+    log_to: u32,
+}
+
+/// A tile of a box, from where the box begins. The fields are those of `Tile` in `kernels/box.cuh`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Tile {
+    from: u64,
+    to: u64,
+    element: u32,
+    start: u32,
+    rows: u32,
+    cols: u32,
+    item: u32,
+    first: u32,
+}
+
+/// Items for a launch, boxes or messages, and their tiles, numbered through; with the number of the first tile of each item, and
+/// of the end.
+pub(crate) struct Items<I> {
+    pub(crate) items: Vec<I>,
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) firsts: Vec<u32>,
+}
+
+impl<I> Items<I> {
+    pub(crate) fn new() -> Self {
+        Self { items: Vec::new(), tiles: Vec::new(), firsts: vec![0] }
+    }
+
+    /// Adds an item, of which `make` lists the tiles.
+    ///
+    /// # Errors
+    /// Those of `make`; [`GpuError::TooLarge`] beyond 2^31 tiles.
+    pub(crate) fn add(
+        &mut self,
+        make: impl FnOnce(u32, &mut Vec<Tile>) -> Result<I, GpuError>,
+    ) -> Result<(), GpuError> {
+        let item = make(self.items.len() as u32, &mut self.tiles)?;
+        let (found, expected) = (self.tiles.len(), i32::MAX as usize);
+        if found > expected {
+            return Err(GpuError::TooLarge { what: "the number of tiles", found, expected });
+        }
+        self.items.push(item);
+        self.firsts.push(found as u32);
+        Ok(())
+    }
 }
 
 /// What a kernel needs of tiles.
@@ -79,8 +123,6 @@ pub(crate) struct Tiling {
     pub(crate) in_order: bool,
     /// Bytes of an element.
     pub(crate) bytes: usize,
-    /// Which side may be accessed in units of 16 bytes.
-    pub(crate) wide: Wide,
 }
 
 impl Tiling {
@@ -88,13 +130,6 @@ impl Tiling {
     pub(crate) fn tile(&self) -> usize {
         if self.bytes == 16 { 1024 } else { 2048 }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Wide {
-    Neither,
-    From,
-    To,
 }
 
 /// A transfer with offsets added, in elements of some size.
@@ -130,12 +165,29 @@ impl Placement {
             + 1
     }
 
-    /// Whether so many elements that are neighbours in the message always are so on this side, at a multiple of as many.
-    fn runs_of(&self, view: &View, many: usize) -> bool {
-        view.stride[DIMS - 1] == 1
-            && self.shape[DIMS - 1].is_multiple_of(many)
+    /// Whether so many elements that are neighbours along an axis always are so on this side, at a multiple of as many.
+    fn together(&self, view: &View, axis: usize, many: usize) -> bool {
+        view.stride[axis] == 1
+            && self.shape[axis].is_multiple_of(many)
             && view.offset.is_multiple_of(many)
-            && (0..DIMS - 1).all(|d| self.shape[d] == 1 || view.stride[d].is_multiple_of(many))
+            && (0..DIMS)
+                .all(|d| d == axis || self.shape[d] == 1 || view.stride[d].is_multiple_of(many))
+    }
+
+    /// The same of neighbours in the message.
+    fn runs_of(&self, view: &View, many: usize) -> bool {
+        self.together(view, DIMS - 1, many)
+    }
+
+    /// The logarithm of how many units of 16 bytes stand together in rows of so many elements of a tile, or [`APART`].
+    fn units(&self, view: &View, bytes: usize, cols: usize) -> u32 {
+        let wide = 16 / bytes;
+        let even = 1 << self.shape[DIMS - 1].trailing_zeros();
+        let run = cols.min(UNITS * wide).min(even);
+        match self.runs_of(view, wide) && cols / run <= PLACES {
+            true => (run / wide).trailing_zeros(),
+            false => APART,
+        }
     }
 
     /// Whether [`Placement::joined`] can be had.
@@ -163,11 +215,16 @@ impl Placement {
         pitch.is_multiple_of(tiling.quantum).then_some(axis)
     }
 
-    /// Cuts the box into tiles, of which the first has this number.
+    /// Cuts the box, which is the item of this number, into tiles.
     ///
     /// # Errors
     /// [`GpuError::TooLarge`].
-    pub(crate) fn tiled(&self, tiling: &Tiling, first_tile: usize) -> Result<Tiled, GpuError> {
+    pub(crate) fn tiled(
+        &self,
+        tiling: &Tiling,
+        item: u32,
+        tiles: &mut Vec<Tile>,
+    ) -> Result<Tiled, GpuError> {
         let within = |what, found: usize, expected: usize| match found <= expected {
             true => Ok(found as u32),
             false => Err(GpuError::TooLarge { what, found, expected }),
@@ -180,14 +237,14 @@ impl Placement {
             Some(axis) => {
                 let pitch: usize = self.shape[axis + 1..].iter().product();
                 let wanted = (LINE_BYTES / tiling.bytes).max(tile / pitch.next_power_of_two());
-                let rows =
-                    wanted.min(self.shape[axis].next_power_of_two()).min(tile / tiling.quantum);
+                let wanted = wanted.min(UNITS * 16 / tiling.bytes).min(tile / tiling.quantum);
+                let rows = wanted.min(self.shape[axis].next_power_of_two());
                 (self.shape[axis], pitch, rows.max(1).trailing_zeros())
             }
         };
         let cols = tile >> log_rows;
         let (down, across) = (rows.div_ceil(1 << log_rows), pitch.div_ceil(cols).max(1));
-        let run = cols.div_ceil(THREADS);
+        let run = cols.div_ceil(PLACES);
         let side = |view: &View| {
             let mut stride = [0; DIMS];
             for d in (0..DIMS).filter(|&d| self.shape[d] > 1) {
@@ -196,32 +253,62 @@ impl Placement {
             let row = axis.map_or(0, |axis| stride[axis]);
             Ok(Side { offset: view.offset as u64, stride, row })
         };
-        let wide = |view| axis.is_none() && self.runs_of(view, 16 / tiling.bytes);
-        Ok(Tiled {
+        let (wide, height) = (16 / tiling.bytes, 1 << log_rows);
+        // Rows that lie side by side in the source, of each column of a tile.
+        let from = match axis {
+            None => self.units(&self.from, tiling.bytes, cols),
+            Some(axis) => {
+                let found = self.together(&self.from, axis, wide) && height >= wide;
+                if found && cols <= PLACES { (height / wide).trailing_zeros() } else { APART }
+            }
+        };
+        let to = match axis.is_none() || height >= wide {
+            true => self.units(&self.to, tiling.bytes, cols),
+            false => APART,
+        };
+        let tiled = Tiled {
             from: side(&self.from)?,
             to: side(&self.to)?,
             shape: self.shape.map(|n| n as u32),
             by: self.shape.map(|n| Divisor::by(n.max(1))),
             elements,
-            first_tile: within("the number of tiles of a launch", first_tile, MOST_ELEMENTS)?,
             inner: axis.map_or(0, |axis| axis as u32 + 1),
             low: low as u32,
             log_rows,
             log_cols: cols.trailing_zeros(),
-            rows: rows as u32,
             pitch: pitch as u32,
-            tiles_down: Divisor::by(down),
-            tiles_across: Divisor::by(across),
-            down: down as u32,
-            across: across as u32,
-            log_run: run.trailing_zeros(),
-            uneven: u32::from(!self.shape[DIMS - 1].is_multiple_of(run)),
-            wide: u32::from(match tiling.wide {
-                Wide::Neither => false,
-                Wide::From => wide(&self.from),
-                Wide::To => wide(&self.to),
-            }),
-        })
+            log_run: match self.shape[DIMS - 1].is_multiple_of(run) {
+                true => run.trailing_zeros(),
+                false => APART,
+            },
+            log_from: from,
+            log_to: to,
+        };
+        let first = tiles.len();
+        let outer = if elements == 0 { 0 } else { elements as usize / (rows * pitch) };
+        for n in 0..outer * across * down {
+            let (outer, start) = (n / down / across, n / down % across * cols);
+            let row = (n % down) << log_rows;
+            let place = |view: &View| {
+                let (mut rest, mut at) = (outer, 0);
+                for d in (0..axis.unwrap_or(0)).rev() {
+                    at += rest % self.shape[d] * view.stride[d];
+                    rest /= self.shape[d];
+                }
+                (at + axis.map_or(0, |axis| row * view.stride[axis])) as u64
+            };
+            tiles.push(Tile {
+                from: place(&self.from),
+                to: place(&self.to),
+                element: ((outer * rows + row) * pitch + start) as u32,
+                start: start as u32,
+                rows: (rows - row).min(height) as u32,
+                cols: (pitch - start).min(cols) as u32,
+                item,
+                first: first as u32,
+            });
+        }
+        Ok(tiled)
     }
 }
 
@@ -234,15 +321,6 @@ impl Tiled {
     /// Moves where it begins in the source.
     pub(crate) fn set_source(&mut self, offset: u64) {
         self.from.offset = offset;
-    }
-
-    /// How many tiles the box has.
-    pub(crate) fn tiles(&self) -> usize {
-        if self.elements == 0 {
-            return 0;
-        }
-        let outer = self.elements / (self.rows * self.pitch);
-        outer as usize * self.down as usize * self.across as usize
     }
 
     /// The number of elements.

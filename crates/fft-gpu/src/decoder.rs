@@ -67,14 +67,15 @@ impl<T: GpuReal> Decoder<T> {
     ) -> Result<Self, GpuError> {
         let form = Form::new::<T>(wire, width)?;
         let parts = incoming.iter().map(|one| (one.scatter, one.place));
-        let (items, firsts) = messages(&form, parts, false)?;
+        let all = messages(&form, parts, false)?;
         let element = form.element_bytes();
         let filled = incoming.iter().filter(|one| one.scatter.elements() > 0);
         let bytes = filled.map(|one| one.scatter.span()).max().unwrap_or(0) * element;
-        let reaches = (slots(&form, &items)?, Reach { bytes, align: element });
-        let batch = Batch::new(stream, &items, &firsts, reaches)?;
+        let reaches = (slots(&form, &all.items)?, Reach { bytes, align: element });
+        let batch = Batch::new(stream, &all, reaches)?;
         let tried = tried("allocating what a decoder keeps");
-        let states = stream.alloc_zeros(items.len().max(1) * size_of::<State>()).map_err(&tried)?;
+        let states =
+            stream.alloc_zeros(all.items.len().max(1) * size_of::<State>()).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let name = format!("decode_{}_{}x{width}", form.name()?, T::NAME);
         let kernel = gpu.kernel(Source::Decode, &name)?;

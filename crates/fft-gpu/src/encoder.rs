@@ -7,6 +7,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{Packed, Transfer, Wire};
 
 use crate::batch::{Batch, Reach};
+use crate::boxes::Items;
 use crate::ffi::{Kernel, Pinned, Source, run_encode, tried};
 use crate::message::{ALIGN, Form, Message, State};
 use crate::{Gpu, GpuError, GpuReal};
@@ -50,20 +51,17 @@ pub(crate) struct EncodeArguments<'a> {
     pub(crate) all_raw: bool,
 }
 
-/// Messages one after the other in the numbering of tiles.
+/// Messages and their tiles.
 pub(crate) fn messages<'a>(
     form: &Form,
     parts: impl Iterator<Item = (&'a Transfer, usize)>,
     sends: bool,
-) -> Result<(Vec<Message>, Vec<u32>), GpuError> {
-    let (mut items, mut firsts, mut tiles) = (Vec::new(), vec![0], 0);
+) -> Result<Items<Message>, GpuError> {
+    let mut all = Items::new();
     for (part, place) in parts {
-        let message = form.message(part, place, sends, tiles)?;
-        tiles += message.tiled.tiles();
-        items.push(message);
-        firsts.push(tiles as u32);
+        all.add(|item, tiles| form.message(part, place, sends, (item, tiles)))?;
     }
-    Ok((items, firsts))
+    Ok(all)
 }
 
 /// What of the memory of messages is theirs.
@@ -101,14 +99,15 @@ impl<T: GpuReal> Encoder<T> {
     ) -> Result<Self, GpuError> {
         let form = Form::new::<T>(wire, width)?;
         let parts = outgoing.iter().map(|one| (one.gather, one.place));
-        let (items, firsts) = messages(&form, parts, true)?;
+        let all = messages(&form, parts, true)?;
         let element = form.element_bytes();
         let filled = outgoing.iter().filter(|one| one.gather.elements() > 0);
         let bytes = filled.map(|one| one.gather.reach()).max().unwrap_or(0) * element;
-        let reaches = (Reach { bytes, align: element }, slots(&form, &items)?);
-        let batch = Batch::new(stream, &items, &firsts, reaches)?;
+        let reaches = (Reach { bytes, align: element }, slots(&form, &all.items)?);
+        let batch = Batch::new(stream, &all, reaches)?;
         let tried = tried("allocating what an encoder keeps");
-        let states = stream.alloc_zeros(items.len().max(1) * size_of::<State>()).map_err(&tried)?;
+        let states =
+            stream.alloc_zeros(all.items.len().max(1) * size_of::<State>()).map_err(&tried)?;
         let errors = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let mirror = Pinned::new(gpu.context(), states.len())?;

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use fft_core::{Precision, Real, Transfer, Wire};
 
 use crate::GpuError;
-use crate::boxes::{Placement, Tiled, Tiling, Wide};
+use crate::boxes::{Placement, Tile, Tiled, Tiling};
 
 /// Bytes of a header.
 const HEADER: usize = 8;
@@ -195,11 +195,10 @@ impl Form {
             quantum,
             in_order: !sends || self.wire == Wire::Tolerance,
             bytes: self.element_bytes(),
-            wide: if sends { Wide::From } else { Wide::To },
         }
     }
 
-    /// A message at a place in memory, with tiles from this number on.
+    /// A message at a place in memory, the item of this number, and its tiles.
     ///
     /// # Errors
     /// [`GpuError::Unaligned`], [`GpuError::TooLarge`].
@@ -208,13 +207,13 @@ impl Form {
         part: &Transfer,
         place: usize,
         sends: bool,
-        first_tile: usize,
+        (item, tiles): (u32, &mut Vec<Tile>),
     ) -> Result<Message, GpuError> {
         if !place.is_multiple_of(ALIGN) {
             let (what, found) = ("a message", place as u64);
             return Err(GpuError::Unaligned { what, found, expected: ALIGN });
         }
-        let tiled = Placement::new(part, 0, 0).tiled(&self.tiling(sends), first_tile)?;
+        let tiled = Placement::new(part, 0, 0).tiled(&self.tiling(sends), item, tiles)?;
         let elements = part.elements();
         let kind = self.width << 4 | self.precision.bytes();
         let code = self.wire.code();
@@ -255,7 +254,7 @@ mod tests {
         let codec = wire.codec::<T>();
         let form = Form::new::<T>(wire, width).unwrap();
         let part = Transfer::run_of(elements);
-        let message = form.message(&part, 64, true, 0).unwrap();
+        let message = form.message(&part, 64, true, (0, &mut Vec::new())).unwrap();
         let mut bytes = vec![0; codec.bound(elements * width)];
         assert_eq!(message.room as usize, bytes.len());
         let x: Vec<T> = (0..elements * width).map(|i| T::of((i % 50) as f64)).collect();
@@ -292,7 +291,9 @@ mod tests {
             for (elements, from) in [(1, 0), (100, 1), (4096, 96), (5000, 4096)] {
                 let place = form.place(elements, from);
                 assert!(place >= from && place < from + LINE_BYTES + ALIGN, "{wire}: {place}");
-                let message = form.message(&Transfer::run_of(elements), place, true, 0).unwrap();
+                let message = form
+                    .message(&Transfer::run_of(elements), place, true, (0, &mut Vec::new()))
+                    .unwrap();
                 let codes = place + HEADER + message.table as usize;
                 assert!(codes % LINE_BYTES == codes % 16, "{wire}: {codes}");
             }
@@ -311,7 +312,10 @@ mod tests {
         let error = Form::new::<f32>(Wire::F16, 3).unwrap_err().to_string();
         assert_eq!(error, "reals per element: found 3, expected 1 or 2");
         let form = Form::new::<f32>(Wire::F16, 2).unwrap();
-        let error = form.message(&Transfer::run_of(5), 8, true, 0).unwrap_err().to_string();
+        let error = form
+            .message(&Transfer::run_of(5), 8, true, (0, &mut Vec::new()))
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "a message begins at byte 8, expected a multiple of 16");
     }
 }

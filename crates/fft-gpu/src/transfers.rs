@@ -6,7 +6,7 @@ use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::Transfer;
 
 use crate::batch::{Batch, Reach};
-use crate::boxes::{Placement, Tiled, Tiling, Wide};
+use crate::boxes::{Items, Placement, Tiled, Tiling};
 use crate::ffi::{Kernel, Source, run_transfer};
 use crate::{Gpu, GpuError};
 
@@ -42,8 +42,8 @@ impl Transfers {
         element_bytes: usize,
         moves: &[Move<'_>],
     ) -> Result<Self, GpuError> {
-        let Tiles { items, firsts, unit, reaches } = tile(element_bytes, moves)?;
-        let batch = Batch::new(stream, &items, &firsts, reaches)?;
+        let Tiles { all, unit, reaches } = tile(element_bytes, moves)?;
+        let batch = Batch::new(stream, &all, reaches)?;
         Ok(Self { kernel: gpu.kernel(Source::Transfer, &format!("transfer_{unit}"))?, batch })
     }
 
@@ -63,8 +63,7 @@ impl Transfers {
 
 /// Copies, cut into tiles.
 pub(crate) struct Tiles {
-    pub(crate) items: Vec<Tiled>,
-    pub(crate) firsts: Vec<u32>,
+    pub(crate) all: Items<Tiled>,
     /// Bytes that travel as one element.
     pub(crate) unit: usize,
     pub(crate) reaches: (Reach, Reach),
@@ -88,18 +87,15 @@ pub(crate) fn tile(element_bytes: usize, moves: &[Move<'_>]) -> Result<Tiles, Gp
         [4, 2].into_iter().filter(|many| many * element_bytes <= 16).find(joins).unwrap_or(1);
     placements.iter_mut().for_each(|placement| *placement = placement.joined(many));
     let bytes = many * element_bytes;
-    let tiling = Tiling { quantum: 1, in_order: false, bytes, wide: Wide::Neither };
-    let (mut items, mut firsts, mut tiles) = (Vec::new(), vec![0], 0);
+    let tiling = Tiling { quantum: 1, in_order: false, bytes };
+    let mut all = Items::new();
     for placement in &placements {
-        let tiled = placement.tiled(&tiling, tiles)?;
-        tiles += tiled.tiles();
-        items.push(tiled);
-        firsts.push(tiles as u32);
+        all.add(|item, tiles| placement.tiled(&tiling, item, tiles))?;
     }
     let reach = |end: fn(&Placement) -> usize| Reach {
         bytes: placements.iter().map(end).max().unwrap_or(0) * bytes,
         align: bytes,
     };
     let reaches = (reach(|p| p.end(&p.from)), reach(|p| p.end(&p.to)));
-    Ok(Tiles { items, firsts, unit: bytes, reaches })
+    Ok(Tiles { all, unit: bytes, reaches })
 }

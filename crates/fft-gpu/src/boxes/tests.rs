@@ -16,38 +16,52 @@ fn distance(tiled: &Tiled, side: &Side, mut index: usize, last: usize, low: usiz
     at + index * side.stride[low] as usize
 }
 
-/// For every tile, what its threads copy: the places of an element in the source, in the message and in the destination.
-fn copied(tiled: &Tiled, mut visit: impl FnMut(usize, usize, usize)) {
-    let (rows_at_once, cols) = (1 << tiled.log_rows, 1 << tiled.log_cols);
+/// For every element of a tile, its row and column, and its places in the source, in the message and in the destination.
+fn visit(tiled: &Tiled, tile: &Tile, mut see: impl FnMut([usize; 2], [usize; 3])) {
     let (low, inner) = (tiled.low as usize, tiled.inner as usize);
-    for tile in 0..tiled.tiles() {
-        let rest = tiled.tiles_down.of(tile);
-        let row = (tile - rest * tiled.down as usize) << tiled.log_rows;
-        let outer = tiled.tiles_across.of(rest);
-        let start = (rest - outer * tiled.across as usize) * cols;
-        let element = (outer * tiled.rows as usize + row) * tiled.pitch as usize + start;
-        let base = |side: &Side| {
-            let outer = match outer {
-                0 => 0,
-                outer => distance(tiled, side, outer, inner - 2, low),
+    for r in 0..tile.rows as usize {
+        for c in 0..tile.cols as usize {
+            let at = |side: &Side, tile_at: u64| {
+                // As the first of its run, and as far on as it is in it.
+                let rest = if tiled.log_run < APART { c % (1 << tiled.log_run) } else { 0 };
+                let index = tile.start as usize + c - rest;
+                (side.offset + tile_at) as usize
+                    + r * side.row as usize
+                    + distance(tiled, side, index, DIMS - 1, inner.max(low))
+                    + rest * side.stride[DIMS - 1] as usize
             };
-            side.offset as usize + row * side.row as usize + outer
-        };
-        for r in 0..rows_at_once.min(tiled.rows as usize - row) {
-            for c in 0..cols.min(tiled.pitch as usize - start) {
-                let at = |side: &Side| {
-                    // As the first of its run, and as far on as it is in it.
-                    let rest = if tiled.uneven == 0 { c % (1 << tiled.log_run) } else { 0 };
-                    let within = distance(tiled, side, start + c - rest, DIMS - 1, inner.max(low));
-                    base(side)
-                        + r * side.row as usize
-                        + within
-                        + rest * side.stride[DIMS - 1] as usize
-                };
-                visit(at(&tiled.from), element + r * tiled.pitch as usize + c, at(&tiled.to));
-            }
+            let element = tile.element as usize + r * tiled.pitch as usize + c;
+            see([r, c], [at(&tiled.from, tile.from), element, at(&tiled.to, tile.to)]);
         }
     }
+}
+
+/// Whether the units of 16 bytes of both sides are where `tile.cuh` takes them from and puts them: those that stand together
+/// behind the first, aligned, and none in part.
+fn units_stand_together(tiled: &Tiled, tile: &Tile, bytes: usize) -> bool {
+    let wide = 16 / bytes;
+    let mut places = std::collections::HashMap::new();
+    visit(tiled, tile, |place, [from, _, to]| {
+        places.insert(place, [from, to]);
+    });
+    let whole = |log: u32, n: u32| log == APART || (n as usize).is_multiple_of(wide);
+    let turned = tiled.log_rows != 0;
+    whole(tiled.log_from, if turned { tile.rows } else { tile.cols })
+        && whole(tiled.log_to, tile.cols)
+        && places.iter().all(|(&[r, c], &[from, to])| {
+            let from_there = tiled.log_from == APART || {
+                let run = wide << tiled.log_from;
+                let (first, behind) =
+                    if turned { ([0, c], r) } else { ([0, c / run * run], c % run) };
+                from == places[&first][0] + behind && places[&first][0].is_multiple_of(wide)
+            };
+            from_there
+                && (tiled.log_to == APART || {
+                    let run = wide << tiled.log_to;
+                    let first = places[&[0, c / run * run]][1] + r * tiled.to.row as usize;
+                    to == first + c % run && first.is_multiple_of(wide)
+                })
+        })
 }
 
 fn brick() -> impl Strategy<Value = Brick<3>> {
@@ -77,14 +91,18 @@ proptest! {
 
         let placement = Placement::new(&transfer, offset, 0);
         prop_assert_eq!(placement.end(&placement.from), offset + transfer.reach());
-        let tiling = Tiling { quantum, in_order, bytes, wide: Wide::Neither };
-        let tiled = placement.tiled(&tiling, 0).unwrap();
+        let tiling = Tiling { quantum, in_order, bytes };
+        let mut tiles = Vec::new();
+        let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
         let mut found = vec![0; expected.len()];
         let mut elements = vec![0; tiled.elements()];
-        copied(&tiled, |from, element, to| {
-            found[to] = source[from - offset];
-            elements[element] += 1;
-        });
+        for tile in &tiles {
+            visit(&tiled, tile, |_, [from, element, to]| {
+                found[to] = source[from - offset];
+                elements[element] += 1;
+            });
+            prop_assert!(units_stand_together(&tiled, tile, bytes));
+        }
         prop_assert_eq!(found, expected);
         prop_assert!(elements.iter().all(|times| *times == 1));
     }
@@ -103,15 +121,19 @@ proptest! {
         let transfer = Transfer::new(&part, 0..1, &placed(a), &placed(b));
         let placement = Placement::new(&transfer, 0, 0);
         prop_assert!(placement.joins(many));
-        let tiling = Tiling { quantum: 1, in_order: false, bytes: 4 * many, wide: Wide::Neither };
-        let mut pairs = Vec::new();
-        copied(&placement.joined(many).tiled(&tiling, 0).unwrap(), |from, _, to| {
-            pairs.extend((0..many).map(|i| (from * many + i, to * many + i)));
-        });
-        let tiling = Tiling { bytes: 4, ..tiling };
-        let mut expected = Vec::new();
-        copied(&placement.tiled(&tiling, 0).unwrap(), |from, _, to| expected.push((from, to)));
-        prop_assert_eq!(pairs, expected);
+        let tiling = Tiling { quantum: 1, in_order: false, bytes: 4 * many };
+        let pairs = |placement: &Placement, tiling: &Tiling, many: usize| {
+            let (mut tiles, mut pairs) = (Vec::new(), Vec::new());
+            let tiled = placement.tiled(tiling, 0, &mut tiles).unwrap();
+            for tile in &tiles {
+                visit(&tiled, tile, |_, [from, _, to]| {
+                    pairs.extend((0..many).map(|i| (from * many + i, to * many + i)));
+                });
+            }
+            pairs
+        };
+        let apart = Tiling { bytes: 4, ..tiling };
+        prop_assert_eq!(pairs(&placement.joined(many), &tiling, many), pairs(&placement, &apart, 1));
     }
 
     #[test]
@@ -130,8 +152,8 @@ fn rows_are_whole_lines_of_memory() {
     let to = Placed { brick, order: [0, 2, 1], howmany: 1 };
     let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
     let rows = |bytes, quantum, in_order| {
-        let tiling = Tiling { quantum, in_order, bytes, wide: Wide::From };
-        1 << placement.tiled(&tiling, 0).unwrap().log_rows
+        let tiling = Tiling { quantum, in_order, bytes };
+        1 << placement.tiled(&tiling, 0, &mut Vec::new()).unwrap().log_rows
     };
     // Rows have 64 elements; 16 of them make a tile of large elements, and of small ones 64 are a line.
     assert_eq!([rows(16, 1, false), rows(4, 1, false), rows(16, 64, false)], [16, 64, 16]);
@@ -140,7 +162,8 @@ fn rows_are_whole_lines_of_memory() {
 
 #[test]
 fn too_large_is_an_error() {
-    let tiling = Tiling { quantum: 1, in_order: false, bytes: 16, wide: Wide::Neither };
-    let error = Placement::new(&Transfer::run_of(1 << 31), 0, 0).tiled(&tiling, 0).unwrap_err();
+    let tiling = Tiling { quantum: 1, in_order: false, bytes: 16 };
+    let placement = Placement::new(&Transfer::run_of(1 << 31), 0, 0);
+    let error = placement.tiled(&tiling, 0, &mut Vec::new()).unwrap_err();
     assert!(matches!(error, GpuError::TooLarge { found: 0x8000_0000, expected: 0x7FFF_FFFF, .. }));
 }

@@ -101,6 +101,7 @@ impl Kernel {
 #[repr(C)]
 struct BatchRecord {
     items: CUdeviceptr,
+    list: CUdeviceptr,
     firsts: CUdeviceptr,
     count: u32,
     tiles: u32,
@@ -187,8 +188,9 @@ pub(crate) fn run_transfer<S, D>(
         return Ok(());
     }
     let (items, _items) = batch.items().device_ptr(stream);
+    let (list, _list) = batch.list().device_ptr(stream);
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
-    let record = record(batch, items, firsts);
+    let record = record(batch, items, (list, firsts));
     let mut launch = stream.launch_builder(&kernel.function);
     launch.arg(&record).arg(&src).arg(&dst);
     // SAFETY: the arguments are those of `transfer_*`. It reads and writes only what the boxes of the batch cover, which
@@ -213,8 +215,12 @@ pub(super) unsafe fn run_pull<T>(
     run_transfer::<u8, T>(stream, kernel, batch, &everywhere, dst)
 }
 
-fn record(batch: &Batch, items: CUdeviceptr, firsts: CUdeviceptr) -> BatchRecord {
-    BatchRecord { items, firsts, count: batch.count() as u32, tiles: batch.tiles() as u32 }
+fn record(
+    batch: &Batch,
+    items: CUdeviceptr,
+    (list, firsts): (CUdeviceptr, CUdeviceptr),
+) -> BatchRecord {
+    BatchRecord { items, list, firsts, count: batch.count() as u32, tiles: batch.tiles() as u32 }
 }
 
 /// Makes messages: both kernels, one after the other.
@@ -232,11 +238,12 @@ pub(crate) fn run_encode<T: GpuReal>(
     check("the source", (src, found), batch.reads())?;
     check("the memory of messages", (messages, space), batch.writes())?;
     let (items, _items) = batch.items().device_ptr(stream);
+    let (list, _list) = batch.list().device_ptr(stream);
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
     let (states, _states) = states.device_ptr_mut(stream);
     let (errors, _errors) = errors.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
-    let batch_record = record(batch, items, firsts);
+    let batch_record = record(batch, items, (list, firsts));
     if batch.tiles() > 0 && !all_raw {
         let batch = batch_record;
         let job = EncodeJob { batch, src, messages, states, errors, bits, part, step, queue };
@@ -276,12 +283,13 @@ pub(crate) fn run_decode<T: GpuReal>(
         return Ok(());
     }
     let (items, _items) = batch.items().device_ptr(stream);
+    let (list, _list) = batch.list().device_ptr(stream);
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
     let (states, _states) = states.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
     let (lengths, _lengths) = lengths.device_ptr(stream);
     let job = DecodeJob {
-        batch: record(batch, items, firsts),
+        batch: record(batch, items, (list, firsts)),
         messages,
         dst,
         states,

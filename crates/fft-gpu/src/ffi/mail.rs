@@ -20,7 +20,7 @@ pub(crate) struct Outbox<T> {
 }
 
 enum Maker<T> {
-    Raw(Transfers),
+    Raw(Box<Transfers>),
     Coded(Box<Encoder<T>>),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Inbox<T> {
 }
 
 enum Reader<T> {
-    Raw(Transfers, Vec<usize>),
+    Raw(Box<Transfers>, Vec<usize>),
     Coded(Box<Decoder<T>>),
 }
 
@@ -72,7 +72,7 @@ impl<T: GpuReal> Outbox<T> {
                     .iter()
                     .map(|(transfer, slot)| Move { transfer, from: 0, to: to(slot) })
                     .collect();
-                Maker::Raw(Transfers::new(gpu, stream, element, &moves)?)
+                Maker::Raw(Box::new(Transfers::new(gpu, stream, element, &moves)?))
             }
             _ => {
                 let outgoing: Vec<_> = parts
@@ -144,7 +144,7 @@ impl<T: GpuReal> Inbox<T> {
                     .map(|(transfer, slot)| Move { transfer, from: from(slot), to: 0 })
                     .collect();
                 let lengths = parts.iter().map(|(part, _)| part.elements() * element).collect();
-                Reader::Raw(Transfers::new(gpu, stream, element, &moves)?, lengths)
+                Reader::Raw(Box::new(Transfers::new(gpu, stream, element, &moves)?), lengths)
             }
             _ => {
                 let incoming: Vec<_> = parts

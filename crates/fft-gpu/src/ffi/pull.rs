@@ -74,19 +74,19 @@ impl Pulls {
         let moves: Vec<_> =
             parts.iter().map(|(_, transfer)| Move { transfer, from: 0, to: 0 }).collect();
         let element = width * size_of::<T>();
-        let Tiles { items, firsts, unit, reaches: (_, writes) } = tile(element, &moves)?;
+        let Tiles { all, unit, reaches: (_, writes) } = tile(element, &moves)?;
         let mut reaches = vec![0; sources];
-        let mut places = Vec::with_capacity(items.len());
+        let mut places = Vec::with_capacity(all.items.len());
         let filled = parts.iter().filter(|(_, transfer)| transfer.elements() > 0);
-        for ((source, transfer), item) in filled.zip(&items) {
+        for ((source, transfer), item) in filled.zip(&all.items) {
             reaches[*source] = reaches[*source].max(transfer.reach() * element);
             places.push((*source, item.source()));
         }
         // What is read is checked source by source.
         let reads = Reach { bytes: 0, align: 1 };
-        let batch = Batch::new(stream, &items, &firsts, (reads, writes))?;
+        let batch = Batch::new(stream, &all, (reads, writes))?;
         let kernel = gpu.kernel(Binary::Transfer, &format!("transfer_{unit}"))?;
-        let (unit, bases) = (unit as u64, vec![0; sources]);
+        let (unit, bases, items) = (unit as u64, vec![0; sources], all.items);
         Ok(Self { kernel, batch, items, places, unit, reaches, bases })
     }
 

@@ -1,0 +1,211 @@
+// A tile on its way: from an array into shared memory, and from there into another.
+//
+// Where 16 bytes or more are neighbours in the array, as nearly always, units of 16 bytes are moved, and where such units stand
+// together is worked out once by one thread. Where they are not, elements are moved.
+#pragma once
+
+#include "box.cuh"
+
+// A tile in shared memory, in the order of the source: rows side by side, if there are several. Units of 16 bytes are shuffled
+// within groups of eight, so that threads meet in no bank, neither when they come along rows or columns nor when each takes
+// several neighbours.
+struct Shared {
+    u8* memory;
+
+    // What belongs to the upper bits of a number and what belongs to the lower may be worked out apart.
+    __device__ static constexpr u32 place(u32 byte)
+    {
+        u32 unit = byte >> 4;
+        return byte ^ (((unit >> 3 ^ unit >> 6 ^ unit >> 9) & 7) << 4);
+    }
+    template <class E> __device__ E& at(u32 index) const
+    {
+        return *reinterpret_cast<E*>(memory + place(index * sizeof(E)));
+    }
+    // `N` numbers that begin at a multiple of their size, up to 128 bytes.
+    template <u32 N, class T> __device__ void read(u32 byte, T* x) const
+    {
+        u32 base = place(byte);
+        uint4* units = reinterpret_cast<uint4*>(x);
+#pragma unroll
+        for (u32 unit = 0; unit < N * sizeof(T) / 16; unit++)
+            units[unit] = *reinterpret_cast<const uint4*>(memory + (base ^ unit << 4));
+    }
+    template <u32 N, class T> __device__ void write(u32 byte, const T* x) const
+    {
+        u32 base = place(byte);
+        const uint4* units = reinterpret_cast<const uint4*>(x);
+#pragma unroll
+        for (u32 unit = 0; unit < N * sizeof(T) / 16; unit++)
+            *reinterpret_cast<uint4*>(memory + (base ^ unit << 4)) = units[unit];
+    }
+};
+
+// Where in an array what stands together begins, as addresses in the memory of the device, or runs of a row, as distances.
+struct Places {
+    static constexpr u32 MOST = 256;
+    u64 of[MOST];
+};
+
+// Units of 16 bytes of a tile, of one side.
+template <class E>
+struct Units {
+    static constexpr u32 WIDE = 16 / sizeof(E);
+    static constexpr u32 COUNT = TILE<E> / WIDE, EACH = COUNT / THREADS;
+
+    // Whether a side has them.
+    __device__ static bool are(u32 log, const void* array)
+    {
+        return log != APART && (WIDE == 1 || reinterpret_cast<uintptr_t>(array) % 16 == 0);
+    }
+    // Works out where those begin that stand together, `step` elements from one to the next.
+    __device__ static void note(const Box& box, const Side& side, const Tile& tile, const E* base, u32 step, Places& places)
+    {
+        for (u32 i = threadIdx.x; i * step < tile.cols; i += THREADS)
+            places.of[i] = reinterpret_cast<u64>(base + within_row(box, side, tile.start + i * step));
+    }
+};
+
+// Stores a unit at an address in the memory of the device. Of a pointer made of a number the compiler does not know what memory it
+// is in, and would read nothing of shared memory before each store is done.
+__device__ inline void store_unit(u64 address, uint4 unit)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z), "r"(unit.w));
+}
+
+// Where the elements of a row of a tile are, worked out once for each run of them.
+__device__ inline void note_runs(const Box& box, const Side& side, const Tile& tile, Places& places)
+{
+    if (box.uneven()) return;
+    for (u32 i = threadIdx.x; i << box.log_run < tile.cols; i += THREADS)
+        places.of[i] = within_row(box, side, tile.start + (i << box.log_run));
+}
+
+// How the elements of a tile are found in an array, held in registers: descriptors would be read again after every copy.
+template <class E>
+struct Finder {
+    const Box& box;
+    const Side& side;
+    const Places& places;
+    E* base;
+    const u32 start, stride, step, log_run;
+
+    // `base` is where the tile begins.
+    __device__ Finder(const Box& box, const Side& side, const Places& places, const Tile& tile, E* base)
+        : box(box), side(side), places(places), base(base), start(tile.start), stride(side.stride[DIMS - 1]),
+          step(side.row), log_run(box.log_run)
+    {
+    }
+    // After the runs were noted, and a barrier; or of any element.
+    template <bool EVEN> __device__ E* at(u32 row, u32 col) const
+    {
+        if (!EVEN) return base + u64(row) * step + within_row(box, side, start + col);
+        u32 rest = col & ((1 << log_run) - 1);
+        return base + places.of[col >> log_run] + (u64(row) * step + u64(rest) * stride);
+    }
+};
+
+struct Even { static constexpr bool value = true; };
+struct Uneven { static constexpr bool value = false; };
+
+// Calls `move` so many times: what is seldom is not unrolled.
+template <u32 TIMES, class Move>
+__device__ void repeat(bool uneven, Move move)
+{
+    if (!uneven) {
+#pragma unroll
+        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Even{});
+    } else {
+#pragma unroll 1
+        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Uneven{});
+    }
+}
+
+// Begins to bring a tile into shared memory, with zeros where it has no element. Has a barrier.
+template <class E>
+__device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Places& places)
+{
+    using U = Units<E>;
+    const E* base = src + (box.from.offset + tile.from);
+    const u32 log = box.log_from, log_rows = box.log_rows, rows = tile.rows, cols = tile.cols;
+    if (U::are(log, src)) {
+        const bool turned = log_rows != 0;
+        U::note(box, box.from, tile, base, turned ? 1 : U::WIDE << log, places);
+        __syncthreads();
+        // Of what stands together a thread always has the same unit.
+        const u32 unit = threadIdx.x & ((1 << log) - 1), place = Shared::place(16 * threadIdx.x);
+        const u32 end = turned ? (unit * U::WIDE < rows ? cols : 0) : cols / U::WIDE >> log;
+        const u32 first = threadIdx.x >> log, step = THREADS >> log;
+        const uint4* at[U::EACH];
+#pragma unroll
+        for (u32 k = 0; k < U::EACH; k++) at[k] = reinterpret_cast<const uint4*>(places.of[first + k * step]) + unit;
+#pragma unroll
+        for (u32 k = 0; k < U::EACH; k++) {
+            u8* to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
+            __pipeline_memcpy_async(to, at[k], 16, first + k * step < end ? 0 : 16);
+        }
+        return;
+    }
+    const Finder<const E> from(box, box.from, places, tile, base);
+    note_runs(box, box.from, tile, places);
+    __syncthreads();
+    repeat<PER_THREAD<E>>(box.uneven(), [&](u32 i, auto even) {
+        u32 row = i & ((1 << log_rows) - 1), col = i >> log_rows;
+        E* to = &shared.at<E>(i);
+        if (row < rows && col < cols) __pipeline_memcpy_async(to, from.template at<even.value>(row, col), sizeof(E));
+        else *to = E{};
+    });
+}
+
+// Takes a tile from shared memory to where it belongs. Begins with a barrier.
+template <class E>
+__device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Places& places)
+{
+    using U = Units<E>;
+    E* base = dst + (box.to.offset + tile.to);
+    const u32 log = box.log_to, log_rows = box.log_rows, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
+    if (U::are(log, dst)) {
+        U::note(box, box.to, tile, base, U::WIDE << log, places);
+        __syncthreads();
+        auto there = [&](u32 unit) { return places.of[unit >> log] + 16 * (unit & ((1 << log) - 1)); };
+        // As many rows as a unit has elements are done by neighbours: their reads then meet in no bank.
+        constexpr u32 LOG_WIDE = U::WIDE == 4 ? 2 : U::WIDE == 2 ? 1 : 0;
+        const u32 log_units = log_cols - LOG_WIDE, place = Shared::place(16 * threadIdx.x);
+        const u64 step = u64(box.to.row) * sizeof(E);
+        // Several are read before they are stored.
+        constexpr u32 MANY = 4;
+#pragma unroll
+        for (u32 first = 0; first < U::EACH; first += MANY) {
+            alignas(16) E held[MANY][U::WIDE];
+            u64 to[MANY];
+            bool inside[MANY];
+#pragma unroll
+            for (u32 n = 0; n < MANY; n++) {
+                const u32 k = first + n, i = threadIdx.x + k * THREADS;
+                u32 unit = i, row = 0;
+                if (log_rows == 0) {
+                    const u8* from = shared.memory + (place ^ Shared::place(16 * k * THREADS));
+                    *reinterpret_cast<uint4*>(held[n]) = *reinterpret_cast<const uint4*>(from);
+                } else {
+                    unit = i >> LOG_WIDE & ((1 << log_units) - 1);
+                    row = i >> log_cols << LOG_WIDE | (i & (U::WIDE - 1));
+#pragma unroll
+                    for (u32 j = 0; j < U::WIDE; j++) held[n][j] = shared.at<E>(((unit * U::WIDE + j) << log_rows) + row);
+                }
+                inside[n] = row < rows && unit * U::WIDE < cols;
+                to[n] = there(unit) + row * step;
+            }
+#pragma unroll
+            for (u32 n = 0; n < MANY; n++)
+                if (inside[n]) store_unit(to[n], *reinterpret_cast<const uint4*>(held[n]));
+        }
+        return;
+    }
+    const Finder<E> to(box, box.to, places, tile, base);
+    note_runs(box, box.to, tile, places);
+    __syncthreads();
+    repeat<PER_THREAD<E>>(box.uneven(), [&](u32 i, auto even) {
+        u32 row = i >> log_cols, col = i & ((1 << log_cols) - 1);
+        if (row < rows && col < cols) *to.template at<even.value>(row, col) = shared.at<E>((col << log_rows) + row);
+    });
+}
