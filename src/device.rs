@@ -1,5 +1,6 @@
 //! Plans whose data is on CUDA devices.
 
+mod clock;
 mod field;
 
 pub use field::DeviceField;
@@ -13,7 +14,9 @@ use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_gpu::{Cuda, Gpu, GpuReal, Passage, lend, lend_mut};
 
 use crate::plan::{check_lengths, check_recipe};
-use crate::{Draft, Transform};
+use crate::tune::Decision;
+use crate::{Draft, Report, Transform};
+use clock::Bench;
 
 /// A plan on a device in the making: what [`Draft::on`] returns.
 #[must_use = "a draft does nothing until it is built"]
@@ -66,6 +69,7 @@ where
 {
     executor: Executor<K::Real, Cuda<K::Real>>,
     recipe: Recipe<D>,
+    report: Report,
     gpu: Gpu,
     stream: Arc<CudaStream>,
 }
@@ -101,25 +105,25 @@ where
     /// Makes the plan. Collective; the same `Ok` or error on every rank.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`], with the model as the only way to tune; [`Error::Argument`] for kinds that cuFFT has not and
+    /// Those of [`Draft::recipe`]; [`Error::Argument`] for [`Tune::Wisdom`](crate::Tune), for kinds that cuFFT has not and
     /// for [`Wire::Lossless`](crate::Wire), and for [`Passage::Device`] where the exchange or the transport does not send from
     /// there; [`Error::Disagreement`] for ranks that were told different passages; [`Error::OnRank`] when a rank lacks memory,
     /// cuFFT, or the driver fails.
     pub fn build(self) -> Result<DevicePlan<K, D>, Error> {
         let (comm, Self { draft, gpu, stream, passage }) = (self.draft.comm(), self);
-        let recipe = draft.device_recipe()?;
-        check_recipe::<K, D>(comm, &recipe)?;
         check_passage(comm, passage)?;
-        let device = || {
-            let tried = |why: fft_gpu::GpuError| why.on(comm.rank());
-            let stream = match stream {
-                Some(stream) => stream,
-                None => gpu.new_stream().map_err(tried)?,
-            };
-            Ok(Cuda::new(&gpu, stream).map_err(tried)?.passage(passage))
+        let stream = match stream {
+            Some(stream) => Ok(stream),
+            None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
         };
-        let device = agree(comm, device())?;
-        let stream = device.stream().clone();
+        let stream = agree(comm, stream)?;
+        let bench = Bench { gpu: &gpu, stream: &stream, passage };
+        let Decision { recipe, report, .. } =
+            draft.decide_for_device(&|problem, wanted, budget| {
+                bench.by_clock::<K::Real, D>(comm, problem, wanted, budget)
+            })?;
+        check_recipe::<K, D>(comm, &recipe)?;
+        let device = agree(comm, bench.device(comm.rank()))?;
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(&recipe, own, device, &fft_comm::exchange)?;
         if (passage, executor.device().taken()) == (Passage::Device, Passage::Host) {
@@ -127,7 +131,7 @@ where
                 "one that ranks have: a CUDA-aware MPI, and an exchange that sends from devices";
             return Err(Error::argument("passage", passage, expected));
         }
-        Ok(DevicePlan { executor, recipe, gpu, stream })
+        Ok(DevicePlan { executor, recipe, report, gpu, stream })
     }
 }
 
@@ -148,6 +152,11 @@ where
     /// How it is done.
     pub fn recipe(&self) -> &Recipe<D> {
         &self.recipe
+    }
+
+    /// What the recipe was chosen from, as [`Plan::report`](crate::Plan::report); times are those of the device.
+    pub fn report(&self) -> &Report {
+        &self.report
     }
 
     /// The communicator, a duplicate of the one the plan was made with.

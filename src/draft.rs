@@ -9,7 +9,7 @@ use fft_core::{
     Recipe, Scale, Tolerance, Wire,
 };
 
-use crate::tune::{Decision, Wanted, decide, fingerprint};
+use crate::tune::{ByClock, Decision, Wanted, by_clock, decide, fingerprint};
 use crate::{Plan, Transform, Tune};
 
 /// A plan in the making: options, nothing checked, nothing sent. [`Draft::build`] makes the plan.
@@ -241,21 +241,24 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         Ok(self.decide()?.recipe)
     }
 
-    /// The recipe for a device, which transforms lines where they are contiguous. Collective.
+    /// The recipe for a device, which transforms lines where they are contiguous, and what there was to choose from. Collective.
     #[cfg(feature = "cuda")]
-    pub(crate) fn device_recipe(mut self) -> Result<Recipe<D>, Error> {
-        let modelled = match self.tune {
-            Tune::Model | Tune::Exact(_) => Ok(()),
-            _ => Err(Error::argument(
+    pub(crate) fn decide_for_device(
+        mut self,
+        by_clock: ByClock<'_, D>,
+    ) -> Result<Decision<D>, Error> {
+        let known = match self.tune {
+            Tune::Wisdom(_) => Err(Error::argument(
                 "tuning of a plan on a device",
                 format!("{:?}", self.tune),
-                "Tune::Model or Tune::Exact",
+                "Tune::Model, Tune::Measure or Tune::Exact",
             )),
+            _ => Ok(()),
         };
-        fft_core::agree(self.comm, modelled)?;
+        fft_core::agree(self.comm, known)?;
         self.contiguous = true;
         self.exchange = self.exchange.or(Some(Algorithm::P2p));
-        self.recipe()
+        self.decide_by(by_clock)
     }
 
     /// Whose draft it is.
@@ -266,6 +269,12 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
 
     /// The recipe, and what there was to choose from. Collective.
     fn decide(&self) -> Result<Decision<D>, Error> {
+        self.decide_by(&|problem, wanted, budget| {
+            by_clock::<K::Real, D>(self.comm, problem, wanted, budget)
+        })
+    }
+
+    fn decide_by(&self, by_clock: ByClock<'_, D>) -> Result<Decision<D>, Error> {
         let nobody = |_| ();
         let wanted = Wanted {
             tune: &self.tune,
@@ -273,7 +282,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             fixed: self.wire.is_some(),
             watch: self.watch.as_deref().unwrap_or(&nobody),
         };
-        decide::<K::Real, D>(self.comm, self.problem()?, &wanted)
+        decide(self.comm, self.problem()?, &wanted, by_clock)
     }
 
     /// What is to be done, once all ranks have told their bricks and agree on the rest. Collective.

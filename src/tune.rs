@@ -41,7 +41,7 @@ pub enum Tune {
     #[default]
     Model,
     /// What is fastest by the clock. The best eight by the model are run on noise: recipes, exchanges, sizes of chunks, and
-    /// with a tolerance also messages as they are in memory.
+    /// with a tolerance also messages as they are in memory. On a device, exchanges and chunks are as given, or its own.
     Measure {
         /// How long that may take, beside binding the plan; the first is tried whatever it takes.
         budget: Duration,
@@ -94,30 +94,22 @@ pub(crate) struct Decision<const D: usize> {
 }
 
 /// Candidates that are timed.
-const TIMED: usize = 8;
+pub(crate) const TIMED: usize = 8;
 
 /// Chooses. Collective; the same on every rank.
 ///
 /// # Errors
 /// The same on every rank.
-pub(crate) fn decide<T: Real, const D: usize>(
+pub(crate) fn decide<const D: usize>(
     comm: &dyn Comm,
     problem: Problem<D>,
     wanted: &Wanted<'_>,
+    by_clock: ByClock<'_, D>,
 ) -> Result<Decision<D>, Error> {
     let key = key(&problem, wanted);
     let (all, report) = match wanted.tune {
         Tune::Model => by_model(&problem, wanted)?,
-        Tune::Measure { budget } => {
-            let can_put = wanted.exchange.is_none()
-                && problem.input.ranks() > 1
-                && !problem.all_near()
-                && agree(comm, comm.window())?.is_some();
-            let choice = Choice::of_clock(&problem, wanted.exchange, can_put, wanted.fixed);
-            let all = shortlist(candidates(&problem, &choice)?, TIMED);
-            let report = measure::<T, D>(comm, &all, *budget, &mut |news| (wanted.watch)(news))?;
-            (all, report)
-        }
+        Tune::Measure { budget } => by_clock(&problem, wanted, *budget)?,
         Tune::Wisdom(path) => {
             let here = Signature::of(comm)?;
             let text = files::read(comm, path)?;
@@ -141,7 +133,29 @@ pub(crate) fn decide<T: Real, const D: usize>(
     Ok(Decision { recipe, report, key })
 }
 
-type Chosen<const D: usize> = (Vec<Candidate<D>>, Report);
+/// Candidates, and which of them is chosen.
+pub(crate) type Chosen<const D: usize> = (Vec<Candidate<D>>, Report);
+
+/// Times candidates for a problem, within a budget. Collective.
+pub(crate) type ByClock<'a, const D: usize> =
+    &'a dyn Fn(&Problem<D>, &Wanted<'_>, Duration) -> Result<Chosen<D>, Error>;
+
+/// By the clock, on the host.
+pub(crate) fn by_clock<T: Real, const D: usize>(
+    comm: &dyn Comm,
+    problem: &Problem<D>,
+    wanted: &Wanted<'_>,
+    budget: Duration,
+) -> Result<Chosen<D>, Error> {
+    let can_put = wanted.exchange.is_none()
+        && problem.input.ranks() > 1
+        && !problem.all_near()
+        && agree(comm, comm.window())?.is_some();
+    let choice = Choice::of_clock(problem, wanted.exchange, can_put, wanted.fixed);
+    let all = shortlist(candidates(problem, &choice)?, TIMED);
+    let report = measure::<T, D>(comm, &all, budget, &mut |news| (wanted.watch)(news))?;
+    Ok((all, report))
+}
 
 fn by_model<const D: usize>(problem: &Problem<D>, wanted: &Wanted<'_>) -> Result<Chosen<D>, Error> {
     let choice = Choice::of_model(problem, wanted.exchange);

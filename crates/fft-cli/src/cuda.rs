@@ -38,7 +38,8 @@ impl<K: Family, const D: usize> OnDevice<K, D> {
         let tune = match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
             (None, Some(text), _) => Tune::Exact(text.clone()),
             (None, None, cli::By::Model) => Tune::Model,
-            _ => return refused("--device cuda goes with --tune model and --recipe only"),
+            (None, None, cli::By::Clock) => Tune::Measure { budget: choosing.budget },
+            (Some(_), _, _) => return refused("--device cuda has no wisdom"),
         };
         let draft = Encoding::of(&problem.wires).draft(choosing::draft::<K, D>(comm, problem)?);
         Self::of(comm, draft.tune(tune), passage.parse()?)

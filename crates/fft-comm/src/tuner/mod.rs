@@ -33,16 +33,11 @@ pub fn tune<T: Real, const D: usize>(
     budget: Duration,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
-    let Some(first) = candidates.first() else {
-        return Err(Error::argument("candidates", 0, "at least 1"));
-    };
-    // Ranks that time different things would wait for each other in different places.
-    let recipes: Vec<_> = candidates.iter().map(|it| it.recipe.to_string()).collect();
-    same(comm, "candidates", &recipes.join("\n"))?;
+    let first = candidates.first().ok_or_else(nothing)?;
     let arrays = RefCell::new(agree(comm, Arrays::<T>::of(first, comm.rank()))?);
-    let mut make = |number: usize| -> Result<Box<dyn Trial + '_>, Error> {
+    let mut make = |candidate: &Candidate<D>| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;
-        let recipe = &candidates[number].recipe;
+        let recipe = &candidate.recipe;
         let executor = Executor::bind(recipe, own, Host(Cpu::default()), &crate::exchange)?;
         let asked = recipe.problem().exchange;
         let found = executor.exchange(asked);
@@ -52,8 +47,37 @@ pub fn tune<T: Real, const D: usize>(
         }
         Ok(Box::new(Bound { executor, arrays: &arrays }))
     };
+    tune_by(comm, candidates, budget, &mut make, heard)
+}
+
+/// Binds a candidate, to be timed. Called by all ranks together.
+pub type Make<'m, 't, const D: usize> =
+    &'m mut dyn FnMut(&Candidate<D>) -> Result<Box<dyn Trial + 't>, Error>;
+
+/// As [`tune`], of candidates that are bound by `make`: to another device, say. Collective; the same on every rank.
+///
+/// # Errors
+/// As [`tune`].
+pub fn tune_by<'t, const D: usize>(
+    comm: &dyn Comm,
+    candidates: &[Candidate<D>],
+    budget: Duration,
+    make: Make<'_, 't, D>,
+    heard: &mut dyn FnMut(Progress),
+) -> Result<Report, Error> {
+    if candidates.is_empty() {
+        return Err(nothing());
+    }
+    // Ranks that time different things would wait for each other in different places.
+    let recipes: Vec<_> = candidates.iter().map(|it| it.recipe.to_string()).collect();
+    same(comm, "candidates", &recipes.join("\n"))?;
+    let mut make = |number: usize| make(&candidates[number]);
     let fates = race(comm, candidates.len(), budget, &mut make, heard)?;
     Report::measured(candidates, fates)
+}
+
+fn nothing() -> Error {
+    Error::argument("candidates", 0, "at least 1")
 }
 
 /// Input and output, used by all trials in turn.
@@ -82,8 +106,8 @@ impl<T: Real> Arrays<T> {
     }
 }
 
-/// A number between -1/2 and 1/2.
-fn noise<T: Real>(state: &mut u64) -> T {
+/// A number between -1/2 and 1/2, from a state that may begin as any.
+pub fn noise<T: Real>(state: &mut u64) -> T {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     T::of((*state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
 }
