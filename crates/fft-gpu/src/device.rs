@@ -12,6 +12,7 @@ mod local;
 mod post;
 mod reshape;
 mod staged;
+mod trig;
 
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ use energy::Squares;
 use local::{Group, Local};
 use post::Post;
 use reshape::Reshape;
+pub(crate) use trig::LinesRecord;
+use trig::Trig;
 
 /// A CUDA device and a stream, for one plan.
 pub struct Cuda<T> {
@@ -75,6 +78,7 @@ pub struct CudaOp<T>(Op<T>);
 
 enum Op<T> {
     Local(Box<Local<T>>),
+    Trig(Box<Trig<T>>),
     Reshape(Box<Reshape<T>>),
 }
 
@@ -142,9 +146,17 @@ impl<T: GpuReal> Cuda<T> {
     /// A transform that waits to be joined becomes an operation.
     fn local(&mut self, group: Option<Group>) -> Result<Option<CudaOp<T>>, Error> {
         let Some(group) = group else { return Ok(None) };
-        let (local, area) = Local::new(self, &group).map_err(|why| why.on(self.rank))?;
+        let made = match group.is_trig() {
+            true => {
+                Trig::new(&self.gpu, &group).map(|(trig, area)| (Op::Trig(Box::new(trig)), area))
+            }
+            false => {
+                Local::new(self, &group).map(|(local, area)| (Op::Local(Box::new(local)), area))
+            }
+        };
+        let (op, area) = made.map_err(|why| why.on(self.rank))?;
         self.area_bytes = self.area_bytes.max(area);
-        Ok(Some(CudaOp(Op::Local(Box::new(local)))))
+        Ok(Some(CudaOp(op)))
     }
 }
 
@@ -316,13 +328,14 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     fn manner(&self) -> Manner {
         match &self.0 {
             Op::Local(local) => local.manner(),
+            Op::Trig(_) => Manner::Either,
             Op::Reshape(reshape) => reshape.manner(),
         }
     }
 
     fn loss(&self) -> Option<fft_core::Loss> {
         match &self.0 {
-            Op::Local(_) => None,
+            Op::Local(_) | Op::Trig(_) => None,
             Op::Reshape(reshape) => reshape.loss(),
         }
     }
@@ -335,14 +348,14 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
 
     fn squared_error(&self) -> f64 {
         match &self.0 {
-            Op::Local(_) => 0.0,
+            Op::Local(_) | Op::Trig(_) => 0.0,
             Op::Reshape(reshape) => reshape.squared_error(),
         }
     }
 
     fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
         match &mut self.0 {
-            Op::Local(_) => Ok(()),
+            Op::Local(_) | Op::Trig(_) => Ok(()),
             Op::Reshape(reshape) => reshape.reserve(tools),
         }
     }
@@ -355,6 +368,12 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     ) -> Result<(), Error> {
         match &mut self.0 {
             Op::Local(local) => local.run(&mut tools.device, src, dst),
+            Op::Trig(trig) => {
+                let (stream, area) = tools.device.stream_and_area();
+                let queued = trig.run(stream, area, src, dst);
+                tools.device.note(queued);
+                Ok(())
+            }
             Op::Reshape(reshape) => {
                 reshape.run(tools, src.expect("a reshape has a source and a destination"), dst)
             }

@@ -52,7 +52,7 @@ impl<T: GpuReal> Apart<T> {
     }
 }
 
-enum Plan<T> {
+pub(super) enum Plan<T> {
     Forward(FftPlan<C2c<T>>),
     Inverse(FftPlan<C2c<T>>),
     Halving(FftPlan<R2c<T>>),
@@ -83,10 +83,17 @@ impl Group {
             Direction::Inverse => before.kind != Kind::R2C,
         };
         let both = [*earlier, place];
+        let real = before.kind.is_real() || pass.kind.is_real();
         (both == [last - 1, last] || both == [last, last - 1])
+            && !real
             && halves(*earlier, before)
             && halves(place, pass)
             && in_order
+    }
+
+    /// Whether it is a cosine or sine transform, of something.
+    pub(super) fn is_trig(&self) -> bool {
+        self.passes[0].1.kind.is_real() && self.reals()[0] > 0
     }
 
     fn halved(&self) -> bool {
@@ -115,7 +122,11 @@ fn product(lens: &[usize]) -> usize {
 }
 
 impl<T: GpuReal> Plan<T> {
-    fn new<const D: usize>(gpu: &Gpu, group: &Group, fft: &Fft<D>) -> Result<Self, GpuError> {
+    pub(super) fn new<const D: usize>(
+        gpu: &Gpu,
+        group: &Group,
+        fft: &Fft<D>,
+    ) -> Result<Self, GpuError> {
         Ok(match (group.halved(), group.direction()) {
             (false, Direction::Forward) => Self::Forward(FftPlan::new(gpu, fft)?),
             (false, Direction::Inverse) => Self::Inverse(FftPlan::new(gpu, fft)?),
@@ -124,7 +135,7 @@ impl<T: GpuReal> Plan<T> {
         })
     }
 
-    fn run(
+    pub(super) fn run(
         &mut self,
         stream: &Arc<CudaStream>,
         src: Option<&Memory<T>>,
@@ -145,7 +156,7 @@ impl<T: GpuReal> Plan<T> {
         }
     }
 
-    fn work_bytes(&self) -> usize {
+    pub(super) fn work_bytes(&self) -> usize {
         match self {
             Self::Forward(plan) | Self::Inverse(plan) => plan.work_bytes(),
             Self::Halving(plan) => plan.work_bytes(),
@@ -156,14 +167,14 @@ impl<T: GpuReal> Plan<T> {
 
 /// A line along one axis, in elements: those of `batch` transforms side by side or one after the other; and how often that
 /// must be done, with the distance, before and after.
-struct Lines {
-    fft: Fft<1>,
-    times: usize,
-    steps: [usize; 2],
+pub(super) struct Lines {
+    pub(super) fft: Fft<1>,
+    pub(super) times: usize,
+    pub(super) steps: [usize; 2],
 }
 
 impl Lines {
-    fn new(group: &Group) -> Self {
+    pub(super) fn new(group: &Group) -> Self {
         let (place, pass) = &group.passes[0];
         let outer = product(&group.lens[0][..*place]);
         let inner = product(&group.lens[0][place + 1..]);
@@ -188,15 +199,9 @@ impl<T: GpuReal> Local<T> {
     /// Plans a group; tells how many bytes of work area it wants.
     ///
     /// # Errors
-    /// As [`FftPlan::new`]; [`GpuError::Argument`] for kinds that cuFFT has not.
+    /// As [`FftPlan::new`].
     pub(crate) fn new(device: &Cuda<T>, group: &Group) -> Result<(Self, usize), GpuError> {
         let gpu = &device.gpu;
-        for (_, pass) in &group.passes {
-            if !matches!(pass.kind, Kind::C2C | Kind::R2C) {
-                let (what, found) = ("kind of a transform on a device", pass.kind.name().into());
-                return Err(GpuError::Argument { what, found, expected: "c2c or r2c" });
-            }
-        }
         let manner = match (group.halved(), group.direction()) {
             (false, _) => Manner::Either,
             (true, Direction::Forward) => Manner::Moves,

@@ -16,6 +16,7 @@ use super::memory::{Memory, Pinned};
 use super::tried;
 use crate::batch::{Batch, Reach};
 use crate::decoder::DecodeArguments;
+use crate::device::LinesRecord;
 use crate::encoder::EncodeArguments;
 use crate::modes::ModesRecord;
 use crate::{GpuError, GpuReal};
@@ -24,13 +25,14 @@ use crate::{GpuError, GpuReal};
 const THREADS: u32 = 128;
 
 /// The binaries of `kernels/`, in the order of [`Source`], for the architectures that `cargo xtask kernels` names.
-const BINARIES: [&[u8]; 6] = [
+const BINARIES: [&[u8]; 7] = [
     include_bytes!("../../kernels/transfer.fatbin"),
     include_bytes!("../../kernels/encode.fatbin"),
     include_bytes!("../../kernels/settle.fatbin"),
     include_bytes!("../../kernels/decode.fatbin"),
     include_bytes!("../../kernels/spectral.fatbin"),
     include_bytes!("../../kernels/energy.fatbin"),
+    include_bytes!("../../kernels/trig.fatbin"),
 ];
 
 /// Which of the sources a kernel is in.
@@ -42,6 +44,7 @@ pub(crate) enum Source {
     Decode,
     Spectral,
     Energy,
+    Trig,
 }
 
 /// The binaries, loaded into a context.
@@ -153,6 +156,8 @@ unsafe impl DeviceRepr for EncodeJob {}
 unsafe impl DeviceRepr for SettleJob {}
 // SAFETY: as for `BatchRecord`.
 unsafe impl DeviceRepr for DecodeJob {}
+// SAFETY: as for `BatchRecord`; it is the `Lines` of `kernels/trig.cu`.
+unsafe impl DeviceRepr for LinesRecord {}
 // SAFETY: as for `BatchRecord`; it is the `Modes` of `kernels/spectral.cu`.
 unsafe impl DeviceRepr for ModesRecord {}
 
@@ -358,6 +363,46 @@ pub(crate) fn run_energy<T: GpuReal>(
     // for each block, for which there is room; the host reads them when it has waited for the stream.
     unsafe { launch.launch(grid) }.map_err(tried("launching a sum"))?;
     Ok(blocks)
+}
+
+/// Makes what is transformed inside of a cosine or sine transform, of an array of so many numbers.
+pub(crate) fn before_trig<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    lines: &LinesRecord,
+    (src, reals): (&Memory<T>, usize),
+    inside: &mut Memory<T>,
+) -> Result<(), GpuError> {
+    let align = size_of::<T>();
+    check("the source", (src.address(), src.num_bytes()), Reach { bytes: reals * align, align })?;
+    let (from, to) = (src.address(), inside.address());
+    let grid = kernel.grid((lines.elements as usize).div_ceil(THREADS as usize));
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(lines).arg(&from).arg(&to);
+    // SAFETY: the arguments are those of `before_*`. It reads the array, which `check` found in the source, and writes what is
+    // inside, which is a part of the work area, as long as the plan reckoned.
+    unsafe { launch.launch(grid) }.map_err(tried("launching a cosine transform"))?;
+    Ok(())
+}
+
+/// Makes a cosine or sine transform of what is inside, times a factor.
+pub(crate) fn after_trig<T: GpuReal>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    lines: &LinesRecord,
+    inside: &Memory<T>,
+    (dst, reals): (&mut Memory<T>, usize),
+    factor: f64,
+) -> Result<(), GpuError> {
+    let reach = Reach { bytes: reals * size_of::<T>(), align: size_of::<T>() };
+    check("the destination", (dst.address(), dst.num_bytes()), reach)?;
+    let (from, to) = (inside.address(), dst.address());
+    let grid = kernel.grid((lines.elements as usize).div_ceil(THREADS as usize));
+    let mut launch = stream.launch_builder(&kernel.function);
+    launch.arg(lines).arg(&from).arg(&to).arg(&factor);
+    // SAFETY: the arguments are those of `after_*`, the reverse of `before_*`.
+    unsafe { launch.launch(grid) }.map_err(tried("launching a cosine transform"))?;
+    Ok(())
 }
 
 /// Multiplies all numbers of a buffer.

@@ -67,6 +67,15 @@ impl<T> Memory<T> {
         LentMut { memory: self.within(range), _guard: SyncOnDrop::Sync(None) }
     }
 
+    /// The first numbers, and the rest.
+    ///
+    /// # Panics
+    /// If it has not as many.
+    pub(crate) fn split(&mut self, at: usize) -> [LentMut<'_, T>; 2] {
+        [0..at, at..self.len]
+            .map(|range| LentMut { memory: self.within(range), _guard: SyncOnDrop::Sync(None) })
+    }
+
     fn within(&self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len, "a part of the memory");
         let at = self.at + (range.start * size_of::<T>()) as u64;
@@ -141,6 +150,19 @@ impl<T> Deref for LentMut<'_, T> {
 impl<T> DerefMut for LentMut<'_, T> {
     fn deref_mut(&mut self) -> &mut Memory<T> {
         &mut self.memory
+    }
+}
+
+impl<'a> LentMut<'a, u8> {
+    /// The bytes as numbers.
+    ///
+    /// # Panics
+    /// If they do not begin where such may.
+    pub(crate) fn into_numbers<T: GpuReal>(self) -> LentMut<'a, T> {
+        let Memory { at, len, stream, .. } = self.memory;
+        assert!(at.is_multiple_of(align_of::<T>() as u64), "numbers are aligned");
+        let memory = Memory { at, len: len / size_of::<T>(), stream, of: PhantomData };
+        LentMut { memory, _guard: self._guard }
     }
 }
 

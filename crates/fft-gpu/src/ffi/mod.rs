@@ -15,8 +15,8 @@ pub(crate) use cufft::{FftReal, Handle, Run, Span};
 pub(crate) use event::Event;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use launch::{
-    Kernel, Modules, Source, gradient, poisson, run_decode, run_encode, run_energy, run_transfer,
-    scale,
+    Kernel, Modules, Source, after_trig, before_trig, gradient, poisson, run_decode, run_encode,
+    run_energy, run_transfer, scale,
 };
 
 pub(crate) use mail::{Inbox, Outbox};
