@@ -149,7 +149,9 @@ impl<T: GpuReal> Trig<T> {
         };
         let size = |reals: usize| (outer * reals * size_of::<T>()).next_multiple_of(ALIGN);
         let after = if inside.how == How::Complex { 0 } else { size(arrays[1]) };
-        let bytes = [plan.work_bytes().next_multiple_of(ALIGN), size(arrays[0]), after];
+        // cuFFT refuses to transform in place where its work area begins, even if it uses none.
+        let work = plan.work_bytes().max(1).next_multiple_of(ALIGN);
+        let bytes = [work, size(arrays[0]), after];
         let kernel = |name: &str| gpu.kernel(Source::Trig, &format!("{name}_{}", T::NAME));
         let trig = Self {
             kernels: [kernel("before")?, kernel("after")?],
