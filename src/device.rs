@@ -31,9 +31,9 @@ pub struct DeviceDraft<'a, K: Transform, const D: usize> {
 ///
 /// Each rank has a device, or a part in one: several may share it. Ranks of one host reach each other's memory on the device,
 /// threads by its address and processes by CUDA IPC. Messages to others are sent from memory of the device where the MPI takes
-/// that, else through pinned memory of the host: [`DeviceDraft::passage`]. Transforms are [`Kind::C2C`](crate::Kind) and
-/// [`Kind::R2C`](crate::Kind), by cuFFT. Wires, tolerances and bricks are those of
-/// [`Plan`](crate::Plan), and so are conventions.
+/// that, else through pinned memory of the host: [`DeviceDraft::passage`]. Transforms are cuFFT's, those of cosines and sines with
+/// kernels before and after it. Kinds, wires, tolerances and bricks are those of [`Plan`](crate::Plan), and so are conventions.
+/// Messages of [`Wire::Lossless`](crate::Wire) are made by the host, and go through it.
 ///
 /// Slices are of real numbers, a complex number is two, and begin at a multiple of 16 bytes, as all do that are allocated. A
 /// call returns when its work is queued on the plan's stream; where something may be lost on the wire, or there are messages,
@@ -105,9 +105,8 @@ where
     /// Makes the plan. Collective; the same `Ok` or error on every rank.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`]; [`Error::Argument`] for [`Tune::Wisdom`](crate::Tune), for kinds that cuFFT has not and
-    /// for [`Wire::Lossless`](crate::Wire), and for [`Passage::Device`] where the exchange or the transport does not send from
-    /// there; [`Error::Disagreement`] for ranks that were told different passages; [`Error::OnRank`] when a rank lacks memory,
+    /// Those of [`Draft::recipe`]; [`Error::Argument`] for [`Tune::Wisdom`](crate::Tune), and for [`Passage::Device`] where the exchange, the
+    /// wire or the transport does not send from there; [`Error::Disagreement`] for ranks that were told different passages; [`Error::OnRank`] when a rank lacks memory,
     /// cuFFT, or the driver fails.
     pub fn build(self) -> Result<DevicePlan<K, D>, Error> {
         let (comm, Self { draft, gpu, stream, passage }) = (self.draft.comm(), self);
@@ -127,8 +126,7 @@ where
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(&recipe, own, device, &fft_comm::exchange)?;
         if (passage, executor.device().taken()) == (Passage::Device, Passage::Host) {
-            let expected =
-                "one that ranks have: a CUDA-aware MPI, and an exchange that sends from devices";
+            let expected = "one that ranks have: a CUDA-aware MPI, and an exchange and wires that send from devices";
             return Err(Error::argument("passage", passage, expected));
         }
         Ok(DevicePlan { executor, recipe, report, gpu, stream })

@@ -465,8 +465,9 @@ mod tests {
         let recipes = |comm: crate::ThreadComm| {
             let recipe = |exchange: Algorithm| {
                 let draft = Draft::<C2c<f64>, 3>::new(&comm, Grid::new([512; 3])?);
-                let recipe = draft.exchange(exchange).device_recipe()?;
-                Ok(recipe.to_string().replace(&format!(" {exchange} "), " "))
+                let by_clock: ByClock<'_, 3> = &|_, _, _| unreachable!("the model chooses");
+                let chosen = draft.exchange(exchange).decide_for_device(by_clock)?;
+                Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
             };
             let pipelined = [Algorithm::Pipelined, Algorithm::Ring(fft_core::Epochs::Fence)];
             let whole = recipe(Algorithm::P2p)?;

@@ -8,9 +8,10 @@ use std::process::Command;
 
 use fft_core::Step;
 use thriffty::gpu::cudarc::driver::sys;
-use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, driver_is_present};
+use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, Passage, driver_is_present};
 use thriffty::{
-    Algorithm, Comm, DevicePlan, Direction, Error, Grid, Plan, R2c, ThreadComm, Tolerance, Wire,
+    Algorithm, Comm, DevicePlan, Direction, Error, ErrorKind, Grid, Plan, R2c, Reduce, Tolerance,
+    Wire,
 };
 
 /// A library that was built elsewhere, for machines without a compiler.
@@ -104,8 +105,9 @@ fn compile(words: &[&str], to: &Path) -> bool {
     }
 }
 
-/// Starts the ignored test of this name with the counting library before this driver; `None` where it cannot be built.
-fn count_in(test: &str, driver: &Path) -> Option<bool> {
+/// Starts the ignored test of this name with the counting library before this driver, as so many processes if there are several;
+/// `None` where it cannot be built, or there is no `mpirun`.
+fn count_in(test: &str, driver: &Path, processes: usize) -> Option<bool> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let real = at("libthriffty_real_driver.so");
@@ -131,9 +133,24 @@ fn count_in(test: &str, driver: &Path) -> Option<bool> {
         path.push(":");
         path.push(others);
     }
-    let mut again = Command::new(std::env::current_exe().unwrap());
+    let program = std::env::current_exe().unwrap();
+    let mut again = Command::new(if processes > 1 { Path::new("mpirun") } else { &program });
+    if processes > 1 {
+        again.args(["-n", &processes.to_string()]).arg(&program).envs([
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+            ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+            ("OMPI_MCA_mpi_yield_when_idle", "1"),
+        ]);
+    }
     again.args(["--ignored", "--exact", test, "--nocapture"]).env("LD_LIBRARY_PATH", path);
-    Some(again.status().unwrap().success())
+    match again.status() {
+        Ok(status) => Some(status.success()),
+        Err(why) => {
+            println!("not run: {why}");
+            None
+        }
+    }
 }
 
 /// Where the driver is that this process has loaded.
@@ -164,7 +181,7 @@ fn the_counter_counts() {
     std::fs::write(&source, text).unwrap();
     // Its own functions are its own, as the real one's are.
     if compile(&[source.to_str().unwrap(), "-Wl,-Bsymbolic"], &driver) {
-        assert_eq!(count_in("counted", &driver), Some(true));
+        assert_eq!(count_in("counted", &driver, 1), Some(true));
     }
 }
 
@@ -223,7 +240,11 @@ fn a_plan_allocates_nothing_and_waits_where_it_says() {
     if let Err(why) = FftPlan::<CuC2c<f32>>::new(&gpu, &Fft::rows([8], 1)) {
         return println!("not run: {why}");
     }
-    assert_ne!(count_in("body", &loaded()), Some(false));
+    assert_ne!(count_in("body", &loaded(), 1), Some(false));
+    #[cfg(feature = "mpi")]
+    for processes in [2, 4] {
+        assert_ne!(count_in("process", &loaded(), processes), Some(false));
+    }
 }
 
 /// How messages travel, and what the host must wait for in one direction, of all ranks together: for so many messages, in so many
@@ -231,6 +252,7 @@ fn a_plan_allocates_nothing_and_waits_where_it_says() {
 struct Way {
     name: &'static str,
     apart: bool,
+    passage: Passage,
     wire: Option<Wire>,
     waits: fn(Traffic) -> u64,
 }
@@ -245,11 +267,12 @@ struct Traffic {
 
 const WAYS: [Way; 6] = [
     // Kernels take what they need from each other's memory: nobody waits.
-    Way { name: "as it is", apart: false, wire: None, waits: |_| 0 },
+    Way { name: "as it is", apart: false, passage: Passage::Reached, wire: None, waits: |_| 0 },
     // For the norm of the input, and at the end for what was lost.
     Way {
         name: "bits:16 in windows",
         apart: false,
+        passage: Passage::Reached,
         wire: Some(Wire::Bits(16)),
         waits: |t| if t.messages > 0 { 2 * t.ranks } else { 0 },
     },
@@ -257,15 +280,23 @@ const WAYS: [Way; 6] = [
     Way {
         name: "tolerance in windows",
         apart: false,
+        passage: Passage::Reached,
         wire: Some(Wire::Tolerance),
         waits: |t| t.ranks * (2 + 2 * t.reshapes),
     },
     // For each message, out and in.
-    Way { name: "as it is through the host", apart: true, wire: None, waits: |t| 2 * t.messages },
+    Way {
+        name: "as it is through the host",
+        apart: true,
+        passage: Passage::Reached,
+        wire: None,
+        waits: |t| 2 * t.messages,
+    },
     // For the norm, and in each reshape for whether all could be read.
     Way {
         name: "bits:16 through the host",
         apart: true,
+        passage: Passage::Reached,
         wire: Some(Wire::Bits(16)),
         waits: |t| 2 * t.messages + t.ranks * (1 + t.reshapes),
     },
@@ -273,6 +304,7 @@ const WAYS: [Way; 6] = [
     Way {
         name: "tolerance through the host",
         apart: true,
+        passage: Passage::Reached,
         wire: Some(Wire::Tolerance),
         waits: |t| 4 * t.messages + t.ranks * (2 + t.reshapes),
     },
@@ -297,7 +329,7 @@ fn traffic<const D: usize>(plan: &DevicePlan<R2c, D>, direction: Direction) -> T
 
 /// Calls of all ranks meanwhile.
 fn meanwhile(
-    comm: &ThreadComm,
+    comm: &dyn Comm,
     list: &[&str],
     run: impl FnOnce() -> Result<(), Error>,
 ) -> Result<Vec<u64>, Error> {
@@ -308,10 +340,16 @@ fn meanwhile(
     comm.barrier()?;
     let after = calls(list);
     comm.barrier()?;
-    Ok(after.iter().zip(before).map(|(after, before)| after - before).collect())
+    let mut found: Vec<_> =
+        after.iter().zip(before).map(|(after, before)| (after - before) as f64).collect();
+    // Threads count together, processes each for itself.
+    if comm.name() == "mpi" {
+        comm.allreduce(Reduce::Sum, &mut found)?;
+    }
+    Ok(found.iter().map(|calls| *calls as u64).collect())
 }
 
-fn check(comm: &ThreadComm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
+fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
     let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([64, 60, 48])?).exchange(Algorithm::P2p);
     let draft = match way.wire {
         None => draft,
@@ -321,7 +359,7 @@ fn check(comm: &ThreadComm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
         Some(Wire::Tolerance) => draft.tolerance(Tolerance::relative(1e-6)?),
         _ => draft,
     };
-    let mut plan = draft.on(gpu).build()?;
+    let mut plan = draft.on(gpu).passage(way.passage).build()?;
     let stream = plan.stream().clone();
     let data: Vec<f64> = (0..plan.input_len()).map(|i| (i as f64 * 0.7).sin()).collect();
     let mut x = stream.clone_htod(&data).unwrap();
@@ -370,6 +408,49 @@ fn body() {
             for done in fft_comm::threads_on(&hosts, |comm| check(&comm, &gpu, way)) {
                 done.unwrap();
             }
+        }
+    }
+}
+
+/// From memory of the device: for each chunk to be made, and that those of the reshape before have been read. Messages are one chunk.
+#[cfg(feature = "mpi")]
+const DEVICE_WAYS: [Way; 3] = [
+    Way {
+        name: "as it is on the device",
+        apart: false,
+        passage: Passage::Device,
+        wire: None,
+        waits: |t| 2 * t.ranks * t.reshapes,
+    },
+    Way {
+        name: "bits:16 on the device",
+        apart: false,
+        passage: Passage::Device,
+        wire: Some(Wire::Bits(16)),
+        waits: |t| t.ranks * (1 + 3 * t.reshapes),
+    },
+    Way {
+        name: "tolerance on the device",
+        apart: false,
+        passage: Passage::Device,
+        wire: Some(Wire::Tolerance),
+        waits: |t| t.ranks * (2 + 5 * t.reshapes),
+    },
+];
+
+#[cfg(feature = "mpi")]
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn process() {
+    let library = thriffty::mpi::init().expect("MPI is initialised once");
+    let world = library.world().expect("the world");
+    let gpu = Gpu::probe(0).expect("asked before");
+    for way in &DEVICE_WAYS {
+        match check(&world, &gpu, way) {
+            Err(why) if why.kind() == ErrorKind::Argument => {
+                return println!("not run: messages on the device, {why}");
+            }
+            done => done.unwrap(),
         }
     }
 }

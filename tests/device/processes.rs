@@ -45,6 +45,9 @@ fn body() {
     }
     let gpu = By(gpu, Passage::Device);
     everything(&world, &gpu).unwrap();
+    let draft = case.draft::<C2c<f64>>(&world).unwrap().wire(Wire::Lossless).wire_everywhere();
+    let error = draft.on(&gpu.0).passage(Passage::Device).build().map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
     for exchange in Algorithm::ALL {
         if matches!(exchange, Algorithm::KWay(_)) {
             continue;

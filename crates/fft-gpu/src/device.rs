@@ -10,6 +10,7 @@
 mod energy;
 mod local;
 mod post;
+mod press;
 mod reshape;
 mod staged;
 mod trig;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::{
     Comm, Commons, Device, Energy, Error, Manner, Node, Operation, Operations, Recipe, Site, Step,
-    Tools, Transfer, agree,
+    Tools, Transfer, Wire, agree,
 };
 
 use crate::ffi::{Block, Estate, Event, Memory, Owned, Peer, Peers, meet, opaque};
@@ -173,19 +174,27 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
 
     fn meet<const D: usize>(
         &mut self,
-        _recipe: &Recipe<D>,
+        recipe: &Recipe<D>,
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn Commons>>, Error> {
         self.rank = comm.rank();
+        let lossless = |step: &Step| matches!(step, Step::Reshape { wire: Wire::Lossless, .. });
+        let lossless = recipe.steps().iter().any(lossless);
+        let wanted = match self.wanted {
+            // What is to be coded even between ranks that reach each other is coded by the host.
+            Passage::Reached if lossless && recipe.problem().hosts.is_empty() => Passage::Host,
+            wanted => wanted,
+        };
         let own = agree(comm, comm.dup())?;
         let size = comm.size();
-        let (peers, mut commons) = match self.wanted {
+        let (peers, mut commons) = match wanted {
             Passage::Reached => (meet(&self.gpu, comm)?, agree(comm, comm.commons())?),
             _ => (Peers::apart(self.rank, size), None),
         };
-        self.taken = match self.wanted {
+        self.taken = match wanted {
             _ if peers.all => Passage::Reached,
             Passage::Host => Passage::Host,
+            _ if lossless => Passage::Host,
             _ => {
                 let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
                 let like = opaque(&Arc::new(agree(comm, like)?), self.rank);

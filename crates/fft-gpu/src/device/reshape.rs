@@ -78,9 +78,9 @@ impl<T: GpuReal> Reshape<T> {
             .map(|(peer, part)| (*peer, moves.scatter(part, &all).expect("not empty")))
             .collect();
         let (mut places, mut end) = (Vec::new(), 0);
-        // Ranks that are reached are of one host, and all raw or none.
+        // Ranks that are reached are of one host, and all raw or none; `lossless` is for ranks that are not reached.
         let direct = sends.iter().chain(&recvs).any(|(peer, _)| bare(*peer));
-        let direct = if direct { Wire::Raw } else { wire };
+        let direct = if direct || wire == Wire::Lossless { Wire::Raw } else { wire };
         let (bounds, varies) = match direct {
             Wire::Raw => {
                 let bytes = |part: &Transfer| part.elements() * width * size_of::<T>();

@@ -3,7 +3,8 @@
 //! The device makes the chunks one after the other, in berths: places that each message has for good. An exchange that takes
 //! berths sends from there and receives there, and the host waits for each chunk to be made. Otherwise messages go through the
 //! host: a second stream copies each chunk when it is made, beside the making of the next and the flight of the one before, into
-//! the exchange's messages, whose memory is pinned where the exchange knows how.
+//! the exchange's messages, whose memory is pinned where the exchange knows how. Messages of `lossless` are made and read on the
+//! host, of numbers that the device gathers and scatters.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use fft_core::{
 };
 
 use super::Cuda;
+use super::press::Press;
 use super::reshape::squared_error;
 use crate::ffi::{Block, Event, Inbox, Memory, Outbox, Pages, Slot, opaque};
 use crate::{GpuError, GpuReal, Passage};
@@ -40,11 +42,18 @@ pub(super) struct Ends<'a> {
 }
 
 /// A message.
-struct Part {
-    transfer: Transfer,
-    wire: Wire,
+pub(super) struct Part {
+    pub(super) transfer: Transfer,
+    pub(super) wire: Wire,
     /// Its first byte in the device's memory for messages.
     place: usize,
+}
+
+impl Part {
+    /// What the device makes of it, or reads.
+    fn on_device(&self) -> Wire {
+        if self.wire == Wire::Lossless { Wire::Raw } else { self.wire }
+    }
 }
 
 /// Messages of a chunk that have a wire in common.
@@ -78,8 +87,9 @@ pub(super) struct Staged<T> {
     lengths: Vec<usize>,
     /// Of memory for messages out and in.
     bytes: [usize; 2],
-    /// Whether all messages are raw, of which none can be wrong.
+    /// Whether all messages are raw when the device reads them, of which none can be wrong.
     raw: bool,
+    press: Option<Press<T>>,
 }
 
 impl<T: GpuReal> Staged<T> {
@@ -138,11 +148,15 @@ impl<T: GpuReal> Staged<T> {
         };
         let (lengths, made_by) = (vec![0; recvs.len()], vec![[0; 3]; sends.len()]);
         let (out, come) = (Vec::new(), Vec::new());
-        let raw = recvs.iter().all(|part: &Part| part.wire == Wire::Raw);
-        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, raw }
+        let raw = recvs.iter().all(|part: &Part| part.on_device() == Wire::Raw);
+        let press = (ends.wire == Wire::Lossless).then(|| {
+            let elements = sends.iter().chain(&recvs).map(|part: &Part| part.transfer.elements());
+            Press::new(ends.wire, moves.width, elements.max().unwrap_or(0))
+        });
+        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, raw, press }
     }
 
-    /// Bytes of memory for messages out and in.
+    /// Bytes of memory of the device for messages out and in.
     pub(super) fn bytes(&self) -> [usize; 2] {
         self.bytes
     }
@@ -234,7 +248,7 @@ impl<T: GpuReal> Staged<T> {
         (step, finer): (f64, Option<f64>),
         clock: &mut Clock,
     ) -> Result<(), Error> {
-        let Self { traffic, sends, recvs, out, come, made_by, lengths, raw, .. } = self;
+        let Self { traffic, sends, recvs, out, come, made_by, lengths, raw, press, .. } = self;
         // What came in another reshape was in the same memory.
         let held = match traffic.berths {
             Some(_) => device.read.wait(),
@@ -250,6 +264,7 @@ impl<T: GpuReal> Staged<T> {
             come,
             made_by,
             lengths,
+            press,
             device,
             src,
             dst,
@@ -298,12 +313,12 @@ fn loads<B>(
 ) -> Result<Vec<Load<B>>, GpuError> {
     let mut wires: Vec<Wire> = Vec::new();
     for part in &parts[range.clone()] {
-        if !wires.contains(&part.wire) {
-            wires.push(part.wire);
+        if !wires.contains(&part.on_device()) {
+            wires.push(part.on_device());
         }
     }
     let load = |wire: Wire| {
-        let messages: Vec<_> = range.clone().filter(|&i| parts[i].wire == wire).collect();
+        let messages: Vec<_> = range.clone().filter(|&i| parts[i].on_device() == wire).collect();
         let end = |i: usize| parts.get(i + 1).map_or(memory.bytes(), |next| next.place);
         let slot = |i: usize| Slot::of_block(memory, parts[i].place..end(i));
         let boxes: Vec<_> = messages.iter().map(|&i| (&parts[i].transfer, slot(i))).collect();
@@ -320,6 +335,7 @@ struct Mail<'a, T> {
     come: &'a mut [Incoming<T>],
     made_by: &'a [[usize; 3]],
     lengths: &'a mut [usize],
+    press: &'a mut Option<Press<T>>,
     device: &'a mut Cuda<T>,
     src: &'a Memory<T>,
     dst: &'a mut Memory<T>,
@@ -367,11 +383,14 @@ impl<T: GpuReal> Port for Mail<'_, T> {
         let bytes = packed.map_or(parcel.bytes, |packed| packed[at].bytes).min(parcel.bytes);
         let memory = self.device.staging[0].as_ref().expect("memory for messages");
         let copies = &self.device.copies;
-        let copied = made.and_then(|()| match stays {
-            true => Ok(()),
-            false => memory.read(copies, part.place, &mut message[..bytes]),
+        let fetch = |to: &mut [u8]| memory.read(copies, part.place, to);
+        let copied = made.and_then(|()| match self.press {
+            _ if stays => Ok(bytes),
+            Some(press) if part.wire == Wire::Lossless => press.pack(part, message, fetch),
+            _ => fetch(&mut message[..bytes]).map(|()| bytes),
         });
-        self.device.note(copied);
+        let bytes = *copied.as_ref().unwrap_or(&bytes);
+        self.device.note(copied.map(drop));
         self.clock.sent += bytes as u64;
         self.clock.reals +=
             (part.transfer.elements() * self.out[chunk].loads[load].boxed.width()) as u64;
@@ -381,13 +400,24 @@ impl<T: GpuReal> Port for Mail<'_, T> {
     fn own(&mut self) {}
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let parcel = self.traffic.recvs[number];
+        let (parcel, part) = (self.traffic.recvs[number], &self.parts.1[number]);
         let memory = self.device.staging[1].as_ref().expect("memory for messages");
+        let message = match self.press {
+            Some(press) if part.wire == Wire::Lossless => match press.unpack(part, message) {
+                Ok(numbers) => numbers,
+                Err(why) => {
+                    let bad = Err(why.at(self.device.rank, parcel.peer));
+                    self.damage = std::mem::replace(&mut self.damage, Ok(())).and(bad);
+                    return true;
+                }
+            },
+            _ => message,
+        };
         let most = message.len().min(parcel.bytes);
-        let place = self.parts.1[number].place;
-        let copied = memory.write(&self.device.copies, place, &message[..most]);
+        let copied = memory.write(&self.device.copies, part.place, &message[..most]);
+        let bytes = message.len();
         self.device.note(copied);
-        self.landed(number, message.len());
+        self.landed(number, bytes);
         true
     }
 
