@@ -434,7 +434,7 @@ const DEVICE_WAYS: [Way; 3] = [
         apart: false,
         passage: Passage::Device,
         wire: Some(Wire::Tolerance),
-        waits: |t| t.ranks * (2 + 5 * t.reshapes),
+        waits: |t| t.ranks * (1 + 4 * t.reshapes),
     },
 ];
 
