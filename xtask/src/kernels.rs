@@ -26,6 +26,20 @@ const FLAGS: [&str; 11] = [
     "arch=compute_90,code=compute_90",
 ];
 
+/// The source that cuFFT links into its own kernels, which is compiled to what that takes.
+const LINKED: &str = "scaled.cu";
+const LINKED_FLAGS: [&str; 9] = [
+    "-O3",
+    "-std=c++17",
+    "-fmad=false",
+    "-dc",
+    "--fatbin",
+    "-gencode",
+    "arch=compute_80,code=lto_80",
+    "-gencode",
+    "arch=compute_90,code=lto_90",
+];
+
 /// Compiles every source, and writes down what they were.
 pub(crate) fn run() -> Result {
     let nvcc = nvcc()?;
@@ -33,7 +47,8 @@ pub(crate) fn run() -> Result {
     for source in sources()?.iter().filter(|path| path.extension().is_some_and(|e| e == "cu")) {
         let name = source.with_extension("fatbin");
         let binary = Path::new(BINARIES).join(name.file_name().unwrap_or_default());
-        tools::run_shown(command(&nvcc).args(FLAGS).arg("-o").arg(binary).arg(source))?;
+        let flags = if source.ends_with(LINKED) { &LINKED_FLAGS[..] } else { &FLAGS };
+        tools::run_shown(command(&nvcc).args(flags).arg("-o").arg(binary).arg(source))?;
     }
     let stamp = Path::new(BINARIES).join(STAMP);
     std::fs::write(&stamp, format!("{:016x}\n", fingerprint()?))
@@ -76,7 +91,7 @@ fn fingerprint() -> Result<u64> {
         }
     };
     add(NVCC.as_bytes());
-    FLAGS.iter().for_each(|flag| add(flag.as_bytes()));
+    FLAGS.iter().chain(&LINKED_FLAGS).for_each(|flag| add(flag.as_bytes()));
     for path in sources()? {
         add(path.to_string_lossy().as_bytes());
         add(&std::fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?);

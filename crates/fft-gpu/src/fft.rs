@@ -168,6 +168,22 @@ impl<K: FftKind> FftPlan<K> {
         Ok(Self { handle, kind: PhantomData })
     }
 
+    /// Plans transforms of which every result is multiplied by a factor when it is stored: as fast as without. `None` where cuFFT
+    /// cannot, which is before version 12 (CUDA 13) and without `nvJitLink`; then there is [`Scaling`](crate::Scaling). Costs linking
+    /// its kernels.
+    ///
+    /// # Errors
+    /// As [`FftPlan::new`].
+    pub fn scaled<const D: usize>(
+        gpu: &Gpu,
+        fft: &Fft<D>,
+        factor: K::Real,
+    ) -> Result<Option<Self>, GpuError> {
+        let sides = fft.sides::<K>()?;
+        let made = Handle::scaled(gpu.context(), K::RUN, fft.n, fft.batch, sides, factor)?;
+        Ok(made.map(|handle| Self { handle, kind: PhantomData }))
+    }
+
     /// Bytes of the work area that it must be given.
     pub fn work_bytes(&self) -> usize {
         self.handle.work()

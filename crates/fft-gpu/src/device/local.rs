@@ -122,6 +122,7 @@ fn product(lens: &[usize]) -> usize {
 }
 
 impl<T: GpuReal> Plan<T> {
+    /// Plans a group without its factor.
     pub(super) fn new<const D: usize>(
         gpu: &Gpu,
         group: &Group,
@@ -133,6 +134,35 @@ impl<T: GpuReal> Plan<T> {
             (true, Direction::Forward) => Self::Halving(FftPlan::new(gpu, fft)?),
             (true, Direction::Inverse) => Self::Doubling(FftPlan::new(gpu, fft)?),
         })
+    }
+
+    /// Plans a group with its factor, if cuFFT can.
+    fn scaled<const D: usize>(
+        gpu: &Gpu,
+        group: &Group,
+        fft: &Fft<D>,
+    ) -> Result<Option<Self>, GpuError> {
+        let by = T::of(group.factor);
+        Ok(match (group.halved(), group.direction()) {
+            (false, Direction::Forward) => FftPlan::scaled(gpu, fft, by)?.map(Self::Forward),
+            (false, Direction::Inverse) => FftPlan::scaled(gpu, fft, by)?.map(Self::Inverse),
+            (true, Direction::Forward) => FftPlan::scaled(gpu, fft, by)?.map(Self::Halving),
+            (true, Direction::Inverse) => FftPlan::scaled(gpu, fft, by)?.map(Self::Doubling),
+        })
+    }
+
+    /// Plans a group; tells what is left of its factor.
+    fn whole<const D: usize>(
+        gpu: &Gpu,
+        group: &Group,
+        fft: &Fft<D>,
+    ) -> Result<(Self, f64), GpuError> {
+        if group.factor != 1.0
+            && let Some(scaled) = Self::scaled(gpu, group, fft)?
+        {
+            return Ok((scaled, 1.0));
+        }
+        Ok((Self::new(gpu, group, fft)?, group.factor))
     }
 
     pub(super) fn run(
@@ -221,7 +251,7 @@ impl<T: GpuReal> Local<T> {
                         apart = Some(Apart::new(device, times, steps[real], real == 0)?);
                         steps[real] += 1;
                     }
-                    Plan::new(gpu, group, &lines.fft)?
+                    Plan::whole(gpu, group, &lines.fft)?
                 }
                 passes => {
                     let n = |place: usize| {
@@ -231,13 +261,14 @@ impl<T: GpuReal> Local<T> {
                     let last = group.lens[0].len() - 1;
                     let batch = product(&group.lens[0][..last - 1]);
                     times = 1;
-                    Plan::new(gpu, group, &Fft::rows([n(last - 1), n(last)], batch))?
+                    Plan::whole(gpu, group, &Fft::rows([n(last - 1), n(last)], batch))?
                 }
             });
         }
+        let (plan, factor) = plan.map_or((None, 1.0), |(plan, factor)| (Some(plan), factor));
         let work = plan.as_ref().map_or(0, Plan::work_bytes);
-        let scale = match group.factor != 1.0 && plan.is_some() {
-            true => Some((Scaling::new(gpu)?, T::of(group.factor))),
+        let scale = match factor != 1.0 {
+            true => Some((Scaling::new(gpu)?, T::of(factor))),
             false => None,
         };
         Ok((Self { plan, times, steps, reals, scale, manner, apart }, work))

@@ -1,20 +1,42 @@
 //! cuFFT plans. What a plan reads and writes is computed with it, so that running it checks lengths and is safe.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
+use bytemuck::Pod;
 use cudarc::cufft::{result, sys};
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
 
+use super::memory::Block;
 use super::tried;
 use crate::GpuError;
+
+/// `kernels/scaled.cu`, for cuFFT to link.
+static SCALED: &[u8] = include_bytes!("../../kernels/scaled.fatbin");
+/// The first version in which `cufftXtSetJITCallback` takes what [`SetCallback`] says: that of CUDA 13.
+const LINKS: c_int = 12_000;
+
+/// `cufftXtSetJITCallback`: the plan, the function's name, its code and how long that is, what it is called for, and what it is told.
+type SetCallback = unsafe extern "C" fn(
+    sys::cufftHandle,
+    *const c_char,
+    *const c_void,
+    usize,
+    c_int,
+    *mut *mut c_void,
+) -> c_int;
 
 /// What cuFFT calls a real number's transforms.
 pub trait FftReal: Sized {
     /// The types of plans: complex, real to complex, complex to real.
     #[doc(hidden)]
     const TYPES: [sys::cufftType; 3];
+
+    /// The functions that store a real number and a complex one times a factor, and what cuFFT calls their kinds
+    /// (`cufftXtCallbackType`).
+    #[doc(hidden)]
+    const STORES: [(&CStr, c_int); 2];
 
     /// Runs a plan of the given one of these types.
     ///
@@ -59,9 +81,10 @@ const FORWARD: i32 = -1;
 const INVERSE: i32 = 1;
 
 macro_rules! fft_real {
-    ($real:ty, $types:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
+    ($real:ty, $types:expr, $stores:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
         impl FftReal for $real {
             const TYPES: [sys::cufftType; 3] = $types;
+            const STORES: [(&CStr, c_int); 2] = $stores;
 
             unsafe fn exec(
                 plan: sys::cufftHandle,
@@ -84,8 +107,22 @@ macro_rules! fft_real {
 }
 
 use sys::cufftType_t as t;
-fft_real!(f32, [t::CUFFT_C2C, t::CUFFT_R2C, t::CUFFT_C2R], exec_c2c, exec_r2c, exec_c2r);
-fft_real!(f64, [t::CUFFT_Z2Z, t::CUFFT_D2Z, t::CUFFT_Z2D], exec_z2z, exec_d2z, exec_z2d);
+fft_real!(
+    f32,
+    [t::CUFFT_C2C, t::CUFFT_R2C, t::CUFFT_C2R],
+    [(c"scaled_f32x1", 6), (c"scaled_f32x2", 4)],
+    exec_c2c,
+    exec_r2c,
+    exec_c2r
+);
+fft_real!(
+    f64,
+    [t::CUFFT_Z2Z, t::CUFFT_D2Z, t::CUFFT_Z2D],
+    [(c"scaled_f64x1", 7), (c"scaled_f64x2", 5)],
+    exec_z2z,
+    exec_d2z,
+    exec_z2d
+);
 
 /// One side of a plan, in elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,6 +160,8 @@ pub(crate) struct Handle {
     reads: usize,
     writes: usize,
     work: usize,
+    /// What its results are multiplied by, where cuFFT's kernels read it.
+    _factor: Option<Block>,
 }
 
 fn fft_tried(what: &'static str) -> impl Fn(result::CufftError) -> GpuError {
@@ -138,6 +177,32 @@ impl Handle {
         batch: usize,
         sides: [Span<D>; 2],
     ) -> Result<Self, GpuError> {
+        Self::create::<T, D>(context, run, batch, &sides)?.make::<T, D>(run, n, batch, &sides)
+    }
+
+    /// The same with results times a factor; `None` where cuFFT has no such plan.
+    pub(crate) fn scaled<T: FftReal + Pod, const D: usize>(
+        context: &Arc<CudaContext>,
+        run: Run,
+        n: [usize; D],
+        batch: usize,
+        sides: [Span<D>; 2],
+        factor: T,
+    ) -> Result<Option<Self>, GpuError> {
+        let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
+        if !handle.multiply(factor, sides[1].width)? {
+            return Ok(None);
+        }
+        // It may not find what links, or not in the version that it wants.
+        Ok(handle.make::<T, D>(run, n, batch, &sides).ok())
+    }
+
+    fn create<T: FftReal, const D: usize>(
+        context: &Arc<CudaContext>,
+        run: Run,
+        batch: usize,
+        sides: &[Span<D>; 2],
+    ) -> Result<Self, GpuError> {
         // SAFETY: as in `driver_is_present`, for the library of cuFFT.
         if !unsafe { sys::is_culib_present() } {
             return Err(GpuError::NoCuFft);
@@ -151,20 +216,50 @@ impl Handle {
             })?;
             Ok::<_, GpuError>(elements * side.width * size_of::<T>())
         };
-        let [input, output] = &sides;
-        let (reads, writes) = (bytes(input)?, bytes(output)?);
+        let (reads, writes) = (bytes(&sides[0])?, bytes(&sides[1])?);
+        let plan = result::create().map_err(fft_tried("planning a transform"))?;
+        let (context, type_of, real) = (context.clone(), run.type_of(), size_of::<T>());
+        Ok(Self { plan, context, type_of, real, reads, writes, work: 0, _factor: None })
+    }
+
+    /// Tells a plan that is not made yet to multiply what it stores, elements of so many real numbers; whether this cuFFT does such.
+    fn multiply<T: FftReal + Pod>(&mut self, factor: T, width: usize) -> Result<bool, GpuError> {
+        if !result::get_version().is_ok_and(|version| version >= LINKS) {
+            return Ok(false);
+        }
+        let block = Block::new(&self.context, size_of::<T>())?;
+        block.write(&self.context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
+        let (name, store) = T::STORES[width - 1];
+        let mut told = block.address() as *mut c_void;
+        self._factor = Some(block);
+        // SAFETY: the type is that of CUDA 13's header, which later versions keep. The plan has been created, and is not made yet.
+        // The code is there for good, has a function of that name for that kind of store, and reads one number from the block,
+        // which is kept with the plan.
+        let set = unsafe {
+            sys::culib().get::<SetCallback>(b"cufftXtSetJITCallback\0").map(|set| {
+                let (code, bytes) = (SCALED.as_ptr().cast(), SCALED.len());
+                set(self.plan, name.as_ptr(), code, bytes, store, &raw mut told)
+            })
+        };
+        Ok(set.is_ok_and(|status| status == 0))
+    }
+
+    fn make<T: FftReal, const D: usize>(
+        mut self,
+        run: Run,
+        n: [usize; D],
+        batch: usize,
+        sides: &[Span<D>; 2],
+    ) -> Result<Self, GpuError> {
         let failed = fft_tried("planning a transform");
-        let plan = result::create().map_err(&failed)?;
-        let (context, real) = (context.clone(), size_of::<T>());
-        let mut handle =
-            Self { plan, context, type_of: run.type_of(), real, reads, writes, work: 0 };
+        let [input, output] = sides;
         let long = |lens: &[usize; D]| lens.map(|n| n as i64);
         let (mut n, mut from, mut to) = (long(&n), long(&input.embed), long(&output.embed));
-        // SAFETY: the plan has just been made, and the three arrays have as many numbers as the rank says.
-        handle.work = unsafe {
-            result::set_auto_allocation(plan, false).map_err(&failed)?;
+        // SAFETY: the plan has been created and not been made, and the three arrays have as many numbers as the rank says.
+        self.work = unsafe {
+            result::set_auto_allocation(self.plan, false).map_err(&failed)?;
             result::make_plan_many64(
-                plan,
+                self.plan,
                 D as i32,
                 n.as_mut_ptr(),
                 from.as_mut_ptr(),
@@ -178,7 +273,7 @@ impl Handle {
             )
             .map_err(&failed)?
         };
-        Ok(handle)
+        Ok(self)
     }
 
     /// Bytes of the work area that it needs.

@@ -111,6 +111,58 @@ fn plans<T: GpuReal>(gpu: &Gpu) {
     assert!((a[0].as_f64() - sum).abs() < most * sum.abs().max(100.0));
 }
 
+/// Plans with a factor against those without: of complex and real results, by rows and columns, in one place and from one to
+/// another.
+fn scaled<T: GpuReal>(gpu: &Gpu) {
+    let (stream, most, factor) = (gpu.stream(), 40.0 * T::EPSILON, T::of(0.3));
+    let (n, many) = (60, 33);
+    let x = numbers::<T>(2 * n * many);
+    let times = |x: Vec<T>| -> Vec<T> { x.iter().map(|x| *x * factor).collect() };
+    let mut work = stream.alloc_zeros::<u8>(1 << 22).unwrap();
+    for fft in [Fft::rows([n], many), Fft::columns(n, many)] {
+        let mut plan = FftPlan::<C2c<T>>::new(gpu, &fft).unwrap();
+        let begin = std::time::Instant::now();
+        let Some(mut product) = FftPlan::<C2c<T>>::scaled(gpu, &fft, factor).unwrap() else {
+            return println!("this cuFFT does not link what it is given");
+        };
+        println!("linked in {:.1} ms", begin.elapsed().as_secs_f64() * 1e3);
+        let [mut a, mut b] = [0; 2].map(|_| stream.clone_htod(&x).unwrap());
+        plan.inverse_in_place(&stream, &mut a, &mut work).unwrap();
+        product.inverse_in_place(&stream, &mut b, &mut work).unwrap();
+        let expected = times(stream.clone_dtoh(&a).unwrap());
+        assert!(error(&stream.clone_dtoh(&b).unwrap(), &expected) < most);
+        let (src, mut to) = (stream.clone_htod(&x).unwrap(), b);
+        product.forward(&stream, &src, &mut to, &mut work).unwrap();
+        plan.forward(&stream, &src, &mut a, &mut work).unwrap();
+        let expected = times(stream.clone_dtoh(&a).unwrap());
+        assert!(error(&stream.clone_dtoh(&to).unwrap(), &expected) < most);
+    }
+    for n in [60, 45] {
+        let rows = Fft::rows([n], many);
+        let src = stream.clone_htod(&x[..n * many]).unwrap();
+        let [mut a, mut b] =
+            [0; 2].map(|_| stream.alloc_zeros::<T>((n / 2 + 1) * many * 2).unwrap());
+        FftPlan::<R2c<T>>::new(gpu, &rows).unwrap().run(&stream, &src, &mut a, &mut work).unwrap();
+        let plan = FftPlan::<R2c<T>>::scaled(gpu, &rows, factor).unwrap();
+        plan.expect("as above").run(&stream, &src, &mut b, &mut work).unwrap();
+        let expected = times(stream.clone_dtoh(&a).unwrap());
+        assert!(error(&stream.clone_dtoh(&b).unwrap(), &expected) < most);
+        let mut back = stream.alloc_zeros::<T>(n * many).unwrap();
+        let plan = FftPlan::<C2r<T>>::scaled(gpu, &rows, T::of(1.0 / n as f64)).unwrap();
+        plan.expect("as above").run(&stream, &mut a, &mut back, &mut work).unwrap();
+        assert!(error(&stream.clone_dtoh(&back).unwrap(), &x[..n * many]) < most);
+    }
+}
+
+#[test]
+fn plans_with_a_factor_multiply_by_it() {
+    let Some(gpu) = gpu() else { return };
+    if has_cufft(&gpu) {
+        scaled::<f64>(&gpu);
+        scaled::<f32>(&gpu);
+    }
+}
+
 #[test]
 fn plans_transform_as_the_cpu_does() {
     let Some(gpu) = gpu() else { return };
