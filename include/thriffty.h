@@ -355,6 +355,11 @@ typedef struct thriffty_options {
      * which lives as long as the plan. NULL (default): CUDA's default stream.
      */
     void *stream;
+    /**
+     * Of a plan on a device: how data gets to other ranks. "reached", as NULL (default): taken from memory that is reached, else in
+     * messages, sent from the device where the MPI is CUDA-aware. "device", "host": all in messages, sent from there.
+     */
+    const char *passage;
 } thriffty_options;
 
 /**

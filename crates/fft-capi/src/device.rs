@@ -4,17 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
-use thriffty::gpu::{Gpu, Memory, keeping_context};
+use thriffty::gpu::{Gpu, Memory, Passage, keeping_context};
 use thriffty::{DevicePlan, Direction, Draft, Element, Error, Transform, WireError, agree};
 
 use crate::plan::{Number, Transformer, told};
 use crate::values::Sizes;
 
-/// A device, and the stream on it that everything is queued on.
+/// A device, the stream on it that everything is queued on, and how data gets to other ranks.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) gpu: Gpu,
     pub(crate) stream: Arc<CudaStream>,
+    pub(crate) passage: Passage,
 }
 
 impl Place {
@@ -23,7 +24,7 @@ impl Place {
         &self,
         draft: Draft<'_, K, D>,
     ) -> Result<Box<dyn OnDevice>, Error> {
-        let draft = draft.on(&self.gpu).stream(self.stream.clone());
+        let draft = draft.on(&self.gpu).stream(self.stream.clone()).passage(self.passage);
         keeping_context(|| Ok(Box::new(Held(Some(draft.build()?))) as _))
     }
 }

@@ -141,11 +141,17 @@ pub struct Options {
     /// Of a plan on a device: the `CUstream` or `cudaStream_t` that everything is queued on, of the device's primary context,
     /// which lives as long as the plan. NULL (default): CUDA's default stream.
     pub stream: *mut c_void,
+    /// Of a plan on a device: how data gets to other ranks. "reached", as NULL (default): taken from memory that is reached, else in
+    /// messages, sent from the device where the MPI is CUDA-aware. "device", "host": all in messages, sent from there.
+    pub passage: *const c_char,
 }
 
 /// Bytes that the options have had: of programs compiled with an earlier header as well.
-pub(crate) const OPTIONS_BYTES: [usize; 2] =
-    [std::mem::offset_of!(Options, device), size_of::<Options>()];
+pub(crate) const OPTIONS_BYTES: [usize; 3] = [
+    std::mem::offset_of!(Options, device),
+    std::mem::offset_of!(Options, passage),
+    size_of::<Options>(),
+];
 
 impl Default for Options {
     fn default() -> Self {
@@ -169,6 +175,7 @@ impl Default for Options {
             tune_text: std::ptr::null(),
             device: -1,
             stream: std::ptr::null_mut(),
+            passage: std::ptr::null(),
         }
     }
 }

@@ -27,7 +27,8 @@ _Static_assert(offsetof(thriffty_options, tune_seconds) == 120, "tune_seconds");
 _Static_assert(offsetof(thriffty_options, tune_text) == 128, "tune_text");
 _Static_assert(offsetof(thriffty_options, device) == 136, "device");
 _Static_assert(offsetof(thriffty_options, stream) == 144, "stream");
-_Static_assert(sizeof(thriffty_options) == 152, "options");
+_Static_assert(offsetof(thriffty_options, passage) == 152, "passage");
+_Static_assert(sizeof(thriffty_options) == 160, "options");
 _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
 _Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
 _Static_assert(offsetof(thriffty_sizes, workspace_bytes) == 176 && sizeof(thriffty_sizes) == 184, "sizes");
@@ -131,7 +132,7 @@ static void devices(void) {
     expect(thriffty_plan_destroy(plan), OK);
 
     options = usual();
-    that(options.device == -1 && options.stream == NULL);
+    that(options.device == -1 && options.stream == NULL && options.passage == NULL);
     options.device = -2;
     expect(create(&plan, R2C, &options), ARGUMENT);
     options.device = 4096;
@@ -158,6 +159,12 @@ static void devices(void) {
     free(here), free(there);
     expect(thriffty_plan_save_wisdom(plan, "/nowhere/wisdom.toml"), ARGUMENT);
     expect(thriffty_plan_destroy(plan), OK);
+    options.passage = "host";
+    expect(create(&plan, R2C, &options), OK);
+    expect(thriffty_plan_destroy(plan), OK);
+    options.passage = "horse";
+    expect(create(&plan, R2C, &options), ARGUMENT);
+    options.passage = NULL;
     if (ranks > 1) {
         options.device = rank == ranks - 1 ? -1 : 0;
         expect(create(&plan, R2C, &options), ARGUMENT);

@@ -22,7 +22,11 @@ fn said() -> String {
 }
 
 fn create(stream: *mut c_void, device: i32) -> (Status, *mut Plan) {
-    let (mut plan, options) = (null_mut(), Options { device, stream, ..Options::default() });
+    create_by(Options { device, stream, ..Options::default() })
+}
+
+fn create_by(options: Options) -> (Status, *mut Plan) {
+    let mut plan = null_mut();
     let r2c = Transform::R2c as i32;
     // SAFETY: the pointers are to what the header says.
     let made = unsafe {
@@ -37,6 +41,10 @@ fn a_device_that_is_not_there_is_a_status_with_its_reason() {
     assert_eq!(status, Status::Device, "{}", said());
     assert!(plan.is_null());
     assert!(said().contains("CUDA"), "{}", said());
+    let passage = c"horse".as_ptr();
+    let (status, _) = create_by(Options { device: 0, passage, ..Options::default() });
+    assert_eq!(status, Status::Argument, "{}", said());
+    assert!(said().contains("reached, device or host"), "{}", said());
 }
 
 /// An array on the device as C programs have it.

@@ -5,17 +5,24 @@ use std::sync::Arc;
 use thriffty::Error;
 use thriffty::gpu::cudarc::driver::CudaStream;
 use thriffty::gpu::keeping_context;
-use thriffty::gpu::{Gpu, GpuError, Memory, NoGpu, borrow, borrow_stream, driver_is_present};
+use thriffty::gpu::{
+    Gpu, GpuError, Memory, NoGpu, Passage, borrow, borrow_stream, driver_is_present,
+};
 
 use super::pointers::{apart, check};
 use crate::device::Place;
 use crate::values::Options;
 
-/// The device that data is to be on, and the stream of that.
+/// The device that data is to be on, the stream of that, and the passage of this name.
 ///
 /// # Safety
 /// The stream of the options must be NULL or one that lives as long as the result, and what is made with that.
-pub(super) unsafe fn place(rank: usize, options: &Options) -> Result<Place, Error> {
+pub(super) unsafe fn place(
+    rank: usize,
+    options: &Options,
+    passage: Option<String>,
+) -> Result<Place, Error> {
+    let passage = passage.map_or(Ok(Passage::default()), |name| name.parse())?;
     let device = usize::try_from(options.device)
         .map_err(|_| Error::argument("device", options.device, "-1 for the host, 0 or more"))?;
     if !driver_is_present() {
@@ -25,7 +32,7 @@ pub(super) unsafe fn place(rank: usize, options: &Options) -> Result<Place, Erro
         let gpu = Gpu::probe(device).map_err(|why| why.on(rank))?;
         // SAFETY: the caller vouches for the stream.
         let stream = unsafe { borrow_stream(&gpu, options.stream) }.map_err(|why| why.on(rank))?;
-        Ok(Place { gpu, stream })
+        Ok(Place { gpu, stream, passage })
     })
 }
 

@@ -157,7 +157,7 @@ pub(super) unsafe fn request(
         };
         let place = match options.device {
             -1 => None,
-            _ => Some(place(rank, &options)?),
+            _ => Some(place(rank, &options, text("passage", options.passage)?)?),
         };
         Request::new(family, &lens[..family.1], bricks, &options, texts, place)
     }
@@ -168,7 +168,7 @@ pub(super) unsafe fn request(
 /// # Safety
 /// None is needed; see the other one.
 #[cfg(not(feature = "cuda"))]
-unsafe fn place(rank: usize, options: &Options) -> Result<Place, Error> {
+unsafe fn place(rank: usize, options: &Options, _: Option<String>) -> Result<Place, Error> {
     let device = options.device;
     let why = format!("device {device} was asked for, and this library was built without CUDA");
     Err(Error::NoDevice { rank, why })
