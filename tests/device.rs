@@ -197,6 +197,21 @@ fn ranks_that_share_a_device_transform_as_defined() {
     }
 }
 
+/// Arrays so large that their scale is linked into cuFFT's kernels, with a length that these have no code of their own for.
+#[test]
+fn a_scale_of_large_arrays_is_as_defined() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in [1, 2] {
+        thriffty::threads(ranks, |comm| {
+            let case = Case::new([34, 64, 74], [C2C; 3]).exchange(Algorithm::P2p);
+            complex(&comm, &gpu, &case.scales(Scale::Symmetric, Scale::Full))?;
+            let case = Case::new([64, 62, 75], [C2C, C2C, R2C]).exchange(Algorithm::P2p);
+            halved(&comm, &gpu, &case.scales(Scale::Symmetric, Scale::Full))
+        })
+        .unwrap();
+    }
+}
+
 /// Ranks on hosts that are played: messages go through the host, in every way there is.
 fn on_hosts(hosts: &[usize], body: impl Fn(ThreadComm) -> Done + Sync) {
     for done in fft_comm::threads_on(hosts, body) {

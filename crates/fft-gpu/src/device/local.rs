@@ -121,6 +121,10 @@ fn product(lens: &[usize]) -> usize {
     lens.iter().product()
 }
 
+/// Bytes from which on a factor is linked into cuFFT's kernels, which takes some 200 ms when a plan is made. A pass over fewer takes
+/// some microseconds.
+const LINKED_BYTES: usize = 1 << 20;
+
 impl<T: GpuReal> Plan<T> {
     /// Plans a group without its factor.
     pub(super) fn new<const D: usize>(
@@ -158,6 +162,7 @@ impl<T: GpuReal> Plan<T> {
         fft: &Fft<D>,
     ) -> Result<(Self, f64), GpuError> {
         if group.factor != 1.0
+            && group.reals()[1] * size_of::<T>() >= LINKED_BYTES
             && let Some(scaled) = Self::scaled(gpu, group, fft)?
         {
             return Ok((scaled, 1.0));
