@@ -1,7 +1,7 @@
 // Boxes of an array: where their elements are, and how a grid of blocks shares them.
 //
 // A box is read in the order of the message, which is the order of the receiver's memory: its last axis is that of
-// neighbours there. Work is cut into tiles of 16 KiB at most, and a block of 128 threads takes one tile at a time. Where the
+// neighbours there. Work is cut into tiles of 16 KiB, and a block of 128 threads takes one tile at a time. Where the
 // sender's neighbours lie along another axis, a tile has rows along that axis, so that whole lines of memory are used on both
 // sides; everywhere else it is a run of elements of the message.
 #pragma once
@@ -19,7 +19,7 @@ constexpr u32 DIMS = 5;
 constexpr u32 APART = 32;
 constexpr u32 THREADS = 128;
 // Elements of a tile, by their size, and how many of them a thread moves.
-template <class E> constexpr u32 TILE = sizeof(E) == 16 ? 1024 : 2048;
+template <class E> constexpr u32 TILE = (16 << 10) / sizeof(E);
 template <class E> constexpr u32 PER_THREAD = TILE<E> / THREADS;
 
 // Division by a number that the host knows, of numbers below 2^31.

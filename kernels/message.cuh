@@ -11,7 +11,7 @@ constexpr u32 TEAMS = THREADS / 8;
 // What is known before a message is made or read.
 struct Message {
     Box box;
-    // Where it begins, in bytes, a multiple of 16.
+    // Where it begins, in bytes: a multiple of 8, and of 16 if it may be its numbers as they are.
     u64 place;
     // Bytes of its numbers as they are. A message of as many is these, without a header; others are shorter.
     u64 room;

@@ -11,8 +11,8 @@
 struct Queue {
     u64* words;
 
-    // The next tile, for one thread.
-    __device__ u32 draw() const { return u32(atomicAdd(words, 1ull)); }
+    // The number of the next tile, to the first thread. Nobody waits for it before it is asked for.
+    __device__ u32 draw() const { return threadIdx.x == 0 ? u32(atomicAdd(words, 1ull)) : 0; }
     __device__ u64* word(u32 tile) const { return words + 1 + tile; }
 };
 
@@ -21,12 +21,15 @@ template <class Item>
 struct Drawn {
     Work<Item> work;
 
-    // Draws it, after another whose item's description is taken over where it is the same. Has barriers.
-    __device__ void draw(const Batch<Item>& batch, const Queue& queue, const Work<Item>* other)
+    // Begins to fetch the description of the tile of this number, which the first thread knows.
+    __device__ void find(const Batch<Item>& batch, u32 number)
     {
-        __syncthreads();
+        if (threadIdx.x < 32) work.find(batch, __shfl_sync(0xFFFFFFFF, number, 0));
+    }
+    // Fetches that of its item, or takes it over from another tile's where it is the same. Has barriers.
+    __device__ void describe(const Batch<Item>& batch, const Work<Item>* other)
+    {
         if (threadIdx.x < 32) {
-            work.find(batch, __shfl_sync(0xFFFFFFFF, threadIdx.x == 0 ? queue.draw() : 0, 0));
             asm volatile("cp.async.wait_all;" ::: "memory");
             __syncwarp();
             if (other != nullptr && other->number < batch.tiles && other->tile.item == work.tile.item) {

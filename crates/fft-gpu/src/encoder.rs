@@ -17,7 +17,8 @@ use crate::{Gpu, GpuError, GpuReal};
 pub struct Outgoing<'a> {
     /// The box of the array, as [`fft_core::Codec::pack`] takes it.
     pub gather: &'a Transfer,
-    /// The byte of the memory of messages where it begins, a multiple of 16. It takes [`Encoder::bound`] bytes there.
+    /// The byte of the memory of messages where it begins: a multiple of 8, and of 16 if the message may be its numbers as
+    /// they are. It takes [`Encoder::bound`] bytes there.
     pub place: usize,
 }
 

@@ -145,6 +145,7 @@ struct DecodeJob {
     states: CUdeviceptr,
     lengths: CUdeviceptr,
     bits: u32,
+    begins: CUdeviceptr,
     queue: CUdeviceptr,
 }
 
@@ -278,7 +279,7 @@ pub(crate) fn run_decode<T: GpuReal>(
     messages: &impl DevicePtr<u8>,
     dst: &mut impl DevicePtrMut<T>,
 ) -> Result<(), GpuError> {
-    let DecodeArguments { batch, states, queue, lengths, bits } = arguments;
+    let DecodeArguments { batch, states, queue, measure, begins, lengths, bits } = arguments;
     let (found, space) = (messages.num_bytes(), dst.num_bytes());
     let (messages, _reads) = messages.device_ptr(stream);
     let (dst, _writes) = dst.device_ptr_mut(stream);
@@ -292,6 +293,7 @@ pub(crate) fn run_decode<T: GpuReal>(
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
     let (states, _states) = states.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
+    let (begins, _begins) = begins.device_ptr_mut(stream);
     let (lengths, _lengths) = lengths.device_ptr(stream);
     let job = DecodeJob {
         batch: record(batch, items, (list, firsts)),
@@ -300,14 +302,20 @@ pub(crate) fn run_decode<T: GpuReal>(
         states,
         lengths,
         bits,
+        begins,
         queue,
     };
-    let mut launch = stream.launch_builder(&kernel.function);
-    launch.arg(&job);
-    // SAFETY: the argument is that of `decode_*`. Whatever messages hold, it reads no more of them than their lengths, which the
-    // decoder found to be of this wire and within their slots, and writes only the boxes of the batch: `check` found both in the
-    // buffers. Lengths and states have an entry for each message, the queue one more than tiles. The guards outlive the launch.
-    unsafe { launch.launch(kernel.grid(batch.tiles())) }.map_err(tried("launching a decoder"))?;
+    // A block measures a tile with each of its threads.
+    let measure = measure.map(|kernel| (kernel, batch.tiles().div_ceil(THREADS as usize)));
+    for (kernel, work) in measure.into_iter().chain([(kernel, batch.tiles())]) {
+        let mut launch = stream.launch_builder(&kernel.function);
+        launch.arg(&job);
+        // SAFETY: the argument is that of `measure_*` and `decode_*`. Whatever messages hold, these read no more of them than
+        // their lengths, which the decoder found to be of this wire and within their slots, and write only the boxes of the
+        // batch: `check` found both in the buffers. Lengths and states have an entry for each message, the queue and `begins`
+        // one more than tiles. The guards outlive the launches.
+        unsafe { launch.launch(kernel.grid(work)) }.map_err(tried("launching a decoder"))?;
+    }
     Ok(())
 }
 
