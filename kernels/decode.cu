@@ -143,7 +143,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
             mend(piece(bit / 2), shared, bit % 2);
         }
     }
-    store_tile(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
+    store_tile<E, false>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
 }
 
 // Reads all tiles: while one is decoded the next one's codes are fetched, from where `source` says that they are, and the one after
@@ -218,7 +218,7 @@ __device__ void decode_bits(const Job<T>& job)
             double step = step_of(scale);
             if (Edge<T>::is_far(step, bits)) {
                 // Codes of a block of zeros mean nothing.
-                Integers{scale == 0 ? 0 : step, 0, bits}.decode<WIDTH>(piece.codes + (block + plane) * (8 * bits), x + plane, Team());
+                Integers{scale == 0 ? 0 : step, 0, bits}.decode<WIDTH, true>(piece.codes + (block + plane) * (8 * bits), x + plane, Team());
             } else {
                 later |= 1 << plane;
             }
@@ -398,7 +398,7 @@ __device__ void decode_tolerance(const Job<T>& job)
             } else if (bits == RAW) {
                 get_raw<WIDTH>(from, x + plane, Team());
             } else {
-                Integers{from_bits(mine.step), 0, bits}.decode<WIDTH>(from, x + plane, Team());
+                Integers{from_bits(mine.step), 0, bits}.decode<WIDTH, false>(from, x + plane, Team());
             }
         }
         return 0;

@@ -297,17 +297,17 @@ __device__ void encode_tolerance(const Job<T>& job)
         const Body body(message, job.messages);
         const double step = job.step;
         put_widths<WIDTH>(body, work.tile, found.widths);
+        // A message that becomes too long will be sent as it is.
+        const u32 coded = body.table + 8 * (begin + length) < body.room ? elements : 0;
 #pragma unroll
         for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
-            if (group * BLOCK >= elements) continue;
+            if (group * BLOCK >= coded) continue;
             alignas(16) T x[8 * WIDTH];
             read_block<E>(Shared{memory[turn % 2]}, body, group * BLOCK, x, team);
             u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 u32 bits = found.widths[group][plane], bytes = bits == RAW ? RAW_BYTES<T> : 8 * bits;
-                // A message that becomes too long will be sent as it is.
-                if (u64(out - body.bytes) + bytes >= body.room) break;
                 if (bits == RAW) {
                     put_raw<WIDTH>(x + plane, out, team);
                 } else if (bits == 0) {
@@ -321,18 +321,23 @@ __device__ void encode_tolerance(const Job<T>& job)
             }
         }
         errors.add(0, error);
-        __syncthreads();
-        if (threadIdx.x == 0) job.errors[work.number] = errors.sum(0);
     };
 
-    // Begins to fetch the tile of this ticket, or of the next that can shrink. Has barriers.
+    // What an encoder of a tile has added up, after a barrier.
+    auto keep = [&](u32 turn) {
+        if (threadIdx.x == 0) job.errors[drawn[turn % 3].work.number] = errors.sum(0);
+    };
+
+    // Begins to fetch the tile that was found, or the next that can shrink. Has barriers.
     auto fetch = [&](u32 turn) {
         Drawn<Message>& next = drawn[turn % 3];
         next.describe(job.batch, turn == 0 ? nullptr : &drawn[(turn - 1) % 3].work);
+        __syncthreads();
         while (next.work.number < job.batch.tiles && never_shrinks(next.work.item)) {
             __syncthreads();
             next.find(job.batch, job.queue.draw());
             next.describe(job.batch, nullptr);
+            __syncthreads();
         }
         bool there = next.work.number < job.batch.tiles;
         if (there) fetch_tile(next.work.item.box, next.work.tile, src, Shared{memory[turn % 2]}, places);
@@ -349,7 +354,12 @@ __device__ void encode_tolerance(const Job<T>& job)
         drawn[(turn + 1) % 3].find(job.batch, ticket);
         if (turn > 0) encode(turn - 1);
         there = fetch(turn + 1);
-        if (!there) encode(turn);
+        if (turn > 0) keep(turn - 1);
+        if (!there) {
+            encode(turn);
+            __syncthreads();
+            keep(turn);
+        }
     }
 }
 
