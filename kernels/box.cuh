@@ -155,12 +155,12 @@ struct Ahead {
             for (u32 turn = 0; turn < 2; turn++) work(turn).describe(batch), also(work(turn));
         await_tile();
     }
-    // At the beginning of a turn, when all that was fetched is there.
-    template <class Also> __device__ void next(u32 turn, const Batch<Item>& batch, Also also)
+    // At the beginning of a turn, when all that was fetched is there. The tile after those has this number, to the first thread.
+    template <class Also> __device__ void next(u32 turn, const Batch<Item>& batch, u32 number, Also also)
     {
         if (threadIdx.x >= 32) return;
         work(turn + 2).describe(batch);
         also(work(turn + 2));
-        work(turn + 3).find(batch, work(turn).number + 3 * gridDim.x);
+        work(turn + 3).find(batch, __shfl_sync(0xFFFFFFFF, number, 0));
     }
 };

@@ -15,9 +15,9 @@ struct Job {
     State* states;
     // One for each tile: the sum of its squared errors.
     double* errors;
-    // The number behind the colon of a wire; of `bits`, one over its largest integer; of `tolerance`, the step.
+    // The number behind the colon of a wire; of `bits`, one over its largest integer; of `tolerance`, the step and one over it.
     u32 bits;
-    double part, step;
+    double part, step, inverse;
     Queue queue;
 };
 
@@ -61,12 +61,13 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     ahead.begin(job.batch, nothing);
     fetch(0);
     for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
+        const u32 number = number_of(turn + 3, job.batch.tiles, job.states, job.batch.count);
         await_tile();
         bool later = fetch(turn + 1);
         if (!later) __syncthreads();
         const Work<Message>& work = ahead.work(turn);
-        if (threadIdx.x == 0 && turn > 0) job.errors[work.number - gridDim.x] = errors.sum(turn - 1);
-        ahead.next(turn, job.batch, nothing);
+        if (threadIdx.x == 0 && turn > 0) job.errors[ahead.work(turn - 1).number] = errors.sum(turn - 1);
+        ahead.next(turn, job.batch, number, nothing);
         double error = 0;
         if (!never_shrinks(work.item)) error = encode(work.item, job.states[work.tile.item], work.tile, Shared{memory[turn % 2]});
         errors.add(turn, error);
@@ -248,7 +249,6 @@ __device__ void encode_tolerance(const Job<T>& job)
     __shared__ Errors errors;
     const E* src = reinterpret_cast<const E*>(job.src);
     const Team team;
-    const double inverse = 1 / job.step;
 
     auto measure = [&](u32 turn) {
         Measured<E>& found = measured[turn % 2];
@@ -262,7 +262,7 @@ __device__ void encode_tolerance(const Job<T>& job)
             u32 units = 0;
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 bits = width_of<T>(largest<WIDTH>(x + plane, team), inverse);
+                u32 bits = width_of<T>(largest<WIDTH>(x + plane, team), job.inverse);
                 // Behind the last block the table has zeros.
                 bits = group * BLOCK < elements ? bits : 0;
                 if (team.lane == 0) found.widths[group][plane] = u8(bits);
@@ -295,7 +295,6 @@ __device__ void encode_tolerance(const Job<T>& job)
         }
         double error = 0;
         const Body body(message, job.messages);
-        const double step = job.step;
         put_widths<WIDTH>(body, work.tile, found.widths);
         // A message that becomes too long will be sent as it is.
         const u32 coded = body.table + 8 * (begin + length) < body.room ? elements : 0;
@@ -315,17 +314,17 @@ __device__ void encode_tolerance(const Job<T>& job)
                     for (u32 i = 0; i < 8; i++)
                         error = fma(double(x[plane + WIDTH * i]), double(x[plane + WIDTH * i]), error);
                 } else {
-                    Integers{step, inverse, bits}.encode<WIDTH, false>(x + plane, out, team, error);
+                    Integers{job.step, job.inverse, bits}.encode<WIDTH, false>(x + plane, out, team, error);
                 }
                 out += bytes;
             }
         }
-        errors.add(0, error);
+        errors.add(turn, error);
     };
 
     // What an encoder of a tile has added up, after a barrier.
     auto keep = [&](u32 turn) {
-        if (threadIdx.x == 0) job.errors[drawn[turn % 3].work.number] = errors.sum(0);
+        if (threadIdx.x == 0) job.errors[drawn[turn % 3].work.number] = errors.sum(turn);
     };
 
     // Begins to fetch the tile that was found, or the next that can shrink. Has barriers.

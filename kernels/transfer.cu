@@ -15,7 +15,7 @@ __device__ void transfer(Batch<Box> batch, const E* src, E* dst)
     ahead.begin(batch, nothing);
     for (u32 turn = 0; ahead.work(turn).number < batch.tiles; turn++) {
         const Work<Box>& work = ahead.work(turn);
-        ahead.next(turn, batch, nothing);
+        ahead.next(turn, batch, work.number + 3 * gridDim.x, nothing);
         fetch_tile(work.item, work.tile, src, shared, from);
         await_tile();
         store_tile(work.item, work.tile, shared, dst, to);

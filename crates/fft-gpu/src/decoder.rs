@@ -80,7 +80,7 @@ impl<T: GpuReal> Decoder<T> {
         let batch = Batch::new(stream, &all, reaches)?;
         let tried = tried("allocating what a decoder keeps");
         let states =
-            stream.alloc_zeros(all.items.len().max(1) * size_of::<State>()).map_err(&tried)?;
+            stream.alloc_zeros((all.items.len() + 1) * size_of::<State>()).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let name = format!("decode_{}_{}x{width}", form.name()?, T::NAME);
         let kernel = gpu.kernel(Source::Decode, &name)?;

@@ -108,7 +108,7 @@ impl<T: GpuReal> Encoder<T> {
         let batch = Batch::new(stream, &all, reaches)?;
         let tried = tried("allocating what an encoder keeps");
         let states =
-            stream.alloc_zeros(all.items.len().max(1) * size_of::<State>()).map_err(&tried)?;
+            stream.alloc_zeros((all.items.len() + 1) * size_of::<State>()).map_err(&tried)?;
         let errors = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let mirror = Pinned::new(gpu.context(), states.len())?;

@@ -185,7 +185,8 @@ impl Form {
     /// The first place, not before this byte, where the codes of a message begin at a line of memory; or 8 bytes behind, if it may
     /// be its numbers as they are.
     pub(crate) fn place(&self, elements: usize, from: usize) -> usize {
-        let (before, align) = (HEADER + self.filled(elements).next_multiple_of(8), self.align(elements));
+        let (before, align) =
+            (HEADER + self.filled(elements).next_multiple_of(8), self.align(elements));
         let behind = |place: usize| (place + before) % LINE_BYTES;
         let mut places = (from.next_multiple_of(align)..).step_by(align);
         places.find(|place| behind(*place) < align).expect("one in a line")
