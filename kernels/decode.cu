@@ -217,7 +217,8 @@ __device__ void decode_bits(const Job<T>& job)
             double step = step_of(scale);
             if (Edge<T>::is_far(step, bits)) {
                 // Codes of a block of zeros mean nothing.
-                Integers{scale == 0 ? 0 : step, 0, bits}.decode<WIDTH, true>(piece.codes + (block + plane) * (8 * bits), x + plane, Team());
+                const u8* from = piece.codes + (block + plane) * (8 * bits);
+                Integers{scale == 0 ? 0 : step, 0, bits}.decode<WIDTH, true>(from, x + plane, Team());
             } else {
                 later |= 1 << plane;
             }

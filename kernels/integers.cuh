@@ -35,7 +35,8 @@ struct Integers {
     template <u32 STEP, bool SAME, class T>
     __device__ void encode(const T* x, u8* block, Team team, double& error) const
     {
-        if (SAME && bits == 16 && is_single<T>()) Integers(step, inverse, 16).encode_as<u32, false, STEP, true>(x, block, team, error);
+        if (SAME && bits == 16 && is_single<T>())
+            Integers(step, inverse, 16).encode_as<u32, false, STEP, true>(x, block, team, error);
         else if (SAME && bits == 16) Integers(step, inverse, 16).encode_as<u32, false, STEP>(x, block, team, error);
         else if (SAME && bits == 32) Integers(step, inverse, 32).encode_as<u32, false, STEP>(x, block, team, error);
         else if (bits > 5 && bits <= 32) encode_as<u32, false, STEP>(x, block, team, error);

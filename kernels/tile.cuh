@@ -66,11 +66,12 @@ struct Units {
     }
 };
 
-// Stores a unit at an address in the memory of the device, which nobody reads soon. Of a pointer made of a number the compiler does not know what memory it
-// is in, and would read nothing of shared memory before each store is done.
+// Stores a unit at an address in the memory of the device, which nobody reads soon. Of a pointer made of a number the compiler does
+// not know what memory it is in, and would read nothing of shared memory before each store is done.
 __device__ inline void store_unit(u64 address, uint4 unit)
 {
-    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z), "r"(unit.w));
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
+                 "r"(unit.w));
 }
 
 // Where the elements of a row of a tile are, worked out once for each run of them.
