@@ -1,7 +1,7 @@
 // Boxes of an array: where their elements are, and how a grid of blocks shares them.
 //
 // A box is read in the order of the message, which is the order of the receiver's memory: its last axis is that of
-// neighbours there. Work is cut into tiles of 16 KiB at most, and a block of 128 threads takes one tile at a time. Where the
+// neighbours there. Work is cut into tiles of 16 KiB, and a block of 128 threads takes one tile at a time. Where the
 // sender's neighbours lie along another axis, a tile has rows along that axis, so that whole lines of memory are used on both
 // sides; everywhere else it is a run of elements of the message.
 #pragma once
@@ -19,7 +19,7 @@ constexpr u32 DIMS = 5;
 constexpr u32 APART = 32;
 constexpr u32 THREADS = 128;
 // Elements of a tile, by their size, and how many of them a thread moves.
-template <class E> constexpr u32 TILE = sizeof(E) == 16 ? 1024 : 2048;
+template <class E> constexpr u32 TILE = (16 << 10) / sizeof(E);
 template <class E> constexpr u32 PER_THREAD = TILE<E> / THREADS;
 
 // Division by a number that the host knows, of numbers below 2^31.
@@ -155,12 +155,12 @@ struct Ahead {
             for (u32 turn = 0; turn < 2; turn++) work(turn).describe(batch), also(work(turn));
         await_tile();
     }
-    // At the beginning of a turn, when all that was fetched is there.
-    template <class Also> __device__ void next(u32 turn, const Batch<Item>& batch, Also also)
+    // At the beginning of a turn, when all that was fetched is there. The tile after those has this number, to the first thread.
+    template <class Also> __device__ void next(u32 turn, const Batch<Item>& batch, u32 number, Also also)
     {
         if (threadIdx.x >= 32) return;
         work(turn + 2).describe(batch);
         also(work(turn + 2));
-        work(turn + 3).find(batch, work(turn).number + 3 * gridDim.x);
+        work(turn + 3).find(batch, __shfl_sync(0xFFFFFFFF, number, 0));
     }
 };

@@ -10,11 +10,13 @@
 // 16 bytes to or from a place that may be aligned to 8 bytes only.
 __device__ inline void store_16(u8* to, uint4 bytes)
 {
+    // As assembly, since the compiler would make four stores of it.
     if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
-        *reinterpret_cast<uint4*>(to) = bytes;
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w)
+                     : "memory");
     } else {
-        reinterpret_cast<uint2*>(to)[0] = {bytes.x, bytes.y};
-        reinterpret_cast<uint2*>(to)[1] = {bytes.z, bytes.w};
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(bytes.x), "r"(bytes.y) : "memory");
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to + 8), "r"(bytes.z), "r"(bytes.w) : "memory");
     }
 }
 
@@ -95,7 +97,9 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
 template <class Code>
 __device__ void load_codes(Code (&code)[8], u32 bits, const u8* block, Team team)
 {
-    u32 shift = 0, lane = team.lane;
+    // Parts are brought to their places by products, which are done elsewhere than what takes bytes apart.
+    Code place = 1;
+    const u32 lane = team.lane;
 #pragma unroll
     for (u32 i = 0; i < 8; i++) code[i] = 0;
     if (sizeof(Code) == 8 && bits & 64) {
@@ -114,30 +118,30 @@ __device__ void load_codes(Code (&code)[8], u32 bits, const u8* block, Team team
             code[i] = four.x, code[i + 1] = four.y, code[i + 2] = four.z, code[i + 3] = four.w;
         }
         block += 256;
-        shift = 32;
+        place = sizeof(Code) == 8 ? Code(1ull << 32) : 0;
     }
     if (sizeof(Code) == 4 && bits == 32) return;
     if (bits & 16) {
 #pragma unroll
         for (u32 i = 0; i < 8; i += 4) {
             uint2 four = *reinterpret_cast<const uint2*>(block + 16 * i + 8 * lane);
-            code[i] |= Code(four.x & 0xFFFF) << shift;
-            code[i + 1] |= Code(four.x >> 16) << shift;
-            code[i + 2] |= Code(four.y & 0xFFFF) << shift;
-            code[i + 3] |= Code(four.y >> 16) << shift;
+            code[i] += (four.x & 0xFFFF) * place;
+            code[i + 1] += (four.x >> 16) * place;
+            code[i + 2] += (four.y & 0xFFFF) * place;
+            code[i + 3] += (four.y >> 16) * place;
         }
         block += 128;
-        shift += 16;
+        place <<= 16;
     }
     if (bits & 8) {
 #pragma unroll
         for (u32 i = 0; i < 8; i += 4) {
             u32 four = *reinterpret_cast<const u32*>(block + 8 * i + 4 * lane);
 #pragma unroll
-            for (u32 j = 0; j < 4; j++) code[i + j] |= Code(four >> (8 * j) & 0xFF) << shift;
+            for (u32 j = 0; j < 4; j++) code[i + j] += (four >> (8 * j) & 0xFF) * place;
         }
         block += 64;
-        shift += 8;
+        place <<= 8;
     }
 #pragma unroll
     for (u32 part = 4; part > 0; part /= 2) {
@@ -146,8 +150,8 @@ __device__ void load_codes(Code (&code)[8], u32 bits, const u8* block, Team team
         u32 bytes = *reinterpret_cast<const u32*>(block + 4 * (lane % (2 * part))) >> down;
 #pragma unroll
         for (u32 i = 0; i < 8; i++)
-            code[i] |= Code(bytes >> (8 * (i & 3) + (i < 4 ? 0 : 4)) & mask) << shift;
+            code[i] += (bytes >> (8 * (i & 3) + (i < 4 ? 0 : 4)) & mask) * place;
         block += 8 * part;
-        shift += part;
+        place <<= part;
     }
 }

@@ -4,7 +4,7 @@
 // read outside its slot or written outside its box; what is wrong with one is marked, and said by the CPU, who reads it again.
 #include "edge.cuh"
 #include "formats.cuh"
-#include "places.cuh"
+#include "measure.cuh"
 
 template <class T>
 struct Job {
@@ -15,14 +15,9 @@ struct Job {
     // Bytes of each message: those of its numbers, of its header and what is `fixed`, or of `tolerance` anything between.
     const u64* lengths;
     u32 bits;
+    // Of `tolerance`, units of 8 bytes of codes before each tile, in all messages together, and one more: see measure.
+    u64* begins;
     Queue queue;
-};
-
-__device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
-
-// What is common to all tiles of a message: so many bytes for each block of 64 numbers, and scales for so many numbers each.
-struct Rate {
-    u32 block, numbers;
 };
 
 // What of a message must be read for a tile.
@@ -39,21 +34,31 @@ __device__ Part raw_part(const Job<T>& job, const Message& message, const Tile& 
     return {job.messages + message.place + u64(tile.element) * ELEMENT, nullptr, tile.cols * ELEMENT, 0};
 }
 
-// Where codes have a fixed place.
-template <u32 WIDTH, class T>
-__device__ Part fixed_part(const Job<T>& job, const Message& message, const Tile& tile, Rate rate)
-{
-    constexpr u32 NUMBERS = TILE<Element<T, WIDTH>> * WIDTH;
-    const u8* body = job.messages + message.place + HEADER;
-    const u64 number = u64(tile.element) * WIDTH, first = number / BLOCK * rate.block;
-    Part part{body + message.table + first, nullptr, 0, 0};
-    part.code_bytes = u32(min(u64(NUMBERS / BLOCK * rate.block), message.fixed - message.table - first));
-    if (rate.numbers == 0) return part;
-    const u64 scale = 2 * (number / rate.numbers);
-    part.scales = body + scale;
-    part.scale_bytes = u32(min(u64(2 * NUMBERS / rate.numbers), message.table - scale));
-    return part;
-}
+// Where codes have a fixed place: so many bytes for each block of 64 numbers, and scales for so many numbers each.
+template <class T, u32 WIDTH>
+struct Fixed {
+    const Job<T>& job;
+    u32 block, numbers;
+
+    // When a tile and its item are described, and when both are there.
+    __device__ void also(const Work<Message>&, u32) const {}
+    __device__ Part part(const Work<Message>& work, u32, u64) const
+    {
+        constexpr u32 NUMBERS = TILE<Element<T, WIDTH>> * WIDTH;
+        const Message& message = work.item;
+        const u8* body = job.messages + message.place + HEADER;
+        const u64 number = u64(work.tile.element) * WIDTH, first = number / BLOCK * block;
+        Part part{body + message.table + first, nullptr, 0, 0};
+        part.code_bytes = u32(min(u64(NUMBERS / BLOCK * block), message.fixed - message.table - first));
+        if (numbers == 0) return part;
+        const u64 scale = 2 * (number / numbers);
+        part.scales = body + scale;
+        part.scale_bytes = u32(min(u64(2 * NUMBERS / numbers), message.table - scale));
+        return part;
+    }
+    // When its codes are.
+    __device__ void begin(const Work<Message>&, u32, const u8*) const {}
+};
 
 // The codes of a tile, and then its numbers in their place.
 template <class E>
@@ -136,43 +141,48 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
             mend(piece(bit / 2), shared, bit % 2);
         }
     }
-    store_tile(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
+    store_tile<E, false>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
 }
 
-// Reads all tiles: while one is decoded the next one's codes are fetched, and the one after that is found.
-template <u32 WIDTH, u32 N, class T, class Decode, class Mend = Nothing>
-__device__ void each_tile(const Job<T>& job, Rate rate, Decode decode, Mend mend = Nothing())
+// Reads all tiles: while one is decoded the next one's codes are fetched, from where `source` says that they are, and the one after
+// that is found.
+template <u32 WIDTH, u32 N, class T, class Source, class Decode, class Mend = Nothing>
+__device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend mend = Nothing())
 {
     __shared__ Buffer<Element<T, WIDTH>> buffers[2];
     __shared__ Places places;
     __shared__ Ahead<Message> ahead;
     __shared__ __align__(8) u64 lengths[4];
     auto also = [&](const Work<Message>& work) {
-        if (threadIdx.x == 31 && work.number < job.batch.tiles)
-            __pipeline_memcpy_async(lengths + (&work - ahead.works), job.lengths + work.tile.item, 8);
+        if (work.number >= job.batch.tiles) return;
+        u32 slot = &work - ahead.works;
+        if (threadIdx.x == 31) __pipeline_memcpy_async(lengths + slot, job.lengths + work.tile.item, 8);
+        source.also(work, slot);
     };
     auto raw = [&](u32 turn) { return lengths[turn % 4] == ahead.work(turn).item.room; };
     auto fetch = [&](u32 turn) {
         const Work<Message>& work = ahead.work(turn);
         if (work.number >= job.batch.tiles) return;
-        buffers[turn % 2].fetch(raw(turn) ? raw_part<WIDTH>(job, work.item, work.tile)
-                                          : fixed_part<WIDTH>(job, work.item, work.tile, rate));
+        buffers[turn % 2].fetch(raw(turn) ? raw_part<WIDTH>(job, work.item, work.tile) : source.part(work, turn, lengths[turn % 4]));
     };
     ahead.begin(job.batch, also);
     fetch(0);
     for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
+        const u32 number = number_of(turn + 3, job.batch.tiles, job.states, job.batch.count);
         await_tile();
         fetch(turn + 1);
-        ahead.next(turn, job.batch, also);
+        ahead.next(turn, job.batch, number, also);
         Buffer<Element<T, WIDTH>>& buffer = buffers[turn % 2];
-        put_tile<WIDTH, N>(job, ahead.work(turn), raw(turn), buffer.codes(), buffer, places, decode, mend);
+        const Work<Message>& work = ahead.work(turn);
+        if (!raw(turn)) source.begin(work, turn, reinterpret_cast<const u8*>(buffer.scales));
+        put_tile<WIDTH, N>(job, work, raw(turn), buffer.codes(), buffer, places, decode, mend);
     }
 }
 
 template <class T, u32 WIDTH, class Format>
 __device__ void decode_format(const Job<T>& job)
 {
-    each_tile<WIDTH, 8>(job, Rate{8 * Format::BITS, 256}, [&](const Piece& piece, T (&x)[8]) {
+    each_tile<WIDTH, 8>(job, Fixed<T, WIDTH>{job, 8 * Format::BITS, 256}, [&](const Piece& piece, T (&x)[8]) {
         u32 first = piece.local * WIDTH;
         int scale = int16_t(piece.scales[first / 256]);
         if (scale < LEAST_SCALE || scale > MOST_SCALE) {
@@ -189,7 +199,7 @@ __device__ void decode_mantissa(const Job<T>& job)
 {
     const u32 bits = job.bits;
     const u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
-    each_tile<WIDTH, 8>(job, Rate{size, 0}, [&](const Piece& piece, T (&x)[8]) {
+    each_tile<WIDTH, 8>(job, Fixed<T, WIDTH>{job, size, 0}, [&](const Piece& piece, T (&x)[8]) {
         decode_trimmed(piece.codes + piece.local * WIDTH / BLOCK * size, bits, x, Team());
         return 0;
     });
@@ -207,7 +217,8 @@ __device__ void decode_bits(const Job<T>& job)
             double step = step_of(scale);
             if (Edge<T>::is_far(step, bits)) {
                 // Codes of a block of zeros mean nothing.
-                Integers{scale == 0 ? 0 : step, 0, bits}.decode<WIDTH>(piece.codes + (block + plane) * (8 * bits), x + plane, Team());
+                const u8* from = piece.codes + (block + plane) * (8 * bits);
+                Integers{scale == 0 ? 0 : step, 0, bits}.decode<WIDTH, true>(from, x + plane, Team());
             } else {
                 later |= 1 << plane;
             }
@@ -222,119 +233,109 @@ __device__ void decode_bits(const Job<T>& job)
         if (!decode_edge<T>(scale, bits, from, eight)) return refuse(piece.state);
         for (u32 i = 0; i < 8; i++) number_at<T, WIDTH>(shared, piece.body, piece.local, plane, i) = T(eight.x[i]);
     };
-    each_tile<WIDTH, 8 * WIDTH>(job, Rate{8 * bits, BLOCK}, decode, mend);
+    each_tile<WIDTH, 8 * WIDTH>(job, Fixed<T, WIDTH>{job, 8 * bits, BLOCK}, decode, mend);
 }
 
-// The width of a block, out of the table. The last may be in one byte, with nothing behind it.
-__device__ inline u32 width_at(const u8* widths, u32 block)
-{
-    u64 bit = u64(block) * WIDTH_BITS;
-    u32 shift = u32(bit) % 8, low = widths[bit / 8], high = shift > 8 - WIDTH_BITS ? widths[bit / 8 + 1] : 0;
-    return (low | high << 8) >> shift & RAW;
-}
-
-// The blocks of a tile whose places depend on those before.
+// The blocks of a tile, by each warp for itself.
 template <class E>
 struct Measured {
     static constexpr u32 GROUPS = TILE<E> / BLOCK;
-    u8 widths[GROUPS][2];
-    u32 before[GROUPS + 1];
-    u64 length, step;
+    u64 step;
+    u16 before[2 * GROUPS];
+    u8 bits[2 * GROUPS];
 };
 
-// `tolerance`: a tile is measured before the one in front of it is decoded, and only then is asked where that begins.
+// Where the codes of a tile are when all have been measured.
+template <class T, u32 WIDTH>
+struct Found {
+    using E = Element<T, WIDTH>;
+    static constexpr u32 BLOCKS = Widths<E, WIDTH>::BLOCKS;
+    const Job<T>& job;
+    // Where its codes begin and end, and the codes of its message, of the turns to come; and the step.
+    u64 (*places)[3];
+    u64* steps;
+    Measured<E>* measured;
+
+    __device__ void also(const Work<Message>& work, u32 slot) const
+    {
+        const u32 from[3] = {work.number, work.number + 1, work.tile.first};
+#pragma unroll
+        for (u32 i = 0; i < 3; i++)
+            if (threadIdx.x == i) __pipeline_memcpy_async(places[slot] + i, job.begins + from[i], 8);
+    }
+    __device__ Part part(const Work<Message>& work, u32 turn, u64 length) const
+    {
+        const Message& message = work.item;
+        const u64* place = places[turn % 4];
+        const u8* body = job.messages + message.place + HEADER;
+        const Widths<E, WIDTH> widths(message, work.tile);
+        const u64 begin = message.table + 8 * (place[0] - place[2]), end = message.table + 8 * (place[1] - place[2]);
+        const u64 behind = length - HEADER;
+        if (threadIdx.x == 0) {
+            __pipeline_memcpy_async(steps + turn % 2, body, 8);
+            bool last = work.tile.element + work.tile.cols == message.box.elements;
+            if (end > behind || (last && end != behind)) refuse(job.states[work.tile.item]);
+        }
+        // What is not in a message is not read.
+        return {body + begin, body + widths.at, end > behind ? 0 : u32(end - begin), widths.bytes};
+    }
+    __device__ void begin(const Work<Message>& work, u32 turn, const u8* widths) const
+    {
+        Measured<E>& mine = measured[threadIdx.x / 32];
+        // A step is a normal number above 0.
+        if (threadIdx.x == 0 && (steps[turn % 2] >> 52 == 0 || steps[turn % 2] >= INFINITE)) refuse(job.states[work.tile.item]);
+        mine.step = steps[turn % 2];
+        u32 sum = 0;
+#pragma unroll
+        for (u32 first = 0; first < BLOCKS; first += 32) {
+            u32 block = first + threadIdx.x % 32, bit = WIDTH_BITS * block;
+            u32 pair = widths[bit / 8] | u32(widths[bit / 8 + 1]) << 8;
+            bool there = block < (work.tile.cols + BLOCK - 1) / BLOCK * WIDTH;
+            u32 bits = there ? pair >> bit % 8 & RAW : 0, units = units_of<T>(bits), end = sum + running_sum(units);
+            mine.bits[block] = u8(units == 0 ? 0 : bits);
+            mine.before[block] = u16(end - units);
+            sum = __shfl_sync(0xFFFFFFFF, end, 31);
+        }
+        __syncwarp();
+    }
+};
+
 template <class T, u32 WIDTH>
 __device__ void decode_tolerance(const Job<T>& job)
 {
     using E = Element<T, WIDTH>;
-    constexpr u32 GROUPS = Measured<E>::GROUPS;
-    __shared__ Buffer<E> buffer;
-    __shared__ Places places;
-    __shared__ Drawn<Message> drawn[2];
-    __shared__ Measured<E> measured[2];
-
-    // Draws the next tile, and says how long it is. Has barriers.
-    auto measure = [&](u32 turn) {
-        Measured<E>& found = measured[turn % 2];
-        const Work<Message>& work = drawn[turn % 2].work;
-        drawn[turn % 2].draw(job.batch, job.queue, turn == 0 ? nullptr : &drawn[(turn + 1) % 2].work);
-        if (work.number >= job.batch.tiles) return false;
-        if (threadIdx.x < 32) {
-            const u8* body = job.messages + work.item.place + HEADER;
-            const u64 length = job.lengths[work.tile.item];
-            u32 group = threadIdx.x, units = 0, block = work.tile.element / BLOCK * WIDTH;
-            // Of a raw message these would be numbers.
-            bool coded = length != work.item.room;
-            bool there = coded && group < GROUPS && group * BLOCK < work.tile.cols;
+    __shared__ __align__(8) u64 places[4][3];
+    __shared__ __align__(8) u64 steps[2];
+    __shared__ Measured<E> measured[THREADS / 32];
+    const Measured<E>& mine = measured[threadIdx.x / 32];
+    each_tile<WIDTH, 8 * WIDTH>(job, Found<T, WIDTH>{job, places, steps, measured}, [&](const Piece& piece, T (&x)[8 * WIDTH]) {
 #pragma unroll
-            for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 bits = there ? width_at(body + STEP_BYTES, block + group * WIDTH + plane) : 0;
-                if (bits == 1 || (bits != RAW && bits > WIDEST<T>)) {
-                    refuse(job.states[work.tile.item]);
-                    bits = 0;
-                }
-                if (group < GROUPS) found.widths[group][plane] = u8(bits);
-                units += bits == RAW ? u32(RAW_BYTES<T>) / 8 : bits;
-            }
-            u32 sum = running_sum(units);
-            if (group < GROUPS) found.before[group] = sum - units;
-            if (group == 31) {
-                found.before[GROUPS] = sum;
-                publish_length(job.queue, work.number, work.tile.first, sum);
-                found.length = length;
-                found.step = coded ? *reinterpret_cast<const u64*>(body) : 0;
+        for (u32 plane = 0; plane < WIDTH; plane++) {
+            const u32 block = piece.local / BLOCK * WIDTH + plane, bits = mine.bits[block];
+            const u8* from = piece.codes + 8 * mine.before[block];
+            if (bits == 0) {
+#pragma unroll
+                for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
+            } else if (bits == RAW) {
+                get_raw<WIDTH>(from, x + plane, Team());
+            } else {
+                Integers{from_bits(mine.step), 0, bits}.decode<WIDTH, false>(from, x + plane, Team());
             }
         }
-        __syncthreads();
-        return true;
-    };
-
-    auto decode = [&](u32 turn) {
-        const Measured<E>& found = measured[turn % 2];
-        const Work<Message>& work = drawn[turn % 2].work;
-        const u64 length = found.before[GROUPS], behind = found.length - HEADER;
-        const u64 begin = look_back(job.queue, work.number, work.tile.first, length);
-        const u64 first = work.item.table + 8 * begin;
-        const bool raw = found.length == work.item.room;
-        if (raw) {
-            buffer.fetch(raw_part<WIDTH>(job, work.item, work.tile));
-            await_tile();
-        } else if (threadIdx.x == 0) {
-            bool last = work.tile.element + work.tile.cols == work.item.box.elements;
-            // A step is a normal number above 0.
-            bool step = found.step >> 52 != 0 && found.step < INFINITE;
-            if (!step || (last && first + 8 * length != behind)) refuse(job.states[work.tile.item]);
-        }
-        auto numbers = [&](const Piece& piece, T (&x)[8 * WIDTH]) {
-            u32 group = piece.local / BLOCK;
-            u64 at = first + 8 * found.before[group];
-#pragma unroll
-            for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 bits = found.widths[group][plane], bytes = bits == RAW ? RAW_BYTES<T> : 8 * bits;
-                bool within = at + bytes <= behind;
-                if (!within) refuse(piece.state);
-                if (!within || bits == 0) {
-#pragma unroll
-                    for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
-                } else if (bits == RAW) {
-                    get_raw<WIDTH>(piece.codes + at, x + plane, Team());
-                } else {
-                    Integers{from_bits(found.step), 0, bits}.decode<WIDTH>(piece.codes + at, x + plane, Team());
-                }
-                at += bytes;
-            }
-            return 0;
-        };
-        const u8* body = job.messages + work.item.place + HEADER;
-        put_tile<WIDTH, 8 * WIDTH>(job, work, raw, body, buffer, places, numbers, Nothing());
-    };
-
-    bool there = measure(0);
-    for (u32 turn = 0; there; turn++) {
-        there = measure(turn + 1);
-        decode(turn);
-    }
+        return 0;
+    });
 }
+
+#define MEASURE(real, T, WIDTH)                                                                      \
+    extern "C" __global__ void __launch_bounds__(THREADS) measure_##real(Job<T> job)                 \
+    {                                                                                                \
+        measure<T, WIDTH>(job);                                                                      \
+    }
+
+MEASURE(f32x1, float, 1)
+MEASURE(f32x2, float, 2)
+MEASURE(f64x1, double, 1)
+MEASURE(f64x2, double, 2)
 
 #define DECODE(wire, real, T, WIDTH, BLOCKS, ...)                                                    \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) decode_##wire##_##real(Job<T> job)         \
@@ -343,12 +344,12 @@ __device__ void decode_tolerance(const Job<T>& job)
     }
 
 #define DECODE_ALL(real, T, WIDTH)                                                                   \
-    DECODE(f32, real, T, WIDTH, 6, decode_format<T, WIDTH, Single>)                                     \
-    DECODE(f16, real, T, WIDTH, 6, decode_format<T, WIDTH, Half>)                                       \
-    DECODE(bf16, real, T, WIDTH, 6, decode_format<T, WIDTH, Brain>)                                     \
-    DECODE(mantissa, real, T, WIDTH, 6, decode_mantissa<T, WIDTH>)                                      \
-    DECODE(bits, real, T, WIDTH, 6, decode_bits<T, WIDTH>)                                              \
-    DECODE(tolerance, real, T, WIDTH, 7, decode_tolerance<T, WIDTH>)
+    DECODE(f32, real, T, WIDTH, 5, decode_format<T, WIDTH, Single>)                                     \
+    DECODE(f16, real, T, WIDTH, 5, decode_format<T, WIDTH, Half>)                                       \
+    DECODE(bf16, real, T, WIDTH, 5, decode_format<T, WIDTH, Brain>)                                     \
+    DECODE(mantissa, real, T, WIDTH, 5, decode_mantissa<T, WIDTH>)                                      \
+    DECODE(bits, real, T, WIDTH, 5, decode_bits<T, WIDTH>)                                              \
+    DECODE(tolerance, real, T, WIDTH, 5, decode_tolerance<T, WIDTH>)
 
 DECODE_ALL(f32x1, float, 1)
 DECODE_ALL(f32x2, float, 2)

@@ -15,9 +15,9 @@ struct Job {
     State* states;
     // One for each tile: the sum of its squared errors.
     double* errors;
-    // The number behind the colon of a wire; of `bits`, one over its largest integer; of `tolerance`, the step.
+    // The number behind the colon of a wire; of `bits`, one over its largest integer; of `tolerance`, the step and one over it.
     u32 bits;
-    double part, step;
+    double part, step, inverse;
     Queue queue;
 };
 
@@ -61,12 +61,13 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     ahead.begin(job.batch, nothing);
     fetch(0);
     for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
+        const u32 number = number_of(turn + 3, job.batch.tiles, job.states, job.batch.count);
         await_tile();
         bool later = fetch(turn + 1);
         if (!later) __syncthreads();
         const Work<Message>& work = ahead.work(turn);
-        if (threadIdx.x == 0 && turn > 0) job.errors[work.number - gridDim.x] = errors.sum(turn - 1);
-        ahead.next(turn, job.batch, nothing);
+        if (threadIdx.x == 0 && turn > 0) job.errors[ahead.work(turn - 1).number] = errors.sum(turn - 1);
+        ahead.next(turn, job.batch, number, nothing);
         double error = 0;
         if (!never_shrinks(work.item)) error = encode(work.item, job.states[work.tile.item], work.tile, Shared{memory[turn % 2]});
         errors.add(turn, error);
@@ -197,7 +198,8 @@ struct Measured {
     static constexpr u32 GROUPS = TILE<E> / BLOCK;
     // Bits of each block, and units of 8 bytes that come before those of each group of 64 elements.
     u8 widths[GROUPS][2];
-    u32 before[GROUPS + 1];
+    u32 before[GROUPS];
+    u64 length;
 };
 
 // Widths of a tile into the table of its message. A tile has a multiple of 32 blocks, so that of 32-bit words of the table all
@@ -220,17 +222,18 @@ __device__ void put_widths(const Body& body, const Tile& tile, const u8 (&widths
     *reinterpret_cast<u32*>(body.bytes + at) = u32(word >> bit % WIDTH_BITS);
 }
 
-// The sum of all before, in place, of numbers of which there are no more than threads of a warp. For the first warp.
-template <u32 N> __device__ void sum_up(u32 (&x)[N])
+// The sum of all before, in place; returns that of all to the last thread. For a warp.
+template <u32 N> __device__ u32 sum_up(u32 (&x)[N])
 {
-    u32 lane = threadIdx.x, mine = lane < N - 1 ? x[lane] : 0, sum = mine;
+    constexpr u32 EACH = (N + 31) / 32;
+    u32 first = threadIdx.x % 32 * EACH, mine[EACH], sum = 0;
 #pragma unroll
-    for (u32 distance = 1; distance < 32; distance *= 2) {
-        u32 before = __shfl_up_sync(0xFFFFFFFF, sum, distance);
-        if (lane >= distance) sum += before;
-    }
-    if (lane < N - 1) x[lane] = sum - mine;
-    if (lane == N - 2) x[N - 1] = sum;
+    for (u32 i = 0; i < EACH; i++) sum += mine[i] = first + i < N ? x[first + i] : 0;
+    u32 end = running_sum(sum);
+#pragma unroll
+    for (u32 i = 0, before = end - sum; i < EACH; before += mine[i], i++)
+        if (first + i < N) x[first + i] = before;
+    return end;
 }
 
 // `tolerance`: as `bits`, but where a block goes is known only when the lengths of all before it are. So a tile is measured, the
@@ -241,17 +244,17 @@ __device__ void encode_tolerance(const Job<T>& job)
     using E = Element<T, WIDTH>;
     __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
     __shared__ Places places;
-    __shared__ Drawn<Message> drawn[2];
+    __shared__ Drawn<Message> drawn[3];
     __shared__ Measured<E> measured[2];
     __shared__ Errors errors;
     const E* src = reinterpret_cast<const E*>(job.src);
     const Team team;
-    const double inverse = 1 / job.step;
 
     auto measure = [&](u32 turn) {
         Measured<E>& found = measured[turn % 2];
-        const Work<Message>& work = drawn[turn % 2].work;
+        const Work<Message>& work = drawn[turn % 3].work;
         const Body body(work.item, job.messages);
+        const u32 elements = work.tile.rows * work.tile.cols;
 #pragma unroll
         for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
             alignas(16) T x[8 * WIDTH];
@@ -259,48 +262,51 @@ __device__ void encode_tolerance(const Job<T>& job)
             u32 units = 0;
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 bits = width_of<T>(largest<WIDTH>(x + plane, team), inverse);
+                u32 bits = width_of<T>(largest<WIDTH>(x + plane, team), job.inverse);
                 // Behind the last block the table has zeros.
-                bits = group * BLOCK < work.tile.cols ? bits : 0;
+                bits = group * BLOCK < elements ? bits : 0;
                 if (team.lane == 0) found.widths[group][plane] = u8(bits);
                 units += bits == RAW ? u32(RAW_BYTES<T>) / 8 : bits;
             }
             if (team.lane == 0) found.before[group] = units;
         }
         __syncthreads();
-        if (threadIdx.x < 32) sum_up(found.before);
-        if (threadIdx.x == Measured<E>::GROUPS - 1)
-            publish_length(job.queue, work.number, work.tile.first, found.before[Measured<E>::GROUPS]);
+        if (threadIdx.x < 32) {
+            u32 length = sum_up(found.before);
+            if (threadIdx.x == 31) {
+                publish_length(job.queue, work.number, work.tile.first, length);
+                found.length = length;
+            }
+        }
         __syncthreads();
     };
 
     auto encode = [&](u32 turn) {
         const Measured<E>& found = measured[turn % 2];
-        const Work<Message>& work = drawn[turn % 2].work;
+        const Work<Message>& work = drawn[turn % 3].work;
         const Message& message = work.item;
-        u64 length = found.before[Measured<E>::GROUPS];
-        u64 begin = look_back(job.queue, work.number, work.tile.first, length);
-        if (threadIdx.x == 0 && work.tile.element + work.tile.cols == message.box.elements) {
+        const u32 elements = work.tile.rows * work.tile.cols;
+        const u64 length = found.length;
+        const u64 begin = look_back(job.queue, work.number, work.tile.first, length);
+        if (threadIdx.x == 0 && work.tile.element + elements == message.box.elements) {
             State& state = job.states[work.tile.item];
             state.units = begin + length;
             state.raw = HEADER + message.table + 8 * (begin + length) >= message.room;
         }
         double error = 0;
         const Body body(message, job.messages);
-        const u32 cols = work.tile.cols;
-        const double step = job.step;
         put_widths<WIDTH>(body, work.tile, found.widths);
+        // A message that becomes too long will be sent as it is.
+        const u32 coded = body.table + 8 * (begin + length) < body.room ? elements : 0;
 #pragma unroll
         for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
-            if (group * BLOCK >= cols) continue;
+            if (group * BLOCK >= coded) continue;
             alignas(16) T x[8 * WIDTH];
             read_block<E>(Shared{memory[turn % 2]}, body, group * BLOCK, x, team);
             u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 u32 bits = found.widths[group][plane], bytes = bits == RAW ? RAW_BYTES<T> : 8 * bits;
-                // A message that becomes too long will be sent as it is.
-                if (u64(out - body.bytes) + bytes >= body.room) break;
                 if (bits == RAW) {
                     put_raw<WIDTH>(x + plane, out, team);
                 } else if (bits == 0) {
@@ -308,50 +314,67 @@ __device__ void encode_tolerance(const Job<T>& job)
                     for (u32 i = 0; i < 8; i++)
                         error = fma(double(x[plane + WIDTH * i]), double(x[plane + WIDTH * i]), error);
                 } else {
-                    Integers{step, inverse, bits}.encode<WIDTH, false>(x + plane, out, team, error);
+                    Integers{job.step, job.inverse, bits}.encode<WIDTH, false>(x + plane, out, team, error);
                 }
                 out += bytes;
             }
         }
-        errors.add(0, error);
-        __syncthreads();
-        if (threadIdx.x == 0) job.errors[work.number] = errors.sum(0);
+        errors.add(turn, error);
     };
 
-    // Draws the next tile that can shrink, and begins to fetch it.
-    auto next = [&](u32 turn) {
-        Work<Message>& work = drawn[turn % 2].work;
-        do {
-            drawn[turn % 2].draw(job.batch, job.queue, turn == 0 ? nullptr : &drawn[(turn + 1) % 2].work);
-        } while (work.number < job.batch.tiles && never_shrinks(work.item));
-        bool there = work.number < job.batch.tiles;
-        if (there) fetch_tile(work.item.box, work.tile, src, Shared{memory[turn % 2]}, places);
+    // What an encoder of a tile has added up, after a barrier.
+    auto keep = [&](u32 turn) {
+        if (threadIdx.x == 0) job.errors[drawn[turn % 3].work.number] = errors.sum(turn);
+    };
+
+    // Begins to fetch the tile that was found, or the next that can shrink. Has barriers.
+    auto fetch = [&](u32 turn) {
+        Drawn<Message>& next = drawn[turn % 3];
+        next.describe(job.batch, turn == 0 ? nullptr : &drawn[(turn - 1) % 3].work);
+        __syncthreads();
+        while (next.work.number < job.batch.tiles && never_shrinks(next.work.item)) {
+            __syncthreads();
+            next.find(job.batch, job.queue.draw());
+            next.describe(job.batch, nullptr);
+            __syncthreads();
+        }
+        bool there = next.work.number < job.batch.tiles;
+        if (there) fetch_tile(next.work.item.box, next.work.tile, src, Shared{memory[turn % 2]}, places);
         return there;
     };
 
-    bool there = next(0);
+    drawn[0].find(job.batch, job.queue.draw());
+    bool there = fetch(0);
     for (u32 turn = 0; there; turn++) {
         await_tile();
+        // The next tile's number is on its way while this one is measured, and its description while the last is encoded.
+        const u32 ticket = job.queue.draw();
         measure(turn);
+        drawn[(turn + 1) % 3].find(job.batch, ticket);
         if (turn > 0) encode(turn - 1);
-        there = next(turn + 1);
-        if (!there) encode(turn);
+        there = fetch(turn + 1);
+        if (turn > 0) keep(turn - 1);
+        if (!there) {
+            encode(turn);
+            __syncthreads();
+            keep(turn);
+        }
     }
 }
 
-#define ENCODE(wire, real, T, WIDTH, ...)                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, 6) encode_##wire##_##real(Job<T> job)         \
+#define ENCODE(wire, real, T, WIDTH, BLOCKS, ...)                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) encode_##wire##_##real(Job<T> job)         \
     {                                                                                                \
         __VA_ARGS__(job);                                                                            \
     }
 
 #define ENCODE_ALL(real, T, WIDTH)                                                                   \
-    ENCODE(f32, real, T, WIDTH, encode_format<T, WIDTH, Single>)                                     \
-    ENCODE(f16, real, T, WIDTH, encode_format<T, WIDTH, Half>)                                       \
-    ENCODE(bf16, real, T, WIDTH, encode_format<T, WIDTH, Brain>)                                     \
-    ENCODE(mantissa, real, T, WIDTH, encode_mantissa<T, WIDTH>)                                      \
-    ENCODE(bits, real, T, WIDTH, encode_bits<T, WIDTH>)                                              \
-    ENCODE(tolerance, real, T, WIDTH, encode_tolerance<T, WIDTH>)
+    ENCODE(f32, real, T, WIDTH, 5, encode_format<T, WIDTH, Single>)                                     \
+    ENCODE(f16, real, T, WIDTH, 5, encode_format<T, WIDTH, Half>)                                       \
+    ENCODE(bf16, real, T, WIDTH, 5, encode_format<T, WIDTH, Brain>)                                     \
+    ENCODE(mantissa, real, T, WIDTH, 5, encode_mantissa<T, WIDTH>)                                      \
+    ENCODE(bits, real, T, WIDTH, 5, encode_bits<T, WIDTH>)                                              \
+    ENCODE(tolerance, real, T, WIDTH, 6, encode_tolerance<T, WIDTH>)
 
 ENCODE_ALL(f32x1, float, 1)
 ENCODE_ALL(f32x2, float, 2)

@@ -6,14 +6,16 @@
 // The exponents that a scale may have.
 constexpr int LEAST_SCALE = -1022, MOST_SCALE = 1022;
 
-// A number in a short format: its code, and what that stands for.
+// A number in a short format: its code, and what that stands for, which single precision has as well.
 struct Short {
     u32 code;
-    double value;
+    float value;
 };
 
 // A format has a code of `BITS` bits, of which the last `MANTISSA` are behind the leading one, and takes numbers up to an
-// exponent of `TOP`. `round` is to nearest, ties to even, of a finite number in range; `special` is the code of another.
+// exponent of `TOP`. `round` is to nearest, ties to even, of a finite number in range; `special` is the code of another. Numbers
+// of single precision may be scaled as such by 2^-scale for scales up to `MOST_SCALE_OF_FLOATS`: what the product then loses,
+// below its normal numbers, rounds to 0 in any case.
 template <u32 EXPONENT_BITS, u32 MANTISSA_BITS>
 struct Format {
     static constexpr u32 BITS = 1 + EXPONENT_BITS + MANTISSA_BITS;
@@ -31,7 +33,7 @@ struct Single : Format<8, 23> {
     __device__ static Short round(double x)
     {
         float near = float(x);
-        return {__float_as_uint(near), double(near)};
+        return {__float_as_uint(near), near};
     }
     // The first digits of a NaN stay.
     __device__ static u32 special(double x)
@@ -41,36 +43,56 @@ struct Single : Format<8, 23> {
         return u32(word >> 63) << 31 | SPECIAL | (isnan(x) ? rest | 1u << 22 : 0);
     }
     __device__ static u32 special(float x) { return __float_as_uint(x) | (isnan(x) ? 1u << 22 : 0); }
-    __device__ static double value(u32 code) { return double(__uint_as_float(code)); }
+    static constexpr int MOST_SCALE_OF_FLOATS = 0;
+    __device__ static Short round(float x) { return {__float_as_uint(x), x}; }
+    __device__ static float value(u32 code) { return __uint_as_float(code); }
 };
 
 struct Half : Format<5, 10> {
+    static constexpr int MOST_SCALE_OF_FLOATS = 126;
     __device__ static Short round(double x)
     {
         u16 near;
         asm("cvt.rn.f16.f64 %0, %1;" : "=h"(near) : "d"(x));
         return {near, value(near)};
     }
-    __device__ static double value(u32 code)
+    __device__ static Short round(float x)
+    {
+        u16 near;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(near) : "f"(x));
+        return {near, value(near)};
+    }
+    __device__ static float value(u32 code)
     {
         float value;
         asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(u16(code)));
-        return double(value);
+        return value;
     }
 };
 
 struct Brain : Format<8, 7> {
+    // Its numbers are as small as those of single precision.
+    static constexpr int MOST_SCALE_OF_FLOATS = 0;
     // The upper half of a float. That is cut towards 0 first, and its last bit then says whether anything was cut off, so
     // that rounding it once more is as rounding once.
     __device__ static Short round(double x)
     {
         float cut = __double2float_rz(x);
-        u32 word = __float_as_uint(cut) | (double(cut) != x ? 1 : 0);
-        u32 code = (word + 0x7FFF + (word >> 16 & 1)) >> 16;
+        return round(__uint_as_float(__float_as_uint(cut) | (double(cut) != x ? 1 : 0)));
+    }
+    __device__ static Short round(float x)
+    {
+        u32 word = __float_as_uint(x), code = (word + 0x7FFF + (word >> 16 & 1)) >> 16;
         return {code, value(code)};
     }
-    __device__ static double value(u32 code) { return double(__uint_as_float(code << 16)); }
+    __device__ static float value(u32 code) { return __uint_as_float(code << 16); }
 };
+
+// Whether numbers of single precision can be scaled as such, down and back: conversions to double precision are slow.
+template <class Format, class T> __device__ bool scales_floats(int scale)
+{
+    return sizeof(T) == 4 && scale >= -126 && scale <= Format::MOST_SCALE_OF_FLOATS;
+}
 
 // The warp's maximum of keys, of which each thread has those of eight numbers.
 template <class T>
@@ -117,11 +139,21 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
     int scale = most == 0 ? 0 : max(exponent_of<T>(most) - Format::TOP, LEAST_SCALE);
     double factor = power(-scale), back = power(scale);
     u32 code[8];
-    if (plain) {
+    if (plain && scales_floats<Format, T>(scale)) {
+        float down = float(factor), up = float(back);
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) {
+            Short near = Format::round(float(x[i]) * down);
+            // Of numbers so near to each other, exact.
+            double wrong = near.value * up - float(x[i]);
+            error = fma(wrong, wrong, error);
+            code[i] = near.code;
+        }
+    } else if (plain) {
 #pragma unroll
         for (u32 i = 0; i < 8; i++) {
             Short near = Format::round(double(x[i]) * factor);
-            double wrong = rounded<T>(near.value * back) - double(x[i]);
+            double wrong = rounded<T>(double(near.value) * back) - double(x[i]);
             error = fma(wrong, wrong, error);
             code[i] = near.code;
         }
@@ -134,7 +166,7 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
             }
             double real = double(x[i]);
             Short near = Format::round(fmin(fmax(real, -double(limit)), double(limit)) * factor);
-            double wrong = rounded<T>(near.value * back) - real;
+            double wrong = rounded<T>(double(near.value) * back) - real;
             error = fma(wrong, wrong, error);
             code[i] = near.code;
         }
@@ -149,8 +181,13 @@ __device__ void decode_span(const u8* block, int scale, T (&x)[8], Team team)
     u32 code[8];
     load_codes(code, Format::BITS, block, team);
     double back = power(scale);
+    if (sizeof(T) == 4 && scale >= -126 && scale <= 127) {
 #pragma unroll
-    for (u32 i = 0; i < 8; i++) x[i] = T(Format::value(code[i]) * back);
+        for (u32 i = 0; i < 8; i++) x[i] = T(Format::value(code[i]) * float(back));
+        return;
+    }
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) x[i] = T(double(Format::value(code[i])) * back);
 }
 
 // Cuts the mantissas of a block to so many bits. Returns whether there was a NaN.

@@ -4,6 +4,7 @@
 #include "message.cuh"
 
 constexpr u64 ROUNDER = (1023ull + 52) << 52;
+constexpr u32 SINGLE_ROUNDER = (127 + 23) << 23;
 
 template <class T> constexpr u32 RAW_BYTES = BLOCK * sizeof(T);
 
@@ -23,18 +24,26 @@ struct Integers {
     // What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits - 1).
     __device__ double middle() const { return from_bits(ROUNDER | 1ull << (bits - 1)); }
 
+    // Whether single precision has what all codes stand for, as it is: conversions are slow. Of a step of few digits, as scales are.
+    template <class T> __device__ bool is_single() const
+    {
+        return sizeof(T) == 4 && bits <= 18 && step >= from_bits(power_bits(-126)) && step <= from_bits(power_bits(100));
+    }
+
     // Rounds the eight numbers that a thread has, `STEP` apart, adds up squared errors and writes codes. Where all blocks have the
     // same number of bits, common ones are compiled on their own.
     template <u32 STEP, bool SAME, class T>
     __device__ void encode(const T* x, u8* block, Team team, double& error) const
     {
-        if (SAME && bits == 16) Integers(step, inverse, 16).encode_as<u32, false, STEP>(x, block, team, error);
+        if (SAME && bits == 16 && is_single<T>())
+            Integers(step, inverse, 16).encode_as<u32, false, STEP, true>(x, block, team, error);
+        else if (SAME && bits == 16) Integers(step, inverse, 16).encode_as<u32, false, STEP>(x, block, team, error);
         else if (SAME && bits == 32) Integers(step, inverse, 32).encode_as<u32, false, STEP>(x, block, team, error);
         else if (bits > 5 && bits <= 32) encode_as<u32, false, STEP>(x, block, team, error);
         else encode_as<u64, true, STEP>(x, block, team, error);
     }
 
-    template <class Code, bool CLIP, u32 STEP, class T>
+    template <class Code, bool CLIP, u32 STEP, bool SINGLE = false, class T>
     __device__ void encode_as(const T* x, u8* block, Team team, double& error) const
     {
         double middle = this->middle(), top = double((1ull << (bits - 1)) - 1);
@@ -49,7 +58,7 @@ struct Integers {
                 scaled = scaled > -top ? scaled : -top;
             }
             double near = scaled + middle;
-            double wrong = rounded<T>((near - middle) * step) - real;
+            double value = (near - middle) * step, wrong = (SINGLE ? value : rounded<T>(value)) - real;
             error = fma(wrong, wrong, error);
             code[i] = sizeof(Code) == 4 ? Code(__double2loint(near)) : Code(bits_of(near) & ((1ull << bits) - 1));
         }
@@ -59,11 +68,18 @@ struct Integers {
     // What a code stands for.
     __device__ double value(u64 code) const { return (from_bits(ROUNDER | code) - middle()) * step; }
 
-    // What the codes of a block stand for.
-    template <u32 STEP, class T>
+    // What the codes of a block stand for; `SCALE` says whether the step is one that is sent with the block.
+    template <u32 STEP, bool SCALE, class T>
     __device__ void decode(const u8* block, T* x, Team team) const
     {
-        if (bits <= 32) decode_as<u32, STEP>(block, x, team);
+        if (SCALE && is_single<T>()) {
+            u32 code[8];
+            load_codes(code, bits, block, team);
+            // As `value`, with a rounder of single precision.
+            const float step = float(this->step), middle = __uint_as_float(SINGLE_ROUNDER | 1u << (bits - 1));
+#pragma unroll
+            for (u32 i = 0; i < 8; i++) x[STEP * i] = T((__uint_as_float(SINGLE_ROUNDER | code[i]) - middle) * step);
+        } else if (bits <= 32) decode_as<u32, STEP>(block, x, team);
         else decode_as<u64, STEP>(block, x, team);
     }
 

@@ -11,7 +11,7 @@ constexpr u32 TEAMS = THREADS / 8;
 // What is known before a message is made or read.
 struct Message {
     Box box;
-    // Where it begins, in bytes, a multiple of 16.
+    // Where it begins, in bytes: a multiple of 8, and of 16 if it may be its numbers as they are.
     u64 place;
     // Bytes of its numbers as they are. A message of as many is these, without a header; others are shorter.
     u64 room;
@@ -53,7 +53,7 @@ struct Body {
     }
 };
 
-// What comes of it: set to zeros before a launch.
+// What comes of it: set to zeros before a launch, as is one more behind all.
 struct State {
     // Bytes of the message.
     u64 bytes;
@@ -66,6 +66,18 @@ struct State {
     u32 bad;
 };
 static_assert(sizeof(State) == 32, "the host has the same");
+
+// Marks a message that does not decode.
+__device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
+
+// The number of a block's tile of this turn, the fourth or a later one, to the first thread. Most are dealt out; as blocks do not all
+// come forward equally fast, the last quarter is drawn, with a number that is counted behind all states.
+__device__ inline u32 number_of(u32 turn, u32 tiles, State* states, u32 messages)
+{
+    const u32 dealt = max(3 * gridDim.x, tiles / 4 * 3), own = blockIdx.x + turn * gridDim.x;
+    if (own < dealt) return own;
+    return threadIdx.x == 0 ? dealt + u32(atomicAdd(&states[messages].bytes, 1ull)) : 0;
+}
 
 // An element of WIDTH reals: what is moved at once.
 template <class T, u32 WIDTH> struct ElementOf;

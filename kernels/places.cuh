@@ -11,8 +11,8 @@
 struct Queue {
     u64* words;
 
-    // The next tile, for one thread.
-    __device__ u32 draw() const { return u32(atomicAdd(words, 1ull)); }
+    // The number of the next tile, to the first thread. Nobody waits for it before it is asked for.
+    __device__ u32 draw() const { return threadIdx.x == 0 ? u32(atomicAdd(words, 1ull)) : 0; }
     __device__ u64* word(u32 tile) const { return words + 1 + tile; }
 };
 
@@ -21,31 +21,41 @@ template <class Item>
 struct Drawn {
     Work<Item> work;
 
-    // Draws it, after another whose item's description is taken over where it is the same. Has barriers.
-    __device__ void draw(const Batch<Item>& batch, const Queue& queue, const Work<Item>* other)
+    // Begins to fetch the description of the tile of this number, which the first thread knows.
+    __device__ void find(const Batch<Item>& batch, u32 number)
     {
-        __syncthreads();
-        if (threadIdx.x < 32) {
-            work.find(batch, __shfl_sync(0xFFFFFFFF, threadIdx.x == 0 ? queue.draw() : 0, 0));
+        if (threadIdx.x < 32) work.find(batch, __shfl_sync(0xFFFFFFFF, number, 0));
+    }
+    // Fetches that of its item, or takes it over from another tile's where it is the same: for all to see after a barrier.
+    __device__ void describe(const Batch<Item>& batch, const Work<Item>* other)
+    {
+        if (threadIdx.x >= 32) return;
+        asm volatile("cp.async.wait_all;" ::: "memory");
+        __syncwarp();
+        if (other != nullptr && other->number < batch.tiles && other->tile.item == work.tile.item) {
+            u32 i = threadIdx.x;
+            if (i < sizeof(Item) / 8)
+                reinterpret_cast<u64*>(&work.item)[i] = reinterpret_cast<const u64*>(&other->item)[i];
+        } else {
+            work.describe(batch);
             asm volatile("cp.async.wait_all;" ::: "memory");
-            __syncwarp();
-            if (other != nullptr && other->number < batch.tiles && other->tile.item == work.tile.item) {
-                u32 i = threadIdx.x;
-                if (i < sizeof(Item) / 8)
-                    reinterpret_cast<u64*>(&work.item)[i] = reinterpret_cast<const u64*>(&other->item)[i];
-            } else {
-                work.describe(batch);
-            }
         }
-        await_tile();
     }
 };
 
 // A length is below 2^62; above it is what it is the length of.
 constexpr u64 ALONE = 1ull << 62, WITH_ALL_BEFORE = 2ull << 62, LENGTH = ALONE - 1;
 
-__device__ inline u64 published(const u64* word) { return *reinterpret_cast<const volatile u64*>(word); }
-__device__ inline void publish(u64* word, u64 value) { *reinterpret_cast<volatile u64*>(word) = value; }
+__device__ inline u64 published(const u64* word)
+{
+    u64 value;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+__device__ inline void publish(u64* word, u64 value)
+{
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
 
 // The sum over this and all earlier lanes of a warp.
 template <class N> __device__ N running_sum(N x)

@@ -66,11 +66,12 @@ struct Units {
     }
 };
 
-// Stores a unit at an address in the memory of the device. Of a pointer made of a number the compiler does not know what memory it
-// is in, and would read nothing of shared memory before each store is done.
+// Stores a unit at an address in the memory of the device, which nobody reads soon. Of a pointer made of a number the compiler does
+// not know what memory it is in, and would read nothing of shared memory before each store is done.
 __device__ inline void store_unit(u64 address, uint4 unit)
 {
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z), "r"(unit.w));
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
+                 "r"(unit.w));
 }
 
 // Where the elements of a row of a tile are, worked out once for each run of them.
@@ -157,48 +158,59 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
     });
 }
 
-// Takes a tile from shared memory to where it belongs. Begins with a barrier.
-template <class E>
+// Takes units of a tile to where they belong: `read` gives one, in so many numbers of 32 bits, and says where it is. Several are read
+// before they are stored.
+template <u32 EACH, class Read>
+__device__ void store_units(Read read)
+{
+    constexpr u32 MANY = 4;
+#pragma unroll
+    for (u32 first = 0; first < EACH; first += MANY) {
+        uint4 held[MANY];
+        u64 to[MANY];
+        bool inside[MANY];
+#pragma unroll
+        for (u32 n = 0; n < MANY; n++) inside[n] = read(first + n, held[n], to[n]);
+#pragma unroll
+        for (u32 n = 0; n < MANY; n++)
+            if (inside[n]) store_unit(to[n], held[n]);
+    }
+}
+
+// Takes a tile from shared memory to where it belongs. `ROWS` says whether it may have several. Begins with a barrier.
+template <class E, bool ROWS = true>
 __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Places& places)
 {
     using U = Units<E>;
     E* base = dst + (box.to.offset + tile.to);
-    const u32 log = box.log_to, log_rows = box.log_rows, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
+    const u32 log = box.log_to, log_rows = ROWS ? box.log_rows : 0, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
     if (U::are(log, dst)) {
         U::note(box, box.to, tile, base, U::WIDE << log, places);
         __syncthreads();
         auto there = [&](u32 unit) { return places.of[unit >> log] + 16 * (unit & ((1 << log) - 1)); };
+        if (log_rows == 0) {
+            const u32 place = Shared::place(16 * threadIdx.x);
+            store_units<U::EACH>([&](u32 k, uint4& held, u64& to) {
+                const u32 unit = threadIdx.x + k * THREADS;
+                held = *reinterpret_cast<const uint4*>(shared.memory + (place ^ Shared::place(16 * k * THREADS)));
+                to = there(unit);
+                return unit * U::WIDE < cols;
+            });
+            return;
+        }
         // As many rows as a unit has elements are done by neighbours: their reads then meet in no bank.
         constexpr u32 LOG_WIDE = U::WIDE == 4 ? 2 : U::WIDE == 2 ? 1 : 0;
-        const u32 log_units = log_cols - LOG_WIDE, place = Shared::place(16 * threadIdx.x);
+        const u32 log_units = log_cols - LOG_WIDE;
         const u64 step = u64(box.to.row) * sizeof(E);
-        // Several are read before they are stored.
-        constexpr u32 MANY = 4;
+        store_units<U::EACH>([&](u32 k, uint4& held, u64& to) {
+            const u32 i = threadIdx.x + k * THREADS, unit = i >> LOG_WIDE & ((1 << log_units) - 1);
+            const u32 row = i >> log_cols << LOG_WIDE | (i & (U::WIDE - 1));
 #pragma unroll
-        for (u32 first = 0; first < U::EACH; first += MANY) {
-            alignas(16) E held[MANY][U::WIDE];
-            u64 to[MANY];
-            bool inside[MANY];
-#pragma unroll
-            for (u32 n = 0; n < MANY; n++) {
-                const u32 k = first + n, i = threadIdx.x + k * THREADS;
-                u32 unit = i, row = 0;
-                if (log_rows == 0) {
-                    const u8* from = shared.memory + (place ^ Shared::place(16 * k * THREADS));
-                    *reinterpret_cast<uint4*>(held[n]) = *reinterpret_cast<const uint4*>(from);
-                } else {
-                    unit = i >> LOG_WIDE & ((1 << log_units) - 1);
-                    row = i >> log_cols << LOG_WIDE | (i & (U::WIDE - 1));
-#pragma unroll
-                    for (u32 j = 0; j < U::WIDE; j++) held[n][j] = shared.at<E>(((unit * U::WIDE + j) << log_rows) + row);
-                }
-                inside[n] = row < rows && unit * U::WIDE < cols;
-                to[n] = there(unit) + row * step;
-            }
-#pragma unroll
-            for (u32 n = 0; n < MANY; n++)
-                if (inside[n]) store_unit(to[n], *reinterpret_cast<const uint4*>(held[n]));
-        }
+            for (u32 j = 0; j < U::WIDE; j++)
+                reinterpret_cast<E*>(&held)[j] = shared.at<E>(((unit * U::WIDE + j) << log_rows) + row);
+            to = there(unit) + row * step;
+            return row < rows && unit * U::WIDE < cols;
+        });
         return;
     }
     const Finder<E> to(box, box.to, places, tile, base);

@@ -259,18 +259,19 @@ fn main() -> Done {
     let n = if quick { 256 } else { 512 };
     let stream = gpu.stream();
     let bytes = 16 * n * n * n;
-    let copy = {
+    let (copy, fill) = {
         let src = stream.clone_htod(&noise::<f64>(bytes / 8))?;
         let mut dst = stream.alloc_zeros::<f64>(bytes / 8)?;
-        let copy = || stream.memcpy_dtod(&src, &mut dst);
-        let mut copy = copy;
         let driver = |why: fft_gpu::cudarc::driver::DriverError| GpuError::Driver {
             what: "copying",
             why: why.to_string(),
         };
-        2.0 * bytes as f64 / seconds(&stream, || copy().map_err(driver))?
+        let copy = seconds(&stream, || stream.memcpy_dtod(&src, &mut dst).map_err(driver))?;
+        let fill = seconds(&stream, || stream.memset_zeros(&mut dst).map_err(driver))?;
+        (2.0 * bytes as f64 / copy, bytes as f64 / fill)
     };
     println!("{}, {n}³: the card's own copy moves {:.0} GB/s", gpu.name(), copy * 1e-9);
+    println!("the card's own fill writes {:.0} GB/s", fill * 1e-9);
     let bench = Bench { gpu, stream, copy };
     bench.transfers::<f64>(n, 2)?;
     bench.transfers::<f32>(n, 2)?;

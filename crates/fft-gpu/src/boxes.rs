@@ -5,6 +5,8 @@ use fft_core::{DIMS, Transfer, View};
 
 use crate::GpuError;
 
+/// Bytes of a tile.
+const TILE_BYTES: usize = 16 << 10;
 /// Runs of a row of a tile, or what else stands together in it, of which a kernel knows where they are.
 const PLACES: usize = 256;
 /// Units of 16 bytes that stand together, at most: one for each thread of a block.
@@ -14,6 +16,8 @@ const APART: u32 = 32;
 /// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: two lines of
 /// the second-level cache.
 const LINE_BYTES: usize = 256;
+/// The shortest rows of a tile that has whole ones: a block of numbers is in one.
+const WHOLE: usize = 64;
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.
 const MOST_ELEMENTS: usize = (1 << 31) - 1;
 
@@ -114,13 +118,24 @@ impl<I> Items<I> {
     }
 }
 
+/// Whether a tile may have rows that are not one run of the message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Rows {
+    /// It has one row, which is a run.
+    One,
+    /// It is a run: it may have rows that are whole, so that the next begins where one ends.
+    Whole,
+    /// It may have any.
+    Any,
+}
+
 /// What a kernel needs of tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tiling {
     /// Elements that must not be torn apart: a power of two, at most 256.
     pub(crate) quantum: usize,
-    /// Whether tiles must be runs of the message.
-    pub(crate) in_order: bool,
+    /// Whether tiles may have several rows.
+    pub(crate) rows: Rows,
     /// Bytes of an element.
     pub(crate) bytes: usize,
 }
@@ -128,7 +143,7 @@ pub(crate) struct Tiling {
 impl Tiling {
     /// Elements of a tile.
     pub(crate) fn tile(&self) -> usize {
-        if self.bytes == 16 { 1024 } else { 2048 }
+        TILE_BYTES / self.bytes
     }
 }
 
@@ -205,14 +220,23 @@ impl Placement {
         self
     }
 
-    /// The axis of which a tile has several rows: that of neighbours in the source, unless it is the last.
-    fn row_axis(&self, tiling: &Tiling) -> Option<usize> {
-        if tiling.in_order || self.from.stride[DIMS - 1] == 1 {
+    /// The axis of which a tile has several rows, and how many it should have: that of neighbours in the source, unless it is
+    /// the last.
+    fn row_axis(&self, tiling: &Tiling) -> Option<(usize, usize)> {
+        if tiling.rows == Rows::One || self.from.stride[DIMS - 1] == 1 {
             return None;
         }
         let axis = (0..DIMS - 1).find(|&d| self.shape[d] > 1 && self.from.stride[d] == 1)?;
-        let pitch: usize = self.shape[axis + 1..].iter().product();
-        pitch.is_multiple_of(tiling.quantum).then_some(axis)
+        let (tile, pitch) = (tiling.tile(), self.shape[axis + 1..].iter().product::<usize>());
+        if tiling.rows == Rows::Any && pitch.is_multiple_of(tiling.quantum) {
+            let rows = (LINE_BYTES / tiling.bytes).max(tile / pitch.next_power_of_two());
+            let rows = rows.min(UNITS * 16 / tiling.bytes).min(tile / tiling.quantum);
+            return Some((axis, rows.min(self.shape[axis].next_power_of_two())));
+        }
+        // Whole rows: all tiles are full then, and none goes on behind the last row.
+        let whole = pitch.is_power_of_two() && (WHOLE..tile).contains(&pitch);
+        let full = (self.shape[axis] * pitch).is_multiple_of(tile);
+        (whole && full && tiling.quantum <= tile).then_some((axis, tile / pitch))
     }
 
     /// Cuts the box, which is the item of this number, into tiles.
@@ -231,14 +255,12 @@ impl Placement {
         };
         let elements = within("the number of elements of a box", self.elements(), MOST_ELEMENTS)?;
         let low = self.shape.iter().position(|n| *n != 1).unwrap_or(DIMS - 1);
-        let (axis, tile) = (self.row_axis(tiling), tiling.tile());
-        let (rows, pitch, log_rows) = match axis {
+        let (found, tile) = (self.row_axis(tiling), tiling.tile());
+        let axis = found.map(|(axis, _)| axis);
+        let (rows, pitch, log_rows) = match found {
             None => (1, self.elements(), 0),
-            Some(axis) => {
+            Some((axis, rows)) => {
                 let pitch: usize = self.shape[axis + 1..].iter().product();
-                let wanted = (LINE_BYTES / tiling.bytes).max(tile / pitch.next_power_of_two());
-                let wanted = wanted.min(UNITS * 16 / tiling.bytes).min(tile / tiling.quantum);
-                let rows = wanted.min(self.shape[axis].next_power_of_two());
                 (self.shape[axis], pitch, rows.max(1).trailing_zeros())
             }
         };

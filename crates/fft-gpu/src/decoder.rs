@@ -17,7 +17,7 @@ use crate::{Gpu, GpuError, GpuReal};
 pub struct Incoming<'a> {
     /// The box of the array, as [`fft_core::Codec::unpack`] takes it.
     pub scatter: &'a Transfer,
-    /// The byte of the memory of messages where it begins, a multiple of 16. There are as many bytes behind as
+    /// The byte of the memory of messages where it begins, as [`crate::Encoder::place`] finds one. There are as many bytes behind as
     /// [`crate::Encoder::bound`] says.
     pub place: usize,
 }
@@ -38,6 +38,9 @@ pub struct Decoder<T> {
     lengths: CudaSlice<u64>,
     states: CudaSlice<u8>,
     queue: CudaSlice<u64>,
+    /// Of `tolerance`, what finds out where the codes of each tile begin, and what it found.
+    measure: Option<Kernel>,
+    begins: CudaSlice<u64>,
     /// What the host has of the states.
     mirror: Pinned,
     real: PhantomData<T>,
@@ -48,6 +51,8 @@ pub(crate) struct DecodeArguments<'a> {
     pub(crate) batch: &'a Batch,
     pub(crate) states: &'a mut CudaSlice<u8>,
     pub(crate) queue: &'a mut CudaSlice<u64>,
+    pub(crate) measure: Option<&'a Kernel>,
+    pub(crate) begins: &'a mut CudaSlice<u64>,
     pub(crate) lengths: &'a CudaSlice<u64>,
     pub(crate) bits: u32,
 }
@@ -75,17 +80,37 @@ impl<T: GpuReal> Decoder<T> {
         let batch = Batch::new(stream, &all, reaches)?;
         let tried = tried("allocating what a decoder keeps");
         let states =
-            stream.alloc_zeros(all.items.len().max(1) * size_of::<State>()).map_err(&tried)?;
+            stream.alloc_zeros((all.items.len() + 1) * size_of::<State>()).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let name = format!("decode_{}_{}x{width}", form.name()?, T::NAME);
         let kernel = gpu.kernel(Source::Decode, &name)?;
+        let begins = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
+        let measure = match wire {
+            Wire::Tolerance => {
+                Some(gpu.kernel(Source::Decode, &format!("measure_{}x{width}", T::NAME))?)
+            }
+            _ => None,
+        };
         let slots: Vec<_> =
             incoming.iter().map(|one| (one.scatter.elements(), one.place)).collect();
         let found: Vec<u64> = slots.iter().map(|slot| form.bound(slot.0) as u64).collect();
         let some = if found.is_empty() { &[0][..] } else { &found };
         let lengths = stream.clone_htod(some).map_err(&tried)?;
         let (mirror, real) = (Pinned::new(gpu.context(), states.len())?, PhantomData);
-        Ok(Self { form, kernel, batch, slots, found, lengths, states, queue, mirror, real })
+        Ok(Self {
+            form,
+            kernel,
+            batch,
+            slots,
+            found,
+            lengths,
+            states,
+            queue,
+            measure,
+            begins,
+            mirror,
+            real,
+        })
     }
 
     /// Reads the messages, of which these are the lengths in bytes, on a stream, into an array of real numbers. Returns when the
@@ -116,6 +141,8 @@ impl<T: GpuReal> Decoder<T> {
             batch: &self.batch,
             states: &mut self.states,
             queue: &mut self.queue,
+            measure: self.measure.as_ref(),
+            begins: &mut self.begins,
             lengths: &self.lengths,
             bits: self.form.bits(),
         };

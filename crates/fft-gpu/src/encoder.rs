@@ -17,7 +17,8 @@ use crate::{Gpu, GpuError, GpuReal};
 pub struct Outgoing<'a> {
     /// The box of the array, as [`fft_core::Codec::pack`] takes it.
     pub gather: &'a Transfer,
-    /// The byte of the memory of messages where it begins, a multiple of 16. It takes [`Encoder::bound`] bytes there.
+    /// The byte of the memory of messages where it begins: a multiple of 8, and of 16 if the message may be its numbers as
+    /// they are. It takes [`Encoder::bound`] bytes there.
     pub place: usize,
 }
 
@@ -107,7 +108,7 @@ impl<T: GpuReal> Encoder<T> {
         let batch = Batch::new(stream, &all, reaches)?;
         let tried = tried("allocating what an encoder keeps");
         let states =
-            stream.alloc_zeros(all.items.len().max(1) * size_of::<State>()).map_err(&tried)?;
+            stream.alloc_zeros((all.items.len() + 1) * size_of::<State>()).map_err(&tried)?;
         let errors = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
         let mirror = Pinned::new(gpu.context(), states.len())?;

@@ -4,13 +4,13 @@ use bytemuck::{Pod, Zeroable};
 use fft_core::{Precision, Real, Transfer, Wire};
 
 use crate::GpuError;
-use crate::boxes::{Placement, Tile, Tiled, Tiling};
+use crate::boxes::{Placement, Rows, Tile, Tiled, Tiling};
 
 /// Bytes of a header.
 const HEADER: usize = 8;
 /// The version of the format.
 const VERSION: u64 = 2;
-/// Messages begin at multiples of this many bytes.
+/// The memory of messages begins at a multiple of this many bytes, and so does a message that may be its numbers as they are.
 pub(crate) const ALIGN: usize = 16;
 /// What stores are merged to, in the second-level cache.
 const LINE_BYTES: usize = 128;
@@ -177,12 +177,19 @@ impl Form {
         self.filled(elements).next_multiple_of(8) + blocks * self.code_bits() * BLOCK / 8
     }
 
-    /// The first place, not before this byte, where the codes of a message begin at a line of memory, or 8 bytes behind.
+    /// What a message begins at a multiple of: of one that always has codes, that is what these need.
+    fn align(&self, elements: usize) -> usize {
+        if self.lengths(elements).1 == self.raw(elements) { ALIGN } else { HEADER }
+    }
+
+    /// The first place, not before this byte, where the codes of a message begin at a line of memory; or 8 bytes behind, if it may
+    /// be its numbers as they are.
     pub(crate) fn place(&self, elements: usize, from: usize) -> usize {
-        let before = HEADER + self.filled(elements).next_multiple_of(8);
+        let (before, align) =
+            (HEADER + self.filled(elements).next_multiple_of(8), self.align(elements));
         let behind = |place: usize| (place + before) % LINE_BYTES;
-        let mut places = (from.next_multiple_of(ALIGN)..).step_by(ALIGN);
-        places.find(|place| behind(*place) < ALIGN).expect("one in eight")
+        let mut places = (from.next_multiple_of(align)..).step_by(align);
+        places.find(|place| behind(*place) < align).expect("one in a line")
     }
 
     /// How tiles must be cut: to be sent, where whole lines of the source are wanted, or to be received.
@@ -193,7 +200,11 @@ impl Form {
         };
         Tiling {
             quantum,
-            in_order: !sends || self.wire == Wire::Tolerance,
+            rows: match (sends, self.wire) {
+                (false, _) => Rows::One,
+                (true, Wire::Tolerance) => Rows::Whole,
+                (true, _) => Rows::Any,
+            },
             bytes: self.element_bytes(),
         }
     }
@@ -209,9 +220,9 @@ impl Form {
         sends: bool,
         (item, tiles): (u32, &mut Vec<Tile>),
     ) -> Result<Message, GpuError> {
-        if !place.is_multiple_of(ALIGN) {
-            let (what, found) = ("a message", place as u64);
-            return Err(GpuError::Unaligned { what, found, expected: ALIGN });
+        let (what, found, expected) = ("a message", place as u64, self.align(part.elements()));
+        if !place.is_multiple_of(expected) {
+            return Err(GpuError::Unaligned { what, found, expected });
         }
         let tiled = Placement::new(part, 0, 0).tiled(&self.tiling(sends), item, tiles)?;
         let elements = part.elements();
@@ -295,7 +306,7 @@ mod tests {
                     .message(&Transfer::run_of(elements), place, true, (0, &mut Vec::new()))
                     .unwrap();
                 let codes = place + HEADER + message.table as usize;
-                assert!(codes % LINE_BYTES == codes % 16, "{wire}: {codes}");
+                assert!(codes % LINE_BYTES < form.align(elements), "{wire}: {codes}");
             }
         }
     }

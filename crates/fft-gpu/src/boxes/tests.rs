@@ -78,7 +78,7 @@ proptest! {
     fn tiles_copy_what_the_transfer_copies(
         a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..3usize,
         bytes in prop::sample::select(vec![4usize, 8, 16]), quantum in prop::sample::select(vec![1usize, 64, 256]),
-        in_order in any::<bool>(), offset in 0..3usize,
+        rows in prop::sample::select(vec![Rows::One, Rows::Whole, Rows::Any]), offset in 0..3usize,
     ) {
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
@@ -91,7 +91,7 @@ proptest! {
 
         let placement = Placement::new(&transfer, offset, 0);
         prop_assert_eq!(placement.end(&placement.from), offset + transfer.reach());
-        let tiling = Tiling { quantum, in_order, bytes };
+        let tiling = Tiling { quantum, rows, bytes };
         let mut tiles = Vec::new();
         let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
         let mut found = vec![0; expected.len()];
@@ -121,7 +121,7 @@ proptest! {
         let transfer = Transfer::new(&part, 0..1, &placed(a), &placed(b));
         let placement = Placement::new(&transfer, 0, 0);
         prop_assert!(placement.joins(many));
-        let tiling = Tiling { quantum: 1, in_order: false, bytes: 4 * many };
+        let tiling = Tiling { quantum: 1, rows: Rows::Any, bytes: 4 * many };
         let pairs = |placement: &Placement, tiling: &Tiling, many: usize| {
             let (mut tiles, mut pairs) = (Vec::new(), Vec::new());
             let tiled = placement.tiled(tiling, 0, &mut tiles).unwrap();
@@ -151,18 +151,43 @@ fn rows_are_whole_lines_of_memory() {
     let from = Placed { brick, order: [0, 1, 2], howmany: 1 };
     let to = Placed { brick, order: [0, 2, 1], howmany: 1 };
     let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
-    let rows = |bytes, quantum, in_order| {
-        let tiling = Tiling { quantum, in_order, bytes };
+    let rows = |bytes, quantum, rows| {
+        let tiling = Tiling { quantum, rows, bytes };
         1 << placement.tiled(&tiling, 0, &mut Vec::new()).unwrap().log_rows
     };
     // Rows have 64 elements; 16 of them make a tile of large elements, and of small ones 64 are a line.
-    assert_eq!([rows(16, 1, false), rows(4, 1, false), rows(16, 64, false)], [16, 64, 16]);
-    assert_eq!([rows(16, 256, false), rows(16, 1, true)], [1, 1]);
+    assert_eq!(
+        [rows(16, 1, Rows::Any), rows(4, 1, Rows::Any), rows(16, 64, Rows::Any)],
+        [16, 64, 16]
+    );
+    // These are whole, and so runs of the message.
+    assert_eq!(
+        [rows(16, 256, Rows::Any), rows(8, 64, Rows::Whole), rows(16, 1, Rows::One)],
+        [16, 32, 1]
+    );
+}
+
+#[test]
+fn tiles_of_whole_rows_are_runs_of_the_message() {
+    let brick = Brick { lo: [0; 3], hi: [3, 128, 64] };
+    let from = Placed { brick, order: [0, 2, 1], howmany: 1 };
+    let to = Placed { brick, order: [0, 1, 2], howmany: 1 };
+    let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
+    for bytes in [4, 8, 16] {
+        let tiling = Tiling { quantum: 64, rows: Rows::Whole, bytes };
+        let mut tiles = Vec::new();
+        let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
+        assert_eq!((tiled.log_cols, tiles.len()), (6, placement.elements() / tiling.tile()));
+        for (number, tile) in tiles.iter().enumerate() {
+            assert_eq!(tile.element as usize, number * tiling.tile());
+            assert_eq!((tile.rows * tile.cols) as usize, tiling.tile());
+        }
+    }
 }
 
 #[test]
 fn too_large_is_an_error() {
-    let tiling = Tiling { quantum: 1, in_order: false, bytes: 16 };
+    let tiling = Tiling { quantum: 1, rows: Rows::Any, bytes: 16 };
     let placement = Placement::new(&Transfer::run_of(1 << 31), 0, 0);
     let error = placement.tiled(&tiling, 0, &mut Vec::new()).unwrap_err();
     assert!(matches!(error, GpuError::TooLarge { found: 0x8000_0000, expected: 0x7FFF_FFFF, .. }));

@@ -121,6 +121,7 @@ struct EncodeJob {
     bits: u32,
     part: f64,
     step: f64,
+    inverse: f64,
     queue: CUdeviceptr,
 }
 
@@ -145,6 +146,7 @@ struct DecodeJob {
     states: CUdeviceptr,
     lengths: CUdeviceptr,
     bits: u32,
+    begins: CUdeviceptr,
     queue: CUdeviceptr,
 }
 
@@ -251,12 +253,15 @@ pub(crate) fn run_encode<T: GpuReal>(
     let batch_record = record(batch, items, (list, firsts));
     if batch.tiles() > 0 && !all_raw {
         let batch = batch_record;
-        let job = EncodeJob { batch, src, messages, states, errors, bits, part, step, queue };
+        let inverse = 1.0 / step;
+        let job =
+            EncodeJob { batch, src, messages, states, errors, bits, part, step, inverse, queue };
         let mut launch = stream.launch_builder(&encode.function);
         launch.arg(&job);
         // SAFETY: the argument is that of `encode_*`. It reads the boxes of the batch, and of messages that shrink it writes at
-        // most what is fixed of them, or of those that vary what their room is: `check` found both in the buffers. States, errors and queue have an entry for each message, each
-        // tile, and one more than tiles, as the encoder made them with the batch. The guards outlive the launch.
+        // most what is fixed of them, or of those that vary what their room is: `check` found both in the buffers. States, errors
+        // and queue have an entry for each message and one more, for each tile, and one more than tiles, as the encoder made them
+        // with the batch. The guards outlive the launch.
         unsafe { launch.launch(encode.grid(batch_record.tiles as usize)) }
             .map_err(tried("launching an encoder"))?;
     }
@@ -278,7 +283,7 @@ pub(crate) fn run_decode<T: GpuReal>(
     messages: &impl DevicePtr<u8>,
     dst: &mut impl DevicePtrMut<T>,
 ) -> Result<(), GpuError> {
-    let DecodeArguments { batch, states, queue, lengths, bits } = arguments;
+    let DecodeArguments { batch, states, queue, measure, begins, lengths, bits } = arguments;
     let (found, space) = (messages.num_bytes(), dst.num_bytes());
     let (messages, _reads) = messages.device_ptr(stream);
     let (dst, _writes) = dst.device_ptr_mut(stream);
@@ -292,6 +297,7 @@ pub(crate) fn run_decode<T: GpuReal>(
     let (firsts, _firsts) = batch.firsts().device_ptr(stream);
     let (states, _states) = states.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
+    let (begins, _begins) = begins.device_ptr_mut(stream);
     let (lengths, _lengths) = lengths.device_ptr(stream);
     let job = DecodeJob {
         batch: record(batch, items, (list, firsts)),
@@ -300,14 +306,20 @@ pub(crate) fn run_decode<T: GpuReal>(
         states,
         lengths,
         bits,
+        begins,
         queue,
     };
-    let mut launch = stream.launch_builder(&kernel.function);
-    launch.arg(&job);
-    // SAFETY: the argument is that of `decode_*`. Whatever messages hold, it reads no more of them than their lengths, which the
-    // decoder found to be of this wire and within their slots, and writes only the boxes of the batch: `check` found both in the
-    // buffers. Lengths and states have an entry for each message, the queue one more than tiles. The guards outlive the launch.
-    unsafe { launch.launch(kernel.grid(batch.tiles())) }.map_err(tried("launching a decoder"))?;
+    // A block measures a tile with each of its threads.
+    let measure = measure.map(|kernel| (kernel, batch.tiles().div_ceil(THREADS as usize)));
+    for (kernel, work) in measure.into_iter().chain([(kernel, batch.tiles())]) {
+        let mut launch = stream.launch_builder(&kernel.function);
+        launch.arg(&job);
+        // SAFETY: the argument is that of `measure_*` and `decode_*`. Whatever messages hold, these read no more of them than
+        // their lengths, which the decoder found to be of this wire and within their slots, and write only the boxes of the
+        // batch: `check` found both in the buffers. Lengths and states have an entry for each message, states one more, the
+        // queue and `begins` one more than tiles. The guards outlive the launches.
+        unsafe { launch.launch(kernel.grid(work)) }.map_err(tried("launching a decoder"))?;
+    }
     Ok(())
 }
 

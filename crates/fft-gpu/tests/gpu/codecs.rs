@@ -278,6 +278,8 @@ fn large_messages_are_those_of_the_cpu() {
     let cases = [
         data::boxes("halves", shape, [2, 1, 1], [SAME, SAME], 1),
         data::boxes("last axis first", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
+        // Tiles of several whole rows of the message.
+        data::boxes("last axes swapped", shape, [1, shape[1] / 64, 1], [SAME, [0, 2, 1]], 1),
     ];
     for (wire, step) in [
         (Wire::Bits(16), 0.0),

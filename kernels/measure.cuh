@@ -1,0 +1,84 @@
+// Where the codes of `tolerance` begin, before they are decoded: a launch of its own, which reads the tables of widths alone.
+#pragma once
+
+#include "integers.cuh"
+#include "places.cuh"
+
+// Of `tolerance`, how many units of 8 bytes the codes of a block take that says to have so many bits; none if it cannot have.
+template <class T> __device__ u32 units_of(u32 bits)
+{
+    if (bits == RAW) return u32(RAW_BYTES<T>) / 8;
+    return bits == 1 || bits > WIDEST<T> ? 0 : bits;
+}
+
+// The widths of a tile in the table of its message.
+template <class E, u32 WIDTH>
+struct Widths {
+    static constexpr u32 BLOCKS = TILE<E> / BLOCK * WIDTH, BYTES = BLOCKS * WIDTH_BITS / 8;
+    u64 at;
+    u32 bytes;
+
+    __device__ Widths(const Message& message, const Tile& tile)
+        : at(STEP_BYTES + u64(tile.element / BLOCK) * WIDTH * WIDTH_BITS / 8), bytes(u32(min(u64(BYTES), message.table - at)))
+    {
+    }
+};
+
+// `tolerance`, before all else: where the codes of each tile begin, which depends on all widths before. Each thread adds up those of
+// a tile. To find that out meanwhile would have tiles wait for each other.
+template <class T, u32 WIDTH, class Job>
+__device__ void measure(const Job& job)
+{
+    using E = Element<T, WIDTH>;
+    __shared__ u32 drawn;
+    __shared__ u64 sums[THREADS / 32];
+    for (;;) {
+        __syncthreads();
+        u32 ticket = job.queue.draw();
+        if (threadIdx.x == 0) drawn = ticket;
+        __syncthreads();
+        const u32 group = drawn, number = group * THREADS + threadIdx.x;
+        if (group * THREADS >= job.batch.tiles) return;
+        u64 units = 0;
+        if (number < job.batch.tiles) {
+            const Tile& tile = job.batch.list[number];
+            const Message& message = job.batch.items[tile.item];
+            const Widths<E, WIDTH> widths(message, tile);
+            const u32 blocks = (tile.cols + BLOCK - 1) / BLOCK * WIDTH;
+            const u32* words = reinterpret_cast<const u32*>(job.messages + message.place + HEADER + widths.at);
+            bool wrong = false;
+            // Of a raw message these would be numbers. Sixteen widths are three words.
+            if (job.lengths[tile.item] != message.room) {
+#pragma unroll
+                for (u32 first = 0; first < widths.BLOCKS; first += 16) {
+                    u32 word[3];
+#pragma unroll
+                    for (u32 i = 0; i < 3; i++) {
+                        u32 at = first / 16 * 3 + i;
+                        word[i] = 4 * at < widths.bytes ? words[at] : 0;
+                    }
+#pragma unroll
+                    for (u32 i = 0; i < 16; i++) {
+                        u32 bit = WIDTH_BITS * i, high = bit / 32 == 2 ? 0 : word[bit / 32 + 1];
+                        u32 bits = __funnelshift_r(word[bit / 32], high, bit % 32) & RAW;
+                        u32 found = first + i < blocks ? units_of<T>(bits) : 0;
+                        wrong |= first + i < blocks && found == 0 && bits != 0;
+                        units += found;
+                    }
+                }
+            }
+            if (wrong) refuse(job.states[tile.item]);
+        }
+        u64 end = running_sum(units);
+        if (threadIdx.x % 32 == 31) sums[threadIdx.x / 32] = end;
+        __syncthreads();
+        u64 all = 0;
+        for (u32 warp = 0; warp < THREADS / 32; warp++) {
+            if (warp < threadIdx.x / 32) end += sums[warp];
+            all += sums[warp];
+        }
+        if (threadIdx.x == 0) publish_length(job.queue, group, 0, all);
+        end += look_back(job.queue, group, 0, all);
+        if (number < job.batch.tiles) job.begins[number + 1] = end;
+    }
+}
