@@ -4,6 +4,7 @@ mod alltoallv;
 mod kway;
 mod p2p;
 mod ring;
+mod rounds;
 
 use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts, Puts, agree};
 
@@ -19,11 +20,30 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
         Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
         Algorithm::Ring(epochs) => Ok(match window(comm)? {
-            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs)?),
+            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs, ring::ROUNDS)?),
             None => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
         }),
         other => Err(Error::argument("exchange", other, "one of Algorithm::ALL")),
     }
+}
+
+/// As [`exchange`], in memory for little more than one chunk of messages. It never keeps messages until all have come.
+/// Collective.
+///
+/// # Errors
+/// As [`exchange`].
+pub fn exchange_in_rounds(
+    algorithm: Algorithm,
+    comm: &dyn Comm,
+) -> Result<Box<dyn Exchange>, Error> {
+    let inner = match algorithm {
+        Algorithm::Ring(epochs) => match window(comm)? {
+            Some(puts) => return Ok(Box::new(ring::Ring::new(comm, puts, epochs, usize::MAX)?)),
+            None => exchange(Algorithm::Pipelined, comm)?,
+        },
+        other => exchange(other, comm)?,
+    };
+    Ok(Box::new(rounds::Rounds::new(inner)))
 }
 
 /// Memory to put into, where ranks can. Collective.
