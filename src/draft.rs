@@ -139,8 +139,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     }
 
     /// How much memory the plan takes beside input and output: as much as is fastest by default. With [`Memory::Least`] it is
-    /// little more than once what a rank holds, whatever the exchange; `Plan::memory` says how much. Messages then go a chunk at a
-    /// time, and what arrives is transformed in a pass of its own.
+    /// little more than once what a rank holds, whatever the exchange; [`Plan::memory`] says how much. Messages then go in rounds,
+    /// between which the network rests. The same on all ranks; only for plans on hosts.
     pub fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
         self

@@ -27,8 +27,11 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
     }
 }
 
-/// As [`exchange`], in memory for little more than one chunk of messages. It never keeps messages until all have come.
-/// Collective.
+/// Rounds of an exchange in little memory, where there are chunks enough.
+const ROUNDS: usize = 64;
+
+/// As [`exchange`], in rounds, each with messages of a few chunks: it has memory for those of one, and never keeps messages
+/// until all have come. Of exchanges with one message to a rank, each chunk is a round. Collective.
 ///
 /// # Errors
 /// As [`exchange`].
@@ -36,14 +39,15 @@ pub fn exchange_in_rounds(
     algorithm: Algorithm,
     comm: &dyn Comm,
 ) -> Result<Box<dyn Exchange>, Error> {
-    let inner = match algorithm {
+    let (inner, most) = match algorithm {
         Algorithm::Ring(epochs) => match window(comm)? {
-            Some(puts) => return Ok(Box::new(ring::Ring::new(comm, puts, epochs, usize::MAX)?)),
-            None => exchange(Algorithm::Pipelined, comm)?,
+            Some(puts) => return Ok(Box::new(ring::Ring::new(comm, puts, epochs, ROUNDS)?)),
+            None => (exchange(Algorithm::Pipelined, comm)?, ROUNDS),
         },
-        other => exchange(other, comm)?,
+        Algorithm::Alltoallv | Algorithm::KWay(_) => (exchange(algorithm, comm)?, usize::MAX),
+        _ => (exchange(algorithm, comm)?, ROUNDS),
     };
-    Ok(Box::new(rounds::Rounds::new(inner)))
+    Ok(Box::new(rounds::Rounds::new(inner, most)))
 }
 
 /// Memory to put into, where ranks can. Collective.

@@ -1,13 +1,15 @@
-//! Any exchange, a chunk at a time: memory for the messages of one chunk is enough.
+//! Any exchange, a few chunks at a time: memory for their messages is enough.
 
 use std::sync::Arc;
 
 use fft_core::{Algorithm, Error, Exchange, Parcel, Pins, Port, Traffic};
 
-/// Each chunk of a traffic is an exchange of its own: all ranks end one before they begin the next. Messages are read as
+/// Neighbouring chunks of a traffic are an exchange of their own, which ends before the next begins. Messages are read as
 /// they come and never kept, so the port must not want to.
 pub(crate) struct Rounds {
     inner: Box<dyn Exchange>,
+    /// Rounds at most.
+    most: usize,
     /// By the number of the reshape.
     known: Vec<(usize, Vec<Round>)>,
     /// Rounds that there have been: each has a number that no other has.
@@ -15,7 +17,7 @@ pub(crate) struct Rounds {
     forwarded: u64,
 }
 
-/// The messages of one chunk, and their numbers in the traffic.
+/// The messages of one round, and their numbers in the traffic.
 struct Round {
     traffic: Traffic,
     sends: Vec<usize>,
@@ -23,24 +25,27 @@ struct Round {
 }
 
 impl Rounds {
-    pub(crate) fn new(inner: Box<dyn Exchange>) -> Self {
-        Self { inner, known: Vec::new(), numbers: 0, forwarded: 0 }
+    /// In so many rounds at most.
+    pub(crate) fn new(inner: Box<dyn Exchange>, most: usize) -> Self {
+        Self { inner, most, known: Vec::new(), numbers: 0, forwarded: 0 }
     }
 
     fn split(&self, traffic: &Traffic) -> Vec<Round> {
         let chunks = traffic.chunks.max(1);
-        let of = |parcels: &[Parcel], chunk| -> (Vec<usize>, Vec<Parcel>) {
-            let here = |(_, parcel): &(usize, &Parcel)| parcel.chunk.min(chunks - 1) == chunk;
-            let first =
-                |(number, parcel): (usize, &Parcel)| (number, Parcel { chunk: 0, ..*parcel });
-            parcels.iter().enumerate().filter(here).map(first).unzip()
+        let rounds = chunks.min(self.most);
+        let of = |parcels: &[Parcel], round| -> (Vec<usize>, Vec<Parcel>) {
+            let here = |(_, parcel): &(usize, &Parcel)| {
+                parcel.chunk.min(chunks - 1) * rounds / chunks == round
+            };
+            let copied = |(number, parcel): (usize, &Parcel)| (number, *parcel);
+            parcels.iter().enumerate().filter(here).map(copied).unzip()
         };
-        let round = |chunk| {
-            let (sends, out) = of(&traffic.sends, chunk);
-            let (recvs, come) = of(&traffic.recvs, chunk);
+        let round = |round| {
+            let (sends, out) = of(&traffic.sends, round);
+            let (recvs, come) = of(&traffic.recvs, round);
             let traffic = Traffic {
-                reshape: self.numbers + chunk,
-                chunks: 1,
+                reshape: self.numbers + round,
+                chunks,
                 shorter: traffic.shorter,
                 sends: out,
                 recvs: come,
@@ -48,7 +53,7 @@ impl Rounds {
             };
             Round { traffic, sends, recvs }
         };
-        (0..chunks).map(round).collect()
+        (0..rounds).map(round).collect()
     }
 }
 
@@ -92,7 +97,7 @@ impl Exchange for Rounds {
         self.inner.pin(pins);
     }
 
-    /// As often as there are chunks.
+    /// As often as there are rounds.
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         self.known.retain(|(reshape, _)| *reshape != traffic.reshape);
         let rounds = self.split(traffic);
