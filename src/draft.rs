@@ -138,9 +138,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         self
     }
 
-    /// How much memory the plan takes beside input and output: as much as is fastest by default. With [`Memory::Least`] it is
-    /// little more than once what a rank holds, whatever the exchange; [`Plan::memory`] says how much. Messages then go in rounds,
-    /// between which the network rests. The same on all ranks; only for plans on hosts.
+    /// How much memory the plan, which is not on a device, takes beside input and output: [`Memory::Ample`] by default. With
+    /// [`Memory::Least`] messages go in rounds, between which the network rests.
     pub fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
         self

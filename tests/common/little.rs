@@ -62,8 +62,9 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool, times: usiz
     };
     let held = recipe.nodes().iter().map(bytes).max().expect("a recipe has a node");
     let (messages, chunk) = (!recipe.problem().all_near(), chunk(&least, held));
-    // A tile of a chunk; messages out and in, or twice in for windows in turn.
-    let rest = SCRATCH + if messages { 4 * chunk } else { TILE };
+    // A tile of a chunk; messages out and in, or two windows, in which each pair of ranks has a place for all reshapes.
+    let chunks = if matches!(case.exchange, Algorithm::Ring(_)) { 6 } else { 4 };
+    let rest = SCRATCH + if messages { chunks * chunk } else { TILE };
     let what = format!("{case:?} on {} ranks: {recipe}", comm.size());
     let (found, bound) = (least.memory(), times * held + rest);
     assert!(found <= bound, "{found} bytes, {bound} allowed, a rank holds {held}: {what}");

@@ -11,8 +11,9 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Memory {
-    /// As much as it takes to keep all messages of a reshape: 2 to 3.3 times what a rank holds, but for
-    /// [`Algorithm::Shared`] on one host, which sends none.
+    /// As much as it takes to have all messages of a reshape at once: with 256³ points on 4 ranks 1.8 to 3.3 times what a rank
+    /// holds. [`Algorithm::Shared`] on one host has no messages: once that at most, or what is said of
+    /// [`Memory::Least`], which changes nothing there.
     #[default]
     Ample,
     /// Once what a rank holds at most in the course of a transform, and 2 to 7 % for messages, which go in about 64 rounds; with
@@ -20,7 +21,8 @@ pub enum Memory {
     ///
     /// Twice what it holds on ranks where two steps on end come to more than fits into the output, which otherwise is one of
     /// the two places that steps read and write by turns: half a spectrum, of n + 2 real numbers for n, on the way back to real
-    /// data in another array; and layouts that are less even between than at the ends.
+    /// data in another array; layouts that are less even between than at the ends; and with [`Algorithm::Shared`] under MPI
+    /// two reshapes on end, from layouts that are not alike: both take from memory that is shown, which an output is not.
     Least,
 }
 
