@@ -5,8 +5,8 @@ use std::sync::{Arc, Once};
 
 use fft_comm::tuner::Progress;
 use fft_core::{
-    Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Problem, Real,
-    Recipe, Scale, Tolerance, Wire,
+    Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Memory,
+    Problem, Real, Recipe, Scale, Tolerance, Wire,
 };
 
 use crate::tune::{ByClock, Decision, Wanted, by_clock, decide, fingerprint};
@@ -50,6 +50,7 @@ pub struct Draft<'a, K: Transform, const D: usize> {
     everywhere: bool,
     /// Whether lines are transformed only where they are contiguous: on devices.
     contiguous: bool,
+    memory: Memory,
     tolerance: Option<Tolerance>,
     strict: bool,
     tune: Tune,
@@ -76,6 +77,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             wires: Vec::new(),
             everywhere: false,
             contiguous: false,
+            memory: Memory::default(),
             tolerance: None,
             strict: false,
             tune: Tune::Model,
@@ -133,6 +135,13 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// How data travels; chosen with the recipe ([`Draft::tune`]) by default.
     pub fn exchange(mut self, exchange: Algorithm) -> Self {
         self.exchange = Some(exchange);
+        self
+    }
+
+    /// How much memory the plan, which is not on a device, takes beside input and output: [`Memory::Ample`] by default. With
+    /// [`Memory::Least`] messages go in rounds, between which the network rests.
+    pub fn memory(mut self, memory: Memory) -> Self {
+        self.memory = memory;
         self
     }
 
@@ -253,6 +262,11 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
                 format!("{:?}", self.tune),
                 "Tune::Model, Tune::Measure or Tune::Exact",
             )),
+            _ if self.memory != Memory::default() => Err(Error::argument(
+                "memory of a plan on a device",
+                format!("{:?}", self.memory),
+                format!("{:?}", Memory::default()),
+            )),
             _ => Ok(()),
         };
         fft_core::agree(self.comm, known)?;
@@ -324,6 +338,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         });
         problem.wires.clone_from(&self.wires);
         problem.contiguous = self.contiguous;
+        problem.memory = self.memory;
         if !self.everywhere {
             problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
         }
@@ -350,7 +365,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     }
 
     /// Everything that must be equal, in words, with names; all options but bricks.
-    fn options(&self) -> [(&'static str, Vec<u64>); 16] {
+    fn options(&self) -> [(&'static str, Vec<u64>); 17] {
         let words = |list: &[usize]| list.iter().map(|&x| x as u64).collect();
         [
             ("number of axes", vec![D as u64]),
@@ -366,6 +381,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             ("tuning", self.tune.code().to_vec()),
             ("machine", vec![self.machine.as_deref().map_or(0, fingerprint)]),
             ("wire", vec![self.wire.map_or(0, |wire| 1 + wire.code())]),
+            ("memory", vec![self.memory as u64]),
             ("wire everywhere", vec![u64::from(self.everywhere)]),
             ("tolerance", {
                 let of = |tolerance: Tolerance| {
@@ -440,7 +456,7 @@ const MAX_AXES: usize = 4;
 /// Reshapes with wires of their own that ranks compare; of more, only how many.
 const MAX_WIRES: usize = 12;
 /// Room for all options, in words.
-const OPTIONS: usize = 31 + 1 + 2 * MAX_WIRES;
+const OPTIONS: usize = 32 + 1 + 2 * MAX_WIRES;
 /// Room for options and two bricks.
 const WORDS: usize = OPTIONS + 4 * MAX_AXES;
 /// A draft as it travels: as long whatever the number of axes, so that even ranks that disagree on that can

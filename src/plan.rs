@@ -6,7 +6,7 @@ use std::path::Path;
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
     Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Host,
-    Real, Recipe, WireError, agree,
+    MakeExchange, Memory, Real, Recipe, WireError, agree,
 };
 
 use crate::field::{Field, Physical, Spectral};
@@ -66,7 +66,7 @@ fn same_on_all<const D: usize>(comm: &dyn Comm, recipe: &Recipe<D>) -> Result<()
     recipe.to_string().hash(&mut hasher);
     recipe.nodes().iter().for_each(|node| node.layout.bricks().hash(&mut hasher));
     let problem = recipe.problem();
-    (problem.chunk, &problem.hosts).hash(&mut hasher);
+    (problem.chunk, problem.memory, &problem.hosts).hash(&mut hasher);
     [Direction::Forward, Direction::Inverse]
         .map(|direction| problem.factor(direction).to_bits())
         .hash(&mut hasher);
@@ -145,7 +145,11 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ) -> Result<Self, Error> {
         check_recipe::<K, D>(comm, &recipe)?;
         let own = agree(comm, comm.dup())?;
-        let executor = Executor::bind(&recipe, own, Host(Cpu::default()), &fft_comm::exchange)?;
+        let make: MakeExchange<'_> = match recipe.problem().memory {
+            Memory::Least => &fft_comm::exchange_in_rounds,
+            _ => &fft_comm::exchange,
+        };
+        let executor = Executor::bind(&recipe, own, Host(Cpu::default()), make)?;
         Ok(Self { executor, recipe, report, key })
     }
 

@@ -7,7 +7,9 @@ use fft_comm::tuner::{
     Candidate, Choice, Progress, Report, Source, candidates, favourite, shortlist, tune as measure,
 };
 use fft_comm::{Signature, checksum, same};
-use fft_core::{Algorithm, Comm, Error, Kind, Machine, Problem, Real, Recipe, Step, Wire, agree};
+use fft_core::{
+    Algorithm, Comm, Error, Kind, Machine, Memory, Problem, Real, Recipe, Step, Wire, agree,
+};
 
 use crate::{files, wisdom};
 
@@ -213,10 +215,11 @@ fn key<const D: usize>(problem: &Problem<D>, wanted: &Wanted<'_>) -> String {
         let bricks: Vec<_> = layout.bricks().iter().map(|brick| (brick.lo, brick.hi)).collect();
         (bricks, layout.order())
     });
+    let least = if problem.memory == Memory::Least { " in least memory" } else { "" };
     let scales = (problem.forward as u8, problem.inverse as u8);
     let rest = format!("{:?}", (layouts, scales, hosts, wires));
     format!(
-        "{kinds} {} {precision} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
+        "{kinds} {} {precision}{least} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
          tolerance {tolerance}, layouts {:016x}",
         problem.grid(),
         if problem.complex { "complex" } else { "real" },

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::check::{Case, Make};
-use thriffty::{Algorithm, C2c, Comm, Error, Kind, Plan, R2c, R2r, Tolerance, Wire};
+use thriffty::{Algorithm, C2c, Comm, Error, Kind, Memory, Plan, R2c, R2r, Tolerance, Wire};
 
 /// The system's allocator, counting the calls of each thread.
 struct Counting;
@@ -116,6 +116,14 @@ fn plain(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
     check::<R2c<f32>, 2>(comm, &case.tiling(2))
 }
 
+/// Little memory, in chunks.
+fn little(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
+    use Kind::*;
+    let least = |case: Case<3>| case.exchange(exchange).memory(Memory::Least);
+    check::<C2c<f64>, 3>(comm, &least(Case::new([24, 32, 20], [C2C; 3]).howmany(3)))?;
+    check::<R2c<f64>, 3>(comm, &least(Case::new([32, 27, 25], [C2C, C2C, R2C]).tiling(1)))
+}
+
 /// Wires of every sort with this exchange.
 fn encoded(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
     let case = Case::new([9, 12, 10], [Kind::C2C, Kind::C2C, Kind::R2C]);
@@ -138,6 +146,16 @@ fn execution_allocates_nothing() {
     for ranks in [1, 2, 4, 6, 9] {
         for exchange in Algorithm::ALL {
             thriffty::threads(ranks, |comm| plain(&comm, exchange))
+                .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
+        }
+    }
+}
+
+#[test]
+fn nor_does_it_in_little_memory() {
+    for ranks in [2, 3, 6] {
+        for exchange in Algorithm::ALL {
+            thriffty::threads(ranks, |comm| little(&comm, exchange))
                 .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
         }
     }
@@ -168,6 +186,7 @@ fn mpi_body() {
         common::job::assert_ranks(world.size());
         for exchange in Algorithm::ALL {
             plain(&world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));
+            little(&world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));
             encoded(&world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));
         }
     }

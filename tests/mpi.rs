@@ -12,7 +12,7 @@ use common::check::{Case, check};
 use common::data::{C64, bound, random};
 use common::faulty::{self, Switch};
 use common::weak::{self, Weak};
-use common::{berths, cases, failures, injected, job, lossy, plans, windows};
+use common::{berths, cases, failures, injected, job, little, lossy, plans, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
@@ -105,7 +105,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 12] = [
+        let checks: [(&str, Check); 13] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -116,6 +116,7 @@ fn body() {
             ("communicators of others", communicators_of_others),
             ("overlapping communicators", |comm| plans::overlapping(comm, &Algorithm::ALL)),
             ("wires", lossy::all),
+            ("little memory", little::all),
             ("more than can be shared", more_than_can_be_shared),
             ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
         ];

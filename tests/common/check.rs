@@ -2,8 +2,8 @@
 
 use fft_core::{Brick, Element, Real};
 use thriffty::{
-    Algorithm, C2c, Comm, Complex, Direction, Draft, Error, Grid, Kind, Plan, Problem, R2c, R2r,
-    Scale, Transform,
+    Algorithm, C2c, Comm, Complex, Direction, Draft, Error, Grid, Kind, Memory, Plan, Problem, R2c,
+    R2r, Scale, Transform,
 };
 
 use super::data::{C64, bound, cut, distance, norm, random, widen};
@@ -19,6 +19,7 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) howmany: usize,
     pub(crate) scales: [Scale; 2],
     pub(crate) exchange: Algorithm,
+    pub(crate) memory: Memory,
     /// Seed of random bricks for input and output; the library's default bricks otherwise.
     pub(crate) tiling: Option<u64>,
 }
@@ -32,6 +33,7 @@ impl<const D: usize> Case<D> {
             howmany: 1,
             scales: [Scale::None, Scale::Full],
             exchange: Algorithm::default(),
+            memory: Memory::default(),
             tiling: None,
         }
     }
@@ -50,6 +52,10 @@ impl<const D: usize> Case<D> {
 
     pub(crate) fn exchange(self, exchange: Algorithm) -> Self {
         Self { exchange, ..self }
+    }
+
+    pub(crate) fn memory(self, memory: Memory) -> Self {
+        Self { memory, ..self }
     }
 
     pub(crate) fn tiling(self, seed: u64) -> Self {
@@ -88,7 +94,8 @@ impl<const D: usize> Case<D> {
             .output_order(self.orders[1])
             .howmany(self.howmany)
             .scale(self.scales[0], self.scales[1])
-            .exchange(self.exchange))
+            .exchange(self.exchange)
+            .memory(self.memory))
     }
 
     /// What results are multiplied by, from the definition of the logical length.

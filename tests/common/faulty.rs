@@ -73,6 +73,18 @@ impl<T: Real> Processor<T> for Faulty<'_, T> {
         }
     }
 
+    fn reserve_tile(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
+        self.cpu.reserve_tile(reals, rank)
+    }
+
+    fn tile(&mut self) -> &mut Self::Buffer {
+        Processor::tile(&mut self.cpu)
+    }
+
+    fn held(&self) -> usize {
+        self.cpu.held()
+    }
+
     fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
         match self.fault.is(Fault::Tables) {
             true => Err(Error::Memory { rank, bytes: 1 }),

@@ -12,6 +12,7 @@ pub(crate) mod faulty;
 pub(crate) mod gpu;
 pub(crate) mod injected;
 pub(crate) mod job;
+pub(crate) mod little;
 pub(crate) mod lossy;
 pub(crate) mod oracle;
 pub(crate) mod plans;

@@ -18,7 +18,8 @@ pub(crate) fn draft<'a, K: Family, const D: usize>(
     options: &cli::Problem,
 ) -> Result<Draft<'a, K, D>, Failure> {
     let grid = Grid::new(options.shape.array::<D>().expect("as many axes as the shape has"))?;
-    let mut draft = K::draft(comm, grid, options.kind).howmany(options.howmany.get());
+    let mut draft =
+        K::draft(comm, grid, options.kind).howmany(options.howmany.get()).memory(options.memory);
     if let Some(exchange) = options.exchange {
         draft = draft.exchange(exchange);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use thriffty::{Algorithm, Direction, Kind, Precision, Scale, Tolerance, Wire};
+use thriffty::{Algorithm, Direction, Kind, Memory, Precision, Scale, Tolerance, Wire};
 
 use crate::fields::Field;
 use crate::shape::Shape;
@@ -104,6 +104,9 @@ pub(crate) struct Problem {
     /// How data travels: shared, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or ring-flush; chosen by default.
     #[arg(long, value_parser = exchange)]
     pub(crate) exchange: Option<Algorithm>,
+    /// What the plan may take beside input and output: ample, or least, which is little more than once the data.
+    #[arg(long, default_value = "ample", value_parser = memory())]
+    pub(crate) memory: Memory,
     #[command(flatten)]
     pub(crate) wires: Wires,
     /// What the model reckons with, as `fft-cli calibrate` writes it, or one that is known by its name; THRIFFTY_MACHINE by
@@ -412,6 +415,10 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
 
 fn precision() -> impl TypedValueParser<Value = Precision> {
     choice(vec![("f32", Precision::F32), ("f64", Precision::F64)])
+}
+
+fn memory() -> impl TypedValueParser<Value = Memory> {
+    choice(vec![("ample", Memory::Ample), ("least", Memory::Least)])
 }
 
 fn exchange(name: &str) -> Result<Algorithm, thriffty::Error> {

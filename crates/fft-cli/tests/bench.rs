@@ -46,6 +46,18 @@ fn json_has_everything_and_it_is_sane() {
 }
 
 #[test]
+fn least_memory_is_little_more_than_once_the_data() {
+    for exchange in ["p2p", "pipelined", "alltoallv", "kway2"] {
+        let args = ["c2c", "128x64x64", "--exchange", exchange, "--memory"];
+        let [ample, least] = ["ample", "least"].map(|memory| {
+            let found = json(2, &[&args[..], &[memory]].concat());
+            found["memory"].as_f64().unwrap() / f64::from(16 * 128 * 64 * 64)
+        });
+        assert!(ample > 1.4 && least < 1.1, "{exchange}: {ample}, {least}");
+    }
+}
+
+#[test]
 fn every_kind_passes_its_check_in_both_precisions_and_directions() {
     let kinds = ["c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"];
     for (i, kind) in kinds.into_iter().enumerate() {

@@ -1,7 +1,8 @@
 //! Local transforms along axes that are cut, where all ranks share memory: lines are brought together from everybody's
 //! memory, transformed in cache, and put back where they were. One pass over memory, in place, nothing sent.
 
-use std::borrow::{Borrow, BorrowMut};
+use std::borrow::BorrowMut;
+use std::mem::take;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -26,7 +27,6 @@ pub(crate) struct Across<T: Real, Dev: Processor<T>> {
     tiles: Vec<Tile>,
     /// For each shape of tiles.
     ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
-    tile: Dev::Buffer,
 }
 
 /// Before and after the ranks have agreed on who touches what.
@@ -72,14 +72,15 @@ pub(crate) fn tile_bytes<const D: usize>(
 }
 
 /// Of axes that are transformed one after the other, the last ones, as many as fit into cache together in a chunk: the same
-/// on all ranks. `element` is in bytes, of all batches.
+/// on all ranks. `element` is in bytes, of all batches, and so is `most`, of a tile.
 pub(crate) fn tiled<const D: usize>(
     layout: &Layout<D>,
     since: &[usize],
     element: usize,
+    most: usize,
 ) -> Vec<usize> {
     let fits = |first: &usize| {
-        tile_bytes(layout, &since[*first..], element, CHUNK_RUN_BYTES) <= BLOCK_BYTES
+        tile_bytes(layout, &since[*first..], element, CHUNK_RUN_BYTES) <= most.min(BLOCK_BYTES)
     };
     let first = (0..since.len()).find(fits).unwrap_or(since.len().saturating_sub(1));
     since[first..].to_vec()
@@ -154,8 +155,8 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
             tiles.push(Tile { pieces: first..share.pieces().len(), fft });
             most = most.max(tile.points());
         }
-        let tile = device.buffer(most * howmany * width, rank)?;
-        Ok(Self { pass: Admission::Asked(Some(share)), tiles, ffts: ffts.finish(), tile })
+        device.reserve_tile(most * howmany * width, rank)?;
+        Ok(Self { pass: Admission::Asked(Some(share)), tiles, ffts: ffts.finish() })
     }
 
     /// Agrees with the other ranks on who touches what. Collective.
@@ -186,8 +187,9 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let (start, busy) = (Instant::now(), clock.busy());
         let read = src.map(|src| Dev::bytes(src));
         let show = Show::Write { read, write: Dev::bytes_mut(dst), share };
-        let Self { tiles, ffts, tile, .. } = self;
-        let tile = tile.borrow_mut();
+        let Self { tiles, ffts, .. } = self;
+        let mut buffer = take(device.tile());
+        let tile = buffer.borrow_mut();
         let result = commons.visit(show, &mut |neighbours| {
             for Tile { pieces, fft } in &*tiles {
                 clock.shared.time(|| {
@@ -202,15 +204,14 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
             }
             Ok(())
         });
+        *device.tile() = buffer;
         clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
         result
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory held, beside the tile.
     pub(crate) fn memory(&self) -> usize {
         let pieces = self.tiles.iter().map(|tile| tile.pieces.len()).sum::<usize>();
-        size_of_val(Dev::bytes(self.tile.borrow()))
-            + size_of_val(&*self.tiles)
-            + pieces * size_of::<Piece>()
+        size_of_val(&*self.tiles) + pieces * size_of::<Piece>()
     }
 }

@@ -145,7 +145,8 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         let element = from.width() * T::PRECISION.bytes();
         let whole = match pipelined {
             true => {
-                across::tiled(&from.layout, &self.pending.since, element * self.problem.howmany)
+                let all = element * self.problem.howmany;
+                across::tiled(&from.layout, &self.pending.since, all, self.problem.tile_bytes())
             }
             false => Vec::new(),
         };
@@ -166,7 +167,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         let number = 2 * before + self.site.direction as usize;
         let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
         if chunked {
-            moves = moves.chunked([from, to], &whole, element, self.problem.chunk);
+            moves = moves.chunked([from, to], &whole, element, self.problem.chunk_bytes());
         }
         let gain = budget::gain_after(from, rest, self.problem, self.site.direction);
         let bare = |peer| self.problem.bare(comm.rank(), peer);
@@ -287,8 +288,10 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         let (plan, blocks) = (self.device.plan_fft(fft, rank)?, fft.blocks);
         let in_place = fft.in_place();
         match (self.moves.take(), self.ops.last_mut()) {
-            (Some(moves), Some(Op::Reshape { reshape, exchange }))
-                if in_place && exchange.keeps() && reshape.can_fuse() =>
+            (Some(moves), Some(Op::Reshape { reshape, .. }))
+                if in_place
+                    && (self.problem.keeps() || reshape.traffic.recvs.is_empty())
+                    && reshape.can_fuse() =>
             {
                 reshape.fuse(&moves, blocks, plan);
             }

@@ -2,6 +2,7 @@
 //! there, while the chunks before it fly. Its transform goes straight into messages and into the new brick.
 
 use std::borrow::{Borrow, BorrowMut};
+use std::mem::take;
 use std::ops::Range;
 
 use crate::clock::{Clock, Time};
@@ -13,6 +14,7 @@ use crate::{Error, Pass, Processor, Real, Transfer};
 pub(crate) struct Depart<T: Real, Dev: Processor<T>> {
     chunks: Vec<Load>,
     ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
+    /// The processor's, during a run.
     tile: Dev::Buffer,
     /// For every outgoing message, its chunk.
     chunk_of: Vec<usize>,
@@ -46,14 +48,20 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
             chunks.push(Load { load: moves.load(chunk), fft, own: moves.keep_from(chunk) });
             most = most.max(chunk.points());
         }
-        let tile = device.buffer(most * howmany * moves.width, rank)?;
+        device.reserve_tile(most * howmany * moves.width, rank)?;
         let chunk_of = moves.chunk_of.clone();
-        Ok(Self { chunks, ffts: ffts.finish(), tile, chunk_of, done: 0 })
+        Ok(Self { chunks, ffts: ffts.finish(), tile: Dev::Buffer::default(), chunk_of, done: 0 })
     }
 
     /// Begins a run.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self, device: &mut Dev) {
         self.done = 0;
+        self.tile = take(device.tile());
+    }
+
+    /// Ends it.
+    pub(crate) fn end(&mut self, device: &mut Dev) {
+        *device.tile() = take(&mut self.tile);
     }
 
     /// The tile, with the chunk of this message in it.
@@ -83,9 +91,9 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
         self.done = self.done.max(end);
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory held, beside the tile.
     pub(crate) fn memory(&self) -> usize {
-        size_of_val(Dev::bytes(self.tile.borrow())) + size_of_val(&*self.chunks)
+        size_of_val(&*self.chunks)
     }
 }
 

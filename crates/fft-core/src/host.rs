@@ -71,6 +71,10 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         work.beside::<T, Dev>(output)
     }
 
+    fn held(&self) -> usize {
+        self.0.held()
+    }
+
     fn copy(&mut self, all: &Transfer, src: &Dev::Memory, dst: &mut Dev::Memory) {
         self.0.copy(all, 1, src, dst);
     }

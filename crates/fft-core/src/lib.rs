@@ -82,7 +82,7 @@ pub use moves::{Chunk, Moves, Near};
 pub use num_complex::Complex;
 pub use opaque::{Berths, Keeper, Opaque, Vouched};
 pub use predict::{Expected, Prediction, Volume};
-pub use problem::Problem;
+pub use problem::{Memory, Problem};
 pub use processor::{Cpu, CpuFft, Processor};
 pub use procgrid::ProcGrid;
 pub use puts::{Epoch, InEpoch, Puts};

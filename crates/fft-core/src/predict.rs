@@ -107,8 +107,14 @@ impl<const D: usize> Recipe<D> {
                     let element = bytes(problem, from);
                     let [a, b] = [from, to].map(|node| Holding::Given(node.layout.clone()));
                     let load = Load::new(&a, &b, &hosts);
-                    let order =
-                        Order { load, element, share, wire, exchange, chunk: problem.chunk as f64 };
+                    let order = Order {
+                        load,
+                        element,
+                        share,
+                        wire,
+                        exchange,
+                        chunk: problem.chunk_bytes() as f64,
+                    };
                     let spent = match all_near {
                         true => Spent { unpack: model.meeting(), pieces: 1.0, ..Spent::default() },
                         false => model.reshape(&order),
@@ -125,7 +131,7 @@ impl<const D: usize> Recipe<D> {
                     let seconds = spent.with(arithmetic);
                     let memory = spent.pack + spent.unpack;
                     steps[number] = Expected { seconds, memory, arithmetic, spent, volume };
-                    arrived = (!all_near && exchange.keeps()).then_some(number);
+                    arrived = (!all_near && problem.keeps()).then_some(number);
                 }
             }
         }

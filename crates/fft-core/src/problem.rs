@@ -2,9 +2,29 @@
 
 use std::sync::Arc;
 
+use crate::moves::MESSAGE_BYTES;
 use crate::{
     Algorithm, Direction, Error, Grid, Kind, Layout, Machine, Precision, Scale, Tolerance, Wire,
 };
+
+/// How much memory a plan takes beside input and output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Memory {
+    /// As much as it takes to have all messages of a reshape at once: with 256³ points on 4 ranks 1.8 to 3.3 times what a rank
+    /// holds. [`Algorithm::Shared`] on one host has no messages: once that at most, or what is said of
+    /// [`Memory::Least`], which changes nothing there.
+    #[default]
+    Ample,
+    /// Once what a rank holds at most in the course of a transform, and 2 to 7 % for messages, which go in about 64 rounds; with
+    /// small data 8 KiB for each rank and each message at a time.
+    ///
+    /// Twice what it holds on ranks where two steps on end come to more than fits into the output, which otherwise is one of
+    /// the two places that steps read and write by turns: half a spectrum, of n + 2 real numbers for n, on the way back to real
+    /// data in another array; layouts that are less even between than at the ends; and with [`Algorithm::Shared`] under MPI
+    /// two reshapes on end, from layouts that are not alike: both take from memory that is shown, which an output is not.
+    Least,
+}
 
 /// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +60,8 @@ pub struct Problem<const D: usize> {
     /// Bytes of a chunk of messages where they travel in chunks: one is packed while the one before it flies. At least
     /// 8 KiB for each rank.
     pub chunk: usize,
+    /// What a plan may take.
+    pub memory: Memory,
     /// Whether lines are transformed only where they are contiguous, and messages packed from memory: on devices, which have no
     /// caches to do both in at once.
     pub contiguous: bool,
@@ -101,6 +123,7 @@ impl<const D: usize> Problem<D> {
             exchange: Algorithm::default(),
             hosts: Vec::new(),
             chunk: Self::CHUNK,
+            memory: Memory::default(),
             contiguous: false,
             machine: Arc::default(),
         })
@@ -166,10 +189,40 @@ impl<const D: usize> Problem<D> {
         Ok(())
     }
 
-    /// Whether messages are cut into chunks, so that one is packed while others fly.
+    /// Whether messages are cut into chunks: so that one is packed while others fly, or to need memory for one only.
     pub fn chunked(&self) -> bool {
         use Algorithm::{Pipelined, Ring, Shared};
-        matches!(self.exchange, Shared | Pipelined | Ring(_))
+        self.memory == Memory::Least || matches!(self.exchange, Shared | Pipelined | Ring(_))
+    }
+
+    /// Bytes of a chunk: with [`Memory::Least`] no more than a 256th of what a rank has, of which a few make a round; a 64th
+    /// where each is one.
+    pub fn chunk_bytes(&self) -> usize {
+        match self.memory {
+            Memory::Ample => self.chunk,
+            Memory::Least => {
+                let point = self.precision.bytes() * if self.complex { 2 } else { 1 };
+                let all = self.grid().points().saturating_mul(point * self.howmany);
+                let parts = match self.exchange {
+                    Algorithm::Alltoallv | Algorithm::KWay(_) => 64,
+                    _ => 256,
+                };
+                self.chunk.min(all / self.input.ranks() / parts).max(1)
+            }
+        }
+    }
+
+    /// Bytes of what is transformed on the way out: with [`Memory::Least`] no more than a chunk has anyway.
+    pub(crate) fn tile_bytes(&self) -> usize {
+        match self.memory {
+            Memory::Ample => usize::MAX,
+            Memory::Least => self.chunk_bytes().max(MESSAGE_BYTES * self.input.ranks()),
+        }
+    }
+
+    /// Whether messages of a reshape are kept until all have come, and read then.
+    pub(crate) fn keeps(&self) -> bool {
+        self.memory == Memory::Ample && self.exchange.keeps()
     }
 
     /// Bytes of a chunk, where there are chunks, of another size than [`Problem::CHUNK`].
@@ -178,8 +231,8 @@ impl<const D: usize> Problem<D> {
         Some(self.chunk).filter(|chunk| chunks && *chunk != Self::CHUNK)
     }
 
-    /// Whether a chunk is also transformed just before it is packed: where it is asked for, and where memory is to be
-    /// shared but each rank is on a host of its own. Otherwise those that read this rank's memory must find there what
+    /// Whether a chunk is also transformed just before it is packed: where it is asked for, where there are chunks to save
+    /// memory, and where memory is to be shared but each rank is on a host of its own. Otherwise those that read this rank's memory must find there what
     /// has been transformed. Not where lines must be contiguous.
     pub fn pipelined(&self) -> bool {
         let alone = || {
@@ -191,7 +244,7 @@ impl<const D: usize> Problem<D> {
             _ if self.contiguous => false,
             Algorithm::Pipelined | Algorithm::Ring(_) => true,
             Algorithm::Shared => alone(),
-            _ => false,
+            _ => self.memory == Memory::Least,
         }
     }
 

@@ -19,7 +19,7 @@ pub trait Processor<T: Real> {
     /// What steps read and write: `[T]` on the CPU.
     type Memory: ?Sized;
     /// Memory owned by a plan.
-    type Buffer: BorrowMut<Self::Memory>;
+    type Buffer: BorrowMut<Self::Memory> + Default;
     /// A local transform, ready to run.
     type Fft;
 
@@ -47,11 +47,23 @@ pub trait Processor<T: Real> {
     /// [`Error::Memory`], naming `rank`.
     fn buffer(&self, reals: usize, rank: usize) -> Result<Self::Buffer, Error>;
 
+    /// Makes sure that the tile has room for so many real numbers. There is one, for all that is brought into cache.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], naming `rank`.
+    fn reserve_tile(&mut self, reals: usize, rank: usize) -> Result<(), Error>;
+
+    /// The tile. Who uses it takes it out, and puts it back.
+    fn tile(&mut self) -> &mut Self::Buffer;
+
     /// Prepares a local transform: tables, scratch.
     ///
     /// # Errors
     /// [`Error::Memory`], naming `rank`.
     fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<Self::Fft, Error>;
+
+    /// Bytes that it holds for all of a plan's transforms: the tile, scratch.
+    fn held(&self) -> usize;
 
     /// Transforms some of the blocks of `src` into `dst`, or of `dst` in place.
     fn fft(
@@ -102,14 +114,17 @@ pub trait Processor<T: Real> {
 /// The processor of this host, one thread per rank.
 pub struct Cpu<T: Real> {
     planner: LinePlanner<T>,
-    /// A tile of lines, and what their transforms need.
+    /// What is brought into cache.
     tile: Vec<T>,
+    /// A few lines, and what their transforms need.
+    lines: Vec<T>,
     scratch: Vec<T>,
 }
 
 impl<T: Real> Default for Cpu<T> {
     fn default() -> Self {
-        Self { planner: LinePlanner::default(), tile: Vec::new(), scratch: Vec::new() }
+        let (tile, lines, scratch) = (Vec::new(), Vec::new(), Vec::new());
+        Self { planner: LinePlanner::default(), tile, lines, scratch }
     }
 }
 
@@ -161,6 +176,17 @@ impl<T: Real> Processor<T> for Cpu<T> {
         zeroed(reals, rank)
     }
 
+    fn reserve_tile(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
+        if self.tile.len() < reals {
+            self.tile = zeroed(reals, rank)?;
+        }
+        Ok(())
+    }
+
+    fn tile(&mut self) -> &mut Vec<T> {
+        &mut self.tile
+    }
+
     fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
         let mut passes = Vec::with_capacity(shape.passes.len());
         for pass in &shape.passes {
@@ -168,9 +194,9 @@ impl<T: Real> Processor<T> for Cpu<T> {
             let line = self.planner.plan(pass.kind, pass.direction, pass.n, complex);
             let line = line.expect("a recipe has no step for an axis that is left alone");
             let pass = CpuPass { line, shape: pass.clone() };
-            let tile = pass.lines_at_once() * pass.line.pitch();
-            if self.tile.len() < tile {
-                self.tile = zeroed(tile, rank)?;
+            let lines = pass.lines_at_once() * pass.line.pitch();
+            if self.lines.len() < lines {
+                self.lines = zeroed(lines, rank)?;
             }
             if self.scratch.len() < pass.line.scratch_len() {
                 self.scratch = zeroed(pass.line.scratch_len(), rank)?;
@@ -181,12 +207,16 @@ impl<T: Real> Processor<T> for Cpu<T> {
         Ok(CpuFft { before, after, passes })
     }
 
+    fn held(&self) -> usize {
+        [&self.tile, &self.lines, &self.scratch].map(|part| size_of_val(&**part)).iter().sum()
+    }
+
     fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
         for block in blocks {
             let mut src = src.map(|src| &src[block * fft.before..][..fft.before]);
             let dst = &mut dst[block * fft.after..][..fft.after];
             for pass in &fft.passes {
-                pass.run(src.take(), dst, &mut self.tile, &mut self.scratch);
+                pass.run(src.take(), dst, &mut self.lines, &mut self.scratch);
             }
         }
     }

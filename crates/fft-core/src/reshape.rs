@@ -238,7 +238,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         let (start, busy) = (Instant::now(), clock.busy());
         let Ways { exchange, commons } = ways;
         let mut depart = self.depart.take();
-        depart.iter_mut().for_each(Depart::begin);
+        depart.iter_mut().for_each(|depart| depart.begin(device));
         let (reshape, mut squared_error) = (&*self, 0.0);
         let mut cross = |neighbours: Option<&dyn Neighbours>| {
             let (device, dst, clock) = (&mut *device, &mut *dst, &mut *clock);
@@ -269,6 +269,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             }
             _ => cross(None),
         };
+        depart.iter_mut().for_each(|depart| depart.end(device));
         self.depart = depart;
         self.squared_error = squared_error;
         clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);

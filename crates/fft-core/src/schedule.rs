@@ -162,10 +162,10 @@ impl Schedule {
         let ranks = from.layout.ranks();
         let sizes = Sizes::new(problem, from, wire);
         let whole = match problem.pipelined() {
-            true => tiled(&from.layout, since, sizes.element),
+            true => tiled(&from.layout, since, sizes.element, problem.tile_bytes()),
             false => Vec::new(),
         };
-        let most = problem.chunk.max(MESSAGE_BYTES * ranks);
+        let most = problem.chunk_bytes().max(MESSAGE_BYTES * ranks);
         let mut made = Self::empty(hosts, ranks);
         let mut sends: Vec<(usize, Brick<D>)> = Vec::new();
         for rank in 0..ranks {

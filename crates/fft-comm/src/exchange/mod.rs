@@ -4,6 +4,7 @@ mod alltoallv;
 mod kway;
 mod p2p;
 mod ring;
+mod rounds;
 
 use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts, Puts, agree};
 
@@ -19,11 +20,34 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
         Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
         Algorithm::Ring(epochs) => Ok(match window(comm)? {
-            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs)?),
+            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs, ring::ROUNDS)?),
             None => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
         }),
         other => Err(Error::argument("exchange", other, "one of Algorithm::ALL")),
     }
+}
+
+/// Rounds of an exchange in little memory, where there are chunks enough.
+const ROUNDS: usize = 64;
+
+/// As [`exchange`], in rounds, each with messages of a few chunks: it has memory for those of one, and never keeps messages
+/// until all have come. Of exchanges with one message to a rank, each chunk is a round. Collective.
+///
+/// # Errors
+/// As [`exchange`].
+pub fn exchange_in_rounds(
+    algorithm: Algorithm,
+    comm: &dyn Comm,
+) -> Result<Box<dyn Exchange>, Error> {
+    let (inner, most) = match algorithm {
+        Algorithm::Ring(epochs) => match window(comm)? {
+            Some(puts) => return Ok(Box::new(ring::Ring::new(comm, puts, epochs, ROUNDS)?)),
+            None => (exchange(Algorithm::Pipelined, comm)?, ROUNDS),
+        },
+        Algorithm::Alltoallv | Algorithm::KWay(_) => (exchange(algorithm, comm)?, usize::MAX),
+        _ => (exchange(algorithm, comm)?, ROUNDS),
+    };
+    Ok(Box::new(rounds::Rounds::new(inner, most)))
 }
 
 /// Memory to put into, where ranks can. Collective.

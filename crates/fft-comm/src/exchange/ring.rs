@@ -10,6 +10,9 @@ use fft_core::{
 use super::p2p::P2p;
 use places::{HEADER, Round, Stand, place, rounds, taken};
 
+/// Rounds of one exchange, where there are chunks enough: what is unpacked after the last of them delays the end.
+pub(super) const ROUNDS: usize = 4;
+
 /// Each message is put into its slot of the receiver's window as soon as it is packed, while the next chunk is
 /// transformed and packed. Chunks go in a few rounds, an epoch each, into two windows by turns: what one round brought is
 /// unpacked while the next one's puts fly into the other window.
@@ -23,6 +26,8 @@ pub(crate) struct Ring {
     comm: Box<dyn Comm>,
     puts: Box<dyn Puts>,
     epochs: Epochs,
+    /// Rounds at most.
+    most: usize,
     stand: Stand,
     reserved: Vec<Reserved>,
     /// For each rank that sends to this one, where its slots begin here.
@@ -56,13 +61,19 @@ struct Reserved {
 }
 
 impl Ring {
-    /// Collective.
-    pub(crate) fn new(comm: &dyn Comm, puts: Box<dyn Puts>, epochs: Epochs) -> Result<Self, Error> {
+    /// In so many rounds at most, each with memory of its own. Collective.
+    pub(crate) fn new(
+        comm: &dyn Comm,
+        puts: Box<dyn Puts>,
+        epochs: Epochs,
+        most: usize,
+    ) -> Result<Self, Error> {
         let (rank, size) = (comm.rank(), comm.size());
         Ok(Self {
             comm: comm.dup()?,
             puts,
             epochs,
+            most,
             stand: Stand::new(comm),
             reserved: Vec::new(),
             here: vec![0; size],
@@ -77,7 +88,7 @@ impl Ring {
 
     /// Adds a traffic to those that are known, finds places for all slots, and makes room to send from.
     fn prepare(&mut self, traffic: &Traffic) -> Result<usize, Error> {
-        let rounds = rounds(traffic, &self.stand);
+        let rounds = rounds(traffic, &self.stand, self.most);
         let staged = |round: &Round| {
             let bytes = round.sends.iter().map(|&(n, _)| taken(traffic, &traffic.sends[n]));
             bytes.fold(0, usize::saturating_add)
@@ -308,7 +319,7 @@ impl Exchange for Ring {
         let (rank, how, mut far) = (self.comm.rank(), self.epochs, far);
         let Some(known) = self.reserved.iter().find(|known| known.traffic == *traffic) else {
             // The others open epochs, and wait for this rank.
-            for _ in rounds(traffic, &self.stand) {
+            for _ in rounds(traffic, &self.stand, self.most) {
                 self.epoch += 1;
                 let far = far.as_mut().map(|far| far.as_mut() as _);
                 epochs(how, self.puts.as_mut(), far, &mut |_, _, _| Ok(()))?;

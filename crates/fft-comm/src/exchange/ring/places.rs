@@ -26,9 +26,6 @@ pub(super) struct Round {
     pub(super) recvs: Vec<(usize, usize)>,
 }
 
-/// Rounds of one exchange, where there are chunks enough: what is unpacked after the last of them delays the end.
-const ROUNDS: usize = 4;
-
 /// Before each message: how long it is, and in which epoch it was put.
 pub(super) const HEADER: usize = SLOT_ALIGN;
 
@@ -42,11 +39,11 @@ pub(super) fn taken(traffic: &Traffic, parcel: &Parcel) -> usize {
     slot(if traffic.berths.is_some() { 0 } else { parcel.bytes })
 }
 
-/// The messages of a traffic in rounds: the same rounds on all ranks.
-pub(super) fn rounds(traffic: &Traffic, stand: &Stand) -> Vec<Round> {
+/// The messages of a traffic in rounds, so many at most: the same rounds on all ranks.
+pub(super) fn rounds(traffic: &Traffic, stand: &Stand, most: usize) -> Vec<Round> {
     let chunks = traffic.chunks.max(1);
-    let mut rounds = vec![Round::default(); chunks.min(ROUNDS)];
-    let of = |parcel: &Parcel| parcel.chunk.min(chunks - 1) * ROUNDS.min(chunks) / chunks;
+    let mut rounds = vec![Round::default(); chunks.min(most)];
+    let of = |parcel: &Parcel| parcel.chunk.min(chunks - 1) * most.min(chunks) / chunks;
     let mut place = |parcels: &[Parcel], side: fn(&mut Round) -> &mut Vec<(usize, usize)>| {
         let mut ends = vec![vec![0usize; stand.hosts.len()]; rounds.len()];
         for (number, parcel) in parcels.iter().enumerate() {
@@ -121,7 +118,7 @@ mod tests {
             let at = |(p, (_, offset)): (&Parcel, &(usize, usize))| {
                 (places[p.peer] + offset, places[p.peer] + offset + slot(p.bytes))
             };
-            let round = &rounds(&traffic, &Stand { hosts: vec![0; 7], here: [0, 0] })[0];
+            let round = &rounds(&traffic, &Stand { hosts: vec![0; 7], here: [0, 0] }, 4)[0];
             let mut taken: Vec<_> = list.iter().zip(&round.recvs).map(at).collect();
             taken.sort_unstable();
             assert!(taken.is_sorted_by(|a, b| a.1 <= b.0), "{taken:?}");

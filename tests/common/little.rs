@@ -1,0 +1,141 @@
+//! Plans that take little memory, on any communicator.
+
+use Kind::{C2C, Dct2, Dst1, R2C};
+use thriffty::{
+    Algorithm, C2c, Comm, Error, ErrorKind, Kind, Memory, Node, Plan, R2c, R2r, Tolerance,
+    Transform, Wire,
+};
+
+use super::check::{Case, Make, check};
+use super::failures::{culprits, everywhere};
+use super::lossy::{DIRECTIONS, Pair};
+use super::weak::{Fault, Weak};
+
+type Done = Result<(), Error>;
+
+/// Bytes of scratch of all local transforms.
+const SCRATCH: usize = 1 << 16;
+/// Bytes of a tile that ranks fill from each other's memory, at most.
+const TILE: usize = 1 << 20;
+
+/// A few kinds, shapes and tilings, in several chunks: against the definition, out of place, in place and as fields.
+pub(crate) fn right(comm: &dyn Comm) -> Done {
+    for exchange in Algorithm::ALL {
+        let least = |case: Case<3>| case.exchange(exchange).memory(Memory::Least);
+        check::<C2c<f64>, 3>(comm, &least(Case::new([24, 20, 18], [C2C; 3]).howmany(3)))?;
+        check::<C2c<f32>, 3>(comm, &least(Case::new([30, 17, 21], [C2C; 3]).tiling(3)))?;
+        let half = Case::new([20, 24, 31], [C2C, C2C, R2C]);
+        check::<R2c<f64>, 3>(comm, &least(half.clone().howmany(2)))?;
+        check::<R2c<f64>, 3>(comm, &least(half.tiling(5).orders([2, 0, 1], [1, 2, 0])))?;
+        check::<R2r<f64>, 3>(comm, &least(Case::new([16, 25, 33], [Dct2, Dst1, Dct2])))?;
+    }
+    Ok(())
+}
+
+/// Bytes of a chunk of messages at most: no less than a plane of a brick.
+fn chunk<K: Transform>(plan: &Plan<K, 3>, held: usize) -> usize {
+    let (problem, ranks) = (plan.recipe().problem(), plan.comm().size());
+    let width = if problem.complex { 2 } else { 1 };
+    let all = problem.grid().points() * width * problem.precision.bytes() * problem.howmany;
+    let lens = |node: &Node<3>| {
+        let brick = node.layout.brick(plan.comm().rank());
+        (0..3).map(|axis| brick.len(axis)).filter(|len| *len > 1).min()
+    };
+    let planes = plan.recipe().nodes().iter().filter_map(lens).min().unwrap_or(1);
+    (all / ranks / 64).max(8192 * ranks).max(held / planes)
+}
+
+/// No rank takes more work than `times` what it holds at most in the course of a transform.
+fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool, times: usize) -> Done {
+    let plan = |memory| {
+        let draft = case.clone().memory(memory).draft::<K>(comm)?;
+        match tolerance {
+            true => draft.wire_everywhere().tolerance(Tolerance::relative(1e-6)?).build(),
+            false => draft.build(),
+        }
+    };
+    let (ample, least) = (plan(Memory::Ample)?, plan(Memory::Least)?);
+    let recipe = least.recipe();
+    let bytes = |node: &Node<3>| {
+        let points = node.layout.brick(comm.rank()).points() * case.howmany;
+        points * node.width() * recipe.problem().precision.bytes()
+    };
+    let held = recipe.nodes().iter().map(bytes).max().expect("a recipe has a node");
+    let (messages, chunk) = (!recipe.problem().all_near(), chunk(&least, held));
+    // A tile of a chunk; messages out and in, or two windows, in which each pair of ranks has a place for all reshapes.
+    let chunks = if matches!(case.exchange, Algorithm::Ring(_)) { 6 } else { 4 };
+    let rest = SCRATCH + if messages { chunks * chunk } else { TILE };
+    let what = format!("{case:?} on {} ranks: {recipe}", comm.size());
+    let (found, bound) = (least.memory(), times * held + rest);
+    assert!(found <= bound, "{found} bytes, {bound} allowed, a rank holds {held}: {what}");
+    // Each rank has messages of more than a few chunks, which are what is saved.
+    assert!(!messages || found + held / 4 < ample.memory(), "{found}, {}: {what}", ample.memory());
+    Ok(())
+}
+
+/// Workspace is once the data and a constant; twice for real data, of which the spectrum does not fit into the result.
+pub(crate) fn bounded(comm: &dyn Comm) -> Done {
+    for exchange in Algorithm::ALL {
+        let shape = [96, 64, 72];
+        let whole = Case::new(shape, [C2C; 3]).exchange(exchange);
+        within::<C2c<f64>>(comm, &whole, false, 1)?;
+        within::<C2c<f32>>(comm, &whole.clone().howmany(2), false, 1)?;
+        within::<C2c<f64>>(comm, &whole, true, 1)?;
+        let half = Case::new(shape, [C2C, C2C, R2C]).exchange(exchange);
+        within::<R2c<f64>>(comm, &half, false, 2)?;
+        within::<R2c<f64>>(comm, &half, true, 2)?;
+    }
+    Ok(())
+}
+
+/// Wires that lose something keep what they promise.
+pub(crate) fn lossy(comm: &dyn Comm) -> Done {
+    for exchange in Algorithm::ALL {
+        let case = Case::new([24, 20, 18], [C2C; 3]).howmany(3);
+        let case = case.exchange(exchange).memory(Memory::Least);
+        let tolerance = Tolerance::relative(1e-6)?.strict();
+        for wire in [Wire::Bits(20), Wire::Lossless, Wire::Tolerance] {
+            for direction in DIRECTIONS {
+                let mut pair = Pair::<C2c, 3>::new(comm, &case, direction, |draft| {
+                    let draft = draft.wire(wire);
+                    if wire == Wire::Tolerance { draft.tolerance(tolerance) } else { draft }
+                })?;
+                let (error, reported) = pair.lost(1, |_, x| x)?;
+                let allowed = match wire {
+                    Wire::Lossless => 0.0,
+                    Wire::Tolerance => tolerance.value(),
+                    _ => reported.bound,
+                };
+                assert!(error <= allowed, "{wire} {exchange}: {error:e}, {reported:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A rank that sends too little is an error for all, whatever the round, and all go on: twice.
+pub(crate) fn short(comm: &dyn Comm) -> Done {
+    for exchange in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::KWay(2)] {
+        for culprit in culprits(comm) {
+            let here = if comm.rank() == culprit { Fault::Short } else { Fault::Nothing };
+            let weak = Weak::new(comm, here)?;
+            let case = Case::new([24, 20, 18], [C2C; 3]).howmany(3).exchange(exchange);
+            let mut plan = case.memory(Memory::Least).plan::<C2c>(&weak)?;
+            let mut data = vec![Default::default(); plan.in_place_len()];
+            for _ in 0..2 {
+                let what = format!("{exchange}, short on {culprit}");
+                let error = everywhere(comm, &what, plan.forward_in_place(&mut data))?;
+                assert_eq!(error.kind(), ErrorKind::Message, "{what}: {error}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All of it.
+pub(crate) fn all(comm: &dyn Comm) -> Done {
+    right(comm)?;
+    bounded(comm)?;
+    lossy(comm)?;
+    if comm.size() > 1 { short(comm) } else { Ok(()) }
+}

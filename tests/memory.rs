@@ -1,0 +1,63 @@
+//! Plans with [`Memory::Least`], over threads.
+
+mod common;
+
+use common::{RANKS, little};
+use thriffty::{Algorithm, C2c, Comm, Error, Grid, Memory, Plan};
+
+fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {
+    for ranks in RANKS {
+        thriffty::threads(ranks, |comm| body(&comm))
+            .unwrap_or_else(|e| panic!("{ranks} ranks: {e}"));
+    }
+}
+
+#[test]
+fn results_are_those_of_the_definition() {
+    on_all_ranks(little::right);
+}
+
+#[test]
+fn workspace_is_bounded() {
+    on_all_ranks(little::bounded);
+}
+
+/// Some ranks share memory and others do not.
+#[test]
+fn also_on_several_hosts() {
+    for hosts in [&[0, 1][..], &[0, 0, 1], &[1, 0, 1, 0], &[0, 0, 2, 2, 2, 1]] {
+        for body in [little::right, little::bounded] {
+            let found = fft_comm::threads_on(hosts, |comm| body(&comm));
+            found
+                .into_iter()
+                .collect::<Result<Vec<()>, _>>()
+                .unwrap_or_else(|e| panic!("{hosts:?}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn wires_keep_their_promises() {
+    for ranks in [2, 3] {
+        thriffty::threads(ranks, |comm| little::lossy(&comm)).unwrap();
+    }
+}
+
+#[test]
+fn a_message_that_is_short_is_an_error_for_all() {
+    for ranks in [2, 3, 4] {
+        thriffty::threads(ranks, |comm| little::short(&comm)).unwrap();
+    }
+}
+
+#[test]
+fn ranks_that_disagree_are_told() {
+    let found = fft_comm::threads(2, |comm| {
+        let memory = if comm.rank() == 0 { Memory::Ample } else { Memory::Least };
+        let draft = Plan::<C2c, 2>::c2c(&comm, Grid::new([8, 8])?);
+        draft.exchange(Algorithm::P2p).memory(memory).build().map(drop)
+    });
+    for error in found.into_iter().map(Result::unwrap_err) {
+        assert!(matches!(&error, Error::Disagreement { what, .. } if what == "memory"), "{error}");
+    }
+}
