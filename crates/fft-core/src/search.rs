@@ -246,10 +246,15 @@ impl<'a, const D: usize> Search<'a, D> {
         for pair in path.windows(2) {
             let new = pair[1].done.0 & !pair[0].done.0;
             if new == 0 {
+                let node = self.node(pair[1]);
+                // Of a small grid over many ranks different cuts may have the same bricks.
+                if nodes.last() == Some(&node) {
+                    continue;
+                }
                 let before = steps.iter().filter(|step| matches!(step, Step::Reshape { .. }));
                 let (wire, exchange) = (problem.wire_of(before.count()), problem.exchange);
                 steps.push(Step::Reshape { wire, exchange });
-                nodes.push(self.node(pair[1]));
+                nodes.push(node);
             }
             let mut done = pair[0].done.0;
             for axis in self.in_order(new) {
