@@ -276,8 +276,9 @@ struct Found {
             bool last = work.tile.element + work.tile.cols == message.box.elements;
             if (end > behind || (last && end != behind)) refuse(job.states[work.tile.item]);
         }
-        // What is not in a message is not read.
-        return {body + begin, body + widths.at, end > behind ? 0 : u32(end - begin), widths.bytes};
+        // What is not in a message is not read, nor what is before it.
+        const bool inside = end <= behind;
+        return {inside ? body + begin : body, body + widths.at, inside ? u32(end - begin) : 0, widths.bytes};
     }
     __device__ void begin(const Work<Message>& work, u32 turn, const u8* widths) const
     {

@@ -105,7 +105,8 @@ where
     /// Makes the plan. Collective; the same `Ok` or error on every rank.
     ///
     /// # Errors
-    /// Those of [`Draft::recipe`]; [`Error::Argument`] for [`Tune::Wisdom`](crate::Tune), and for [`Passage::Device`] where the exchange, the
+    /// Those of [`Draft::recipe`]; [`Error::Argument`] for [`Tune::Wisdom`](crate::Tune), for
+    /// [`Memory::Least`](crate::Memory), and for [`Passage::Device`] where the exchange, the
     /// wire or the transport does not send from there; [`Error::Disagreement`] for ranks that were told different passages; [`Error::OnRank`] when a rank lacks memory,
     /// cuFFT, or the driver fails.
     pub fn build(self) -> Result<DevicePlan<K, D>, Error> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
     Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Host,
-    MakeExchange, Memory, Real, Recipe, WireError, agree,
+    Real, Recipe, WireError, agree,
 };
 
 use crate::field::{Field, Physical, Spectral};
@@ -145,11 +145,8 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ) -> Result<Self, Error> {
         check_recipe::<K, D>(comm, &recipe)?;
         let own = agree(comm, comm.dup())?;
-        let make: MakeExchange<'_> = match recipe.problem().memory {
-            Memory::Least => &fft_comm::exchange_in_rounds,
-            _ => &fft_comm::exchange,
-        };
-        let executor = Executor::bind(&recipe, own, Host(Cpu::default()), make)?;
+        let exchanges = fft_comm::exchange_in(recipe.problem().memory);
+        let executor = Executor::bind(&recipe, own, Host(Cpu::default()), exchanges)?;
         Ok(Self { executor, recipe, report, key })
     }
 

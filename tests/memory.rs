@@ -3,7 +3,9 @@
 mod common;
 
 use common::{RANKS, little};
-use thriffty::{Algorithm, C2c, Comm, Error, Grid, Memory, Plan};
+use std::time::Duration;
+
+use thriffty::{Algorithm, C2c, Comm, Complex, Error, Grid, Memory, Plan, Tune};
 
 fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {
     for ranks in RANKS {
@@ -59,5 +61,30 @@ fn ranks_that_disagree_are_told() {
     });
     for error in found.into_iter().map(Result::unwrap_err) {
         assert!(matches!(&error, Error::Disagreement { what, .. } if what == "memory"), "{error}");
+    }
+}
+
+/// The tuner makes exchanges as plans do. Threads as if each had a host of its own, of which parts are uneven.
+#[test]
+fn what_the_clock_chooses_is_as_little() {
+    for ranks in [2, 3, 4] {
+        let hosts: Vec<_> = (0..ranks).collect();
+        let found = fft_comm::threads_on(&hosts, |comm| {
+            let draft = Plan::<C2c, 3>::c2c(&comm, Grid::new([60, 34, 42])?);
+            let tune = Tune::Measure { budget: Duration::from_millis(200) };
+            let mut plan = draft.memory(Memory::Least).tune(tune).build()?;
+            let mut data = vec![Default::default(); plan.in_place_len()];
+            let bytes = size_of_val(&data[..]);
+            // Of parts so small messages of a few chunks are as much again.
+            assert!(plan.memory() < 2 * bytes + (1 << 17), "{} of {bytes}", plan.memory());
+            let points = plan.input_len();
+            data[..points].fill(Complex::new(1.0, 0.0));
+            plan.forward_in_place(&mut data)?;
+            let timed = plan.report().rows.iter().filter(|row| row.fate.seconds().is_some());
+            assert!(timed.count() > 1, "{}", plan.report());
+            Ok::<_, Error>(data[0].re)
+        });
+        let sums: Vec<f64> = found.into_iter().map(Result::unwrap).collect();
+        assert!((sums[0] - 60.0 * 34.0 * 42.0).abs() < 1e-6, "{sums:?}");
     }
 }

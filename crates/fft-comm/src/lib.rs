@@ -18,7 +18,7 @@ mod threads;
 pub mod tuner;
 
 pub use calibrate::calibrate;
-pub use exchange::{exchange, exchange_in_rounds};
+pub use exchange::{exchange, exchange_in};
 pub use signature::{Signature, broadcast, checksum, same, seal, unseal};
 #[doc(hidden)]
 pub use threads::threads_on;

@@ -168,8 +168,8 @@ impl<K: FftKind> FftPlan<K> {
         Ok(Self { handle, kind: PhantomData })
     }
 
-    /// Plans transforms of which every result is multiplied by a factor when it is stored: as fast as without. `None` where cuFFT
-    /// cannot, which is before version 12 (CUDA 13) and without `nvJitLink`; then there is [`Scaling`](crate::Scaling). Costs linking
+    /// Plans transforms of which every result is multiplied by a factor when it is stored: on an H200 as fast as without for 512³,
+    /// slower than a pass of its own for 1024³. `None` where cuFFT cannot, which is before version 12 (CUDA 13) and without `nvJitLink`; then there is [`Scaling`](crate::Scaling). Costs linking
     /// its kernels.
     ///
     /// # Errors

@@ -6,7 +6,9 @@ mod p2p;
 mod ring;
 mod rounds;
 
-use fft_core::{Algorithm, Comm, Error, Exchange, Flight, Parts, Puts, agree};
+use fft_core::{
+    Algorithm, Comm, Error, Exchange, Flight, MakeExchange, Memory, Parts, Puts, agree,
+};
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
 ///
@@ -30,15 +32,17 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
 /// Rounds of an exchange in little memory, where there are chunks enough.
 const ROUNDS: usize = 64;
 
+/// What makes the exchanges of a plan with so much memory, which its recipe was made for: [`exchange`], or the same in rounds.
+pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
+    match memory {
+        Memory::Least => &in_rounds,
+        _ => &exchange,
+    }
+}
+
 /// As [`exchange`], in rounds, each with messages of a few chunks: it has memory for those of one, and never keeps messages
 /// until all have come. Of exchanges with one message to a rank, each chunk is a round. Collective.
-///
-/// # Errors
-/// As [`exchange`].
-pub fn exchange_in_rounds(
-    algorithm: Algorithm,
-    comm: &dyn Comm,
-) -> Result<Box<dyn Exchange>, Error> {
+fn in_rounds(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
     let (inner, most) = match algorithm {
         Algorithm::Ring(epochs) => match window(comm)? {
             Some(puts) => return Ok(Box::new(ring::Ring::new(comm, puts, epochs, ROUNDS)?)),

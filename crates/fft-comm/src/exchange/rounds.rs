@@ -123,7 +123,8 @@ impl Exchange for Rounds {
             let mut part = Part { port, round, last: number + 1 == rounds.len() };
             let done = self.inner.run(&round.traffic, &mut part);
             self.forwarded += self.inner.forwarded();
-            // All ranks notice that one has gone; of other failures they know nothing, and wait for this one's messages.
+            // Whoever exchanges with a rank that has gone notices, and others when they miss messages of those: as in the executor.
+            // Of other failures they know nothing, and wait for this one's messages.
             let alone = matches!(done, Err(Error::Left { .. }));
             result = result.and(done);
             if alone {

@@ -1,6 +1,6 @@
 //! What could be done: recipes, in the order of what the model expects of them.
 
-use fft_core::{Algorithm, Epochs, Error, Family, Problem, Recipe, Wire};
+use fft_core::{Algorithm, Epochs, Error, Family, Memory, Problem, Recipe, Wire};
 
 /// A recipe, with all that its problem says (how messages travel, chunks, wire), and what the model expects.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +81,10 @@ impl Choice {
             wires.push(Wire::Raw);
         }
         let mut chunks = vec![problem.chunk];
-        chunks.extend(CHUNKS.into_iter().filter(|chunk| *chunk != problem.chunk));
+        // With least memory chunks are small as it is.
+        if problem.memory == Memory::Ample {
+            chunks.extend(CHUNKS.into_iter().filter(|chunk| *chunk != problem.chunk));
+        }
         Self {
             exchanges: exchange.map_or_else(|| exchanges(problem, can_put), |given| vec![given]),
             families: vec![Family::Any, Family::Slabs, Family::Pencils],

@@ -38,7 +38,8 @@ pub fn tune<T: Real, const D: usize>(
     let mut make = |candidate: &Candidate<D>| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;
         let recipe = &candidate.recipe;
-        let executor = Executor::bind(recipe, own, Host(Cpu::default()), &crate::exchange)?;
+        let exchanges = crate::exchange_in(recipe.problem().memory);
+        let executor = Executor::bind(recipe, own, Host(Cpu::default()), exchanges)?;
         let asked = recipe.problem().exchange;
         let found = executor.exchange(asked);
         if found != asked {

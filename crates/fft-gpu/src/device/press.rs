@@ -1,5 +1,7 @@
 //! Messages that the device cannot make: `lossless`, which is the host's.
 
+use std::collections::TryReserveError;
+
 use fft_core::{BadMessage, Codec, Transfer, Wire};
 
 use super::staged::Part;
@@ -14,8 +16,16 @@ pub(super) struct Press<T> {
 
 impl<T: GpuReal> Press<T> {
     /// For messages of so many elements at most.
-    pub(super) fn new(wire: Wire, width: usize, elements: usize) -> Self {
-        Self { codec: wire.codec(), width, reals: vec![T::default(); elements * width] }
+    ///
+    /// # Errors
+    /// [`GpuError::Memory`] for want of memory on the host.
+    pub(super) fn new(wire: Wire, width: usize, elements: usize) -> Result<Self, GpuError> {
+        let (mut reals, len) = (Vec::new(), elements * width);
+        let why = |why: TryReserveError| why.to_string();
+        let found = reals.try_reserve_exact(len);
+        found.map_err(|e| GpuError::Memory { bytes: len * size_of::<T>(), why: why(e) })?;
+        reals.resize(len, T::default());
+        Ok(Self { codec: wire.codec(), width, reals })
     }
 
     /// The numbers of a message, and all of them as a copy.

@@ -149,11 +149,7 @@ impl<T: GpuReal> Staged<T> {
         let (lengths, made_by) = (vec![0; recvs.len()], vec![[0; 3]; sends.len()]);
         let (out, come) = (Vec::new(), Vec::new());
         let raw = recvs.iter().all(|part: &Part| part.on_device() == Wire::Raw);
-        let press = (ends.wire == Wire::Lossless).then(|| {
-            let elements = sends.iter().chain(&recvs).map(|part: &Part| part.transfer.elements());
-            Press::new(ends.wire, moves.width, elements.max().unwrap_or(0))
-        });
-        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, raw, press }
+        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, raw, press: None }
     }
 
     /// Bytes of memory of the device for messages out and in.
@@ -179,7 +175,8 @@ impl<T: GpuReal> Staged<T> {
         exchange: &mut dyn Exchange,
         width: usize,
     ) -> Result<(), Error> {
-        let boxes = self.boxes(device, width).map_err(|why| why.on(device.rank));
+        let boxes = self.press(width).and_then(|()| self.boxes(device, width));
+        let boxes = boxes.map_err(|why| why.on(device.rank));
         if !exchange.takes_berths() {
             device.taken = Passage::Host;
         }
@@ -196,6 +193,16 @@ impl<T: GpuReal> Staged<T> {
             exchange.pin(Arc::new(Pages(device.gpu.context().clone())));
         }
         exchange.reserve(&self.traffic).and(boxes)
+    }
+
+    /// Makes ready for messages that the host makes, if there are any.
+    fn press(&mut self, width: usize) -> Result<(), GpuError> {
+        let parts = self.sends.iter().chain(&self.recvs);
+        let lossless = parts.filter(|part| part.wire == Wire::Lossless);
+        if let Some(most) = lossless.map(|part| part.transfer.elements()).max() {
+            self.press = Some(Press::new(Wire::Lossless, width, most)?);
+        }
+        Ok(())
     }
 
     fn boxes(&mut self, device: &Cuda<T>, width: usize) -> Result<(), GpuError> {

@@ -160,8 +160,8 @@ pub(crate) struct Handle {
     reads: usize,
     writes: usize,
     work: usize,
-    /// What its results are multiplied by, where cuFFT's kernels read it.
-    _factor: Option<Block>,
+    /// What its results are multiplied by, where cuFFT's kernels read it; and where that is, as cuFFT was told.
+    _factor: Option<(Block, Box<CUdeviceptr>)>,
 }
 
 fn fft_tried(what: &'static str) -> impl Fn(result::CufftError) -> GpuError {
@@ -190,7 +190,7 @@ impl Handle {
         factor: T,
     ) -> Result<Option<Self>, GpuError> {
         let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
-        if !handle.multiply(factor, sides[1].width)? {
+        if !handle.multiply(factor, sides[1].width).unwrap_or(false) {
             return Ok(None);
         }
         // It may not find what links, or not in the version that it wants.
@@ -230,15 +230,16 @@ impl Handle {
         let block = Block::new(&self.context, size_of::<T>())?;
         block.write(&self.context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
         let (name, store) = T::STORES[width - 1];
-        let mut told = block.address() as *mut c_void;
-        self._factor = Some(block);
+        let mut told = Box::new(block.address());
+        let at = (&raw mut *told).cast::<*mut c_void>();
+        self._factor = Some((block, told));
         // SAFETY: the type is that of CUDA 13's header, which later versions keep. The plan has been created, and is not made yet.
-        // The code is there for good, has a function of that name for that kind of store, and reads one number from the block,
-        // which is kept with the plan.
+        // The code is there for good, has a function of that name for that kind of store, and reads one number from the block. Block
+        // and address, which is as long as a pointer, stay where they are as long as the plan.
         let set = unsafe {
             sys::culib().get::<SetCallback>(b"cufftXtSetJITCallback\0").map(|set| {
                 let (code, bytes) = (SCALED.as_ptr().cast(), SCALED.len());
-                set(self.plan, name.as_ptr(), code, bytes, store, &raw mut told)
+                set(self.plan, name.as_ptr(), code, bytes, store, at)
             })
         };
         Ok(set.is_ok_and(|status| status == 0))
