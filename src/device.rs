@@ -106,9 +106,9 @@ where
     ///
     /// # Errors
     /// Those of [`Draft::recipe`]; [`Error::Argument`] for [`Tune::Wisdom`](crate::Tune), for
-    /// [`Memory::Least`](crate::Memory), and for [`Passage::Device`] where the exchange, the
-    /// wire or the transport does not send from there; [`Error::Disagreement`] for ranks that were told different passages; [`Error::OnRank`] when a rank lacks memory,
-    /// cuFFT, or the driver fails.
+    /// [`Memory::Least`](crate::Memory), and for [`Passage::Device`] where the exchange, the wire or the transport does not
+    /// send from there; [`Error::Disagreement`] for ranks that were told different passages; [`Error::OnRank`] when a rank
+    /// lacks memory, cuFFT, or the driver fails.
     pub fn build(self) -> Result<DevicePlan<K, D>, Error> {
         let (comm, Self { draft, gpu, stream, passage }) = (self.draft.comm(), self);
         check_passage(comm, passage)?;

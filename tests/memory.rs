@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{RANKS, little};
 use std::time::Duration;
 
+use common::{RANKS, little};
 use thriffty::{Algorithm, C2c, Comm, Complex, Error, Grid, Memory, Plan, Tune};
 
 fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {

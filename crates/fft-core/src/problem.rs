@@ -232,8 +232,8 @@ impl<const D: usize> Problem<D> {
     }
 
     /// Whether a chunk is also transformed just before it is packed: where it is asked for, where there are chunks to save
-    /// memory, and where memory is to be shared but each rank is on a host of its own. Otherwise those that read this rank's memory must find there what
-    /// has been transformed. Not where lines must be contiguous.
+    /// memory, and where memory is to be shared but each rank is on a host of its own. Otherwise those that read this rank's
+    /// memory must find there what has been transformed. Not where lines must be contiguous.
     pub fn pipelined(&self) -> bool {
         let alone = || {
             let mut hosts = self.hosts.clone();

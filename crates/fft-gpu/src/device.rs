@@ -1,6 +1,6 @@
 //! A CUDA device as plans run on it: what the steps of a recipe become here.
 //!
-//! Local transforms are cuFFT's. A reshape is at most three launches for all of its messages: what is in memory that this rank
+//! Local transforms are cuFFT's. A reshape is a few launches, each for all of its messages: what is in memory that this rank
 //! reaches is taken from there, straight to where it belongs; coded messages to ranks that can be reached are made where they
 //! read them; others are made in memory of the device, and sent from there or from pages of the host.
 //!

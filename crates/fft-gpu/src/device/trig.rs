@@ -16,7 +16,7 @@ const MOST: usize = (1 << 31) - 1;
 /// What is in the work area begins at multiples of this many bytes.
 const ALIGN: usize = 256;
 
-/// The fields are those of `Lines` in `kernels/trig.cu`.
+/// The fields are those of `Lines` in `kernels/trig.cu`, where `kind` is the type.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct LinesRecord {

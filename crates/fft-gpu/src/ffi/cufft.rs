@@ -353,7 +353,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: the plan was made by `new` and is destroyed once. What it has launched is done before its tables go, as
+        // SAFETY: the plan was created by `create` and is destroyed once. What it has launched is done before its tables go, as
         // freeing memory of the device waits for it. There is nobody to tell of a failure.
         let _ = self.context.bind_to_thread().map(|()| unsafe { result::destroy(self.plan) });
     }
