@@ -1,8 +1,11 @@
 //! Recipes by the clock of a CUDA device, which ranks share. Where there is no GPU, it prints why and passes.
 
+mod common;
+
 use std::time::Duration;
 
-use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu};
+use common::gpu::gpu;
+use thriffty::gpu::Gpu;
 use thriffty::{
     Algorithm, Brick, Comm, Error, ErrorKind, Grid, Plan, R2c, Source, Tolerance, Tune,
 };
@@ -54,13 +57,7 @@ fn check(
 
 #[test]
 fn what_is_fastest_on_a_device_is_chosen() {
-    let gpu = match Gpu::probe(0) {
-        Ok(gpu) => gpu,
-        Err(why) => return println!("not run: {why}"),
-    };
-    if let Err(why) = FftPlan::<CuC2c<f32>>::new(&gpu, &Fft::rows([8], 1)) {
-        return println!("not run: {why}");
-    }
+    let Some(gpu) = gpu() else { return };
     for ranks in [1, 2, 4] {
         thriffty::threads(ranks, |comm| check(&comm, &gpu, None, false)).unwrap();
     }

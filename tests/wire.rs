@@ -413,7 +413,8 @@ fn sizes_of_messages_take_no_collective() {
 #[test]
 fn memory_is_reserved_for_what_is_sent() {
     for exchange in [Algorithm::P2p, Algorithm::Alltoallv, Algorithm::KWay(2)] {
-        let case = Case::new([32, 32, 32], [Kind::C2C; 3]).exchange(exchange);
+        // So large that what else a plan holds is little.
+        let case = Case::new([64, 48, 48], [Kind::C2C; 3]).exchange(exchange);
         thriffty::threads(4, |comm| {
             let memory = |wire| -> Result<usize, Error> {
                 Ok(case.draft::<C2c>(&comm)?.wire_everywhere().wire(wire).build()?.memory())
@@ -423,7 +424,7 @@ fn memory_is_reserved_for_what_is_sent() {
             let (half, quarter) = (saved(Wire::F32)?, saved(Wire::Bits(16))?);
             // What else is held is the same.
             assert!((1.45..1.55).contains(&(quarter / half)), "{exchange}: {quarter} of {raw}");
-            assert!(half > 0.15 * raw as f64, "{exchange}: {half} of {raw}");
+            assert!(half > 0.2 * raw as f64, "{exchange}: {half} of {raw}");
             Ok::<_, Error>(())
         })
         .unwrap();

@@ -102,7 +102,7 @@ pub(crate) struct Problem {
     #[arg(long, default_value = "1", value_name = "N")]
     pub(crate) howmany: NonZeroUsize,
     /// How data travels: shared, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or ring-flush; chosen by default.
-    #[arg(long, value_parser = exchange)]
+    #[arg(long)]
     pub(crate) exchange: Option<Algorithm>,
     /// What the plan may take beside input and output: ample, or least, which is little more than once the data, of real data up
     /// to twice.
@@ -358,7 +358,7 @@ pub(crate) struct Where {
     pub(crate) howmany: NonZeroUsize,
     /// How data travels, named as for bench: shared by default; p2p where operations take time to begin, as on GPUs, which do not
     /// read each other's memory as fast as their own.
-    #[arg(long, value_parser = exchange)]
+    #[arg(long)]
     pub(crate) exchange: Option<Algorithm>,
     /// Bytes of a chunk, where messages travel in chunks: 512 KiB by default; for scale, a 16th of a rank's data where that
     /// is more.
@@ -378,7 +378,7 @@ pub(crate) struct Wires {
     #[arg(long, requires = "tolerance")]
     pub(crate) strict: bool,
     /// raw, f32, f16, bf16, mantissa:0 to 52, bits:2 to 52, lossless, or tolerance, the default with --tolerance.
-    #[arg(long, value_parser = wire)]
+    #[arg(long)]
     pub(crate) wire: Option<Wire>,
     /// Send all data that changes ranks, as if every rank were on a host of its own.
     #[arg(long)]
@@ -422,17 +422,9 @@ fn memory() -> impl TypedValueParser<Value = Memory> {
     choice(vec![("ample", Memory::Ample), ("least", Memory::Least)])
 }
 
-fn exchange(name: &str) -> Result<Algorithm, thriffty::Error> {
-    name.parse()
-}
-
 fn tolerance(error: &str) -> Result<Tolerance, String> {
     let error = error.parse::<f64>().map_err(|what| what.to_string())?;
     Tolerance::relative(error).map_err(|what| what.to_string())
-}
-
-fn wire(name: &str) -> Result<Wire, thriffty::Error> {
-    name.parse()
 }
 
 fn by() -> impl TypedValueParser<Value = By> {
