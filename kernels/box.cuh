@@ -6,13 +6,9 @@
 // sides; everywhere else it is a run of elements of the message.
 #pragma once
 
-#include <cstdint>
 #include <cuda_pipeline.h>
 
-using u8 = uint8_t;
-using u16 = uint16_t;
-using u32 = uint32_t;
-using u64 = unsigned long long;
+#include "divisor.cuh"
 
 constexpr u32 DIMS = 5;
 // Said where nothing is together.
@@ -21,12 +17,6 @@ constexpr u32 THREADS = 128;
 // Elements of a tile, by their size, and how many of them a thread moves.
 template <class E> constexpr u32 TILE = (16 << 10) / sizeof(E);
 template <class E> constexpr u32 PER_THREAD = TILE<E> / THREADS;
-
-// Division by a number that the host knows, of numbers below 2^31.
-struct Divisor {
-    u32 multiplier, shift;
-    __device__ u32 of(u32 n) const { return u32(u64(n) * multiplier >> shift); }
-};
 
 // Where the elements of a box are in an array, in units of elements.
 struct Side {

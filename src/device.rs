@@ -8,7 +8,8 @@ pub use field::DeviceField;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, WireError, agree,
+    Access, Algorithm, Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, WireError,
+    agree,
 };
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_gpu::{Cuda, Gpu, GpuReal, Passage, lend, lend_mut};
@@ -118,8 +119,12 @@ where
         };
         let stream = agree(comm, stream)?;
         let bench = Bench { gpu: &gpu, stream: &stream, passage };
-        let Decision { recipe, report, .. } =
-            draft.decide_for_device(&|problem, wanted, budget| {
+        let access = match passage {
+            Passage::Reached if fft_gpu::fetches::<K::Real>(&draft.lens()) => Access::Fetched,
+            _ => Access::Contiguous,
+        };
+        let Decision { recipe, report, .. } = draft
+            .decide_for_device(access, &|problem, wanted, budget| {
                 bench.by_clock::<K::Real, D>(comm, problem, wanted, budget)
             })?;
         check_recipe::<K, D>(comm, &recipe)?;
@@ -292,5 +297,39 @@ where
         check_lengths(self.comm(), &[("array in place", data.len(), reals)])?;
         let mut data = lend_mut(data, &self.stream);
         self.executor.run(direction, None, &mut data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::C2c;
+    use crate::tune::ByClock;
+    use fft_core::Grid;
+
+    /// A device transforms no chunks in its cache: the recipe is the same however messages travel.
+    #[test]
+    fn recipes_of_devices_are_those_of_whole_messages() {
+        let recipes = |comm: crate::ThreadComm| {
+            let recipe = |exchange: Algorithm, access| {
+                let draft = Draft::<C2c<f64>, 3>::new(&comm, Grid::new([512; 3])?);
+                let by_clock: ByClock<'_, 3> = &|_, _, _| unreachable!("the model chooses");
+                let chosen = draft.exchange(exchange).decide_for_device(access, by_clock)?;
+                Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
+            };
+            let pipelined = [Algorithm::Pipelined, Algorithm::Ring(fft_core::Epochs::Fence)];
+            for access in [Access::Contiguous, Access::Fetched] {
+                let whole = recipe(Algorithm::P2p, access)?;
+                let turned = whole.contains("zyx") || whole.contains("yzx");
+                assert!(turned || access == Access::Fetched, "{whole}");
+                for exchange in pipelined {
+                    assert_eq!(recipe(exchange, access)?, whole);
+                }
+            }
+            Ok::<_, Error>(())
+        };
+        for ranks in [2, 4, 8] {
+            crate::threads(ranks, recipes).unwrap();
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use fft_comm::tuner::Progress;
 use fft_core::{
-    Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Memory,
+    Access, Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Memory,
     Problem, Real, Recipe, Scale, Tolerance, Wire,
 };
 
@@ -48,8 +48,8 @@ pub struct Draft<'a, K: Transform, const D: usize> {
     wire: Option<Wire>,
     wires: Vec<(usize, Wire)>,
     everywhere: bool,
-    /// Whether lines are transformed only where they are contiguous: on devices.
-    contiguous: bool,
+    /// Cached but for devices.
+    access: Access,
     memory: Memory,
     tolerance: Option<Tolerance>,
     strict: bool,
@@ -76,7 +76,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             wire: None,
             wires: Vec::new(),
             everywhere: false,
-            contiguous: false,
+            access: Access::default(),
             memory: Memory::default(),
             tolerance: None,
             strict: false,
@@ -250,10 +250,11 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         Ok(self.decide()?.recipe)
     }
 
-    /// The recipe for a device, which transforms lines where they are contiguous, and what there was to choose from. Collective.
+    /// The recipe for a device, where transforms come to their data so, and what there was to choose from. Collective.
     #[cfg(feature = "cuda")]
     pub(crate) fn decide_for_device(
         mut self,
+        access: Access,
         by_clock: ByClock<'_, D>,
     ) -> Result<Decision<D>, Error> {
         let known = match self.tune {
@@ -270,9 +271,15 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             _ => Ok(()),
         };
         fft_core::agree(self.comm, known)?;
-        self.contiguous = true;
+        self.access = access;
         self.exchange = self.exchange.or(Some(Algorithm::P2p));
         self.decide_by(by_clock)
+    }
+
+    /// Points along each axis.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn lens(&self) -> [usize; D] {
+        self.grid.shape()
     }
 
     /// Whose draft it is.
@@ -337,7 +344,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             None => Wire::Raw,
         });
         problem.wires.clone_from(&self.wires);
-        problem.contiguous = self.contiguous;
+        problem.access = self.access;
         problem.memory = self.memory;
         if !self.everywhere {
             problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
@@ -467,34 +474,5 @@ fn brick_of<const D: usize>(words: &[u64]) -> Brick<D> {
     Brick {
         lo: std::array::from_fn(|axis| words[2 * axis] as usize),
         hi: std::array::from_fn(|axis| words[2 * axis + 1] as usize),
-    }
-}
-
-#[cfg(all(test, feature = "cuda"))]
-mod tests {
-    use super::*;
-    use crate::C2c;
-
-    /// A device transforms no chunks in its cache: the recipe is the same however messages travel.
-    #[test]
-    fn recipes_of_devices_are_those_of_whole_messages() {
-        let recipes = |comm: crate::ThreadComm| {
-            let recipe = |exchange: Algorithm| {
-                let draft = Draft::<C2c<f64>, 3>::new(&comm, Grid::new([512; 3])?);
-                let by_clock: ByClock<'_, 3> = &|_, _, _| unreachable!("the model chooses");
-                let chosen = draft.exchange(exchange).decide_for_device(by_clock)?;
-                Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
-            };
-            let pipelined = [Algorithm::Pipelined, Algorithm::Ring(fft_core::Epochs::Fence)];
-            let whole = recipe(Algorithm::P2p)?;
-            assert!(whole.contains("zyx") || whole.contains("yzx"), "{whole}");
-            pipelined.into_iter().try_for_each(|exchange| {
-                assert_eq!(recipe(exchange)?, whole);
-                Ok::<_, Error>(())
-            })
-        };
-        for ranks in [2, 4, 8] {
-            crate::threads(ranks, recipes).unwrap();
-        }
     }
 }

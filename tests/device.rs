@@ -472,6 +472,8 @@ fn any_transform_is_as_defined() {
     }
 }
 
+#[path = "device/fetched.rs"]
+mod fetched;
 #[path = "device/trig.rs"]
 mod trig;
 

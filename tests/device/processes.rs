@@ -34,6 +34,7 @@ fn body() {
     let gpu = gpu().expect("asked before");
     coded(&world, &gpu, Algorithm::P2p).unwrap();
     everything(&world, &gpu).unwrap();
+    fetched::cases(&world, &gpu).unwrap();
     refused(&world, &gpu).unwrap();
     everything(&world, &By(gpu.clone(), Passage::Host)).unwrap();
     // Whether this MPI sends from devices is the same on all ranks.

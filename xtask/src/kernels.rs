@@ -26,8 +26,8 @@ const FLAGS: [&str; 11] = [
     "arch=compute_90,code=compute_90",
 ];
 
-/// The source that cuFFT links into its own kernels, which is compiled to what that takes.
-const LINKED: &str = "scaled.cu";
+/// The sources that cuFFT links into its own kernels, which are compiled to what that takes.
+const LINKED: [&str; 2] = ["gather.cu", "scaled.cu"];
 const LINKED_FLAGS: [&str; 9] = [
     "-O3",
     "-std=c++17",
@@ -47,7 +47,8 @@ pub(crate) fn run() -> Result {
     for source in sources()?.iter().filter(|path| path.extension().is_some_and(|e| e == "cu")) {
         let name = source.with_extension("fatbin");
         let binary = Path::new(BINARIES).join(name.file_name().unwrap_or_default());
-        let flags = if source.ends_with(LINKED) { &LINKED_FLAGS[..] } else { &FLAGS };
+        let linked = LINKED.iter().any(|linked| source.ends_with(linked));
+        let flags = if linked { &LINKED_FLAGS[..] } else { &FLAGS };
         tools::run_shown(command(&nvcc).args(flags).arg("-o").arg(binary).arg(source))?;
     }
     let stamp = Path::new(BINARIES).join(STAMP);

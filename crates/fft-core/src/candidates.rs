@@ -8,7 +8,7 @@ use crate::across::LINE_BYTES;
 use crate::cut::{Cut, Near};
 use crate::load::{self, Holding, Hosts};
 use crate::moves::CHUNK_RUN_BYTES;
-use crate::{Grid, Kind, Layout, Problem, ProcGrid};
+use crate::{Access, Grid, Kind, Layout, Problem, ProcGrid};
 
 /// A set of axes, as bits.
 pub(crate) type Axes = u32;
@@ -59,7 +59,8 @@ impl<const D: usize> Candidates<D> {
         found.add(halving.place(None, given(&problem.output)), [problem.output.order()]);
         let goal = goal(problem);
         let mut wholes: Vec<Axes> = (1..1 << D).filter(|whole| whole & goal != 0).collect();
-        if tiled {
+        let kept = tiled || problem.fetches();
+        if kept {
             // The later the whole axes the longer the runs.
             wholes.reverse();
         }
@@ -70,7 +71,8 @@ impl<const D: usize> Candidates<D> {
             });
             for parts in cuts {
                 let last = (0..D).filter(|axis| whole & goal & (1 << axis) != 0);
-                let orders: Vec<_> = match tiled {
+                let orders: Vec<_> = match kept {
+                    // Of what is fetched orders follow from what is done (`fetching.rs`).
                     true => vec![problem.output.order()],
                     false => last.map(|axis| whole_last(whole, axis)).collect(),
                 };
@@ -95,7 +97,7 @@ impl<const D: usize> Candidates<D> {
 /// Where lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay: how many bytes
 /// of neighbours at least. All ranks of one host read where data is; what departs in chunks is brought first.
 pub(crate) fn tiles<const D: usize>(problem: &Problem<D>) -> Option<usize> {
-    match problem.all_near() && problem.input.ranks() > 1 && !problem.contiguous {
+    match problem.all_near() && problem.input.ranks() > 1 && problem.access == Access::Cached {
         true => Some(LINE_BYTES),
         false => problem.pipelined().then_some(CHUNK_RUN_BYTES),
     }

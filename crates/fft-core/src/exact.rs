@@ -108,6 +108,11 @@ impl<const D: usize> Search<'_, D> {
             (0..self.candidates.all.len()).filter(|which| ![INPUT, OUTPUT].contains(which));
         let all = [OUTPUT].into_iter().chain(others).chain([INPUT]);
         let mut states = all.map(|candidate| State { candidate, ..here });
+        // Orders of what is fetched follow from what is done; whether they are those of the text is seen in the end.
+        let name = match self.problem().fetches() {
+            true => name.trim_end_matches(char::is_alphabetic),
+            false => name,
+        };
         states.find(|state| *state != here && self.name(*state).as_deref() == Some(name))
     }
 }

@@ -4,7 +4,7 @@ use std::iter::once;
 use std::ops::Range;
 
 use crate::recipe::Node;
-use crate::transfer::Placed;
+use crate::transfer::{DIMS, Placed, View};
 use crate::turn;
 use crate::{Brick, Link, Transfer};
 
@@ -75,6 +75,16 @@ pub struct Near<const D: usize> {
     pub owner: usize,
     part: Brick<D>,
     before: Placed<D>,
+}
+
+/// A box of the new brick in memory that can be read.
+pub struct NearBox {
+    /// In whose memory it is.
+    pub owner: usize,
+    /// Where it is in the new brick along each axis in memory, batches and then the slowest axis first, the last axes of all.
+    pub ranges: [Range<usize>; DIMS],
+    /// Where it is read, along the same axes.
+    pub source: View,
 }
 
 impl<const D: usize> Moves<D> {
@@ -201,6 +211,21 @@ impl<const D: usize> Moves<D> {
     /// From memory that can be read into the new brick: those points that are also in `wanted`.
     pub fn take(&self, near: &Near<D>, wanted: &Chunk<D>) -> Option<Transfer> {
         self.arriving(&near.part.intersect(&wanted.brick), &near.before, wanted)
+    }
+
+    /// What is taken from memory that can be read, box by box.
+    pub fn pieces(&self) -> Vec<NearBox> {
+        let Placed { brick, order, howmany } = self.after;
+        let piece = |near: &Near<D>| {
+            let mut ranges = std::array::from_fn(|_| 0..1);
+            ranges[DIMS - 1 - D] = 0..howmany;
+            for (place, &axis) in order.iter().enumerate() {
+                let first = brick.lo[axis];
+                ranges[DIMS - D + place] = near.part.lo[axis] - first..near.part.hi[axis] - first;
+            }
+            NearBox { owner: near.owner, ranges, source: near.before.view(&near.part, 0, order) }
+        };
+        self.near.iter().map(piece).collect()
     }
 
     fn arriving(&self, part: &Brick<D>, from: &Placed<D>, wanted: &Chunk<D>) -> Option<Transfer> {

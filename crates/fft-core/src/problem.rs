@@ -26,6 +26,20 @@ pub enum Memory {
     Least,
 }
 
+/// How local transforms come to their data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Through caches, lines wherever they lie: on hosts.
+    #[default]
+    Cached,
+    /// Lines are transformed where they are contiguous, and messages packed from memory: on devices, which have no caches to do both
+    /// in at once.
+    Contiguous,
+    /// The same; and after a reshape between ranks that reach each other they fetch what they read, so that the axis which is
+    /// contiguous stays so (`fetching.rs`).
+    Fetched,
+}
+
 /// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -62,9 +76,8 @@ pub struct Problem<const D: usize> {
     pub chunk: usize,
     /// What a plan may take.
     pub memory: Memory,
-    /// Whether lines are transformed only where they are contiguous, and messages packed from memory: on devices, which have no
-    /// caches to do both in at once.
-    pub contiguous: bool,
+    /// How local transforms come to their data.
+    pub access: Access,
     /// What costs are reckoned with: the same on all ranks.
     pub machine: Arc<Machine>,
 }
@@ -124,7 +137,7 @@ impl<const D: usize> Problem<D> {
             hosts: Vec::new(),
             chunk: Self::CHUNK,
             memory: Memory::default(),
-            contiguous: false,
+            access: Access::default(),
             machine: Arc::default(),
         })
     }
@@ -231,6 +244,14 @@ impl<const D: usize> Problem<D> {
         Some(self.chunk).filter(|chunk| chunks && *chunk != Self::CHUNK)
     }
 
+    /// Whether transforms fetch what they read from all other ranks, however messages travel: those of one host.
+    pub(crate) fn fetches(&self) -> bool {
+        let host = self.hosts.first();
+        self.access == Access::Fetched
+            && self.hosts.iter().all(|other| Some(other) == host)
+            && host.is_some()
+    }
+
     /// Whether a chunk is also transformed just before it is packed: where it is asked for, where there are chunks to save
     /// memory, and where memory is to be shared but each rank is on a host of its own. Otherwise those that read this rank's
     /// memory must find there what has been transformed. Not where lines must be contiguous.
@@ -241,7 +262,7 @@ impl<const D: usize> Problem<D> {
             hosts.is_sorted_by(|a, b| a < b)
         };
         match self.exchange {
-            _ if self.contiguous => false,
+            _ if self.access != Access::Cached => false,
             Algorithm::Pipelined | Algorithm::Ring(_) => true,
             Algorithm::Shared => alone(),
             _ => self.memory == Memory::Least,

@@ -13,7 +13,7 @@ use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal, ti
 use crate::cost::{self, Model, Order};
 use crate::load::{Holding, Hosts, Load};
 use crate::recipe::{Node, Step};
-use crate::{Direction, Error, Kind, Layout, Problem, layout, local};
+use crate::{Direction, Error, Kind, Layout, Problem, fetching, layout, local};
 
 /// In the order in which equally cheap ones are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -103,6 +103,10 @@ impl<'a, const D: usize> Search<'a, D> {
         let candidates = Candidates::new(problem, &hosts, family);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
         Self { problem, family, candidates, hosts, halving, goal, all_near, tiles: tiles(problem) }
+    }
+
+    pub(crate) fn problem(&self) -> &'a Problem<D> {
+        self.problem
     }
 
     fn is_halved(&self, done: Axes) -> bool {
@@ -262,6 +266,9 @@ impl<'a, const D: usize> Search<'a, D> {
                 steps.push(Step::Fft { axis, kind: problem.kinds[axis] });
                 nodes.push(self.node(State { done: Reverse(done), ..pair[0] }));
             }
+        }
+        if problem.fetches() {
+            fetching::arrange(&mut nodes, &steps);
         }
         let (forward, inverse) =
             (problem.factor(Direction::Forward), problem.factor(Direction::Inverse));

@@ -45,7 +45,7 @@ pub struct Placed<const D: usize> {
 
 impl<const D: usize> Placed<D> {
     /// The elements of `part` from this batch on, with axes arranged as in `order` and batches first.
-    fn view(&self, part: &Brick<D>, batch: usize, order: [usize; D]) -> View {
+    pub(crate) fn view(&self, part: &Brick<D>, batch: usize, order: [usize; D]) -> View {
         let mut stride_of = [0; D];
         let mut stride = 1;
         for &axis in self.order.iter().rev() {

@@ -19,7 +19,7 @@ const LINE_BYTES: usize = 256;
 /// The shortest rows of a tile that has whole ones: a block of numbers is in one.
 const WHOLE: usize = 64;
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.
-const MOST_ELEMENTS: usize = (1 << 31) - 1;
+pub(crate) const MOST_ELEMENTS: usize = (1 << 31) - 1;
 
 /// Division by `divisor` as a multiplication and a shift, exact for numbers below 2^31.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
@@ -39,7 +39,7 @@ impl Divisor {
     }
 
     #[cfg(test)]
-    fn of(self, n: usize) -> usize {
+    pub(crate) fn of(self, n: usize) -> usize {
         ((n as u64 * u64::from(self.multiplier)) >> self.shift) as usize
     }
 }

@@ -8,6 +8,7 @@
 //! have been recorded; their streams wait for the events.
 
 mod energy;
+mod fused;
 mod local;
 mod post;
 mod press;
@@ -19,13 +20,17 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fft_core::{
-    Comm, Commons, Device, Energy, Error, Manner, Node, Operation, Operations, Recipe, Site, Step,
-    Tools, Transfer, Wire, agree,
+    Algorithm, Comm, Commons, Device, Energy, Error, Leg, Manner, Node, Operation, Operations,
+    Recipe, Site, Step, Tools, Transfer, Wire, agree,
 };
 
-use crate::ffi::{Block, Estate, Event, Memory, Owned, Peer, Peers, meet, opaque};
+use crate::ffi::{
+    Block, Estate, Event, Gathering, Memory, Owned, Peer, Peers, PullSource, meet, opaque,
+};
 use crate::{Gpu, GpuError, GpuReal, Passage};
 use energy::Squares;
+pub use fused::fetches;
+use fused::{Across, Next};
 use local::{Group, Local};
 use post::Post;
 use reshape::Reshape;
@@ -81,6 +86,8 @@ enum Op<T> {
     Local(Box<Local<T>>),
     Trig(Box<Trig<T>>),
     Reshape(Box<Reshape<T>>),
+    /// Out of one place, axes the other way around, to another.
+    Fetch(Box<Gathering>),
 }
 
 impl<T: GpuReal> Cuda<T> {
@@ -144,20 +151,66 @@ impl<T: GpuReal> Cuda<T> {
         self.meeting.as_ref().expect("ranks meet first")
     }
 
-    /// A transform that waits to be joined becomes an operation.
-    fn local(&mut self, group: Option<Group>) -> Result<Option<CudaOp<T>>, Error> {
-        let Some(group) = group else { return Ok(None) };
+    /// Transforms become an operation.
+    fn local(&mut self, group: &Group) -> Result<Op<T>, Error> {
         let made = match group.is_trig() {
             true => {
-                Trig::new(&self.gpu, &group).map(|(trig, area)| (Op::Trig(Box::new(trig)), area))
+                Trig::new(&self.gpu, group).map(|(trig, area)| (Op::Trig(Box::new(trig)), area))
             }
             false => {
-                Local::new(self, &group).map(|(local, area)| (Op::Local(Box::new(local)), area))
+                Local::new(self, group).map(|(local, area)| (Op::Local(Box::new(local)), area))
             }
         };
         let (op, area) = made.map_err(|why| why.on(self.rank))?;
         self.area_bytes = self.area_bytes.max(area);
-        Ok(Some(CudaOp(op)))
+        Ok(op)
+    }
+}
+
+/// Operations in the making.
+struct Bound<'r, T, const D: usize> {
+    recipe: &'r Recipe<D>,
+    ops: Vec<CudaOp<T>>,
+    sizes: Vec<usize>,
+    /// A reshape that waits for what follows: its leg, wire, exchange and number, and how many real numbers it leaves.
+    reshape: Option<(&'r Leg<'r, D>, (Wire, Algorithm, usize), usize)>,
+}
+
+impl<'r, T: GpuReal, const D: usize> Bound<'r, T, D> {
+    /// Adds the reshape that waits and then a group of transforms, which leaves so many real numbers: as one where that can be.
+    fn add(
+        &mut self,
+        device: &mut Cuda<T>,
+        group: Option<Group>,
+        reals: usize,
+    ) -> Result<(), Error> {
+        let next = Next::of::<T>(&device.gpu, group).map_err(|why| why.on(device.rank))?;
+        let mut fused = 0;
+        if let Some((leg, how, moved)) = self.reshape.take() {
+            let reshape = Reshape::new(device, self.recipe, leg, how, &next)?;
+            fused = usize::from(reshape.is_fused());
+            self.push(Op::Reshape(Box::new(reshape)), moved);
+        }
+        match next {
+            Next::Groups(groups) => {
+                for group in groups.into_iter().skip(fused) {
+                    let op = device.local(&group)?;
+                    self.push(op, reals);
+                }
+            }
+            Next::Across(across) => {
+                for plan in across.plans.into_iter().skip(fused) {
+                    device.area_bytes = device.area_bytes.max(plan.work_bytes());
+                    self.push(Op::Fetch(Box::new(plan)), reals);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, op: Op<T>, reals: usize) {
+        self.ops.push(CudaOp(op));
+        self.sizes.push(reals);
     }
 }
 
@@ -218,7 +271,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             |node: &Node<D>| node.layout.brick(rank).points() * problem.howmany * node.width();
         let legs = recipe.legs(site.direction);
         let start = legs.first().map_or(&recipe.nodes()[0], |leg| leg.from);
-        let (mut ops, mut sizes) = (Vec::new(), vec![size(start)]);
+        let mut bound = Bound { recipe, ops: Vec::new(), sizes: vec![size(start)], reshape: None };
         let (mut group, mut waiting, mut reshapes) = (None::<Group>, 1.0, 0);
         for leg in &legs {
             if let Some(factor) = leg.factor() {
@@ -230,10 +283,13 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
                 let order = leg.from.layout.order();
                 let place = order.iter().position(|other| *other == axis);
                 let place = 1 + place.expect("the order has every axis");
-                if !group.as_ref().is_some_and(|group| group.joins(place, &pass)) {
-                    if let Some(op) = self.local(group.take())? {
-                        ops.push(op);
-                        sizes.push(size(leg.from));
+                let joins = |group: &Group| {
+                    group.joins(place, &pass)
+                        || bound.reshape.is_some() && Across::takes::<T>(group, place, &pass)
+                };
+                if !group.as_ref().is_some_and(joins) {
+                    if group.is_some() {
+                        bound.add(self, group.take(), size(leg.from))?;
                     }
                     let before = lens(leg.from, rank, problem.howmany);
                     let factor = std::mem::replace(&mut waiting, 1.0);
@@ -243,21 +299,15 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
                 group.lens[1] = lens(leg.to, rank, problem.howmany);
                 group.passes.push((place, pass));
             } else if let Step::Reshape { wire, exchange } = leg.step {
-                if let Some(op) = self.local(group.take())? {
-                    ops.push(op);
-                    sizes.push(size(leg.from));
-                }
+                bound.add(self, group.take(), size(leg.from))?;
                 let number = 2 * reshapes + site.direction as usize;
                 reshapes += 1;
-                let reshape = Reshape::new(self, recipe, leg, (wire, exchange, number))?;
-                ops.push(CudaOp(Op::Reshape(Box::new(reshape))));
-                sizes.push(size(leg.to));
+                bound.reshape = Some((leg, (wire, exchange, number), size(leg.to)));
             }
         }
-        if let Some(op) = self.local(group)? {
-            ops.push(op);
-            sizes.push(size(legs.last().map_or(start, |leg| leg.to)));
-        }
+        let end = size(legs.last().map_or(start, |leg| leg.to));
+        bound.add(self, group, end)?;
+        let Bound { ops, sizes, .. } = bound;
         let shows_all = self.meeting().peers.shows_all;
         Ok(Operations { ops, sizes, shows_all })
     }
@@ -338,13 +388,14 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         match &self.0 {
             Op::Local(local) => local.manner(),
             Op::Trig(_) => Manner::Either,
+            Op::Fetch(_) => Manner::Moves,
             Op::Reshape(reshape) => reshape.manner(),
         }
     }
 
     fn loss(&self) -> Option<fft_core::Loss> {
         match &self.0 {
-            Op::Local(_) | Op::Trig(_) => None,
+            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => None,
             Op::Reshape(reshape) => reshape.loss(),
         }
     }
@@ -357,14 +408,14 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
 
     fn squared_error(&self) -> f64 {
         match &self.0 {
-            Op::Local(_) | Op::Trig(_) => 0.0,
+            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => 0.0,
             Op::Reshape(reshape) => reshape.squared_error(),
         }
     }
 
     fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
         match &mut self.0 {
-            Op::Local(_) | Op::Trig(_) => Ok(()),
+            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => Ok(()),
             Op::Reshape(reshape) => reshape.reserve(tools),
         }
     }
@@ -380,6 +431,13 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
             Op::Trig(trig) => {
                 let (stream, area) = tools.device.stream_and_area();
                 let queued = trig.run(stream, area, src, dst);
+                tools.device.note(queued);
+                Ok(())
+            }
+            Op::Fetch(plan) => {
+                let src = src.expect("from one place to another");
+                let (stream, area) = tools.device.stream_and_area();
+                let queued = plan.run(stream, &|_| PullSource::own(src), dst, area);
                 tools.device.note(queued);
                 Ok(())
             }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
-use crate::ffi::{Handle, Memory, Run, Span};
+use crate::ffi::{Gathering, Handle, Memory, Run, Span};
+use crate::gather::Gather;
 use crate::{Gpu, GpuError, GpuReal};
 
 /// Complex to complex.
@@ -244,6 +245,22 @@ impl<T: GpuReal> FftPlan<C2c<T>> {
         work: &mut impl DevicePtrMut<u8>,
     ) -> Result<(), GpuError> {
         self.handle.run_in_place(Run::Inverse, stream, data, work)
+    }
+}
+
+impl<T: GpuReal> C2c<T> {
+    /// Plans transforms of elements that they fetch from where a table says, both sides spread alike; `None` where cuFFT cannot.
+    ///
+    /// # Errors
+    /// As [`FftPlan::new`].
+    pub(crate) fn gathering<const D: usize>(
+        gpu: &Gpu,
+        fft: &Fft<D>,
+        run: Run,
+        gather: Gather,
+    ) -> Result<Option<Gathering>, GpuError> {
+        let sides = fft.sides::<Self>()?;
+        Gathering::new::<T, D>(gpu, run, fft.n, fft.batch, sides, gather)
     }
 }
 

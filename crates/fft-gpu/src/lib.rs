@@ -34,6 +34,8 @@ mod ffi;
 #[cfg(feature = "cuda")]
 mod fft;
 #[cfg(feature = "cuda")]
+mod gather;
+#[cfg(feature = "cuda")]
 mod gpu;
 #[cfg(feature = "cuda")]
 mod message;
@@ -49,7 +51,7 @@ pub use cudarc;
 #[cfg(feature = "cuda")]
 pub use {
     decoder::{Decoder, Incoming},
-    device::{Cuda, CudaOp, CudaWork},
+    device::{Cuda, CudaOp, CudaWork, fetches},
     encoder::{Encoder, Outgoing},
     error::{GpuError, NoGpu},
     ffi::{

@@ -91,16 +91,30 @@ impl Group {
             && in_order
     }
 
+    /// Whether it is two passes along the first two of three axes ([`Across`](super::fused::Across)).
+    pub(super) fn is_across(&self) -> bool {
+        let last = self.lens[0].len() - 1;
+        self.passes.len() == 2 && self.passes.iter().all(|(place, _)| *place != last)
+    }
+
+    /// Each pass by itself.
+    pub(super) fn apart(self) -> Vec<Self> {
+        let Self { lens, passes, factor } = self;
+        let factors = [1.0, factor];
+        let alone = |(pass, factor)| Self { lens: lens.clone(), passes: vec![pass], factor };
+        passes.into_iter().zip(factors).map(alone).collect()
+    }
+
     /// Whether it is a cosine or sine transform, of something.
     pub(super) fn is_trig(&self) -> bool {
         self.passes[0].1.kind.is_real() && self.reals()[0] > 0
     }
 
-    fn halved(&self) -> bool {
+    pub(super) fn halved(&self) -> bool {
         self.passes.iter().any(|(_, pass)| pass.kind == Kind::R2C)
     }
 
-    fn direction(&self) -> Direction {
+    pub(super) fn direction(&self) -> Direction {
         self.passes[0].1.direction
     }
 
@@ -111,7 +125,7 @@ impl Group {
     }
 
     /// Real numbers, before and after.
-    fn reals(&self) -> [usize; 2] {
+    pub(super) fn reals(&self) -> [usize; 2] {
         let [before, after] = self.widths();
         [before * product(&self.lens[0]), after * product(&self.lens[1])]
     }
@@ -123,7 +137,7 @@ fn product(lens: &[usize]) -> usize {
 
 /// Bytes from which on a factor is linked into cuFFT's kernels, which takes some 200 ms when a plan is made. A pass over fewer takes
 /// some microseconds.
-const LINKED_BYTES: usize = 1 << 20;
+pub(super) const LINKED_BYTES: usize = 1 << 20;
 /// The longest lines of which it is: with a product cuFFT 12.0 took as long as without at 512³ on an H200, and at 1024³ a tenth longer
 /// than with a pass.
 const LINKED_POINTS: usize = 512;

@@ -8,10 +8,11 @@ use fft_core::{
     Transfer, Wire,
 };
 
+use super::fused::Next;
 use super::post::Said;
 use super::staged::{Ends, Staged};
 use super::{Cuda, Meeting};
-use crate::ffi::{Inbox, Memory, Outbox, PullSource as Source, Pulls};
+use crate::ffi::{Gathering, Inbox, Memory, Outbox, PullSource as Source, Pulls};
 use crate::message::Form;
 use crate::{GpuError, GpuReal};
 
@@ -19,6 +20,14 @@ use crate::{GpuError, GpuReal};
 const ALIGN: usize = 128;
 /// No place.
 const NOWHERE: u64 = u64::MAX;
+
+/// How boxes in memory that is reached get to where they belong.
+enum Near {
+    /// By one kernel.
+    Pulled(Pulls),
+    /// While the transforms that follow read them.
+    Fused(Box<Gathering>),
+}
 
 /// Everything one rank needs to move its data from one layout to another.
 pub(super) struct Reshape<T> {
@@ -33,7 +42,7 @@ pub(super) struct Reshape<T> {
     finer: Option<f64>,
     /// Whether others read what is shown where it is, of which only a plan's own memory may be shown.
     manner: Manner,
-    pulls: Pulls,
+    near: Near,
     /// Messages to and from ranks that are reached, coded or on another device; places in this rank's window.
     sends: Vec<(usize, Transfer)>,
     recvs: Vec<(usize, Transfer)>,
@@ -47,12 +56,31 @@ pub(super) struct Reshape<T> {
     staged: Option<Staged<T>>,
 }
 
+impl Near {
+    fn run<'v, T: GpuReal>(
+        &mut self,
+        device: &mut Cuda<T>,
+        source: &dyn Fn(usize) -> Source<'v>,
+        dst: &mut Memory<T>,
+    ) -> Result<(), GpuError> {
+        match self {
+            Self::Pulled(pulls) => pulls.run(&device.stream, source, dst),
+            Self::Fused(fused) => {
+                let (stream, area) = device.stream_and_area();
+                fused.run(stream, source, dst, area)
+            }
+        }
+    }
+}
+
 impl<T: GpuReal> Reshape<T> {
+    /// Prepares a reshape; with the transforms that follow, if they can fetch what they read.
     pub(super) fn new<const D: usize>(
         device: &mut Cuda<T>,
         recipe: &Recipe<D>,
         leg: &Leg<'_, D>,
         (wire, exchange, number): (Wire, Algorithm, usize),
+        next: &Next,
     ) -> Result<Self, Error> {
         let (rank, problem) = (device.rank, recipe.problem());
         let (peers, ranks) = (&device.meeting().peers, leg.from.layout.ranks());
@@ -64,12 +92,22 @@ impl<T: GpuReal> Reshape<T> {
         };
         let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);
         let (width, all) = (moves.width, moves.all());
-        let near: Vec<_> = (moves.near.iter())
+        let boxes: Vec<_> = (moves.near.iter())
             .filter_map(|near| Some((near.owner, moves.take(near, &all)?)))
             .collect();
-        let parts: Vec<_> = near.iter().map(|(owner, part)| (*owner, part)).collect();
-        let pulls = Pulls::new::<T>(&device.gpu, &device.stream, width, ranks, &parts);
-        let pulls = pulls.map_err(|why| why.on(rank))?;
+        let parts: Vec<_> = boxes.iter().map(|(owner, part)| (*owner, part)).collect();
+        // All that is to be transformed comes from there, and the group is of what comes.
+        let fused = match peers.all && moves.recvs.is_empty() {
+            true => next.plan::<T>(&device.gpu, &moves.pieces(), ranks),
+            false => Ok(None),
+        };
+        let near = match fused.map_err(|why| why.on(rank))? {
+            Some(fused) => Near::Fused(Box::new(fused)),
+            None => {
+                let pulls = Pulls::new::<T>(&device.gpu, &device.stream, width, ranks, &parts);
+                Near::Pulled(pulls.map_err(|why| why.on(rank))?)
+            }
+        };
         let reached = |ends: &(usize, _)| peers.reached(ends.0);
         let sends: Vec<_> = (moves.sends.iter().filter(|ends| reached(ends)))
             .map(|(peer, part)| (*peer, moves.gather(part)))
@@ -118,6 +156,9 @@ impl<T: GpuReal> Reshape<T> {
         let coded = coded + staged.as_ref().map_or(0, |staged| staged.coded(width));
         let near_others = device.meeting().post.is_some();
         device.window = device.window.max(end);
+        if let Near::Fused(fused) = &near {
+            device.area_bytes = device.area_bytes.max(fused.work_bytes());
+        }
         if let Some(staged) = &staged {
             let most = device.staged.iter_mut().zip(staged.bytes());
             most.for_each(|(most, bytes)| *most = bytes.max(*most));
@@ -132,7 +173,7 @@ impl<T: GpuReal> Reshape<T> {
             step: 0.0,
             finer: None,
             manner: if near_others { Manner::MovesShown } else { Manner::Moves },
-            pulls,
+            near,
             sends,
             recvs,
             places,
@@ -142,6 +183,11 @@ impl<T: GpuReal> Reshape<T> {
             inbox: None,
             staged,
         })
+    }
+
+    /// Whether the transforms that follow are done with it.
+    pub(super) fn is_fused(&self) -> bool {
+        matches!(self.near, Near::Fused(_))
     }
 
     pub(super) fn manner(&self) -> Manner {
@@ -224,7 +270,7 @@ impl<T: GpuReal> Reshape<T> {
             Some(commons) => self.visit(device, commons.as_mut(), src, dst),
             None => {
                 let own = |_: usize| Source::own(src);
-                let queued = self.pulls.run(&device.stream, &own, dst);
+                let queued = self.near.run(device, &own, dst);
                 device.note(queued);
                 Ok(())
             }
@@ -309,7 +355,7 @@ impl<T: GpuReal> Reshape<T> {
                         other.shown(neighbours, block, place)
                     }
                 };
-                self.pulls.run(&device.stream, &source, dst)?;
+                self.near.run(device, &source, dst)?;
                 let Some(inbox) = &mut self.inbox else { return Ok(()) };
                 for ((peer, _), bytes) in self.recvs.iter().zip(&mut self.bounds[1]) {
                     *bytes = Said::by(neighbours, *peer).sends(rank);

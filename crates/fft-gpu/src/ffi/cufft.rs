@@ -12,8 +12,9 @@ use super::memory::Block;
 use super::tried;
 use crate::GpuError;
 
-/// `kernels/scaled.cu`, for cuFFT to link.
+/// `kernels/scaled.cu` and `kernels/gather.cu`, for cuFFT to link.
 static SCALED: &[u8] = include_bytes!("../../kernels/scaled.fatbin");
+static GATHER: &[u8] = include_bytes!("../../kernels/gather.fatbin");
 /// The first version in which `cufftXtSetJITCallback` takes what [`SetCallback`] says: that of CUDA 13.
 const LINKS: c_int = 12_000;
 
@@ -37,6 +38,11 @@ pub trait FftReal: Sized {
     /// (`cufftXtCallbackType`).
     #[doc(hidden)]
     const STORES: [(&CStr, c_int); 2];
+
+    /// The function that loads a complex number from where a table says, and its kind. With one in single precision cuFFT's kernels
+    /// lost more than a pass takes, so there is none.
+    #[doc(hidden)]
+    const LOAD: Option<(&CStr, c_int)>;
 
     /// Runs a plan of the given one of these types.
     ///
@@ -81,10 +87,11 @@ const FORWARD: i32 = -1;
 const INVERSE: i32 = 1;
 
 macro_rules! fft_real {
-    ($real:ty, $types:expr, $stores:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
+    ($real:ty, $types:expr, $stores:expr, $load:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
         impl FftReal for $real {
             const TYPES: [sys::cufftType; 3] = $types;
             const STORES: [(&CStr, c_int); 2] = $stores;
+            const LOAD: Option<(&CStr, c_int)> = $load;
 
             unsafe fn exec(
                 plan: sys::cufftHandle,
@@ -111,6 +118,7 @@ fft_real!(
     f32,
     [t::CUFFT_C2C, t::CUFFT_R2C, t::CUFFT_C2R],
     [(c"scaled_f32x1", 6), (c"scaled_f32x2", 4)],
+    None,
     exec_c2c,
     exec_r2c,
     exec_c2r
@@ -119,6 +127,7 @@ fft_real!(
     f64,
     [t::CUFFT_Z2Z, t::CUFFT_D2Z, t::CUFFT_Z2D],
     [(c"scaled_f64x1", 7), (c"scaled_f64x2", 5)],
+    Some((c"gather_f64x2", 1)),
     exec_z2z,
     exec_d2z,
     exec_z2d
@@ -160,8 +169,8 @@ pub(crate) struct Handle {
     reads: usize,
     writes: usize,
     work: usize,
-    /// What its results are multiplied by, where cuFFT's kernels read it; and where that is, as cuFFT was told.
-    _factor: Option<(Block, Box<CUdeviceptr>)>,
+    /// What the function linked into cuFFT's kernels reads, and where that is, as cuFFT was told.
+    told: Option<(Block, Box<CUdeviceptr>)>,
 }
 
 fn fft_tried(what: &'static str) -> impl Fn(result::CufftError) -> GpuError {
@@ -190,11 +199,40 @@ impl Handle {
         factor: T,
     ) -> Result<Option<Self>, GpuError> {
         let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
-        if !handle.multiply(factor, sides[1].width).unwrap_or(false) {
-            return Ok(None);
+        let block = Block::new(context, size_of::<T>())?;
+        block.write(&context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
+        // SAFETY: the functions read one number of this type from what they are told.
+        match unsafe { handle.link(SCALED, T::STORES[sides[1].width - 1], block) } {
+            true => Ok(handle.make::<T, D>(run, n, batch, &sides).ok()),
+            false => Ok(None),
         }
-        // It may not find what links, or not in the version that it wants.
-        Ok(handle.make::<T, D>(run, n, batch, &sides).ok())
+    }
+
+    /// The same with elements loaded from where a table says, which is uploaded before it is run; `None` where cuFFT has no such plan.
+    ///
+    /// # Safety
+    /// The table in the block is that of `kernels/gather.cu`, for an array of as many elements as the plan reads. Whenever it is run,
+    /// what the table names can be read until that is done.
+    pub(super) unsafe fn gathering<T: FftReal, const D: usize>(
+        context: &Arc<CudaContext>,
+        run: Run,
+        n: [usize; D],
+        batch: usize,
+        sides: [Span<D>; 2],
+        table: Block,
+    ) -> Result<Option<Self>, GpuError> {
+        let Some(load) = T::LOAD else { return Ok(None) };
+        let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
+        // SAFETY: what the caller promises.
+        match unsafe { handle.link(GATHER, load, table) } {
+            true => Ok(handle.make::<T, D>(run, n, batch, &sides).ok()),
+            false => Ok(None),
+        }
+    }
+
+    /// What the function linked into it reads.
+    pub(super) fn told(&self) -> Option<&Block> {
+        self.told.as_ref().map(|(block, _)| block)
     }
 
     fn create<T: FftReal, const D: usize>(
@@ -219,30 +257,35 @@ impl Handle {
         let (reads, writes) = (bytes(&sides[0])?, bytes(&sides[1])?);
         let plan = result::create().map_err(fft_tried("planning a transform"))?;
         let (context, type_of, real) = (context.clone(), run.type_of(), size_of::<T>());
-        Ok(Self { plan, context, type_of, real, reads, writes, work: 0, _factor: None })
+        Ok(Self { plan, context, type_of, real, reads, writes, work: 0, told: None })
     }
 
-    /// Tells a plan that is not made yet to multiply what it stores, elements of so many real numbers; whether this cuFFT does such.
-    fn multiply<T: FftReal + Pod>(&mut self, factor: T, width: usize) -> Result<bool, GpuError> {
+    /// Has cuFFT link a function into its kernels, for loads or stores of its kind, of a plan that is not made yet; whether this
+    /// cuFFT does such. It may yet not find what links when the plan is made, or not in the version that it wants.
+    ///
+    /// # Safety
+    /// The code has that function, which reads what it is told within the block, or what the block says.
+    unsafe fn link(
+        &mut self,
+        code: &'static [u8],
+        (name, kind): (&CStr, c_int),
+        block: Block,
+    ) -> bool {
         if !result::get_version().is_ok_and(|version| version >= LINKS) {
-            return Ok(false);
+            return false;
         }
-        let block = Block::new(&self.context, size_of::<T>())?;
-        block.write(&self.context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
-        let (name, store) = T::STORES[width - 1];
         let mut told = Box::new(block.address());
         let at = (&raw mut *told).cast::<*mut c_void>();
-        self._factor = Some((block, told));
+        self.told = Some((block, told));
         // SAFETY: the type is that of CUDA 13's header, which later versions keep. The plan has been created, and is not made yet.
-        // The code is there for good, has a function of that name for that kind of store, and reads one number from the block. Block
-        // and address, which is as long as a pointer, stay where they are as long as the plan.
+        // The code is there for good. Block and address, which is as long as a pointer, stay where they are as long as the plan.
+        // Of the function the caller promises.
         let set = unsafe {
             sys::culib().get::<SetCallback>(b"cufftXtSetJITCallback\0").map(|set| {
-                let (code, bytes) = (SCALED.as_ptr().cast(), SCALED.len());
-                set(self.plan, name.as_ptr(), code, bytes, store, at)
+                set(self.plan, name.as_ptr(), code.as_ptr().cast(), code.len(), kind, at)
             })
         };
-        Ok(set.is_ok_and(|status| status == 0))
+        set.is_ok_and(|status| status == 0)
     }
 
     fn make<T: FftReal, const D: usize>(

@@ -251,6 +251,16 @@ impl Block {
             .map_err(&tried)
     }
 
+    /// Copies bytes from the host, behind what has been queued on the stream; returns when they have been read.
+    pub(super) fn update(&self, stream: &CudaStream, from: &[u8]) -> Result<(), GpuError> {
+        assert!(from.len() <= self.bytes, "bytes of the memory");
+        let tried = tried("updating descriptors");
+        self.context.bind_to_thread().map_err(&tried)?;
+        // SAFETY: the bytes are inside the block, which stays. What the host has in pages that are not pinned is copied before the
+        // call returns.
+        unsafe { result::memcpy_htod_async(self.at, from, stream.cu_stream()) }.map_err(&tried)
+    }
+
     /// Copies bytes from the host, behind what has been queued on the stream, and waits for that.
     pub(crate) fn write(
         &self,

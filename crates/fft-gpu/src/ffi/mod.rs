@@ -5,6 +5,7 @@
 mod cufft;
 mod event;
 mod foreign;
+mod gathering;
 mod launch;
 mod mail;
 mod memory;
@@ -14,6 +15,7 @@ mod pull;
 pub(crate) use cufft::{FftReal, Handle, Run, Span};
 pub(crate) use event::Event;
 pub use foreign::{borrow, borrow_stream, keeping_context};
+pub(crate) use gathering::Gathering;
 pub(crate) use launch::{
     Kernel, Modules, Source, after_trig, before_trig, gradient, poisson, run_decode, run_encode,
     run_energy, run_transfer, scale,

@@ -45,6 +45,32 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Where sources begin that have so many bytes each; whether some have moved.
+///
+/// # Errors
+/// [`GpuError::Short`] and [`GpuError::Unaligned`].
+pub(super) fn locate<'v>(
+    reaches: &[usize],
+    source: &dyn Fn(usize) -> Source<'v>,
+    bases: &mut [u64],
+) -> Result<bool, GpuError> {
+    let what = "the source of a rank";
+    let mut moved = false;
+    for (number, &expected) in reaches.iter().enumerate().filter(|(_, n)| **n > 0) {
+        let source = source(number);
+        let found = source.bytes;
+        if found < expected {
+            return Err(GpuError::Short { what, found, expected });
+        }
+        if !source.at.is_multiple_of(ALIGN) {
+            let (found, expected) = (source.at, ALIGN as usize);
+            return Err(GpuError::Unaligned { what, found, expected });
+        }
+        moved |= std::mem::replace(&mut bases[number], source.at) != source.at;
+    }
+    Ok(moved)
+}
+
 /// Boxes, each out of one of several sources, ready to run as one launch.
 pub(crate) struct Pulls {
     kernel: Kernel,
@@ -100,21 +126,7 @@ impl Pulls {
         source: &dyn Fn(usize) -> Source<'v>,
         dst: &mut Memory<T>,
     ) -> Result<(), GpuError> {
-        let what = "the source of a rank";
-        let mut moved = false;
-        for (number, &expected) in self.reaches.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let source = source(number);
-            let found = source.bytes;
-            if found < expected {
-                return Err(GpuError::Short { what, found, expected });
-            }
-            if !source.at.is_multiple_of(ALIGN) {
-                let (found, expected) = (source.at, ALIGN as usize);
-                return Err(GpuError::Unaligned { what, found, expected });
-            }
-            moved |= std::mem::replace(&mut self.bases[number], source.at) != source.at;
-        }
-        if moved {
+        if locate(&self.reaches, source, &mut self.bases)? {
             for (item, (source, place)) in self.items.iter_mut().zip(&self.places) {
                 item.set_source(self.bases[*source] / self.unit + place);
             }

@@ -1,0 +1,178 @@
+//! A reshape and the transforms that follow as one: cuFFT's kernels fetch what they read from where ranks have it.
+
+use fft_core::{DIMS, Direction, Kind, NearBox, Pass, View};
+
+use super::local::{Group, LINKED_BYTES, Lines};
+use crate::ffi::{Gathering, Run};
+use crate::gather::Gather;
+use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
+
+/// Lengths of lines with which it is faster than a pass more, on an H200 with cuFFT 12.0 of CUDA 13: powers of two up to this. At 512³
+/// in double precision it adds 0.1 ms to 1.2 (columns) and 2.2 (planes), and 0.4 to columns that lie across what they read; a pass
+/// takes 1.0. With lines of 1024 points it adds 10 ms of 8, and 384 took other kernels and nothing less.
+const POINTS: usize = 512;
+
+fn pays<T: GpuReal>(n: usize) -> bool {
+    T::LOAD.is_some() && n.is_power_of_two() && n <= POINTS
+}
+
+/// Whether transforms along axes of these lengths fetch what they read, where ranks reach each other's memory, so that a reshape before
+/// them costs next to nothing.
+pub fn fetches<T: GpuReal>(n: &[usize]) -> bool {
+    n.iter().all(|n| pays::<T>(*n))
+}
+
+/// Plans a group of transforms of an array in these pieces of ranks' memory, of so many ranks. `None` where a reshape and then
+/// transforms are as fast, or cuFFT has no such plan.
+///
+/// # Errors
+/// As [`crate::FftPlan::new`].
+pub(super) fn plan<T: GpuReal>(
+    gpu: &Gpu,
+    group: &Group,
+    pieces: &[NearBox],
+    ranks: usize,
+) -> Result<Option<Gathering>, GpuError> {
+    let fits = group.passes.len() <= 2
+        && group.passes.iter().all(|(_, pass)| pays::<T>(pass.n))
+        && !group.halved()
+        && !group.is_trig()
+        && group.reals()[1] * size_of::<T>() >= LINKED_BYTES;
+    if !fits {
+        return Ok(None);
+    }
+    let Some(gather) = Gather::new(pieces, ranks, 2 * size_of::<T>(), group.factor) else {
+        return Ok(None);
+    };
+    let run = match group.direction() {
+        Direction::Forward => Run::Forward,
+        Direction::Inverse => Run::Inverse,
+    };
+    let lens = &group.lens[0];
+    let last = lens.len() - 1;
+    match &group.passes[..] {
+        [(place, _)] => {
+            let lines = Lines::new(group);
+            let across = *place != last;
+            match lines.times == 1 && (across || gather.is_straight()) {
+                true => C2c::<T>::gathering(gpu, &lines.fft, run, gather),
+                false => Ok(None),
+            }
+        }
+        _ if gather.is_straight() => {
+            let planes = Fft::rows([lens[last - 1], lens[last]], lens[..last - 1].iter().product());
+            C2c::<T>::gathering(gpu, &planes, run, gather)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Transforms that become operations.
+pub(super) enum Next {
+    Groups(Vec<Group>),
+    Across(Box<Across>),
+}
+
+impl Next {
+    /// Of these transforms.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(super) fn of<T: GpuReal>(gpu: &Gpu, group: Option<Group>) -> Result<Self, GpuError> {
+        let Some(group) = group else { return Ok(Self::Groups(Vec::new())) };
+        if !group.is_across() {
+            return Ok(Self::Groups(vec![group]));
+        }
+        Ok(match Across::new::<T>(gpu, &group)? {
+            Some(across) => Self::Across(Box::new(across)),
+            None => Self::Groups(group.apart()),
+        })
+    }
+
+    /// What is done first, fetched from these pieces.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(super) fn plan<T: GpuReal>(
+        &self,
+        gpu: &Gpu,
+        pieces: &[NearBox],
+        ranks: usize,
+    ) -> Result<Option<Gathering>, GpuError> {
+        match self {
+            Self::Groups(groups) => {
+                groups.first().map_or(Ok(None), |group| plan::<T>(gpu, group, pieces, ranks))
+            }
+            Self::Across(across) => across.plan::<T>(gpu, pieces, ranks),
+        }
+    }
+}
+
+/// Transforms along the first two of three axes [a][b][c], where cuFFT does all lines of the first at once, and of the second only
+/// those of one plane. The second is done first, with its axis in front, [b][a][c]; the first fetches what it reads from there.
+pub(super) struct Across {
+    second: Group,
+    /// Of [a][b][c] into [b][a][c], and back.
+    pub(super) plans: [Gathering; 2],
+}
+
+impl Across {
+    /// Whether a pass and one that follows on the same layout, at such a place, are these two.
+    pub(super) fn takes<T: GpuReal>(group: &Group, place: usize, pass: &Pass) -> bool {
+        let ([one, _], [(other, before)]) = (&group.lens, &group.passes[..]) else { return false };
+        let complex = |pass: &Pass| pass.kind == Kind::C2C && pays::<T>(pass.n);
+        matches!((*other, place), (1, 2) | (2, 1))
+            && one.len() == 4
+            && one[0] == 1
+            && complex(before)
+            && complex(pass)
+            && group.reals()[1] * size_of::<T>() >= LINKED_BYTES
+    }
+
+    /// The two, if the group is of two such and cuFFT has such plans.
+    fn new<T: GpuReal>(gpu: &Gpu, group: &Group) -> Result<Option<Self>, GpuError> {
+        let [a, b, c] = [1, 2, 3].map(|axis| group.lens[0][axis]);
+        let alone = |place: usize, lens: [usize; 4], factor| Group {
+            lens: [lens.to_vec(), lens.to_vec()],
+            passes: group
+                .passes
+                .iter()
+                .filter(|(at, _)| *at == place)
+                .map(|(_, pass)| (1, pass.clone()))
+                .collect(),
+            factor,
+        };
+        let second = alone(2, [1, b, a, c], 1.0);
+        let first = alone(1, [1, a, b, c], group.factor);
+        let own = |group: &Group| plan::<T>(gpu, group, &[turned(&group.lens[0])], 1);
+        let plans = own(&second)?.zip(own(&first)?);
+        Ok(plans.map(|(one, other)| Self { second, plans: [one, other] }))
+    }
+
+    /// What is done first, after a reshape that fetches boxes of [a][b][c].
+    fn plan<T: GpuReal>(
+        &self,
+        gpu: &Gpu,
+        pieces: &[NearBox],
+        ranks: usize,
+    ) -> Result<Option<Gathering>, GpuError> {
+        let turned = |piece: &NearBox| {
+            let (mut ranges, mut source) = (piece.ranges.clone(), piece.source);
+            ranges.swap(DIMS - 3, DIMS - 2);
+            source.stride.swap(DIMS - 3, DIMS - 2);
+            NearBox { ranges, source, ..*piece }
+        };
+        plan::<T>(gpu, &self.second, &pieces.iter().map(turned).collect::<Vec<_>>(), ranks)
+    }
+}
+
+/// An array of these lengths, of which memory has the first two axes the other way around.
+fn turned(lens: &[usize]) -> NearBox {
+    let [a, b, c] = [1, 2, 3].map(|axis| lens[axis]);
+    let (mut ranges, mut stride) = (std::array::from_fn(|_| 0..1), [0; DIMS]);
+    for (i, (len, step)) in [(a, c), (b, a * c), (c, 1)].into_iter().enumerate() {
+        ranges[DIMS - 3 + i] = 0..len;
+        stride[DIMS - 3 + i] = step;
+    }
+    NearBox { owner: 0, ranges, source: View { offset: 0, stride } }
+}
