@@ -38,6 +38,17 @@ pub(crate) struct Table {
     places: [Place; PIECES],
 }
 
+/// How many cuts there are along the first axis and along the others, as the functions of `kernels/gather.cu` tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cuts {
+    /// At most one and one.
+    One,
+    /// At most 7 and one.
+    First,
+    /// At most 7 and three.
+    Most,
+}
+
 /// The table, and whose memory its pieces are in.
 pub(crate) struct Gather {
     table: Table,
@@ -46,6 +57,7 @@ pub(crate) struct Gather {
     /// Bytes that each rank's memory must have.
     reaches: Vec<usize>,
     elements: usize,
+    cuts: Cuts,
     /// Whether neighbours in the array are neighbours in memory.
     straight: bool,
 }
@@ -109,7 +121,16 @@ impl Gather {
             *reach = (*reach).max((last + 1) * element);
         }
         let straight = pieces.iter().all(|piece| piece.source.stride[axes[2]] == 1);
-        Some(Self { table, origins, reaches, elements, straight })
+        let cuts = match [0, 1, 2].map(|axis| starts[axis].len()) {
+            [..=2, ..=2, ..=2] => Cuts::One,
+            [_, ..=2, ..=2] => Cuts::First,
+            _ => Cuts::Most,
+        };
+        Some(Self { table, origins, reaches, elements, cuts, straight })
+    }
+
+    pub(crate) fn cuts(&self) -> Cuts {
+        self.cuts
     }
 
     /// Of the array.
@@ -135,7 +156,7 @@ impl Gather {
         &self.table
     }
 
-    /// Where an element of the array is read: the CPU twin of `gather_f64x2`, in bytes from nowhere.
+    /// Where an element of the array is read: the CPU twin of `fetch`, in bytes from nowhere.
     #[cfg(test)]
     fn source(&self, number: u32, element: u64) -> u64 {
         let table = &self.table;
@@ -147,7 +168,12 @@ impl Gather {
         let (i, j) = split(row, 0);
         let (first, others) = table.cuts.split_at(CUTS[0]);
         let (second, third) = others.split_at(CUTS[1]);
-        let [a, b, c] = [(first, i), (second, j), (third, k)]
+        let [most, others] = match self.cuts {
+            Cuts::One => [1, 1],
+            Cuts::First => [7, 1],
+            Cuts::Most => [7, 3],
+        };
+        let [a, b, c] = [(&first[..most], i), (&second[..others], j), (&third[..others], k)]
             .map(|(cuts, index)| cuts.iter().filter(|cut| index >= **cut).count());
         let cell = (a * table.pieces[0] as usize + b) * table.pieces[1] as usize + c;
         let place = &table.places[cell];

@@ -13,7 +13,7 @@ use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
 const POINTS: usize = 512;
 
 fn pays<T: GpuReal>(n: usize) -> bool {
-    T::LOAD.is_some() && n.is_power_of_two() && n <= POINTS
+    T::LOADS.is_some() && n.is_power_of_two() && n <= POINTS
 }
 
 /// Whether transforms along axes of these lengths fetch what they read, where ranks reach each other's memory, so that a reshape before

@@ -24,7 +24,7 @@ const NOWHERE: u64 = u64::MAX;
 /// How boxes in memory that is reached get to where they belong.
 enum Near {
     /// By one kernel.
-    Pulled(Pulls),
+    Pulled(Box<Pulls>),
     /// While the transforms that follow read them.
     Fused(Box<Gathering>),
 }
@@ -105,7 +105,7 @@ impl<T: GpuReal> Reshape<T> {
             Some(fused) => Near::Fused(Box::new(fused)),
             None => {
                 let pulls = Pulls::new::<T>(&device.gpu, &device.stream, width, ranks, &parts);
-                Near::Pulled(pulls.map_err(|why| why.on(rank))?)
+                Near::Pulled(Box::new(pulls.map_err(|why| why.on(rank))?))
             }
         };
         let reached = |ends: &(usize, _)| peers.reached(ends.0);

@@ -11,6 +11,7 @@ use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
 use super::memory::Block;
 use super::tried;
 use crate::GpuError;
+use crate::gather::Cuts;
 
 /// `kernels/scaled.cu` and `kernels/gather.cu`, for cuFFT to link.
 static SCALED: &[u8] = include_bytes!("../../kernels/scaled.fatbin");
@@ -39,10 +40,10 @@ pub trait FftReal: Sized {
     #[doc(hidden)]
     const STORES: [(&CStr, c_int); 2];
 
-    /// The function that loads a complex number from where a table says, and its kind. With one in single precision cuFFT's kernels
-    /// lost more than a pass takes, so there is none.
+    /// The functions that load a complex number from where a table says, for few cuts to many ([`Cuts`]), and their kind. With one in
+    /// single precision cuFFT's kernels lost more than a pass takes, so there is none.
     #[doc(hidden)]
-    const LOAD: Option<(&CStr, c_int)>;
+    const LOADS: Option<([&CStr; 3], c_int)>;
 
     /// Runs a plan of the given one of these types.
     ///
@@ -87,11 +88,11 @@ const FORWARD: i32 = -1;
 const INVERSE: i32 = 1;
 
 macro_rules! fft_real {
-    ($real:ty, $types:expr, $stores:expr, $load:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
+    ($real:ty, $types:expr, $stores:expr, $loads:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
         impl FftReal for $real {
             const TYPES: [sys::cufftType; 3] = $types;
             const STORES: [(&CStr, c_int); 2] = $stores;
-            const LOAD: Option<(&CStr, c_int)> = $load;
+            const LOADS: Option<([&CStr; 3], c_int)> = $loads;
 
             unsafe fn exec(
                 plan: sys::cufftHandle,
@@ -127,7 +128,7 @@ fft_real!(
     f64,
     [t::CUFFT_Z2Z, t::CUFFT_D2Z, t::CUFFT_Z2D],
     [(c"scaled_f64x1", 7), (c"scaled_f64x2", 5)],
-    Some((c"gather_f64x2", 1)),
+    Some(([c"gather_1_1", c"gather_7_1", c"gather_7_3"], 1)),
     exec_z2z,
     exec_d2z,
     exec_z2d
@@ -211,7 +212,7 @@ impl Handle {
     /// The same with elements loaded from where a table says, which is uploaded before it is run; `None` where cuFFT has no such plan.
     ///
     /// # Safety
-    /// The table in the block is that of `kernels/gather.cu`, for an array of as many elements as the plan reads. Whenever it is run,
+    /// The table in the block has no more cuts, and is that of `kernels/gather.cu`, for an array of as many elements as the plan reads. Whenever it is run,
     /// what the table names can be read until that is done.
     pub(super) unsafe fn gathering<T: FftReal, const D: usize>(
         context: &Arc<CudaContext>,
@@ -219,9 +220,10 @@ impl Handle {
         n: [usize; D],
         batch: usize,
         sides: [Span<D>; 2],
-        table: Block,
+        (table, cuts): (Block, Cuts),
     ) -> Result<Option<Self>, GpuError> {
-        let Some(load) = T::LOAD else { return Ok(None) };
+        let Some((names, kind)) = T::LOADS else { return Ok(None) };
+        let load = (names[cuts as usize], kind);
         let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
         // SAFETY: what the caller promises.
         match unsafe { handle.link(GATHER, load, table) } {

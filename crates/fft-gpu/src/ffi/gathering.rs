@@ -37,10 +37,12 @@ impl Gathering {
         if sides[0] != sides[1] || sides[0].reach(batch) != Some(gather.elements()) {
             return Ok(None);
         }
+        let cuts = gather.cuts();
         let table = Block::new(gpu.context(), size_of::<Table>())?;
         // SAFETY: the table is made for that code, and of as many elements. Before a run it names what was lent for it.
-        let handle =
-            unsafe { Handle::gathering::<T, D>(gpu.context(), run, n, batch, sides, table) }?;
+        let handle = unsafe {
+            Handle::gathering::<T, D>(gpu.context(), run, n, batch, sides, (table, cuts))
+        }?;
         Ok(handle.map(|handle| Self { handle, run, gather, bases }))
     }
 
