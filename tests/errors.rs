@@ -3,13 +3,13 @@
 
 mod common;
 
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 
 use common::failures;
 use common::faulty::{Fault, Switch};
-use common::injected::{self, bind, transform_of_ones};
+use common::injected::{self, Setup, Who, bind, bind_with, transform_of_ones};
 use common::watch::within_patience;
-use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Plan, ThreadComm};
+use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Memory, Plan, ThreadComm};
 
 /// Alone, no rank can disagree with another.
 const RANKS: [usize; 4] = [2, 3, 4, 6];
@@ -49,10 +49,19 @@ fn answers(
     ranks: usize,
     body: impl Fn(ThreadComm) -> Answer + Send + Sync + 'static,
 ) -> Vec<Option<Answer>> {
+    answers_on(name, &[0; 6][..ranks], body)
+}
+
+/// The same on these hosts.
+fn answers_on(
+    name: &'static str,
+    hosts: &'static [usize],
+    body: impl Fn(ThreadComm) -> Answer + Send + Sync + 'static,
+) -> Vec<Option<Answer>> {
     within_patience(name, move || {
-        let answers = Mutex::new(vec![None; ranks]);
+        let answers = Mutex::new(vec![None; hosts.len()]);
         let run = || {
-            fft_comm::threads(ranks, |comm| {
+            fft_comm::threads_on(hosts, |comm| {
                 let (rank, answer) = (comm.rank(), body(comm));
                 answers.lock().unwrap()[rank] = Some(answer);
             })
@@ -146,7 +155,8 @@ fn an_exchange_that_one_rank_cannot_make_is_an_error_for_all() {
                         false => Ok(made),
                     }
                 };
-                bind(&comm, &Switch::new(Fault::Nothing), Algorithm::P2p, &make).map(drop)
+                let setup = Setup::new(Algorithm::P2p, Memory::Ample);
+                bind_with(&comm, &Switch::new(Fault::Nothing), setup, &make).map(drop)
             });
             let what = format!("factory on {culprit} of {ranks}");
             let message = assert_on_rank(&found, culprit, ErrorKind::Memory, &what);
@@ -165,27 +175,52 @@ fn a_message_of_another_size_is_an_error_for_all_and_the_next_run_is_the_same() 
     on_all_ranks("sizes", injected::sizes);
 }
 
+/// Whether a rank comes to where it is to panic.
+fn panics(how: Fault, setup: Setup, culprit: usize, hosts: &[usize]) -> bool {
+    let shares = setup.exchange == Algorithm::Shared;
+    match (how, setup.who) {
+        (_, Who::Next) if shares => false,
+        (Fault::PanicEarly, Who::Next) => culprit == 0,
+        (_, Who::Next) => culprit + 1 == hosts.len(),
+        // Where all share memory there are no messages.
+        (Fault::PanicEarly, _) => !shares || hosts.iter().any(|host| *host != hosts[0]),
+        _ => true,
+    }
+}
+
+/// One rank panics in an exchange, and those that miss it are missed by others. All are told so by the transform that it
+/// panics in, while all plans are alive: that these are dropped would tell, too.
 #[test]
-fn a_rank_that_panics_in_an_exchange_is_a_transport_error_for_all_others() {
-    for ranks in RANKS {
-        for culprit in [0, ranks - 1] {
-            for exchange in Algorithm::ALL {
-                let found = answers("panic in an exchange", ranks, move |comm| {
+fn a_rank_that_panics_in_an_exchange_is_a_transport_error_for_all_others_at_once() {
+    let several = [&[0, 1, 1][..], &[0, 0, 1, 1], &[0, 1, 0, 1], &[0, 0, 2, 2, 2, 1]];
+    for hosts in RANKS.map(|ranks| &[0; 6][..ranks]).into_iter().chain(several) {
+        let ranks = hosts.len();
+        let rows = (ranks == 4 || ranks == 6).then_some(Who::Rows);
+        let who = [Who::Everyone, Who::Next].into_iter().chain(rows);
+        let setups = who.flat_map(|who| Setup::all().map(move |setup| Setup { who, ..setup }));
+        for (setup, how) in setups.flat_map(|s| [(s, Fault::Panic), (s, Fault::PanicEarly)]) {
+            for culprit in [0, ranks - 1].into_iter().filter(|at| panics(how, setup, *at, hosts)) {
+                let told = Barrier::new(ranks - 1);
+                let found = answers_on("panic in an exchange", hosts, move |comm| {
                     let fault = Switch::new(Fault::Nothing);
-                    let mut bound = bind(&comm, &fault, exchange, &fft_comm::exchange)?;
+                    let mut bound = bind(&comm, &fault, setup)?;
                     if comm.rank() == culprit {
-                        fault.set(Fault::Panic);
+                        fault.set(how);
                     }
-                    transform_of_ones(&mut bound, exchange)
+                    let answer = transform_of_ones(&mut bound, setup);
+                    if comm.rank() != culprit {
+                        told.wait();
+                    }
+                    answer
                 });
                 for (rank, answer) in found.iter().enumerate() {
-                    let what = format!("{exchange}, rank {rank} of {ranks} when {culprit} panics");
+                    let what = format!("{setup:?}, {hosts:?}, {how:?} on {culprit}: rank {rank}");
                     match answer {
-                        None => assert_eq!(rank, culprit, "{what}: panicked too"),
-                        Some(Err(error)) => {
-                            assert_eq!(error.kind(), ErrorKind::Transport, "{what}: {error}");
+                        None => assert_eq!(rank, culprit, "{what} panicked"),
+                        Some(Err(Error::Left { rank: told, gone })) => {
+                            assert_eq!((*told, *gone), (rank, culprit), "{what}");
                         }
-                        Some(Ok(())) => panic!("{what}: no error"),
+                        Some(other) => panic!("{what}: {other:?}"),
                     }
                 }
             }

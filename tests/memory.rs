@@ -46,13 +46,6 @@ fn wires_keep_their_promises() {
 }
 
 #[test]
-fn a_message_that_is_short_is_an_error_for_all() {
-    for ranks in [2, 3, 4] {
-        thriffty::threads(ranks, |comm| little::short(&comm)).unwrap();
-    }
-}
-
-#[test]
 fn ranks_that_disagree_are_told() {
     let found = fft_comm::threads(2, |comm| {
         let memory = if comm.rank() == 0 { Memory::Ample } else { Memory::Least };

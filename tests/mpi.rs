@@ -11,11 +11,12 @@ use std::process::Command;
 use common::check::{Case, check};
 use common::data::{C64, bound, random};
 use common::faulty::{self, Switch};
+use common::injected::{self, Setup};
 use common::weak::{self, Weak};
-use common::{berths, cases, failures, injected, job, little, lossy, plans, windows};
+use common::{berths, cases, failures, job, little, lossy, plans, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
-use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
+use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Memory, Plan, R2c};
 
 #[test]
 fn one_rank() {
@@ -82,11 +83,12 @@ fn a_collective_that_fails_on_one_rank_ends_the_job() {
 fn narrow_body() {
     as_rank(|world, _| {
         let fault = if world.rank() == 1 { weak::Fault::Narrow } else { weak::Fault::Nothing };
-        let (device, exchange) = (Switch::new(faulty::Fault::Nothing), Algorithm::Alltoallv);
+        let device = Switch::new(faulty::Fault::Nothing);
+        let setup = Setup::new(Algorithm::Alltoallv, Memory::Ample);
         let weak = Weak::new(world, fault).expect("a communicator");
-        let bound = injected::bind(&weak, &device, exchange, &fft_comm::exchange);
+        let bound = injected::bind(&weak, &device, setup);
         // Others would wait for what rank 1 does not do any more.
-        let _ = injected::transform_of_ones(&mut bound.expect("a plan"), exchange);
+        let _ = injected::transform_of_ones(&mut bound.expect("a plan"), setup);
     });
 }
 

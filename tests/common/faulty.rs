@@ -20,6 +20,8 @@ pub(crate) enum Fault {
     Message,
     /// The rank panics while it unpacks a message, or transforms what it has fetched.
     Panic,
+    /// It panics before it sends its first message.
+    PanicEarly,
 }
 
 /// A rank's fault, which may be changed while a plan holds the device.
@@ -115,6 +117,7 @@ impl<T: Real> Processor<T> for Faulty<'_, T> {
         step: f64,
         message: &mut [u8],
     ) -> Packed {
+        assert!(!self.fault.is(Fault::PanicEarly), "a panic on purpose");
         self.cpu.pack(codec, gather, width, src, step, message)
     }
 

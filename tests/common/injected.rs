@@ -1,26 +1,78 @@
 //! Failures put into the device of one rank, through the seams that the library has anyway.
 
+use fft_comm::exchange_in;
 use fft_core::{Cpu, Executor, Host, Layout, MakeExchange};
 use thriffty::{
-    Algorithm, Comm, Direction, Error, ErrorKind, Grid, Kind, Precision, Problem, ProcGrid, Recipe,
+    Algorithm, Brick, Comm, Direction, Error, ErrorKind, Grid, Kind, Memory, Precision, Problem,
+    ProcGrid, Recipe,
 };
 
 use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Faulty, Switch};
 use super::weak::{self, Weak};
 
-/// Two reshapes and messages between all ranks; for ranks that share memory, which are on one host here, data that
-/// stays and a transform across ranks.
-fn recipe(ranks: usize, exchange: Algorithm) -> Result<Recipe<3>, Error> {
-    let grid = Grid::new([8, 12, 10])?;
-    let cut = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
-    let shared = exchange == Algorithm::Shared;
-    let input = cut([ranks, 1, 1]);
-    let output = if shared { input.clone() } else { cut([1, 1, ranks]) };
-    let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, input, output)?;
-    problem.exchange = exchange;
-    problem.hosts = vec![0; ranks];
-    Recipe::new(problem)
+/// What fails: how messages travel, in how much memory, and between whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) exchange: Algorithm,
+    pub(crate) memory: Memory,
+    pub(crate) who: Who,
+}
+
+/// Who sends to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// Everyone to everyone, there and back; where all share memory, data that stays and a transform across ranks.
+    Everyone,
+    /// Each rank to the one after it, in one reshape.
+    Next,
+    /// The ranks of a row to each other, and then those of a column: 4 ranks or 6.
+    Rows,
+}
+
+/// Both, with messages in one round and in several.
+pub(crate) const MEMORY: [Memory; 2] = [Memory::Ample, Memory::Least];
+/// More than one, as chunks have at least 8 KiB for every rank.
+const HOWMANY: usize = 3;
+const SHAPE: [usize; 3] = [24, 20, 18];
+
+impl Setup {
+    /// Between all ranks.
+    pub(crate) fn new(exchange: Algorithm, memory: Memory) -> Self {
+        Self { exchange, memory, who: Who::Everyone }
+    }
+
+    /// The same for all exchanges.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        MEMORY.into_iter().flat_map(|memory| Algorithm::ALL.map(|all| Self::new(all, memory)))
+    }
+
+    fn problem(&self, comm: &dyn Comm) -> Result<Problem<3>, Error> {
+        let (grid, ranks) = (Grid::new(SHAPE)?, comm.size());
+        let cut = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
+        let hosts: Vec<_> = (0..ranks).map(|rank| comm.host(rank)).collect();
+        let input = cut([ranks, 1, 1]);
+        let (input, output) = match self.who {
+            Who::Everyone => (input.clone(), input),
+            Who::Next => (input, Layout::new(grid, shifted(ranks), ranks)?),
+            Who::Rows => (cut([1, 2, ranks / 2]), cut([2, ranks / 2, 1])),
+        };
+        let kinds = match self.who {
+            Who::Next => [Kind::Identity, Kind::C2C, Kind::C2C],
+            _ => [Kind::C2C; 3],
+        };
+        let mut problem = Problem::new(kinds, true, Precision::F64, input, output)?;
+        (problem.exchange, problem.memory, problem.hosts) = (self.exchange, self.memory, hosts);
+        problem.howmany = HOWMANY;
+        Ok(problem)
+    }
+}
+
+/// Slabs along the first axis of which each but the last ends a plane before the even one.
+fn shifted(ranks: usize) -> Vec<Brick<3>> {
+    let first = |rank: usize| SHAPE[0] * rank / ranks - usize::from((1..ranks).contains(&rank));
+    let slab = |rank| Brick { lo: [first(rank), 0, 0], hi: [first(rank + 1), SHAPE[1], SHAPE[2]] };
+    (0..ranks).map(slab).collect()
 }
 
 pub(crate) type Bound<'a> = Executor<f64, Host<Faulty<'a, f64>>>;
@@ -28,25 +80,51 @@ pub(crate) type Bound<'a> = Executor<f64, Host<Faulty<'a, f64>>>;
 pub(crate) fn bind<'a>(
     comm: &dyn Comm,
     fault: &'a Switch,
-    exchange: Algorithm,
+    setup: Setup,
+) -> Result<Bound<'a>, Error> {
+    bind_with(comm, fault, setup, exchange_in(setup.memory))
+}
+
+/// With exchanges of the test's own.
+pub(crate) fn bind_with<'a>(
+    comm: &dyn Comm,
+    fault: &'a Switch,
+    setup: Setup,
     make: MakeExchange<'_>,
 ) -> Result<Bound<'a>, Error> {
     let device = Host(Faulty { cpu: Cpu::default(), fault });
-    Executor::bind(&recipe(comm.size(), exchange)?, comm.dup()?, device, make)
+    let recipe = Recipe::new(setup.problem(comm)?)?;
+    let reshapes = recipe.to_string().matches("(exchange").count();
+    let expected = if setup.who == Who::Next { 1 } else { 2 };
+    assert_eq!(reshapes, expected, "{recipe}");
+    Executor::bind(&recipe, comm.dup()?, device, make)
 }
 
-/// The spectrum of a constant, checked when the transform succeeds.
-pub(crate) fn transform_of_ones(bound: &mut Bound<'_>, exchange: Algorithm) -> Result<(), Error> {
-    let (rank, ranks) = (bound.comm().rank(), bound.comm().size());
-    let recipe = recipe(ranks, exchange)?;
-    let reals = |layout: &Layout<3>| 2 * layout.brick(rank).points();
-    let src: Vec<f64> = [1.0, 0.0].repeat(reals(&recipe.problem().input) / 2);
-    let mut dst = vec![f64::NAN; reals(&recipe.problem().output)];
+/// The spectrum of ones, checked when the transform succeeds.
+pub(crate) fn transform_of_ones(bound: &mut Bound<'_>, setup: Setup) -> Result<(), Error> {
+    let (rank, problem) = (bound.comm().rank(), setup.problem(bound.comm())?);
+    let (input, brick) = (problem.input.brick(rank), problem.output.brick(rank));
+    let src: Vec<f64> = [1.0, 0.0].repeat(input.points() * HOWMANY);
+    let mut dst = vec![f64::NAN; 2 * brick.points() * HOWMANY];
     bound.run(Direction::Forward, Some(&src), &mut dst)?;
-    // All but the mean cancel, to a few units in the last place of the sum of 960 ones.
-    let mean = if rank == 0 { 960.0 } else { 0.0 };
-    assert!((dst[0] - mean).abs() < 1e-11, "{} instead of {mean}", dst[0]);
-    assert!(dst[1..].iter().all(|x| x.abs() < 1e-11), "a constant has only a mean");
+    let along = |axis: usize, at: usize| match problem.kinds[axis] {
+        Kind::Identity => 1.0,
+        _ if at == 0 => SHAPE[axis] as f64,
+        _ => 0.0,
+    };
+    let mut found = dst.chunks_exact(2);
+    for _ in 0..HOWMANY {
+        for (i, j, k) in brick.range(0).flat_map(|i| {
+            let rows = brick.range(1).map(move |j| (i, j));
+            rows.flat_map(|(i, j)| brick.range(2).map(move |k| (i, j, k)))
+        }) {
+            let (found, expected) =
+                (found.next().expect("one for each"), along(0, i) * along(1, j) * along(2, k));
+            // All but the mean cancel, to a few units in the last place of the sum of 8640 ones.
+            let far = (found[0] - expected).abs().max(found[1].abs());
+            assert!(far < 1e-10, "{found:?} instead of {expected}");
+        }
+    }
     Ok(())
 }
 
@@ -60,15 +138,23 @@ fn assert_of(error: &Error, culprit: usize, expected: ErrorKind, beginning: &str
     }
 }
 
-/// One rank has no memory for buffers, or for tables.
+/// One rank has no memory for buffers, for tables, or for messages.
 pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
+    let messages = (Fault::Nothing, weak::Fault::Reserve);
+    let faults = [Fault::Buffer, Fault::Tables].map(|fault| (fault, weak::Fault::Nothing));
     for culprit in culprits(comm) {
-        for fault in [Fault::Buffer, Fault::Tables] {
-            for exchange in Algorithm::ALL {
-                let here = if comm.rank() == culprit { fault } else { Fault::Nothing };
-                let switch = Switch::new(here);
-                let bound = bind(comm, &switch, exchange, &fft_comm::exchange).map(drop);
-                let error = everywhere(comm, &format!("{fault:?} on {culprit}"), bound)?;
+        for (device, link) in faults.into_iter().chain([messages]) {
+            for setup in Setup::all() {
+                // Where memory is shared there are no messages.
+                if (device, setup.exchange) == (Fault::Nothing, Algorithm::Shared) {
+                    continue;
+                }
+                let bad = comm.rank() == culprit;
+                let switch = Switch::new(if bad { device } else { Fault::Nothing });
+                let link = if bad { link } else { weak::Fault::Nothing };
+                let bound = bind(&Weak::new(comm, link)?, &switch, setup).map(drop);
+                let what = format!("{device:?}, {link:?} on {culprit}, {setup:?}");
+                let error = everywhere(comm, &what, bound)?;
                 let beginning = format!("rank {culprit} could not allocate");
                 assert_of(&error, culprit, ErrorKind::Memory, &beginning);
             }
@@ -81,51 +167,79 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
 pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
     for culprit in culprits(comm) {
         // Where memory is shared there are no messages.
-        for exchange in Algorithm::ALL.into_iter().filter(|a| *a != Algorithm::Shared) {
+        for setup in Setup::all().filter(|setup| setup.exchange != Algorithm::Shared) {
             let switch = Switch::new(Fault::Nothing);
-            let mut bound = bind(comm, &switch, exchange, &fft_comm::exchange)?;
+            let mut bound = bind(comm, &switch, setup)?;
             if comm.rank() == culprit {
                 switch.set(Fault::Message);
             }
-            let result = transform_of_ones(&mut bound, exchange);
+            let result = transform_of_ones(&mut bound, setup);
             switch.set(Fault::Nothing);
-            let error = everywhere(comm, &format!("{exchange} damaged on {culprit}"), result)?;
+            let error = everywhere(comm, &format!("{setup:?} damaged on {culprit}"), result)?;
             let beginning = format!("rank {culprit} received");
             assert_of(&error, culprit, ErrorKind::Message, &beginning);
-            transform_of_ones(&mut bound, exchange)?;
+            transform_of_ones(&mut bound, setup)?;
         }
     }
     Ok(())
 }
 
-/// Messages of other sizes than expected, to or from one rank. The exchange is not harmed by it.
+/// Messages of other sizes than expected, to or from one rank, or none for lack of memory. The exchange is not harmed by it.
 pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
     use Algorithm::{Alltoallv, KWay, P2p, Pipelined};
+    use weak::Fault::{Narrow, Short, Slots};
     let pairs = [P2p, Pipelined, KWay(2), KWay(4)];
-    let faults = [weak::Fault::Short, weak::Fault::Narrow];
-    let faults = faults.into_iter().flat_map(|fault| pairs.map(|exchange| (exchange, fault)));
+    let faults = [Short, Narrow, Slots].into_iter();
+    let faults = faults.flat_map(|fault| pairs.map(|exchange| (exchange, fault)));
+    let faults = faults.chain([(Alltoallv, Narrow)]);
     let device = Switch::new(Fault::Nothing);
-    for (exchange, fault) in faults.chain([(Alltoallv, weak::Fault::Narrow)]) {
+    for ((exchange, fault), memory) in faults.flat_map(|fault| MEMORY.map(|m| (fault, m))) {
         // MPI's collective ends the job; threads receive in slots of the sender, and make no room.
-        if fault == weak::Fault::Narrow && (comm.name() == "mpi") == (exchange == Alltoallv) {
+        if fault == Narrow && (comm.name() == "mpi") == (exchange == Alltoallv) {
             continue;
         }
-        for culprit in culprits(comm) {
-            let what = format!("{fault:?} on {culprit}, {exchange}");
-            let here = if comm.rank() == culprit { fault } else { weak::Fault::Nothing };
-            let mut bound = bind(&Weak::new(comm, here)?, &device, exchange, &fft_comm::exchange)?;
-            // Twice: the first failure must leave the exchange in order.
-            for _ in 0..2 {
-                let error = everywhere(comm, &what, transform_of_ones(&mut bound, exchange))?;
-                let Error::OnRank { rank, kind, .. } = error else { panic!("{what}: {error:?}") };
-                match fault {
-                    // The lowest rank that it sends to.
-                    weak::Fault::Short => assert_eq!(rank, usize::from(culprit == 0), "{what}"),
-                    // What is lost may also be missed by others, to whom it was to be forwarded.
-                    _ => assert!(rank == culprit || matches!(exchange, KWay(_)), "{what}: {rank}"),
+        let ranks = comm.size();
+        let rows = (ranks == 4 || ranks == 6).then_some(Who::Rows);
+        for who in [Who::Everyone, Who::Next].into_iter().chain(rows) {
+            let setup = Setup { exchange, memory, who };
+            for culprit in culprits(comm) {
+                // The last has nobody to send to, and the first nobody to receive from.
+                let idle = if fault == Narrow { 0 } else { ranks - 1 };
+                if who != Who::Next || culprit != idle {
+                    sizes_on(comm, (setup, fault, culprit), &device)?;
                 }
-                assert_eq!(kind, ErrorKind::Message, "{what}: {error}");
             }
+        }
+    }
+    Ok(())
+}
+
+fn sizes_on(
+    comm: &dyn Comm,
+    (setup, fault, culprit): (Setup, weak::Fault, usize),
+    device: &Switch,
+) -> Result<(), Error> {
+    let what = format!("{fault:?} on {culprit}, {setup:?}");
+    let here = if comm.rank() == culprit { fault } else { weak::Fault::Nothing };
+    let mut bound = bind(&Weak::new(comm, here)?, device, setup)?;
+    // Twice: the first failure must leave the exchange in order.
+    for _ in 0..2 {
+        let error = everywhere(comm, &what, transform_of_ones(&mut bound, setup))?;
+        let Error::OnRank { rank, kind, .. } = error else { panic!("{what}: {error:?}") };
+        match fault {
+            // Who sent it knows why it is short, and others that it is.
+            weak::Fault::Slots if rank == culprit => assert_eq!(kind, ErrorKind::Memory, "{what}"),
+            _ => assert_eq!(kind, ErrorKind::Message, "{what}: {error}"),
+        }
+        // What is lost may also be missed by others, to whom it was to be forwarded.
+        if setup.who == Who::Everyone && !matches!(setup.exchange, Algorithm::KWay(_)) {
+            // The lowest rank that it sends to.
+            let first = match fault {
+                weak::Fault::Short => usize::from(culprit == 0),
+                weak::Fault::Slots => 0,
+                _ => culprit,
+            };
+            assert_eq!(rank, first, "{what}");
         }
     }
     Ok(())

@@ -23,6 +23,10 @@ pub(crate) enum Fault {
     Short,
     /// It makes less room for messages than these take.
     Narrow,
+    /// It gets no memory for the messages that it is to send.
+    Slots,
+    /// It has none for messages when it reserves it.
+    Reserve,
 }
 
 /// A communicator with a fault, which its duplicates have too. Faults come after the collective part.
@@ -39,6 +43,14 @@ impl Weak {
 
 pub(crate) fn failure(rank: usize) -> Error {
     Error::Transport { rank, call: "a call", text: "failed on purpose".into() }
+}
+
+/// No memory, where that is the fault.
+fn lacking(fault: Fault, rank: usize) -> Result<(), Error> {
+    match fault {
+        Fault::Reserve => Err(Error::Memory { rank, bytes: 1 }),
+        _ => Ok(()),
+    }
 }
 
 impl Comm for Weak {
@@ -74,11 +86,13 @@ impl Comm for Weak {
     }
 
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
-        self.comm.reserve_alltoallv(send, recv)
+        self.comm.reserve_alltoallv(send, recv)?;
+        lacking(self.fault, self.rank())
     }
 
     fn flight(&self) -> Result<Box<dyn Flight>, Error> {
-        Ok(Box::new(WeakFlight { flight: self.comm.flight()?, fault: self.fault }))
+        let (rank, fault) = (self.rank(), self.fault);
+        Ok(Box::new(WeakFlight { flight: self.comm.flight()?, fault, rank }))
     }
 
     fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
@@ -131,11 +145,13 @@ impl Comm for Weak {
 struct WeakFlight {
     flight: Box<dyn Flight>,
     fault: Fault,
+    rank: usize,
 }
 
 impl Flight for WeakFlight {
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
-        self.flight.reserve(sends, recvs)
+        self.flight.reserve(sends, recvs)?;
+        lacking(self.fault, self.rank)
     }
 
     fn reserve_berths(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
@@ -147,7 +163,10 @@ impl Flight for WeakFlight {
     }
 
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
-        self.flight.slot(bytes)
+        match self.fault {
+            Fault::Slots if bytes > 0 => Err(Error::Memory { rank: self.rank, bytes }),
+            _ => self.flight.slot(bytes),
+        }
     }
 
     fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {

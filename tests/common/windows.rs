@@ -1,5 +1,6 @@
 //! Windows, and the exchange over them, between MPI processes.
 
+use fft_comm::exchange_in;
 use fft_core::{Comm, Parcel, Port, Traffic};
 use thriffty::mpi::rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma, Window};
@@ -7,7 +8,7 @@ use thriffty::{Algorithm, Epochs, Error, ErrorKind, Grid, Plan, agree};
 
 use super::failures::{culprits, everywhere};
 use super::faulty::{Fault as DeviceFault, Switch};
-use super::injected::{bind, transform_of_ones};
+use super::injected::{MEMORY, Setup, bind, transform_of_ones};
 use super::weak::{Fault, Weak, failure};
 
 type Done = Result<(), Error>;
@@ -301,22 +302,24 @@ fn unreserved(world: &MpiComm) -> Done {
 /// as it can.
 fn faults(world: &MpiComm) -> Done {
     for culprit in culprits(world) {
-        for epochs in BOTH {
-            let exchange = Algorithm::Ring(epochs);
+        let setups = MEMORY
+            .into_iter()
+            .flat_map(|memory| BOTH.map(|epochs| Setup::new(Algorithm::Ring(epochs), memory)));
+        for setup in setups {
             for fault in [Fault::Window, Fault::Make, Fault::Put, Fault::Early] {
                 let here = if world.rank() == culprit { fault } else { Fault::Nothing };
                 let weak = Weak::new(world, here)?;
                 let device = Switch::new(DeviceFault::Nothing);
-                let what = format!("{fault:?} on {culprit}, {epochs:?}");
-                let result = match bind(&weak, &device, exchange, &fft_comm::exchange) {
+                let what = format!("{fault:?} on {culprit}, {setup:?}");
+                let result = match bind(&weak, &device, setup) {
                     Err(error) => Err(error),
                     Ok(_) if matches!(fault, Fault::Window | Fault::Make) => {
                         panic!("{what}: bound all the same")
                     }
                     // Twice: the first failure must leave the exchange in order.
                     Ok(mut bound) => {
-                        let first = transform_of_ones(&mut bound, exchange);
-                        assert_eq!(first, transform_of_ones(&mut bound, exchange), "{what}");
+                        let first = transform_of_ones(&mut bound, setup);
+                        assert_eq!(first, transform_of_ones(&mut bound, setup), "{what}");
                         first
                     }
                 };
@@ -343,8 +346,9 @@ fn faults(world: &MpiComm) -> Done {
 
 /// A message too long for one rank's memory, at either end.
 fn reserve_without_memory(world: &MpiComm, culprit: usize) -> Done {
-    for outgoing in [true, false] {
-        let mut exchange = fft_comm::exchange(Algorithm::Ring(Epochs::Fence), world)?;
+    for (outgoing, memory) in [true, false].into_iter().flat_map(|out| MEMORY.map(|m| (out, m))) {
+        let make = || exchange_in(memory)(Algorithm::Ring(Epochs::Fence), world);
+        let mut exchange = make()?;
         let mut traffic = Traffic::default();
         if world.rank() == culprit {
             let parcel = Parcel { peer: (culprit + 1) % world.size(), bytes: 1 << 62, chunk: 0 };
@@ -355,7 +359,7 @@ fn reserve_without_memory(world: &MpiComm, culprit: usize) -> Done {
             other => panic!("{other:?}"),
         }
         // It can be used for less.
-        exchange = fft_comm::exchange(Algorithm::Ring(Epochs::Fence), world)?;
+        exchange = make()?;
         exchange.reserve(&Traffic::default())?;
     }
     let mut plan = Plan::<thriffty::C2c, 2>::c2c(world, Grid::new([6, 8])?)

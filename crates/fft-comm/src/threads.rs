@@ -363,22 +363,25 @@ impl ThreadComm {
 struct ThreadFlight {
     seat: Arc<Seat>,
     pool: SlotPool,
-    /// Who is expected to send, and whether they have.
+    /// Who is expected to send, and whether they have, or have gone.
     expected: Vec<(usize, bool)>,
     /// Who has slots that have not come back.
     lent: Vec<usize>,
+    /// The first rank that was missed; reported at the end.
+    gone: Option<usize>,
 }
 
 impl ThreadFlight {
     fn new(seat: Arc<Seat>) -> Self {
         let (expected, lent) = (Vec::new(), Vec::new());
-        Self { seat, pool: SlotPool::default(), expected, lent }
+        Self { seat, pool: SlotPool::default(), expected, lent, gone: None }
     }
 }
 
-/// The next expected message that is there, or who can never send one.
+/// The next expected message that is there, or an empty one of who can never send it.
 fn next(
     expected: &mut [(usize, bool)],
+    missed: &mut Option<usize>,
     seat: &Seat,
     state: &mut State,
 ) -> Option<Result<Arrival, Error>> {
@@ -394,7 +397,9 @@ fn next(
             return Some(Ok(Arrival { number, message }));
         }
         if state.gone[from] {
-            return Some(Err(Error::Left { rank: *rank, gone: from }));
+            expected[number].1 = true;
+            missed.get_or_insert(from);
+            return Some(Slot::new(0, *rank).map(|message| Arrival { number, message }));
         }
     }
     None
@@ -437,16 +442,16 @@ impl Flight for ThreadFlight {
     }
 
     fn poll(&mut self) -> Result<Option<Arrival>, Error> {
-        let Self { seat, expected, .. } = self;
-        next(expected, seat, &mut seat.world.state()).transpose()
+        let Self { seat, expected, gone, .. } = self;
+        next(expected, gone, seat, &mut seat.world.state()).transpose()
     }
 
     fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
-        let Self { seat, expected, .. } = self;
+        let Self { seat, expected, gone, .. } = self;
         if expected.iter().all(|(_, came)| *came) {
             return Ok(None);
         }
-        seat.world.wait(seat.rank, |state| next(expected, seat, state)).map(Some)
+        seat.world.wait(seat.rank, |state| next(expected, gone, seat, state)).map(Some)
     }
 
     fn release(&mut self, read: Arrival) {
@@ -456,24 +461,26 @@ impl Flight for ThreadFlight {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        let Self { seat, lent, pool, .. } = self;
+        let Self { seat, lent, pool, gone, .. } = self;
         let Seat { world, rank } = &**seat;
-        let result = world.wait(*rank, |state| {
+        world.wait(*rank, |state| {
             for (reader, slot) in state.returned[*rank].drain(..) {
                 pool.put(slot);
                 if let Some(place) = lent.iter().position(|to| *to == reader) {
                     lent.swap_remove(place);
                 }
             }
-            if lent.is_empty() {
-                return Some(Ok(()));
+            if let Some(reader) = lent.iter().copied().find(|&to| state.gone[to]) {
+                gone.get_or_insert(reader);
+                lent.retain(|&to| !state.gone[to]);
             }
-            let gone = lent.iter().copied().find(|&to| state.gone[to]);
-            gone.map(|gone| Err(Error::Left { rank: *rank, gone }))
+            lent.is_empty().then_some(())
         });
         self.expected.clear();
-        self.lent.clear();
-        result
+        match gone.take() {
+            None => Ok(()),
+            Some(gone) => Err(Error::Left { rank: *rank, gone }),
+        }
     }
 
     fn memory(&self) -> usize {

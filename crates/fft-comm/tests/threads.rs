@@ -264,20 +264,33 @@ fn a_flight_reuses_its_memory() {
 }
 
 #[test]
-fn who_waits_for_a_rank_that_left_is_told() {
+fn a_message_of_a_rank_that_left_comes_empty_and_the_end_tells() {
     for ranks in [2, 3, 4, 6] {
         let gone = ranks / 2;
         let found = threads(ranks, |comm| {
-            let mut flight = comm.flight().unwrap();
-            if comm.rank() == gone {
+            let (rank, mut flight) = (comm.rank(), comm.flight().unwrap());
+            if rank == gone {
                 return None;
             }
-            flight.expect(gone, 10).unwrap();
-            let arrival = flight.arrival().map(|_| ());
+            let others: Vec<usize> = (0..ranks).filter(|other| *other != rank).collect();
+            others.iter().for_each(|&from| flight.expect(from, 10).unwrap());
+            for &to in &others {
+                let slot = flight.slot(10).unwrap();
+                flight.send(to, 10, slot).unwrap();
+            }
+            let mut lens = vec![None; others.len()];
+            while let Some(arrival) = flight.arrival().unwrap() {
+                assert_eq!(lens[arrival.number].replace(arrival.message.len()), None);
+                flight.release(arrival);
+            }
+            let expected = others.iter().map(|&from| Some(if from == gone { 0 } else { 10 }));
+            assert!(lens.into_iter().eq(expected), "rank {rank} of {ranks}");
+            let end = flight.finish();
+            assert_eq!(flight.finish(), Ok(()), "it is told once");
             let barrier = comm.barrier();
             // A rank may be told of another that was told before it.
             assert_eq!(barrier.as_ref().map_err(Error::kind), Err(ErrorKind::Transport));
-            Some(arrival)
+            Some(end)
         });
         for (rank, answer) in found.into_iter().enumerate() {
             let told = Err(Error::Left { rank, gone });

@@ -179,6 +179,9 @@ pub struct Parts<'a, B> {
 /// [`arrival`](Flight::arrival)s until there are none, [`finish`](Flight::finish). A [`Slot`] that is sent
 /// moves into the flight, so that nobody can touch a buffer the network owns; one that is forgotten there
 /// leaks instead of dangling. Messages between one pair of ranks arrive in the order they were sent.
+///
+/// What fails under way is told by [`finish`](Flight::finish): until then the exchange goes on, as others wait for this rank's
+/// messages and know nothing of the failure. A message of a rank that has gone arrives as an empty one.
 pub trait Flight: Send {
     /// Pins the memory of messages that is made from now on, where it can.
     fn pin(&mut self, _pins: Arc<dyn Pins>) {}
@@ -229,20 +232,20 @@ pub trait Flight: Send {
     /// are under way get on.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// When the library fails.
     fn poll(&mut self) -> Result<Option<Arrival>>;
 
     /// Waits for the next announced message, whichever comes first; `None` when all have been handed out.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// When the library fails.
     fn arrival(&mut self) -> Result<Option<Arrival>>;
 
     /// As [`Flight::arrival`], for messages that may take minutes: a rank that would otherwise look for them all the
     /// time looks only so often, and takes nothing from others meanwhile.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// When the library fails.
     fn arrival_asleep(&mut self, _nap: Duration) -> Result<Option<Arrival>> {
         self.arrival()
     }
@@ -253,7 +256,7 @@ pub trait Flight: Send {
     /// Waits until every message sent has left, and forgets the announcements.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// [`Error::Left`] when a rank has gone; when the library fails, or has failed since the last time.
     fn finish(&mut self) -> Result<()>;
 
     /// Bytes of memory held.

@@ -110,14 +110,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let mut result = Ok(());
         for (op, at) in ops.iter_mut().zip(route.places.windows(2)) {
             let (src, dst) = memory.pair(at[0], at[1]);
-            let done = op.run(&mut self.tools, src, dst);
-            // Everyone notices that a rank is gone; of any other failure the others know nothing, and wait for this
-            // rank in what is to come.
-            let alone = matches!(done, Err(Error::Left { .. }));
-            result = result.and(done);
-            if alone {
-                break;
-            }
+            // Others wait for this rank in what is to come, whatever went wrong here.
+            result = result.and(op.run(&mut self.tools, src, dst));
         }
         memory.copy(&route.last, &mut self.tools.device);
         agree(self.comm.as_ref(), result.and(self.tools.device.finish()))?;

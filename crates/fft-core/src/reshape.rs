@@ -264,8 +264,13 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         };
         let result = match commons {
             Some(commons) if self.visits => {
-                let show = Show::Read(Dev::bytes(src));
-                commons.visit(show, &mut |neighbours| cross(Some(neighbours)))
+                let (show, mut met) = (Show::Read(Dev::bytes(src)), false);
+                let visited = commons.visit(show, &mut |neighbours| {
+                    met = true;
+                    cross(Some(neighbours))
+                });
+                // Ranks of other hosts wait for messages, whatever this host's have to show.
+                if met { visited } else { visited.and(cross(None)) }
             }
             _ => cross(None),
         };
@@ -319,10 +324,10 @@ impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
         let Reshape { rank, width, .. } = *self.reshape;
         for (owner, transfer) in near {
             let (time, src) = match self.neighbours {
-                Some(neighbours) if *owner != rank => {
-                    (&mut self.clock.shared, Dev::memory(neighbours.shown(*owner)))
-                }
-                _ => (&mut self.clock.own, self.src),
+                _ if *owner == rank => (&mut self.clock.own, self.src),
+                Some(neighbours) => (&mut self.clock.shared, Dev::memory(neighbours.shown(*owner))),
+                // They could not meet.
+                None => continue,
             };
             let (device, dst) = (&mut *self.device, &mut *self.dst);
             time.time(|| device.copy(transfer, width, src, dst));

@@ -5,6 +5,7 @@ mod routes;
 
 use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
 
+use super::slot;
 use bundle::{Label, Span, Writer, Wrong};
 use routes::{Bundle, Routes, Source};
 
@@ -136,8 +137,8 @@ impl Exchange for KWay {
         let damage = run.damage;
         come.iter_mut().filter_map(Option::take).for_each(|arrival| flight.release(arrival));
         self.forwarded = forwarded;
-        result?;
-        damage.and(flight.finish())
+        let finished = flight.finish();
+        result.and(damage).and(finished)
     }
 
     fn forwarded(&self) -> u64 {
@@ -157,7 +158,7 @@ struct Run<'a> {
     port: &'a mut dyn Port,
     come: &'a mut [Option<Arrival>],
     spans: &'a mut [Span],
-    /// The first bundle that was not what it must be, or message that was lost.
+    /// The first bundle that was not what it must be or could not be made, or message that was lost.
     damage: Result<(), Error>,
 }
 
@@ -206,9 +207,10 @@ impl Run<'_> {
     /// were not packed here.
     fn send(&mut self, bundle: &Bundle) -> Result<u64, Error> {
         let Self { routes, .. } = *self;
-        let mut writer = Writer::new(self.flight.slot(bundle.bytes)?);
-        let mut packed = 0;
-        for item in &routes.outgoing[bundle.items.clone()] {
+        let slot = slot(self.flight, bundle.bytes, &mut self.damage)?;
+        let items = if slot.len() == bundle.bytes { bundle.items.clone() } else { 0..0 };
+        let (mut writer, mut packed) = (Writer::new(slot), 0);
+        for item in &routes.outgoing[items] {
             writer.push(&item.label, |bytes| match item.source {
                 Source::Own(number) => {
                     let len = self.port.pack(number, bytes);

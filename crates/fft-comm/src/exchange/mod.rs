@@ -7,7 +7,7 @@ mod ring;
 mod rounds;
 
 use fft_core::{
-    Algorithm, Comm, Error, Exchange, Flight, MakeExchange, Memory, Parts, Puts, agree,
+    Algorithm, Comm, Error, Exchange, Flight, MakeExchange, Memory, Parts, Puts, Slot, agree,
 };
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
@@ -59,6 +59,19 @@ fn window(comm: &dyn Comm) -> Result<Option<Box<dyn Puts>>, Error> {
     agree(comm, comm.window())
 }
 
+/// A slot for a message. Where there is no memory for it, which is remembered, an empty one to be sent in its place: its
+/// receiver knows nothing of that, and waits for a message.
+fn slot(
+    flight: &mut dyn Flight,
+    bytes: usize,
+    lacked: &mut Result<(), Error>,
+) -> Result<Slot, Error> {
+    flight.slot(bytes).or_else(|error| {
+        *lacked = lacked.clone().and(Err(error));
+        flight.slot(0)
+    })
+}
+
 /// The collective in terms of pairs, for ranks that have no better one.
 /// Peers are taken in rotation, so that not all aim at the same one.
 pub(crate) fn pairwise(
@@ -72,19 +85,22 @@ pub(crate) fn pairwise(
     for from in sources.clone() {
         flight.expect(from, recv.parts[from].1)?;
     }
+    let mut result = Ok(());
     for to in (1..ranks).map(|k| (rank + k) % ranks) {
         let (first, bytes) = send.parts[to];
         if bytes > 0 {
-            let mut slot = flight.slot(bytes)?;
-            slot.bytes_mut().copy_from_slice(&send.bytes[first..first + bytes]);
+            let mut slot = slot(flight, bytes, &mut result)?;
+            let len = slot.len();
+            slot.bytes_mut().copy_from_slice(&send.bytes[first..first + len]);
             flight.send(to, bytes, slot)?;
         }
     }
     let ((from, bytes), (to, expected)) = (send.parts[rank], recv.parts[rank]);
-    let mut result = check(rank, rank, bytes, expected);
-    if result.is_ok() {
+    let fits = check(rank, rank, bytes, expected);
+    if fits.is_ok() {
         recv.bytes[to..to + bytes].copy_from_slice(&send.bytes[from..from + bytes]);
     }
+    result = result.and(fits);
     while let Some(arrival) = flight.arrival()? {
         let from = sources.clone().nth(arrival.number).expect("one arrival per announcement");
         let ((first, expected), message) = (recv.parts[from], arrival.message.bytes());

@@ -121,15 +121,9 @@ impl Exchange for Rounds {
         let mut result = Ok(());
         for (number, round) in rounds.iter().enumerate() {
             let mut part = Part { port, round, last: number + 1 == rounds.len() };
-            let done = self.inner.run(&round.traffic, &mut part);
+            // Others wait for what is to come, whatever went wrong here.
+            result = result.and(self.inner.run(&round.traffic, &mut part));
             self.forwarded += self.inner.forwarded();
-            // Whoever exchanges with a rank that has gone notices, and others when they miss messages of those: as in the executor.
-            // Of other failures they know nothing, and wait for this one's messages.
-            let alone = matches!(done, Err(Error::Left { .. }));
-            result = result.and(done);
-            if alone {
-                break;
-            }
         }
         result
     }
