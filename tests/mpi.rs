@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
 use common::check::{Case, check};
@@ -90,6 +91,45 @@ fn narrow_body() {
         // Others would wait for what rank 1 does not do any more.
         let _ = injected::transform_of_ones(&mut bound.expect("a plan"), setup);
     });
+}
+
+#[test]
+fn a_rank_that_panics_ends_the_job() {
+    for body in ["panic_between_body", "panic_within_body"] {
+        if let Some(status) = job::run(3, body) {
+            assert!(!status.success(), "{body}: a rank panicked: {status}");
+        }
+    }
+}
+
+/// Rank 1 unwinds, through all that it holds of MPI, while others transform.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_between_body() {
+    let library = mpi::init().expect("MPI is initialised once");
+    let world = library.world().expect("the world");
+    job::assert_ranks(world.size());
+    let mut plan = Plan::<C2c, 2>::c2c(&world, Grid::new([8, 9]).expect("a grid")).build();
+    assert!(world.rank() != 1, "a panic on purpose");
+    let mut data = vec![C64::default(); 72];
+    let _ = plan.as_mut().expect("a plan").forward_in_place(&mut data);
+}
+
+/// Rank 1 panics in an exchange, of which its caller keeps the others from hearing.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_within_body() {
+    let library = mpi::init().expect("MPI is initialised once");
+    let world = library.world().expect("the world");
+    job::assert_ranks(world.size());
+    let device = Switch::new(faulty::Fault::Nothing);
+    let setup = Setup::new(Algorithm::P2p, Memory::Ample);
+    let mut bound = injected::bind(&world, &device, setup).expect("a plan");
+    if world.rank() == 1 {
+        device.set(faulty::Fault::PanicEarly);
+    }
+    let transform = AssertUnwindSafe(|| injected::transform_of_ones(&mut bound, setup));
+    let _ = catch_unwind(transform);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fft_core::{Arrival, Error, Flight, Pins, Slot, SlotPool};
 
-use super::ffi::{RawComm, Requests};
+use super::ffi::{self, RawComm, Requests};
 use super::pieces::Done;
 use crate::idle::Idle;
 
@@ -24,7 +24,7 @@ enum Step {
     None,
 }
 
-/// Messages under way on a communicator of their own.
+/// Messages under way on a communicator of their own. A panic in the midst of them ends the job.
 pub(super) struct MpiFlight {
     // Requests are dropped before the communicator they were made on.
     requests: Requests,
@@ -91,6 +91,15 @@ impl MpiFlight {
             }
         }
         Ok(None)
+    }
+}
+
+impl Drop for MpiFlight {
+    fn drop(&mut self) {
+        // Others wait for messages of this rank, of which none will come, and can be told in no other way.
+        if std::thread::panicking() && self.announced + self.leaving > 0 {
+            ffi::abort(101);
+        }
     }
 }
 

@@ -28,7 +28,8 @@ use lines::{LONGEST, Lines};
 use window::MpiPuts;
 pub use window::{Rma, Window};
 
-/// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it.
+/// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it. With a panic
+/// under way the job ends, with status 101: other ranks may wait for this one, and finalising waits for them.
 #[must_use = "MPI is finalised when this is dropped"]
 pub struct Mpi {
     universe: ::mpi::environment::Universe,
@@ -44,6 +45,14 @@ pub fn init() -> Result<Mpi, Error> {
     let text = "MPI is already initialised; make communicators with MpiComm::of";
     let error = || Error::Transport { rank: 0, call: "MPI_Init_thread", text: text.into() };
     Ok(Mpi { universe: universe.ok_or_else(error)?.0, stays: PhantomData })
+}
+
+impl Drop for Mpi {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            abort(101);
+        }
+    }
 }
 
 impl Mpi {
