@@ -12,8 +12,6 @@ pub(crate) struct Rounds {
     most: usize,
     /// By the number of the reshape.
     known: Vec<(usize, Vec<Round>)>,
-    /// Rounds that there have been: each has a number that no other has.
-    numbers: usize,
     forwarded: u64,
 }
 
@@ -27,7 +25,7 @@ struct Round {
 impl Rounds {
     /// In so many rounds at most.
     pub(crate) fn new(inner: Box<dyn Exchange>, most: usize) -> Self {
-        Self { inner, most, known: Vec::new(), numbers: 0, forwarded: 0 }
+        Self { inner, most, known: Vec::new(), forwarded: 0 }
     }
 
     fn split(&self, traffic: &Traffic) -> Vec<Round> {
@@ -44,7 +42,8 @@ impl Rounds {
             let (sends, out) = of(&traffic.sends, round);
             let (recvs, come) = of(&traffic.recvs, round);
             let traffic = Traffic {
-                reshape: self.numbers + round,
+                // No other round has this number, and this one has it whenever it is reserved for.
+                reshape: traffic.reshape << (usize::BITS / 2) | round,
                 chunks,
                 shorter: traffic.shorter,
                 sends: out,
@@ -101,7 +100,6 @@ impl Exchange for Rounds {
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         self.known.retain(|(reshape, _)| *reshape != traffic.reshape);
         let rounds = self.split(traffic);
-        self.numbers += rounds.len();
         // A rank that lacks memory does not keep the others waiting.
         let mut result = Ok(());
         for round in &rounds {
@@ -134,5 +132,141 @@ impl Exchange for Rounds {
 
     fn memory(&self) -> usize {
         self.inner.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    /// A rank's traffic in so many chunks, with a message of each to all but every third rank; every other rank has one less.
+    fn traffic(rank: usize, ranks: usize, chunks: usize) -> Traffic {
+        let there = |from: usize, to: usize, chunk: usize| {
+            from != to && !(from + to + chunk).is_multiple_of(3) && chunk + from % 2 < chunks.max(1)
+        };
+        let parcels = |there: &dyn Fn(usize, usize) -> bool| -> Vec<Parcel> {
+            let all =
+                (0..chunks.max(1)).flat_map(|chunk| (0..ranks).map(move |peer| (chunk, peer)));
+            let parcel = |(chunk, peer)| Parcel { peer, bytes: 10 * chunk + peer, chunk };
+            all.filter(|&(chunk, peer)| there(peer, chunk)).map(parcel).collect()
+        };
+        Traffic {
+            reshape: 3,
+            chunks,
+            shorter: true,
+            sends: parcels(&|peer, chunk| there(rank, peer, chunk)),
+            recvs: parcels(&|peer, chunk| there(peer, rank, chunk)),
+            berths: None,
+        }
+    }
+
+    /// Remembers what it has been reserved for.
+    struct Inner(Sender<usize>);
+
+    impl Exchange for Inner {
+        fn algorithm(&self) -> Algorithm {
+            Algorithm::P2p
+        }
+
+        fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
+            self.0.send(traffic.reshape).expect("the test listens");
+            Ok(())
+        }
+
+        fn run(&mut self, _traffic: &Traffic, _port: &mut dyn Port) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn memory(&self) -> usize {
+            0
+        }
+    }
+
+    fn split(traffic: &Traffic, most: usize) -> Vec<Round> {
+        Rounds::new(Box::new(Inner(channel().0)), most).split(traffic)
+    }
+
+    const CASES: [(usize, usize); 8] =
+        [(0, 64), (1, 64), (1, 1), (7, 1), (7, 3), (64, 64), (65, 64), (100, usize::MAX)];
+
+    #[test]
+    fn every_message_is_of_one_round_and_in_the_order_of_its_traffic() {
+        for (chunks, most) in CASES {
+            let traffic = traffic(1, 5, chunks);
+            let rounds = split(&traffic, most);
+            assert_eq!(rounds.len(), chunks.clamp(1, most), "{chunks} chunks, {most} at most");
+            type Side = (fn(&Round) -> &[usize], fn(&Traffic) -> &[Parcel]);
+            let sides: [Side; 2] = [(|r| &r.sends, |t| &t.sends), (|r| &r.recvs, |t| &t.recvs)];
+            for (numbers, parcels) in sides {
+                for round in &rounds {
+                    let here = numbers(round).iter().map(|n| parcels(&traffic)[*n]);
+                    assert!(parcels(&round.traffic).iter().copied().eq(here));
+                    assert!(numbers(round).is_sorted_by(|a, b| a < b));
+                    assert_eq!(
+                        (round.traffic.shorter, round.traffic.chunks),
+                        (true, chunks.max(1))
+                    );
+                }
+                // As chunks are in order of numbers, rounds are of neighbouring chunks.
+                let all: Vec<_> = rounds.iter().flat_map(numbers).copied().collect();
+                assert_eq!(all, (0..parcels(&traffic).len()).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn rounds_have_as_many_chunks_as_others_or_one_more() {
+        for (chunks, most) in CASES {
+            let rounds = split(&traffic(0, 7, chunks), most);
+            let of = |round: &Round| {
+                let mut of: Vec<_> = round.traffic.sends.iter().map(|p| p.chunk).collect();
+                of.dedup();
+                of.len()
+            };
+            let (least, even) = (rounds.iter().map(of).min(), chunks.max(1) / rounds.len());
+            assert!(least >= Some(even), "{least:?} in a round, {chunks} chunks, {most} at most");
+            assert!(
+                rounds.iter().map(of).all(|n| n <= even + 1),
+                "{chunks} chunks, {most} at most"
+            );
+        }
+    }
+
+    #[test]
+    fn both_ends_have_a_message_in_the_same_round() {
+        for (count, most) in CASES {
+            let rounds: Vec<_> = (0..5).map(|rank| split(&traffic(rank, 5, count), most)).collect();
+            for (from, to) in (0..5).flat_map(|from| (0..5).map(move |to| (from, to))) {
+                for (out, come) in rounds[from].iter().zip(&rounds[to]) {
+                    assert_eq!(out.traffic.reshape, come.traffic.reshape);
+                    let chunks = |parcels: &[Parcel], peer| -> Vec<usize> {
+                        let with = parcels.iter().filter(|parcel| parcel.peer == peer);
+                        with.map(|parcel| parcel.chunk).collect()
+                    };
+                    let (sent, expected) =
+                        (chunks(&out.traffic.sends, to), chunks(&come.traffic.recvs, from));
+                    assert_eq!(sent, expected, "{from} to {to}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_reshape_that_is_reserved_for_again_is_the_same_to_the_exchange_within() {
+        let (told, numbers) = channel();
+        let mut rounds = Rounds::new(Box::new(Inner(told)), 64);
+        let first = traffic(0, 3, 9);
+        let second = Traffic { reshape: 4, ..first.clone() };
+        let mut reserve = |traffic| -> Vec<usize> {
+            rounds.reserve(traffic).expect("it cannot fail");
+            numbers.try_iter().collect()
+        };
+        let [one, other] = [&first, &second].map(&mut reserve);
+        assert_eq!((one.len(), other.len()), (9, 9));
+        assert!(one.iter().all(|number| !other.contains(number)), "{one:?} {other:?}");
+        assert_eq!((reserve(&first), reserve(&second)), (one, other));
+        assert_eq!(rounds.known.len(), 2);
     }
 }
