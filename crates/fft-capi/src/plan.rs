@@ -288,7 +288,8 @@ fn first<const D: usize>(all: [usize; MAX_AXES]) -> [usize; D] {
 
 /// Whether there is memory for the tables of the longest axis: who makes them ends the process where there is none.
 fn tables_fit(comm: &dyn Comm, request: &Request) -> Result<(), Error> {
-    let longest = request.shape[..request.axes].iter().max().copied().unwrap_or(1);
+    // That an axis has no points at all is said elsewhere.
+    let longest = request.shape[..request.axes].iter().max().map_or(1, |len| (*len).max(1));
     // A line and two tables; where no fast algorithm is written for the length, several lines of up to four times it.
     let fast = [2, 3, 5, 7, 11].into_iter().fold(longest, |mut rest, prime| {
         while rest.is_multiple_of(prime) {

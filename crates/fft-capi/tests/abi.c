@@ -78,7 +78,8 @@ static void creation(void) {
     that(ranks == 1 || strstr(thriffty_last_error(), "transform") != NULL);
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 5, SHAPE, NULL, NULL, NULL), ARGUMENT);
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, NULL, NULL, NULL, NULL), ARGUMENT);
-    int64_t empty[] = {6, 0, 8}, negative[] = {6, -5, 8}, vast[] = {INT64_MAX, INT64_MAX, 8}, long_[] = {1, 1, 1LL << 57};
+    int64_t nothing[] = {0, 0, 0}, empty[] = {6, 0, 8}, negative[] = {6, -5, 8}, vast[] = {INT64_MAX, INT64_MAX, 8}, long_[] = {1, 1, 1LL << 57};
+    expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, nothing, NULL, NULL, NULL), GEOMETRY);
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, empty, NULL, NULL, NULL), GEOMETRY);
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, negative, NULL, NULL, NULL), ARGUMENT);
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, vast, NULL, NULL, NULL), MEMORY);
