@@ -360,6 +360,12 @@ typedef struct thriffty_options {
      * messages, sent from the device where the MPI is CUDA-aware. "device", "host": all in messages, sent from there.
      */
     const char *passage;
+    /**
+     * What the plan may take beside input and output, where the data is on the host: "ample", as NULL (default), has all messages
+     * of a step at once. "least": messages go in rounds, which takes once the data and a little, at times twice.
+     * `workspace_bytes` of `thriffty_plan_sizes` tells.
+     */
+    const char *memory;
 } thriffty_options;
 
 /**

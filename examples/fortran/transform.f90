@@ -70,6 +70,7 @@ contains
         real(c_double) :: error, largest
 
         options%exchange = "p2p"
+        options%memory = "least"
         if (f08) then
             call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
         else

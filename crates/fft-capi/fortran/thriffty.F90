@@ -57,7 +57,7 @@ module thriffty
         character(:), allocatable :: tune_text
         integer(c_int32_t) :: device = -1
         type(c_ptr) :: stream = c_null_ptr
-        character(:), allocatable :: passage
+        character(:), allocatable :: passage, memory
     end type
 
     !> A distributed transform. Copies are the same plan.
@@ -93,7 +93,7 @@ module thriffty
         type(c_ptr) :: tune_text
         integer(c_int32_t) :: device
         type(c_ptr) :: stream
-        type(c_ptr) :: passage
+        type(c_ptr) :: passage, memory
     end type
 
     !> What C reads while a plan is made: kept alive here.
@@ -101,7 +101,7 @@ module thriffty
         type(c_options) :: options
         integer(c_int64_t) :: shape(4)
         type(thriffty_brick) :: input, output
-        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:)
+        character(kind=c_char), allocatable :: exchange(:), wire(:), tune_text(:), passage(:), memory(:)
     end type
 
     interface
@@ -376,7 +376,7 @@ contains
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
             merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, 0, o%tune_seconds, c_null_ptr, &
-            o%device, o%stream, c_null_ptr)
+            o%device, o%stream, c_null_ptr, c_null_ptr)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)
         asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
         asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)
@@ -395,6 +395,10 @@ contains
         if (allocated(o%passage)) then
             asked%passage = ended(o%passage)
             asked%options%passage = c_loc(asked%passage)
+        end if
+        if (allocated(o%memory)) then
+            asked%memory = ended(o%memory)
+            asked%options%memory = c_loc(asked%memory)
         end if
     end subroutine
 

@@ -252,6 +252,7 @@ fn with_axes<K: thriffty::Transform<Real: Number>, const D: usize>(
         .output_order(first(request.orders[1]))
         .scale(request.scales[0], request.scales[1])
         .howmany(request.howmany)
+        .memory(request.memory)
         .tune(request.tune.clone());
     let brick = |[lo, hi]: Bounds| Brick { lo: first(lo), hi: first(hi) };
     if let Some(bounds) = request.input {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use thriffty::{Algorithm, Error, Kind, Precision, Scale, Tolerance, Tune, Wire};
+use thriffty::{Algorithm, Error, Kind, Memory, Precision, Scale, Tolerance, Tune, Wire};
 
 #[cfg(feature = "cuda")]
 pub(crate) use crate::device::Place;
@@ -29,6 +29,7 @@ pub(crate) struct Request {
     pub(crate) wire: Option<Wire>,
     pub(crate) tolerance: Option<Tolerance>,
     pub(crate) everywhere: bool,
+    pub(crate) memory: Memory,
     pub(crate) tune: Tune,
     /// Where the data is: `None` for the host.
     pub(crate) place: Option<Place>,
@@ -48,6 +49,7 @@ pub(crate) struct Texts {
     pub(crate) exchange: Option<String>,
     pub(crate) wire: Option<String>,
     pub(crate) tune: Option<String>,
+    pub(crate) memory: Option<String>,
 }
 
 /// What must be known to lay a request out in memory: a family, and the number of axes.
@@ -82,6 +84,7 @@ impl Request {
         let bounds = |brick: Option<Brick>| brick.map(|brick| bounds(brick, axes)).transpose();
         let exchange = texts.exchange.map(|name| name.parse()).transpose()?;
         let wire = texts.wire.map(|name| name.parse()).transpose()?;
+        let memory = texts.memory.map_or(Ok(Memory::default()), |name| name.parse())?;
         if options.reserved != 0 {
             return Err(Error::argument("reserved", options.reserved, 0));
         }
@@ -111,6 +114,7 @@ impl Request {
             wire,
             tolerance: tolerance(options.tolerance, options.strict != 0)?,
             everywhere: options.wire_everywhere != 0,
+            memory,
             tune: tune(options, texts.tune)?,
             place,
         })

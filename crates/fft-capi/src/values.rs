@@ -144,12 +144,17 @@ pub struct Options {
     /// Of a plan on a device: how data gets to other ranks. "reached", as NULL (default): taken from memory that is reached, else in
     /// messages, sent from the device where the MPI is CUDA-aware. "device", "host": all in messages, sent from there.
     pub passage: *const c_char,
+    /// What the plan may take beside input and output, where the data is on the host: "ample", as NULL (default), has all messages
+    /// of a step at once. "least": messages go in rounds, which takes once the data and a little, at times twice.
+    /// `workspace_bytes` of `thriffty_plan_sizes` tells.
+    pub memory: *const c_char,
 }
 
 /// Bytes that the options have had: of programs compiled with an earlier header as well.
-pub(crate) const OPTIONS_BYTES: [usize; 3] = [
+pub(crate) const OPTIONS_BYTES: [usize; 4] = [
     std::mem::offset_of!(Options, device),
     std::mem::offset_of!(Options, passage),
+    std::mem::offset_of!(Options, memory),
     size_of::<Options>(),
 ];
 
@@ -176,6 +181,7 @@ impl Default for Options {
             device: -1,
             stream: std::ptr::null_mut(),
             passage: std::ptr::null(),
+            memory: std::ptr::null(),
         }
     }
 }

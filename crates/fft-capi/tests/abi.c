@@ -28,7 +28,8 @@ _Static_assert(offsetof(thriffty_options, tune_text) == 128, "tune_text");
 _Static_assert(offsetof(thriffty_options, device) == 136, "device");
 _Static_assert(offsetof(thriffty_options, stream) == 144, "stream");
 _Static_assert(offsetof(thriffty_options, passage) == 152, "passage");
-_Static_assert(sizeof(thriffty_options) == 160, "options");
+_Static_assert(offsetof(thriffty_options, memory) == 160, "memory");
+_Static_assert(sizeof(thriffty_options) == 168, "options");
 _Static_assert(offsetof(thriffty_sizes, input) == 8 && offsetof(thriffty_sizes, output) == 72, "bricks");
 _Static_assert(offsetof(thriffty_sizes, input_points) == 136, "input_points");
 _Static_assert(offsetof(thriffty_sizes, workspace_bytes) == 176 && sizeof(thriffty_sizes) == 184, "sizes");
@@ -306,6 +307,38 @@ static void options_work(void) {
     if (rank == 0) remove(path);
 }
 
+/* Messages in rounds take less, and programs that know nothing of it go on. */
+static void memory(void) {
+    thriffty_plan *plan;
+    thriffty_options options = usual();
+    that(options.memory == NULL);
+    const int64_t shape[] = {48, 40, 36};
+    const char *names[] = {"ample", "least"};
+    size_t held[2];
+    for (int which = 0; which < 2; which++) {
+        options.exchange = "p2p";
+        options.memory = names[which];
+        expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, C2C, 3, shape, NULL, NULL, &options), OK);
+        thriffty_sizes sizes;
+        expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+        held[which] = sizes.workspace_bytes;
+        double *data = calloc(1, sizes.in_place_bytes);
+        data[0] = 1.0;
+        expect(thriffty_forward_in_place(plan, data, sizes.in_place_bytes), OK);
+        that(rank > 0 || data[0] == ranks);
+        free(data);
+        expect(thriffty_plan_destroy(plan), OK);
+    }
+    /* All messages at once are most of the data, and more. */
+    that(ranks == 1 || held[1] + (size_t)(48 * 40 * 36 * 8 / ranks) < held[0]);
+    options.memory = rank == ranks - 1 ? "horse" : NULL;
+    expect(create(&plan, C2C, &options), ARGUMENT);
+    that(strstr(thriffty_last_error(), "memory") != NULL);
+    expect(thriffty_options_init(&options, offsetof(thriffty_options, memory)), OK);
+    expect(create(&plan, C2C, &options), OK);
+    expect(thriffty_plan_destroy(plan), OK);
+}
+
 int main(int argc, char **argv) {
     thriffty_plan *plan;
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
@@ -317,6 +350,7 @@ int main(int argc, char **argv) {
     communicators();
     execution();
     options_work();
+    memory();
     expect(create(&plan, C2C, NULL), OK);
     thriffty_plan *alone;
     expect(thriffty_plan_create_serial(&alone, R2R, 3, SHAPE, NULL), OK);

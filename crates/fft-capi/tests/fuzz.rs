@@ -25,7 +25,7 @@ const ROOM: usize = 1 << 19;
 fn texts(folder: &std::path::Path) -> Vec<CString> {
     let file = folder.join("wisdom.toml").into_os_string().into_encoded_bytes();
     let broken = folder.join("no/such/file").into_os_string().into_encoded_bytes();
-    let known: [&[u8]; 14] = [
+    let known: [&[u8]; 15] = [
         b"",
         b"shared",
         b"p2p",
@@ -38,6 +38,7 @@ fn texts(folder: &std::path::Path) -> Vec<CString> {
         b"f16",
         b"tolerance",
         b"lossless",
+        b"least",
         b"\xff\xfe",
         b"(r2c 4x4 f64 ranks=1)",
     ];
@@ -76,7 +77,7 @@ impl Fuzz {
     fn options(&mut self) -> Options {
         let mut options = Options::default();
         for _ in 0..self.rng.usize(..5) {
-            match self.rng.u8(..15) {
+            match self.rng.u8(..16) {
                 0 => options.struct_size = self.one_of(&[0, 8, 135, 136, 137, usize::MAX]),
                 1 => options.precision = self.one_of(&[32, 32, 64, 0, -1]),
                 2 => options.kinds = std::array::from_fn(|_| self.number(12)),
@@ -103,6 +104,7 @@ impl Fuzz {
                     }
                 }
                 13 => options.reserved = self.number(1),
+                14 => options.memory = self.text(),
                 // Beyond what any machine has: arrays here are on the host.
                 _ => options.device = self.one_of(&[-1, -1, -2, 4096, i32::MAX, i32::MIN]),
             }

@@ -1,5 +1,7 @@
 //! What is to be transformed, before anyone has thought about how.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::moves::MESSAGE_BYTES;
@@ -24,6 +26,26 @@ pub enum Memory {
     /// data in another array; layouts that are less even between than at the ends; and with [`Algorithm::Shared`] under MPI
     /// two reshapes on end, from layouts that are not alike: both take from memory that is shown, which an output is not.
     Least,
+}
+
+/// `ample`, `least`.
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ample => "ample",
+            Self::Least => "least",
+        })
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes.
+impl FromStr for Memory {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = [Self::Ample, Self::Least].into_iter().find(|known| known.to_string() == name);
+        found.ok_or_else(|| Error::argument("memory", name, "ample or least"))
+    }
 }
 
 /// How local transforms come to their data.

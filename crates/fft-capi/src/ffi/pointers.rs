@@ -154,6 +154,7 @@ pub(super) unsafe fn request(
             exchange: text("exchange", options.exchange)?,
             wire: text("wire", options.wire)?,
             tune: text("tune_text", options.tune_text)?,
+            memory: text("memory", options.memory)?,
         };
         let place = match options.device {
             -1 => None,
