@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
-use thriffty::gpu::{Gpu, Memory, Passage, keeping_context};
+use thriffty::gpu::{DeviceMemory, Gpu, Passage, keeping_context};
 use thriffty::{DevicePlan, Direction, Draft, Element, Error, Transform, WireError, agree};
 
 use crate::plan::{Number, Transformer, told};
@@ -41,14 +41,14 @@ pub(crate) trait OnDevice: Transformer {
     fn run(
         &mut self,
         direction: Direction,
-        arrays: Result<(Memory<u8>, Memory<u8>), Error>,
+        arrays: Result<(DeviceMemory<u8>, DeviceMemory<u8>), Error>,
     ) -> Result<(), Error>;
 
     /// The same within one array. Collective.
     fn run_in_place(
         &mut self,
         direction: Direction,
-        array: Result<Memory<u8>, Error>,
+        array: Result<DeviceMemory<u8>, Error>,
     ) -> Result<(), Error>;
 }
 
@@ -68,9 +68,9 @@ impl<K: Transform<Real: Number>, const D: usize> Held<K, D> {
     fn numbers(
         &self,
         what: &'static str,
-        bytes: Memory<u8>,
+        bytes: DeviceMemory<u8>,
         expected: usize,
-    ) -> Result<Memory<K::Real>, Error> {
+    ) -> Result<DeviceMemory<K::Real>, Error> {
         let found = bytes.len() / size_of::<K::Real>();
         let error = |_| Error::Length { what, rank: self.rank(), found, expected };
         bytes.numbers(what, expected).map_err(error)
@@ -95,7 +95,7 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
     fn run(
         &mut self,
         direction: Direction,
-        arrays: Result<(Memory<u8>, Memory<u8>), Error>,
+        arrays: Result<(DeviceMemory<u8>, DeviceMemory<u8>), Error>,
     ) -> Result<(), Error> {
         let physical = self.plan().input_len() * K::Physical::WIDTH;
         let spectral = self.plan().output_len() * K::Spectral::WIDTH;
@@ -118,7 +118,7 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
     fn run_in_place(
         &mut self,
         direction: Direction,
-        array: Result<Memory<u8>, Error>,
+        array: Result<DeviceMemory<u8>, Error>,
     ) -> Result<(), Error> {
         let reals = self.plan().in_place_len() * K::Spectral::WIDTH;
         let array = array.and_then(|array| self.numbers("array in place", array, reals));

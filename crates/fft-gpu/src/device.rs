@@ -25,7 +25,7 @@ use fft_core::{
 };
 
 use crate::ffi::{
-    Block, Estate, Event, Gathering, Memory, Owned, Peer, Peers, PullSource, meet, opaque,
+    Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, PullSource, meet, opaque,
 };
 use crate::{Gpu, GpuError, GpuReal, Passage};
 use energy::Squares;
@@ -142,7 +142,7 @@ impl<T: GpuReal> Cuda<T> {
         }
     }
 
-    fn stream_and_area(&mut self) -> (&Arc<CudaStream>, &mut Memory<u8>) {
+    fn stream_and_area(&mut self) -> (&Arc<CudaStream>, &mut DeviceMemory<u8>) {
         let area = self.area.as_mut().expect("made with the plan's memory");
         (&self.stream, area.memory_mut())
     }
@@ -221,7 +221,7 @@ fn lens<const D: usize>(node: &Node<D>, rank: usize, howmany: usize) -> Vec<usiz
 }
 
 impl<T: GpuReal> Device<T> for Cuda<T> {
-    type Memory = Memory<T>;
+    type Memory = DeviceMemory<T>;
     type Work = CudaWork<T>;
     type Op = CudaOp<T>;
 
@@ -341,7 +341,10 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         Ok(CudaWork { buffers })
     }
 
-    fn places<'a>(work: &'a mut CudaWork<T>, output: &'a mut Memory<T>) -> [&'a mut Memory<T>; 3] {
+    fn places<'a>(
+        work: &'a mut CudaWork<T>,
+        output: &'a mut DeviceMemory<T>,
+    ) -> [&'a mut DeviceMemory<T>; 3] {
         let [a, b] = &mut work.buffers;
         [output, a.memory_mut(), b.memory_mut()]
     }
@@ -350,7 +353,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         self.area_bytes + self.window + self.staged.iter().sum::<usize>()
     }
 
-    fn copy(&mut self, all: &Transfer, src: &Memory<T>, dst: &mut Memory<T>) {
+    fn copy(&mut self, all: &Transfer, src: &DeviceMemory<T>, dst: &mut DeviceMemory<T>) {
         let reals = all.elements();
         let copied = self
             .stream
@@ -359,7 +362,13 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         self.note(copied);
     }
 
-    fn energy(&mut self, parts: &[Transfer], width: usize, src: &Memory<T>, sums: &mut [Energy]) {
+    fn energy(
+        &mut self,
+        parts: &[Transfer],
+        width: usize,
+        src: &DeviceMemory<T>,
+        sums: &mut [Energy],
+    ) {
         let found = (|| {
             if self.squares.is_none() {
                 self.squares = Some(Squares::new(&self.gpu)?);
@@ -423,8 +432,8 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     fn run(
         &mut self,
         tools: &mut Tools<Cuda<T>>,
-        src: Option<&Memory<T>>,
-        dst: &mut Memory<T>,
+        src: Option<&DeviceMemory<T>>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         match &mut self.0 {
             Op::Local(local) => local.run(&mut tools.device, src, dst),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
-use crate::ffi::{Gathering, Handle, Memory, Run, Span};
+use crate::ffi::{DeviceMemory, Gathering, Handle, Run, Span};
 use crate::gather::Gather;
 use crate::{Gpu, GpuError, GpuReal};
 
@@ -299,8 +299,8 @@ impl<T: GpuReal> FftPlan<C2r<T>> {
     pub(crate) fn spend(
         &mut self,
         stream: &Arc<CudaStream>,
-        src: &Memory<T>,
-        dst: &mut Memory<T>,
+        src: &DeviceMemory<T>,
+        dst: &mut DeviceMemory<T>,
         work: &mut impl DevicePtrMut<u8>,
     ) -> Result<(), GpuError> {
         self.handle.run(Run::ComplexToReal, stream, src, dst, work)

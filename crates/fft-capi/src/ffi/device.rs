@@ -6,7 +6,7 @@ use thriffty::Error;
 use thriffty::gpu::cudarc::driver::CudaStream;
 use thriffty::gpu::keeping_context;
 use thriffty::gpu::{
-    Gpu, GpuError, Memory, NoGpu, Passage, borrow, borrow_stream, driver_is_present,
+    DeviceMemory, Gpu, GpuError, NoGpu, Passage, borrow, borrow_stream, driver_is_present,
 };
 
 use super::pointers::{apart, check};
@@ -48,7 +48,7 @@ pub(super) unsafe fn array(
     what: &'static str,
     data: *const u8,
     bytes: usize,
-) -> Result<Memory<u8>, Error> {
+) -> Result<DeviceMemory<u8>, Error> {
     check(what, data, bytes)?;
     if bytes > 0 && !data.addr().is_multiple_of(ALIGN) {
         let (what, found) = (format!("address of the {what}"), format!("{:#x}", data.addr()));
@@ -72,7 +72,7 @@ pub(super) unsafe fn arrays(
     place: (usize, &Arc<CudaStream>),
     input: (*const u8, usize),
     output: (*mut u8, usize),
-) -> Result<(Memory<u8>, Memory<u8>), Error> {
+) -> Result<(DeviceMemory<u8>, DeviceMemory<u8>), Error> {
     apart(input, output)?;
     // SAFETY: the caller vouches for the bytes; they do not overlap, as just checked.
     unsafe {

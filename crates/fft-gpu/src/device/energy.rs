@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::{Energy, Transfer};
 
-use crate::ffi::{Event, Kernel, Memory, Pinned, Source, run_energy};
+use crate::ffi::{DeviceMemory, Event, Kernel, Pinned, Source, run_energy};
 use crate::{Gpu, GpuError, GpuReal};
 
 /// Parts at most: all of a spectrum, and the two planes that are not there twice.
@@ -38,7 +38,7 @@ impl<T: GpuReal> Squares<T> {
         stream: &Arc<CudaStream>,
         parts: &[Transfer],
         width: usize,
-        src: &Memory<T>,
+        src: &DeviceMemory<T>,
         sums: &mut [Energy],
     ) -> Result<(), GpuError> {
         let mut ends = [0; PARTS + 1];

@@ -6,7 +6,7 @@ use cudarc::driver::{CudaStream, DeviceSlice};
 use fft_core::{Brick, Direction, Error, Kind, Manner, Pass, Placed, Transfer};
 
 use crate::device::Cuda;
-use crate::ffi::{Block, Memory, Owned};
+use crate::ffi::{Block, DeviceMemory, Owned};
 use crate::{
     C2c, C2r, Fft, FftPlan, Gpu, GpuError, GpuReal, Move, R2c, Scaling, Spread, Transfers,
 };
@@ -191,9 +191,9 @@ impl<T: GpuReal> Plan<T> {
     pub(super) fn run(
         &mut self,
         stream: &Arc<CudaStream>,
-        src: Option<&Memory<T>>,
-        dst: &mut Memory<T>,
-        work: &mut Memory<u8>,
+        src: Option<&DeviceMemory<T>>,
+        dst: &mut DeviceMemory<T>,
+        work: &mut DeviceMemory<u8>,
     ) -> Result<(), GpuError> {
         match (self, src) {
             (Self::Forward(plan), Some(src)) => plan.forward(stream, src, dst, work),
@@ -305,8 +305,8 @@ impl<T: GpuReal> Local<T> {
     pub(crate) fn run(
         &mut self,
         device: &mut Cuda<T>,
-        src: Option<&Memory<T>>,
-        dst: &mut Memory<T>,
+        src: Option<&DeviceMemory<T>>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let result = self.queue(device, src, dst);
         device.note(result);
@@ -316,12 +316,12 @@ impl<T: GpuReal> Local<T> {
     fn queue(
         &mut self,
         device: &mut Cuda<T>,
-        src: Option<&Memory<T>>,
-        dst: &mut Memory<T>,
+        src: Option<&DeviceMemory<T>>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
         let Self { plan: Some(plan), times, steps, apart, .. } = self else { return Ok(()) };
         let (stream, work) = device.stream_and_area();
-        let mut each = |src: Option<&Memory<T>>, dst: &mut Memory<T>| {
+        let mut each = |src: Option<&DeviceMemory<T>>, dst: &mut DeviceMemory<T>| {
             (0..*times).try_for_each(|time| {
                 let [from, to] = steps.map(|step| time * step);
                 let src = src.map(|src| src.part(from..src.len()));

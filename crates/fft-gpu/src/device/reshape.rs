@@ -12,7 +12,7 @@ use super::fused::Next;
 use super::post::Said;
 use super::staged::{Ends, Staged};
 use super::{Cuda, Meeting};
-use crate::ffi::{Gathering, Inbox, Memory, Outbox, PullSource as Source, Pulls};
+use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, PullSource as Source, Pulls};
 use crate::message::Form;
 use crate::{GpuError, GpuReal};
 
@@ -61,7 +61,7 @@ impl Near {
         &mut self,
         device: &mut Cuda<T>,
         source: &dyn Fn(usize) -> Source<'v>,
-        dst: &mut Memory<T>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
         match self {
             Self::Pulled(pulls) => pulls.run(&device.stream, source, dst),
@@ -255,8 +255,8 @@ impl<T: GpuReal> Reshape<T> {
     pub(super) fn run(
         &mut self,
         tools: &mut Tools<Cuda<T>>,
-        src: &Memory<T>,
-        dst: &mut Memory<T>,
+        src: &DeviceMemory<T>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let start = Instant::now();
         let Split { device, exchange, commons, clock } = tools.split(self.exchange);
@@ -291,7 +291,7 @@ impl<T: GpuReal> Reshape<T> {
     fn send(
         &mut self,
         device: &mut Cuda<T>,
-        src: &Memory<T>,
+        src: &DeviceMemory<T>,
         clock: &mut Clock,
     ) -> Result<(), GpuError> {
         let Some(outbox) = &mut self.outbox else { return Ok(()) };
@@ -325,8 +325,8 @@ impl<T: GpuReal> Reshape<T> {
         &mut self,
         device: &mut Cuda<T>,
         commons: &mut dyn Commons,
-        src: &Memory<T>,
-        dst: &mut Memory<T>,
+        src: &DeviceMemory<T>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         // What follows borrows the meeting apart from the rest of the device.
         let mut meeting = device.meeting.take().expect("ranks meet first");

@@ -17,7 +17,7 @@ use fft_core::{
 use super::Cuda;
 use super::press::Press;
 use super::reshape::squared_error;
-use crate::ffi::{Block, Event, Inbox, Memory, Outbox, Pages, Slot, opaque};
+use crate::ffi::{Block, DeviceMemory, Event, Inbox, Outbox, Pages, Slot, opaque};
 use crate::{GpuError, GpuReal, Passage};
 
 /// Bytes of a chunk that goes through the host: enough to keep the device and its link to the host busy.
@@ -234,7 +234,7 @@ impl<T: GpuReal> Staged<T> {
     pub(super) fn launch(
         &mut self,
         device: &mut Cuda<T>,
-        src: &Memory<T>,
+        src: &DeviceMemory<T>,
         step: f64,
     ) -> Result<(), GpuError> {
         for chunk in &mut self.out {
@@ -251,7 +251,7 @@ impl<T: GpuReal> Staged<T> {
         &mut self,
         device: &mut Cuda<T>,
         exchange: &mut dyn Exchange,
-        (src, dst): (&Memory<T>, &mut Memory<T>),
+        (src, dst): (&DeviceMemory<T>, &mut DeviceMemory<T>),
         (step, finer): (f64, Option<f64>),
         clock: &mut Clock,
     ) -> Result<(), Error> {
@@ -344,8 +344,8 @@ struct Mail<'a, T> {
     lengths: &'a mut [usize],
     press: &'a mut Option<Press<T>>,
     device: &'a mut Cuda<T>,
-    src: &'a Memory<T>,
-    dst: &'a mut Memory<T>,
+    src: &'a DeviceMemory<T>,
+    dst: &'a mut DeviceMemory<T>,
     step: f64,
     finer: Option<f64>,
     clock: &'a mut Clock,

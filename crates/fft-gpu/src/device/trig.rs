@@ -8,7 +8,7 @@ use fft_core::{Direction, Kind, Pass};
 
 use super::local::{Group, Lines, Plan};
 use crate::boxes::Divisor;
-use crate::ffi::{Kernel, Memory, Source, after_trig, before_trig};
+use crate::ffi::{DeviceMemory, Kernel, Source, after_trig, before_trig};
 use crate::{Gpu, GpuError, GpuReal};
 
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.
@@ -173,9 +173,9 @@ impl<T: GpuReal> Trig<T> {
     pub(super) fn run(
         &mut self,
         stream: &Arc<CudaStream>,
-        area: &mut Memory<u8>,
-        src: Option<&Memory<T>>,
-        dst: &mut Memory<T>,
+        area: &mut DeviceMemory<u8>,
+        src: Option<&DeviceMemory<T>>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
         let Self { kernels, records, plan, times, steps, reals, bytes, factor } = self;
         assert!(area.len() >= bytes.iter().sum(), "the work area that was asked for");

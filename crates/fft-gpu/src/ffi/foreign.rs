@@ -9,7 +9,7 @@ use cudarc::driver::sys::{
     self, CUcontext, CUdeviceptr, CUmemorytype, CUpointer_attribute as Attribute,
 };
 
-use super::memory::Memory;
+use super::memory::DeviceMemory;
 use super::tried;
 use crate::{Gpu, GpuError};
 
@@ -66,10 +66,10 @@ pub unsafe fn borrow(
     what: &'static str,
     at: *const c_void,
     bytes: usize,
-) -> Result<Memory<u8>, GpuError> {
+) -> Result<DeviceMemory<u8>, GpuError> {
     if bytes == 0 {
         // SAFETY: nothing is touched.
-        return Ok(unsafe { Memory::at(0, 0, stream) });
+        return Ok(unsafe { DeviceMemory::at(0, 0, stream) });
     }
     let expected = "memory of the plan's device";
     let refused = |found: String| Err(GpuError::Argument { what, found, expected });
@@ -89,7 +89,7 @@ pub unsafe fn borrow(
     match known.bytes > 0 && found < bytes {
         true => Err(GpuError::Short { what, found, expected: bytes }),
         // SAFETY: the caller vouches for it.
-        false => Ok(unsafe { Memory::at(at, bytes, stream) }),
+        false => Ok(unsafe { DeviceMemory::at(at, bytes, stream) }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 
 use super::cufft::{FftReal, Handle, Run, Span};
-use super::memory::{Block, Memory};
+use super::memory::{Block, DeviceMemory};
 use super::pull::{Source, locate};
 use crate::gather::{Gather, Table};
 use crate::{Gpu, GpuError};
@@ -59,8 +59,8 @@ impl Gathering {
         &mut self,
         stream: &Arc<CudaStream>,
         source: &dyn Fn(usize) -> Source<'v>,
-        dst: &mut Memory<T>,
-        work: &mut Memory<u8>,
+        dst: &mut DeviceMemory<T>,
+        work: &mut DeviceMemory<u8>,
     ) -> Result<(), GpuError> {
         if locate(self.gather.reaches(), source, &mut self.bases)? {
             let table = self.gather.table(&self.bases);

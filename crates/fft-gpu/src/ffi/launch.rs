@@ -12,7 +12,7 @@ use cudarc::nvrtc::Ptx;
 
 use fft_core::{DIMS, Transfer};
 
-use super::memory::{Memory, Pinned};
+use super::memory::{DeviceMemory, Pinned};
 use super::tried;
 use crate::batch::{Batch, Reach};
 use crate::decoder::DecodeArguments;
@@ -215,10 +215,10 @@ pub(super) unsafe fn run_pull<T>(
     stream: &CudaStream,
     kernel: &Kernel,
     batch: &Batch,
-    dst: &mut Memory<T>,
+    dst: &mut DeviceMemory<T>,
 ) -> Result<(), GpuError> {
     // SAFETY: it goes to this launch alone, of which the caller says that.
-    let everywhere = unsafe { Memory::<u8>::everywhere(dst.stream()) };
+    let everywhere = unsafe { DeviceMemory::<u8>::everywhere(dst.stream()) };
     run_transfer::<u8, T>(stream, kernel, batch, &everywhere, dst)
 }
 
@@ -343,7 +343,7 @@ pub(crate) fn run_energy<T: GpuReal>(
     kernel: &Kernel,
     part: &Transfer,
     width: usize,
-    src: &Memory<T>,
+    src: &DeviceMemory<T>,
     (sums, place): (&Pinned, usize),
 ) -> Result<usize, GpuError> {
     if part.elements() == 0 {
@@ -382,8 +382,8 @@ pub(crate) fn before_trig<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Kernel,
     lines: &LinesRecord,
-    (src, reals): (&Memory<T>, usize),
-    inside: &mut Memory<T>,
+    (src, reals): (&DeviceMemory<T>, usize),
+    inside: &mut DeviceMemory<T>,
 ) -> Result<(), GpuError> {
     let align = size_of::<T>();
     check("the source", (src.address(), src.num_bytes()), Reach { bytes: reals * align, align })?;
@@ -402,8 +402,8 @@ pub(crate) fn after_trig<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Kernel,
     lines: &LinesRecord,
-    inside: &Memory<T>,
-    (dst, reals): (&mut Memory<T>, usize),
+    inside: &DeviceMemory<T>,
+    (dst, reals): (&mut DeviceMemory<T>, usize),
     factor: f64,
 ) -> Result<(), GpuError> {
     let reach = Reach { bytes: reals * size_of::<T>(), align: size_of::<T>() };

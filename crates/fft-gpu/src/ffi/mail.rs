@@ -8,14 +8,14 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::{BadMessage, Packed, Transfer, Wire};
 
-use super::memory::{Memory, Slot};
+use super::memory::{DeviceMemory, Slot};
 use crate::{Decoder, Encoder, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing, Transfers};
 
 /// Outgoing messages, one launch.
 pub(crate) struct Outbox<T> {
     maker: Maker<T>,
     width: usize,
-    everywhere: Memory<u8>,
+    everywhere: DeviceMemory<u8>,
     _keepers: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -27,7 +27,7 @@ enum Maker<T> {
 /// Incoming messages, one launch.
 pub(crate) struct Inbox<T> {
     reader: Reader<T>,
-    everywhere: Memory<u8>,
+    everywhere: DeviceMemory<u8>,
     _keepers: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -85,7 +85,7 @@ impl<T: GpuReal> Outbox<T> {
             }
         };
         // SAFETY: it is used below alone, by launches that write to the slots, which are held, and were found to have room.
-        let everywhere = unsafe { Memory::everywhere(stream) };
+        let everywhere = unsafe { DeviceMemory::everywhere(stream) };
         Ok(Self { maker, width, everywhere, _keepers: keepers(parts) })
     }
 
@@ -96,7 +96,7 @@ impl<T: GpuReal> Outbox<T> {
     pub(crate) fn make(
         &mut self,
         stream: &Arc<CudaStream>,
-        src: &Memory<T>,
+        src: &DeviceMemory<T>,
         step: f64,
     ) -> Result<(), GpuError> {
         match &mut self.maker {
@@ -157,7 +157,7 @@ impl<T: GpuReal> Inbox<T> {
             }
         };
         // SAFETY: it is used below alone, by launches that read the slots, which are held, and were found to be long enough.
-        let everywhere = unsafe { Memory::everywhere(stream) };
+        let everywhere = unsafe { DeviceMemory::everywhere(stream) };
         Ok(Self { reader, everywhere, _keepers: keepers(parts) })
     }
 
@@ -169,7 +169,7 @@ impl<T: GpuReal> Inbox<T> {
         &mut self,
         stream: &Arc<CudaStream>,
         lengths: &[usize],
-        dst: &mut Memory<T>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
         match &mut self.reader {
             Reader::Raw(transfers, expected) => {

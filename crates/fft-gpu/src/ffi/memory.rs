@@ -19,14 +19,14 @@ use crate::{GpuError, GpuReal};
 
 /// An array on a device, of real numbers or bytes: what operations of a plan read and write. [`lend`] and [`lend_mut`] make
 /// one of a slice of cudarc's.
-pub struct Memory<T> {
+pub struct DeviceMemory<T> {
     at: CUdeviceptr,
     len: usize,
     stream: Arc<CudaStream>,
     of: PhantomData<fn(T) -> T>,
 }
 
-impl<T> DeviceSlice<T> for Memory<T> {
+impl<T> DeviceSlice<T> for DeviceMemory<T> {
     fn len(&self) -> usize {
         self.len
     }
@@ -36,19 +36,19 @@ impl<T> DeviceSlice<T> for Memory<T> {
     }
 }
 
-impl<T> DevicePtr<T> for Memory<T> {
+impl<T> DevicePtr<T> for DeviceMemory<T> {
     fn device_ptr<'a>(&'a self, _stream: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         (self.at, SyncOnDrop::Sync(None))
     }
 }
 
-impl<T> DevicePtrMut<T> for Memory<T> {
+impl<T> DevicePtrMut<T> for DeviceMemory<T> {
     fn device_ptr_mut<'a>(&'a mut self, _: &'a CudaStream) -> (CUdeviceptr, SyncOnDrop<'a>) {
         (self.at, SyncOnDrop::Sync(None))
     }
 }
 
-impl<T> Memory<T> {
+impl<T> DeviceMemory<T> {
     /// Where it is.
     pub(crate) fn address(&self) -> u64 {
         self.at
@@ -62,7 +62,7 @@ impl<T> Memory<T> {
         Lent { memory: self.within(range), _guard: SyncOnDrop::Sync(None) }
     }
 
-    /// As [`Memory::part`].
+    /// As [`DeviceMemory::part`].
     pub(crate) fn part_mut(&mut self, range: Range<usize>) -> LentMut<'_, T> {
         LentMut { memory: self.within(range), _guard: SyncOnDrop::Sync(None) }
     }
@@ -101,7 +101,7 @@ impl<T> Memory<T> {
     }
 }
 
-impl Memory<u8> {
+impl DeviceMemory<u8> {
     /// The first bytes as so many real numbers.
     ///
     /// # Errors
@@ -110,45 +110,45 @@ impl Memory<u8> {
         self,
         what: &'static str,
         len: usize,
-    ) -> Result<Memory<T>, GpuError> {
+    ) -> Result<DeviceMemory<T>, GpuError> {
         let (found, expected) = (self.len, len * size_of::<T>());
         match found < expected {
             true => Err(GpuError::Short { what, found, expected }),
-            false => Ok(Memory { at: self.at, len, stream: self.stream, of: PhantomData }),
+            false => Ok(DeviceMemory { at: self.at, len, stream: self.stream, of: PhantomData }),
         }
     }
 }
 
 /// A slice that is lent to be read. What its own stream has to do to it comes before, what follows there after.
 pub struct Lent<'a, T> {
-    memory: Memory<T>,
+    memory: DeviceMemory<T>,
     _guard: SyncOnDrop<'a>,
 }
 
 /// A slice that is lent to be written.
 pub struct LentMut<'a, T> {
-    memory: Memory<T>,
+    memory: DeviceMemory<T>,
     _guard: SyncOnDrop<'a>,
 }
 
 impl<T> Deref for Lent<'_, T> {
-    type Target = Memory<T>;
+    type Target = DeviceMemory<T>;
 
-    fn deref(&self) -> &Memory<T> {
+    fn deref(&self) -> &DeviceMemory<T> {
         &self.memory
     }
 }
 
 impl<T> Deref for LentMut<'_, T> {
-    type Target = Memory<T>;
+    type Target = DeviceMemory<T>;
 
-    fn deref(&self) -> &Memory<T> {
+    fn deref(&self) -> &DeviceMemory<T> {
         &self.memory
     }
 }
 
 impl<T> DerefMut for LentMut<'_, T> {
-    fn deref_mut(&mut self) -> &mut Memory<T> {
+    fn deref_mut(&mut self) -> &mut DeviceMemory<T> {
         &mut self.memory
     }
 }
@@ -159,9 +159,9 @@ impl<'a> LentMut<'a, u8> {
     /// # Panics
     /// If they do not begin where such may.
     pub(crate) fn into_numbers<T: GpuReal>(self) -> LentMut<'a, T> {
-        let Memory { at, len, stream, .. } = self.memory;
+        let DeviceMemory { at, len, stream, .. } = self.memory;
         assert!(at.is_multiple_of(align_of::<T>() as u64), "numbers are aligned");
-        let memory = Memory { at, len: len / size_of::<T>(), stream, of: PhantomData };
+        let memory = DeviceMemory { at, len: len / size_of::<T>(), stream, of: PhantomData };
         LentMut { memory, _guard: self._guard }
     }
 }
@@ -170,7 +170,7 @@ impl<'a> LentMut<'a, u8> {
 pub fn lend<'a, T>(slice: &'a impl DevicePtr<T>, stream: &'a Arc<CudaStream>) -> Lent<'a, T> {
     let len = slice.len();
     let (at, _guard) = slice.device_ptr(stream);
-    Lent { memory: Memory { at, len, stream: stream.clone(), of: PhantomData }, _guard }
+    Lent { memory: DeviceMemory { at, len, stream: stream.clone(), of: PhantomData }, _guard }
 }
 
 /// As [`lend`], to be written.
@@ -180,7 +180,7 @@ pub fn lend_mut<'a, T>(
 ) -> LentMut<'a, T> {
     let len = slice.len();
     let (at, _guard) = slice.device_ptr_mut(stream);
-    LentMut { memory: Memory { at, len, stream: stream.clone(), of: PhantomData }, _guard }
+    LentMut { memory: DeviceMemory { at, len, stream: stream.clone(), of: PhantomData }, _guard }
 }
 
 /// Memory of a device that other processes can map, which pools' memory is not.
@@ -218,18 +218,18 @@ impl Drop for Block {
 
 /// A block as an array of a plan's own.
 pub(crate) struct Owned<T> {
-    memory: Memory<T>,
+    memory: DeviceMemory<T>,
     _block: Arc<Block>,
 }
 
 impl<T> Owned<T> {
     pub(crate) fn new(block: Arc<Block>, stream: &Arc<CudaStream>) -> Self {
         let (at, len) = (block.at, block.bytes / size_of::<T>());
-        let memory = Memory { at, len, stream: stream.clone(), of: PhantomData };
+        let memory = DeviceMemory { at, len, stream: stream.clone(), of: PhantomData };
         Self { memory, _block: block }
     }
 
-    pub(crate) fn memory_mut(&mut self) -> &mut Memory<T> {
+    pub(crate) fn memory_mut(&mut self) -> &mut DeviceMemory<T> {
         &mut self.memory
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use launch::{
 
 pub(crate) use mail::{Inbox, Outbox};
 pub(crate) use memory::{Block, Owned, Pages, Pinned, Slot, opaque};
-pub use memory::{Lent, LentMut, Memory, lend, lend_mut};
+pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
 pub(crate) use peers::{Estate, Peer, Peers, meet};
 pub(crate) use pull::{Pulls, Source as PullSource};
 

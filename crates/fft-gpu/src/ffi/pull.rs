@@ -7,7 +7,7 @@ use cudarc::driver::CudaStream;
 use fft_core::Transfer;
 
 use super::launch::{Kernel, Source as Binary, run_pull};
-use super::memory::Memory;
+use super::memory::DeviceMemory;
 use crate::batch::{Batch, Reach};
 use crate::boxes::Tiled;
 use crate::transfers::{Tiles, tile};
@@ -26,7 +26,7 @@ pub(crate) struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// This rank's own.
-    pub(crate) fn own<T>(memory: &'a Memory<T>) -> Self {
+    pub(crate) fn own<T>(memory: &'a DeviceMemory<T>) -> Self {
         use cudarc::driver::DeviceSlice;
         Self { at: memory.address(), bytes: memory.num_bytes(), lent: PhantomData }
     }
@@ -124,7 +124,7 @@ impl Pulls {
         &mut self,
         stream: &Arc<CudaStream>,
         source: &dyn Fn(usize) -> Source<'v>,
-        dst: &mut Memory<T>,
+        dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
         if locate(&self.reaches, source, &mut self.bases)? {
             for (item, (source, place)) in self.items.iter_mut().zip(&self.places) {
