@@ -7,7 +7,7 @@ use std::time::Duration;
 use fft_comm::tuner::{Candidate, Choice, Trial, candidates, noise, shortlist, tune_by};
 use fft_core::{Algorithm, Comm, Direction, Error, Executor, Layout, Problem, Recipe, agree};
 use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, DriverError};
-use fft_gpu::{Cuda, Gpu, GpuReal, Passage, lend, lend_mut};
+use fft_gpu::{Cuda, Gpu, GpuError, GpuReal, Passage, lend, lend_mut};
 
 use crate::tune::{Chosen, TIMED, Wanted};
 
@@ -93,7 +93,7 @@ impl<T: GpuReal> Arrays<T> {
         let mut state = rank as u64 + 1;
         let numbers: Vec<T> = (0..reals[0].max(1)).map(|_| noise(&mut state)).collect();
         let bytes = reals.iter().sum::<usize>() * size_of::<T>();
-        let failed = |_: DriverError| Error::Memory { rank, bytes };
+        let failed = |why| GpuError::allocating(bytes, why).on(rank);
         let input = stream.clone_htod(&numbers).map_err(failed)?;
         let output = stream.alloc_zeros(reals[1].max(1)).map_err(failed)?;
         Ok(Self { input, output, reals })

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use fft_core::{Brick, Direction, Element, Error, Kind, Real, agree};
 use fft_gpu::cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DeviceSlice, DriverError};
-use fft_gpu::{Gpu, GpuReal, Modes, lend_mut};
+use fft_gpu::{Gpu, GpuError, GpuReal, Modes, lend_mut};
 
 use super::DevicePlan;
 use crate::part::Part;
@@ -187,9 +187,8 @@ where
                 return Err(Error::argument(format!("kind of axis {axis}"), kind, "c2c or r2c"));
             }
             let (modes, stream) = (self.modes(lengths)?, from.stream());
-            let mut to = stream
-                .alloc_zeros(from.len())
-                .map_err(|_| no_memory::<K::Real>(from.len(), rank))?;
+            let mut to =
+                stream.alloc_zeros(from.len()).map_err(allocating::<K::Real>(from.len(), rank))?;
             for batch in self.batches() {
                 let (from, mut to) = (from.slice(batch.clone()), to.slice_mut(batch));
                 let done = modes.gradient(stream, axis, &from, &mut to, K::Real::of(1.0));
@@ -314,13 +313,13 @@ where
         // There are no arrays of nothing on a device.
         let reals = (self.in_place_len() * K::Spectral::WIDTH).max(1);
         let data =
-            self.stream.alloc_zeros(reals).map_err(|_| no_memory::<K::Real>(reals, part.rank()));
+            self.stream.alloc_zeros(reals).map_err(allocating::<K::Real>(reals, part.rank()));
         DeviceField { data, part, gpu: self.gpu.clone() }
     }
 }
 
-fn no_memory<T>(reals: usize, rank: usize) -> Error {
-    Error::Memory { rank, bytes: reals * size_of::<T>() }
+fn allocating<T>(reals: usize, rank: usize) -> impl Fn(DriverError) -> Error {
+    move |why| GpuError::allocating(reals * size_of::<T>(), why).on(rank)
 }
 
 fn failed(call: &'static str, rank: usize, why: DriverError) -> Error {

@@ -1,5 +1,7 @@
 //! What can go wrong on a device.
 
+use cudarc::driver::DriverError;
+use cudarc::driver::sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
 use fft_core::{BadMessage, Error, Wire};
 
 /// Why there is no device to compute on.
@@ -127,6 +129,16 @@ pub enum GpuError {
 }
 
 impl GpuError {
+    /// What the driver says to who asks for so many bytes: that there are none, or what it would say to anyone, as of work that
+    /// failed before.
+    pub fn allocating(bytes: usize, why: DriverError) -> Self {
+        let name = format!("{:?}", why.0);
+        match why.0 {
+            CUDA_ERROR_OUT_OF_MEMORY => Self::Memory { bytes, why: name },
+            _ => Self::Driver { what: "allocating memory", why: name },
+        }
+    }
+
     /// The error that a rank reports.
     pub fn on(self, rank: usize) -> Error {
         match self {
@@ -135,6 +147,26 @@ impl GpuError {
             Self::Argument { what, found, expected } => Error::argument(what, found, expected),
             Self::NoCuFft => Error::NoDevice { rank, why: self.to_string() },
             other => Error::Transport { rank, call: "work on the device", text: other.to_string() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cudarc::driver::sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+    use fft_core::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn only_memory_that_is_short_is_said_to_be() {
+        for (said, kind, text) in [
+            (CUDA_ERROR_OUT_OF_MEMORY, ErrorKind::Memory, "rank 3 could not allocate 12 bytes"),
+            (CUDA_ERROR_ILLEGAL_ADDRESS, ErrorKind::Transport, "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        ] {
+            let error = GpuError::allocating(12, DriverError(said)).on(3);
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(text), "{error}");
         }
     }
 }

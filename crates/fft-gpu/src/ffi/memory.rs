@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUdeviceptr};
 use cudarc::driver::{
-    CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, result,
+    CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop, result,
 };
 
 use fft_core::{Error, Keeper, Opaque, Pins, Vouched};
@@ -192,7 +192,7 @@ pub(crate) struct Block {
 
 impl Block {
     pub(crate) fn new(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, GpuError> {
-        let failed = |why: DriverError| GpuError::Memory { bytes, why: why.to_string() };
+        let failed = |why| GpuError::allocating(bytes, why);
         context.bind_to_thread().map_err(tried("choosing a device"))?;
         // SAFETY: the context is current. What the memory holds is nobody's concern: it is numbers, written before they are read.
         let at = unsafe { result::malloc_sync(bytes.max(1)) }.map_err(failed)?;
@@ -371,7 +371,7 @@ unsafe impl Sync for Pinned {}
 
 impl Pinned {
     pub(crate) fn new(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, GpuError> {
-        let failed = |why: DriverError| GpuError::Memory { bytes, why: why.to_string() };
+        let failed = |why| GpuError::allocating(bytes, why);
         context.bind_to_thread().map_err(tried("choosing a device"))?;
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
         // SAFETY: the context is current. The memory is set to zeros before anyone reads it.
