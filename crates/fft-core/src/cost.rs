@@ -27,8 +27,10 @@ pub(crate) struct Order {
     pub(crate) share: f64,
     pub(crate) wire: Wire,
     pub(crate) exchange: Algorithm,
-    /// Bytes of a chunk.
-    pub(crate) chunk: f64,
+    /// Bytes of a chunk, where there are chunks.
+    pub(crate) chunk: Option<f64>,
+    /// Rounds, at most.
+    pub(crate) rounds: f64,
 }
 
 /// Where the time of a reshape goes, in seconds of the busiest rank.
@@ -57,9 +59,6 @@ impl Spent {
         overlapped + self.unpack
     }
 }
-
-/// Rounds of [`Algorithm::Ring`], each with its epoch.
-pub(crate) const ROUNDS: f64 = 4.0;
 
 impl<'a> Model<'a> {
     /// `hosts` hosts, with at most `crew` of the `ranks` ranks on one.
@@ -154,7 +153,7 @@ impl<'a> Model<'a> {
 
     /// A reshape.
     pub(crate) fn reshape(&self, order: &Order) -> Spent {
-        let Order { load, element, share, wire, exchange, chunk } = *order;
+        let Order { load, element, share, wire, exchange, chunk, rounds } = *order;
         let direct = exchange == Algorithm::Shared;
         let machine = self.machine;
         let bytes = |points: f64| points * element;
@@ -164,23 +163,24 @@ impl<'a> Model<'a> {
         let packed = near + far * share;
         // Chunks split messages: none is longer than what goes to a peer, none takes less than one. Of many ranks, chunks
         // are larger, so that messages are not too small.
-        let chunk = chunk.max((MESSAGE_BYTES * self.ranks) as f64);
+        let least = (MESSAGE_BYTES * self.ranks) as f64;
+        let chunks =
+            chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk.max(least)).ceil().max(1.0));
+        let rounds = rounds.min(chunks);
+        // Puts of a round end by themselves; of other exchanges a rank waits for the messages of each before it packs the next.
+        let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };
         let pieces = match exchange {
-            Algorithm::Alltoallv => 1.0,
-            Algorithm::P2p | Algorithm::KWay(_) => (load.near_messages + load.far_messages) / 2.0,
-            _ => (bytes(load.held) / chunk).ceil(),
-        }
-        .max(1.0);
-        let chunks = match exchange {
-            Algorithm::Pipelined | Algorithm::Ring(_) | Algorithm::Shared => pieces,
-            _ => 1.0,
+            Algorithm::P2p | Algorithm::KWay(_) if chunk.is_none() => {
+                ((load.near_messages + load.far_messages) / 2.0).max(1.0)
+            }
+            _ => chunks / waits,
         };
         // Messages out and in, that keep a rank busy one after the other, and bytes that travel both ways at once.
         let of_link = |link: &crate::machine::Messages, messages: f64, bytes: f64| {
             // A chunk is large enough for messages of some size to everyone.
             let count = (messages * chunks).min(2.0 * bytes / MESSAGE_BYTES as f64).max(messages);
             let overhead = count * link.overhead.value * self.slow();
-            let latency = if messages > 0.0 { link.latency.value } else { 0.0 };
+            let latency = if messages > 0.0 { waits * link.latency.value } else { 0.0 };
             latency + overhead + bytes / link.bandwidth.value
         };
         let near_messages = if direct { 0.0 } else { load.near_messages };
@@ -211,7 +211,7 @@ impl<'a> Model<'a> {
             Algorithm::Alltoallv => flight += self.collected(near),
             Algorithm::Ring(_) if packed > 0.0 => {
                 let link = if load.far > 0.0 { &machine.far } else { &machine.near };
-                flight += ROUNDS * link.latency.value * (1.0 + all.log2());
+                flight += rounds * link.latency.value * (1.0 + all.log2());
             }
             _ => {}
         }

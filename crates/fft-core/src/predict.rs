@@ -113,7 +113,8 @@ impl<const D: usize> Recipe<D> {
                         share,
                         wire,
                         exchange,
-                        chunk: problem.chunk_bytes() as f64,
+                        chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
+                        rounds: problem.memory.rounds(exchange) as f64,
                     };
                     let spent = match all_near {
                         true => Spent { unpack: model.meeting(), pieces: 1.0, ..Spent::default() },

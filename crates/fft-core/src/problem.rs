@@ -28,6 +28,21 @@ pub enum Memory {
     Least,
 }
 
+impl Memory {
+    /// Rounds that the messages of a reshape go in at most, where there are chunks enough.
+    pub fn rounds(self, exchange: Algorithm) -> usize {
+        use Algorithm::{Alltoallv, KWay, Ring};
+        match (self, exchange) {
+            // What is unpacked after the last of them delays the end.
+            (Self::Ample, Ring(_)) => 4,
+            (Self::Ample, _) => 1,
+            // One message to a rank at a time.
+            (Self::Least, Alltoallv | KWay(_)) => usize::MAX,
+            (Self::Least, _) => 64,
+        }
+    }
+}
+
 /// `ample`, `least`.
 impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -375,7 +375,8 @@ impl<'a, const D: usize> Costs<'a, D> {
             share: self.share,
             wire: search.problem.wire,
             exchange: search.problem.exchange,
-            chunk: search.problem.chunk_bytes() as f64,
+            chunk: search.problem.chunked().then(|| search.problem.chunk_bytes() as f64),
+            rounds: search.problem.memory.rounds(search.problem.exchange) as f64,
         };
         let seconds = self.model.reshape(&order).seconds();
         let network = self.model.network(order.load.mean * order.element * order.share);

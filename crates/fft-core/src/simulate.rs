@@ -4,11 +4,11 @@
 //! line at the ports of hosts ([`crate::play`]): ranks that all send to the same one at once, steps that wait for each
 //! other, and what is left over at the end are seen. Local work is that of the cost model, by what each rank has of it.
 
-use crate::cost::{Model, ROUNDS};
+use crate::cost::Model;
 use crate::load::Hosts;
 use crate::play::{Play, Time, picoseconds};
 use crate::schedule::{Message, Schedule};
-use crate::{Algorithm, Expected, Machine, Recipe, Step, Wire};
+use crate::{Algorithm, Epochs, Expected, Machine, Recipe, Step, Wire};
 
 /// In which order a rank's messages come to be under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,13 @@ impl<'a, const D: usize> Simulator<'a, D> {
                     let order = order.unwrap_or(Order::of(exchange));
                     let forwards = matches!(exchange, Algorithm::KWay(_));
                     rough |= forwards || order == Order::Pairwise;
-                    let reshape = Reshape { schedule: &self.schedules[at].1, wire, exchange };
+                    let like = match order {
+                        Order::Ring => Algorithm::Ring(Epochs::Fence),
+                        _ => exchange,
+                    };
+                    let rounds = self.recipe.problem().memory.rounds(like);
+                    let reshape =
+                        Reshape { schedule: &self.schedules[at].1, wire, exchange, rounds };
                     flight = stage.reshape(&reshape, order, expected);
                 }
                 _ => stage.local(&self.recipe.nodes()[number].layout, expected),
@@ -140,6 +146,8 @@ struct Reshape<'a> {
     schedule: &'a Schedule,
     wire: Wire,
     exchange: Algorithm,
+    /// At most.
+    rounds: usize,
 }
 
 /// Where all ranks are in time.
@@ -176,7 +184,7 @@ impl Stage<'_> {
 
     /// Returns from when the first rank begins to when the last message is there.
     fn reshape(&mut self, reshape: &Reshape<'_>, order: Order, expected: &Expected) -> Time {
-        let Reshape { schedule, wire, exchange } = *reshape;
+        let Reshape { schedule, wire, exchange, rounds } = *reshape;
         let shared = (0..schedule.ranks()).any(|rank| schedule.read(rank) > 0);
         if shared {
             self.meet();
@@ -198,14 +206,18 @@ impl Stage<'_> {
             let last = latest(&packed) + picoseconds(expected.spent.flight);
             Flown { there: vec![last; packed.len()], packed, late: 1.0 }
         } else if order == Order::Ring {
-            self.rounds(&work, &unpack)
+            self.epochs(&work, &unpack, rounds)
         } else if order == Order::Pairwise || exchange == Algorithm::Alltoallv {
-            let packed = work.packed(&self.clocks);
-            let mut flown = self.fly(&work, order, &packed, &|_| 0);
+            let mut flown = match order {
+                Order::Posted if rounds > 1 => self.in_turn(&work, order, rounds),
+                _ => self.fly(&work, order, &work.packed(&self.clocks), &|_| 0),
+            };
             if exchange == Algorithm::Alltoallv {
                 flown.there.iter_mut().zip(work.collected()).for_each(|(there, it)| *there += it);
             }
             flown
+        } else if rounds > 1 {
+            self.in_turn(&work, order, rounds)
         } else {
             self.fly(&work, order, &self.clocks, &|message| work.pack(message))
         };
@@ -235,9 +247,22 @@ impl Stage<'_> {
         Flown { packed: outcome.packed, there: outcome.finished, late: 1.0 }
     }
 
+    /// Some chunks after others: a rank goes on when it has all messages of a round.
+    fn in_turn(&self, work: &Work<'_>, order: Order, most: usize) -> Flown {
+        let (packed, there) = (self.clocks.clone(), self.clocks.clone());
+        let mut flown = Flown { packed, there, late: 1.0 };
+        for rest in rounds(work.schedule, most) {
+            let slow = self.model.slow();
+            let play = Play::new(work.schedule, self.machine, slow, order, rest);
+            let outcome = play.run(&flown.there, &|message| work.pack(message));
+            (flown.packed, flown.there) = (outcome.packed, outcome.finished);
+        }
+        flown
+    }
+
     /// Some chunks after others, in epochs that begin and end for all ranks together.
-    fn rounds(&self, work: &Work<'_>, unpack: &[Time]) -> Flown {
-        let rounds = rounds(work.schedule);
+    fn epochs(&self, work: &Work<'_>, unpack: &[Time], most: usize) -> Flown {
+        let rounds = rounds(work.schedule, most);
         let late = 1.0 / rounds.len() as f64;
         let hops = (work.schedule.ranks() as f64).log2().ceil();
         let wait = picoseconds((1.0 + hops) * self.machine.far.latency.value);
@@ -279,10 +304,10 @@ fn held(schedule: &Schedule) -> Vec<f64> {
     (0..schedule.ranks()).map(sent).collect()
 }
 
-/// The messages of each rank in each of a few rounds, by chunks.
-fn rounds(schedule: &Schedule) -> Vec<Vec<std::ops::Range<usize>>> {
+/// The messages of each rank in each of so many rounds at most, by chunks.
+fn rounds(schedule: &Schedule, most: usize) -> Vec<Vec<std::ops::Range<usize>>> {
     let chunks = 1 + schedule.messages().iter().map(|it| it.chunk as usize).max().unwrap_or(0);
-    let rounds = chunks.min(ROUNDS as usize);
+    let rounds = chunks.min(most);
     let of = |round: usize| {
         let rank = |rank: usize| {
             let (list, first) = (schedule.of_rank(rank), schedule.places(rank).start);

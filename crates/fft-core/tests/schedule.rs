@@ -5,8 +5,8 @@ mod tiling;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Epochs, Family, Grid, Kind, Layout, Machine, Order, Precision, Problem, ProcGrid,
-    Recipe, Schedule, Simulator, Wire,
+    Algorithm, Epochs, Family, Grid, Kind, Layout, Machine, Memory, Order, Precision, Problem,
+    ProcGrid, Recipe, Schedule, Simulator, Wire,
 };
 use tiling::{Rng, tiling};
 
@@ -148,6 +148,36 @@ fn order_and_machine_make_a_difference() {
     faster.far.bandwidth.value *= 2.0;
     let played = simulator.run(&faster, None);
     assert!(played.seconds < 0.9 * posted && played.seconds > 0.5 * posted);
+}
+
+/// Ways so long that nothing else takes any time.
+#[test]
+fn in_least_memory_every_round_is_waited_for() {
+    for exchange in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Alltoallv] {
+        for memory in [Memory::Ample, Memory::Least] {
+            let mut problem = problem(64, 8, 1);
+            (problem.exchange, problem.memory) = (exchange, memory);
+            let recipe = Recipe::new(problem).unwrap();
+            let mut machine = Machine::clone(&recipe.problem().machine);
+            machine.far.latency.value = 1.0;
+            let simulator = Simulator::new(&recipe);
+            let chunks = |schedule: &Schedule| {
+                let last = schedule.messages().iter().map(|message| message.chunk).max();
+                1 + last.expect("every rank sends")
+            };
+            let rounds = simulator.schedules().iter().map(|(_, it)| match memory {
+                Memory::Least => chunks(it),
+                _ => 1,
+            });
+            let rounds = f64::from(rounds.sum::<u32>());
+            let [played, expected] =
+                [simulator.run(&machine, None).seconds, recipe.predict_on(&machine).seconds];
+            assert!((played / rounds - 1.0).abs() < 0.01, "{exchange} {memory}: {played} {rounds}");
+            // It does not know that chunks are of whole planes.
+            let known = (0.99..1.5).contains(&(expected / rounds));
+            assert!(known, "{exchange} {memory}: {expected} {rounds}");
+        }
+    }
 }
 
 #[test]

@@ -22,15 +22,15 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
         Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
         Algorithm::Ring(epochs) => Ok(match window(comm)? {
-            Some(puts) => Box::new(ring::Ring::new(comm, puts, epochs, ring::ROUNDS)?),
+            Some(puts) => {
+                let most = Memory::Ample.rounds(algorithm);
+                Box::new(ring::Ring::new(comm, puts, epochs, most)?)
+            }
             None => Box::new(p2p::P2p::new(Algorithm::Pipelined, comm)?),
         }),
         other => Err(Error::argument("exchange", other, "one of Algorithm::ALL")),
     }
 }
-
-/// Rounds of an exchange in little memory, where there are chunks enough.
-const ROUNDS: usize = 64;
 
 /// What makes the exchanges of a plan with so much memory, which its recipe was made for: [`exchange`], or the same in rounds.
 pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
@@ -43,13 +43,13 @@ pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
 /// As [`exchange`], in rounds, each with messages of a few chunks: it has memory for those of one, and never keeps messages
 /// until all have come. Of exchanges with one message to a rank, each chunk is a round. Collective.
 fn in_rounds(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    let (inner, most) = match algorithm {
+    let most = Memory::Least.rounds(algorithm);
+    let inner = match algorithm {
         Algorithm::Ring(epochs) => match window(comm)? {
-            Some(puts) => return Ok(Box::new(ring::Ring::new(comm, puts, epochs, ROUNDS)?)),
-            None => (exchange(Algorithm::Pipelined, comm)?, ROUNDS),
+            Some(puts) => return Ok(Box::new(ring::Ring::new(comm, puts, epochs, most)?)),
+            None => exchange(Algorithm::Pipelined, comm)?,
         },
-        Algorithm::Alltoallv | Algorithm::KWay(_) => (exchange(algorithm, comm)?, usize::MAX),
-        _ => (exchange(algorithm, comm)?, ROUNDS),
+        _ => exchange(algorithm, comm)?,
     };
     Ok(Box::new(rounds::Rounds::new(inner, most)))
 }

@@ -10,9 +10,6 @@ use fft_core::{
 use super::p2p::P2p;
 use places::{HEADER, Round, Stand, place, rounds, taken};
 
-/// Rounds of one exchange, where there are chunks enough: what is unpacked after the last of them delays the end.
-pub(super) const ROUNDS: usize = 4;
-
 /// Each message is put into its slot of the receiver's window as soon as it is packed, while the next chunk is
 /// transformed and packed. Chunks go in a few rounds, an epoch each, into two windows by turns: what one round brought is
 /// unpacked while the next one's puts fly into the other window.
