@@ -184,11 +184,7 @@ impl<T: GpuReal> Encoder<T> {
     /// [`GpuError::Driver`].
     pub fn packed(&self, stream: &Arc<CudaStream>) -> Result<Vec<Packed>, GpuError> {
         let states = states(stream, &self.states, self.batch.count())?;
-        let packed = |state: State| Packed {
-            bytes: state.bytes as usize,
-            squared_error: state.squared_error,
-        };
-        Ok(states.into_iter().map(packed).collect())
+        Ok(states.into_iter().map(State::packed).collect())
     }
 }
 
@@ -199,12 +195,8 @@ impl<T> Encoder<T> {
     }
 
     /// What has been reported.
-    pub(crate) fn reported(&self) -> Vec<Packed> {
-        let packed = |state: State| Packed {
-            bytes: state.bytes as usize,
-            squared_error: state.squared_error,
-        };
-        mirrored(&self.mirror, self.batch.count()).map(packed).collect()
+    pub(crate) fn reported(&self) -> impl Iterator<Item = Packed> {
+        mirrored(&self.mirror, self.batch.count()).map(State::packed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Messages as kernels see them: `kernels/message.cuh`, the host's part. The bytes are those of `docs/wire.md`.
 
 use bytemuck::{Pod, Zeroable};
-use fft_core::{Precision, Real, Transfer, Wire};
+use fft_core::{Packed, Precision, Real, Transfer, Wire};
 
 use crate::GpuError;
 use crate::boxes::{Placement, Rows, Tile, Tiled, Tiling};
@@ -44,6 +44,13 @@ pub(crate) struct State {
     pub(crate) units: u64,
     pub(crate) raw: u32,
     pub(crate) bad: u32,
+}
+
+impl State {
+    /// What became of the message.
+    pub(crate) fn packed(self) -> Packed {
+        Packed { bytes: self.bytes as usize, squared_error: self.squared_error }
+    }
 }
 
 /// What messages of a wire look like: of numbers of one precision, so many to an element.

@@ -309,9 +309,7 @@ impl<T: GpuReal> Reshape<T> {
                 device.done.record(&device.stream)?;
                 device.done.wait()?;
             }
-            for (bytes, packed) in
-                self.bounds[0].iter_mut().zip(outbox.packed().into_iter().flatten())
-            {
+            for (bytes, packed) in self.bounds[0].iter_mut().zip(outbox.packed()) {
                 *bytes = packed.bytes;
             }
         }
@@ -379,5 +377,5 @@ impl<T: GpuReal> Reshape<T> {
 
 /// What messages lost, when the device has come so far.
 pub(super) fn squared_error<T: GpuReal>(outbox: &Outbox<T>) -> f64 {
-    outbox.packed().into_iter().flatten().map(|packed| packed.squared_error).sum()
+    outbox.packed().map(|packed| packed.squared_error).sum()
 }

@@ -59,6 +59,8 @@ impl Part {
 /// Messages of a chunk that have a wire in common.
 struct Load<B> {
     messages: Vec<usize>,
+    /// Of those that came, all of them when all have come.
+    lengths: Vec<usize>,
     boxed: B,
 }
 
@@ -329,7 +331,7 @@ fn loads<B>(
         let end = |i: usize| parts.get(i + 1).map_or(memory.bytes(), |next| next.place);
         let slot = |i: usize| Slot::of_block(memory, parts[i].place..end(i));
         let boxes: Vec<_> = messages.iter().map(|&i| (&parts[i].transfer, slot(i))).collect();
-        Ok(Load { boxed: make(wire, &boxes)?, messages })
+        Ok(Load { boxed: make(wire, &boxes)?, lengths: vec![0; messages.len()], messages })
     };
     wires.into_iter().map(load).collect()
 }
@@ -386,8 +388,9 @@ impl<T: GpuReal> Port for Mail<'_, T> {
             true => self.wait(chunk),
             false => self.out[chunk].made.hold(&self.device.copies),
         };
-        let packed = self.out[chunk].loads[load].boxed.packed().filter(|_| self.traffic.shorter);
-        let bytes = packed.map_or(parcel.bytes, |packed| packed[at].bytes).min(parcel.bytes);
+        let mut packed = self.out[chunk].loads[load].boxed.packed();
+        let packed = self.traffic.shorter.then(|| packed.nth(at)).flatten();
+        let bytes = packed.map_or(parcel.bytes, |packed| packed.bytes).min(parcel.bytes);
         let memory = self.device.staging[0].as_ref().expect("memory for messages");
         let copies = &self.device.copies;
         let fetch = |to: &mut [u8]| memory.read(copies, part.place, to);
@@ -437,8 +440,9 @@ impl<T: GpuReal> Port for Mail<'_, T> {
             return;
         }
         for load in &mut chunk.loads {
-            let lengths: Vec<_> = load.messages.iter().map(|&i| self.lengths[i]).collect();
-            let read = load.boxed.read(&self.device.stream, &lengths, self.dst);
+            let lengths = load.messages.iter().map(|&i| self.lengths[i]);
+            load.lengths.iter_mut().zip(lengths).for_each(|(length, found)| *length = found);
+            let read = load.boxed.read(&self.device.stream, &load.lengths, self.dst);
             if let Err(GpuError::Message { index, why }) = &read {
                 let from = self.traffic.recvs[load.messages[*index]].peer;
                 if self.damage.is_ok() {

@@ -114,11 +114,12 @@ impl<T: GpuReal> Outbox<T> {
     }
 
     /// What became of messages that are coded, when the device has come so far.
-    pub(crate) fn packed(&self) -> Option<Vec<Packed>> {
-        match &self.maker {
+    pub(crate) fn packed(&self) -> impl Iterator<Item = Packed> {
+        let encoder = match &self.maker {
             Maker::Raw(_) => None,
-            Maker::Coded(encoder) => Some(encoder.reported()),
-        }
+            Maker::Coded(encoder) => Some(encoder),
+        };
+        encoder.into_iter().flat_map(|encoder| encoder.reported())
     }
 }
 
