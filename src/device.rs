@@ -119,10 +119,7 @@ where
         };
         let stream = agree(comm, stream)?;
         let bench = Bench { gpu: &gpu, stream: &stream, passage };
-        let access = match passage {
-            Passage::Reached if fft_gpu::fetches::<K::Real>(&draft.lens()) => Access::Fetched,
-            _ => Access::Contiguous,
-        };
+        let access = access(&draft, &gpu, passage)?;
         let Decision { recipe, report, .. } = draft
             .decide_for_device(access, &|problem, wanted, budget| {
                 bench.by_clock::<K::Real, D>(comm, problem, wanted, budget)
@@ -298,6 +295,29 @@ where
         let mut data = lend_mut(data, &self.stream);
         self.executor.run(direction, None, &mut data)
     }
+}
+
+/// How transforms come to their data: they fetch it where all ranks share one device, and all can. Collective.
+fn access<K: Transform, const D: usize>(
+    draft: &Draft<'_, K, D>,
+    gpu: &Gpu,
+    passage: Passage,
+) -> Result<Access, Error>
+where
+    K::Real: GpuReal,
+{
+    let comm = draft.comm();
+    let lens = draft.complex_lens().filter(|_| passage == Passage::Reached);
+    let device = lens.and_then(|lens| {
+        let elements = lens.iter().fold(1, |all: usize, n| all.saturating_mul(*n)) / comm.size();
+        fft_gpu::fetches::<K::Real>(gpu, &lens, elements)
+    });
+    // No device has this identity.
+    let mine = device.unwrap_or_default();
+    let mut all = vec![0; mine.len() * comm.size()];
+    comm.allgather(&mine, &mut all)?;
+    let same = all.chunks(mine.len()).all(|other| other == mine);
+    Ok(if same && device.is_some() { Access::Fetched } else { Access::Contiguous })
 }
 
 #[cfg(test)]

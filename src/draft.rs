@@ -276,10 +276,13 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         self.decide_by(by_clock)
     }
 
-    /// Points along each axis.
+    /// Points along each axis, where it is one transform of complex numbers, but perhaps for the last axis, of three axes at most.
     #[cfg(feature = "cuda")]
-    pub(crate) fn lens(&self) -> [usize; D] {
-        self.grid.shape()
+    pub(crate) fn complex_lens(&self) -> Option<[usize; D]> {
+        let complex = |axis: usize| {
+            self.kinds[axis] == Kind::C2C || axis + 1 == D && self.kinds[axis] == Kind::R2C
+        };
+        (self.howmany == 1 && D <= 3 && (0..D).all(complex)).then(|| self.grid.shape())
     }
 
     /// Whose draft it is.

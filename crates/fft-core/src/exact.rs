@@ -109,11 +109,13 @@ impl<const D: usize> Search<'_, D> {
         let all = [OUTPUT].into_iter().chain(others).chain([INPUT]);
         let mut states = all.map(|candidate| State { candidate, ..here });
         // Orders of what is fetched follow from what is done; whether they are those of the text is seen in the end.
-        let name = match self.problem().fetches() {
-            true => name.trim_end_matches(char::is_alphabetic),
-            false => name,
+        let known = |name: &str| match self.problem().fetches() {
+            true => name.trim_end_matches(char::is_alphabetic).to_string(),
+            false => name.to_string(),
         };
-        states.find(|state| *state != here && self.name(*state).as_deref() == Some(name))
+        let name = known(name);
+        states
+            .find(|state| *state != here && self.name(*state).is_some_and(|it| known(&it) == name))
     }
 }
 

@@ -70,6 +70,10 @@ mod tests {
             let text = recipe.to_string();
             assert!(text.contains(&format!("(exchange {expected} ")), "{text}");
             assert_eq!(Recipe::exact(problem.clone(), &text).unwrap(), recipe);
+            let mut turned = problem.clone();
+            turned.output = turned.output.ordered([2, 1, 0]).unwrap();
+            let recipe = Recipe::new(turned.clone()).unwrap();
+            assert_eq!(Recipe::exact(turned, &recipe.to_string()).unwrap(), recipe);
             assert!(Recipe::exact(problem, &text.replace(expected, "[7x1x1]")).is_err());
         }
     }

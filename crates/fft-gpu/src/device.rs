@@ -1,7 +1,7 @@
 //! A CUDA device as plans run on it: what the steps of a recipe become here.
 //!
-//! Local transforms are cuFFT's. A reshape is a few launches, each for all of its messages: what is in memory that this rank
-//! reaches is taken from there, straight to where it belongs; coded messages to ranks that can be reached are made where they
+//! Local transforms are cuFFT's; after a reshape they may fetch what they read themselves (`device/fused.rs`). Any other reshape is a
+//! few launches, each for all of its messages: what is in memory that this rank reaches is taken from there, straight to where it belongs; coded messages to ranks that can be reached are made where they
 //! read them; others are made in memory of the device, and sent from there or from pages of the host.
 //!
 //! Everything is queued on one stream. Ranks that reach each other meet once in a reshape, on the host, to know that events
@@ -30,7 +30,7 @@ use crate::ffi::{
 use crate::{Gpu, GpuError, GpuReal, Passage};
 use energy::Squares;
 pub use fused::fetches;
-use fused::{Across, Next};
+use fused::{Across, Next, Rest};
 use local::{Group, Local};
 use post::Post;
 use reshape::Reshape;
@@ -185,21 +185,21 @@ impl<'r, T: GpuReal, const D: usize> Bound<'r, T, D> {
         reals: usize,
     ) -> Result<(), Error> {
         let next = Next::of::<T>(&device.gpu, group).map_err(|why| why.on(device.rank))?;
-        let mut fused = 0;
+        let mut fused = false;
         if let Some((leg, how, moved)) = self.reshape.take() {
             let reshape = Reshape::new(device, self.recipe, leg, how, &next)?;
-            fused = usize::from(reshape.is_fused());
+            fused = reshape.is_fused();
             self.push(Op::Reshape(Box::new(reshape)), moved);
         }
-        match next {
-            Next::Groups(groups) => {
-                for group in groups.into_iter().skip(fused) {
+        match next.rest::<T>(&device.gpu, fused).map_err(|why| why.on(device.rank))? {
+            Rest::Groups(groups) => {
+                for group in groups {
                     let op = device.local(&group)?;
                     self.push(op, reals);
                 }
             }
-            Next::Across(across) => {
-                for plan in across.plans.into_iter().skip(fused) {
+            Rest::Plans(plans) => {
+                for plan in plans {
                     device.area_bytes = device.area_bytes.max(plan.work_bytes());
                     self.push(Op::Fetch(Box::new(plan)), reals);
                 }

@@ -158,7 +158,7 @@ impl Gather {
 
     /// Where an element of the array is read: the CPU twin of `fetch`, in bytes from nowhere.
     #[cfg(test)]
-    fn source(&self, number: u32, element: u64) -> u64 {
+    pub(crate) fn source(&self, number: u32, element: u64) -> u64 {
         let table = &self.table;
         let split = |n: u32, axis: usize| {
             let quotient = table.by[axis].of(n as usize) as u32;
@@ -214,7 +214,7 @@ mod tests {
             let mut places = vec![0; gather.elements()];
             for near in &moves.near {
                 let transfer: Transfer = moves.take(near, &all).unwrap();
-                assert!(transfer.reach() * 16 <= gather.reaches()[near.owner]);
+                assert_eq!(transfer.reach() * 16, gather.reaches()[near.owner]);
                 transfer.runs(|read, write, len| {
                     for i in 0..len {
                         places[write + i] = bases[near.owner] + 16 * (read + i) as u64;

@@ -3,12 +3,12 @@
 use fft_core::{DIMS, Direction, Kind, NearBox, Pass, View};
 
 use super::local::{Group, LINKED_BYTES, Lines};
-use crate::ffi::{Gathering, Run};
+use crate::ffi::{Gathering, Run, links};
 use crate::gather::Gather;
 use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
 
-/// Lengths of lines with which it is faster than a pass more, on an H200 with cuFFT 12.0 of CUDA 13: powers of two up to this. At 512³
-/// in double precision it adds 0.1 ms to 1.2 (columns) and 2.2 (planes), and 0.4 to columns that lie across what they read; a pass
+/// Lengths of lines with which it is faster than a pass more, on an H200 with cuFFT 12.0 of CUDA 13, which is all that was measured:
+/// powers of two up to this. At 512³ in double precision it adds 0.1 ms to 1.2 (columns) and 2.2 (planes), and 0.4 to columns that lie across what they read; a pass
 /// takes 1.0. With lines of 1024 points it adds 10 ms of 8, and 384 took other kernels and nothing less.
 const POINTS: usize = 512;
 
@@ -16,10 +16,12 @@ fn pays<T: GpuReal>(n: usize) -> bool {
     T::LOADS.is_some() && n.is_power_of_two() && n <= POINTS
 }
 
-/// Whether transforms along axes of these lengths fetch what they read, where ranks reach each other's memory, so that a reshape before
-/// them costs next to nothing.
-pub fn fetches<T: GpuReal>(n: &[usize]) -> bool {
-    n.iter().all(|n| pays::<T>(*n))
+/// The identity of a device where complex transforms along axes of these lengths, of so many elements per rank, fetch what they read
+/// from other ranks on the same device, so that a reshape before them costs next to nothing; `None` where they do not.
+pub fn fetches<T: GpuReal>(gpu: &Gpu, n: &[usize], elements: usize) -> Option<[u8; 16]> {
+    let large = elements.saturating_mul(2 * size_of::<T>()) >= LINKED_BYTES;
+    let all = large && n.iter().all(|n| pays::<T>(*n)) && links();
+    all.then(|| gpu.context().uuid().ok()).flatten().map(|uuid| uuid.bytes.map(|byte| byte as u8))
 }
 
 /// Plans a group of transforms of an array in these pieces of ranks' memory, of so many ranks. `None` where a reshape and then
@@ -89,6 +91,29 @@ impl Next {
         })
     }
 
+    /// What is left of it, when what is done first is already.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(super) fn rest<T: GpuReal>(self, gpu: &Gpu, fused: bool) -> Result<Rest, GpuError> {
+        match self {
+            Self::Groups(mut groups) => {
+                groups.drain(..usize::from(fused));
+                Ok(Rest::Groups(groups))
+            }
+            Self::Across(across) if fused => Ok(Rest::Plans(vec![across.first])),
+            Self::Across(across) => {
+                let Across { both, second, first } = *across;
+                let [b, a, c] = [1, 2, 3].map(|axis| second.lens[0][axis]);
+                let second = plan::<T>(gpu, &second, &[turned([b, a, c])], 1)?;
+                Ok(match second {
+                    Some(second) => Rest::Plans(vec![second, first]),
+                    None => Rest::Groups(both.apart()),
+                })
+            }
+        }
+    }
+
     /// What is done first, fetched from these pieces.
     ///
     /// # Errors
@@ -108,12 +133,19 @@ impl Next {
     }
 }
 
+/// What is left to be made operations.
+pub(super) enum Rest {
+    Groups(Vec<Group>),
+    Plans(Vec<Gathering>),
+}
+
 /// Transforms along the first two of three axes [a][b][c], where cuFFT does all lines of the first at once, and of the second only
 /// those of one plane. The second is done first, with its axis in front, [b][a][c]; the first fetches what it reads from there.
 pub(super) struct Across {
+    both: Group,
     second: Group,
-    /// Of [a][b][c] into [b][a][c], and back.
-    pub(super) plans: [Gathering; 2],
+    /// Of [b][a][c] into [a][b][c].
+    first: Gathering,
 }
 
 impl Across {
@@ -144,9 +176,8 @@ impl Across {
         };
         let second = alone(2, [1, b, a, c], 1.0);
         let first = alone(1, [1, a, b, c], group.factor);
-        let own = |group: &Group| plan::<T>(gpu, group, &[turned(&group.lens[0])], 1);
-        let plans = own(&second)?.zip(own(&first)?);
-        Ok(plans.map(|(one, other)| Self { second, plans: [one, other] }))
+        let first = plan::<T>(gpu, &first, &[turned([a, b, c])], 1)?;
+        Ok(first.map(|first| Self { both: group.clone(), second, first }))
     }
 
     /// What is done first, after a reshape that fetches boxes of [a][b][c].
@@ -167,12 +198,32 @@ impl Across {
 }
 
 /// An array of these lengths, of which memory has the first two axes the other way around.
-fn turned(lens: &[usize]) -> NearBox {
-    let [a, b, c] = [1, 2, 3].map(|axis| lens[axis]);
+fn turned([a, b, c]: [usize; 3]) -> NearBox {
     let (mut ranges, mut stride) = (std::array::from_fn(|_| 0..1), [0; DIMS]);
     for (i, (len, step)) in [(a, c), (b, a * c), (c, 1)].into_iter().enumerate() {
         ranges[DIMS - 3 + i] = 0..len;
         stride[DIMS - 3 + i] = step;
     }
     NearBox { owner: 0, ranges, source: View { offset: 0, stride } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_exchanged_and_exchanged_back() {
+        let [a, b, c] = [3, 4, 5];
+        // [b][a][c] of memory that has [a][b][c], and [a][b][c] of what that makes.
+        for [outer, inner] in [[b, a], [a, b]] {
+            let mut gather = Gather::new(&[turned([outer, inner, c])], 1, 16, 1.0).unwrap();
+            gather.table(&[0]);
+            for (o, i, k) in (0..outer).flat_map(|o| (0..inner * c).map(move |r| (o, r / c, r % c)))
+            {
+                let number = (o * inner + i) * c + k;
+                let place = (i * outer + o) * c + k;
+                assert_eq!(gather.source(number as u32, 16), 16 * place as u64);
+            }
+        }
+    }
 }

@@ -159,6 +159,13 @@ impl<const D: usize> Span<D> {
     }
 }
 
+/// Whether there is a cuFFT that links functions into its kernels.
+pub(crate) fn links() -> bool {
+    // SAFETY: as in `driver_is_present`, for the library of cuFFT.
+    let present = unsafe { sys::is_culib_present() };
+    present && result::get_version().is_ok_and(|version| version >= LINKS)
+}
+
 /// A cuFFT plan with no work area of its own.
 pub(crate) struct Handle {
     plan: sys::cufftHandle,
@@ -199,6 +206,9 @@ impl Handle {
         sides: [Span<D>; 2],
         factor: T,
     ) -> Result<Option<Self>, GpuError> {
+        if !links() {
+            return Ok(None);
+        }
         let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
         let block = Block::new(context, size_of::<T>())?;
         block.write(&context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
@@ -212,8 +222,8 @@ impl Handle {
     /// The same with elements loaded from where a table says, which is uploaded before it is run; `None` where cuFFT has no such plan.
     ///
     /// # Safety
-    /// The table in the block has no more cuts, and is that of `kernels/gather.cu`, for an array of as many elements as the plan reads. Whenever it is run,
-    /// what the table names can be read until that is done.
+    /// The table in the block is that of `kernels/gather.cu`, with no more cuts than are told, for an array of as many elements as the plan
+    /// reads. Whenever it is run, what the table names can be read until that is done.
     pub(super) unsafe fn gathering<T: FftReal, const D: usize>(
         context: &Arc<CudaContext>,
         run: Run,
@@ -222,7 +232,7 @@ impl Handle {
         sides: [Span<D>; 2],
         (table, cuts): (Block, Cuts),
     ) -> Result<Option<Self>, GpuError> {
-        let Some((names, kind)) = T::LOADS else { return Ok(None) };
+        let Some((names, kind)) = T::LOADS.filter(|_| links()) else { return Ok(None) };
         let load = (names[cuts as usize], kind);
         let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
         // SAFETY: what the caller promises.
@@ -262,8 +272,8 @@ impl Handle {
         Ok(Self { plan, context, type_of, real, reads, writes, work: 0, told: None })
     }
 
-    /// Has cuFFT link a function into its kernels, for loads or stores of its kind, of a plan that is not made yet; whether this
-    /// cuFFT does such. It may yet not find what links when the plan is made, or not in the version that it wants.
+    /// Has cuFFT, which [`links`], link a function into its kernels, for loads or stores of its kind, of a plan that is not made yet;
+    /// whether it takes that. It may yet not find what links when the plan is made, or not in the version that it wants.
     ///
     /// # Safety
     /// The code has that function, which reads what it is told within the block, or what the block says.
@@ -273,9 +283,6 @@ impl Handle {
         (name, kind): (&CStr, c_int),
         block: Block,
     ) -> bool {
-        if !result::get_version().is_ok_and(|version| version >= LINKS) {
-            return false;
-        }
         let mut told = Box::new(block.address());
         let at = (&raw mut *told).cast::<*mut c_void>();
         self.told = Some((block, told));

@@ -62,11 +62,20 @@ impl Gathering {
         dst: &mut DeviceMemory<T>,
         work: &mut DeviceMemory<u8>,
     ) -> Result<(), GpuError> {
-        if locate(self.gather.reaches(), source, &mut self.bases)? {
-            let table = self.gather.table(&self.bases);
-            let block = self.handle.told().expect("what it was planned with");
-            block.update(stream, bytemuck::bytes_of(table))?;
+        let moved = locate(self.gather.reaches(), source, &mut self.bases);
+        let told = moved.and_then(|moved| match moved {
+            true => {
+                let table = self.gather.table(&self.bases);
+                let block = self.handle.told().expect("what it was planned with");
+                block.update(stream, bytemuck::bytes_of(table))
+            }
+            false => Ok(()),
+        });
+        if told.is_err() {
+            // What is on the device names who knows what.
+            self.bases.fill(0);
         }
+        told?;
         // What cuFFT takes for the input is never read.
         self.handle.run_in_place(self.run, stream, dst, work)
     }

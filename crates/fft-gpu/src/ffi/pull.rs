@@ -116,6 +116,21 @@ impl Pulls {
         Ok(Self { kernel, batch, items, places, unit, reaches, bases })
     }
 
+    /// Has descriptors name where the sources are now.
+    fn follow<'v>(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        source: &dyn Fn(usize) -> Source<'v>,
+    ) -> Result<(), GpuError> {
+        if !locate(&self.reaches, source, &mut self.bases)? {
+            return Ok(());
+        }
+        for (item, (source, place)) in self.items.iter_mut().zip(&self.places) {
+            item.set_source(self.bases[*source] / self.unit + place);
+        }
+        self.batch.update(stream, &self.items)
+    }
+
     /// Copies; returns when the launch is queued.
     ///
     /// # Errors
@@ -126,12 +141,12 @@ impl Pulls {
         source: &dyn Fn(usize) -> Source<'v>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
-        if locate(&self.reaches, source, &mut self.bases)? {
-            for (item, (source, place)) in self.items.iter_mut().zip(&self.places) {
-                item.set_source(self.bases[*source] / self.unit + place);
-            }
-            self.batch.update(stream, &self.items)?;
+        let followed = self.follow(stream, source);
+        if followed.is_err() {
+            // What is on the device names who knows what.
+            self.bases.fill(0);
         }
+        followed?;
         // SAFETY: the boxes are inside the sources, which may be read until they are no longer borrowed, and that is after the
         // launch is queued.
         unsafe { run_pull(stream, &self.kernel, &self.batch, dst) }
