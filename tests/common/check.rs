@@ -2,8 +2,8 @@
 
 use fft_core::{Brick, Element, Real};
 use thriffty::{
-    Algorithm, C2c, Comm, Complex, Direction, Draft, Error, Grid, Kind, Memory, Plan, Problem, R2c,
-    R2r, Scale, Transform,
+    Algorithm, C2c, Comm, Complex, Direction, Draft, Error, Grid, Kind, Memory, Plan, Problem,
+    ProcGrid, R2c, R2r, Scale, Transform,
 };
 
 use super::data::{C64, bound, cut, distance, norm, random, widen};
@@ -22,6 +22,8 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) memory: Memory,
     /// Seed of random bricks for input and output; the library's default bricks otherwise.
     pub(crate) tiling: Option<u64>,
+    /// Parts along each axis of input and output, in place of those.
+    pub(crate) cuts: Option<[[usize; D]; 2]>,
 }
 
 impl<const D: usize> Case<D> {
@@ -35,6 +37,7 @@ impl<const D: usize> Case<D> {
             exchange: Algorithm::default(),
             memory: Memory::default(),
             tiling: None,
+            cuts: None,
         }
     }
 
@@ -62,6 +65,10 @@ impl<const D: usize> Case<D> {
         Self { tiling: Some(seed), ..self }
     }
 
+    pub(crate) fn cuts(self, input: [usize; D], output: [usize; D]) -> Self {
+        Self { cuts: Some([input, output]), ..self }
+    }
+
     pub(crate) fn grids(&self) -> Result<[Grid<D>; 2], Error> {
         let grid = Grid::new(self.shape)?;
         Ok([grid, Problem::spectral_grid(grid, self.kinds)])
@@ -71,6 +78,13 @@ impl<const D: usize> Case<D> {
     pub(crate) fn bricks(&self, ranks: usize) -> Result<[Vec<Brick<D>>; 2], Error> {
         let even = |grid: Grid<D>| (0..ranks).map(|rank| grid.brick(rank, ranks)).collect();
         let grids = self.grids()?;
+        if let Some(cuts) = self.cuts {
+            let parts = |side: usize| {
+                let brick = |rank| ProcGrid::new(cuts[side]).brick(&grids[side], rank);
+                (0..ranks).map(brick).collect()
+            };
+            return Ok([parts(0), parts(1)]);
+        }
         Ok(match self.tiling {
             None => grids.map(even),
             Some(seed) => {

@@ -83,6 +83,14 @@ impl<T: Real> Processor<T> for Faulty<'_, T> {
         Processor::tile(&mut self.cpu)
     }
 
+    fn reserve_spare(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
+        self.cpu.reserve_spare(reals, rank)
+    }
+
+    fn spare(&mut self) -> &mut Self::Buffer {
+        self.cpu.spare()
+    }
+
     fn held(&self) -> usize {
         self.cpu.held()
     }

@@ -2,7 +2,8 @@
 
 use Kind::{C2C, Dct2, Dst1, R2C};
 use thriffty::{
-    Algorithm, C2c, Comm, Error, Kind, Memory, Node, Plan, R2c, R2r, Tolerance, Transform, Wire,
+    Algorithm, Brick, C2c, Comm, Error, Kind, Memory, Node, Plan, R2c, R2r, Tolerance, Transform,
+    Wire,
 };
 
 use super::check::{Case, Make, check};
@@ -25,25 +26,50 @@ pub(crate) fn right(comm: &dyn Comm) -> Done {
         check::<R2c<f64>, 3>(comm, &least(half.clone().howmany(2)))?;
         check::<R2c<f64>, 3>(comm, &least(half.tiling(5).orders([2, 0, 1], [1, 2, 0])))?;
         check::<R2r<f64>, 3>(comm, &least(Case::new([16, 25, 33], [Dct2, Dst1, Dct2])))?;
+        for [input, output] in cuts(comm.size()) {
+            let half = Case::new([8, 12, 10], [C2C, C2C, R2C]);
+            check::<R2c<f64>, 3>(comm, &least(half.cuts(input, output)))?;
+        }
     }
     Ok(())
 }
 
+/// Input and output in slabs, pencils and bricks, each with each, on two and four ranks.
+fn cuts(ranks: usize) -> Vec<[[usize; 3]; 2]> {
+    let slabs = [[ranks, 1, 1], [1, ranks, 1], [1, 1, ranks]];
+    let all = match ranks {
+        2 => slabs.to_vec(),
+        4 => [slabs, [[2, 2, 1], [2, 1, 2], [1, 2, 2]]].concat(),
+        _ => Vec::new(),
+    };
+    all.iter().flat_map(|input| all.iter().map(|output| [*input, *output])).collect()
+}
+
+/// Bytes of a plane of any rank's brick at any node, at most.
+fn plane<K: Transform>(plan: &Plan<K, 3>) -> usize {
+    let problem = plan.recipe().problem();
+    let planes = |node: &Node<3>| {
+        let point = problem.howmany * node.width() * problem.precision.bytes();
+        let most = |brick: &Brick<3>| {
+            let lens = (0..3).map(|axis| brick.len(axis)).filter(|len| *len > 1);
+            brick.points() / lens.min().unwrap_or(1)
+        };
+        point * node.layout.bricks().iter().map(most).max().unwrap_or(0)
+    };
+    plan.recipe().nodes().iter().map(planes).max().unwrap_or(0)
+}
+
 /// Bytes of a chunk of messages at most: no less than a plane of a brick.
-fn chunk<K: Transform>(plan: &Plan<K, 3>, held: usize) -> usize {
+fn chunk<K: Transform>(plan: &Plan<K, 3>) -> usize {
     let (problem, ranks) = (plan.recipe().problem(), plan.comm().size());
     let width = if problem.complex { 2 } else { 1 };
     let all = problem.grid().points() * width * problem.precision.bytes() * problem.howmany;
-    let lens = |node: &Node<3>| {
-        let brick = node.layout.brick(plan.comm().rank());
-        (0..3).map(|axis| brick.len(axis)).filter(|len| *len > 1).min()
-    };
-    let planes = plan.recipe().nodes().iter().filter_map(lens).min().unwrap_or(1);
-    (all / ranks / 64).max(8192 * ranks).max(held / planes)
+    (all / ranks / 64).max(8192 * ranks).max(plane(plan))
 }
 
-/// No rank takes more work than `times` what it holds at most in the course of a transform.
-fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool, times: usize) -> Done {
+/// No rank takes more than what it holds at most in the course of a transform and, as the output is one of two places that data is
+/// in by turns, what of that does not fit there.
+fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let plan = |memory| {
         let draft = case.clone().memory(memory).draft::<K>(comm)?;
         match tolerance {
@@ -58,29 +84,54 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool, times: usiz
         points * node.width() * recipe.problem().precision.bytes()
     };
     let held = recipe.nodes().iter().map(bytes).max().expect("a recipe has a node");
-    let (messages, chunk) = (!recipe.problem().all_near(), chunk(&least, held));
+    let ends = [0, recipe.nodes().len() - 1].map(|node| bytes(&recipe.nodes()[node]));
+    let over = held - ends.into_iter().min().expect("there are two");
+    let (messages, chunk) = (!recipe.problem().all_near(), chunk(&least));
     // A tile of a chunk; messages out and in, or two windows, in which each pair of ranks has a place for all reshapes.
-    let chunks = if matches!(case.exchange, Algorithm::Ring(_)) { 6 } else { 4 };
+    // Of bricks that are not even a rank may get whole chunks of all others at once.
+    let even = case.tiling.is_none();
+    let chunks = match case.exchange {
+        _ if !even => 2 * comm.size(),
+        Algorithm::Ring(_) => 6,
+        _ => 4,
+    };
     let rest = SCRATCH + if messages { chunks * chunk } else { TILE };
     let what = format!("{case:?} on {} ranks: {recipe}", comm.size());
-    let (found, bound) = (least.memory(), times * held + rest);
+    // What does not fit is cut off in planes.
+    let (found, bound) = (least.memory(), held + over + plane(&least) + rest);
     assert!(found <= bound, "{found} bytes, {bound} allowed, a rank holds {held}: {what}");
     // Each rank has messages of more than a few chunks, which are what is saved.
-    assert!(!messages || found + held / 4 < ample.memory(), "{found}, {}: {what}", ample.memory());
+    assert!(
+        !messages || !even || case.cuts.is_some() || found + held / 4 < ample.memory(),
+        "{found}, {}: {what}",
+        ample.memory()
+    );
     Ok(())
 }
 
-/// Workspace is once the data and a constant; twice for real data, of which the spectrum does not fit into the result.
+/// Workspace is once the data, what does not fit into the output, and a constant.
 pub(crate) fn bounded(comm: &dyn Comm) -> Done {
     for exchange in Algorithm::ALL {
         let shape = [96, 64, 72];
         let whole = Case::new(shape, [C2C; 3]).exchange(exchange);
-        within::<C2c<f64>>(comm, &whole, false, 1)?;
-        within::<C2c<f32>>(comm, &whole.clone().howmany(2), false, 1)?;
-        within::<C2c<f64>>(comm, &whole, true, 1)?;
+        within::<C2c<f64>>(comm, &whole, false)?;
+        within::<C2c<f32>>(comm, &whole.clone().howmany(2), false)?;
+        within::<C2c<f64>>(comm, &whole, true)?;
         let half = Case::new(shape, [C2C, C2C, R2C]).exchange(exchange);
-        within::<R2c<f64>>(comm, &half, false, 2)?;
-        within::<R2c<f64>>(comm, &half, true, 2)?;
+        within::<R2c<f64>>(comm, &half, false)?;
+        within::<R2c<f64>>(comm, &half, true)?;
+        // Layouts that are less even at the ends than between, and others at one end than at the other.
+        for seed in 0..3 {
+            within::<C2c<f64>>(comm, &whole.clone().tiling(seed), false)?;
+            within::<R2c<f64>>(comm, &half.clone().tiling(seed), false)?;
+        }
+        // So large that tiles and messages are a small part.
+        for [input, output] in cuts(comm.size()) {
+            let (whole, half) = ([C2C; 3], [C2C, C2C, R2C]);
+            let case = |kinds| Case::new([128; 3], kinds).exchange(exchange).cuts(input, output);
+            within::<C2c<f64>>(comm, &case(whole), false)?;
+            within::<R2c<f64>>(comm, &case(half), false)?;
+        }
     }
     Ok(())
 }

@@ -104,8 +104,8 @@ pub(crate) struct Problem {
     /// How data travels: shared, p2p, pipelined, alltoallv, kway2, kway4, ..., ring or ring-flush; chosen by default.
     #[arg(long)]
     pub(crate) exchange: Option<Algorithm>,
-    /// What the plan may take beside input and output: ample, or least, which is little more than once the data, of real data up
-    /// to twice.
+    /// What the plan may take beside input and output: ample, or least, which is little more than once the data, and what of
+    /// that does not fit into the output.
     #[arg(long, default_value = "ample", value_parser = memory())]
     pub(crate) memory: Memory,
     #[command(flatten)]

@@ -3,25 +3,60 @@
 use crate::across::{self, Across, Division};
 use crate::budget;
 use crate::device::{Operations, Site};
-use crate::host::{HostOp, Op};
+use crate::halves::{Keep, Spot};
+use crate::host::{HostOp, Local, Op};
 use crate::leg::pass;
 use crate::moves::Moves;
-use crate::reshape::{Means, Reshape};
+use crate::reshape::{FusedFft, Means, Reshape};
+use crate::stages::{Stage, Thrift, Walked, stages};
+use crate::transfer::Placed;
 use crate::{
-    Algorithm, Commons, Error, Kind, Link, LocalFft, Node, Pass, Problem, Processor, Real, Recipe,
-    Step, Wire,
+    Algorithm, Brick, Commons, Error, Kind, Link, LocalFft, Node, Pass, Problem, Processor, Real,
+    Recipe, Step, Transfer, Wire,
 };
 
 /// Local transforms that are still to become an operation, and a factor that waits for the next: a recipe scales
 /// right beside a transform.
 #[derive(Default)]
-struct Pending {
-    fft: Option<LocalFft>,
+struct Pending<const D: usize> {
+    fft: Option<PartFfts<D>>,
     /// Axis by axis, the same transforms.
     axes: Vec<(usize, Pass)>,
     factor: Option<f64>,
     /// All axes that have been transformed since the last reshape.
     since: Vec<usize>,
+}
+
+/// A local transform of a brick: of each part that is dense.
+#[derive(Clone)]
+struct PartFfts<const D: usize> {
+    ffts: Vec<LocalFft>,
+    /// The parts before.
+    parts: Vec<Brick<D>>,
+    /// Where they are, before and after.
+    spots: [Vec<Spot>; 2],
+    /// Whether they are in two pieces of memory before.
+    apart: bool,
+}
+
+impl<const D: usize> PartFfts<D> {
+    fn in_place(&self) -> bool {
+        self.ffts[0].in_place()
+    }
+
+    fn scale(&mut self, factor: f64) {
+        self.ffts.iter_mut().for_each(|fft| fft.scale(factor));
+    }
+
+    /// Joins `next`, where that is possible with all parts.
+    fn join(&mut self, next: &Self, real_bytes: usize) -> bool {
+        let mut ffts = self.ffts.clone();
+        let joined = ffts.iter_mut().zip(&next.ffts).all(|(fft, next)| fft.join(next, real_bytes));
+        if joined {
+            self.ffts = ffts;
+        }
+        joined
+    }
 }
 
 /// The operations of one direction on a host.
@@ -35,50 +70,48 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
 ) -> Result<Operations<HostOp<T, Dev>>, Error> {
     let shows_all = site.commons.is_none_or(Commons::shows_all);
     let direction = site.direction;
-    let walk = recipe.walk(direction);
-    let start = walk.first().map(|(from, ..)| *from).unwrap_or(&recipe.nodes()[0]);
+    let nodes = recipe.nodes();
+    let ends = [&nodes[0], &nodes[nodes.len() - 1]];
+    let [start, end] = direction.choose(ends, [ends[1], ends[0]]);
+    let (stages, Thrift { keeps, copies, messages }) = stages(recipe, site);
     let mut binder = Binder {
         problem: recipe.problem(),
         site,
         device,
         ops: Vec::new(),
         sizes: Vec::new(),
+        messages,
+        keeps: keeps.into_iter(),
+        keep: Keep::default(),
         moves: None,
         pending: Pending::default(),
     };
     binder.sizes.push(binder.size(start));
-    let mut rest = &walk[..];
-    while let [(from, step, to), tail @ ..] = rest {
-        rest = tail;
-        match *step {
-            Step::Scale { forward, inverse } => {
-                binder.pending.scale(direction.choose(forward, inverse));
+    for stage in stages {
+        match stage {
+            Stage::Scale(factor) => binder.pending.scale(factor),
+            Stage::Fft { from, to, axis, kind } => binder.transform(from, to, axis, kind)?,
+            Stage::Reshape { from, to, wire, exchange, rest } => {
+                binder.reshape([from, to], wire, exchange, &rest)?;
+                binder.pending.since.clear();
             }
-            Step::Fft { axis, kind } => binder.transform(from, to, axis, kind)?,
-            Step::Reshape { wire, exchange } => {
-                match binder.returning(from, step, tail) {
-                    Some(steps) => {
-                        binder.rest(from)?;
-                        binder.across(from, to, &tail[..steps])?;
-                        rest = &tail[steps..];
-                    }
-                    None => {
-                        let steps: Vec<_> = tail.iter().map(|(_, step, _)| *step).collect();
-                        binder.reshape([from, to], wire, exchange, &steps)?;
-                    }
-                }
+            Stage::Across { home, first, steps } => {
+                binder.rest(home)?;
+                binder.across(home, first, &steps)?;
                 binder.pending.since.clear();
             }
         }
     }
-    let end = direction.choose(recipe.nodes().last(), recipe.nodes().first());
-    binder.rest(end.expect("a recipe has a node"))?;
+    binder.rest(end)?;
+    if copies {
+        binder.copy(end);
+    }
     let Binder { ops, sizes, .. } = binder;
     let ops = ops.into_iter().map(HostOp).collect();
     Ok(Operations { ops, sizes, shows_all })
 }
 
-impl Pending {
+impl<const D: usize> Pending<D> {
     /// Folds a factor into the transform before it, or keeps it for the one after.
     fn scale(&mut self, factor: f64) {
         match &mut self.fft {
@@ -91,12 +124,12 @@ impl Pending {
     }
 
     /// Takes another transform; returns the ones before it when it cannot be joined to them.
-    fn add(&mut self, axis: usize, mut fft: LocalFft, real_bytes: usize) -> Option<LocalFft> {
+    fn add(&mut self, axis: usize, mut fft: PartFfts<D>, real_bytes: usize) -> Option<PartFfts<D>> {
         if let Some(factor) = self.factor.take() {
             fft.scale(factor);
         }
         self.since.push(axis);
-        let pass = (axis, fft.passes[0].clone());
+        let pass = (axis, fft.ffts[0].passes[0].clone());
         if self.fft.as_mut().is_some_and(|earlier| earlier.join(&fft, real_bytes)) {
             self.axes.push(pass);
             return None;
@@ -106,9 +139,6 @@ impl Pending {
     }
 }
 
-/// A step and the nodes it leads from and to.
-type Walked<'a, const D: usize> = (&'a Node<D>, Step, &'a Node<D>);
-
 /// Makes operations, one after the other.
 struct Binder<'a, T: Real, Dev: Processor<T>, const D: usize> {
     problem: &'a Problem<D>,
@@ -117,15 +147,27 @@ struct Binder<'a, T: Real, Dev: Processor<T>, const D: usize> {
     ops: Vec<Op<T, Dev>>,
     /// Real numbers before, between and after the operations.
     sizes: Vec<usize>,
+    /// Whether ranks send messages where they could read each other's memory.
+    messages: bool,
+    /// How ranks keep what the reshapes to come bring.
+    keeps: std::vec::IntoIter<Keep>,
+    /// How they keep what they hold now.
+    keep: Keep,
     /// Those of the last operation, when it is a reshape.
     moves: Option<Moves<D>>,
-    pending: Pending,
+    pending: Pending<D>,
 }
 
 impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
+    /// Real numbers of this rank where operations are told to read and write.
     fn size(&self, node: &Node<D>) -> usize {
-        let points = node.layout.brick(self.site.comm.rank()).points();
-        points * self.problem.howmany * node.width()
+        self.reals(node)[0]
+    }
+
+    /// And in spare memory.
+    fn reals(&self, node: &Node<D>) -> [usize; 2] {
+        let rank = self.site.comm.rank();
+        self.keep.reals(rank, node.layout.brick(rank), self.problem.howmany * node.width())
     }
 
     fn push(&mut self, op: Op<T, Dev>, size: usize) {
@@ -152,12 +194,13 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         };
         let on_the_way = self.pending.axes.iter().all(|(axis, _)| whole.contains(axis));
         let departs =
-            pipelined && on_the_way && self.pending.fft.as_ref().is_some_and(LocalFft::in_place);
+            pipelined && on_the_way && self.pending.fft.as_ref().is_some_and(PartFfts::in_place);
         if !departs {
             self.rest(from)?;
         }
         let comm = self.site.comm;
-        let visits = exchange == Algorithm::Shared && self.site.commons.is_some();
+        let shared = exchange == Algorithm::Shared && self.site.commons.is_some();
+        let visits = shared && !self.messages;
         let link = |peer| match comm.link(peer) {
             Link::Shared if !visits => Link::Remote,
             link => link,
@@ -165,7 +208,10 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         // Local transforms are not counted: ranks may join them differently.
         let before = self.ops.iter().filter(|op| matches!(op, Op::Reshape { .. })).count();
         let number = 2 * before + self.site.direction as usize;
+        let kept = std::mem::replace(&mut self.keep, self.keeps.next().unwrap_or_default());
+        self.device.reserve_spare(self.reals(to)[1], comm.rank())?;
         let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
+        moves = moves.kept([&kept, &self.keep], [from, to]);
         if chunked {
             moves = moves.chunked([from, to], &whole, element, self.problem.chunk_bytes());
         }
@@ -177,28 +223,10 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
             self.pending.fft = None;
             reshape.depart(&moves, &self.pending.axes, self.device)?;
         }
-        self.push(Op::Reshape { reshape: Box::new(reshape), exchange }, self.size(to));
+        let reshape = Box::new(reshape);
+        self.push(Op::Reshape { reshape, exchange, apart: kept.is_apart() }, self.size(to));
         self.moves = Some(moves);
         Ok(())
-    }
-
-    /// How many steps after a reshape lead back to where it began, with nothing but transforms and reshapes between
-    /// ranks that all share memory: then data may as well stay.
-    fn returning(&self, from: &Node<D>, step: &Step, rest: &[Walked<'_, D>]) -> Option<usize> {
-        let stays = |(_, step, to): &Walked<'_, D>| match step {
-            Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
-            Step::Reshape { .. } => false,
-            Step::Fft { kind, .. } => *kind != Kind::R2C && to.complex == from.complex,
-        };
-        let shared = matches!(step, Step::Reshape { exchange: Algorithm::Shared, .. });
-        if !shared || self.site.commons.is_none() || !self.problem.all_near() {
-            return None;
-        }
-        let before = rest.iter().take_while(|walked| stays(walked));
-        let home = |(_, step, to): &Walked<'_, D>| {
-            matches!(step, Step::Reshape { .. }) && to.layout == from.layout
-        };
-        before.into_iter().position(home).map(|last| last + 1)
     }
 
     /// Transforms on other layouts, of data that stays where it is.
@@ -273,31 +301,76 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     ) -> Result<(), Error> {
         let n = self.problem.grid().len(axis);
         let pass = pass(from, to, kind, self.site.direction, n);
-        let brick = from.layout.brick(self.site.comm.rank());
-        let order = from.layout.order();
-        let fft = LocalFft::along(axis, &brick, order, self.problem.howmany, pass);
+        let (rank, howmany) = (self.site.comm.rank(), self.problem.howmany);
+        let [before, after] = [from, to].map(|node| node.layout.brick(rank));
+        let parts = self.keep.parts(rank, before);
+        let spots = |keep: &Keep, brick, node: &Node<D>| -> Vec<Spot> {
+            let spot = |part| keep.spot(part, rank, brick, howmany * node.width());
+            (0..keep.count()).map(spot).collect()
+        };
+        let size = self.size(from);
+        let (kept, reads) = (self.keep.clone(), self.keep.is_apart());
+        if kind == Kind::R2C {
+            self.keep = self.keep.clone().turned();
+            self.device.reserve_spare(self.reals(to)[1], rank)?;
+        }
+        let spots = [spots(&kept, before, from), spots(&self.keep, after, to)];
+        let along = |part: &Brick<D>| {
+            LocalFft::along(axis, part, from.layout.order(), howmany, pass.clone())
+        };
+        let ffts = parts.iter().map(along).collect();
+        let fft = PartFfts { ffts, parts, spots, apart: reads };
         match self.pending.add(axis, fft, T::PRECISION.bytes()) {
-            Some(earlier) => self.fft(&earlier, self.size(from)),
+            Some(earlier) => self.fft(&earlier, size),
             None => Ok(()),
         }
     }
 
     /// A local transform: on the way of the reshape before it, where that is possible.
-    fn fft(&mut self, fft: &LocalFft, size: usize) -> Result<(), Error> {
+    fn fft(&mut self, local: &PartFfts<D>, size: usize) -> Result<(), Error> {
         let rank = self.site.comm.rank();
-        let (plan, blocks) = (self.device.plan_fft(fft, rank)?, fft.blocks);
-        let in_place = fft.in_place();
+        let PartFfts { ffts, parts, spots, apart } = local;
+        let plan = |fft: &LocalFft| self.device.plan_fft(fft, rank);
+        let plans = ffts.iter().map(plan).collect::<Result<Vec<_>, Error>>()?;
+        let plans = plans.into_iter().zip(ffts.iter().map(|fft| fft.blocks));
+        let in_place = local.in_place();
         match (self.moves.take(), self.ops.last_mut()) {
             (Some(moves), Some(Op::Reshape { reshape, .. }))
                 if in_place
                     && (self.problem.keeps() || reshape.traffic.recvs.is_empty())
                     && reshape.can_fuse() =>
             {
-                reshape.fuse(&moves, blocks, plan);
+                let fused =
+                    |((fft, blocks), spot): (_, &Spot)| FusedFft { fft, blocks, spot: *spot };
+                reshape.fuse(&moves, parts, plans.zip(&spots[1]).map(fused).collect());
             }
-            _ => self.push(Op::Fft { plan, blocks, in_place }, size),
+            _ => {
+                let [before, after] = spots;
+                let local = |(((fft, blocks), from), to): (_, &Spot)| {
+                    let (from, to): (&Spot, &Spot) = (from, to);
+                    Local { fft, blocks, from: *from, to: *to }
+                };
+                let parts = plans.zip(before).zip(after).map(local).collect();
+                self.push(Op::Fft { parts, in_place, apart: *apart && !in_place }, size);
+            }
         }
         Ok(())
+    }
+
+    /// The result goes to the output.
+    fn copy(&mut self, node: &Node<D>) {
+        let (rank, howmany, width) = (self.site.comm.rank(), self.problem.howmany, node.width());
+        let (brick, order) = (node.layout.brick(rank), node.layout.order());
+        let placed = |brick| Placed { brick, order, howmany };
+        let copy = |(number, part): (usize, Brick<D>)| {
+            let Spot { first, .. } = self.keep.spot(number, rank, brick, howmany);
+            let copy = Transfer::new(&part, 0..howmany, &placed(part), &placed(brick));
+            copy.behind(first, 0)
+        };
+        let parts = self.keep.parts(rank, brick).into_iter().enumerate();
+        let parts = parts.filter(|(_, part)| !part.is_empty()).map(copy).collect();
+        self.keep = Keep::default();
+        self.push(Op::Copy { parts, width }, self.size(node));
     }
 
     /// What is pending.

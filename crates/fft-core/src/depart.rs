@@ -6,6 +6,7 @@ use std::mem::take;
 use std::ops::Range;
 
 use crate::clock::{Clock, Time};
+use crate::halves::{Read, Written};
 use crate::moves::Moves;
 use crate::tiles::{Lines, TileFfts};
 use crate::{Error, Pass, Processor, Real, Transfer};
@@ -24,9 +25,12 @@ pub(crate) struct Depart<T: Real, Dev: Processor<T>> {
 
 /// A chunk: what to bring, what to do, what to keep.
 struct Load {
+    /// From which piece of memory.
+    from: usize,
     load: Transfer,
     fft: usize,
-    own: Option<Transfer>,
+    /// By piece of memory.
+    own: Vec<(usize, Transfer)>,
 }
 
 impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
@@ -45,11 +49,13 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
         let (mut chunks, mut most) = (Vec::new(), 0);
         for chunk in moves.chunks.iter().filter(|chunk| !chunk.is_empty()) {
             let fft = ffts.plan(lines, chunk, device)?;
-            chunks.push(Load { load: moves.load(chunk), fft, own: moves.keep_from(chunk) });
+            let (from, load, own) =
+                (moves.source(chunk), moves.load(chunk), moves.keep_from(chunk));
+            chunks.push(Load { from, load, fft, own });
             most = most.max(chunk.points());
         }
         device.reserve_tile(most * howmany * moves.width, rank)?;
-        let chunk_of = moves.chunk_of.clone();
+        let chunk_of = moves.chunks_sent().collect();
         Ok(Self { chunks, ffts: ffts.finish(), tile: Dev::Buffer::default(), chunk_of, done: 0 })
     }
 
@@ -65,27 +71,27 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
     }
 
     /// The tile, with the chunk of this message in it.
-    pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, T, Dev>) -> &Dev::Memory {
+    pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, '_, T, Dev>) -> &Dev::Memory {
         self.up_to(self.chunk_of[message] + 1, path);
         assert_eq!(self.done, self.chunk_of[message] + 1, "messages are packed in their order");
         self.tile.borrow()
     }
 
     /// Everything that is left.
-    pub(crate) fn rest(&mut self, path: Path<'_, T, Dev>) {
+    pub(crate) fn rest(&mut self, path: Path<'_, '_, T, Dev>) {
         self.up_to(self.chunks.len(), path);
     }
 
-    fn up_to(&mut self, end: usize, path: Path<'_, T, Dev>) {
+    fn up_to(&mut self, end: usize, path: Path<'_, '_, T, Dev>) {
         let Path { width, device, src, dst, clock } = path;
         let tile = self.tile.borrow_mut();
         for chunk in &self.chunks[self.done.min(end)..end] {
-            clock.own.time(|| device.copy(&chunk.load, width, src, tile));
+            clock.own.time(|| device.copy(&chunk.load, width, src[chunk.from], tile));
             for (fft, blocks) in &self.ffts[chunk.fft] {
                 clock.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
             }
-            if let Some(own) = &chunk.own {
-                clock.own.time(|| device.copy(own, width, tile, dst));
+            for (to, own) in &chunk.own {
+                clock.own.time(|| device.copy(own, width, tile, dst[*to]));
             }
         }
         self.done = self.done.max(end);
@@ -93,15 +99,16 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
 
     /// Bytes of memory held, beside the tile.
     pub(crate) fn memory(&self) -> usize {
-        size_of_val(&*self.chunks)
+        let own = |chunk: &Load| size_of_val(&*chunk.own);
+        size_of_val(&*self.chunks) + self.chunks.iter().map(own).sum::<usize>()
     }
 }
 
 /// Where a chunk goes.
-pub(crate) struct Path<'a, T: Real, Dev: Processor<T>> {
+pub(crate) struct Path<'a, 'b, T: Real, Dev: Processor<T>> {
     pub(crate) width: usize,
     pub(crate) device: &'a mut Dev,
-    pub(crate) src: &'a Dev::Memory,
-    pub(crate) dst: &'a mut Dev::Memory,
+    pub(crate) src: Read<'a, Dev::Memory>,
+    pub(crate) dst: &'a mut Written<'b, Dev::Memory>,
     pub(crate) clock: &'a mut Clock,
 }

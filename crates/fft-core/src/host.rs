@@ -1,11 +1,13 @@
 //! A host is a device: operations are passes through its caches, and ranks of one host read each other's memory.
 
 use std::borrow::BorrowMut;
+use std::mem::take;
 
 use crate::across::Across;
 use crate::bind;
 use crate::clock::Time;
 use crate::device::{Device, Operation, Operations, Site, Split, Tools};
+use crate::halves::{self, Beside, Spot};
 use crate::reshape::{Loss, Reshape, Ways};
 use crate::route::Manner;
 use crate::{
@@ -21,9 +23,30 @@ pub struct Host<P>(pub P);
 pub struct HostOp<T: Real, Dev: Processor<T>>(pub(crate) Op<T, Dev>);
 
 pub(crate) enum Op<T: Real, Dev: Processor<T>> {
-    Fft { plan: Dev::Fft, blocks: usize, in_place: bool },
-    Reshape { reshape: Box<Reshape<T, Dev>>, exchange: Algorithm },
+    /// With the second half of what is there before in spare memory, if it is `apart`.
+    Fft {
+        parts: Vec<Local<Dev::Fft>>,
+        in_place: bool,
+        apart: bool,
+    },
+    Reshape {
+        reshape: Box<Reshape<T, Dev>>,
+        exchange: Algorithm,
+        apart: bool,
+    },
     Across(Box<Across<T, Dev>>),
+    Copy {
+        parts: Vec<Transfer>,
+        width: usize,
+    },
+}
+
+/// A local transform of a part of a brick, and where that is before and after.
+pub(crate) struct Local<F> {
+    pub(crate) fft: F,
+    pub(crate) blocks: usize,
+    pub(crate) from: Spot,
+    pub(crate) to: Spot,
 }
 
 impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
@@ -92,7 +115,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
             Op::Fft { in_place: true, .. } => Manner::Either,
             Op::Fft { in_place: false, .. } => Manner::Moves,
             Op::Reshape { reshape, .. } if reshape.visits() => Manner::MovesShown,
-            Op::Reshape { .. } => Manner::Moves,
+            Op::Reshape { .. } | Op::Copy { .. } => Manner::Moves,
             Op::Across(_) => Manner::EitherShown,
         }
     }
@@ -120,7 +143,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
     fn reserve(&mut self, tools: &mut Tools<Host<Dev>>) -> Result<(), Error> {
         match (&mut self.0, &mut tools.commons) {
             (Op::Across(across), Some(commons)) => across.admit(commons.as_mut()),
-            (Op::Reshape { reshape, exchange }, _) => {
+            (Op::Reshape { reshape, exchange, .. }, _) => {
                 tools.split(*exchange).exchange.reserve(&reshape.traffic)
             }
             _ => Ok(()),
@@ -134,8 +157,25 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         dst: &mut Dev::Memory,
     ) -> Result<(), Error> {
         match &mut self.0 {
-            Op::Fft { plan, blocks, .. } => {
-                tools.clock.fft.time(|| tools.device.0.fft(plan, 0..*blocks, src, dst));
+            Op::Fft { parts, apart, .. } => {
+                let Tools { device: Host(device), clock, .. } = tools;
+                let mut beside = Beside::new(take(device.spare()), *apart);
+                let (read, written) = beside.split();
+                let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
+                for Local { fft, blocks, from, to } in parts {
+                    let src = src.map(|src| halves::rest::<T, Dev>(src[from.piece], from.first));
+                    let dst = halves::rest_mut::<T, Dev>(dst[to.piece], to.first);
+                    clock.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
+                }
+                *device.spare() = beside.end();
+                Ok(())
+            }
+            Op::Copy { parts, width } => {
+                let Tools { device: Host(device), clock, .. } = tools;
+                let src = src.expect("a copy has a source and a destination");
+                clock
+                    .own
+                    .time(|| parts.iter().for_each(|part| device.copy(part, *width, src, dst)));
                 Ok(())
             }
             Op::Across(across) => {
@@ -143,10 +183,16 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 let commons = commons.as_deref_mut().expect("planned where there is a commons");
                 across.run(commons, &mut device.0, src, dst, clock)
             }
-            Op::Reshape { reshape, exchange } => {
-                let Split { device, exchange, commons, clock } = tools.split(*exchange);
+            Op::Reshape { reshape, exchange, apart } => {
+                let Split { device: Host(device), exchange, commons, clock } =
+                    tools.split(*exchange);
                 let src = src.expect("a reshape has a source and a destination");
-                reshape.run(Ways { exchange, commons }, &mut device.0, src, dst, clock)
+                let mut beside = Beside::new(take(device.spare()), *apart);
+                let (read, written) = beside.split();
+                let (src, dst) = ([src, read], [dst, written]);
+                let done = reshape.run(Ways { exchange, commons }, device, src, dst, clock);
+                *device.spare() = beside.end();
+                done
             }
         }
     }
@@ -155,7 +201,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         match &self.0 {
             Op::Across(across) => across.memory(),
             Op::Reshape { reshape, .. } => reshape.memory(),
-            Op::Fft { .. } => 0,
+            Op::Fft { .. } | Op::Copy { .. } => 0,
         }
     }
 }

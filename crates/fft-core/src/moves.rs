@@ -3,6 +3,7 @@
 use std::iter::once;
 use std::ops::Range;
 
+use crate::halves::{Keep, Spot};
 use crate::recipe::Node;
 use crate::transfer::{DIMS, Placed, View};
 use crate::turn;
@@ -19,6 +20,8 @@ pub struct Moves<const D: usize> {
     pub width: usize,
     before: Placed<D>,
     after: Placed<D>,
+    /// How ranks keep what they hold before and after.
+    keeps: [Keep; 2],
     /// Who gets which box, each rank beginning with another (`turn.rs`), so that not all aim at the same one.
     pub sends: Vec<(usize, Brick<D>)>,
     /// Who sends which box, beginning with the rank before this one.
@@ -27,7 +30,7 @@ pub struct Moves<const D: usize> {
     pub near: Vec<Near<D>>,
     /// The old brick in chunks.
     pub(crate) chunks: Vec<Brick<D>>,
-    /// For every message to be sent, in which chunk it is.
+    /// For every message to be sent, in which chunk it is. Of receivers that keep halves, what is for either counts as a chunk.
     pub chunk_of: Vec<usize>,
     /// For every message to come, in which chunk of its sender's it is.
     pub theirs: Vec<usize>,
@@ -69,11 +72,24 @@ pub(crate) fn chunks<const D: usize>(
     chunks
 }
 
+/// A part of a brick in memory, behind so many elements.
+struct Held<const D: usize> {
+    placed: Placed<D>,
+    first: usize,
+}
+
+impl<const D: usize> Held<D> {
+    fn read(&self, part: &Brick<D>, batches: Range<usize>, to: &Placed<D>) -> Transfer {
+        Transfer::new(part, batches, &self.placed, to).behind(self.first, 0)
+    }
+}
+
 /// A box in memory that can be read.
+#[derive(Clone, Copy)]
 pub struct Near<const D: usize> {
     /// In whose memory it is.
     pub owner: usize,
-    part: Brick<D>,
+    pub(crate) part: Brick<D>,
     before: Placed<D>,
 }
 
@@ -122,6 +138,7 @@ impl<const D: usize> Moves<D> {
             width,
             before,
             after,
+            keeps: Default::default(),
             sends,
             recvs,
             near,
@@ -130,6 +147,33 @@ impl<const D: usize> Moves<D> {
             theirs,
             most_chunks,
         }
+    }
+
+    /// Cuts messages, and what is near, so that each is from one part to one part of what ranks keep. Not yet chunked.
+    pub(crate) fn kept(mut self, keeps: [&Keep; 2], [from, to]: [&Node<D>; 2]) -> Self {
+        self.keeps = keeps.map(Keep::clone);
+        let [before, after] = keeps;
+        let cut = |(sender, receiver): (usize, usize), part: &Brick<D>| -> Vec<Brick<D>> {
+            let befores = before.parts(sender, from.layout.brick(sender));
+            let afters = after.parts(receiver, to.layout.brick(receiver));
+            let both = befores.iter().flat_map(|a| afters.iter().map(|b| a.intersect(b)));
+            both.map(|both| both.intersect(part)).filter(|part| !part.is_empty()).collect()
+        };
+        let rank = self.rank;
+        let out = |(peer, part): (usize, Brick<D>)| {
+            cut((rank, peer), &part).into_iter().map(move |part| (peer, part))
+        };
+        let come = |(peer, part): (usize, Brick<D>)| {
+            cut((peer, rank), &part).into_iter().map(move |part| (peer, part))
+        };
+        self.sends = self.sends.into_iter().flat_map(out).collect();
+        self.recvs = self.recvs.into_iter().flat_map(come).collect();
+        let near = |near: Near<D>| {
+            let parts = cut((near.owner, rank), &near.part).into_iter();
+            parts.map(move |part| Near { part, ..near })
+        };
+        self.near = self.near.into_iter().flat_map(near).collect();
+        self
     }
 
     /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
@@ -144,33 +188,80 @@ impl<const D: usize> Moves<D> {
         let bytes = element * self.before.howmany;
         let order = self.before.order;
         let most = most.max(MESSAGE_BYTES * from.layout.ranks());
-        let cut = |rank| {
+        let [kept, given] = self.keeps.clone();
+        let cut = |rank| -> Vec<Brick<D>> {
             let (before, after) = (from.layout.brick(rank), to.layout.brick(rank));
-            chunks(before, after, order, whole, bytes, most)
+            let parts = kept.parts(rank, before).into_iter();
+            let parts = parts.filter(|part| !part.is_empty() || before.is_empty());
+            parts.flat_map(|part| chunks(part, after, order, whole, bytes, most)).collect()
         };
+        let halves = given.count();
         self.chunks = cut(self.rank);
         let mut sends = Vec::new();
         for (number, chunk) in self.chunks.iter().enumerate() {
             let parts = self.sends.iter().map(|(peer, part)| (*peer, part.intersect(chunk)));
-            sends.extend(parts.filter(|(_, part)| !part.is_empty()).map(|send| (number, send)));
+            let number = |(peer, part): (usize, Brick<D>)| {
+                (halves * number + given.part(peer, &part), (peer, part))
+            };
+            sends.extend(parts.filter(|(_, part)| !part.is_empty()).map(number));
         }
         (self.chunk_of, self.sends) = sends.into_iter().unzip();
         let mut recvs = Vec::new();
         for (peer, part) in &self.recvs {
             let parts = cut(*peer).into_iter().map(|chunk| part.intersect(&chunk));
             let parts = parts.enumerate().filter(|(_, part)| !part.is_empty());
-            recvs.extend(parts.map(|(number, part)| (number, (*peer, part))));
+            let half = given.part(self.rank, part);
+            recvs.extend(parts.map(|(number, part)| (halves * number + half, (*peer, part))));
         }
         recvs.sort_by_key(|(number, _)| *number);
         (self.theirs, self.recvs) = recvs.into_iter().unzip();
         let ranks = 0..from.layout.ranks();
-        self.most_chunks = ranks.map(|rank| cut(rank).len()).max().unwrap_or(1);
+        self.most_chunks = halves * ranks.map(|rank| cut(rank).len()).max().unwrap_or(1);
         self
+    }
+
+    /// For every message to be sent, in which of [`Moves::chunks`] it is.
+    pub(crate) fn chunks_sent(&self) -> impl Iterator<Item = usize> {
+        let halves = self.keeps[1].count();
+        self.chunk_of.iter().map(move |number| number / halves)
+    }
+
+    /// In which piece of memory a box of the old brick is, and how that is arranged.
+    fn old(&self, part: &Brick<D>) -> (usize, Held<D>) {
+        self.held(&self.keeps[0], self.rank, &self.before, part)
+    }
+
+    /// The same of the new brick.
+    fn new_at(&self, part: &Brick<D>) -> (usize, Held<D>) {
+        self.held(&self.keeps[1], self.rank, &self.after, part)
+    }
+
+    fn held(
+        &self,
+        keep: &Keep,
+        rank: usize,
+        whole: &Placed<D>,
+        part: &Brick<D>,
+    ) -> (usize, Held<D>) {
+        let number = keep.part(rank, part);
+        let Spot { piece, first } = keep.spot(number, rank, whole.brick, whole.howmany);
+        let brick = keep.parts(rank, whole.brick)[number];
+        (piece, Held { placed: Placed { brick, ..*whole }, first })
+    }
+
+    /// From which piece of memory a box of the old brick is taken.
+    pub(crate) fn source(&self, part: &Brick<D>) -> usize {
+        self.old(part).0
+    }
+
+    /// Into which piece of memory a box of the new brick is put.
+    pub(crate) fn destination(&self, part: &Brick<D>) -> usize {
+        self.new_at(part).0
     }
 
     /// All of a chunk of the old brick, to a tile.
     pub(crate) fn load(&self, chunk: &Brick<D>) -> Transfer {
-        Transfer::new(chunk, self.batches(), &self.before, &self.tile(chunk))
+        self.old(chunk).1.read(chunk, self.batches(), &self.tile(chunk))
     }
 
     /// From a tile with a chunk of the old brick into a message of the points in `part`.
@@ -178,10 +269,14 @@ impl<const D: usize> Moves<D> {
         Transfer::new(part, self.batches(), &self.tile(chunk), &self.message(part))
     }
 
-    /// From a tile with a chunk of the old brick into the new one.
-    pub(crate) fn keep_from(&self, chunk: &Brick<D>) -> Option<Transfer> {
-        let own = self.near.iter().find(|near| near.owner == self.rank)?;
-        self.arriving(&own.part.intersect(chunk), &self.tile(chunk), &self.all())
+    /// From a tile with a chunk of the old brick into the new one, by piece of memory.
+    pub(crate) fn keep_from(&self, chunk: &Brick<D>) -> Vec<(usize, Transfer)> {
+        let tile = Held { placed: self.tile(chunk), first: 0 };
+        let own = self.near.iter().filter(|near| near.owner == self.rank);
+        let parts = own.map(|near| near.part.intersect(chunk));
+        let keep =
+            |part| Some((self.destination(&part), self.arriving(&part, &tile, &self.all())?));
+        parts.filter(|part| !part.is_empty()).filter_map(keep).collect()
     }
 
     fn tile(&self, chunk: &Brick<D>) -> Placed<D> {
@@ -200,17 +295,19 @@ impl<const D: usize> Moves<D> {
 
     /// From the old brick into a message of the points in `part`.
     pub fn gather(&self, part: &Brick<D>) -> Transfer {
-        Transfer::new(part, self.batches(), &self.before, &self.message(part))
+        self.old(part).1.read(part, self.batches(), &self.message(part))
     }
 
     /// From a message of the points in `part` into the new brick: those that are also in `wanted`.
     pub fn scatter(&self, part: &Brick<D>, wanted: &Chunk<D>) -> Option<Transfer> {
-        self.arriving(&part.intersect(&wanted.brick), &self.message(part), wanted)
+        let message = Held { placed: self.message(part), first: 0 };
+        self.arriving(&part.intersect(&wanted.brick), &message, wanted)
     }
 
     /// From memory that can be read into the new brick: those points that are also in `wanted`.
     pub fn take(&self, near: &Near<D>, wanted: &Chunk<D>) -> Option<Transfer> {
-        self.arriving(&near.part.intersect(&wanted.brick), &near.before, wanted)
+        let (_, held) = self.held(&self.keeps[0], near.owner, &near.before, &near.part);
+        self.arriving(&near.part.intersect(&wanted.brick), &held, wanted)
     }
 
     /// What is taken from memory that can be read, box by box.
@@ -228,8 +325,12 @@ impl<const D: usize> Moves<D> {
         self.near.iter().map(piece).collect()
     }
 
-    fn arriving(&self, part: &Brick<D>, from: &Placed<D>, wanted: &Chunk<D>) -> Option<Transfer> {
-        let transfer = || Transfer::new(part, wanted.batches.clone(), from, &self.after);
+    fn arriving(&self, part: &Brick<D>, from: &Held<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+        let transfer = || {
+            let (_, to) = self.new_at(part);
+            let transfer = Transfer::new(part, wanted.batches.clone(), &from.placed, &to.placed);
+            transfer.behind(from.first, to.first)
+        };
         (!part.is_empty()).then(transfer)
     }
 
@@ -246,7 +347,7 @@ impl<const D: usize> Moves<D> {
         Chunk { brick: self.after.brick, batches: self.batches() }
     }
 
-    /// The new brick in boxes that can be filled and then transformed while they are in cache.
+    /// A part of the new brick that is dense in boxes that can be filled and then transformed while they are in cache.
     ///
     /// Memory divides evenly into `blocks`, and every box is a number of whole ones. A box reaches over
     /// `run` points of the axis along which the old brick is contiguous, fewer if it would be too large, so
@@ -254,11 +355,14 @@ impl<const D: usize> Moves<D> {
     /// keep it at `most` elements.
     pub(crate) fn boxes(
         &self,
+        part: Brick<D>,
         blocks: usize,
         run: Range<usize>,
         most: usize,
     ) -> Vec<(Chunk<D>, Blocks)> {
-        let Placed { brick, order, howmany } = self.after;
+        let Placed { order, howmany, .. } = self.after;
+        let all = Chunk { brick: part, batches: self.batches() };
+        let brick = part;
         let mut lens = vec![howmany];
         lens.extend(order.map(|axis| brick.len(axis)));
         // The loops around a block, outermost first.
@@ -266,7 +370,7 @@ impl<const D: usize> Moves<D> {
         let depth = (0..=D + 1).find(around).expect("blocks are whole inner axes");
         let lens = &lens[..depth];
         let mut step = vec![1; depth];
-        let block = self.all().points() / blocks;
+        let block = all.points() / blocks;
         let contiguous = self.before.order[D - 1];
         if let Some(axis) = (1..depth).find(|&d| order[d - 1] == contiguous) {
             step[axis] = (most / block).clamp(run.start, run.end).min(lens[axis]);
@@ -281,7 +385,7 @@ impl<const D: usize> Moves<D> {
         let boxed = |at: Vec<usize>| {
             let from = first(&at);
             let to: Vec<_> = (0..depth).map(|d| lens[d].min(from[d] + step[d])).collect();
-            let mut chunk = self.all();
+            let mut chunk = all.clone();
             for d in 0..depth {
                 match d.checked_sub(1) {
                     None => chunk.batches = from[d]..to[d],
@@ -363,7 +467,8 @@ mod tests {
                     (8..8, 1000),
                 ] {
                     let mut seen = vec![0; 360];
-                    for (chunk, ranges) in moves.boxes(blocks, run.clone(), most) {
+                    for (chunk, ranges) in moves.boxes(moves.all().brick, blocks, run.clone(), most)
+                    {
                         let mut places = moves.take(&moves.near[0], &chunk).unwrap().places();
                         places.iter().for_each(|place| seen[*place] += 1);
                         let block = 360 / blocks;

@@ -14,17 +14,21 @@ use crate::{
 #[non_exhaustive]
 pub enum Memory {
     /// As much as it takes to have all messages of a reshape at once: with 256³ points on 4 ranks 1.8 to 3.3 times what a rank
-    /// holds. [`Algorithm::Shared`] on one host has no messages: once that at most, or what is said of
-    /// [`Memory::Least`], which changes nothing there.
+    /// holds. [`Algorithm::Shared`] on one host has no messages: once that at most, and again where what is between does not fit
+    /// into the output.
     #[default]
     Ample,
-    /// Once what a rank holds at most in the course of a transform, and 2 to 7 % for messages, which go in about 64 rounds; with
-    /// small data 8 KiB for each rank and each message at a time.
+    /// Once what a rank holds at most in the course of a transform, what of that does not fit into the output, and 2 to 7 % for
+    /// messages, which go in about 64 rounds; with small data 8 KiB for each rank and each message at a time.
     ///
-    /// Twice what it holds on ranks where two steps on end come to more than fits into the output, which otherwise is one of
-    /// the two places that steps read and write by turns: half a spectrum, of n + 2 real numbers for n, on the way back to real
-    /// data in another array; layouts that are less even between than at the ends; and with [`Algorithm::Shared`] under MPI
-    /// two reshapes on end, from layouts that are not alike: both take from memory that is shown, which an output is not.
+    /// The output is one of the two places that steps read and write by turns. More than it has room for is half a spectrum, of
+    /// n + 2 real numbers for n, on the way back to real data in another array, by 2 in n; and what layouts give to a rank that
+    /// are less even between than at the ends: up to twice what it holds, where it holds nothing at the end. With
+    /// reshapes from one place to another none that keeps its input does with less. Bricks are cut in whole planes, so that a
+    /// plane may be added.
+    ///
+    /// With [`Algorithm::Shared`] ranks cannot read each other's memory where it is in two pieces, nor under MPI in the output.
+    /// Then the result is made in the other place and copied, or ranks of one host send messages, too.
     Least,
 }
 

@@ -56,13 +56,22 @@ pub trait Processor<T: Real> {
     /// The tile. Who uses it takes it out, and puts it back.
     fn tile(&mut self) -> &mut Self::Buffer;
 
+    /// Makes sure that the spare memory has room for so many real numbers: what does not fit into the output.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], naming `rank`.
+    fn reserve_spare(&mut self, reals: usize, rank: usize) -> Result<(), Error>;
+
+    /// The spare memory. Who uses it takes it out, and puts it back.
+    fn spare(&mut self) -> &mut Self::Buffer;
+
     /// Prepares a local transform: tables, scratch.
     ///
     /// # Errors
     /// [`Error::Memory`], naming `rank`.
     fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<Self::Fft, Error>;
 
-    /// Bytes that it holds for all of a plan's transforms: the tile, scratch.
+    /// Bytes that it holds for all of a plan's transforms: the tile, spare memory, scratch.
     fn held(&self) -> usize;
 
     /// Transforms some of the blocks of `src` into `dst`, or of `dst` in place.
@@ -116,6 +125,8 @@ pub struct Cpu<T: Real> {
     planner: LinePlanner<T>,
     /// What is brought into cache.
     tile: Vec<T>,
+    /// What does not fit into the output.
+    spare: Vec<T>,
     /// A few lines, and what their transforms need.
     lines: Vec<T>,
     scratch: Vec<T>,
@@ -123,8 +134,8 @@ pub struct Cpu<T: Real> {
 
 impl<T: Real> Default for Cpu<T> {
     fn default() -> Self {
-        let (tile, lines, scratch) = (Vec::new(), Vec::new(), Vec::new());
-        Self { planner: LinePlanner::default(), tile, lines, scratch }
+        let [tile, spare, lines, scratch] = [const { Vec::new() }; 4];
+        Self { planner: LinePlanner::default(), tile, spare, lines, scratch }
     }
 }
 
@@ -187,6 +198,17 @@ impl<T: Real> Processor<T> for Cpu<T> {
         &mut self.tile
     }
 
+    fn reserve_spare(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
+        if self.spare.len() < reals {
+            self.spare = zeroed(reals, rank)?;
+        }
+        Ok(())
+    }
+
+    fn spare(&mut self) -> &mut Vec<T> {
+        &mut self.spare
+    }
+
     fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
         let mut passes = Vec::with_capacity(shape.passes.len());
         for pass in &shape.passes {
@@ -208,7 +230,8 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 
     fn held(&self) -> usize {
-        [&self.tile, &self.lines, &self.scratch].map(|part| size_of_val(&**part)).iter().sum()
+        let all = [&self.tile, &self.spare, &self.lines, &self.scratch];
+        all.map(|part| size_of_val(&**part)).iter().sum()
     }
 
     fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
@@ -380,6 +403,8 @@ impl Columns {
         }
     }
 
+    /// A function of its own: what is around it takes no registers from the loop.
+    #[inline(never)]
     fn gather_wide<E: Copy, const WIDE: usize>(
         self,
         n: usize,
@@ -413,6 +438,8 @@ impl Columns {
         }
     }
 
+    /// As [`Columns::gather_wide`].
+    #[inline(never)]
     fn scatter_wide<E: Copy, const WIDE: usize>(
         self,
         n: usize,

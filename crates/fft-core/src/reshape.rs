@@ -7,6 +7,7 @@ use crate::clock::Time;
 use crate::codec::BadMessage;
 use crate::depart::{Depart, Path};
 use crate::gain::Gain;
+use crate::halves::{self, Read, Spot, Written};
 use crate::moves::{Blocks, Chunk, Moves, Near};
 use crate::{
     Brick, Clock, Codec, Commons, Error, Exchange, Neighbours, Parcel, Pass, Port, Processor, Real,
@@ -39,8 +40,8 @@ pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     /// Of all that was encoded in this run.
     squared_error: f64,
     pub(crate) traffic: Traffic,
-    /// From this rank's old brick into each outgoing message.
-    gathers: Vec<Transfer>,
+    /// From this rank's old brick, by piece of memory, into each outgoing message.
+    gathers: Vec<(usize, Transfer)>,
     depart: Option<Depart<T, Dev>>,
     arrive: Arrive<T, Dev>,
     visits: bool,
@@ -68,19 +69,36 @@ impl Loss {
 /// How data gets into the new brick.
 enum Arrive<T: Real, Dev: Processor<T>> {
     /// Each message as soon as it is there.
-    Streaming { near: Vec<(usize, Transfer)>, scatters: Vec<Transfer> },
+    Streaming { near: Vec<Taken>, scatters: Vec<(usize, Transfer)> },
     /// All messages together, a tile at a time, which is transformed while it is in cache: one pass over
     /// memory instead of two.
-    Fused { fft: Dev::Fft, tiles: Vec<Tile> },
+    Fused { ffts: Vec<FusedFft<Dev::Fft>>, tiles: Vec<Tile> },
+}
+
+/// A local transform of what arrives: one for each part of the new brick that is dense.
+pub(crate) struct FusedFft<F> {
+    pub(crate) fft: F,
+    pub(crate) blocks: usize,
+    /// Where the part is.
+    pub(crate) spot: Spot,
+}
+
+/// What is taken from memory that this rank can read, its own and that of others.
+struct Taken {
+    owner: usize,
+    /// From which piece of memory, and to which.
+    pieces: [usize; 2],
+    transfer: Transfer,
 }
 
 /// A box of the new brick.
 struct Tile {
+    /// Which transform it needs.
+    fft: usize,
     blocks: Blocks,
-    /// By owner: memory that this rank can read, its own and that of others.
-    near: Vec<(usize, Transfer)>,
-    /// By number of message.
-    scatters: Vec<(usize, Transfer)>,
+    near: Vec<Taken>,
+    /// By number of message, and piece of memory.
+    scatters: Vec<(usize, usize, Transfer)>,
 }
 
 impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
@@ -97,10 +115,14 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             |ends: &[(usize, Brick<D>)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
         let abroad: [Vec<bool>; 2] = [abroad(&moves.sends), abroad(&moves.recvs)];
         let all = moves.all();
-        let of = |part| moves.scatter(part, &all).expect("messages are not empty");
-        let gathers: Vec<_> = moves.sends.iter().map(|(_, part)| moves.gather(part)).collect();
-        let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| of(part)).collect();
-        let parcel = |peer, transfer: &Transfer, chunk| {
+        let from = |part| (moves.source(part), moves.gather(part));
+        let to = |part| {
+            let scatter = moves.scatter(part, &all).expect("messages are not empty");
+            (moves.destination(part), scatter)
+        };
+        let gathers: Vec<_> = moves.sends.iter().map(|(_, part)| from(part)).collect();
+        let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| to(part)).collect();
+        let parcel = |peer, (_, transfer): &(usize, Transfer), chunk| {
             let codec = &codecs[usize::from(!bare(peer))];
             let (elements, width) = (transfer.elements(), moves.width);
             let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
@@ -119,7 +141,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
         let (rank, width) = (moves.rank, moves.width);
         let lossy = gathers.iter().zip(&abroad[0]).filter(|(_, abroad)| **abroad);
-        let reals: usize = lossy.map(|(gather, _)| gather.elements() * width).sum();
+        let reals: usize = lossy.map(|((_, gather), _)| gather.elements() * width).sum();
         let (reals, common) = (reals as f64, wire == Wire::Tolerance);
         let loss = wire.is_lossy().then_some(Loss { gain, reals, common });
         let (step, finer, squared_error) = (0.0, None, 0.0);
@@ -167,10 +189,10 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         axes: &[(usize, Pass)],
         device: &mut Dev,
     ) -> Result<(), Error> {
-        let from = |((_, part), chunk): (&(usize, Brick<D>), &usize)| {
-            moves.gather_from(&moves.chunks[*chunk], part)
+        let from = |((_, part), chunk): (&(usize, Brick<D>), usize)| {
+            (0, moves.gather_from(&moves.chunks[chunk], part))
         };
-        self.gathers = moves.sends.iter().zip(&moves.chunk_of).map(from).collect();
+        self.gathers = moves.sends.iter().zip(moves.chunks_sent()).map(from).collect();
         self.depart = Some(Depart::new(moves, axes, device)?);
         Ok(())
     }
@@ -180,27 +202,36 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         self.abroad[1].iter().all(|abroad| self.codecs[usize::from(*abroad)].random_access())
     }
 
-    /// Does a local transform of so many blocks, in place, on the way.
-    pub(crate) fn fuse<const D: usize>(&mut self, moves: &Moves<D>, blocks: usize, fft: Dev::Fft) {
+    /// Does local transforms, in place, on the way: one for each of these parts of the new brick.
+    pub(crate) fn fuse<const D: usize>(
+        &mut self,
+        moves: &Moves<D>,
+        parts: &[Brick<D>],
+        ffts: Vec<FusedFft<Dev::Fft>>,
+    ) {
         let element = moves.width * T::PRECISION.bytes();
         let departs = self.depart.is_some();
-        let tile = |(chunk, blocks)| Tile {
+        let tile = |fft: usize, (chunk, blocks): (Chunk<D>, Blocks)| Tile {
+            fft,
             blocks,
             // What departs transformed is kept on departure.
             near: if departs { Vec::new() } else { taken(moves, &chunk) },
             scatters: (moves.recvs.iter().enumerate())
-                .filter_map(|(n, (_, part))| Some((n, moves.scatter(part, &chunk)?)))
+                .filter_map(|(n, (_, part))| {
+                    let scatter = moves.scatter(part, &chunk)?;
+                    Some((n, moves.destination(part), scatter))
+                })
                 .collect(),
         };
-        let boxes = match moves.all().points() {
-            0 => Vec::new(),
-            _ => moves.boxes(
-                blocks,
-                RUN_BYTES.start / element..RUN_BYTES.end / element,
-                TILE_BYTES / element,
-            ),
-        };
-        self.arrive = Arrive::Fused { fft, tiles: boxes.into_iter().map(tile).collect() };
+        let mut tiles = Vec::new();
+        for (number, (part, fft)) in parts.iter().zip(&ffts).enumerate() {
+            if !part.is_empty() {
+                let run = RUN_BYTES.start / element..RUN_BYTES.end / element;
+                let boxes = moves.boxes(*part, fft.blocks, run, TILE_BYTES / element);
+                tiles.extend(boxes.into_iter().map(|boxed| tile(number, boxed)));
+            }
+        }
+        self.arrive = Arrive::Fused { ffts, tiles };
     }
 
     /// Bytes of memory held, beside tables for messages.
@@ -210,8 +241,9 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             Arrive::Streaming { .. } => depart,
             Arrive::Fused { tiles, .. } => {
                 let parts = |tile: &Tile| {
-                    let transfers = (tile.near.len() + tile.scatters.len()) * size_of::<Transfer>();
-                    transfers + size_of_val(&*tile.blocks)
+                    size_of_val(&*tile.near)
+                        + size_of_val(&*tile.scatters)
+                        + size_of_val(&*tile.blocks)
                 };
                 depart + size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
             }
@@ -231,17 +263,19 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         &mut self,
         ways: Ways<'_>,
         device: &mut Dev,
-        src: &Dev::Memory,
-        dst: &mut Dev::Memory,
+        src: Read<'_, Dev::Memory>,
+        dst: Written<'_, Dev::Memory>,
         clock: &mut Clock,
     ) -> Result<(), Error> {
+        let [first, second] = dst;
         let (start, busy) = (Instant::now(), clock.busy());
         let Ways { exchange, commons } = ways;
         let mut depart = self.depart.take();
         depart.iter_mut().for_each(|depart| depart.begin(device));
         let (reshape, mut squared_error) = (&*self, 0.0);
         let mut cross = |neighbours: Option<&dyn Neighbours>| {
-            let (device, dst, clock) = (&mut *device, &mut *dst, &mut *clock);
+            let (device, clock) = (&mut *device, &mut *clock);
+            let dst = [&mut *first, &mut *second];
             let (depart, damage) = (depart.as_mut(), Ok(()));
             let (lost, rounded) = (0.0, 0.0);
             let mut port = Crossing {
@@ -264,7 +298,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         };
         let result = match commons {
             Some(commons) if self.visits => {
-                let (show, mut met) = (Show::Read(Dev::bytes(src)), false);
+                let (show, mut met) = (Show::Read(Dev::bytes(src[0])), false);
                 let visited = commons.visit(show, &mut |neighbours| {
                     met = true;
                     cross(Some(neighbours))
@@ -298,8 +332,13 @@ pub(crate) struct Ways<'a> {
 }
 
 /// What is taken from memory that can be read, for a part of the new brick.
-fn taken<const D: usize>(moves: &Moves<D>, wanted: &Chunk<D>) -> Vec<(usize, Transfer)> {
-    let take = |near: &Near<D>| Some((near.owner, moves.take(near, wanted)?));
+fn taken<const D: usize>(moves: &Moves<D>, wanted: &Chunk<D>) -> Vec<Taken> {
+    let take = |near: &Near<D>| {
+        let (owner, transfer) = (near.owner, moves.take(near, wanted)?);
+        // Others show one piece of memory.
+        let from = if owner == moves.rank { moves.source(&near.part) } else { 0 };
+        Some(Taken { owner, pieces: [from, moves.destination(&near.part)], transfer })
+    };
     moves.near.iter().filter_map(take).collect()
 }
 
@@ -308,9 +347,9 @@ struct Crossing<'a, T: Real, Dev: Processor<T>> {
     reshape: &'a Reshape<T, Dev>,
     depart: Option<&'a mut Depart<T, Dev>>,
     device: &'a mut Dev,
-    src: &'a Dev::Memory,
+    src: Read<'a, Dev::Memory>,
     neighbours: Option<&'a dyn Neighbours>,
-    dst: &'a mut Dev::Memory,
+    dst: Written<'a, Dev::Memory>,
     clock: &'a mut Clock,
     /// The first message that did not decode.
     damage: Result<(), Error>,
@@ -320,24 +359,24 @@ struct Crossing<'a, T: Real, Dev: Processor<T>> {
 }
 
 impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
-    fn copy_near(&mut self, near: &[(usize, Transfer)]) {
+    fn copy_near(&mut self, near: &[Taken]) {
         let Reshape { rank, width, .. } = *self.reshape;
-        for (owner, transfer) in near {
+        for Taken { owner, pieces: [from, to], transfer } in near {
             let (time, src) = match self.neighbours {
-                _ if *owner == rank => (&mut self.clock.own, self.src),
+                _ if *owner == rank => (&mut self.clock.own, self.src[*from]),
                 Some(neighbours) => (&mut self.clock.shared, Dev::memory(neighbours.shown(*owner))),
                 // They could not meet.
                 None => continue,
             };
-            let (device, dst) = (&mut *self.device, &mut *self.dst);
+            let (device, dst) = (&mut *self.device, &mut *self.dst[*to]);
             time.time(|| device.copy(transfer, width, src, dst));
         }
     }
 
-    fn decode(&mut self, number: usize, message: &[u8], scatter: &Transfer) {
+    fn decode(&mut self, number: usize, message: &[u8], (to, scatter): (usize, &Transfer)) {
         let Reshape { codecs, abroad, width, rank, traffic, .. } = self.reshape;
         let codec = &codecs[usize::from(abroad[1][number])];
-        let (device, dst) = (&mut *self.device, &mut *self.dst);
+        let (device, dst) = (&mut *self.device, &mut *self.dst[to]);
         let result = self
             .clock
             .unpack
@@ -353,16 +392,16 @@ impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let Reshape { codecs, abroad, gathers, width, step, finer, .. } = self.reshape;
         let codec = &codecs[usize::from(abroad[0][number])];
-        let gather = &gathers[number];
+        let (from, gather) = &gathers[number];
         let src = match &mut self.depart {
-            None => self.src,
+            None => self.src[*from],
             Some(depart) => depart.chunk_for(
                 number,
                 Path {
                     width: *width,
                     device: self.device,
                     src: self.src,
-                    dst: self.dst,
+                    dst: &mut self.dst,
                     clock: self.clock,
                 },
             ),
@@ -386,7 +425,7 @@ impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
     fn own(&mut self) {
         if let Some(depart) = &mut self.depart {
             let Self { reshape, device, src, dst, clock, .. } = self;
-            depart.rest(Path { width: reshape.width, device, src, dst, clock });
+            depart.rest(Path { width: reshape.width, device, src: *src, dst, clock });
         } else if let Arrive::Streaming { near, .. } = &self.reshape.arrive {
             self.copy_near(near);
         }
@@ -401,7 +440,8 @@ impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
         }
         match &self.reshape.arrive {
             Arrive::Streaming { scatters, .. } => {
-                self.decode(number, message, &scatters[number]);
+                let (to, scatter) = &scatters[number];
+                self.decode(number, message, (*to, scatter));
                 true
             }
             Arrive::Fused { .. } => false,
@@ -409,13 +449,15 @@ impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
     }
 
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
-        let Arrive::Fused { fft, tiles } = &self.reshape.arrive else { return };
+        let Arrive::Fused { ffts, tiles } = &self.reshape.arrive else { return };
         for tile in tiles {
             self.copy_near(&tile.near);
-            for (number, scatter) in &tile.scatters {
-                self.decode(*number, message(*number), scatter);
+            for (number, to, scatter) in &tile.scatters {
+                self.decode(*number, message(*number), (*to, scatter));
             }
-            let (device, dst) = (&mut *self.device, &mut *self.dst);
+            let FusedFft { fft, spot, .. } = &ffts[tile.fft];
+            let dst = halves::rest_mut::<T, Dev>(self.dst[spot.piece], spot.first);
+            let device = &mut *self.device;
             self.clock.fft.time(|| {
                 for blocks in &tile.blocks {
                     device.fft(fft, blocks.clone(), None, dst);

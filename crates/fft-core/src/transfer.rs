@@ -86,6 +86,13 @@ impl Transfer {
         Self { shape, from: view(from), to: view(to) }.merged()
     }
 
+    /// The same between arrays that begin so many elements later, in the source and in the destination.
+    pub(crate) fn behind(mut self, from: usize, to: usize) -> Self {
+        self.from.offset += from;
+        self.to.offset += to;
+        self
+    }
+
     /// A copy of the first elements of an array to the beginning of another.
     pub fn run_of(elements: usize) -> Self {
         let brick = Brick { lo: [0], hi: [elements] };

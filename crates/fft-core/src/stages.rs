@@ -1,0 +1,233 @@
+//! The steps of a direction as a host does them, and where what is between them is kept when memory is to be little.
+
+use crate::across::tiled;
+use crate::device::Site;
+use crate::halves::{Halves, Keep};
+use crate::problem::Memory;
+use crate::{Algorithm, Commons, Kind, Node, Problem, Recipe, Step, Wire};
+
+/// A step and the nodes it leads from and to.
+pub(crate) type Walked<'a, const D: usize> = (&'a Node<D>, Step, &'a Node<D>);
+
+/// A step, or several.
+pub(crate) enum Stage<'a, const D: usize> {
+    Scale(f64),
+    Fft {
+        from: &'a Node<D>,
+        to: &'a Node<D>,
+        axis: usize,
+        kind: Kind,
+    },
+    Reshape {
+        from: &'a Node<D>,
+        to: &'a Node<D>,
+        wire: Wire,
+        exchange: Algorithm,
+        /// All steps that follow.
+        rest: Vec<Step>,
+    },
+    /// Transforms on other layouts, of data that stays where it is.
+    Across {
+        home: &'a Node<D>,
+        first: &'a Node<D>,
+        steps: Vec<Walked<'a, D>>,
+    },
+}
+
+/// What is kept where.
+#[derive(Default)]
+pub(crate) struct Thrift {
+    /// How ranks keep what each reshape brings, as it comes; by number of the reshape.
+    pub(crate) keeps: Vec<Keep>,
+    /// Whether the result comes to memory of the plan's own, and must be copied.
+    pub(crate) copies: bool,
+    /// Whether ranks send messages in a reshape even where they can read each other's memory.
+    pub(crate) messages: bool,
+}
+
+/// The stages of one direction, and what is kept where: the first of these ways that does with little memory, if it is to be
+/// little. By what all ranks know.
+pub(crate) fn stages<'a, const D: usize>(
+    recipe: &'a Recipe<D>,
+    site: Site<'_>,
+) -> (Vec<Stage<'a, D>>, Thrift) {
+    let plain = || (staged(recipe, site, true), Thrift::default());
+    if recipe.problem().memory != Memory::Least {
+        return plain();
+    }
+    let way = |(across, copies, visits)| {
+        let stages = staged(recipe, site, across);
+        let thrift = thrift(&stages, recipe, site, (copies, visits))?;
+        Some((stages, thrift))
+    };
+    let ways = [
+        (true, false, true),
+        (true, true, true),
+        (false, false, true),
+        (false, true, true),
+        (false, false, false),
+        (false, true, false),
+    ];
+    ways.into_iter().find_map(way).unwrap_or_else(plain)
+}
+
+/// The stages of one direction, where transforms may be done `across` ranks.
+fn staged<'a, const D: usize>(
+    recipe: &'a Recipe<D>,
+    site: Site<'_>,
+    across: bool,
+) -> Vec<Stage<'a, D>> {
+    let walk = recipe.walk(site.direction);
+    let (mut stages, mut rest) = (Vec::new(), &walk[..]);
+    while let [(from, step, to), tail @ ..] = rest {
+        rest = tail;
+        match *step {
+            Step::Scale { forward, inverse } => {
+                stages.push(Stage::Scale(site.direction.choose(forward, inverse)));
+            }
+            Step::Fft { axis, kind } => stages.push(Stage::Fft { from, to, axis, kind }),
+            Step::Reshape { wire, exchange } => {
+                let mut to = *to;
+                let staying = || staying(recipe.problem(), site, from, step, tail);
+                if let Some(steps) = across.then(staying).flatten() {
+                    let (steps, tail) = tail.split_at(steps);
+                    stages.push(Stage::Across { home: from, first: to, steps: steps.to_vec() });
+                    (rest, to) = (tail, steps[steps.len() - 1].2);
+                }
+                if rest.len() == tail.len() || to.layout != from.layout {
+                    let rest = rest.iter().map(|(_, step, _)| *step).collect();
+                    stages.push(Stage::Reshape { from, to, wire, exchange, rest });
+                }
+            }
+        }
+    }
+    stages
+}
+
+/// Of the steps after a reshape how many may as well be done on data that stays: transforms and reshapes between ranks that
+/// all share memory, up to one that leads back to where it began. If none does, up to the last where only the plan's own
+/// memory is shown, or memory is to be little: of two places for what is between one is saved.
+fn staying<const D: usize>(
+    problem: &Problem<D>,
+    site: Site<'_>,
+    from: &Node<D>,
+    step: &Step,
+    rest: &[Walked<'_, D>],
+) -> Option<usize> {
+    let stays = |(_, step, to): &&Walked<'_, D>| match step {
+        Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
+        Step::Reshape { .. } => false,
+        Step::Fft { kind, .. } => *kind != Kind::R2C && to.complex == from.complex,
+    };
+    let shared = matches!(step, Step::Reshape { exchange: Algorithm::Shared, .. });
+    let commons = site.commons.filter(|_| shared && problem.all_near())?;
+    let steps = rest.iter().take_while(stays).count();
+    let leads = |(_, step, _): &Walked<'_, D>| matches!(step, Step::Reshape { .. });
+    let home = |walked: &Walked<'_, D>| leads(walked) && walked.2.layout == from.layout;
+    let elsewhere = || {
+        let saves = !commons.shows_all() || problem.memory == Memory::Least;
+        rest[..steps].iter().rposition(leads).filter(|_| saves)
+    };
+    rest[..steps].iter().position(home).or_else(elsewhere).map(|last| last + 1)
+}
+
+/// Data of a node, between two stages that move it or may not change where it is.
+struct Rest<'a, const D: usize> {
+    node: &'a Node<D>,
+    /// Reshapes before.
+    reshapes: usize,
+    /// Whether other ranks read it in a reshape.
+    read: bool,
+    /// Whether others transform it.
+    worked: bool,
+    /// Whether what follows leads to another place.
+    leaves: bool,
+}
+
+/// Data between stages goes back and forth between two places: one of the plan's own, and the output. What does not fit into
+/// that is kept in halves, the second apart; where other ranks reach it, it cannot be. Then it may help to begin in the other
+/// place, and to copy the result; or else not to read others' memory but to send messages.
+fn thrift<const D: usize>(
+    stages: &[Stage<'_, D>],
+    recipe: &Recipe<D>,
+    site: Site<'_>,
+    (copies, visits): (bool, bool),
+) -> Option<Thrift> {
+    let (problem, nodes) = (recipe.problem(), recipe.nodes());
+    let ends = [&nodes[0], &nodes[nodes.len() - 1]];
+    let [start, end] = site.direction.choose(ends, [ends[1], ends[0]]);
+    let reals =
+        |node: &Node<D>, rank| node.layout.brick(rank).points() * problem.howmany * node.width();
+    let over = |node: &Node<D>| {
+        (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank))
+    };
+    // A rank that is alone on its host has no commons, and must decide as the others do.
+    let mut hosts = problem.hosts.clone();
+    hosts.sort_unstable();
+    let visited = hosts.windows(2).any(|pair| pair[0] == pair[1]);
+    let shows_all = problem.all_near() && site.commons.is_none_or(Commons::shows_all);
+    // Whether what is done to the input is done on the way out.
+    let axes = stages.iter().map_while(|stage| match stage {
+        Stage::Scale(_) => Some(None),
+        Stage::Fft { axis, .. } => Some(Some(*axis)),
+        _ => None,
+    });
+    let axes: Vec<_> = axes.flatten().collect();
+    let element = problem.howmany * start.width() * problem.precision.bytes();
+    let departs = problem.pipelined()
+        && tiled(&start.layout, &axes, element, problem.tile_bytes()).len() == axes.len();
+    let new = |node, reshapes| Rest { node, reshapes, read: false, worked: false, leaves: false };
+    let mut rests = vec![new(start, 0)];
+    // By number of reshapes before: axes that are transformed there.
+    let mut whole = vec![Vec::new()];
+    for stage in stages {
+        let first = rests.len() == 1;
+        let now = rests.last_mut().expect("there is one");
+        let reshapes = now.reshapes;
+        match stage {
+            Stage::Scale(_) => {}
+            Stage::Fft { to, axis, kind, .. } => {
+                whole[reshapes].push(*axis);
+                now.leaves = *kind == Kind::R2C;
+                if now.leaves || first && !departs {
+                    rests.push(new(to, reshapes));
+                }
+            }
+            Stage::Reshape { to, exchange, .. } => {
+                now.read |= *exchange == Algorithm::Shared && visited;
+                now.leaves = true;
+                rests.push(new(to, reshapes + 1));
+                whole.push(Vec::new());
+            }
+            Stage::Across { home, .. } => {
+                now.worked = true;
+                if first {
+                    rests.push(Rest { worked: true, ..new(home, reshapes) });
+                }
+            }
+        }
+    }
+    let (mut keeps, mut in_output) = (vec![Keep::default(); whole.len()], !copies);
+    for (number, rest) in rests.iter().enumerate().rev() {
+        in_output ^= rest.leaves;
+        if !in_output {
+            continue;
+        }
+        let over = number > 0 && over(rest.node);
+        let shown = rest.worked || rest.read && visits;
+        if shown && (over || !shows_all) {
+            return None;
+        }
+        if over {
+            // What others transform they look for where the whole brick has it, and so it is in the input.
+            let with = |other: &Rest<'_, D>| other.worked && other.reshapes == rest.reshapes;
+            let whole_brick = rest.reshapes == 0 || rests.iter().any(with);
+            let room = |rank| reals(end, rank);
+            let halves = Halves::new(rest.node, problem.howmany, &whole[rest.reshapes], room);
+            let keep = Keep(Some(halves.filter(|_| !whole_brick)?));
+            let comes = rests[number - 1].reshapes < rest.reshapes;
+            keeps[rest.reshapes] = if comes { keep } else { keep.turned() };
+        }
+    }
+    Some(Thrift { keeps: keeps.split_off(1), copies, messages: !visits })
+}
