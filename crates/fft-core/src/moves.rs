@@ -227,12 +227,12 @@ impl<const D: usize> Moves<D> {
     }
 
     /// In which piece of memory a box of the old brick is, and how that is arranged.
-    fn old(&self, part: &Brick<D>) -> (usize, Held<D>) {
+    fn held_before(&self, part: &Brick<D>) -> (usize, Held<D>) {
         self.held(&self.keeps[0], self.rank, &self.before, part)
     }
 
     /// The same of the new brick.
-    fn new_at(&self, part: &Brick<D>) -> (usize, Held<D>) {
+    fn held_after(&self, part: &Brick<D>) -> (usize, Held<D>) {
         self.held(&self.keeps[1], self.rank, &self.after, part)
     }
 
@@ -251,17 +251,17 @@ impl<const D: usize> Moves<D> {
 
     /// From which piece of memory a box of the old brick is taken.
     pub(crate) fn source(&self, part: &Brick<D>) -> usize {
-        self.old(part).0
+        self.held_before(part).0
     }
 
     /// Into which piece of memory a box of the new brick is put.
     pub(crate) fn destination(&self, part: &Brick<D>) -> usize {
-        self.new_at(part).0
+        self.held_after(part).0
     }
 
     /// All of a chunk of the old brick, to a tile.
     pub(crate) fn load(&self, chunk: &Brick<D>) -> Transfer {
-        self.old(chunk).1.read(chunk, self.batches(), &self.tile(chunk))
+        self.held_before(chunk).1.read(chunk, self.batches(), &self.tile(chunk))
     }
 
     /// From a tile with a chunk of the old brick into a message of the points in `part`.
@@ -295,7 +295,7 @@ impl<const D: usize> Moves<D> {
 
     /// From the old brick into a message of the points in `part`.
     pub fn gather(&self, part: &Brick<D>) -> Transfer {
-        self.old(part).1.read(part, self.batches(), &self.message(part))
+        self.held_before(part).1.read(part, self.batches(), &self.message(part))
     }
 
     /// From a message of the points in `part` into the new brick: those that are also in `wanted`.
@@ -327,7 +327,7 @@ impl<const D: usize> Moves<D> {
 
     fn arriving(&self, part: &Brick<D>, from: &Held<D>, wanted: &Chunk<D>) -> Option<Transfer> {
         let transfer = || {
-            let (_, to) = self.new_at(part);
+            let (_, to) = self.held_after(part);
             let transfer = Transfer::new(part, wanted.batches.clone(), &from.placed, &to.placed);
             transfer.behind(from.first, to.first)
         };
