@@ -76,7 +76,7 @@ pub enum Access {
     /// Lines are transformed where they are contiguous, and messages packed from memory: on devices, which have no caches to do both
     /// in at once.
     Contiguous,
-    /// The same; and after a reshape between ranks that reach each other they fetch what they read, so that the axis which is
+    /// The same; and after a reshape between ranks that share a device they fetch what they read, so that the axis which is
     /// contiguous stays so (`fetching.rs`).
     Fetched,
 }
