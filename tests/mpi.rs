@@ -17,7 +17,7 @@ use common::weak::{self, Weak};
 use common::{berths, cases, failures, job, little, lossy, plans, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
-use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Memory, Plan, R2c};
+use thriffty::{Algorithm, C2c, Comm, Epochs, Error, Grid, Kind, Memory, Plan, R2c};
 
 #[test]
 fn one_rank() {
@@ -95,7 +95,10 @@ fn narrow_body() {
 
 #[test]
 fn a_rank_that_panics_ends_the_job() {
-    for body in ["panic_between_body", "panic_within_body"] {
+    let bodies =
+        ["panic_between", "panic_in_p2p", "panic_in_kway", "panic_in_alltoallv", "panic_in_ring"];
+    for body in bodies.map(|body| format!("{body}_body")) {
+        let body = body.as_str();
         if let Some(status) = job::run(3, body) {
             assert!(!status.success(), "{body}: a rank panicked: {status}");
         }
@@ -116,20 +119,42 @@ fn panic_between_body() {
 }
 
 /// Rank 1 panics in an exchange, of which its caller keeps the others from hearing.
-#[test]
-#[ignore = "started under mpirun by another test"]
-fn panic_within_body() {
+fn panic_within(algorithm: Algorithm) {
     let library = mpi::init().expect("MPI is initialised once");
     let world = library.world().expect("the world");
     job::assert_ranks(world.size());
     let device = Switch::new(faulty::Fault::Nothing);
-    let setup = Setup::new(Algorithm::P2p, Memory::Ample);
+    let setup = Setup::new(algorithm, Memory::Ample);
     let mut bound = injected::bind(&world, &device, setup).expect("a plan");
     if world.rank() == 1 {
         device.set(faulty::Fault::PanicEarly);
     }
     let transform = AssertUnwindSafe(|| injected::transform_of_ones(&mut bound, setup));
     let _ = catch_unwind(transform);
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_in_p2p_body() {
+    panic_within(Algorithm::P2p);
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_in_kway_body() {
+    panic_within(Algorithm::KWay(2));
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_in_alltoallv_body() {
+    panic_within(Algorithm::Alltoallv);
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_in_ring_body() {
+    panic_within(Algorithm::Ring(Epochs::Fence));
 }
 
 #[test]

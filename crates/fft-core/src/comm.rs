@@ -65,6 +65,10 @@ pub trait Comm: Send {
     /// `threads` or `mpi`: for people.
     fn name(&self) -> &'static str;
 
+    /// Told when this rank unwinds out of what others do with it, and will not come back to it. Does nothing where others notice, or
+    /// else ends the job.
+    fn abandon(&self) {}
+
     /// Returns when every rank has come here.
     ///
     /// # Errors

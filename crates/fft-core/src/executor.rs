@@ -103,6 +103,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             Direction::Inverse => &mut self.inverse,
         };
         self.lost = None;
+        let already = std::thread::panicking();
+        let _unwinding = Unwinding { comm: self.comm.as_ref(), already };
         program.open(&mut self.tools.device, src.unwrap_or(dst), self.comm.as_ref())?;
         let (ops, route) = program.split(src.is_some());
         let mut memory = Arena { input: src, writable: Dev::places(&mut self.work, dst) };
@@ -157,6 +159,21 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let tiles: usize =
             self.forward.ops.iter().chain(&self.inverse.ops).map(Operation::memory).sum();
         self.sizes.iter().sum::<usize>() * size_of::<T>() + slots + tiles + self.tools.device.held()
+    }
+}
+
+/// Tells the communicator of a panic, while others wait for this rank.
+struct Unwinding<'a> {
+    comm: &'a dyn Comm,
+    /// Whether it is of a panic before, in the course of which something is transformed.
+    already: bool,
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.already {
+            self.comm.abandon();
+        }
     }
 }
 

@@ -194,6 +194,13 @@ impl Comm for MpiComm {
         "mpi"
     }
 
+    /// Ends the job: nobody else can be told.
+    fn abandon(&self) {
+        if self.raw.size > 1 {
+            abort(101);
+        }
+    }
+
     fn barrier(&self) -> Result<(), Error> {
         self.raw.barrier()
     }
