@@ -17,7 +17,7 @@ use common::weak::{self, Weak};
 use common::{berths, cases, failures, job, little, lossy, plans, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
-use thriffty::{Algorithm, C2c, Comm, Epochs, Error, Grid, Kind, Memory, Plan, R2c};
+use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Memory, Plan, R2c};
 
 #[test]
 fn one_rank() {
@@ -55,20 +55,19 @@ fn a_rank_that_is_killed_ends_the_job() {
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn killed_body() {
-    let library = mpi::init().expect("MPI is initialised once");
-    let world = library.world().expect("the world");
-    job::assert_ranks(world.size());
-    let grid = Grid::new([12, 10, 8]).expect("a grid");
-    let mut plan = Plan::<C2c, 3>::c2c(&world, grid).build().expect("a plan");
-    let mut data = vec![C64::default(); plan.in_place_len()];
-    for round in 0.. {
-        if world.rank() == 1 && round == 20 {
-            let this = std::process::id().to_string();
-            Command::new("kill").args(["-KILL", &this]).status().expect("there is `kill`");
+    in_world(|world, _| {
+        let grid = Grid::new([12, 10, 8]).expect("a grid");
+        let mut plan = Plan::<C2c, 3>::c2c(world, grid).build().expect("a plan");
+        let mut data = vec![C64::default(); plan.in_place_len()];
+        for round in 0.. {
+            if world.rank() == 1 && round == 20 {
+                let this = std::process::id().to_string();
+                Command::new("kill").args(["-KILL", &this]).status().expect("there is `kill`");
+            }
+            // Whether the others get an error or wait is up to MPI; that the job ends is not.
+            let _ = plan.forward_in_place(&mut data);
         }
-        // Whether the others get an error or wait is up to MPI; that the job ends is not.
-        let _ = plan.forward_in_place(&mut data);
-    }
+    });
 }
 
 #[test]
@@ -95,12 +94,12 @@ fn narrow_body() {
 
 #[test]
 fn a_rank_that_panics_ends_the_job() {
-    let bodies =
-        ["panic_between", "panic_in_p2p", "panic_in_kway", "panic_in_alltoallv", "panic_in_ring"];
-    for body in bodies.map(|body| format!("{body}_body")) {
-        let body = body.as_str();
-        if let Some(status) = job::run(3, body) {
-            assert!(!status.success(), "{body}: a rank panicked: {status}");
+    // Memory that is shared is not packed.
+    let exchanges = Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Shared);
+    let within = exchanges.map(|algorithm| ("panic_within_body", algorithm.to_string()));
+    for (body, told) in within.chain([("panic_between_body", String::new())]) {
+        if let Some(status) = job::run_told(3, body, &told) {
+            assert!(!status.success(), "{body} {told}: a rank panicked: {status}");
         }
     }
 }
@@ -109,52 +108,29 @@ fn a_rank_that_panics_ends_the_job() {
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn panic_between_body() {
-    let library = mpi::init().expect("MPI is initialised once");
-    let world = library.world().expect("the world");
-    job::assert_ranks(world.size());
-    let mut plan = Plan::<C2c, 2>::c2c(&world, Grid::new([8, 9]).expect("a grid")).build();
-    assert!(world.rank() != 1, "a panic on purpose");
-    let mut data = vec![C64::default(); 72];
-    let _ = plan.as_mut().expect("a plan").forward_in_place(&mut data);
+    in_world(|world, _| {
+        let mut plan = Plan::<C2c, 2>::c2c(world, Grid::new([8, 9]).expect("a grid")).build();
+        assert!(world.rank() != 1, "a panic on purpose");
+        let mut data = vec![C64::default(); 72];
+        let _ = plan.as_mut().expect("a plan").forward_in_place(&mut data);
+    });
 }
 
 /// Rank 1 panics in an exchange, of which its caller keeps the others from hearing.
-fn panic_within(algorithm: Algorithm) {
-    let library = mpi::init().expect("MPI is initialised once");
-    let world = library.world().expect("the world");
-    job::assert_ranks(world.size());
-    let device = Switch::new(faulty::Fault::Nothing);
-    let setup = Setup::new(algorithm, Memory::Ample);
-    let mut bound = injected::bind(&world, &device, setup).expect("a plan");
-    if world.rank() == 1 {
-        device.set(faulty::Fault::PanicEarly);
-    }
-    let transform = AssertUnwindSafe(|| injected::transform_of_ones(&mut bound, setup));
-    let _ = catch_unwind(transform);
-}
-
 #[test]
 #[ignore = "started under mpirun by another test"]
-fn panic_in_p2p_body() {
-    panic_within(Algorithm::P2p);
-}
-
-#[test]
-#[ignore = "started under mpirun by another test"]
-fn panic_in_kway_body() {
-    panic_within(Algorithm::KWay(2));
-}
-
-#[test]
-#[ignore = "started under mpirun by another test"]
-fn panic_in_alltoallv_body() {
-    panic_within(Algorithm::Alltoallv);
-}
-
-#[test]
-#[ignore = "started under mpirun by another test"]
-fn panic_in_ring_body() {
-    panic_within(Algorithm::Ring(Epochs::Fence));
+fn panic_within_body() {
+    in_world(|world, _| {
+        let algorithm: Algorithm = job::told().parse().expect("an exchange");
+        let device = Switch::new(faulty::Fault::Nothing);
+        let setup = Setup::new(algorithm, Memory::Ample);
+        let mut bound = injected::bind(world, &device, setup).expect("a plan");
+        if world.rank() == 1 {
+            device.set(faulty::Fault::PanicEarly);
+        }
+        let transform = AssertUnwindSafe(|| injected::transform_of_ones(&mut bound, setup));
+        let _ = catch_unwind(transform);
+    });
 }
 
 #[test]
@@ -207,9 +183,14 @@ fn long_body() {
     as_rank(|world, _| windows::more_than_2_gib(world).unwrap_or_else(|error| panic!("{error}")));
 }
 
-/// Runs one rank of a job.
+/// Runs one rank of a job, which a panic ends at once.
 fn as_rank(check: impl FnOnce(&MpiComm, &mpi::Mpi)) {
     job::abort_on_panic();
+    in_world(check);
+}
+
+/// Runs one rank of a job.
+fn in_world(check: impl FnOnce(&MpiComm, &mpi::Mpi)) {
     let library = mpi::init().expect("MPI is initialised once");
     {
         let world = library.world().expect("the world");

@@ -19,6 +19,9 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`, would pass.
 const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
 
+/// What the test is told beside.
+const TOLD: &str = "THRIFFTY_TEST_TOLD";
+
 /// Runs the ignored test of this name on every rank of a job, which must end, and well.
 pub(crate) fn must_succeed(ranks: usize, test: &str) {
     if let Some(status) = run(ranks, test) {
@@ -28,6 +31,11 @@ pub(crate) fn must_succeed(ranks: usize, test: &str) {
 
 /// Runs the ignored test of this name on every rank of a job, which must end; `None` where there is no `mpirun`.
 pub(crate) fn run(ranks: usize, test: &str) -> Option<ExitStatus> {
+    run_told(ranks, test, "")
+}
+
+/// The same, where the test is [`told`] something.
+pub(crate) fn run_told(ranks: usize, test: &str, what: &str) -> Option<ExitStatus> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let program = std::env::current_exe().expect("the test's own program");
     let mut command = Command::new("mpirun");
@@ -41,6 +49,7 @@ pub(crate) fn run(ranks: usize, test: &str) -> Option<ExitStatus> {
             ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
             ("OMPI_MCA_mpi_yield_when_idle", "1"),
             (EXPECTED, &ranks.to_string()),
+            (TOLD, what),
         ])
         .stdin(Stdio::null());
     let mut job = match command.spawn() {
@@ -77,6 +86,11 @@ fn terminate(job: &mut std::process::Child) {
 pub(crate) fn assert_ranks(found: usize) {
     let expected = std::env::var(EXPECTED).expect("started by another test");
     assert_eq!(found.to_string(), expected, "ranks of the job");
+}
+
+/// In a job: what the test was told.
+pub(crate) fn told() -> String {
+    std::env::var(TOLD).expect("started by another test")
 }
 
 /// In a job: a failed check ends all ranks.

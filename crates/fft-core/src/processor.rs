@@ -162,6 +162,14 @@ fn zeroed<T: Real>(reals: usize, rank: usize) -> Result<Vec<T>, Error> {
         .map_err(|()| Error::Memory { rank, bytes: reals.saturating_mul(size_of::<T>()) })
 }
 
+/// Makes sure that there is room for so many real numbers; what was there is lost if not.
+fn ensure<T: Real>(memory: &mut Vec<T>, reals: usize, rank: usize) -> Result<(), Error> {
+    if memory.len() < reals {
+        *memory = zeroed(reals, rank)?;
+    }
+    Ok(())
+}
+
 impl<T: Real> Processor<T> for Cpu<T> {
     type Memory = [T];
     type Buffer = Vec<T>;
@@ -188,10 +196,7 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 
     fn reserve_tile(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
-        if self.tile.len() < reals {
-            self.tile = zeroed(reals, rank)?;
-        }
-        Ok(())
+        ensure(&mut self.tile, reals, rank)
     }
 
     fn tile(&mut self) -> &mut Vec<T> {
@@ -199,10 +204,7 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 
     fn reserve_spare(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
-        if self.spare.len() < reals {
-            self.spare = zeroed(reals, rank)?;
-        }
-        Ok(())
+        ensure(&mut self.spare, reals, rank)
     }
 
     fn spare(&mut self) -> &mut Vec<T> {
@@ -216,13 +218,8 @@ impl<T: Real> Processor<T> for Cpu<T> {
             let line = self.planner.plan(pass.kind, pass.direction, pass.n, complex);
             let line = line.expect("a recipe has no step for an axis that is left alone");
             let pass = CpuPass { line, shape: pass.clone() };
-            let lines = pass.lines_at_once() * pass.line.pitch();
-            if self.lines.len() < lines {
-                self.lines = zeroed(lines, rank)?;
-            }
-            if self.scratch.len() < pass.line.scratch_len() {
-                self.scratch = zeroed(pass.line.scratch_len(), rank)?;
-            }
+            ensure(&mut self.lines, pass.lines_at_once() * pass.line.pitch(), rank)?;
+            ensure(&mut self.scratch, pass.line.scratch_len(), rank)?;
             passes.push(pass);
         }
         let (before, after) = (shape.block_before(), shape.block_after());

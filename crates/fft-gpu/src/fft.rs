@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
-use crate::ffi::{DeviceMemory, Gathering, Handle, Run, Span};
+use crate::ffi::{DeviceMemory, Gathering, Handle, Many, Run, Span};
 use crate::gather::Gather;
 use crate::{Gpu, GpuError, GpuReal};
 
@@ -83,6 +83,12 @@ impl<const D: usize> Fft<D> {
     /// Arrays one after the other.
     pub fn rows(n: [usize; D], batch: usize) -> Self {
         Self { n, batch, input: None, output: None }
+    }
+
+    /// A plan of this kind.
+    fn many<K: FftKind>(&self, run: Run) -> Result<Many<D>, GpuError> {
+        let Self { n, batch, .. } = *self;
+        Ok(Many { run, n, batch, sides: self.sides::<K>()? })
     }
 
     /// The two sides of a plan of this kind.
@@ -164,8 +170,7 @@ impl<K: FftKind> FftPlan<K> {
     /// [`GpuError::NoCuFft`] where its library is not found, [`GpuError::Argument`] for no transforms or no points,
     /// [`GpuError::TooLarge`], [`GpuError::Driver`].
     pub fn new<const D: usize>(gpu: &Gpu, fft: &Fft<D>) -> Result<Self, GpuError> {
-        let sides = fft.sides::<K>()?;
-        let handle = Handle::new::<K::Real, D>(gpu.context(), K::RUN, fft.n, fft.batch, sides)?;
+        let handle = Handle::new::<K::Real, D>(gpu.context(), &fft.many::<K>(K::RUN)?)?;
         Ok(Self { handle, kind: PhantomData })
     }
 
@@ -180,8 +185,7 @@ impl<K: FftKind> FftPlan<K> {
         fft: &Fft<D>,
         factor: K::Real,
     ) -> Result<Option<Self>, GpuError> {
-        let sides = fft.sides::<K>()?;
-        let made = Handle::scaled(gpu.context(), K::RUN, fft.n, fft.batch, sides, factor)?;
+        let made = Handle::scaled(gpu.context(), &fft.many::<K>(K::RUN)?, factor)?;
         Ok(made.map(|handle| Self { handle, kind: PhantomData }))
     }
 
@@ -259,8 +263,7 @@ impl<T: GpuReal> C2c<T> {
         run: Run,
         gather: Gather,
     ) -> Result<Option<Gathering>, GpuError> {
-        let sides = fft.sides::<Self>()?;
-        Gathering::new::<T, D>(gpu, run, fft.n, fft.batch, sides, gather)
+        Gathering::new::<T, D>(gpu, &fft.many::<Self>(run)?, gather)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fft_core::{DIMS, Direction, Kind, NearBox, Pass, View};
 
-use super::local::{Group, LINKED_BYTES, Lines};
+use super::local::{Group, Lines, is_large};
 use crate::ffi::{Gathering, Run, links};
 use crate::gather::Gather;
 use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
@@ -19,7 +19,7 @@ fn pays<T: GpuReal>(n: usize) -> bool {
 /// The identity of a device where complex transforms along axes of these lengths, of so many elements per rank, fetch what they read
 /// from other ranks on the same device, so that a reshape before them costs next to nothing; `None` where they do not.
 pub fn fetches<T: GpuReal>(gpu: &Gpu, n: &[usize], elements: usize) -> Option<[u8; 16]> {
-    let large = elements.saturating_mul(2 * size_of::<T>()) >= LINKED_BYTES;
+    let large = is_large::<T>(elements.saturating_mul(2));
     let all = large && n.iter().all(|n| pays::<T>(*n)) && links();
     all.then(|| gpu.context().uuid().ok()).flatten().map(|uuid| uuid.bytes.map(|byte| byte as u8))
 }
@@ -39,7 +39,7 @@ pub(super) fn plan<T: GpuReal>(
         && group.passes.iter().all(|(_, pass)| pays::<T>(pass.n))
         && !group.halved()
         && !group.is_trig()
-        && group.reals()[1] * size_of::<T>() >= LINKED_BYTES;
+        && is_large::<T>(group.reals()[1]);
     if !fits {
         return Ok(None);
     }
@@ -158,7 +158,7 @@ impl Across {
             && one[0] == 1
             && complex(before)
             && complex(pass)
-            && group.reals()[1] * size_of::<T>() >= LINKED_BYTES
+            && is_large::<T>(group.reals()[1])
     }
 
     /// The two, if the group is of two such and cuFFT has such plans.

@@ -137,10 +137,15 @@ fn product(lens: &[usize]) -> usize {
 
 /// Bytes from which on a factor is linked into cuFFT's kernels, which takes some 200 ms when a plan is made. A pass over fewer takes
 /// some microseconds.
-pub(super) const LINKED_BYTES: usize = 1 << 20;
+const LINKED_BYTES: usize = 1 << 20;
 /// The longest lines of which it is: with a product cuFFT 12.0 took as long as without at 512³ on an H200, and at 1024³ a tenth longer
 /// than with a pass.
 const LINKED_POINTS: usize = 512;
+
+/// Whether arrays of so many real numbers are worth what linking takes.
+pub(super) fn is_large<T>(reals: usize) -> bool {
+    reals.saturating_mul(size_of::<T>()) >= LINKED_BYTES
+}
 
 impl<T: GpuReal> Plan<T> {
     /// Plans a group without its factor.
@@ -179,7 +184,7 @@ impl<T: GpuReal> Plan<T> {
         fft: &Fft<D>,
     ) -> Result<(Self, f64), GpuError> {
         if group.factor != 1.0
-            && group.reals()[1] * size_of::<T>() >= LINKED_BYTES
+            && is_large::<T>(group.reals()[1])
             && fft.n.iter().all(|n| *n <= LINKED_POINTS)
             && let Some(scaled) = Self::scaled(gpu, group, fft)?
         {

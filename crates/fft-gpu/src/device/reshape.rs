@@ -92,10 +92,6 @@ impl<T: GpuReal> Reshape<T> {
         };
         let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);
         let (width, all) = (moves.width, moves.all());
-        let boxes: Vec<_> = (moves.near.iter())
-            .filter_map(|near| Some((near.owner, moves.take(near, &all)?)))
-            .collect();
-        let parts: Vec<_> = boxes.iter().map(|(owner, part)| (*owner, part)).collect();
         // All that is to be transformed comes from there, and the group is of what comes.
         let fused = match peers.all && moves.recvs.is_empty() {
             true => next.plan::<T>(&device.gpu, &moves.pieces(), ranks),
@@ -104,6 +100,10 @@ impl<T: GpuReal> Reshape<T> {
         let near = match fused.map_err(|why| why.on(rank))? {
             Some(fused) => Near::Fused(Box::new(fused)),
             None => {
+                let boxes: Vec<_> = (moves.near.iter())
+                    .filter_map(|near| Some((near.owner, moves.take(near, &all)?)))
+                    .collect();
+                let parts: Vec<_> = boxes.iter().map(|(owner, part)| (*owner, part)).collect();
                 let pulls = Pulls::new::<T>(&device.gpu, &device.stream, width, ranks, &parts);
                 Near::Pulled(Box::new(pulls.map_err(|why| why.on(rank))?))
             }

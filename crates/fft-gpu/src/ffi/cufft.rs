@@ -159,6 +159,16 @@ impl<const D: usize> Span<D> {
     }
 }
 
+/// So many transforms of these lengths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Many<const D: usize> {
+    pub(crate) run: Run,
+    pub(crate) n: [usize; D],
+    pub(crate) batch: usize,
+    /// Before and after.
+    pub(crate) sides: [Span<D>; 2],
+}
+
 /// Whether there is a cuFFT that links functions into its kernels.
 pub(crate) fn links() -> bool {
     // SAFETY: as in `driver_is_present`, for the library of cuFFT.
@@ -186,37 +196,28 @@ fn fft_tried(what: &'static str) -> impl Fn(result::CufftError) -> GpuError {
 }
 
 impl Handle {
-    /// Plans so many transforms of these lengths.
+    /// Plans transforms.
     pub(crate) fn new<T: FftReal, const D: usize>(
         context: &Arc<CudaContext>,
-        run: Run,
-        n: [usize; D],
-        batch: usize,
-        sides: [Span<D>; 2],
+        many: &Many<D>,
     ) -> Result<Self, GpuError> {
-        Self::create::<T, D>(context, run, batch, &sides)?.make::<T, D>(run, n, batch, &sides)
+        Self::create::<T, D>(context, many)?.make::<T, D>(many)
     }
 
     /// The same with results times a factor; `None` where cuFFT has no such plan.
     pub(crate) fn scaled<T: FftReal + Pod, const D: usize>(
         context: &Arc<CudaContext>,
-        run: Run,
-        n: [usize; D],
-        batch: usize,
-        sides: [Span<D>; 2],
+        many: &Many<D>,
         factor: T,
     ) -> Result<Option<Self>, GpuError> {
         if !links() {
             return Ok(None);
         }
-        let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
         let block = Block::new(context, size_of::<T>())?;
         block.write(&context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
+        let store = T::STORES[many.sides[1].width - 1];
         // SAFETY: the functions read one number of this type from what they are told.
-        match unsafe { handle.link(SCALED, T::STORES[sides[1].width - 1], block) } {
-            true => Ok(handle.make::<T, D>(run, n, batch, &sides).ok()),
-            false => Ok(None),
-        }
+        unsafe { Self::linked::<T, D>(context, many, (SCALED, store), block) }
     }
 
     /// The same with elements loaded from where a table says, which is uploaded before it is run; `None` where cuFFT has no such plan.
@@ -226,20 +227,13 @@ impl Handle {
     /// reads. Whenever it is run, what the table names can be read until that is done.
     pub(super) unsafe fn gathering<T: FftReal, const D: usize>(
         context: &Arc<CudaContext>,
-        run: Run,
-        n: [usize; D],
-        batch: usize,
-        sides: [Span<D>; 2],
+        many: &Many<D>,
         (table, cuts): (Block, Cuts),
     ) -> Result<Option<Self>, GpuError> {
         let Some((names, kind)) = T::LOADS.filter(|_| links()) else { return Ok(None) };
         let load = (names[cuts as usize], kind);
-        let mut handle = Self::create::<T, D>(context, run, batch, &sides)?;
         // SAFETY: what the caller promises.
-        match unsafe { handle.link(GATHER, load, table) } {
-            true => Ok(handle.make::<T, D>(run, n, batch, &sides).ok()),
-            false => Ok(None),
-        }
+        unsafe { Self::linked::<T, D>(context, many, (GATHER, load), table) }
     }
 
     /// What the function linked into it reads.
@@ -249,9 +243,7 @@ impl Handle {
 
     fn create<T: FftReal, const D: usize>(
         context: &Arc<CudaContext>,
-        run: Run,
-        batch: usize,
-        sides: &[Span<D>; 2],
+        many: &Many<D>,
     ) -> Result<Self, GpuError> {
         // SAFETY: as in `driver_is_present`, for the library of cuFFT.
         if !unsafe { sys::is_culib_present() } {
@@ -259,55 +251,53 @@ impl Handle {
         }
         context.bind_to_thread().map_err(tried("choosing a device"))?;
         let bytes = |side: &Span<D>| {
-            let elements = side.reach(batch).ok_or(GpuError::TooLarge {
+            let elements = side.reach(many.batch).ok_or(GpuError::TooLarge {
                 what: "the array of a transform",
                 found: usize::MAX,
                 expected: (1 << 58) - 1,
             })?;
             Ok::<_, GpuError>(elements * side.width * size_of::<T>())
         };
-        let (reads, writes) = (bytes(&sides[0])?, bytes(&sides[1])?);
+        let (reads, writes) = (bytes(&many.sides[0])?, bytes(&many.sides[1])?);
         let plan = result::create().map_err(fft_tried("planning a transform"))?;
-        let (context, type_of, real) = (context.clone(), run.type_of(), size_of::<T>());
+        let (context, type_of, real) = (context.clone(), many.run.type_of(), size_of::<T>());
         Ok(Self { plan, context, type_of, real, reads, writes, work: 0, told: None })
     }
 
-    /// Has cuFFT, which [`links`], link a function into its kernels, for loads or stores of its kind, of a plan that is not made yet;
-    /// whether it takes that. It may yet not find what links when the plan is made, or not in the version that it wants.
+    /// Plans transforms with a function that cuFFT, which [`links`], links into its kernels, of this code and name, for loads or stores of
+    /// this kind; `None` where it does not take that, or does not find what links, or not in the version that it wants.
     ///
     /// # Safety
     /// The code has that function, which reads what it is told within the block, or what the block says.
-    unsafe fn link(
-        &mut self,
-        code: &'static [u8],
-        (name, kind): (&CStr, c_int),
+    unsafe fn linked<T: FftReal, const D: usize>(
+        context: &Arc<CudaContext>,
+        many: &Many<D>,
+        (code, (name, kind)): (&'static [u8], (&CStr, c_int)),
         block: Block,
-    ) -> bool {
+    ) -> Result<Option<Self>, GpuError> {
+        let mut handle = Self::create::<T, D>(context, many)?;
         let mut told = Box::new(block.address());
         let at = (&raw mut *told).cast::<*mut c_void>();
-        self.told = Some((block, told));
+        handle.told = Some((block, told));
         // SAFETY: the type is that of CUDA 13's header, which later versions keep. The plan has been created, and is not made yet.
         // The code is there for good. Block and address, which is as long as a pointer, stay where they are as long as the plan.
         // Of the function the caller promises.
         let set = unsafe {
             sys::culib().get::<SetCallback>(b"cufftXtSetJITCallback\0").map(|set| {
-                set(self.plan, name.as_ptr(), code.as_ptr().cast(), code.len(), kind, at)
+                set(handle.plan, name.as_ptr(), code.as_ptr().cast(), code.len(), kind, at)
             })
         };
-        set.is_ok_and(|status| status == 0)
+        match set {
+            Ok(0) => Ok(handle.make::<T, D>(many).ok()),
+            _ => Ok(None),
+        }
     }
 
-    fn make<T: FftReal, const D: usize>(
-        mut self,
-        run: Run,
-        n: [usize; D],
-        batch: usize,
-        sides: &[Span<D>; 2],
-    ) -> Result<Self, GpuError> {
+    fn make<T: FftReal, const D: usize>(mut self, many: &Many<D>) -> Result<Self, GpuError> {
         let failed = fft_tried("planning a transform");
-        let [input, output] = sides;
+        let [input, output] = &many.sides;
         let long = |lens: &[usize; D]| lens.map(|n| n as i64);
-        let (mut n, mut from, mut to) = (long(&n), long(&input.embed), long(&output.embed));
+        let (mut n, mut from, mut to) = (long(&many.n), long(&input.embed), long(&output.embed));
         // SAFETY: the plan has been created and not been made, and the three arrays have as many numbers as the rank says.
         self.work = unsafe {
             result::set_auto_allocation(self.plan, false).map_err(&failed)?;
@@ -321,8 +311,8 @@ impl Handle {
                 to.as_mut_ptr(),
                 output.stride as i64,
                 output.distance as i64,
-                T::TYPES[run.type_of()],
-                batch as i64,
+                T::TYPES[many.run.type_of()],
+                many.batch as i64,
             )
             .map_err(&failed)?
         };

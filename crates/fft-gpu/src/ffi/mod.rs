@@ -12,7 +12,7 @@ mod memory;
 mod peers;
 mod pull;
 
-pub(crate) use cufft::{FftReal, Handle, Run, Span, links};
+pub(crate) use cufft::{FftReal, Handle, Many, Run, Span, links};
 pub(crate) use event::Event;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use gathering::Gathering;

@@ -45,30 +45,58 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Where sources begin that have so many bytes each; whether some have moved.
-///
-/// # Errors
-/// [`GpuError::Short`] and [`GpuError::Unaligned`].
-pub(super) fn locate<'v>(
-    reaches: &[usize],
-    source: &dyn Fn(usize) -> Source<'v>,
-    bases: &mut [u64],
-) -> Result<bool, GpuError> {
-    let what = "the source of a rank";
-    let mut moved = false;
-    for (number, &expected) in reaches.iter().enumerate().filter(|(_, n)| **n > 0) {
-        let source = source(number);
-        let found = source.bytes;
-        if found < expected {
-            return Err(GpuError::Short { what, found, expected });
-        }
-        if !source.at.is_multiple_of(ALIGN) {
-            let (found, expected) = (source.at, ALIGN as usize);
-            return Err(GpuError::Unaligned { what, found, expected });
-        }
-        moved |= std::mem::replace(&mut bases[number], source.at) != source.at;
+/// Sources, and where they were when the device was told last.
+pub(super) struct Sources {
+    /// Bytes that each must have.
+    reaches: Vec<usize>,
+    bases: Vec<u64>,
+}
+
+impl Sources {
+    /// Of which the device has not been told yet.
+    pub(super) fn new(reaches: Vec<usize>) -> Self {
+        let bases = vec![0; reaches.len()];
+        Self { reaches, bases }
     }
-    Ok(moved)
+
+    /// Tells the device where they begin, if any has moved.
+    ///
+    /// # Errors
+    /// [`GpuError::Short`] and [`GpuError::Unaligned`]; those of `tell`.
+    pub(super) fn follow<'v>(
+        &mut self,
+        source: &dyn Fn(usize) -> Source<'v>,
+        tell: impl FnOnce(&[u64]) -> Result<(), GpuError>,
+    ) -> Result<(), GpuError> {
+        let told = self.locate(source).and_then(|moved| match moved {
+            true => tell(&self.bases),
+            false => Ok(()),
+        });
+        if told.is_err() {
+            // What the device knows is no longer what is here.
+            self.bases.fill(0);
+        }
+        told
+    }
+
+    /// Whether some have moved.
+    fn locate<'v>(&mut self, source: &dyn Fn(usize) -> Source<'v>) -> Result<bool, GpuError> {
+        let what = "the source of a rank";
+        let mut moved = false;
+        for (number, &expected) in self.reaches.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let source = source(number);
+            let found = source.bytes;
+            if found < expected {
+                return Err(GpuError::Short { what, found, expected });
+            }
+            if !source.at.is_multiple_of(ALIGN) {
+                let (found, expected) = (source.at, ALIGN as usize);
+                return Err(GpuError::Unaligned { what, found, expected });
+            }
+            moved |= std::mem::replace(&mut self.bases[number], source.at) != source.at;
+        }
+        Ok(moved)
+    }
 }
 
 /// Boxes, each out of one of several sources, ready to run as one launch.
@@ -79,10 +107,7 @@ pub(crate) struct Pulls {
     /// For each, its source, and where in that it begins, in units of `unit` bytes.
     places: Vec<(usize, u64)>,
     unit: u64,
-    /// Bytes that each source must have.
-    reaches: Vec<usize>,
-    /// Where the sources were when descriptors were uploaded last.
-    bases: Vec<u64>,
+    sources: Sources,
 }
 
 impl Pulls {
@@ -112,23 +137,8 @@ impl Pulls {
         let reads = Reach { bytes: 0, align: 1 };
         let batch = Batch::new(stream, &all, (reads, writes))?;
         let kernel = gpu.kernel(Binary::Transfer, &format!("transfer_{unit}"))?;
-        let (unit, bases, items) = (unit as u64, vec![0; sources], all.items);
-        Ok(Self { kernel, batch, items, places, unit, reaches, bases })
-    }
-
-    /// Has descriptors name where the sources are now.
-    fn follow<'v>(
-        &mut self,
-        stream: &Arc<CudaStream>,
-        source: &dyn Fn(usize) -> Source<'v>,
-    ) -> Result<(), GpuError> {
-        if !locate(&self.reaches, source, &mut self.bases)? {
-            return Ok(());
-        }
-        for (item, (source, place)) in self.items.iter_mut().zip(&self.places) {
-            item.set_source(self.bases[*source] / self.unit + place);
-        }
-        self.batch.update(stream, &self.items)
+        let (unit, sources, items) = (unit as u64, Sources::new(reaches), all.items);
+        Ok(Self { kernel, batch, items, places, unit, sources })
     }
 
     /// Copies; returns when the launch is queued.
@@ -141,12 +151,13 @@ impl Pulls {
         source: &dyn Fn(usize) -> Source<'v>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
-        let followed = self.follow(stream, source);
-        if followed.is_err() {
-            // What is on the device names who knows what.
-            self.bases.fill(0);
-        }
-        followed?;
+        let Self { batch, items, places, unit, sources, .. } = self;
+        sources.follow(source, |bases| {
+            for (item, (source, place)) in items.iter_mut().zip(&*places) {
+                item.set_source(bases[*source] / *unit + place);
+            }
+            batch.update(stream, items)
+        })?;
         // SAFETY: the boxes are inside the sources, which may be read until they are no longer borrowed, and that is after the
         // launch is queued.
         unsafe { run_pull(stream, &self.kernel, &self.batch, dst) }
