@@ -190,6 +190,12 @@ where
         self.executor.device().taken()
     }
 
+    /// Of this rank's reshapes in a direction, how many take no pass of their own: the transforms behind them fetch what they
+    /// read from the ranks that have it.
+    pub fn fetched(&self, direction: Direction) -> usize {
+        self.executor.device().fetched(direction)
+    }
+
     /// Where the host's time went since the last [`DevicePlan::clear_clock`], and what was sent.
     pub fn clock(&self) -> Clock {
         self.executor.clock()

@@ -77,17 +77,33 @@ where
 {
     let stream = plan.stream().clone();
     let src = Array::of(&stream, data);
+    let found = transform_from(plan, direction, &src, len)?;
+    assert_eq!(
+        bytemuck::cast_slice::<A, u8>(&src.data(&stream)),
+        bytemuck::cast_slice::<A, u8>(data),
+        "the input stays"
+    );
+    Ok(found)
+}
+
+/// Runs a plan from an array to data.
+fn transform_from<K: Make, B, const D: usize>(
+    plan: &mut DevicePlan<K, D>,
+    direction: Direction,
+    src: &Array<K::Real>,
+    len: usize,
+) -> Result<Vec<B>, Error>
+where
+    K::Real: GpuReal,
+    B: Element<Real = K::Real>,
+{
+    let stream = plan.stream().clone();
     let mut dst = Array::of(&stream, &random::<B>(len, 3));
     let (from, mut to) = (src.numbers.slice(0..src.len), dst.numbers.slice_mut(0..dst.len));
     match direction {
         Direction::Forward => plan.forward_into(&from, &mut to)?,
         Direction::Inverse => plan.inverse_into(&from, &mut to)?,
     }
-    assert_eq!(
-        bytemuck::cast_slice::<A, u8>(&src.data(&stream)),
-        bytemuck::cast_slice::<A, u8>(data),
-        "the input stays"
-    );
     Ok(dst.data(&stream))
 }
 

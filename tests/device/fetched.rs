@@ -1,20 +1,54 @@
 //! Lengths and sizes with which transforms fetch what they read from other ranks, against plans of the host.
 
+use fft_core::Step;
+use thriffty::gpu::cudarc::cufft;
+use thriffty::gpu::cudarc::driver::DevicePtr;
+use thriffty::gpu::{Fft, FftPlan};
+
 use super::*;
 
+/// Whether there is a cuFFT that fetches: of a version that links functions, which are tried with another one.
+fn links(gpu: &Gpu) -> bool {
+    let version = cufft::result::get_version().expect("there is a cuFFT");
+    let some = FftPlan::<thriffty::gpu::C2c<f64>>::scaled(gpu, &Fft::rows([64], 1), 0.5);
+    let links = version >= 12_000 && some.expect("a plan or none").is_some();
+    if !links {
+        println!(
+            "not run: cuFFT {version} does not link what it is given, so that nothing is fetched"
+        );
+    }
+    links
+}
+
+/// Reshapes of a direction that transforms follow.
+fn followed<K: Make, const D: usize>(plan: &DevicePlan<K, D>, direction: Direction) -> usize
+where
+    K::Real: GpuReal,
+{
+    let (mut found, mut moved) = (0, false);
+    for leg in plan.recipe().legs(direction) {
+        if matches!(leg.step, Step::Reshape { .. }) {
+            moved = true;
+        } else if leg.pass().is_some() {
+            found += usize::from(std::mem::take(&mut moved));
+        }
+    }
+    found
+}
+
+/// Compares, and tells how many reshapes take no pass and how many could, forward and inverse.
 fn as_on_the_host<K: Make, const D: usize>(
     comm: &dyn Comm,
-    gpu: &impl Place,
+    gpu: &Gpu,
     case: &Case<D>,
-) -> Done
+) -> Result<[[usize; 2]; 2], Error>
 where
     K::Real: GpuReal,
 {
     let rank = comm.rank() as u64;
     let mut host = case.draft::<K>(comm)?.build()?;
     let mut plan = gpu.plan(case.draft::<K>(comm)?).build()?;
-    let x: Vec<K::Physical> = random(host.input_len(), 2 * rank);
-    let mut y: Vec<K::Spectral> = random(host.output_len(), 2 * rank + 1);
+    let stream = plan.stream().clone();
     let what = format!("rank {rank}, {}", plan.recipe());
     let compare = |way: &str, found: &[C64], expected: &[C64]| {
         // Of what this rank has, whose share of the error may be larger.
@@ -22,29 +56,61 @@ where
         let error = distance(found, expected) / norm(expected).max(f64::MIN_POSITIVE);
         assert!(error <= most, "{way}: error {error:.2e} exceeds {most:.2e}: {what}");
     };
-    // The second time from other places.
-    for time in 0..2 {
+    // Each time from other places. Those before are still there, with other numbers: who fetches from them is found out.
+    let mut held: Vec<[Array<K::Real>; 2]> = Vec::new();
+    for time in 0..3 {
+        let x: Vec<K::Physical> = random(host.input_len(), 10 * rank + time);
+        let mut y: Vec<K::Spectral> = random(host.output_len(), 3);
         host.forward_into(&x, &mut y)?;
-        let found: Vec<K::Spectral> = transform(&mut plan, Direction::Forward, &x, y.len())?;
+        let arrays = [Array::of(&stream, &x), Array::of(&stream, &y)];
+        let at = |array: &Array<K::Real>| array.numbers.device_ptr(&stream).0;
+        assert!(held.iter().flatten().all(|other| arrays.iter().all(|one| at(one) != at(other))));
+        let found: Vec<K::Spectral> =
+            transform_from(&mut plan, Direction::Forward, &arrays[0], y.len())?;
         compare(&format!("forward_into, time {time}"), &widen(&found), &widen(&y));
         let mut back = x.clone();
         host.inverse_into(&y, &mut back)?;
-        let found: Vec<K::Physical> = transform(&mut plan, Direction::Inverse, &y, x.len())?;
+        let found: Vec<K::Physical> =
+            transform_from(&mut plan, Direction::Inverse, &arrays[1], x.len())?;
         compare(&format!("inverse_into, time {time}"), &widen(&found), &widen(&back));
+        let stays = [
+            widen::<K::Physical>(&arrays[0].data(&stream)),
+            widen::<K::Spectral>(&arrays[1].data(&stream)),
+        ];
+        assert!(stays == [widen(&x), widen(&y)], "the input stays: {what}");
+        held.push(arrays);
     }
-    Ok(())
+    let directions = [Direction::Forward, Direction::Inverse];
+    let counts = directions.map(|way| [plan.fetched(way), followed(&plan, way)]);
+    assert!(counts.iter().all(|[fetched, followed]| fetched <= followed), "{counts:?}: {what}");
+    Ok(counts)
 }
 
 /// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer axes, real data.
-pub(crate) fn cases(comm: &dyn Comm, gpu: &impl Place) -> Done {
+pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu) -> Done {
     let complex = |case: Case<3>| as_on_the_host::<C2c<f64>, 3>(comm, gpu, &case);
     let case = || Case::new([64, 64, 128], [C2C; 3]);
-    complex(case().scales(Scale::Symmetric, Scale::Full))?;
-    complex(case().orders([2, 1, 0], [1, 2, 0]))?;
+    let plain = complex(case().scales(Scale::Symmetric, Scale::Full))?;
+    let turned = complex(case().orders([2, 1, 0], [1, 2, 0]))?;
     complex(case().tiling(1))?;
-    as_on_the_host::<C2c<f32>, 3>(comm, gpu, &case())?;
+    let single = as_on_the_host::<C2c<f32>, 3>(comm, gpu, &case())?;
     as_on_the_host::<C2c<f64>, 2>(comm, gpu, &Case::new([512, 512], [C2C; 2]))?;
-    as_on_the_host::<R2c<f64>, 3>(comm, gpu, &Case::new([128, 128, 64], [C2C, C2C, R2C]))
+    as_on_the_host::<R2c<f64>, 3>(comm, gpu, &Case::new([128, 128, 64], [C2C, C2C, R2C]))?;
+    assert!(single.iter().all(|[fetched, _]| *fetched == 0), "{single:?}");
+    let near = case().draft::<C2c<f64>>(comm)?.on(gpu).build()?.passage() == Passage::Reached;
+    if near && links(gpu) {
+        for [forward, inverse] in [plain, turned] {
+            assert!(
+                comm.size() == 1 || forward[1] > 0 && inverse[1] > 0,
+                "{forward:?} {inverse:?}"
+            );
+            assert_eq!(forward[0], forward[1], "of {} ranks", comm.size());
+            // Eight pieces along another axis than the first are more than tables have room for.
+            let most = inverse[1] - usize::from(comm.size() == 8);
+            assert_eq!(inverse[0], most, "of {} ranks", comm.size());
+        }
+    }
+    Ok(())
 }
 
 #[test]

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fft_core::{
-    Algorithm, Comm, Commons, Device, Energy, Error, Leg, Manner, Node, Operation, Operations,
-    Recipe, Site, Step, Tools, Transfer, Wire, agree,
+    Algorithm, Comm, Commons, Device, Direction, Energy, Error, Leg, Manner, Node, Operation,
+    Operations, Recipe, Site, Step, Tools, Transfer, Wire, agree,
 };
 
 use crate::ffi::{
@@ -49,6 +49,8 @@ pub struct Cuda<T> {
     /// How data is to get to other ranks, and how it does.
     wanted: Passage,
     taken: Passage,
+    /// Reshapes that are done by the transforms behind them, in each direction.
+    fetched: [usize; 2],
     /// Bytes of the window, and of memory for messages to ranks that are not reached, out and in.
     window: usize,
     staged: [usize; 2],
@@ -106,6 +108,7 @@ impl<T: GpuReal> Cuda<T> {
             area_bytes: 0,
             wanted: Passage::default(),
             taken: Passage::default(),
+            fetched: [0; 2],
             window: 0,
             staged: [0; 2],
             meeting: None,
@@ -127,6 +130,12 @@ impl<T: GpuReal> Cuda<T> {
     /// How data gets to the ranks that are hardest to reach: known once a plan is made.
     pub fn taken(&self) -> Passage {
         self.taken
+    }
+
+    /// Of this rank's reshapes in a direction, how many take no pass, as the transforms behind them fetch what they read: known once a
+    /// plan is made.
+    pub fn fetched(&self, direction: Direction) -> usize {
+        self.fetched[direction as usize]
     }
 
     /// The stream.
@@ -174,6 +183,8 @@ struct Bound<'r, T, const D: usize> {
     sizes: Vec<usize>,
     /// A reshape that waits for what follows: its leg, wire, exchange and number, and how many real numbers it leaves.
     reshape: Option<(&'r Leg<'r, D>, (Wire, Algorithm, usize), usize)>,
+    /// Reshapes that are one with what follows.
+    fetched: usize,
 }
 
 impl<'r, T: GpuReal, const D: usize> Bound<'r, T, D> {
@@ -189,6 +200,7 @@ impl<'r, T: GpuReal, const D: usize> Bound<'r, T, D> {
         if let Some((leg, how, moved)) = self.reshape.take() {
             let reshape = Reshape::new(device, self.recipe, leg, how, &next)?;
             fused = reshape.is_fused();
+            self.fetched += usize::from(fused);
             self.push(Op::Reshape(Box::new(reshape)), moved);
         }
         match next.rest::<T>(&device.gpu, fused).map_err(|why| why.on(device.rank))? {
@@ -271,7 +283,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             |node: &Node<D>| node.layout.brick(rank).points() * problem.howmany * node.width();
         let legs = recipe.legs(site.direction);
         let start = legs.first().map_or(&recipe.nodes()[0], |leg| leg.from);
-        let mut bound = Bound { recipe, ops: Vec::new(), sizes: vec![size(start)], reshape: None };
+        let (ops, sizes) = (Vec::new(), vec![size(start)]);
+        let mut bound = Bound { recipe, ops, sizes, reshape: None, fetched: 0 };
         let (mut group, mut waiting, mut reshapes) = (None::<Group>, 1.0, 0);
         for leg in &legs {
             if let Some(factor) = leg.factor() {
@@ -307,7 +320,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         }
         let end = size(legs.last().map_or(start, |leg| leg.to));
         bound.add(self, group, end)?;
-        let Bound { ops, sizes, .. } = bound;
+        let Bound { ops, sizes, fetched, .. } = bound;
+        self.fetched[site.direction as usize] = fetched;
         let shows_all = self.meeting().peers.shows_all;
         Ok(Operations { ops, sizes, shows_all })
     }
