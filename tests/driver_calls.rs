@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::gpu::gpu;
-use fft_core::Step;
+use fft_core::{Element, Step};
 use thriffty::gpu::cudarc::driver::sys;
-use thriffty::gpu::{Gpu, Passage, driver_is_present};
+use thriffty::gpu::{Gpu, GpuReal, Passage, driver_is_present};
 use thriffty::{
-    Algorithm, Comm, DevicePlan, Direction, Error, Grid, Plan, R2c, Reduce, Tolerance, Wire,
+    Algorithm, C2c, Comm, DevicePlan, Direction, Error, Grid, Plan, R2c, Reduce, Tolerance,
+    Transform, Wire,
 };
 
 /// A library that was built elsewhere, for machines without a compiler.
@@ -309,7 +310,10 @@ const WAYS: [Way; 6] = [
 ];
 
 /// Messages of a direction are those of the pairs of ranks whose bricks meet, as all are shorter than a chunk.
-fn traffic<const D: usize>(plan: &DevicePlan<R2c, D>, direction: Direction) -> Traffic {
+fn traffic<K: Transform, const D: usize>(plan: &DevicePlan<K, D>, direction: Direction) -> Traffic
+where
+    K::Real: GpuReal,
+{
     let ranks = plan.comm().size();
     let (mut reshapes, mut messages) = (0, 0);
     for leg in plan.recipe().legs(direction) {
@@ -347,6 +351,7 @@ fn meanwhile(
     Ok(found.iter().map(|calls| *calls as u64).collect())
 }
 
+/// Short messages of real data.
 fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
     let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([64, 60, 48])?).exchange(Algorithm::P2p);
     let draft = match way.wire {
@@ -357,21 +362,41 @@ fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
         Some(Wire::Tolerance) => draft.tolerance(Tolerance::relative(1e-6)?),
         _ => draft,
     };
-    let mut plan = draft.on(gpu).passage(way.passage).build()?;
-    let stream = plan.stream().clone();
-    let data: Vec<f64> = (0..plan.input_len()).map(|i| (i as f64 * 0.7).sin()).collect();
-    let mut x = stream.clone_htod(&data).unwrap();
-    let mut y = stream.alloc_zeros::<f64>(2 * plan.output_len()).unwrap();
-    let expected = [Direction::Forward, Direction::Inverse].map(|way| traffic(&plan, way));
-    let mut both = || {
-        plan.forward_into(&x, &mut y)?;
-        plan.inverse_into(&y, &mut x)
-    };
-    for _ in 0..3 {
-        both()?;
+    count(comm, draft.on(gpu).passage(way.passage).build()?, way)
+}
+
+/// Transforms that fetch what they read, from 1 MiB per rank on.
+fn check_fetching(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
+    let way = Way { name: "fetched", ..WAYS[0] };
+    let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([64, 64, 128])?).exchange(Algorithm::P2p);
+    let plan = draft.on(gpu).build()?;
+    let [there, back] = [Direction::Forward, Direction::Inverse].map(|way| plan.fetched(way));
+    if comm.rank() == 0 {
+        println!("{there} and {back} reshapes take no pass of {}", plan.recipe());
     }
+    count(comm, plan, &way)
+}
+
+/// Counts the calls of a plan in a few runs, whose input is now here and now there.
+fn count<K: Transform<Real = f64>>(
+    comm: &dyn Comm,
+    mut plan: DevicePlan<K, 3>,
+    way: &Way,
+) -> Result<(), Error> {
+    let stream = plan.stream().clone();
+    let reals = [plan.input_len() * K::Physical::WIDTH, plan.output_len() * K::Spectral::WIDTH];
+    let data: Vec<f64> = (0..reals[0]).map(|i| (i as f64 * 0.7).sin()).collect();
+    let mut inputs = [0; 2].map(|_| stream.clone_htod(&data).unwrap());
+    let mut y = stream.alloc_zeros::<f64>(reals[1]).unwrap();
+    let expected = [Direction::Forward, Direction::Inverse].map(|way| traffic(&plan, way));
+    let mut both = |run: usize| {
+        let x = &mut inputs[run % 2];
+        plan.forward_into(x, &mut y)?;
+        plan.inverse_into(&y, x)
+    };
+    (0..3).try_for_each(&mut both)?;
     let names = [MAKES, WAITS, QUEUES].concat();
-    let found = meanwhile(comm, &names, || (0..RUNS).try_for_each(|_| both()))?;
+    let found = meanwhile(comm, &names, || (0..RUNS).try_for_each(&mut both))?;
     let (made, rest) = found.split_at(MAKES.len());
     let (waited, queued) = rest.split_at(WAITS.len());
     let [made, waited, queued] = [made, waited, queued].map(|calls| calls.iter().sum::<u64>());
@@ -408,6 +433,9 @@ fn body() {
             }
         }
     }
+    for ranks in [2, 4] {
+        thriffty::threads(ranks, |comm| check_fetching(&comm, &gpu)).unwrap();
+    }
 }
 
 /// From memory of the device: for each chunk to be made, and that those of the reshape before have been read. Messages are one chunk.
@@ -443,6 +471,7 @@ fn process() {
     let library = thriffty::mpi::init().expect("MPI is initialised once");
     let world = library.world().expect("the world");
     let gpu = Gpu::probe(0).expect("asked before");
+    check_fetching(&world, &gpu).unwrap();
     for way in &DEVICE_WAYS {
         match check(&world, &gpu, way) {
             Err(why) if way.wire.is_none() && why.to_string().contains("passage") => {
