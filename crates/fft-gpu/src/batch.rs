@@ -3,11 +3,34 @@
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use cudarc::driver::{CudaSlice, CudaStream};
+use cudarc::driver::{CudaSlice, CudaStream, DeviceRepr, ValidAsZeroBits};
 
 use crate::GpuError;
 use crate::boxes::Items;
 use crate::ffi::tried;
+
+/// Numbers on the device: never none, as it has no such arrays.
+///
+/// # Errors
+/// [`GpuError::Memory`], [`GpuError::Driver`].
+pub(crate) fn upload<N: DeviceRepr + Pod>(
+    stream: &Arc<CudaStream>,
+    numbers: &[N],
+) -> Result<CudaSlice<N>, GpuError> {
+    let some = if numbers.is_empty() { &[N::zeroed()][..] } else { numbers };
+    stream.clone_htod(some).map_err(|why| GpuError::allocating(size_of_val(some), why))
+}
+
+/// So many zeros there.
+///
+/// # Errors
+/// As [`upload`].
+pub(crate) fn zeros<N: DeviceRepr + ValidAsZeroBits>(
+    stream: &Arc<CudaStream>,
+    len: usize,
+) -> Result<CudaSlice<N>, GpuError> {
+    stream.alloc_zeros(len).map_err(|why| GpuError::allocating(len * size_of::<N>(), why))
+}
 
 /// What a kernel may access of a buffer: its first bytes, from an address that is a multiple.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,21 +56,17 @@ impl Batch {
     /// What they read and write must be within the reaches: the launches rely on it.
     ///
     /// # Errors
-    /// [`GpuError::Driver`], as when memory is short.
+    /// [`GpuError::Memory`], [`GpuError::Driver`].
     pub(crate) fn new<I: Pod>(
         stream: &Arc<CudaStream>,
         all: &Items<I>,
         (reads, writes): (Reach, Reach),
     ) -> Result<Self, GpuError> {
         let (count, tiles) = (all.items.len(), all.tiles.len());
-        let tried = tried("uploading descriptors");
-        let upload = |bytes: &[u8]| {
-            stream.clone_htod(if bytes.is_empty() { &[0u8][..] } else { bytes }).map_err(&tried)
-        };
         Ok(Self {
-            items: upload(bytemuck::cast_slice(&all.items))?,
-            list: upload(bytemuck::cast_slice(&all.tiles))?,
-            firsts: stream.clone_htod(&all.firsts).map_err(&tried)?,
+            items: upload(stream, bytemuck::cast_slice(&all.items))?,
+            list: upload(stream, bytemuck::cast_slice(&all.tiles))?,
+            firsts: upload(stream, &all.firsts)?,
             count,
             tiles,
             reads,
@@ -71,6 +90,11 @@ impl Batch {
                 stream.memcpy_htod(bytes, &mut self.items).map_err(tried("updating descriptors"))
             }
         }
+    }
+
+    /// Bytes of memory of the device.
+    pub(crate) fn memory(&self) -> usize {
+        self.items.num_bytes() + self.list.num_bytes() + self.firsts.num_bytes()
     }
 
     pub(crate) fn items(&self) -> &CudaSlice<u8> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{BadMessage, Transfer, Wire};
 
-use crate::batch::{Batch, Reach};
+use crate::batch::{Batch, Reach, upload, zeros};
 use crate::encoder::{messages, mirrored, slots, states};
 use crate::ffi::{Kernel, Pinned, Source, run_decode, tried};
 use crate::message::{Form, State};
@@ -78,13 +78,11 @@ impl<T: GpuReal> Decoder<T> {
         let bytes = filled.map(|one| one.scatter.span()).max().unwrap_or(0) * element;
         let reaches = (slots(&form, &all.items)?, Reach { bytes, align: element });
         let batch = Batch::new(stream, &all, reaches)?;
-        let tried = tried("allocating what a decoder keeps");
-        let states =
-            stream.alloc_zeros((all.items.len() + 1) * size_of::<State>()).map_err(&tried)?;
-        let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
+        let states = zeros(stream, (all.items.len() + 1) * size_of::<State>())?;
+        let queue = zeros(stream, batch.tiles() + 1)?;
         let name = format!("decode_{}_{}x{width}", form.name()?, T::NAME);
         let kernel = gpu.kernel(Source::Decode, &name)?;
-        let begins = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
+        let begins = zeros(stream, batch.tiles() + 1)?;
         let measure = match wire {
             Wire::Tolerance => {
                 Some(gpu.kernel(Source::Decode, &format!("measure_{}x{width}", T::NAME))?)
@@ -94,8 +92,7 @@ impl<T: GpuReal> Decoder<T> {
         let slots: Vec<_> =
             incoming.iter().map(|one| (one.scatter.elements(), one.place)).collect();
         let found: Vec<u64> = slots.iter().map(|slot| form.bound(slot.0) as u64).collect();
-        let some = if found.is_empty() { &[0][..] } else { &found };
-        let lengths = stream.clone_htod(some).map_err(&tried)?;
+        let lengths = upload(stream, &found)?;
         let (mirror, real) = (Pinned::new(gpu.context(), states.len())?, PhantomData);
         Ok(Self {
             form,
@@ -166,6 +163,13 @@ impl<T: GpuReal> Decoder<T> {
         let message = stream.clone_dtoh(&messages.slice(place..place + length)).map_err(&tried)?;
         stream.synchronize().map_err(&tried)?;
         Err(GpuError::Message { index, why: self.why(&message, elements) })
+    }
+
+    /// Bytes of memory of the device, and of the host where that tells it something.
+    pub(crate) fn memory(&self) -> usize {
+        let Self { batch, lengths, states, queue, begins, mirror, .. } = self;
+        let told = lengths.num_bytes() + states.num_bytes();
+        batch.memory() + told + queue.num_bytes() + begins.num_bytes() + mirror.bytes()
     }
 
     /// The most bytes of a message of so many elements.

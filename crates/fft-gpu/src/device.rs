@@ -42,6 +42,7 @@ pub struct Cuda<T> {
     gpu: Gpu,
     stream: Arc<CudaStream>,
     rank: usize,
+    /// Where something may be lost.
     squares: Option<Squares<T>>,
     /// The work area of transforms, and the bytes it must have.
     area: Option<Owned<u8>>,
@@ -243,6 +244,11 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn Commons>>, Error> {
         self.rank = comm.rank();
+        let lossy = |step: &Step| matches!(step, Step::Reshape { wire, .. } if wire.is_lossy());
+        if recipe.steps().iter().any(lossy) {
+            let squares = Squares::new(&self.gpu).map_err(|why| why.on(self.rank));
+            self.squares = Some(agree(comm, squares)?);
+        }
         let lossless = |step: &Step| matches!(step, Step::Reshape { wire: Wire::Lossless, .. });
         let lossless = recipe.steps().iter().any(lossless);
         let wanted = match self.wanted {
@@ -364,7 +370,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     }
 
     fn held(&self) -> usize {
-        self.area_bytes + self.window + self.staged.iter().sum::<usize>()
+        let squares = self.squares.as_ref().map_or(0, Squares::memory);
+        self.area_bytes + self.window + self.staged.iter().sum::<usize>() + squares
     }
 
     fn copy(&mut self, all: &Transfer, src: &DeviceMemory<T>, dst: &mut DeviceMemory<T>) {
@@ -383,13 +390,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         src: &DeviceMemory<T>,
         sums: &mut [Energy],
     ) {
-        let found = (|| {
-            if self.squares.is_none() {
-                self.squares = Some(Squares::new(&self.gpu)?);
-            }
-            let squares = self.squares.as_ref().expect("just made");
-            squares.add(&self.stream, parts, width, src, sums)
-        })();
+        let squares = self.squares.as_ref().expect("made where something may be lost");
+        let found = squares.add(&self.stream, parts, width, src, sums);
         if found.is_err() {
             // All ranks learn that there is no norm, and the reason in the end.
             sums[0].0[1] = f64::NAN;
@@ -440,6 +442,15 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         match &mut self.0 {
             Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => Ok(()),
             Op::Reshape(reshape) => reshape.reserve(tools),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match &self.0 {
+            Op::Local(local) => local.memory(),
+            Op::Trig(_) => 0,
+            Op::Fetch(plan) => plan.memory(),
+            Op::Reshape(reshape) => reshape.memory(),
         }
     }
 

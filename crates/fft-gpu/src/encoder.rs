@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{Packed, Transfer, Wire};
 
-use crate::batch::{Batch, Reach};
+use crate::batch::{Batch, Reach, zeros};
 use crate::boxes::Items;
 use crate::ffi::{Kernel, Pinned, Source, run_encode, tried};
 use crate::message::{ALIGN, Form, Message, State};
@@ -90,7 +90,7 @@ impl<T: GpuReal> Encoder<T> {
     /// # Errors
     /// [`GpuError::Wire`] for `raw`, which [`crate::Transfers`] does, and `lossless`; [`GpuError::Argument`],
     /// [`GpuError::Unaligned`] and [`GpuError::Overlap`] for places that cannot be, [`GpuError::TooLarge`],
-    /// [`GpuError::Driver`].
+    /// [`GpuError::Memory`], [`GpuError::Driver`].
     pub fn new(
         gpu: &Gpu,
         stream: &Arc<CudaStream>,
@@ -106,11 +106,9 @@ impl<T: GpuReal> Encoder<T> {
         let bytes = filled.map(|one| one.gather.reach()).max().unwrap_or(0) * element;
         let reaches = (Reach { bytes, align: element }, slots(&form, &all.items)?);
         let batch = Batch::new(stream, &all, reaches)?;
-        let tried = tried("allocating what an encoder keeps");
-        let states =
-            stream.alloc_zeros((all.items.len() + 1) * size_of::<State>()).map_err(&tried)?;
-        let errors = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
-        let queue = stream.alloc_zeros(batch.tiles() + 1).map_err(&tried)?;
+        let states = zeros(stream, (all.items.len() + 1) * size_of::<State>())?;
+        let errors = zeros(stream, batch.tiles() + 1)?;
+        let queue = zeros(stream, batch.tiles() + 1)?;
         let mirror = Pinned::new(gpu.context(), states.len())?;
         let real = format!("{}x{width}", T::NAME);
         let encode = format!("encode_{}_{real}", form.name()?);
@@ -189,6 +187,13 @@ impl<T: GpuReal> Encoder<T> {
 }
 
 impl<T> Encoder<T> {
+    /// Bytes of memory of the device, and of the host where that tells it something.
+    pub(crate) fn memory(&self) -> usize {
+        let Self { batch, states, errors, queue, mirror, .. } = self;
+        let keeps = states.num_bytes() + errors.num_bytes() + queue.num_bytes();
+        batch.memory() + keeps + mirror.bytes()
+    }
+
     /// Tells the host what became of the messages, when the stream has come so far.
     pub(crate) fn report(&self, stream: &Arc<CudaStream>) -> Result<(), GpuError> {
         self.mirror.fetch(stream, &self.states)

@@ -35,7 +35,7 @@ impl Transfers {
     ///
     /// # Errors
     /// [`GpuError::Argument`] for another size, [`GpuError::TooLarge`] for a box of 2^31 elements or more,
-    /// [`GpuError::Driver`].
+    /// [`GpuError::Memory`], [`GpuError::Driver`].
     pub fn new(
         gpu: &Gpu,
         stream: &Arc<CudaStream>,
@@ -45,6 +45,11 @@ impl Transfers {
         let Tiles { all, unit, reaches } = tile(element_bytes, moves)?;
         let batch = Batch::new(stream, &all, reaches)?;
         Ok(Self { kernel: gpu.kernel(Source::Transfer, &format!("transfer_{unit}"))?, batch })
+    }
+
+    /// Bytes of memory of the device.
+    pub(crate) fn memory(&self) -> usize {
+        self.batch.memory()
     }
 
     /// Copies, on a stream: each element is read once and written once. Returns when the launch is queued.

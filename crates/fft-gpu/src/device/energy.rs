@@ -29,6 +29,11 @@ impl<T: GpuReal> Squares<T> {
         Ok(Self { kernel, sums, done, real })
     }
 
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        self.sums.bytes()
+    }
+
     /// Adds to the sums of the sources' sides of transfers: a launch for each, and one wait for all.
     ///
     /// # Panics

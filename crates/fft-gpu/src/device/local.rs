@@ -306,6 +306,12 @@ impl<T: GpuReal> Local<T> {
         self.manner
     }
 
+    /// Bytes of memory held beside the work area.
+    pub(crate) fn memory(&self) -> usize {
+        let apart = self.apart.as_ref();
+        apart.map_or(0, |apart| apart.copy.memory() + apart.buffer.bytes())
+    }
+
     /// Queues it.
     pub(crate) fn run(
         &mut self,

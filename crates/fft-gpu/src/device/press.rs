@@ -28,6 +28,11 @@ impl<T: GpuReal> Press<T> {
         Ok(Self { codec: wire.codec(), width, reals })
     }
 
+    /// Bytes of memory held.
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&self.reals[..])
+    }
+
     /// The numbers of a message, and all of them as a copy.
     fn numbers(&mut self, part: &Part) -> (&mut [T], Transfer) {
         let elements = part.transfer.elements();

@@ -207,6 +207,17 @@ impl<T: GpuReal> Reshape<T> {
         direct + self.staged.as_ref().map_or(0.0, Staged::squared_error)
     }
 
+    /// Bytes of memory held, but for what all reshapes share.
+    pub(super) fn memory(&self) -> usize {
+        let near = match &self.near {
+            Near::Pulled(pulls) => pulls.memory(),
+            Near::Fused(fused) => fused.memory(),
+        };
+        let out = self.outbox.as_ref().map_or(0, Outbox::memory);
+        let come = self.inbox.as_ref().map_or(0, Inbox::memory);
+        near + out + come + self.staged.as_ref().map_or(0, Staged::memory)
+    }
+
     /// Tells others where their messages go, and prepares the launches.
     pub(super) fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
         let Split { device, exchange, .. } = tools.split(self.exchange);

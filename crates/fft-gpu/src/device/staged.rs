@@ -159,6 +159,13 @@ impl<T: GpuReal> Staged<T> {
         self.bytes
     }
 
+    /// Bytes of memory held beside that.
+    pub(super) fn memory(&self) -> usize {
+        let out = self.out.iter().flat_map(|chunk| &chunk.loads).map(|load| load.boxed.memory());
+        let come = self.come.iter().flat_map(|chunk| &chunk.loads).map(|load| load.boxed.memory());
+        out.chain(come).sum::<usize>() + self.press.as_ref().map_or(0, Press::memory)
+    }
+
     /// Real numbers that go by the wire.
     pub(super) fn coded(&self, width: usize) -> usize {
         let coded = self.sends.iter().filter(|part| part.wire != Wire::Raw);

@@ -46,6 +46,11 @@ impl Gathering {
         self.handle.work()
     }
 
+    /// Bytes of memory of the device beside that.
+    pub(crate) fn memory(&self) -> usize {
+        self.handle.told().map_or(0, Block::bytes)
+    }
+
     /// Transforms what the sources hold; returns when that is queued.
     ///
     /// # Errors

@@ -108,6 +108,14 @@ impl<T: GpuReal> Outbox<T> {
         }
     }
 
+    /// Bytes of memory held beside the messages.
+    pub(crate) fn memory(&self) -> usize {
+        match &self.maker {
+            Maker::Raw(transfers) => transfers.memory(),
+            Maker::Coded(encoder) => encoder.memory(),
+        }
+    }
+
     /// Real numbers of an element.
     pub(crate) fn width(&self) -> usize {
         self.width
@@ -188,6 +196,14 @@ impl<T: GpuReal> Inbox<T> {
                 decoder.decode(stream, lengths, &self.everywhere, dst)?;
                 decoder.report(stream)
             }
+        }
+    }
+
+    /// Bytes of memory held beside the messages.
+    pub(crate) fn memory(&self) -> usize {
+        match &self.reader {
+            Reader::Raw(transfers, _) => transfers.memory(),
+            Reader::Coded(decoder) => decoder.memory(),
         }
     }
 

@@ -219,18 +219,22 @@ impl Drop for Block {
 /// A block as an array of a plan's own.
 pub(crate) struct Owned<T> {
     memory: DeviceMemory<T>,
-    _block: Arc<Block>,
+    block: Arc<Block>,
 }
 
 impl<T> Owned<T> {
     pub(crate) fn new(block: Arc<Block>, stream: &Arc<CudaStream>) -> Self {
         let (at, len) = (block.at, block.bytes / size_of::<T>());
         let memory = DeviceMemory { at, len, stream: stream.clone(), of: PhantomData };
-        Self { memory, _block: block }
+        Self { memory, block }
     }
 
     pub(crate) fn memory_mut(&mut self) -> &mut DeviceMemory<T> {
         &mut self.memory
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.block.bytes
     }
 }
 

@@ -141,6 +141,11 @@ impl Pulls {
         Ok(Self { kernel, batch, items, places, unit, sources })
     }
 
+    /// Bytes of memory of the device.
+    pub(crate) fn memory(&self) -> usize {
+        self.batch.memory()
+    }
+
     /// Copies; returns when the launch is queued.
     ///
     /// # Errors
