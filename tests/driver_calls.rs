@@ -3,12 +3,13 @@
 //! and passes.
 
 mod common;
+#[path = "driver_calls/counting.rs"]
+mod counting;
 
-use std::ffi::{CString, c_char, c_void};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::ffi::{c_char, c_void};
 
 use common::gpu::gpu;
+use counting::{calls, compile, count_in, loaded};
 use fft_core::{Element, Step};
 use thriffty::gpu::cudarc::driver::sys;
 use thriffty::gpu::{Gpu, GpuReal, Passage, driver_is_present};
@@ -16,9 +17,6 @@ use thriffty::{
     Algorithm, C2c, Comm, DevicePlan, Direction, Error, Grid, Plan, R2c, Reduce, Tolerance,
     Transform, Wire,
 };
-
-/// A library that was built elsewhere, for machines without a compiler.
-const BUILT: &str = "THRIFFTY_DRIVER_CALLS";
 
 /// What makes or frees anything.
 const MAKES: &[&str] = &[
@@ -81,88 +79,6 @@ const QUEUES: &[&str] = &[
 
 /// Runs that are counted, each forward and inverse, after some that are not.
 const RUNS: usize = 10;
-
-/// How often each function of a list was called so far.
-fn calls(list: &[&str]) -> Vec<u64> {
-    type Calls = unsafe extern "C" fn(*const c_char) -> u64;
-    // SAFETY: the library is the one that counts, as its name was found in it; the function takes a text and returns a number.
-    let calls = unsafe { sys::culib().get::<Calls>(b"thriffty_driver_calls\0") };
-    let calls = calls.expect("started by another test");
-    let names = list.iter().map(|name| CString::new(*name).expect("a name"));
-    // SAFETY: as above.
-    names.map(|name| unsafe { calls(name.as_ptr()) }).collect()
-}
-
-fn compile(words: &[&str], to: &Path) -> bool {
-    let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-shared", "-fPIC"]).args(words);
-    match cc.arg("-o").arg(to).status() {
-        Ok(status) => {
-            assert!(status.success(), "cc {words:?}: {status}");
-            true
-        }
-        Err(why) => {
-            println!("not run: no C compiler ({why}), and no {BUILT}");
-            false
-        }
-    }
-}
-
-/// Starts the ignored test of this name with the counting library before this driver, as so many processes if there are several;
-/// `None` where it cannot be built, or there is no `mpirun`.
-fn count_in(test: &str, driver: &Path, processes: usize) -> Option<bool> {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let real = at("libthriffty_real_driver.so");
-    match std::env::var_os(BUILT) {
-        Some(built) => drop(std::fs::copy(built, at("libcuda.so.1")).unwrap()),
-        None => {
-            // Whatever has its name: only that is needed to link.
-            let name = "-Wl,-soname,libthriffty_real_driver.so";
-            if !compile(&["-xc", "/dev/null", name], &real) {
-                return None;
-            }
-            let counter = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/driver_calls/counter.c");
-            let real = real.to_str().unwrap();
-            let words = [counter, "-Wl,-soname,libcuda.so.1", "-Wl,--no-as-needed", real, "-ldl"];
-            compile(&words, &at("libcuda.so.1"));
-        }
-    }
-    let _ = std::fs::remove_file(&real);
-    std::os::unix::fs::symlink(driver, &real).unwrap();
-    std::os::unix::fs::symlink("libcuda.so.1", at("libcuda.so")).unwrap();
-    let mut path = folder.path().as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
-        path.push(":");
-        path.push(others);
-    }
-    let program = std::env::current_exe().unwrap();
-    let mut again = Command::new(if processes > 1 { Path::new("mpirun") } else { &program });
-    if processes > 1 {
-        again.args(["-n", &processes.to_string()]).arg(&program).envs([
-            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-            ("OMPI_MCA_mpi_yield_when_idle", "1"),
-        ]);
-    }
-    again.args(["--ignored", "--exact", test, "--nocapture"]).env("LD_LIBRARY_PATH", path);
-    match again.status() {
-        Ok(status) => Some(status.success()),
-        Err(why) => {
-            println!("not run: {why}");
-            None
-        }
-    }
-}
-
-/// Where the driver is that this process has loaded.
-fn loaded() -> PathBuf {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-    let driver = paths.find(|path| path.rsplit('/').next().unwrap().starts_with("libcuda.so"));
-    driver.expect("a driver was found").into()
-}
 
 /// A driver of a few functions, to see that calls are counted and arrive, however they are found.
 #[test]
@@ -246,12 +162,12 @@ fn a_plan_allocates_nothing_and_waits_where_it_says() {
     }
 }
 
-/// How messages travel, and what the host must wait for in one direction, of all ranks together: for so many messages, in so many
-/// reshapes.
+/// How messages travel, and what the host must wait for in one direction, of all ranks together.
 struct Way {
     name: &'static str,
     apart: bool,
     passage: Passage,
+    exchange: Algorithm,
     wire: Option<Wire>,
     waits: fn(Traffic) -> u64,
 }
@@ -261,72 +177,100 @@ struct Way {
 struct Traffic {
     ranks: u64,
     reshapes: u64,
-    messages: u64,
+    /// Chunks out and in: one for each rank that has messages in a reshape, as all are shorter.
+    out: u64,
+    come: u64,
 }
 
-const WAYS: [Way; 6] = [
+const P2P: Algorithm = Algorithm::P2p;
+
+const WAYS: [Way; 7] = [
     // Kernels take what they need from each other's memory: nobody waits.
-    Way { name: "as it is", apart: false, passage: Passage::Reached, wire: None, waits: |_| 0 },
+    Way {
+        name: "as it is",
+        apart: false,
+        passage: Passage::Reached,
+        exchange: P2P,
+        wire: None,
+        waits: |_| 0,
+    },
     // For the norm of the input, and at the end for what was lost.
     Way {
         name: "bits:16 in windows",
         apart: false,
         passage: Passage::Reached,
+        exchange: P2P,
         wire: Some(Wire::Bits(16)),
-        waits: |t| if t.messages > 0 { 2 * t.ranks } else { 0 },
+        waits: |t| if t.out > 0 { 2 * t.ranks } else { 0 },
     },
     // In each reshape for the lengths of messages as well, twice where they lost too much.
     Way {
         name: "tolerance in windows",
         apart: false,
         passage: Passage::Reached,
+        exchange: P2P,
         wire: Some(Wire::Tolerance),
         waits: |t| t.ranks * (2 + 2 * t.reshapes),
     },
-    // For each message, out and in.
+    // Once for the messages of each chunk, out and in.
     Way {
         name: "as it is through the host",
         apart: true,
         passage: Passage::Reached,
+        exchange: P2P,
         wire: None,
-        waits: |t| 2 * t.messages,
+        waits: |t| t.out + t.come,
+    },
+    Way {
+        name: "as it is through the host by alltoallv",
+        apart: true,
+        passage: Passage::Reached,
+        exchange: Algorithm::Alltoallv,
+        wire: None,
+        waits: |t| t.out + t.come,
     },
     // For the norm, and in each reshape for whether all could be read.
     Way {
         name: "bits:16 through the host",
         apart: true,
         passage: Passage::Reached,
+        exchange: P2P,
         wire: Some(Wire::Bits(16)),
-        waits: |t| 2 * t.messages + t.ranks * (1 + t.reshapes),
+        waits: |t| t.out + t.come + t.ranks * (1 + t.reshapes),
     },
-    // And for their lengths.
+    // And for their lengths, twice where they lost too much.
     Way {
         name: "tolerance through the host",
         apart: true,
         passage: Passage::Reached,
+        exchange: P2P,
         wire: Some(Wire::Tolerance),
-        waits: |t| 4 * t.messages + t.ranks * (2 + t.reshapes),
+        waits: |t| 3 * t.out + t.come + t.ranks * (1 + t.reshapes),
     },
 ];
 
-/// Messages of a direction are those of the pairs of ranks whose bricks meet, as all are shorter than a chunk.
+/// Ranks have messages for each other where their bricks meet.
 fn traffic<K: Transform, const D: usize>(plan: &DevicePlan<K, D>, direction: Direction) -> Traffic
 where
     K::Real: GpuReal,
 {
     let ranks = plan.comm().size();
-    let (mut reshapes, mut messages) = (0, 0);
+    let mut found = Traffic { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
     for leg in plan.recipe().legs(direction) {
         if !matches!(leg.step, Step::Reshape { .. }) {
             continue;
         }
-        reshapes += 1;
-        for (a, b) in (0..ranks * ranks).map(|pair| (pair / ranks, pair % ranks)) {
+        found.reshapes += 1;
+        let meet = |a: usize, b: usize| {
             let common = leg.from.layout.brick(a).intersect(&leg.to.layout.brick(b));
-            messages += u64::from(a != b && !common.is_empty());
+            a != b && !common.is_empty()
+        };
+        for rank in 0..ranks {
+            found.out += u64::from((0..ranks).any(|other| meet(rank, other)));
+            found.come += u64::from((0..ranks).any(|other| meet(other, rank)));
         }
     }
-    Traffic { ranks: ranks as u64, reshapes, messages }
+    found
 }
 
 /// Calls of all ranks meanwhile.
@@ -353,7 +297,7 @@ fn meanwhile(
 
 /// Short messages of real data.
 fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
-    let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([64, 60, 48])?).exchange(Algorithm::P2p);
+    let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([64, 60, 48])?).exchange(way.exchange);
     let draft = match way.wire {
         None => draft,
         Some(wire) => draft.wire(wire).wire_everywhere(),
@@ -445,6 +389,7 @@ const DEVICE_WAYS: [Way; 3] = [
         name: "as it is on the device",
         apart: false,
         passage: Passage::Device,
+        exchange: P2P,
         wire: None,
         waits: |t| 2 * t.ranks * t.reshapes,
     },
@@ -452,6 +397,7 @@ const DEVICE_WAYS: [Way; 3] = [
         name: "bits:16 on the device",
         apart: false,
         passage: Passage::Device,
+        exchange: P2P,
         wire: Some(Wire::Bits(16)),
         waits: |t| t.ranks * (1 + 3 * t.reshapes),
     },
@@ -459,6 +405,7 @@ const DEVICE_WAYS: [Way; 3] = [
         name: "tolerance on the device",
         apart: false,
         passage: Passage::Device,
+        exchange: P2P,
         wire: Some(Wire::Tolerance),
         waits: |t| t.ranks * (1 + 4 * t.reshapes),
     },

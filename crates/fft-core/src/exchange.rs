@@ -1,6 +1,8 @@
 //! The seam between what is exchanged and how.
 
+use std::cell::Cell;
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -141,6 +143,16 @@ pub struct Traffic {
     pub berths: Option<Berths>,
 }
 
+/// A message that is to be packed.
+pub struct Blank<'m> {
+    /// Which one.
+    pub number: usize,
+    /// Its memory, as [`Port::pack`] takes it.
+    pub message: &'m mut [u8],
+    /// To be set to what [`Port::pack`] returns.
+    pub bytes: &'m Cell<usize>,
+}
+
 /// What an exchange calls to fill messages and to empty them. Numbers of messages are places in
 /// [`Traffic`].
 pub trait Port {
@@ -149,6 +161,19 @@ pub trait Port {
     /// the messages of a chunk in any. A message with a berth is made there, and `message` is empty.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
+    /// Whether the messages of a chunk are packed in one call and shown in one, by exchanges that can: for who waits for them, and can
+    /// begin with all before. Otherwise each leaves as soon as it is packed, and is shown as soon as it is there.
+    fn together(&self) -> bool {
+        false
+    }
+
+    /// Packs messages of one chunk.
+    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+        for Blank { number, message, bytes } in blanks {
+            bytes.set(self.pack(number, message));
+        }
+    }
+
     /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.
     fn own(&mut self);
 
@@ -156,6 +181,14 @@ pub trait Port {
     /// happens only with exchanges that [keep messages](Algorithm::keeps). A message that does not decode is remembered
     /// and reported after the exchange, which goes on: the other ranks wait for it.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
+
+    /// Shows incoming messages, all of a chunk, each as [`Port::arrived`] does; what is not read must be kept. A port that wants them
+    /// [together](Port::together) has read them.
+    fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
+        for number in numbers {
+            self.arrived(number, message(number));
+        }
+    }
 
     /// Shows an incoming message of so many bytes in its berth, in place of [`Port::arrived`].
     fn landed(&mut self, _number: usize, _bytes: usize) {}

@@ -71,7 +71,7 @@ pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree};
 pub use commons::{Commons, Neighbours, Piece, Share, SharedMemory, Show, Work};
 pub use device::{Device, Operation, Operations, Site, Split, Tools};
 pub use error::{Error, ErrorKind};
-pub use exchange::{Algorithm, Epochs, Exchange, Parcel, Port, Traffic};
+pub use exchange::{Algorithm, Blank, Epochs, Exchange, Parcel, Port, Traffic};
 pub use executor::{Executor, MakeExchange};
 pub use grid::{Brick, Grid};
 pub use host::{Host, HostOp, HostWork};

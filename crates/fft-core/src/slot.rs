@@ -126,8 +126,8 @@ impl Slot {
         }
     }
 
-    /// The same, pinned.
-    fn pinned(mut self, pins: &dyn Pins) -> Self {
+    /// The same, pinned where it can be.
+    pub fn pinned(mut self, pins: &dyn Pins) -> Self {
         if let Memory::Host { _pin, lines } = &mut self.memory {
             *_pin = pins.pin(bytemuck::cast_slice_mut(lines));
         }

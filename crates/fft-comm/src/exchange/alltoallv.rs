@@ -1,7 +1,11 @@
 //! One collective for all messages.
 
+use std::cell::Cell;
+use std::sync::Arc;
+
 use fft_core::{
-    Algorithm, Berths, Comm, Error, Exchange, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic,
+    Algorithm, Berths, Blank, Comm, Error, Exchange, Parcel, Parts, Pins, Port, SLOT_ALIGN, Slot,
+    Traffic,
 };
 
 use super::p2p::P2p;
@@ -14,6 +18,7 @@ pub(crate) struct Alltoallv {
     send: Side,
     recv: Side,
     pairs: P2p,
+    pins: Option<Arc<dyn Pins>>,
 }
 
 /// The outgoing or the incoming half: a buffer and where each rank's message is in it.
@@ -30,7 +35,7 @@ impl Alltoallv {
         };
         let [send, recv] = [side()?, side()?];
         let pairs = P2p::new(Algorithm::Alltoallv, comm)?;
-        Ok(Self { comm: comm.dup()?, send, recv, pairs })
+        Ok(Self { comm: comm.dup()?, send, recv, pairs, pins: None })
     }
 }
 
@@ -40,9 +45,13 @@ impl Side {
         parcels.iter().map(|parcel| parcel.bytes.next_multiple_of(SLOT_ALIGN)).sum()
     }
 
-    fn reserve(&mut self, bytes: usize, rank: usize) -> Result<(), Error> {
+    fn reserve(&mut self, bytes: usize, rank: usize, pins: Option<&dyn Pins>) -> Result<(), Error> {
         if self.buffer.capacity() < bytes {
-            self.buffer = Slot::new(bytes, rank)?;
+            let buffer = Slot::new(bytes, rank)?;
+            self.buffer = match pins {
+                Some(pins) => buffer.pinned(pins),
+                None => buffer,
+            };
         }
         Ok(())
     }
@@ -72,6 +81,11 @@ impl Exchange for Alltoallv {
         Algorithm::Alltoallv
     }
 
+    fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.pairs.pin(pins.clone());
+        self.pins = Some(pins);
+    }
+
     fn takes_berths(&self) -> bool {
         true
     }
@@ -85,15 +99,16 @@ impl Exchange for Alltoallv {
             self.recv.find(&traffic.recvs, &berths.places[1]);
             return self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts);
         }
-        self.send.reserve(Side::room(&traffic.sends), self.comm.rank())?;
-        self.recv.reserve(Side::room(&traffic.recvs), self.comm.rank())?;
+        let (rank, pins) = (self.comm.rank(), self.pins.as_deref());
+        self.send.reserve(Side::room(&traffic.sends), rank, pins)?;
+        self.recv.reserve(Side::room(&traffic.recvs), rank, pins)?;
         self.send.place(&traffic.sends);
         self.recv.place(&traffic.recvs);
         self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let Self { comm, send, recv, pairs } = self;
+        let Self { comm, send, recv, pairs, .. } = self;
         if traffic.shorter {
             return pairs.run(traffic, port);
         }
@@ -116,10 +131,13 @@ impl Exchange for Alltoallv {
         }
         send.place(&traffic.sends);
         recv.place(&traffic.recvs);
-        for (number, parcel) in traffic.sends.iter().enumerate() {
-            let (first, bytes) = send.parts[parcel.peer];
-            port.pack(number, &mut send.buffer.bytes_mut()[first..first + bytes]);
-        }
+        let (mut free, known) = (send.buffer.bytes_mut(), Cell::new(0));
+        port.pack_all(&mut traffic.sends.iter().enumerate().map(|(number, parcel)| {
+            let room = parcel.bytes.next_multiple_of(SLOT_ALIGN);
+            let (message, rest) = std::mem::take(&mut free).split_at_mut(room);
+            free = rest;
+            Blank { number, message: &mut message[..parcel.bytes], bytes: &known }
+        }));
         port.own();
         comm.alltoallv(
             Parts { bytes: send.buffer.bytes(), parts: &send.parts },
@@ -129,9 +147,7 @@ impl Exchange for Alltoallv {
             let (first, bytes) = recv.parts[traffic.recvs[number].peer];
             &recv.buffer.bytes()[first..first + bytes]
         };
-        for number in 0..traffic.recvs.len() {
-            port.arrived(number, message(number));
-        }
+        port.arrived_all(0..traffic.recvs.len(), &message);
         port.finish(&message);
         Ok(())
     }

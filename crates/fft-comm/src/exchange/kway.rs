@@ -3,7 +3,9 @@
 mod bundle;
 mod routes;
 
-use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Port, Traffic};
+use std::sync::Arc;
+
+use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Pins, Port, Traffic};
 
 use super::slot;
 use bundle::{Label, Span, Writer, Wrong};
@@ -82,6 +84,10 @@ fn numbers(words: &[u8]) -> impl Iterator<Item = usize> {
 impl Exchange for KWay {
     fn algorithm(&self) -> Algorithm {
         Algorithm::KWay(self.k as u8)
+    }
+
+    fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.flight.pin(pins);
     }
 
     /// Gathers what every rank sends to whom: two allgathers.

@@ -1,8 +1,12 @@
 //! Non-blocking messages between pairs.
 
+use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Arc;
 
-use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Pins, Port, Traffic};
+use fft_core::{
+    Algorithm, Arrival, Blank, Comm, Error, Exchange, Flight, Parcel, Pins, Port, Slot, Traffic,
+};
 
 use super::slot;
 
@@ -14,19 +18,36 @@ pub(crate) struct P2p {
     /// A run has it meanwhile, and drops it in a panic: so others are told that nothing more comes from here, though this rank
     /// may wait for them yet, to have done with the memory that it shows.
     flight: Option<Box<dyn Flight>>,
-    /// Messages that are not read on arrival, by number.
+    held: Held,
+}
+
+/// Messages that are neither packed nor read one by one.
+#[derive(Default)]
+struct Held {
+    /// Of a chunk that is packed, before they are sent, and how long they are.
+    packed: Vec<(Slot, Cell<usize>)>,
+    /// Those that are not read on arrival, by number.
     kept: Vec<Option<Arrival>>,
 }
 
 impl P2p {
     pub(crate) fn new(algorithm: Algorithm, comm: &dyn Comm) -> Result<Self, Error> {
-        Ok(Self { algorithm, flight: Some(comm.flight()?), kept: Vec::new() })
+        Ok(Self { algorithm, flight: Some(comm.flight()?), held: Held::default() })
     }
+}
+
+/// The messages of a chunk, of which this is one.
+fn chunk_of(parcels: &[Parcel], number: usize) -> Range<usize> {
+    let chunk = parcels[number].chunk;
+    let first = parcels[..number].iter().rposition(|other| other.chunk != chunk);
+    let end = parcels[number..].iter().position(|other| other.chunk != chunk);
+    first.map_or(0, |before| before + 1)..end.map_or(parcels.len(), |after| number + after)
 }
 
 /// Shows a message to the port, and keeps it if that has no use for it yet.
 fn read(
     arrival: Arrival,
+    traffic: &Traffic,
     flight: &mut dyn Flight,
     port: &mut dyn Port,
     kept: &mut [Option<Arrival>],
@@ -35,11 +56,24 @@ fn read(
     if message.is_opaque() {
         port.landed(number, message.len());
         flight.release(arrival);
+    } else if port.together() {
+        kept[number] = Some(arrival);
+        let chunk = chunk_of(&traffic.recvs, number);
+        if kept[chunk.clone()].iter().all(Option::is_some) {
+            let all = &*kept;
+            port.arrived_all(chunk.clone(), &|number| bytes(&all[number]));
+            let all = kept[chunk].iter_mut().filter_map(Option::take);
+            all.for_each(|arrival| flight.release(arrival));
+        }
     } else if port.arrived(number, message.bytes()) {
         flight.release(arrival);
     } else {
         kept[number] = Some(arrival);
     }
+}
+
+fn bytes(kept: &Option<Arrival>) -> &[u8] {
+    kept.as_ref().map_or(&[], |arrival| arrival.message.bytes())
 }
 
 impl Exchange for P2p {
@@ -56,11 +90,12 @@ impl Exchange for P2p {
     }
 
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        if self.kept.len() < traffic.recvs.len() {
-            self.kept.resize_with(traffic.recvs.len(), || None);
+        let Held { packed, kept } = &mut self.held;
+        if kept.len() < traffic.recvs.len() {
+            kept.resize_with(traffic.recvs.len(), || None);
         }
-        let bytes =
-            |parcels: &[fft_core::Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
+        packed.reserve(traffic.sends.len());
+        let bytes = |parcels: &[Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
         let (sends, recvs) = (bytes(&traffic.sends), bytes(&traffic.recvs));
         let flight = self.flight.as_mut().ok_or_else(panicked)?;
         match traffic.berths {
@@ -71,7 +106,7 @@ impl Exchange for P2p {
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
         let mut flight = self.flight.take().ok_or_else(panicked)?;
-        let result = run(traffic, port, flight.as_mut(), &mut self.kept);
+        let result = run(traffic, port, flight.as_mut(), &mut self.held);
         self.flight = Some(flight);
         result
     }
@@ -91,8 +126,10 @@ fn run(
     traffic: &Traffic,
     port: &mut dyn Port,
     flight: &mut dyn Flight,
-    kept: &mut [Option<Arrival>],
+    Held { packed, kept }: &mut Held,
 ) -> Result<(), Error> {
+    // A run that failed may have left some.
+    packed.clear();
     let berths = &traffic.berths;
     for (number, parcel) in traffic.recvs.iter().enumerate() {
         match berths {
@@ -102,30 +139,39 @@ fn run(
             None => flight.expect(parcel.peer, parcel.bytes)?,
         }
     }
-    let mut lacked = Ok(());
-    for (number, parcel) in traffic.sends.iter().enumerate() {
-        let mut slot = match berths {
-            Some(berths) => berths.outgoing(number, parcel.bytes),
-            None => slot(flight, parcel.bytes, &mut lacked)?,
-        };
-        if slot.len() == parcel.bytes {
-            let bytes = port.pack(number, slot.bytes_mut());
-            slot.set_len(bytes);
+    let (mut lacked, together) = (Ok(()), port.together());
+    let mut number = 0;
+    for chunk in traffic.sends.chunk_by(|a, b| together && a.chunk == b.chunk) {
+        let first = number;
+        for parcel in chunk {
+            let slot = match berths {
+                Some(berths) => berths.outgoing(number, parcel.bytes),
+                None => slot(flight, parcel.bytes, &mut lacked)?,
+            };
+            packed.push((slot, Cell::new(0)));
+            number += 1;
         }
-        flight.send(parcel.peer, parcel.bytes, slot)?;
-        while let Some(arrival) = flight.poll()? {
-            read(arrival, flight, port, kept);
+        let all = chunk.iter().zip(&mut *packed).zip(first..);
+        let room = all.filter(|((parcel, (slot, _)), _)| slot.len() == parcel.bytes);
+        port.pack_all(&mut room.map(|((_, (slot, bytes)), number)| Blank {
+            number,
+            message: slot.bytes_mut(),
+            bytes,
+        }));
+        for (parcel, (mut slot, bytes)) in chunk.iter().zip(packed.drain(..)) {
+            slot.set_len(bytes.get());
+            flight.send(parcel.peer, parcel.bytes, slot)?;
+            while let Some(arrival) = flight.poll()? {
+                read(arrival, traffic, flight, port, kept);
+            }
         }
     }
     port.own();
     while let Some(arrival) = flight.arrival()? {
-        read(arrival, flight, port, kept);
+        read(arrival, traffic, flight, port, kept);
     }
     let all = &*kept;
-    port.finish(&|number| match &all[number] {
-        Some(arrival) => arrival.message.bytes(),
-        None => &[],
-    });
+    port.finish(&|number| bytes(&all[number]));
     kept.iter_mut().filter_map(Option::take).for_each(|arrival| flight.release(arrival));
     lacked.and(flight.finish())
 }

@@ -3,15 +3,17 @@
 //! The device makes the chunks one after the other, in berths: places that each message has for good. An exchange that takes
 //! berths sends from there and receives there, and the host waits for each chunk to be made. Otherwise messages go through the
 //! host: a second stream copies each chunk when it is made, beside the making of the next and the flight of the one before, into
-//! the exchange's messages, whose memory is pinned where the exchange knows how. Messages of `lossless` are made and read on the
-//! host, of numbers that the device gathers and scatters.
+//! the exchange's messages, whose memory is pinned where the exchange knows how; and each chunk that has come back to the device. The
+//! host waits once for the messages of a chunk, unless the exchange takes them one by one. Messages of `lossless` are made and read on
+//! the host, one by one, of numbers that the device gathers and scatters.
+
+mod port;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Berths, Clock, Error, Exchange, Leg, Loss, Moves, Parcel, Port, Traffic, Transfer,
-    Wire,
+    Algorithm, Berths, Clock, Error, Exchange, Leg, Moves, Parcel, Traffic, Transfer, Wire,
 };
 
 use super::Cuda;
@@ -19,6 +21,7 @@ use super::press::Press;
 use super::reshape::squared_error;
 use crate::ffi::{Block, DeviceMemory, Event, Inbox, Outbox, Pages, Slot, opaque};
 use crate::{GpuError, GpuReal, Passage};
+use port::Mail;
 
 /// Bytes of a chunk that goes through the host: enough to keep the device and its link to the host busy.
 const CHUNK: usize = 8 << 20;
@@ -341,127 +344,6 @@ fn loads<B>(
         Ok(Load { boxed: make(wire, &boxes)?, lengths: vec![0; messages.len()], messages })
     };
     wires.into_iter().map(load).collect()
-}
-
-/// The port of an exchange.
-struct Mail<'a, T> {
-    traffic: &'a Traffic,
-    parts: (&'a [Part], &'a [Part]),
-    out: &'a mut [Outgoing<T>],
-    come: &'a mut [Incoming<T>],
-    made_by: &'a [[usize; 3]],
-    lengths: &'a mut [usize],
-    press: &'a mut Option<Press<T>>,
-    device: &'a mut Cuda<T>,
-    src: &'a DeviceMemory<T>,
-    dst: &'a mut DeviceMemory<T>,
-    step: f64,
-    finer: Option<f64>,
-    clock: &'a mut Clock,
-    damage: Result<(), Error>,
-}
-
-impl<T: GpuReal> Mail<'_, T> {
-    /// Waits until the messages of a chunk are made; makes them again with a smaller step where they lost too much.
-    fn wait(&mut self, chunk: usize) -> Result<(), GpuError> {
-        let chunk = &mut self.out[chunk];
-        if std::mem::replace(&mut chunk.waited, true) {
-            return Ok(());
-        }
-        chunk.made.wait()?;
-        let Some(finer) = self.finer else { return Ok(()) };
-        for load in &mut chunk.loads {
-            let width = load.boxed.width();
-            let reals = |i: &usize| self.parts.0[*i].transfer.elements() * width;
-            let reals: usize = load.messages.iter().map(reals).sum();
-            if squared_error(&load.boxed) > Loss::room(reals as f64, self.step) {
-                let stream = &self.device.stream;
-                load.boxed.make(stream, self.src, finer)?;
-                chunk.made.record(stream)?;
-                chunk.made.wait()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl<T: GpuReal> Port for Mail<'_, T> {
-    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let [chunk, load, at] = self.made_by[number];
-        let (parcel, part) = (&self.traffic.sends[number], &self.parts.0[number]);
-        let stays = self.traffic.berths.is_some();
-        // Where lengths are known a copy waits for the chunk, and the host for the copy alone.
-        let made = match self.traffic.shorter || stays {
-            true => self.wait(chunk),
-            false => self.out[chunk].made.hold(&self.device.copies),
-        };
-        let mut packed = self.out[chunk].loads[load].boxed.packed();
-        let packed = self.traffic.shorter.then(|| packed.nth(at)).flatten();
-        let bytes = packed.map_or(parcel.bytes, |packed| packed.bytes).min(parcel.bytes);
-        let memory = self.device.staging[0].as_ref().expect("memory for messages");
-        let copies = &self.device.copies;
-        let fetch = |to: &mut [u8]| memory.read(copies, part.place, to);
-        let copied = made.and_then(|()| match self.press {
-            _ if stays => Ok(bytes),
-            Some(press) if part.wire == Wire::Lossless => press.pack(part, message, fetch),
-            _ => fetch(&mut message[..bytes]).map(|()| bytes),
-        });
-        let bytes = *copied.as_ref().unwrap_or(&bytes);
-        self.device.note(copied.map(drop));
-        self.clock.sent += bytes as u64;
-        self.clock.reals +=
-            (part.transfer.elements() * self.out[chunk].loads[load].boxed.width()) as u64;
-        bytes
-    }
-
-    fn own(&mut self) {}
-
-    fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let (parcel, part) = (self.traffic.recvs[number], &self.parts.1[number]);
-        let memory = self.device.staging[1].as_ref().expect("memory for messages");
-        let message = match self.press {
-            Some(press) if part.wire == Wire::Lossless => match press.unpack(part, message) {
-                Ok(numbers) => numbers,
-                Err(why) => {
-                    let bad = Err(why.at(self.device.rank, parcel.peer));
-                    self.damage = std::mem::replace(&mut self.damage, Ok(())).and(bad);
-                    return true;
-                }
-            },
-            _ => message,
-        };
-        let most = message.len().min(parcel.bytes);
-        let copied = memory.write(&self.device.copies, part.place, &message[..most]);
-        let bytes = message.len();
-        self.device.note(copied);
-        self.landed(number, bytes);
-        true
-    }
-
-    fn landed(&mut self, number: usize, bytes: usize) {
-        self.lengths[number] = bytes;
-        let after = self.come.partition_point(|chunk| chunk.range.end <= number);
-        let chunk = &mut self.come[after];
-        chunk.missing = chunk.missing.saturating_sub(1);
-        if chunk.missing > 0 {
-            return;
-        }
-        for load in &mut chunk.loads {
-            let lengths = load.messages.iter().map(|&i| self.lengths[i]);
-            load.lengths.iter_mut().zip(lengths).for_each(|(length, found)| *length = found);
-            let read = load.boxed.read(&self.device.stream, &load.lengths, self.dst);
-            if let Err(GpuError::Message { index, why }) = &read {
-                let from = self.traffic.recvs[load.messages[*index]].peer;
-                if self.damage.is_ok() {
-                    self.damage = Err(why.at(self.device.rank, from));
-                }
-            } else {
-                self.device.note(read);
-            }
-        }
-    }
-
-    fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
 }
 
 #[cfg(test)]

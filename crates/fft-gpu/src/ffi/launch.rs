@@ -12,7 +12,8 @@ use cudarc::nvrtc::Ptx;
 
 use fft_core::{DIMS, Transfer};
 
-use super::memory::{DeviceMemory, Pinned};
+use super::memory::DeviceMemory;
+use super::pinned::Pinned;
 use super::tried;
 use crate::batch::{Batch, Reach};
 use crate::decoder::DecodeArguments;

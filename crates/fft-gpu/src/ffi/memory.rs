@@ -1,4 +1,4 @@
-//! Memory that kernels work on: pieces of it, lent or a plan's own, and pages of the host that the device writes to.
+//! Memory that kernels work on: pieces of it, lent or a plan's own.
 //!
 //! A piece is an address that nobody copies: it is reached through what keeps the memory, or through a guard that borrows it.
 
@@ -7,12 +7,12 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
-use cudarc::driver::sys::{self, CUdeviceptr};
+use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{
-    CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop, result,
+    CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, result,
 };
 
-use fft_core::{Error, Keeper, Opaque, Pins, Vouched};
+use fft_core::{Error, Keeper, Opaque, Vouched};
 
 use super::tried;
 use crate::{GpuError, GpuReal};
@@ -246,13 +246,31 @@ impl Block {
         from: usize,
         to: &mut [u8],
     ) -> Result<(), GpuError> {
-        assert!(from + to.len() <= self.bytes, "bytes of the memory");
-        let tried = tried("copying a message to the host");
+        self.read_all(stream, [(from, to)])
+    }
+
+    /// The same for several pieces, if there are any, and waits once.
+    pub(crate) fn read_all<'m>(
+        &self,
+        stream: &CudaStream,
+        pieces: impl IntoIterator<Item = (usize, &'m mut [u8])>,
+    ) -> Result<(), GpuError> {
+        let (tried, mut pieces) =
+            (tried("copying messages to the host"), pieces.into_iter().peekable());
+        if pieces.peek().is_none() {
+            return Ok(());
+        }
         self.context.bind_to_thread().map_err(&tried)?;
-        // SAFETY: the bytes are inside the block, and both stay until the copy is waited for.
-        unsafe { result::memcpy_dtoh_async(to, self.at + from as u64, stream.cu_stream()) }
-            .and_then(|()| stream.synchronize())
-            .map_err(&tried)
+        let (wait, mut queued) = (Wait(stream), Ok(()));
+        for (from, to) in pieces {
+            assert!(from + to.len() <= self.bytes, "bytes of the memory");
+            // SAFETY: the bytes are inside the block, which stays, and `to` is borrowed until the end of the call at least, before
+            // which the stream is waited for.
+            queued = queued.and(unsafe {
+                result::memcpy_dtoh_async(to, self.at + from as u64, stream.cu_stream())
+            });
+        }
+        wait.now().and(queued).map_err(&tried)
     }
 
     /// Copies bytes from the host, behind what has been queued on the stream; returns when they have been read.
@@ -272,13 +290,48 @@ impl Block {
         to: usize,
         from: &[u8],
     ) -> Result<(), GpuError> {
-        assert!(to + from.len() <= self.bytes, "bytes of the memory");
-        let tried = tried("copying a message from the host");
+        self.write_all(stream, [(to, from)])
+    }
+
+    /// The same for several pieces, if there are any, and waits once.
+    pub(crate) fn write_all<'m>(
+        &self,
+        stream: &CudaStream,
+        pieces: impl IntoIterator<Item = (usize, &'m [u8])>,
+    ) -> Result<(), GpuError> {
+        let (tried, mut pieces) =
+            (tried("copying messages from the host"), pieces.into_iter().peekable());
+        if pieces.peek().is_none() {
+            return Ok(());
+        }
         self.context.bind_to_thread().map_err(&tried)?;
-        // SAFETY: as in `read`.
-        unsafe { result::memcpy_htod_async(self.at + to as u64, from, stream.cu_stream()) }
-            .and_then(|()| stream.synchronize())
-            .map_err(&tried)
+        let (wait, mut queued) = (Wait(stream), Ok(()));
+        for (to, from) in pieces {
+            assert!(to + from.len() <= self.bytes, "bytes of the memory");
+            // SAFETY: as in `read_all`.
+            queued = queued.and(unsafe {
+                result::memcpy_htod_async(self.at + to as u64, from, stream.cu_stream())
+            });
+        }
+        wait.now().and(queued).map_err(&tried)
+    }
+}
+
+/// Waits for a stream, also in a panic: what is copied there is borrowed no longer.
+struct Wait<'a>(&'a CudaStream);
+
+impl Wait<'_> {
+    fn now(self) -> Result<(), DriverError> {
+        let waited = self.0.synchronize();
+        std::mem::forget(self);
+        waited
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        // There is nobody to tell of a failure.
+        let _ = self.0.synchronize();
     }
 }
 
@@ -322,115 +375,6 @@ impl Keeper for Kept {
     fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let stream = self.block.context.default_stream();
         self.block.write(&stream, self.offset(at), from).map_err(|why| why.on(self.rank))
-    }
-}
-
-/// Bytes from which on pinning pays.
-const PINNED_BYTES: usize = 1 << 16;
-
-/// Pins memory of messages for all devices of the process.
-#[derive(Debug)]
-pub(crate) struct Pages(pub(crate) Arc<CudaContext>);
-
-/// Memory that is pinned.
-struct Pin {
-    at: usize,
-    context: Arc<CudaContext>,
-}
-
-impl Pins for Pages {
-    fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send>> {
-        let at = bytes.as_mut_ptr();
-        if bytes.len() < PINNED_BYTES || self.0.bind_to_thread().is_err() {
-            return None;
-        }
-        // SAFETY: the bytes are there, and stay until `Pin` is dropped. The driver writes nothing to them by that.
-        let pinned = unsafe {
-            sys::cuMemHostRegister_v2(at.cast(), bytes.len(), sys::CU_MEMHOSTREGISTER_PORTABLE)
-        };
-        let pin = || Box::new(Pin { at: at.addr(), context: self.0.clone() }) as _;
-        pinned.result().ok().map(|()| pin())
-    }
-}
-
-impl Drop for Pin {
-    fn drop(&mut self) {
-        let at = std::ptr::without_provenance_mut(self.at);
-        // SAFETY: it was registered by `pin`, and is given back once.
-        let _ = self.context.bind_to_thread().map(|()| unsafe { sys::cuMemHostUnregister(at) });
-    }
-}
-
-/// Pages of the host that stay where they are, and which the device reads and writes at the same address.
-pub(crate) struct Pinned {
-    at: *mut u8,
-    bytes: usize,
-    context: Arc<CudaContext>,
-}
-
-// SAFETY: the address is as good on any thread; `read` says when it may be followed.
-unsafe impl Send for Pinned {}
-// SAFETY: as above.
-unsafe impl Sync for Pinned {}
-
-impl Pinned {
-    pub(crate) fn new(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, GpuError> {
-        let failed = |why| GpuError::allocating(bytes, why);
-        context.bind_to_thread().map_err(tried("choosing a device"))?;
-        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        // SAFETY: the context is current. The memory is set to zeros before anyone reads it.
-        let at = unsafe {
-            let at = result::malloc_host(bytes.max(1), flags).map_err(failed)?.cast::<u8>();
-            at.write_bytes(0, bytes.max(1));
-            at
-        };
-        Ok(Self { at, bytes, context: context.clone() })
-    }
-
-    pub(crate) fn address(&self) -> u64 {
-        self.at.expose_provenance() as u64
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Copies what a buffer holds to the beginning, on a stream.
-    ///
-    /// # Panics
-    /// If there is no room.
-    pub(crate) fn fetch(
-        &self,
-        stream: &Arc<CudaStream>,
-        from: &cudarc::driver::CudaSlice<u8>,
-    ) -> Result<(), GpuError> {
-        assert!(from.len() <= self.bytes, "room for the buffer");
-        let (from, bytes) = (from.device_ptr(stream), from.len());
-        // SAFETY: the memory lives until the context is idle, and nobody has a reference into it. `from` outlives the call that
-        // queues the copy, and its guard makes who writes it next wait.
-        let queued = unsafe {
-            let to = std::slice::from_raw_parts_mut(self.at, bytes);
-            result::memcpy_dtoh_async(to, from.0, stream.cu_stream())
-        };
-        queued.map_err(tried("fetching what became of messages"))
-    }
-
-    /// Copies bytes out, when an event has said that the device has written them.
-    pub(crate) fn read(&self, from: usize, to: &mut [u8]) {
-        assert!(from + to.len() <= self.bytes, "bytes of the memory");
-        // SAFETY: they are inside, and `to` is other memory. Nobody has a reference into it; should the device write meanwhile,
-        // the bytes are of no use, but bytes.
-        unsafe { std::ptr::copy_nonoverlapping(self.at.add(from), to.as_mut_ptr(), to.len()) };
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // SAFETY: it was allocated by `new` and is freed once, after all that is queued in the context is done.
-        let _ = self.context.bind_to_thread().map(|()| unsafe {
-            let _ = result::ctx::synchronize();
-            let _ = result::free_host(self.at.cast());
-        });
     }
 }
 

@@ -10,6 +10,7 @@ mod launch;
 mod mail;
 mod memory;
 mod peers;
+mod pinned;
 mod pull;
 
 pub(crate) use cufft::{FftReal, Handle, Many, Run, Span, links};
@@ -22,9 +23,10 @@ pub(crate) use launch::{
 };
 
 pub(crate) use mail::{Inbox, Outbox};
-pub(crate) use memory::{Block, Owned, Pages, Pinned, Slot, opaque};
+pub(crate) use memory::{Block, Owned, Slot, opaque};
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
 pub(crate) use peers::{Estate, Peer, Peers, meet};
+pub(crate) use pinned::{Pages, Pinned};
 pub(crate) use pull::{Pulls, Source as PullSource};
 
 use std::sync::OnceLock;

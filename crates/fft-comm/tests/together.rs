@@ -1,0 +1,162 @@
+//! Ports that pack and read the messages of a chunk together, as those do that wait for a device: over threads.
+
+use std::ops::Range;
+
+use fft_comm::{exchange, threads};
+use fft_core::{Algorithm, Blank, Comm, ErrorKind, Parcel, Port, Traffic};
+
+/// Chunks of the rank with most.
+const CHUNKS: usize = 3;
+
+/// The bytes of the message of a chunk, if there is one: uneven, some ranks with less chunks, some pairs with none.
+fn bytes(from: usize, to: usize, chunk: usize, chunks: usize) -> Option<usize> {
+    let there = from != to
+        && !(from + 2 * to + chunk).is_multiple_of(5)
+        && chunk < chunks - from % 2 % chunks;
+    there.then_some(1 + (from * 371 + to * 113 + chunk * 77) % 900)
+}
+
+fn traffic(rank: usize, ranks: usize, chunks: usize, shorter: bool) -> Traffic {
+    let side = |bytes: &dyn Fn(usize, usize) -> Option<usize>| -> Vec<Parcel> {
+        let all =
+            (0..chunks).flat_map(|chunk| (1..ranks).map(move |d| (chunk, (rank + d) % ranks)));
+        let parcel = |(chunk, peer)| Some(Parcel { peer, bytes: bytes(peer, chunk)?, chunk });
+        all.filter_map(parcel).collect()
+    };
+    Traffic {
+        reshape: 0,
+        chunks,
+        shorter,
+        sends: side(&|peer, chunk| bytes(rank, peer, chunk, chunks)),
+        recvs: side(&|peer, chunk| bytes(peer, rank, chunk, chunks)),
+        berths: None,
+    }
+}
+
+/// What a message says: of traffic whose messages may be shorter, every third is.
+fn text(from: usize, to: usize, parcel: &Parcel, shorter: bool) -> Vec<u8> {
+    let len =
+        parcel.bytes / if shorter && (from + to + parcel.chunk).is_multiple_of(3) { 2 } else { 1 };
+    (0..len).map(|i| (from * 7 + to * 3 + parcel.chunk * 31 + i) as u8).collect()
+}
+
+/// The numbers of each chunk, in order.
+fn chunks(parcels: &[Parcel]) -> Vec<Vec<usize>> {
+    let mut number = 0;
+    let numbers = |chunk: &[Parcel]| {
+        number += chunk.len();
+        (number - chunk.len()..number).collect()
+    };
+    parcels.chunk_by(|a, b| a.chunk == b.chunk).map(numbers).collect()
+}
+
+struct Desk<'a> {
+    rank: usize,
+    traffic: &'a Traffic,
+    packed: Vec<Vec<usize>>,
+    shown: Vec<Vec<usize>>,
+    /// Messages that were not what they must be.
+    wrong: Vec<usize>,
+}
+
+impl Port for Desk<'_> {
+    fn pack(&mut self, _number: usize, _message: &mut [u8]) -> usize {
+        unreachable!("all of a chunk are packed together")
+    }
+
+    fn together(&self) -> bool {
+        true
+    }
+
+    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+        // All are there before the first is written.
+        let all: Vec<_> = blanks.collect();
+        self.packed.push(all.iter().map(|blank| blank.number).collect());
+        for Blank { number, message, bytes } in all {
+            let parcel = &self.traffic.sends[number];
+            assert_eq!(message.len(), parcel.bytes);
+            let text = text(self.rank, parcel.peer, parcel, self.traffic.shorter);
+            message[..text.len()].copy_from_slice(&text);
+            bytes.set(text.len());
+        }
+    }
+
+    fn own(&mut self) {}
+
+    fn arrived(&mut self, _number: usize, _message: &[u8]) -> bool {
+        unreachable!("all of a chunk are shown together")
+    }
+
+    fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
+        self.shown.push(numbers.clone().collect());
+        let all: Vec<_> = numbers.map(|number| (number, message(number))).collect();
+        for (number, message) in all {
+            let parcel = &self.traffic.recvs[number];
+            if message != text(parcel.peer, self.rank, parcel, self.traffic.shorter) {
+                self.wrong.push(number);
+            }
+        }
+    }
+
+    fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
+}
+
+#[test]
+fn chunks_are_packed_and_shown_once_and_whole() {
+    let ways = [
+        (Algorithm::P2p, CHUNKS, false),
+        (Algorithm::Pipelined, CHUNKS, true),
+        (Algorithm::Shared, 1, true),
+        (Algorithm::Alltoallv, 1, false),
+        (Algorithm::Alltoallv, 1, true),
+    ];
+    for ((algorithm, most, shorter), ranks) in
+        ways.into_iter().flat_map(|way| [2, 3, 6].map(|n| (way, n)))
+    {
+        threads(ranks, |comm| {
+            let rank = comm.rank();
+            let traffic = traffic(rank, ranks, most, shorter);
+            let mut exchange = exchange(algorithm, &comm).unwrap();
+            exchange.reserve(&traffic).unwrap();
+            let held = exchange.memory();
+            for _ in 0..10 {
+                let (packed, shown, wrong) = (Vec::new(), Vec::new(), Vec::new());
+                let mut desk = Desk { rank, traffic: &traffic, packed, shown, wrong };
+                exchange.run(&traffic, &mut desk).unwrap();
+                let Desk { mut packed, mut shown, wrong, .. } = desk;
+                // A collective shows a chunk of none as well.
+                packed.retain(|chunk| !chunk.is_empty());
+                shown.retain(|chunk| !chunk.is_empty());
+                let what = format!("{algorithm}, rank {rank} of {ranks}");
+                assert_eq!(packed, chunks(&traffic.sends), "{what}");
+                shown.sort();
+                assert_eq!(shown, chunks(&traffic.recvs), "{what}");
+                assert_eq!(wrong, [0; 0], "{what}");
+            }
+            assert_eq!(exchange.memory(), held, "it was reserved for");
+        });
+    }
+}
+
+/// A rank that leaves: the others see its messages empty, and all chunks.
+#[test]
+fn who_leaves_is_missed_and_not_waited_for() {
+    threads(3, |comm| {
+        let rank = comm.rank();
+        let traffic = traffic(rank, 3, CHUNKS, false);
+        let mut exchange = exchange(Algorithm::Pipelined, &comm).unwrap();
+        exchange.reserve(&traffic).unwrap();
+        if rank == 1 {
+            return;
+        }
+        let (packed, shown, wrong) = (Vec::new(), Vec::new(), Vec::new());
+        let mut desk = Desk { rank, traffic: &traffic, packed, shown, wrong };
+        let error = exchange.run(&traffic, &mut desk).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Transport, "{error}");
+        let lost = (0..traffic.recvs.len()).filter(|n| traffic.recvs[*n].peer == 1);
+        let lost: Vec<_> = lost.collect();
+        desk.wrong.sort_unstable();
+        assert_eq!(desk.wrong, lost);
+        assert_eq!(desk.shown.len(), chunks(&traffic.recvs).len());
+    });
+}
