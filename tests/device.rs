@@ -488,6 +488,8 @@ fn any_transform_is_as_defined() {
     }
 }
 
+#[path = "device/damaged.rs"]
+mod damaged;
 #[path = "device/fetched.rs"]
 mod fetched;
 #[path = "device/trig.rs"]

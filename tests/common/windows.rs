@@ -1,7 +1,7 @@
 //! Windows, and the exchange over them, between MPI processes.
 
 use fft_comm::exchange_in;
-use fft_core::{Comm, Parcel, Port, Traffic};
+use fft_core::{Blank, Comm, Parcel, Port, Traffic};
 use thriffty::mpi::rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma, Window};
 use thriffty::{Algorithm, Epochs, Error, ErrorKind, Grid, Plan, agree};
@@ -207,6 +207,18 @@ impl Port for Mail<'_> {
         let letter = letter(self.rank, parcel.peer, self.round, parcel);
         message[..letter.len()].copy_from_slice(&letter);
         letter.len()
+    }
+
+    fn together(&self) -> bool {
+        !self.round.is_multiple_of(2)
+    }
+
+    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+        let all: Vec<_> = blanks.collect();
+        assert!(all.len() <= 1 || self.together());
+        for Blank { number, message, bytes } in all {
+            bytes.set(self.pack(number, message));
+        }
     }
 
     fn own(&mut self) {}

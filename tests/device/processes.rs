@@ -1,6 +1,7 @@
 //! Ranks as processes, on one device: they map each other's memory, or send messages from there or through the host.
 
 use common::job;
+use fft_core::Epochs;
 
 use super::*;
 
@@ -36,7 +37,15 @@ fn body() {
     everything(&world, &gpu).unwrap();
     fetched::cases(&world, &gpu).unwrap();
     refused(&world, &gpu).unwrap();
-    everything(&world, &By(gpu.clone(), Passage::Host)).unwrap();
+    let by_host = By(gpu.clone(), Passage::Host);
+    everything(&world, &by_host).unwrap();
+    for exchange in Algorithm::ALL {
+        println!("messages through the host by {exchange}");
+        small(&world, &by_host, exchange).unwrap();
+    }
+    for exchange in [Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)] {
+        coded(&world, &by_host, exchange).unwrap();
+    }
     // Whether this MPI sends from devices is the same on all ranks.
     let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
     let draft = case.draft::<C2c<f64>>(&world).unwrap().on(&gpu);
@@ -54,12 +63,17 @@ fn body() {
             continue;
         }
         println!("messages on the device by {exchange}");
-        let case = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(exchange);
-        complex(&world, &gpu, &case).unwrap();
-        let case = Case::new([9, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
-        halved(&world, &gpu, &case).unwrap();
+        small(&world, &gpu, exchange).unwrap();
         coded(&world, &gpu, exchange).unwrap();
     }
+}
+
+/// Short messages, some ranks with none for each other.
+fn small(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
+    let case = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(exchange);
+    complex(world, gpu, &case)?;
+    let case = Case::new([9, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
+    halved(world, gpu, &case)
 }
 
 /// Messages that are coded, and so many that they are in chunks.

@@ -130,6 +130,7 @@ fn run(
 ) -> Result<(), Error> {
     // A run that failed may have left some.
     packed.clear();
+    kept.fill_with(|| None);
     let berths = &traffic.berths;
     for (number, parcel) in traffic.recvs.iter().enumerate() {
         match berths {

@@ -2,9 +2,12 @@
 
 mod places;
 
+use std::cell::Cell;
+use std::sync::Arc;
+
 use fft_core::{
-    Algorithm, Berths, Comm, Epoch, Epochs, Error, Exchange, Parcel, Part, Parts, Port, Puts,
-    Reduce, SLOT_ALIGN, Slot, Traffic, agree,
+    Algorithm, Berths, Blank, Comm, Epoch, Epochs, Error, Exchange, Parcel, Part, Parts, Pins,
+    Port, Puts, Reduce, SLOT_ALIGN, Slot, Traffic, agree,
 };
 
 use super::p2p::P2p;
@@ -33,6 +36,7 @@ pub(crate) struct Ring {
     there: Vec<usize>,
     /// Messages that are being put.
     staging: Slot,
+    pins: Option<Arc<dyn Pins>>,
     /// For messages with berths, once there were some.
     far: Option<Far>,
     /// Bytes of a window, once there are some.
@@ -53,6 +57,8 @@ enum Far {
 struct Reserved {
     traffic: Traffic,
     rounds: Vec<Round>,
+    /// Of every message how long it is.
+    lens: Vec<Cell<usize>>,
     /// Of every message with a berth where that is in the receiver's memory.
     berths: Vec<usize>,
 }
@@ -76,6 +82,7 @@ impl Ring {
             here: vec![0; size],
             there: vec![0; size],
             staging: Slot::new(0, rank)?,
+            pins: None,
             far: None,
             window: None,
             headers: 0,
@@ -92,8 +99,8 @@ impl Ring {
         };
         let staged = rounds.iter().map(staged).max().unwrap_or(0);
         if !self.reserved.iter().any(|known| known.traffic == *traffic) {
-            let (traffic, berths) = (traffic.clone(), Vec::new());
-            self.reserved.push(Reserved { traffic, rounds, berths });
+            let (lens, berths) = (vec![Cell::new(0); traffic.sends.len()], Vec::new());
+            self.reserved.push(Reserved { traffic: traffic.clone(), rounds, lens, berths });
         }
         let parcels = |known: &Reserved| -> Vec<Vec<Parcel>> {
             let parcel = |&(number, _): &(usize, usize)| match known.traffic.berths {
@@ -107,7 +114,11 @@ impl Ring {
         let window = place(&lists, &mut self.here);
         if self.staging.capacity() < staged {
             self.staging = Slot::new(0, self.comm.rank())?;
-            self.staging = Slot::new(staged, self.comm.rank())?;
+            let staging = Slot::new(staged, self.comm.rank())?;
+            self.staging = match &self.pins {
+                Some(pins) => staging.pinned(pins.as_ref()),
+                None => staging,
+            };
         }
         Ok(window)
     }
@@ -257,17 +268,19 @@ impl<'a> Mail<'a> {
 
     /// Shows all messages. One that did not come is shown as an empty one, which no codec takes for a message.
     fn show(&self, port: &mut dyn Port) -> Result<(), Error> {
-        let mut came = Ok(());
-        for &(number, offset) in &self.round.recvs {
-            let message = self.message(number, offset);
-            let (bytes, seen) = message.as_ref().copied().unwrap_or_default();
-            match self.traffic.berths {
-                Some(_) => port.landed(number, bytes),
-                None => drop(port.arrived(number, seen)),
-            }
-            came = came.and(message.map(drop));
+        let recvs = &self.round.recvs;
+        let Some(&(first, _)) = recvs.first() else { return Ok(()) };
+        let message = |number: usize| self.message(number, recvs[number - first].1);
+        let numbers = first..first + recvs.len();
+        match self.traffic.berths {
+            Some(_) => numbers.clone().for_each(|number| {
+                port.landed(number, message(number).map_or(0, |(bytes, _)| bytes));
+            }),
+            None => port.arrived_all(numbers.clone(), &|number| {
+                message(number).map_or(&[], |(_, seen)| seen)
+            }),
         }
-        came
+        numbers.map(message).try_for_each(|message| message.map(drop))
     }
 }
 
@@ -277,6 +290,10 @@ impl Exchange for Ring {
             Some(Far::Pairs(_)) => Algorithm::Pipelined,
             _ => Algorithm::Ring(self.epochs),
         }
+    }
+
+    fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.pins = Some(pins);
     }
 
     fn takes_berths(&self) -> bool {
@@ -324,7 +341,7 @@ impl Exchange for Ring {
             let found = format!("{} messages out, {} in", traffic.sends.len(), traffic.recvs.len());
             return Err(Error::argument("traffic", found, "one that has been reserved for"));
         };
-        let (here, there) = (&self.here, &self.there);
+        let (here, there, together) = (&self.here, &self.there, port.together());
         self.headers = (HEADER * traffic.sends.len()) as u64;
         let (mut result, mut before) = (Ok(()), None);
         for (number, round) in known.rounds.iter().enumerate() {
@@ -336,24 +353,37 @@ impl Exchange for Ring {
             let far = far.as_mut().map(|far| far.as_mut() as _);
             let done = epochs(how, self.puts.as_mut(), far, &mut |epoch, far, window| {
                 let mut result = Ok(());
-                for &(number, offset) in &round.sends {
-                    let parcel = &traffic.sends[number];
-                    let (peer, room) = (parcel.peer, taken(traffic, parcel));
-                    let (part, rest) = std::mem::take(&mut free).split_at_mut(room);
-                    free = rest;
-                    let (header, message) = part.split_at_mut(HEADER);
-                    let seen = if traffic.berths.is_some() { 0 } else { parcel.bytes };
-                    let len = port.pack(number, &mut message[..seen]);
-                    header[..8].copy_from_slice(&(len as u64).to_ne_bytes());
-                    header[8..16].copy_from_slice(&epoch_number.to_ne_bytes());
-                    // The others' messages do not suffer from one that cannot be put.
-                    let seen = seen.min(len);
-                    let put = epoch.put(peer, there[peer] + offset, &part[..HEADER + seen]);
-                    result = result.and(put);
-                    if let (Some(far), Some(berths)) = (far, &traffic.berths) {
-                        let from = berths.places[0][number];
-                        let put = far.put_opaque(peer, known.berths[number], from..from + len);
+                let seen = |parcel: &Parcel| match traffic.berths {
+                    Some(_) => 0,
+                    None => parcel.bytes,
+                };
+                for packed in round.sends.chunk_by(|_, _| together) {
+                    let mut blank = &mut *free;
+                    port.pack_all(&mut packed.iter().map(|&(number, _)| {
+                        let (parcel, bytes) = (&traffic.sends[number], &known.lens[number]);
+                        let room = taken(traffic, parcel);
+                        let (part, rest) = std::mem::take(&mut blank).split_at_mut(room);
+                        blank = rest;
+                        let message = &mut part[HEADER..][..seen(parcel)];
+                        Blank { number, message, bytes }
+                    }));
+                    for &(number, offset) in packed {
+                        let parcel = &traffic.sends[number];
+                        let (peer, room) = (parcel.peer, taken(traffic, parcel));
+                        let (part, rest) = std::mem::take(&mut free).split_at_mut(room);
+                        free = rest;
+                        let (header, len) = (&mut part[..HEADER], known.lens[number].get());
+                        header[..8].copy_from_slice(&(len as u64).to_ne_bytes());
+                        header[8..16].copy_from_slice(&epoch_number.to_ne_bytes());
+                        // The others' messages do not suffer from one that cannot be put.
+                        let seen = seen(parcel).min(len);
+                        let put = epoch.put(peer, there[peer] + offset, &part[..HEADER + seen]);
                         result = result.and(put);
+                        if let (Some(far), Some(berths)) = (far, &traffic.berths) {
+                            let from = berths.places[0][number];
+                            let put = far.put_opaque(peer, known.berths[number], from..from + len);
+                            result = result.and(put);
+                        }
                     }
                 }
                 if number + 1 == known.rounds.len() {
