@@ -27,12 +27,14 @@ __device__ inline uint4 load_16(const u8* from)
     return {low.x, low.y, high.x, high.y};
 }
 
-// Two or four numbers of two bytes or one, the lowest of each.
+// The lower halves of two numbers, side by side.
 __device__ inline u32 pair(u32 low, u32 high) { return __byte_perm(low, high, 0x5410); }
 
-__device__ inline u32 quad(u32 a, u32 b, u32 c, u32 d)
+// Of four numbers the byte of this place, side by side.
+__device__ inline u32 quad(const u32* x, u32 byte)
 {
-    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+    const u32 two = byte | (byte + 4) << 4;
+    return __byte_perm(__byte_perm(x[0], x[1], two), __byte_perm(x[2], x[3], two), 0x5410);
 }
 
 // `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be anything.
@@ -56,7 +58,7 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
         shift = 32;
     }
     if (sizeof(Code) == 4 && bits == 32) return;
-    u32 rest[8];
+    u32 rest[8], byte = 0;
 #pragma unroll
     for (u32 i = 0; i < 8; i++) rest[i] = u32(code[i] >> shift);
     if (bits & 16) {
@@ -66,18 +68,16 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
                 {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
         if ((bits & 15) == 0) return;
         block += 128;
-#pragma unroll
-        for (u32 i = 0; i < 8; i++) rest[i] >>= 16;
+        byte = 2;
     }
-    u32 low = quad(rest[0], rest[1], rest[2], rest[3]), high = quad(rest[4], rest[5], rest[6], rest[7]);
     if (bits & 8) {
-        *reinterpret_cast<u32*>(block + 4 * lane) = low;
-        *reinterpret_cast<u32*>(block + 32 + 4 * lane) = high;
+        *reinterpret_cast<u32*>(block + 4 * lane) = quad(rest, byte);
+        *reinterpret_cast<u32*>(block + 32 + 4 * lane) = quad(rest + 4, byte);
         if ((bits & 7) == 0) return;
         block += 64;
-        low = quad(rest[0] >> 8, rest[1] >> 8, rest[2] >> 8, rest[3] >> 8);
-        high = quad(rest[4] >> 8, rest[5] >> 8, rest[6] >> 8, rest[7] >> 8);
+        byte++;
     }
+    u32 low = quad(rest, byte), high = quad(rest + 4, byte);
     // Of parts below 8 bits, `2 * part` threads have the first codes of 4 bytes, and the others what goes above them.
 #pragma unroll
     for (u32 part = 4; part > 0; part /= 2) {

@@ -218,7 +218,7 @@ __device__ void decode_bits(const Job<T>& job)
             if (Edge<T>::is_far(step, bits)) {
                 // Codes of a block of zeros mean nothing.
                 const u8* from = piece.codes + (block + plane) * (8 * bits);
-                Integers{scale == 0 ? 0 : step, 0, bits}.decode<WIDTH, true>(from, x + plane, Team());
+                Integers{scale == 0 ? 0 : step, 0, bits, Integers::few_digits(step)}.decode<WIDTH>(from, x + plane, Team());
             } else {
                 later |= 1 << plane;
             }
@@ -320,7 +320,7 @@ __device__ void decode_tolerance(const Job<T>& job)
             } else if (bits == RAW) {
                 get_raw<WIDTH>(from, x + plane, Team());
             } else {
-                Integers{from_bits(mine.step), 0, bits}.decode<WIDTH, false>(from, x + plane, Team());
+                Integers{from_bits(mine.step), 0, bits, Integers::few_digits(from_bits(mine.step))}.decode<WIDTH>(from, x + plane, Team());
             }
         }
         return 0;

@@ -192,6 +192,9 @@ __device__ u32 width_of(u64 most, double inverse)
     return 8 * bits < RAW_BYTES<T> ? bits : RAW;
 }
 
+// Bytes of the codes of a block of such a width.
+template <class T> __device__ u32 bytes_of(u32 bits) { return bits == RAW ? RAW_BYTES<T> : 8 * bits; }
+
 // What is known of a tile before it is known where it goes.
 template <class E>
 struct Measured {
@@ -242,6 +245,10 @@ template <class T, u32 WIDTH>
 __device__ void encode_tolerance(const Job<T>& job)
 {
     using E = Element<T, WIDTH>;
+    constexpr u32 EACH = TILE<E> / BLOCK / TEAMS, BLOCKS = EACH * WIDTH;
+    // Whether the numbers of a tile are taken into registers, so that the next one is fetched while they are encoded. In single precision
+    // that takes longer, as there is more to be done per byte, and fewer instructions that come from far are better.
+    constexpr bool EARLY = sizeof(T) == 8;
     __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
     __shared__ Places places;
     __shared__ Drawn<Message> drawn[3];
@@ -249,26 +256,54 @@ __device__ void encode_tolerance(const Job<T>& job)
     __shared__ Errors errors;
     const E* src = reinterpret_cast<const E*>(job.src);
     const Team team;
+    const bool few = Integers::few_digits(job.step);
+
+    auto read = [&](const Body& body, u32 turn, u32 n, T (&x)[8 * WIDTH]) {
+        read_block<E>(Shared{memory[turn % 2]}, body, (threadIdx.x / 8 + n * TEAMS) * BLOCK, x, team);
+    };
 
     auto measure = [&](u32 turn) {
         Measured<E>& found = measured[turn % 2];
         const Work<Message>& work = drawn[turn % 3].work;
         const Body body(work.item, job.messages);
         const u32 elements = work.tile.rows * work.tile.cols;
+        int most[BLOCKS] = {};
 #pragma unroll
-        for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
+        for (u32 n = 0; n < EACH; n++) {
             alignas(16) T x[8 * WIDTH];
-            read_block<E>(Shared{memory[turn % 2]}, body, group * BLOCK, x, team);
-            u32 units = 0;
+            read(body, turn, n, x);
 #pragma unroll
-            for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 bits = width_of<T>(largest<WIDTH>(x + plane, team), job.inverse);
-                // Behind the last block the table has zeros.
-                bits = group * BLOCK < elements ? bits : 0;
-                if (team.lane == 0) found.widths[group][plane] = u8(bits);
-                units += bits == RAW ? u32(RAW_BYTES<T>) / 8 : bits;
+            for (u32 i = 0; i < 8 * WIDTH; i++) {
+                int& of = most[n * WIDTH + i % WIDTH];
+                of = Real<T>::larger(of, x[i]);
             }
-            if (team.lane == 0) found.before[group] = units;
+        }
+        // Each thread goes on with one of the blocks.
+        const u32 mine = kept_by<BLOCKS>(team), group = threadIdx.x / 8 + mine / WIDTH * TEAMS;
+        const int key = largest_kept(most, team);
+        u64 word = word_of_key<T>(key);
+        if (sizeof(T) == 8 && __any_sync(team.mask, key == 0)) {
+            u32 low[BLOCKS] = {};
+#pragma unroll
+            for (u32 n = 0; n < EACH; n++) {
+                alignas(16) T x[8 * WIDTH];
+                read(body, turn, n, x);
+#pragma unroll
+                for (u32 i = 0; i < 8 * WIDTH; i++) {
+                    u32& of = low[n * WIDTH + i % WIDTH];
+                    of = max(of, u32(Real<T>::word(x[i])));
+                }
+            }
+            u32 rest = largest_kept(low, team);
+            if (key == 0) word = rest;
+        }
+        // Behind the last block the table has zeros.
+        const u32 bits = group * BLOCK < elements ? width_of<T>(word, job.inverse) : 0;
+        u32 units = bytes_of<T>(bits) / 8;
+        if (WIDTH == 2) units += team.across(units, BLOCKS / 2);
+        if (team.lane < BLOCKS) {
+            found.widths[group][mine % WIDTH] = u8(bits);
+            if (mine % WIDTH == 0) found.before[group] = units;
         }
         __syncthreads();
         if (threadIdx.x < 32) {
@@ -279,52 +314,6 @@ __device__ void encode_tolerance(const Job<T>& job)
             }
         }
         __syncthreads();
-    };
-
-    auto encode = [&](u32 turn) {
-        const Measured<E>& found = measured[turn % 2];
-        const Work<Message>& work = drawn[turn % 3].work;
-        const Message& message = work.item;
-        const u32 elements = work.tile.rows * work.tile.cols;
-        const u64 length = found.length;
-        const u64 begin = look_back(job.queue, work.number, work.tile.first, length);
-        if (threadIdx.x == 0 && work.tile.element + elements == message.box.elements) {
-            State& state = job.states[work.tile.item];
-            state.units = begin + length;
-            state.raw = HEADER + message.table + 8 * (begin + length) >= message.room;
-        }
-        double error = 0;
-        const Body body(message, job.messages);
-        put_widths<WIDTH>(body, work.tile, found.widths);
-        // A message that becomes too long will be sent as it is.
-        const u32 coded = body.table + 8 * (begin + length) < body.room ? elements : 0;
-#pragma unroll
-        for (u32 group = threadIdx.x / 8; group < Measured<E>::GROUPS; group += TEAMS) {
-            if (group * BLOCK >= coded) continue;
-            alignas(16) T x[8 * WIDTH];
-            read_block<E>(Shared{memory[turn % 2]}, body, group * BLOCK, x, team);
-            u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
-#pragma unroll
-            for (u32 plane = 0; plane < WIDTH; plane++) {
-                u32 bits = found.widths[group][plane], bytes = bits == RAW ? RAW_BYTES<T> : 8 * bits;
-                if (bits == RAW) {
-                    put_raw<WIDTH>(x + plane, out, team);
-                } else if (bits == 0) {
-#pragma unroll
-                    for (u32 i = 0; i < 8; i++)
-                        error = fma(double(x[plane + WIDTH * i]), double(x[plane + WIDTH * i]), error);
-                } else {
-                    Integers{job.step, job.inverse, bits}.encode<WIDTH, false>(x + plane, out, team, error);
-                }
-                out += bytes;
-            }
-        }
-        errors.add(turn, error);
-    };
-
-    // What an encoder of a tile has added up, after a barrier.
-    auto keep = [&](u32 turn) {
-        if (threadIdx.x == 0) job.errors[drawn[turn % 3].work.number] = errors.sum(turn);
     };
 
     // Begins to fetch the tile that was found, or the next that can shrink. Has barriers.
@@ -343,21 +332,83 @@ __device__ void encode_tolerance(const Job<T>& job)
         return there;
     };
 
+    // Encodes a tile of which the codes begin there, and its numbers, where they are taken early, are these.
+    auto encode = [&](u32 turn, u64 begin, T (&x)[EARLY ? EACH : 1][8 * WIDTH]) {
+        const Measured<E>& found = measured[turn % 2];
+        const Work<Message>& work = drawn[turn % 3].work;
+        const Message& message = work.item;
+        const u32 elements = work.tile.rows * work.tile.cols;
+        const u64 end = begin + found.length;
+        if (threadIdx.x == 0 && work.tile.element + elements == message.box.elements) {
+            State& state = job.states[work.tile.item];
+            state.units = end;
+            state.raw = HEADER + message.table + 8 * end >= message.room;
+        }
+        double error = 0;
+        const Body body(message, job.messages);
+        put_widths<WIDTH>(body, work.tile, found.widths);
+        // A message that becomes too long will be sent as it is.
+        const u32 coded = body.table + 8 * end < body.room ? elements : 0;
+#pragma unroll(EARLY ? EACH : 1)
+        for (u32 n = 0; n < EACH; n++) {
+            const u32 group = threadIdx.x / 8 + n * TEAMS;
+            if (group * BLOCK >= coded) continue;
+            if (!EARLY) read(body, turn, n, x[0]);
+            const T* numbers = x[EARLY ? n : 0];
+            u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
+#pragma unroll
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                const u32 bits = found.widths[group][plane];
+                if (bits == RAW) {
+                    put_raw<WIDTH>(numbers + plane, out, team);
+                } else if (bits == 0) {
+#pragma unroll
+                    for (u32 i = 0; i < 8; i++)
+                        error = fma(double(numbers[plane + WIDTH * i]), double(numbers[plane + WIDTH * i]), error);
+                } else {
+                    Integers{job.step, job.inverse, bits, few}.encode<WIDTH, false>(numbers + plane, out, team, error);
+                }
+                out += bytes_of<T>(bits);
+            }
+        }
+        errors.add(turn, error);
+    };
+    // What it has added up, after a barrier.
+    auto keep = [&](u32 turn) {
+        if (threadIdx.x == 0) job.errors[drawn[turn % 3].work.number] = errors.sum(turn);
+    };
+
     drawn[0].find(job.batch, job.queue.draw());
     bool there = fetch(0);
-    for (u32 turn = 0; there; turn++) {
-        await_tile();
-        // The next tile's number is on its way while this one is measured, and its description while the last is encoded.
-        const u32 ticket = job.queue.draw();
-        measure(turn);
-        drawn[(turn + 1) % 3].find(job.batch, ticket);
-        if (turn > 0) encode(turn - 1);
-        there = fetch(turn + 1);
-        if (turn > 0) keep(turn - 1);
-        if (!there) {
-            encode(turn);
+    for (u32 turn = 0; there || turn > 0; turn++) {
+        const bool last = !there;
+        if (!last) {
+            await_tile();
+            if (turn > 1) keep(turn - 2);
+            // The next tile's number is on its way while this one is measured, and its description while it is asked where the last begins.
+            const u32 ticket = job.queue.draw();
+            measure(turn);
+            drawn[(turn + 1) % 3].find(job.batch, ticket);
+        } else {
             __syncthreads();
-            keep(turn);
+            if (turn > 1) keep(turn - 2);
+        }
+        u64 begin = 0;
+        alignas(16) T x[EARLY ? EACH : 1][8 * WIDTH];
+        if (turn > 0) {
+            const Work<Message>& work = drawn[(turn - 1) % 3].work;
+            begin = look_back(job.queue, work.number, work.tile.first, measured[(turn - 1) % 2].length);
+            const Body body(work.item, job.messages);
+#pragma unroll
+            for (u32 n = 0; EARLY && n < EACH; n++) read(body, turn - 1, n, x[n]);
+        }
+        if (EARLY && !last) there = fetch(turn + 1);
+        if (turn > 0) encode(turn - 1, begin, x);
+        if (!EARLY && !last) there = fetch(turn + 1);
+        if (last) {
+            __syncthreads();
+            keep(turn - 1);
+            break;
         }
     }
 }
@@ -373,7 +424,7 @@ __device__ void encode_tolerance(const Job<T>& job)
     ENCODE(f16, real, T, WIDTH, 5, encode_format<T, WIDTH, Half>)                                       \
     ENCODE(bf16, real, T, WIDTH, 5, encode_format<T, WIDTH, Brain>)                                     \
     ENCODE(mantissa, real, T, WIDTH, 5, encode_mantissa<T, WIDTH>)                                      \
-    ENCODE(bits, real, T, WIDTH, 5, encode_bits<T, WIDTH>)                                              \
+    ENCODE(bits, real, T, WIDTH, 6, encode_bits<T, WIDTH>)                                              \
     ENCODE(tolerance, real, T, WIDTH, 6, encode_tolerance<T, WIDTH>)
 
 ENCODE_ALL(f32x1, float, 1)

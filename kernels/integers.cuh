@@ -16,40 +16,49 @@ template <class T> constexpr u32 WIDEST = sizeof(T) == 8 ? 52 : 31;
 struct Integers {
     double step, inverse;
     u32 bits;
+    // Whether single precision has multiples of the step by integers of up to 18 bits, as they are.
+    bool few;
 
     // A step of 0 is for zeros.
-    __device__ Integers(double step, u32 bits) : step(step), inverse(step == 0 ? 0 : __drcp_rn(step)), bits(bits) {}
-    __device__ Integers(double step, double inverse, u32 bits) : step(step), inverse(inverse), bits(bits) {}
+    __device__ Integers(double step, u32 bits) : Integers(step, step == 0 ? 0 : __drcp_rn(step), bits, few_digits(step)) {}
+    __device__ Integers(double step, double inverse, u32 bits, bool few) : step(step), inverse(inverse), bits(bits), few(few) {}
+
+    // Whether a step has at most 6 digits, as scales have and steps that `tolerance` takes.
+    __device__ static bool few_digits(double step)
+    {
+        return step >= from_bits(power_bits(-126)) && step <= from_bits(power_bits(100)) && bits_of(step) << 17 == 0;
+    }
 
     // What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits - 1).
     __device__ double middle() const { return from_bits(ROUNDER | 1ull << (bits - 1)); }
 
-    // Whether single precision has what all codes stand for, as it is: conversions are slow. Of a step of few digits, as scales are.
-    template <class T> __device__ bool is_single() const
-    {
-        return sizeof(T) == 4 && bits <= 18 && step >= from_bits(power_bits(-126)) && step <= from_bits(power_bits(100));
-    }
+    // Whether what all codes stand for need not be rounded: conversions are slow.
+    template <class T> __device__ bool is_single() const { return sizeof(T) == 4 && bits <= 18 && few; }
 
     // Rounds the eight numbers that a thread has, `STEP` apart, adds up squared errors and writes codes. Where all blocks have the
     // same number of bits, common ones are compiled on their own.
     template <u32 STEP, bool SAME, class T>
     __device__ void encode(const T* x, u8* block, Team team, double& error) const
     {
-        if (SAME && bits == 16 && is_single<T>())
-            Integers(step, inverse, 16).encode_as<u32, false, STEP, true>(x, block, team, error);
-        else if (SAME && bits == 16) Integers(step, inverse, 16).encode_as<u32, false, STEP>(x, block, team, error);
-        else if (SAME && bits == 32) Integers(step, inverse, 32).encode_as<u32, false, STEP>(x, block, team, error);
-        else if (bits > 5 && bits <= 32) encode_as<u32, false, STEP>(x, block, team, error);
-        else encode_as<u64, true, STEP>(x, block, team, error);
+        if (bits <= 5 || bits > 32) {
+            u64 code[8];
+            round<true, STEP, false>(x, code, error);
+            return store_codes(code, bits, block, team);
+        }
+        u32 code[8];
+        if (is_single<T>()) round<false, STEP, true>(x, code, error);
+        else round<false, STEP, false>(x, code, error);
+        if (SAME && bits == 16) store_codes(code, 16, block, team);
+        else if (SAME && bits == 32) store_codes(code, 32, block, team);
+        else store_codes(code, bits, block, team);
     }
 
-    template <class Code, bool CLIP, u32 STEP, bool SINGLE = false, class T>
-    __device__ void encode_as(const T* x, u8* block, Team team, double& error) const
+    template <bool CLIP, u32 STEP, bool SINGLE, class Code, class T>
+    __device__ void round(const T* x, Code (&code)[8], double& error) const
     {
         double middle = this->middle(), top = double((1ull << (bits - 1)) - 1);
         // To scale is wrong by less than half an integer of up to 50 bits.
         bool clip = CLIP && (bits <= 5 || bits > 50);
-        Code code[8];
 #pragma unroll
         for (u32 i = 0; i < 8; i++) {
             double real = double(x[STEP * i]), scaled = real * inverse;
@@ -58,21 +67,21 @@ struct Integers {
                 scaled = scaled > -top ? scaled : -top;
             }
             double near = scaled + middle;
-            double value = (near - middle) * step, wrong = (SINGLE ? value : rounded<T>(value)) - real;
+            double integer = near - middle;
+            double wrong = SINGLE ? fma(integer, step, -real) : rounded<T>(integer * step) - real;
             error = fma(wrong, wrong, error);
             code[i] = sizeof(Code) == 4 ? Code(__double2loint(near)) : Code(bits_of(near) & ((1ull << bits) - 1));
         }
-        store_codes(code, bits, block, team);
     }
 
     // What a code stands for.
     __device__ double value(u64 code) const { return (from_bits(ROUNDER | code) - middle()) * step; }
 
-    // What the codes of a block stand for; `SCALE` says whether the step is one that is sent with the block.
-    template <u32 STEP, bool SCALE, class T>
+    // What the codes of a block stand for.
+    template <u32 STEP, class T>
     __device__ void decode(const u8* block, T* x, Team team) const
     {
-        if (SCALE && is_single<T>()) {
+        if (is_single<T>()) {
             u32 code[8];
             load_codes(code, bits, block, team);
             // As `value`, with a rounder of single precision.

@@ -100,11 +100,15 @@ __device__ void read_block(Shared shared, const Body& body, u32 first, T (&x)[N]
         shared.read<N / 2>((element + 8 * HALF) * sizeof(E), x + N / 2);
         return;
     }
+    // Places are sums of bits without a carry, each of which is shuffled for itself.
     E* elements = reinterpret_cast<E*>(x);
-    u32 place = body.shared_at(element);
+    const u32 base = Shared::place(body.shared_at(element) * sizeof(E)), next = Shared::place(sizeof(E) << body.log_rows);
+    const u32 other = Shared::place(2 * sizeof(E) << body.log_rows), half = Shared::place(8 * HALF * sizeof(E) << body.log_rows);
 #pragma unroll
-    for (u32 i = 0; i < 2 * HALF; i++)
-        elements[i] = shared.at<E>(place + ((i < HALF ? i : i + 7 * HALF) << body.log_rows));
+    for (u32 i = 0; i < 2 * HALF; i++) {
+        u32 at = base ^ (i & 1 ? next : 0) ^ (i & 2 && HALF > 2 ? other : 0) ^ (i & HALF ? half : 0);
+        elements[i] = *reinterpret_cast<const E*>(shared.memory + at);
+    }
 }
 
 // Tiles that are written have one row.

@@ -28,6 +28,8 @@ template <> struct Real<double> {
     __device__ static double from_word(u64 word) { return from_bits(word); }
     // Of magnitudes, what maxima are taken of: the upper half of the word.
     __device__ static int key(double x) { return __double2hiint(x) & 0x7FFFFFFF; }
+    // The larger of a key and that of a number.
+    __device__ static int larger(int most, double x) { return max(most, key(x)); }
 };
 
 template <> struct Real<float> {
@@ -38,6 +40,13 @@ template <> struct Real<float> {
     __device__ static u64 word(float x) { return __float_as_uint(x); }
     __device__ static float from_word(u64 word) { return __uint_as_float(u32(word)); }
     __device__ static int key(float x) { return __float_as_int(x) & 0x7FFFFFFF; }
+    // One instruction. Of NaNs it makes one whose key is the largest of all.
+    __device__ static int larger(int most, float x)
+    {
+        float larger;
+        asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(__int_as_float(most)), "f"(fabsf(x)));
+        return __float_as_int(larger);
+    }
 };
 
 // What arrives if `x` is sent.
@@ -60,25 +69,50 @@ struct Team {
     }
 };
 
-// The word, as double, of the largest magnitude of a block, of which each thread has eight numbers that `step` apart
-// in `x`; with all its lower 32 bits set if any of the upper is, as the CPU does it.
+// The word, as double, of a magnitude of which the key is the largest; with all its lower 32 bits set if any of the upper is, as the
+// CPU does it.
+template <class T> __device__ u64 word_of_key(int key)
+{
+    // A number of single precision that is not 0 is not small in double precision.
+    u64 word = sizeof(T) == 4 ? bits_of(double(__int_as_float(key))) : u64(u32(key)) << 32;
+    return word == 0 ? 0 : word | 0xFFFFFFFFull;
+}
+
+// The same of the largest magnitude of a block, of which each thread has eight numbers that `step` apart in `x`.
 template <u32 STEP, class T>
 __device__ u64 largest(const T* x, Team team)
 {
     int most = 0;
 #pragma unroll
-    for (u32 i = 0; i < 8; i++) most = max(most, Real<T>::key(x[STEP * i]));
+    for (u32 i = 0; i < 8; i++) most = Real<T>::larger(most, x[STEP * i]);
     most = team.largest(most);
-    if (sizeof(T) == 4) {
-        // A number of single precision that is not 0 is not small in double precision.
-        u64 word = bits_of(double(__int_as_float(most)));
-        return word == 0 ? 0 : word | 0xFFFFFFFFull;
-    }
-    if (most != 0) return u64(u32(most)) << 32 | 0xFFFFFFFFull;
+    if (sizeof(T) == 4 || most != 0) return word_of_key<T>(most);
     u32 low = 0;
 #pragma unroll
     for (u32 i = 0; i < 8; i++) low = max(low, u32(Real<T>::word(x[STEP * i])));
 #pragma unroll
     for (u32 distance = 1; distance < 8; distance *= 2) low = max(low, team.across(low, distance));
     return low;
+}
+
+// Maxima over a team of `N` numbers that each thread has, of which it keeps one: two or four, in an eighth to a half of the exchanges
+// that all of them would take.
+template <u32 N> __device__ u32 kept_by(Team team)
+{
+    return N == 4 ? (team.lane & 1) * 2 + (team.lane >> 1 & 1) : team.lane & 1;
+}
+template <u32 N, class Number> __device__ Number largest_kept(Number (&x)[N], Team team)
+{
+    static_assert(N == 2 || N == 4, "as kept_by says");
+#pragma unroll
+    for (u32 distance = 1, n = N / 2; distance < 8; distance *= 2, n /= 2) {
+        const bool upper = team.lane & distance;
+        if (n == 0) x[0] = max(x[0], team.across(x[0], distance));
+#pragma unroll
+        for (u32 i = 0; i < n; i++) {
+            Number other = team.across(upper ? x[i] : x[i + n], distance);
+            x[i] = max(upper ? x[i + n] : x[i], other);
+        }
+    }
+    return x[0];
 }

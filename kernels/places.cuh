@@ -74,31 +74,44 @@ __device__ inline void publish_length(const Queue& queue, u32 tile, u32 first_ti
     publish(queue.word(tile), (tile == first_tile ? WITH_ALL_BEFORE : ALONE) | length);
 }
 
-// Where a tile begins that has said how long it is: the sum of all before it in its message. Each thread asks one of those
-// before it, so that a look is mostly enough. Has barriers.
+// Where a tile begins that has said how long it is: the sum of all before it in its message. One warp asks 64 of those before it at
+// once, takes what it is told from the nearest on, and asks again for the rest. Has a barrier.
 __device__ inline u64 look_back(const Queue& queue, u32 tile, u32 first_tile, u64 length)
 {
-    constexpr u32 WARPS = THREADS / 32;
-    __shared__ u64 sums[WARPS];
-    __shared__ bool known[WARPS];
-    u64 before = 0;
-    bool found = tile == first_tile;
-    for (u32 next = tile; !found; next -= THREADS) {
-        u64 word = WITH_ALL_BEFORE;
-        if (next >= first_tile + threadIdx.x + 1)
-            while ((word = published(queue.word(next - threadIdx.x - 1))) == 0) __nanosleep(40);
-        // Of a warp, the lanes up to the nearest that knows.
-        u32 know = __ballot_sync(0xFFFFFFFF, word >= WITH_ALL_BEFORE);
-        u32 wanted = know == 0 ? 32 : __ffs(know);
-        u64 part = threadIdx.x % 32 < wanted ? word & LENGTH : 0;
+    // More are seldom wanted, and take longer.
+    constexpr u32 MANY = 2;
+    __shared__ u64 begin;
+    if (threadIdx.x < 32) {
+        u64 before = 0;
+        bool found = tile == first_tile;
+        for (u32 next = tile; !found;) {
+            u64 words[MANY];
 #pragma unroll
-        for (u32 distance = 16; distance > 0; distance /= 2)
-            part += __shfl_xor_sync(0xFFFFFFFF, part, distance);
-        if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = part, known[threadIdx.x / 32] = know != 0;
-        __syncthreads();
-        for (u32 warp = 0; warp < WARPS && !found; warp++) before += sums[warp], found = known[warp];
-        __syncthreads();
+            for (u32 k = 0; k < MANY; k++) {
+                u32 back = 32 * k + threadIdx.x + 1;
+                words[k] = next >= first_tile + back ? published(queue.word(next - back)) : WITH_ALL_BEFORE;
+            }
+            u32 taken = 0;
+#pragma unroll
+            for (u32 k = 0; k < MANY; k++) {
+                u32 unknown = __ballot_sync(0xFFFFFFFF, words[k] == 0), know = __ballot_sync(0xFFFFFFFF, words[k] >= WITH_ALL_BEFORE);
+                // Lanes up to the nearest that knows where it ends, or all.
+                u32 wanted = know ^ (know - 1);
+                if (found || taken < k || (unknown & wanted) != 0) break;
+                if (wanted >> threadIdx.x & 1) before += words[k] & LENGTH;
+                found = know != 0;
+                taken++;
+            }
+            next -= 32 * taken;
+            if (taken == 0) __nanosleep(40);
+        }
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2) before += __shfl_xor_sync(0xFFFFFFFF, before, distance);
+        if (threadIdx.x == 0) {
+            begin = before;
+            if (tile != first_tile) publish(queue.word(tile), WITH_ALL_BEFORE | (before + length));
+        }
     }
-    if (threadIdx.x == 0 && tile != first_tile) publish(queue.word(tile), WITH_ALL_BEFORE | (before + length));
-    return before;
+    __syncthreads();
+    return begin;
 }

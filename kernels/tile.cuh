@@ -150,8 +150,12 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
     const Finder<const E> from(box, box.from, places, tile, base);
     note_runs(box, box.from, tile, places);
     __syncthreads();
-    repeat<PER_THREAD<E>>(box.uneven(), [&](u32 i, auto even) {
-        u32 row = i & ((1 << log_rows) - 1), col = i >> log_rows;
+    // Of elements that lie apart, threads side by side take some that are apart in the message and nearer in memory: an access to many
+    // pages takes long.
+    constexpr u32 MANY = TILE<E> / 64;
+    const bool apart = log_rows == 0 && box.from.stride[DIMS - 1] != 1;
+    repeat<PER_THREAD<E>>(box.uneven(), [&](u32 k, auto even) {
+        const u32 i = apart ? k % MANY * 64 + k / MANY : k, row = i & ((1 << log_rows) - 1), col = i >> log_rows;
         E* to = &shared.at<E>(i);
         if (row < rows && col < cols) __pipeline_memcpy_async(to, from.template at<even.value>(row, col), sizeof(E));
         else *to = E{};

@@ -157,7 +157,7 @@ impl<T: GpuReal> Encoder<T> {
         step: f64,
         messages: &mut impl DevicePtrMut<u8>,
     ) -> Result<(), GpuError> {
-        let stepped = self.form.wire == Wire::Tolerance;
+        let (stepped, step) = (self.form.wire == Wire::Tolerance, self.form.wire.step::<T>(step));
         let tried = tried("clearing what an encoder keeps");
         stream.memset_zeros(&mut self.states).map_err(&tried)?;
         if stepped {

@@ -51,7 +51,7 @@ pub trait Codec<T: Real>: Send + Sync {
     }
 
     /// Writes the box of `src` to the front of `message`. The `step` is the distance of neighbouring values that
-    /// [`Wire::Tolerance`] can send, in units of the data; others do not look at it.
+    /// [`Wire::Tolerance`] can send, in units of the data, at most ([`Wire::step`]); others do not look at it.
     ///
     /// # Panics
     /// If the message is shorter than [`Codec::fixed`], or [`Codec::bound`] where that is unknown; or the box reaches

@@ -1,11 +1,14 @@
 //! [`Wire::Tolerance`](super::Wire::Tolerance): integers with one step for all blocks, each as wide as it needs.
+//!
+//! In single precision the step is one of few digits: what arrives are the integers' multiples then, which no receiver rounds once
+//! more, and what was lost can be told without double precision.
 
 use super::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
 use super::integers::{Blocks, GROUPS, Integers, huge, put, put_raw, raw_bytes, take_raw};
 use super::number::{LANES, add, total};
-use crate::Real;
+use crate::{Precision, Real};
 
 /// The width of a block that is sent as it is.
 const RAW: u32 = (1 << WIDTH) - 1;
@@ -47,6 +50,17 @@ fn get_width(block: usize, body: &[u8]) -> u32 {
     u32::from(word >> shift) & RAW
 }
 
+/// Significant bits of a step of single precision. Integers of up to 18 bits in units of it are numbers of that precision.
+const DIGITS: u32 = 6;
+
+/// The step that is taken where this one is wanted: not larger.
+pub(super) fn step_of<T: Real>(wanted: f64) -> f64 {
+    match T::PRECISION {
+        Precision::F64 => wanted,
+        Precision::F32 => f64::from_bits(wanted.to_bits() >> (53 - DIGITS) << (53 - DIGITS)),
+    }
+}
+
 /// Whether integers can be in units of it.
 fn is_step(step: f64) -> bool {
     step.is_normal() && step > 0.0
@@ -82,7 +96,8 @@ impl<T: Real> Scheme<T> for Tolerance {
 
     #[inline(always)]
     fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64> {
-        let Piece { shape, first, step } = piece;
+        let Piece { shape, first, step: wanted } = piece;
+        let step = step_of::<T>(wanted);
         let (mut blocks, mut errors) = (Blocks::EMPTY, [0.0; LANES]);
         let mut block = first / BLOCK * shape.width;
         if first == 0 {

@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::lossless::Lossless;
 use super::raw::Raw;
 use super::rounded::{Format, Rounded};
-use super::tolerance::Tolerance;
+use super::tolerance::{self, Tolerance};
 use super::{Codec, header::Kind};
 use crate::{Error, Real};
 
@@ -68,6 +68,12 @@ impl Wire {
             Self::Tolerance => Box::new(Frame::new(Kind::Tolerance, 0, Tolerance)),
             Self::Lossless => Box::new(Frame::new(Kind::Lossless, 0, Lossless::default())),
         }
+    }
+
+    /// The step that messages of this precision have where one is wanted ([`Codec::pack`](super::Codec::pack)): with
+    /// [`Wire::Tolerance`] in single precision the largest of 6 significant bits that is not above it, else just that.
+    pub fn step<T: Real>(self, wanted: f64) -> f64 {
+        if self == Self::Tolerance { tolerance::step_of::<T>(wanted) } else { wanted }
     }
 
     /// Makes sure that the number of bits is one that can be had.
