@@ -1,5 +1,7 @@
 //! Lengths and sizes with which transforms fetch what they read from other ranks, against plans of the host.
 
+use std::sync::OnceLock;
+
 use fft_core::Step;
 use thriffty::gpu::cudarc::cufft;
 use thriffty::gpu::cudarc::driver::DevicePtr;
@@ -9,6 +11,11 @@ use super::*;
 
 /// Whether there is a cuFFT that fetches: of a version that links functions, which are tried with another one.
 fn links(gpu: &Gpu) -> bool {
+    static LINKS: OnceLock<bool> = OnceLock::new();
+    *LINKS.get_or_init(|| tried(gpu))
+}
+
+fn tried(gpu: &Gpu) -> bool {
     let version = cufft::result::get_version().expect("there is a cuFFT");
     let some = FftPlan::<thriffty::gpu::C2c<f64>>::scaled(gpu, &Fft::rows([64], 1), 0.5);
     let links = version >= 12_000 && some.expect("a plan or none").is_some();
@@ -36,12 +43,15 @@ where
     found
 }
 
-/// Compares, and tells how many reshapes take no pass and how many could, forward and inverse.
+/// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each other's memory.
+struct Counts([[usize; 2]; 2], bool);
+
+/// Compares with a plan of the host.
 fn as_on_the_host<K: Make, const D: usize>(
     comm: &dyn Comm,
     gpu: &Gpu,
     case: &Case<D>,
-) -> Result<[[usize; 2]; 2], Error>
+) -> Result<Counts, Error>
 where
     K::Real: GpuReal,
 {
@@ -83,21 +93,20 @@ where
     let directions = [Direction::Forward, Direction::Inverse];
     let counts = directions.map(|way| [plan.fetched(way), followed(&plan, way)]);
     assert!(counts.iter().all(|[fetched, followed]| fetched <= followed), "{counts:?}: {what}");
-    Ok(counts)
+    Ok(Counts(counts, plan.passage() == Passage::Reached))
 }
 
 /// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer axes, real data.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu) -> Done {
     let complex = |case: Case<3>| as_on_the_host::<C2c<f64>, 3>(comm, gpu, &case);
     let case = || Case::new([64, 64, 128], [C2C; 3]);
-    let plain = complex(case().scales(Scale::Symmetric, Scale::Full))?;
-    let turned = complex(case().orders([2, 1, 0], [1, 2, 0]))?;
+    let Counts(plain, near) = complex(case().scales(Scale::Symmetric, Scale::Full))?;
+    let Counts(turned, _) = complex(case().orders([2, 1, 0], [1, 2, 0]))?;
     complex(case().tiling(1))?;
-    let single = as_on_the_host::<C2c<f32>, 3>(comm, gpu, &case())?;
+    let Counts(single, _) = as_on_the_host::<C2c<f32>, 3>(comm, gpu, &case())?;
     as_on_the_host::<C2c<f64>, 2>(comm, gpu, &Case::new([512, 512], [C2C; 2]))?;
     as_on_the_host::<R2c<f64>, 3>(comm, gpu, &Case::new([128, 128, 64], [C2C, C2C, R2C]))?;
     assert!(single.iter().all(|[fetched, _]| *fetched == 0), "{single:?}");
-    let near = case().draft::<C2c<f64>>(comm)?.on(gpu).build()?.passage() == Passage::Reached;
     if near && links(gpu) {
         for [forward, inverse] in [plain, turned] {
             assert!(
