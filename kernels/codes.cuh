@@ -37,8 +37,9 @@ __device__ inline u32 quad(const u32* x, u32 byte)
     return __byte_perm(__byte_perm(x[0], x[1], two), __byte_perm(x[2], x[3], two), 0x5410);
 }
 
-// `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be anything.
-template <class Code>
+// `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be anything. Where the whole warp comes
+// by, a team that has nothing to store has codes of no bits.
+template <class Code, class Team>
 __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team team)
 {
     u32 shift = 0, lane = team.lane;
@@ -57,7 +58,7 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
         block += 256;
         shift = 32;
     }
-    if (sizeof(Code) == 4 && bits == 32) return;
+    if (!team.any(bits & 31)) return;
     u32 rest[8], byte = 0;
 #pragma unroll
     for (u32 i = 0; i < 8; i++) rest[i] = u32(code[i] >> shift);
@@ -66,26 +67,27 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
         for (u32 i = 0; i < 8; i += 4)
             *reinterpret_cast<uint2*>(block + 16 * i + 8 * lane) =
                 {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
-        if ((bits & 15) == 0) return;
         block += 128;
         byte = 2;
     }
+    if (!team.any(bits & 15)) return;
     if (bits & 8) {
         *reinterpret_cast<u32*>(block + 4 * lane) = quad(rest, byte);
         *reinterpret_cast<u32*>(block + 32 + 4 * lane) = quad(rest + 4, byte);
-        if ((bits & 7) == 0) return;
         block += 64;
         byte++;
     }
+    if (!team.any(bits & 7)) return;
     u32 low = quad(rest, byte), high = quad(rest + 4, byte);
     // Of parts below 8 bits, `2 * part` threads have the first codes of 4 bytes, and the others what goes above them.
 #pragma unroll
     for (u32 part = 4; part > 0; part /= 2) {
-        if ((bits & part) == 0) continue;
+        if (!team.any(bits & part)) continue;
         u32 mask = ((1u << part) - 1) * 0x01010101u, up = lane / (2 * part) * part;
         u32 mine = (low & mask) << up | (high & mask) << (up + 4);
 #pragma unroll
         for (u32 distance = 2 * part; distance < 8; distance *= 2) mine |= team.across(mine, distance);
+        if ((bits & part) == 0) continue;
         if (lane < 2 * part) *reinterpret_cast<u32*>(block + 4 * lane) = mine;
         block += 8 * part;
         low >>= part;

@@ -255,7 +255,7 @@ __device__ void encode_tolerance(const Job<T>& job)
     __shared__ Measured<E> measured[2];
     __shared__ Errors errors;
     const E* src = reinterpret_cast<const E*>(job.src);
-    const Team team;
+    const Together team;
     const bool few = Integers::few_digits(job.step);
 
     auto read = [&](const Body& body, u32 turn, u32 n, T (&x)[8 * WIDTH]) {
@@ -282,7 +282,7 @@ __device__ void encode_tolerance(const Job<T>& job)
         const u32 mine = kept_by<BLOCKS>(team), group = threadIdx.x / 8 + mine / WIDTH * TEAMS;
         const int key = largest_kept(most, team);
         u64 word = word_of_key<T>(key);
-        if (sizeof(T) == 8 && __any_sync(team.mask, key == 0)) {
+        if (sizeof(T) == 8 && team.any(key == 0)) {
             u32 low[BLOCKS] = {};
 #pragma unroll
             for (u32 n = 0; n < EACH; n++) {
@@ -352,22 +352,27 @@ __device__ void encode_tolerance(const Job<T>& job)
 #pragma unroll(EARLY ? EACH : 1)
         for (u32 n = 0; n < EACH; n++) {
             const u32 group = threadIdx.x / 8 + n * TEAMS;
-            if (group * BLOCK >= coded) continue;
+            const bool there = group * BLOCK < coded;
             if (!EARLY) read(body, turn, n, x[0]);
             const T* numbers = x[EARLY ? n : 0];
             u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
-                const u32 bits = found.widths[group][plane];
-                if (bits == RAW) {
-                    put_raw<WIDTH>(numbers + plane, out, team);
-                } else if (bits == 0) {
+                const u32 bits = there ? found.widths[group][plane] : 0;
+                const Integers integers{job.step, job.inverse, bits, few};
+                u32 code[8] = {};
+                if (integers.is_common()) {
+                    integers.round_common<WIDTH>(numbers + plane, code, error);
+                } else if (bits == RAW) {
+                    put_raw<WIDTH>(numbers + plane, out, Team());
+                } else if (bits != 0) {
+                    integers.encode<WIDTH, false>(numbers + plane, out, Team(), error);
+                } else if (there) {
 #pragma unroll
                     for (u32 i = 0; i < 8; i++)
                         error = fma(double(numbers[plane + WIDTH * i]), double(numbers[plane + WIDTH * i]), error);
-                } else {
-                    Integers{job.step, job.inverse, bits, few}.encode<WIDTH, false>(numbers + plane, out, team, error);
                 }
+                store_codes(code, integers.is_common() ? bits : 0, out, team);
                 out += bytes_of<T>(bits);
             }
         }

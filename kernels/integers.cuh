@@ -23,10 +23,12 @@ struct Integers {
     __device__ Integers(double step, u32 bits) : Integers(step, step == 0 ? 0 : __drcp_rn(step), bits, few_digits(step)) {}
     __device__ Integers(double step, double inverse, u32 bits, bool few) : step(step), inverse(inverse), bits(bits), few(few) {}
 
-    // Whether a step has at most 6 digits, as scales have and steps that `tolerance` takes.
+    // Whether a step has at most 6 digits, as scales have and steps that `tolerance` takes, and is from 2^-126 to 2^100.
     __device__ static bool few_digits(double step)
     {
-        return step >= from_bits(power_bits(-126)) && step <= from_bits(power_bits(100)) && bits_of(step) << 17 == 0;
+        constexpr u32 LEAST = u32(power_bits(-126) >> 32), MOST = u32(power_bits(100) >> 32);
+        u32 high = u32(bits_of(step) >> 32);
+        return high - LEAST <= MOST - LEAST && bits_of(step) << 17 == 0;
     }
 
     // What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits - 1).
@@ -35,22 +37,32 @@ struct Integers {
     // Whether what all codes stand for need not be rounded: conversions are slow.
     template <class T> __device__ bool is_single() const { return sizeof(T) == 4 && bits <= 18 && few; }
 
+    // Whether codes are integers of 32 bits, and nothing is clipped.
+    __device__ bool is_common() const { return bits > 5 && bits <= 32; }
+
     // Rounds the eight numbers that a thread has, `STEP` apart, adds up squared errors and writes codes. Where all blocks have the
     // same number of bits, common ones are compiled on their own.
     template <u32 STEP, bool SAME, class T>
     __device__ void encode(const T* x, u8* block, Team team, double& error) const
     {
-        if (bits <= 5 || bits > 32) {
+        if (!is_common()) {
             u64 code[8];
             round<true, STEP, false>(x, code, error);
             return store_codes(code, bits, block, team);
         }
         u32 code[8];
-        if (is_single<T>()) round<false, STEP, true>(x, code, error);
-        else round<false, STEP, false>(x, code, error);
+        round_common<STEP>(x, code, error);
         if (SAME && bits == 16) store_codes(code, 16, block, team);
         else if (SAME && bits == 32) store_codes(code, 32, block, team);
         else store_codes(code, bits, block, team);
+    }
+
+    // Only the first half of that, of common codes.
+    template <u32 STEP, class T>
+    __device__ void round_common(const T* x, u32 (&code)[8], double& error) const
+    {
+        if (is_single<T>()) round<false, STEP, true>(x, code, error);
+        else round<false, STEP, false>(x, code, error);
     }
 
     template <bool CLIP, u32 STEP, bool SINGLE, class Code, class T>

@@ -90,7 +90,7 @@ template <class T, u32 WIDTH> using Element = typename ElementOf<T, WIDTH>::Type
 
 // The numbers of a team's block, or of its two planes, out of shared memory and back: of each half of the block a thread has
 // neighbours, in the order of its codes. `first` is the block's first element in the tile.
-template <class E, u32 N, class T>
+template <class E, u32 N, class T, class Team>
 __device__ void read_block(Shared shared, const Body& body, u32 first, T (&x)[N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;

@@ -52,7 +52,7 @@ template <> struct Real<float> {
 // What arrives if `x` is sent.
 template <class T> __device__ double rounded(double x) { return double(T(x)); }
 
-// The eight threads that work on a block of 64 numbers.
+// The eight threads that work on a block of 64 numbers, while others of their warp may do something else.
 struct Team {
     u32 lane, mask;
     __device__ Team() : lane(threadIdx.x & 7), mask(0xFFu << (threadIdx.x & 24)) {}
@@ -61,12 +61,26 @@ struct Team {
     {
         return __shfl_xor_sync(mask, x, distance, 8);
     }
+    // Whether any of those who come by together has any of these bits, which are the same in a team.
+    __device__ bool any(u32 bits) const { return bits != 0; }
     __device__ int largest(int x) const
     {
 #pragma unroll
         for (u32 distance = 1; distance < 8; distance *= 2) x = max(x, across(x, distance));
         return x;
     }
+};
+
+// The same where the whole warp comes by, which is faster: it need not be found out who is there before each exchange.
+struct Together {
+    u32 lane;
+    __device__ Together() : lane(threadIdx.x & 7) {}
+
+    template <class N> __device__ N across(N x, u32 distance) const
+    {
+        return __shfl_xor_sync(0xFFFFFFFF, x, distance, 8);
+    }
+    __device__ bool any(u32 bits) const { return __any_sync(0xFFFFFFFF, bits != 0); }
 };
 
 // The word, as double, of a magnitude of which the key is the largest; with all its lower 32 bits set if any of the upper is, as the
@@ -97,11 +111,11 @@ __device__ u64 largest(const T* x, Team team)
 
 // Maxima over a team of `N` numbers that each thread has, of which it keeps one: two or four, in an eighth to a half of the exchanges
 // that all of them would take.
-template <u32 N> __device__ u32 kept_by(Team team)
+template <u32 N> __device__ u32 kept_by(Together team)
 {
     return N == 4 ? (team.lane & 1) * 2 + (team.lane >> 1 & 1) : team.lane & 1;
 }
-template <u32 N, class Number> __device__ Number largest_kept(Number (&x)[N], Team team)
+template <u32 N, class Number> __device__ Number largest_kept(Number (&x)[N], Together team)
 {
     static_assert(N == 2 || N == 4, "as kept_by says");
 #pragma unroll
