@@ -5,7 +5,7 @@ mod common;
 
 use common::check::{Case, Make};
 use common::data::{C64, bound, cut, distance, norm, random, widen};
-use common::gpu::gpu;
+use common::gpu::{few, gpu};
 use common::tiling::Rng;
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
@@ -36,11 +36,6 @@ impl Place for Gpu {
     {
         draft.on(self)
     }
-}
-
-/// Whether a tool is watching, which makes everything slow.
-fn few() -> bool {
-    std::env::var_os("THRIFFTY_FEW").is_some()
 }
 
 /// An array on the device: numbers, or one that nobody uses, as there are no arrays of none.

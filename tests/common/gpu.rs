@@ -19,3 +19,9 @@ pub(crate) fn gpu() -> Option<Gpu> {
     };
     GPU.get_or_init(probe).clone()
 }
+
+/// Whether a tool is watching, which makes everything slow.
+#[allow(dead_code, reason = "not every test has cases to leave out")]
+pub(crate) fn few() -> bool {
+    std::env::var_os("THRIFFTY_FEW").is_some()
+}

@@ -105,9 +105,9 @@ fn run(comm: &dyn Comm, gpu: &Gpu, wire: Wire, culprit: usize) -> Result<[Done; 
 fn damaged_messages_are_an_error_for_all_ranks_and_the_next_run_works() {
     let Some(gpu) = gpu() else { return };
     for wire in [Wire::F32, Wire::Bits(16), Wire::Lossless] {
-        for culprit in [0, 2] {
+        for culprit in if few() { &[2][..] } else { &[0, 2] } {
             let found =
-                fft_comm::threads_on(&[0, 1, 2], |comm| run(&comm, &gpu, wire, culprit).unwrap());
+                fft_comm::threads_on(&[0, 1, 2], |comm| run(&comm, &gpu, wire, *culprit).unwrap());
             for [before, damaged, after] in &found {
                 assert_eq!((before, after), (&Ok(()), &Ok(())), "{wire}");
                 assert_eq!(damaged, &found[0][1], "{wire}");
