@@ -206,7 +206,7 @@ struct Measured {
 };
 
 // Widths of a tile into the table of its message. A tile has a multiple of 32 blocks, so that of 32-bit words of the table all
-// bits are of one tile: a thread of the second warp makes each.
+// bits are of one tile: a thread of the third warp makes each.
 template <u32 WIDTH, u32 GROUPS>
 __device__ void put_widths(const Body& body, const Tile& tile, const u8 (&widths)[GROUPS][2])
 {
@@ -214,7 +214,7 @@ __device__ void put_widths(const Body& body, const Tile& tile, const u8 (&widths
     static_assert(BLOCKS % 32 == 0 && WORDS <= 32, "words are shared by tiles");
     u32 lane = threadIdx.x % 32;
     u64 at = STEP_BYTES + u64(tile.element / BLOCK) * WIDTH * WIDTH_BITS / 8 + 4 * lane;
-    if (threadIdx.x / 32 != 1 || lane >= WORDS || at >= body.table) return;
+    if (threadIdx.x / 32 != 2 || lane >= WORDS || at >= body.table) return;
     u32 bit = 32 * lane, first = bit / WIDTH_BITS;
     u64 word = 0;
 #pragma unroll
@@ -262,6 +262,7 @@ __device__ void encode_tolerance(const Job<T>& job)
         read_block<E>(Shared{memory[turn % 2]}, body, (threadIdx.x / 8 + n * TEAMS) * BLOCK, x, team);
     };
 
+    // What it finds is there for all after a barrier.
     auto measure = [&](u32 turn) {
         Measured<E>& found = measured[turn % 2];
         const Work<Message>& work = drawn[turn % 3].work;
@@ -313,7 +314,6 @@ __device__ void encode_tolerance(const Job<T>& job)
                 found.length = length;
             }
         }
-        __syncthreads();
     };
 
     // Begins to fetch the tile that was found, or the next that can shrink. Has barriers.
@@ -360,6 +360,7 @@ __device__ void encode_tolerance(const Job<T>& job)
             for (u32 plane = 0; plane < WIDTH; plane++) {
                 const u32 bits = there ? found.widths[group][plane] : 0;
                 const Integers integers{job.step, job.inverse, bits, few};
+                // Zeros, without which registers do not suffice.
                 u32 code[8] = {};
                 if (integers.is_common()) {
                     integers.round_common<WIDTH>(numbers + plane, code, error);

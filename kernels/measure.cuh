@@ -77,7 +77,8 @@ __device__ void measure(const Job& job)
             if (warp < threadIdx.x / 32) end += sums[warp];
             all += sums[warp];
         }
-        if (threadIdx.x == 0) publish_length(job.queue, group, 0, all);
+        // By the thread that will say more.
+        if (threadIdx.x == 32) publish_length(job.queue, group, 0, all);
         end += look_back(job.queue, group, 0, all);
         if (number < job.batch.tiles) job.begins[number + 1] = end;
     }

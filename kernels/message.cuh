@@ -94,13 +94,18 @@ template <class E, u32 N, class T, class Team>
 __device__ void read_block(Shared shared, const Body& body, u32 first, T (&x)[N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
-    u32 element = first + HALF * team.lane;
+    const u32 element = first + HALF * team.lane;
+    // Places are sums of bits without a carry, each of which is shuffled for itself.
     if (body.log_rows == 0) {
-        shared.read<N / 2>(element * sizeof(E), x);
-        shared.read<N / 2>((element + 8 * HALF) * sizeof(E), x + N / 2);
+        constexpr u32 UNITS = HALF * sizeof(E) / 16;
+        const u32 base = Shared::place(element * sizeof(E));
+#pragma unroll
+        for (u32 unit = 0; unit < 2 * UNITS; unit++) {
+            const u32 byte = 16 * (unit % UNITS) + (unit < UNITS ? 0 : 8 * HALF * sizeof(E));
+            reinterpret_cast<uint4*>(x)[unit] = *reinterpret_cast<const uint4*>(shared.memory + (base ^ Shared::place(byte)));
+        }
         return;
     }
-    // Places are sums of bits without a carry, each of which is shuffled for itself.
     E* elements = reinterpret_cast<E*>(x);
     const u32 base = Shared::place(body.shared_at(element) * sizeof(E)), next = Shared::place(sizeof(E) << body.log_rows);
     const u32 other = Shared::place(2 * sizeof(E) << body.log_rows), half = Shared::place(8 * HALF * sizeof(E) << body.log_rows);

@@ -75,20 +75,22 @@ __device__ inline void publish_length(const Queue& queue, u32 tile, u32 first_ti
 }
 
 // Where a tile begins that has said how long it is: the sum of all before it in its message. One warp asks 64 of those before it at
-// once, takes what it is told from the nearest on, and asks again for the rest. Has a barrier.
+// once, takes what it is told from the nearest on, and asks again for the rest. That is the second, as the first adds up lengths
+// meanwhile. Has a barrier.
 __device__ inline u64 look_back(const Queue& queue, u32 tile, u32 first_tile, u64 length)
 {
     // More are seldom wanted, and take longer.
     constexpr u32 MANY = 2;
     __shared__ u64 begin;
-    if (threadIdx.x < 32) {
+    const u32 lane = threadIdx.x % 32;
+    if (threadIdx.x / 32 == 1) {
         u64 before = 0;
         bool found = tile == first_tile;
         for (u32 next = tile; !found;) {
             u64 words[MANY];
 #pragma unroll
             for (u32 k = 0; k < MANY; k++) {
-                u32 back = 32 * k + threadIdx.x + 1;
+                u32 back = 32 * k + lane + 1;
                 words[k] = next >= first_tile + back ? published(queue.word(next - back)) : WITH_ALL_BEFORE;
             }
             u32 taken = 0;
@@ -98,7 +100,7 @@ __device__ inline u64 look_back(const Queue& queue, u32 tile, u32 first_tile, u6
                 // Lanes up to the nearest that knows where it ends, or all.
                 u32 wanted = know ^ (know - 1);
                 if (found || taken < k || (unknown & wanted) != 0) break;
-                if (wanted >> threadIdx.x & 1) before += words[k] & LENGTH;
+                if (wanted >> lane & 1) before += words[k] & LENGTH;
                 found = know != 0;
                 taken++;
             }
@@ -107,7 +109,7 @@ __device__ inline u64 look_back(const Queue& queue, u32 tile, u32 first_tile, u6
         }
 #pragma unroll
         for (u32 distance = 16; distance > 0; distance /= 2) before += __shfl_xor_sync(0xFFFFFFFF, before, distance);
-        if (threadIdx.x == 0) {
+        if (lane == 0) {
             begin = before;
             if (tile != first_tile) publish(queue.word(tile), WITH_ALL_BEFORE | (before + length));
         }

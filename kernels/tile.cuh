@@ -23,14 +23,6 @@ struct Shared {
         return *reinterpret_cast<E*>(memory + place(index * sizeof(E)));
     }
     // `N` numbers that begin at a multiple of their size, up to 128 bytes.
-    template <u32 N, class T> __device__ void read(u32 byte, T* x) const
-    {
-        u32 base = place(byte);
-        uint4* units = reinterpret_cast<uint4*>(x);
-#pragma unroll
-        for (u32 unit = 0; unit < N * sizeof(T) / 16; unit++)
-            units[unit] = *reinterpret_cast<const uint4*>(memory + (base ^ unit << 4));
-    }
     template <u32 N, class T> __device__ void write(u32 byte, const T* x) const
     {
         u32 base = place(byte);
