@@ -93,6 +93,32 @@ fn narrow_body() {
 }
 
 #[test]
+fn a_message_that_there_is_no_memory_for_ends_the_job() {
+    if let Some(status) = job::run(2, "no_room_body") {
+        assert!(!status.success(), "a rank had no memory: {status}");
+    }
+}
+
+/// Rank 0 is to receive more than there is memory for, and would go on without; rank 1 sends it.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn no_room_body() {
+    in_world(|world, _| {
+        // More than a system lends.
+        const TOO_MUCH: usize = 1 << 44;
+        let mut flight = world.flight().expect("a flight");
+        match world.rank() {
+            0 => drop(flight.expect(1, TOO_MUCH)),
+            _ => {
+                // Longer than what leaves without a receiver.
+                let slot = flight.slot(1 << 20).expect("a slot");
+                let _ = flight.send(0, TOO_MUCH, slot).and_then(|()| flight.finish());
+            }
+        }
+    });
+}
+
+#[test]
 fn a_rank_that_panics_ends_the_job() {
     // Memory that is shared is not packed.
     let exchanges = Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Shared);

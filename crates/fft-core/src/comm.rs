@@ -203,7 +203,8 @@ pub trait Flight: Send {
     /// [`Error::Memory`].
     fn slot(&mut self, bytes: usize) -> Result<Slot>;
 
-    /// Announces a message of at most `bytes` bytes from rank `from`. Announcements are numbered from 0.
+    /// Announces a message of at most `bytes` bytes from rank `from`. Announcements are numbered from 0. Where it takes memory
+    /// that was not reserved, and there is none, the job ends: the sender waits for the announcement, and cannot be told.
     ///
     /// # Errors
     /// When the library fails.

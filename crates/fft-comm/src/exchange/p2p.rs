@@ -15,6 +15,7 @@ use super::slot;
 /// chunks, this is the pipelined exchange.
 pub(crate) struct P2p {
     algorithm: Algorithm,
+    rank: usize,
     /// A run has it meanwhile, and drops it in a panic: so others are told that nothing more comes from here, though this rank
     /// may wait for them yet, to have done with the memory that it shows.
     flight: Option<Box<dyn Flight>>,
@@ -32,7 +33,8 @@ struct Held {
 
 impl P2p {
     pub(crate) fn new(algorithm: Algorithm, comm: &dyn Comm) -> Result<Self, Error> {
-        Ok(Self { algorithm, flight: Some(comm.flight()?), held: Held::default() })
+        let (rank, flight) = (comm.rank(), Some(comm.flight()?));
+        Ok(Self { algorithm, rank, flight, held: Held::default() })
     }
 }
 
@@ -97,7 +99,7 @@ impl Exchange for P2p {
         packed.reserve(traffic.sends.len());
         let bytes = |parcels: &[Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
         let (sends, recvs) = (bytes(&traffic.sends), bytes(&traffic.recvs));
-        let flight = self.flight.as_mut().ok_or_else(panicked)?;
+        let flight = self.flight.as_mut().ok_or_else(|| panicked(self.rank))?;
         match traffic.berths {
             Some(_) => flight.reserve_berths(&sends, &recvs),
             None => flight.reserve(&sends, &recvs),
@@ -105,7 +107,7 @@ impl Exchange for P2p {
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let mut flight = self.flight.take().ok_or_else(panicked)?;
+        let mut flight = self.flight.take().ok_or_else(|| panicked(self.rank))?;
         let result = run(traffic, port, flight.as_mut(), &mut self.held);
         self.flight = Some(flight);
         result
@@ -117,8 +119,8 @@ impl Exchange for P2p {
 }
 
 /// Who comes again after a panic.
-fn panicked() -> Error {
-    Error::argument("exchange", "one that a panic has ended", "another")
+fn panicked(rank: usize) -> Error {
+    Error::Transport { rank, call: "an exchange", text: "a panic has ended it".to_owned() }
 }
 
 /// One exchange.
@@ -175,4 +177,49 @@ fn run(
     port.finish(&|number| bytes(&all[number]));
     kept.iter_mut().filter_map(Option::take).for_each(|arrival| flight.release(arrival));
     lacked.and(flight.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use fft_core::ErrorKind;
+
+    use super::*;
+
+    /// Panics when nothing is left to pack.
+    struct Panics;
+
+    impl Port for Panics {
+        fn pack(&mut self, _number: usize, _message: &mut [u8]) -> usize {
+            0
+        }
+
+        fn own(&mut self) {
+            panic!("on purpose");
+        }
+
+        fn arrived(&mut self, _number: usize, _message: &[u8]) -> bool {
+            true
+        }
+
+        fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
+    }
+
+    #[test]
+    fn an_exchange_that_a_panic_has_ended_says_whose_it_is() {
+        let errors = crate::threads(3, |comm| {
+            let mut exchange = P2p::new(Algorithm::P2p, &comm).expect("an exchange");
+            let mut run = || exchange.run(&Traffic::default(), &mut Panics);
+            catch_unwind(AssertUnwindSafe(&mut run)).expect_err("a panic");
+            run().expect_err("an error")
+        });
+        for (rank, error) in errors.into_iter().enumerate() {
+            assert_eq!(error.kind(), ErrorKind::Transport);
+            assert_eq!(
+                error.to_string(),
+                format!("an exchange failed on rank {rank}: a panic has ended it")
+            );
+        }
+    }
 }

@@ -83,10 +83,13 @@ fn checked(rank: usize, call: &'static str, code: c_int) -> Result<(), Error> {
 
 /// For calls whose failure on one rank the others could never hear of, as they wait for what it does not do: ends the job.
 fn vital(rank: usize, call: &'static str, code: c_int) {
-    if let Err(error) = checked(rank, call, code) {
-        eprintln!("{error}; other ranks wait for this one, so that the job ends");
-        abort(101);
-    }
+    checked(rank, call, code).unwrap_or_else(|error| awaited(error));
+}
+
+/// What others wait for cannot be done, nor can they be told: ends the job.
+pub(super) fn awaited(error: Error) -> ! {
+    eprintln!("{error}; other ranks wait for this one, so that the job ends");
+    abort(101)
 }
 
 /// Whether MPI may be called on any thread at any time.
