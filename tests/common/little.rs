@@ -61,12 +61,14 @@ fn plane<K: Transform>(plan: &Plan<K, 3>) -> usize {
     plan.recipe().nodes().iter().map(planes).max().unwrap_or(0)
 }
 
-/// Bytes of a chunk of messages at most: no less than a plane of a brick.
-fn chunk<K: Transform>(plan: &Plan<K, 3>) -> usize {
+/// Bytes of a chunk of messages and of a round of them, at most: of planes of a brick, unless these are larger than two chunks.
+fn chunk_and_round<K: Transform>(plan: &Plan<K, 3>) -> [usize; 2] {
     let (problem, ranks) = (plan.recipe().problem(), plan.comm().size());
-    let width = if problem.complex { 2 } else { 1 };
+    let (width, least) = (if problem.complex { 2 } else { 1 }, 8192 * ranks);
     let all = problem.grid().points() * width * problem.precision.bytes() * problem.howmany;
-    (all / ranks / 64).max(8192 * ranks).max(plane(plan))
+    let plane = plane(plan);
+    let chunk = (all / ranks / 64).max(least).max(plane);
+    [chunk, (all / ranks / 128).max(least).max(plane.min(2 * least))]
 }
 
 /// No rank takes more than what it holds at most in the course of a transform and, as the output is one of two places that data is
@@ -88,17 +90,17 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let held = recipe.nodes().iter().map(bytes).max().expect("a recipe has a node");
     let ends = [0, recipe.nodes().len() - 1].map(|node| bytes(&recipe.nodes()[node]));
     let over = held - ends.into_iter().min().expect("there are two");
-    let (messages, chunk) = (!recipe.problem().all_near(), chunk(&least));
-    // A tile of a chunk; messages out and in, or two windows, in which each pair of ranks has a place for all reshapes.
+    let (messages, [chunk, round]) = (!recipe.problem().all_near(), chunk_and_round(&least));
+    // A tile and tables; messages of a round out and in, or two windows, in which each pair of ranks has a place for all reshapes.
     // Of bricks that are not even a rank may get whole chunks of all others at once.
     let even = case.tiling.is_none();
-    let chunks = match case.exchange {
-        Algorithm::Ring(_) if !even => 4 * comm.size(),
-        _ if !even => 2 * comm.size(),
-        Algorithm::Ring(_) => 6,
-        _ => 4,
+    let messages_take = match case.exchange {
+        Algorithm::Ring(_) if !even => 4 * comm.size() * round,
+        _ if !even => 2 * comm.size() * round,
+        Algorithm::Ring(_) => 6 * round,
+        _ => (5 * round).min(4 * chunk),
     };
-    let rest = SCRATCH + if messages { chunks * chunk } else { TILE };
+    let rest = SCRATCH + if messages { messages_take } else { TILE };
     let what = format!("{case:?} on {} ranks: {recipe}", comm.size());
     // What does not fit is cut off in planes.
     let (found, bound) = (least.memory(), held + over + plane(&least) + rest);

@@ -213,7 +213,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
         moves = moves.kept([&kept, &self.keep], [from, to]);
         if chunked {
-            moves = moves.chunked([from, to], &whole, element, self.problem.chunk_bytes());
+            moves = moves.chunked([from, to], &whole, element, self.problem.chunking());
         }
         let gain = budget::gain_after(from, rest, self.problem, self.site.direction);
         let bare = |peer| self.problem.bare(comm.rank(), peer);

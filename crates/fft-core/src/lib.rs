@@ -81,7 +81,7 @@ pub use leg::Leg;
 pub use lines::{LineFft, LinePlanner};
 pub use local::{LocalFft, Pass};
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
-pub use moves::{Chunk, Moves, Near, NearBox};
+pub use moves::{Chunk, Chunking, Moves, Near, NearBox};
 pub use num_complex::Complex;
 pub use opaque::{Berths, Keeper, Opaque, Vouched};
 pub use predict::{Expected, Prediction, Volume};

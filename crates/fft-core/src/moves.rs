@@ -44,8 +44,24 @@ pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
 /// that lines are thrown out of it half written: with 64 bytes, 128³ points on 4 ranks took 3.3 times as long.
 pub(crate) const CHUNK_RUN_BYTES: usize = 256;
 
-/// The brick of a rank in chunks along the outermost axis that is not among `whole`, in the order in which they leave. The
-/// same for whoever asks.
+/// How large chunks are.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunking {
+    /// Bytes at most, unless planes across the axis that is cut are larger; no less than 8 KiB for each rank.
+    pub bytes: usize,
+    /// Whether such planes are cut, too: chunks are smaller, and come in shorter runs of memory.
+    pub fine: bool,
+}
+
+impl Chunking {
+    /// With messages that are not too short on average.
+    pub(crate) fn for_ranks(self, ranks: usize) -> Self {
+        Self { bytes: self.bytes.max(MESSAGE_BYTES * ranks), ..self }
+    }
+}
+
+/// The brick of a rank in chunks along the outermost axis that is not among `whole`, if they are fine along others as well, in the
+/// order in which they leave. The same for whoever asks.
 ///
 /// The first is the one behind what the rank holds `after` the reshape. Where chunks are cut along an axis that is dealt out,
 /// each goes to a few ranks only; if all ranks began with their first one, all would aim at the same few. Where no chunk is
@@ -56,19 +72,25 @@ pub(crate) fn chunks<const D: usize>(
     order: [usize; D],
     whole: &[usize],
     bytes: usize,
-    most: usize,
+    most: Chunking,
 ) -> Vec<Brick<D>> {
-    let cut = order.into_iter().find(|axis| brick.len(*axis) > 1 && !whole.contains(axis));
-    let Some(axis) = cut else { return vec![brick] };
-    let range = brick.range(axis);
-    // Neighbours in memory are not torn apart.
-    let least = if axis == order[D - 1] { CHUNK_RUN_BYTES.div_ceil(bytes) } else { 1 };
-    let plane = (brick.points() / brick.len(axis).max(1) * bytes).max(1);
-    let step = (most / plane).max(least);
-    let chunk = |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
-    let mut chunks: Vec<_> = range.clone().step_by(step).map(chunk).collect();
-    let behind = chunks.iter().position(|chunk| chunk.lo[axis] >= after.hi[axis]);
+    let mut axes = order.into_iter().filter(|axis| brick.len(*axis) > 1 && !whole.contains(axis));
+    let Some(outer) = axes.next() else { return vec![brick] };
+    let cut = |brick: Brick<D>, axis: usize| {
+        let range = brick.range(axis);
+        // Neighbours in memory are not torn apart.
+        let least = if axis == order[D - 1] { CHUNK_RUN_BYTES.div_ceil(bytes) } else { 1 };
+        let plane = (brick.points() / brick.len(axis).max(1) * bytes).max(1);
+        let step = (most.bytes / plane).max(least);
+        let chunk = move |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
+        brick.range(axis).step_by(step).map(chunk)
+    };
+    let mut chunks: Vec<_> = cut(brick, outer).collect();
+    let behind = chunks.iter().position(|chunk| chunk.lo[outer] >= after.hi[outer]);
     chunks.rotate_left(behind.unwrap_or(0));
+    for axis in axes.filter(|_| most.fine) {
+        chunks = chunks.into_iter().flat_map(|chunk| cut(chunk, axis)).collect();
+    }
     chunks
 }
 
@@ -177,17 +199,17 @@ impl<const D: usize> Moves<D> {
     }
 
     /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
-    /// chunks. `element` is in bytes, and so is `most`, of a chunk.
+    /// chunks. `element` is in bytes.
     pub fn chunked(
         mut self,
         [from, to]: [&Node<D>; 2],
         whole: &[usize],
         element: usize,
-        most: usize,
+        most: Chunking,
     ) -> Self {
         let bytes = element * self.before.howmany;
         let order = self.before.order;
-        let most = most.max(MESSAGE_BYTES * from.layout.ranks());
+        let most = most.for_ranks(from.layout.ranks());
         let [kept, given] = self.keeps.clone();
         let cut = |rank| -> Vec<Brick<D>> {
             let (before, after) = (from.layout.brick(rank), to.layout.brick(rank));

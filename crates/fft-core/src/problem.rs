@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::moves::MESSAGE_BYTES;
+use crate::moves::{Chunking, MESSAGE_BYTES};
 use crate::{
     Algorithm, Direction, Error, Grid, Kind, Layout, Machine, Precision, Scale, Tolerance, Wire,
 };
@@ -42,7 +42,7 @@ impl Memory {
             (Self::Ample, _) => 1,
             // One message to a rank at a time.
             (Self::Least, Alltoallv | KWay(_)) => usize::MAX,
-            (Self::Least, _) => 64,
+            (Self::Least, _) => 128,
         }
     }
 }
@@ -249,7 +249,7 @@ impl<const D: usize> Problem<D> {
         self.memory == Memory::Least || matches!(self.exchange, Shared | Pipelined | Ring(_))
     }
 
-    /// Bytes of a chunk: with [`Memory::Least`] no more than a 256th of what a rank has, of which a few make a round; a 64th
+    /// Bytes of a chunk: with [`Memory::Least`] no more than a 256th of what a rank has, of which two make a round; a 128th
     /// where each is one.
     pub fn chunk_bytes(&self) -> usize {
         match self.memory {
@@ -258,12 +258,17 @@ impl<const D: usize> Problem<D> {
                 let point = self.precision.bytes() * if self.complex { 2 } else { 1 };
                 let all = self.grid().points().saturating_mul(point * self.howmany);
                 let parts = match self.exchange {
-                    Algorithm::Alltoallv | Algorithm::KWay(_) => 64,
+                    Algorithm::Alltoallv | Algorithm::KWay(_) => 128,
                     _ => 256,
                 };
                 self.chunk.min(all / self.input.ranks() / parts).max(1)
             }
         }
+    }
+
+    /// How bricks are cut into chunks, where they are.
+    pub(crate) fn chunking(&self) -> Chunking {
+        Chunking { bytes: self.chunk_bytes(), fine: self.memory == Memory::Least }
     }
 
     /// Bytes of what is transformed on the way out: with [`Memory::Least`] no more than a chunk has anyway.

@@ -5,7 +5,7 @@
 use crate::across::tiled;
 use crate::cost;
 use crate::load::Hosts;
-use crate::moves::{MESSAGE_BYTES, chunks};
+use crate::moves::chunks;
 use crate::turn;
 use crate::{Algorithm, Brick, Node, Precision, Problem, Recipe, Step, Wire};
 
@@ -165,7 +165,7 @@ impl Schedule {
             true => tiled(&from.layout, since, sizes.element, problem.tile_bytes()),
             false => Vec::new(),
         };
-        let most = problem.chunk_bytes().max(MESSAGE_BYTES * ranks);
+        let most = problem.chunking().for_ranks(ranks);
         let mut made = Self::empty(hosts, ranks);
         let mut sends: Vec<(usize, Brick<D>)> = Vec::new();
         for rank in 0..ranks {

@@ -13,7 +13,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Berths, Clock, Error, Exchange, Leg, Moves, Parcel, Traffic, Transfer, Wire,
+    Algorithm, Berths, Chunking, Clock, Error, Exchange, Leg, Moves, Parcel, Traffic, Transfer,
+    Wire,
 };
 
 use super::Cuda;
@@ -116,7 +117,10 @@ impl<T: GpuReal> Staged<T> {
             _ => Some(CHUNK),
         };
         let moves = match most {
-            Some(most) => moves.chunked([leg.from, leg.to], &[], element, most.max(CHUNK)),
+            Some(most) => {
+                let most = Chunking { bytes: most.max(CHUNK), fine: false };
+                moves.chunked([leg.from, leg.to], &[], element, most)
+            }
             None => moves,
         };
         let all = moves.all();
