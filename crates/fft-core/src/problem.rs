@@ -18,8 +18,8 @@ pub enum Memory {
     /// into the output.
     #[default]
     Ample,
-    /// Once what a rank holds at most in the course of a transform, what of that does not fit into the output, and 2 to 7 % for
-    /// messages, which go in about 64 rounds; with small data 8 KiB for each rank and each message at a time.
+    /// Once what a rank holds at most in the course of a transform, what of that does not fit into the output, and 1 to 6 % for
+    /// messages, which go in about 128 rounds; with small data 8 KiB for each rank and each message at a time.
     ///
     /// The output is one of the two places that steps read and write by turns. More than it has room for is half a spectrum, of
     /// n + 2 real numbers for n, on the way back to real data in another array, by 2 in n; and what layouts give to a rank that
