@@ -61,7 +61,7 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
     if (!team.any(bits & 31)) return;
     u32 rest[8], byte = 0;
 #pragma unroll
-    for (u32 i = 0; i < 8; i++) rest[i] = u32(code[i] >> shift);
+    for (u32 i = 0; i < 8; i++) rest[i] = sizeof(Code) == 8 ? u32(code[i] >> shift) : u32(code[i]);
     if (bits & 16) {
 #pragma unroll
         for (u32 i = 0; i < 8; i += 4)

@@ -109,7 +109,7 @@ __device__ u64 largest(const T* x, Team team)
     return low;
 }
 
-// Maxima over a team of `N` numbers that each thread has, of which it keeps one: two or four, in an eighth to a half of the exchanges
+// Maxima over a team of `N` numbers that each thread has, of which it keeps one: two or four, in a half or a third of the exchanges
 // that all of them would take.
 template <u32 N> __device__ u32 kept_by(Together team)
 {

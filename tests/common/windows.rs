@@ -215,7 +215,12 @@ impl Port for Mail<'_> {
 
     fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
         let all: Vec<_> = blanks.collect();
-        assert!(all.len() <= 1 || self.together());
+        assert!(all.len() == 1 || self.together());
+        let chunk = self.traffic.sends[all[0].number].chunk;
+        let of_chunk = |parcel: &&Parcel| parcel.chunk == chunk;
+        let whole = self.traffic.sends.iter().filter(of_chunk).count();
+        assert!(!self.together() || all.len() == whole, "{} of {whole}", all.len());
+        assert!(all.iter().all(|blank| self.traffic.sends[blank.number].chunk == chunk));
         for Blank { number, message, bytes } in all {
             bytes.set(self.pack(number, message));
         }

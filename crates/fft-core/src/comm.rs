@@ -203,6 +203,11 @@ pub trait Flight: Send {
     /// [`Error::Memory`].
     fn slot(&mut self, bytes: usize) -> Result<Slot>;
 
+    /// Whether [`Flight::slot`] neither waits for such memory nor allocates it.
+    fn has_slot(&self, _bytes: usize) -> bool {
+        true
+    }
+
     /// Announces a message of at most `bytes` bytes from rank `from`. Announcements are numbered from 0. Where it takes memory
     /// that was not reserved, and there is none, the job ends: the sender waits for the announcement, and cannot be told.
     ///

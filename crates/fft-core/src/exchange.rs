@@ -134,9 +134,9 @@ pub struct Traffic {
     pub chunks: usize,
     /// Whether messages may be shorter than their parcels, because their sizes depend on the data: the same on all ranks.
     pub shorter: bool,
-    /// Outgoing, in order of sending.
+    /// Outgoing, in order of sending, which is that of chunks.
     pub sends: Vec<Parcel>,
-    /// Incoming.
+    /// Incoming, in the order of chunks.
     pub recvs: Vec<Parcel>,
     /// Where messages lie, if the port has memory for them: on all ranks or on none, and for exchanges that
     /// [take it](Exchange::takes_berths).

@@ -53,13 +53,6 @@ pub struct Chunking {
     pub fine: bool,
 }
 
-impl Chunking {
-    /// With messages that are not too short on average.
-    pub(crate) fn for_ranks(self, ranks: usize) -> Self {
-        Self { bytes: self.bytes.max(MESSAGE_BYTES * ranks), ..self }
-    }
-}
-
 /// The brick of a rank in chunks along the outermost axis that is not among `whole`, if they are fine along others as well, in the
 /// order in which they leave. The same for whoever asks.
 ///

@@ -123,6 +123,13 @@ pub struct Problem<const D: usize> {
     pub machine: Arc<Machine>,
 }
 
+impl Chunking {
+    /// With messages that are not too short on average.
+    pub(crate) fn for_ranks(self, ranks: usize) -> Self {
+        Self { bytes: self.bytes.max(MESSAGE_BYTES * ranks), ..self }
+    }
+}
+
 impl<const D: usize> Problem<D> {
     /// Bytes of a chunk unless told otherwise: it stays in the second-level cache while the one before it flies.
     pub const CHUNK: usize = 1 << 19;

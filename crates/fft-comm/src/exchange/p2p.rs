@@ -143,17 +143,25 @@ fn run(
         }
     }
     let (mut lacked, together) = (Ok(()), port.together());
+    let sends = &traffic.sends;
     let mut number = 0;
-    for chunk in traffic.sends.chunk_by(|a, b| together && a.chunk == b.chunk) {
+    while number < sends.len() {
+        // One, or as many of a chunk as there is memory for that is not under way.
         let first = number;
-        for parcel in chunk {
+        loop {
+            let parcel = &sends[number];
             let slot = match berths {
                 Some(berths) => berths.outgoing(number, parcel.bytes),
                 None => slot(flight, parcel.bytes, &mut lacked)?,
             };
             packed.push((slot, Cell::new(0)));
             number += 1;
+            let next = sends.get(number).filter(|next| together && next.chunk == parcel.chunk);
+            if !next.is_some_and(|next| berths.is_some() || flight.has_slot(next.bytes)) {
+                break;
+            }
         }
+        let chunk = &sends[first..number];
         let all = chunk.iter().zip(&mut *packed).zip(first..);
         let room = all.filter(|((parcel, (slot, _)), _)| slot.len() == parcel.bytes);
         port.pack_all(&mut room.map(|((_, (slot, bytes)), number)| Blank {

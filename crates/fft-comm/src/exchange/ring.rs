@@ -357,7 +357,9 @@ impl Exchange for Ring {
                     Some(_) => 0,
                     None => parcel.bytes,
                 };
-                for packed in round.sends.chunk_by(|_, _| together) {
+                let chunk = |&(number, _): &(usize, usize)| traffic.sends[number].chunk;
+                for packed in round.sends.chunk_by(|a, b| together && chunk(a) == chunk(b)) {
+                    packed.iter().for_each(|&(number, _)| known.lens[number].set(0));
                     let mut blank = &mut *free;
                     port.pack_all(&mut packed.iter().map(|&(number, _)| {
                         let (parcel, bytes) = (&traffic.sends[number], &known.lens[number]);

@@ -142,6 +142,10 @@ impl Flight for MpiFlight {
         self.pool.take(bytes, self.raw.rank)
     }
 
+    fn has_slot(&self, bytes: usize) -> bool {
+        !self.some || self.pool.has(bytes)
+    }
+
     fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
         // Its sender waits until it can be received. One that is too short is no help: with such, Open MPI 4.1.4
         // damaged the heap.

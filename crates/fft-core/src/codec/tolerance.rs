@@ -184,3 +184,22 @@ impl<T: Real> Scheme<T> for Tolerance {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_single_precision_have_six_digits() {
+        for wanted in [1e-2, 1.0, 3.0, 1.0 / 3.0, f64::MIN_POSITIVE, f64::MAX, 1e-30] {
+            assert_eq!(step_of::<f64>(wanted), wanted);
+            let step = step_of::<f32>(wanted);
+            assert!(is_step(step) && step <= wanted, "{wanted:e}: {step:e}");
+            assert!(step > wanted * (1.0 - 1.0 / 32.0), "{wanted:e}: {step:e}");
+            assert_eq!(step.to_bits().trailing_zeros().min(47), 47, "{wanted:e}: {step:e}");
+        }
+        for none in [0.0, -0.0, -1.0, f64::NAN, f64::INFINITY, 1e-310] {
+            assert!(!is_step(step_of::<f32>(none)), "{none:e}");
+        }
+    }
+}

@@ -20,12 +20,14 @@ struct Golden {
     wire: Wire,
     step: f64,
     infinite: bool,
+    /// Whether it was made by an encoder of another time: it is read as ever, and nobody makes it any more.
+    former: bool,
     /// Numbers 0, 1 and 139, as version 2 decodes them.
     decoded: [f64; 3],
 }
 
 const fn golden(name: &'static str, wire: Wire, step: f64, decoded: [f64; 3]) -> Golden {
-    Golden { name, wire, step, infinite: false, decoded }
+    Golden { name, wire, step, infinite: false, former: false, decoded }
 }
 
 const DOUBLE: [Golden; 10] = [
@@ -51,10 +53,15 @@ const DOUBLE: [Golden; 10] = [
     ),
 ];
 
-const SINGLE: [Golden; 3] = [
+const SINGLE: [Golden; 4] = [
     golden("f16-f32", Wire::F16, 0.0, [-7.1445313, -3.7148438, 98.3125]),
     golden("bits16-f32", Wire::Bits(16), 0.0, [-7.142578, -3.7144775, 98.28491]),
-    golden("tolerance-f32", Wire::Tolerance, 1e-2, [-7.14, -3.71, 98.29]),
+    // With a step of more digits than encoders take.
+    Golden {
+        former: true,
+        ..golden("tolerance-f32", Wire::Tolerance, 1e-2, [-7.14, -3.71, 98.29])
+    },
+    golden("tolerance-six-digits-f32", Wire::Tolerance, 1e-2, [-7.138672, -3.7109375, 98.28125]),
 ];
 
 const NOT_FINITE: [Golden; 2] = [
@@ -86,7 +93,7 @@ fn check<T: Real>(golden: &Golden) {
         x[INFINITE] = T::of(f64::INFINITY);
     }
     let (message, _) = pack(&*codec, &x, 2, golden.step);
-    if std::env::var_os("THRIFFTY_NEW_GOLDEN").is_some() {
+    if std::env::var_os("THRIFFTY_NEW_GOLDEN").is_some() && !golden.former {
         std::fs::write(&path, &message).unwrap();
         let y = unpack(&*codec, &message, 140, 2).unwrap();
         println!("{}: [{:?}, {:?}, {:?}]", golden.name, y[0], y[1], y[139]);
@@ -102,7 +109,7 @@ fn check<T: Real>(golden: &Golden) {
     assert_eq!([decoded[0], decoded[1], decoded[139]], expected, "{}", golden.name);
     assert_eq!(decoded[INFINITE].as_f64().is_infinite(), golden.infinite, "{}", golden.name);
     // Another version of Zstandard may find another way to say the same.
-    if golden.wire != Wire::Lossless {
+    if golden.wire != Wire::Lossless && !golden.former {
         assert!(message == stored, "{} is encoded otherwise", golden.name);
     }
 }

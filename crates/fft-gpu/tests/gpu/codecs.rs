@@ -272,9 +272,18 @@ fn slots_that_cannot_be_are_refused() {
 #[test]
 fn large_messages_are_those_of_the_cpu() {
     let Some(gpu) = gpu() else { return };
+    large::<f64>(&gpu, 2);
+    large::<f64>(&gpu, 1);
+    large::<f32>(&gpu, 2);
+    large::<f32>(&gpu, 1);
+}
+
+/// The same of some kind of numbers: 2048 tiles or more in each launch, which no device has blocks for at once.
+fn large<T: GpuReal>(gpu: &Gpu, width: usize) {
     const SAME: [usize; 3] = [0, 1, 2];
-    let shape =
-        if std::env::var_os("THRIFFTY_FEW").is_some() { [40, 128, 128] } else { [128, 256, 256] };
+    let few = std::env::var_os("THRIFFTY_FEW").is_some();
+    let planes = 2 * 16 / (width * size_of::<T>()) * if few { 32 } else { 64 };
+    let shape = [planes, 128, 256];
     let cases = [
         data::boxes("halves", shape, [2, 1, 1], [SAME, SAME], 1),
         data::boxes("last axis first", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
@@ -289,11 +298,10 @@ fn large_messages_are_those_of_the_cpu() {
     ] {
         std::thread::scope(|scope| {
             for (number, case) in cases.iter().enumerate() {
-                let gpu = &gpu;
                 scope.spawn(move || {
                     let stream = gpu.new_stream().unwrap();
-                    let codec = wire.codec::<f64>();
-                    let (places, bytes) = places::<f64>(wire, 2, &case.gathers);
+                    let codec = wire.codec::<T>();
+                    let (places, bytes) = places::<T>(wire, width, &case.gathers);
                     let outgoing: Vec<_> = (case.gathers.iter().zip(&places))
                         .map(|(gather, &place)| Outgoing { gather, place })
                         .collect();
@@ -301,30 +309,31 @@ fn large_messages_are_those_of_the_cpu() {
                         .map(|(scatter, &place)| Incoming { scatter, place })
                         .collect();
                     let mut encoder =
-                        Encoder::<f64>::new(gpu, &stream, wire, 2, &outgoing).unwrap();
+                        Encoder::<T>::new(gpu, &stream, wire, width, &outgoing).unwrap();
                     let mut decoder =
-                        Decoder::<f64>::new(gpu, &stream, wire, 2, &incoming).unwrap();
+                        Decoder::<T>::new(gpu, &stream, wire, width, &incoming).unwrap();
                     let mut state = number as u64;
-                    let src: Vec<f64> = (0..2 * case.elements)
+                    let src: Vec<T> = (0..width * case.elements)
                         .map(|_| {
                             state = state
                                 .wrapping_mul(6_364_136_223_846_793_005)
                                 .wrapping_add(1_442_695_040_888_963_407);
-                            (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+                            T::of((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
                         })
                         .collect();
-                    let mut expected = vec![0.0; 2 * case.scattered];
+                    let mut expected = vec![T::of(0.0); width * case.scattered];
                     let mut twins = Vec::new();
                     for (gather, scatter) in case.gathers.iter().zip(&case.scatters) {
-                        let mut message = vec![0; codec.bound(2 * gather.elements())];
-                        let bytes = codec.pack(&src, gather, 2, step, &mut message).bytes;
+                        let mut message = vec![0; codec.bound(width * gather.elements())];
+                        let bytes = codec.pack(&src, gather, width, step, &mut message).bytes;
                         message.truncate(bytes);
-                        codec.unpack(&message, scatter, 2, &mut expected).unwrap();
+                        codec.unpack(&message, scatter, width, &mut expected).unwrap();
                         twins.push(message);
                     }
                     let on_device = stream.clone_htod(&src).unwrap();
                     for turn in 0..3 {
-                        let what = format!("{wire}, {}, turn {turn}", case.name);
+                        let what =
+                            format!("{wire} {}x{width}, {}, turn {turn}", T::NAME, case.name);
                         let mut memory = stream.clone_htod(&vec![0xA5u8; bytes]).unwrap();
                         encoder.encode(&stream, &on_device, step, &mut memory).unwrap();
                         let lengths: Vec<_> = (encoder.packed(&stream).unwrap().iter())
@@ -338,7 +347,7 @@ fn large_messages_are_those_of_the_cpu() {
                             let first = found.iter().zip(twin).position(|(a, b)| a != b);
                             assert!(wrong == 0, "{what}: {wrong} bytes, the first {first:?}");
                         }
-                        let mut dst = stream.alloc_zeros::<f64>(2 * case.scattered).unwrap();
+                        let mut dst = stream.alloc_zeros::<T>(width * case.scattered).unwrap();
                         decoder.decode(&stream, &lengths, &memory, &mut dst).unwrap();
                         decoder.check(&stream, &memory).unwrap();
                         let dst = stream.clone_dtoh(&dst).unwrap();
