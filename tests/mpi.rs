@@ -14,7 +14,7 @@ use common::data::{C64, bound, random};
 use common::faulty::{self, Switch};
 use common::injected::{self, Setup};
 use common::weak::{self, Weak};
-use common::{berths, cases, failures, job, little, lossy, plans, windows};
+use common::{berths, cases, failures, job, little, lossy, plans, together, windows};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Memory, Plan, R2c};
@@ -174,7 +174,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 13] = [
+        let checks: [(&str, Check); 14] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -187,6 +187,7 @@ fn body() {
             ("wires", lossy::all),
             ("little memory", little::all),
             ("more than can be shared", more_than_can_be_shared),
+            ("messages packed together", together::all),
             ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
         ];
         windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));

@@ -17,6 +17,8 @@ pub(crate) mod lossy;
 pub(crate) mod oracle;
 pub(crate) mod plans;
 pub(crate) mod recorded;
+#[cfg(feature = "mpi")]
+pub(crate) mod together;
 pub(crate) mod watch;
 pub(crate) mod weak;
 pub(crate) mod whole;

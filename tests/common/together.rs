@@ -1,0 +1,98 @@
+//! Messages that are packed together, as those of devices are, where there is not memory for all at once: between MPI processes.
+
+use std::ops::Range;
+
+use fft_core::{Blank, Comm, Parcel, Port, Traffic};
+use thriffty::mpi::MpiComm;
+use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
+use thriffty::{Algorithm, Error};
+
+use super::windows::letter;
+
+/// Bytes that one call of MPI's sends at most; of so many pieces as are under way there is memory for two messages.
+const PIECE: usize = 64;
+/// Bytes of a message.
+const BYTES: usize = 7 * PIECE;
+
+/// Counts what it packs at once, and compares what comes.
+struct Desk<'a> {
+    rank: usize,
+    traffic: &'a Traffic,
+    packed: Vec<usize>,
+    shown: Vec<usize>,
+}
+
+impl Port for Desk<'_> {
+    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
+        let parcel = &self.traffic.sends[number];
+        let letter = letter(self.rank, parcel.peer, 0, parcel);
+        message[..letter.len()].copy_from_slice(&letter);
+        letter.len()
+    }
+
+    fn together(&self) -> bool {
+        true
+    }
+
+    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+        let before = self.packed.iter().sum::<usize>();
+        let mut count = 0;
+        for Blank { number, message, bytes } in blanks {
+            assert_eq!(number, before + count, "in order");
+            bytes.set(self.pack(number, message));
+            count += 1;
+        }
+        self.packed.push(count);
+    }
+
+    fn own(&mut self) {}
+
+    fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
+        let parcel = &self.traffic.recvs[number];
+        assert_eq!(message, letter(parcel.peer, self.rank, 0, parcel));
+        self.shown.push(number);
+        true
+    }
+
+    fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
+        assert_eq!(numbers, 0..self.traffic.recvs.len(), "all of the chunk");
+        for number in numbers {
+            self.arrived(number, message(number));
+        }
+    }
+
+    fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {}
+}
+
+/// One message to each other rank, all of one chunk: made as there is memory, of which a run takes no more than was reserved.
+pub(crate) fn all(_: &dyn Comm) -> Result<(), Error> {
+    let world = MpiComm::of(&SimpleCommunicator::world())?.with_pieces_of(PIECE);
+    let (rank, size) = (world.rank(), world.size());
+    let others = |step: &dyn Fn(usize) -> usize| -> Vec<Parcel> {
+        (1..size).map(|k| Parcel { peer: step(k) % size, bytes: BYTES, chunk: 0 }).collect()
+    };
+    let traffic = Traffic {
+        reshape: 0,
+        chunks: 1,
+        shorter: true,
+        sends: others(&|k| rank + k),
+        recvs: others(&|k| rank + size - k),
+        berths: None,
+    };
+    for algorithm in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Alltoallv] {
+        let mut exchange = fft_comm::exchange(algorithm, &world)?;
+        exchange.reserve(&traffic)?;
+        let memory = exchange.memory();
+        for _ in 0..3 {
+            let mut desk = Desk { rank, traffic: &traffic, packed: vec![], shown: vec![] };
+            exchange.run(&traffic, &mut desk)?;
+            assert_eq!(desk.packed.iter().sum::<usize>(), size - 1, "{algorithm}");
+            // Later ones may be in the memory of messages that have come.
+            assert!(desk.packed.first().is_none_or(|count| *count <= 2), "{:?}", desk.packed);
+            desk.shown.sort_unstable();
+            assert!(desk.shown.into_iter().eq(0..size - 1), "{algorithm}");
+            assert_eq!(exchange.memory(), memory, "{algorithm}: no more than was reserved");
+        }
+    }
+    Ok(())
+}
