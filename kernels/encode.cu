@@ -268,33 +268,28 @@ __device__ void encode_tolerance(const Job<T>& job)
         const Work<Message>& work = drawn[turn % 3].work;
         const Body body(work.item, job.messages);
         const u32 elements = work.tile.rows * work.tile.cols;
-        int most[BLOCKS] = {};
-#pragma unroll
-        for (u32 n = 0; n < EACH; n++) {
-            alignas(16) T x[8 * WIDTH];
-            read(body, turn, n, x);
-#pragma unroll
-            for (u32 i = 0; i < 8 * WIDTH; i++) {
-                int& of = most[n * WIDTH + i % WIDTH];
-                of = Real<T>::larger(of, x[i]);
-            }
-        }
-        // Each thread goes on with one of the blocks.
-        const u32 mine = kept_by<BLOCKS>(team), group = threadIdx.x / 8 + mine / WIDTH * TEAMS;
-        const int key = largest_kept(most, team);
-        u64 word = word_of_key<T>(key);
-        if (sizeof(T) == 8 && team.any(key == 0)) {
-            u32 low[BLOCKS] = {};
+        // Of each block that a thread has numbers of, what they come to.
+        auto come_to = [&](auto& found, auto larger) {
 #pragma unroll
             for (u32 n = 0; n < EACH; n++) {
                 alignas(16) T x[8 * WIDTH];
                 read(body, turn, n, x);
 #pragma unroll
                 for (u32 i = 0; i < 8 * WIDTH; i++) {
-                    u32& of = low[n * WIDTH + i % WIDTH];
-                    of = max(of, u32(Real<T>::word(x[i])));
+                    auto& of = found[n * WIDTH + i % WIDTH];
+                    of = larger(of, x[i]);
                 }
             }
+        };
+        int most[BLOCKS] = {};
+        come_to(most, [](int most, T x) { return Real<T>::larger(most, x); });
+        // Each thread goes on with one of the blocks.
+        const u32 mine = kept_by<BLOCKS>(team), group = threadIdx.x / 8 + mine / WIDTH * TEAMS;
+        const int key = largest_kept(most, team);
+        u64 word = word_of_key<T>(key);
+        if (sizeof(T) == 8 && team.any(key == 0)) {
+            u32 low[BLOCKS] = {};
+            come_to(low, [](u32 low, T x) { return max(low, u32(Real<T>::word(x))); });
             u32 rest = largest_kept(low, team);
             if (key == 0) word = rest;
         }

@@ -7,7 +7,7 @@ use crate::halves::{Keep, Spot};
 use crate::recipe::Node;
 use crate::transfer::{DIMS, Placed, View};
 use crate::turn;
-use crate::{Brick, Link, Transfer};
+use crate::{Brick, Chunking, Link, Transfer};
 
 /// The boxes that one rank sends, receives and keeps.
 ///
@@ -43,15 +43,6 @@ pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
 /// Bytes side by side in a chunk, at least. Of shorter runs, powers of two apart, so many fall on the same places of a cache
 /// that lines are thrown out of it half written: with 64 bytes, 128³ points on 4 ranks took 3.3 times as long.
 pub(crate) const CHUNK_RUN_BYTES: usize = 256;
-
-/// How large chunks are.
-#[derive(Clone, Copy, Debug)]
-pub struct Chunking {
-    /// Bytes at most, unless planes across the axis that is cut are larger; no less than 8 KiB for each rank.
-    pub bytes: usize,
-    /// Whether such planes are cut, too: chunks are smaller, and come in shorter runs of memory.
-    pub fine: bool,
-}
 
 /// The brick of a rank in chunks along the outermost axis that is not among `whole`, if they are fine along others as well, in the
 /// order in which they leave. The same for whoever asks.

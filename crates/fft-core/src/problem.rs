@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::moves::{Chunking, MESSAGE_BYTES};
+use crate::moves::MESSAGE_BYTES;
 use crate::{
     Algorithm, Direction, Error, Grid, Kind, Layout, Machine, Precision, Scale, Tolerance, Wire,
 };
@@ -121,6 +121,15 @@ pub struct Problem<const D: usize> {
     pub access: Access,
     /// What costs are reckoned with: the same on all ranks.
     pub machine: Arc<Machine>,
+}
+
+/// How large chunks are.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunking {
+    /// Bytes at most, unless planes across the axis that is cut are larger; no less than 8 KiB for each rank.
+    pub bytes: usize,
+    /// Whether such planes are cut, too: chunks are smaller, and come in shorter runs of memory.
+    pub fine: bool,
 }
 
 impl Chunking {

@@ -41,9 +41,8 @@ impl P2p {
 /// The messages of a chunk, of which this is one.
 fn chunk_of(parcels: &[Parcel], number: usize) -> Range<usize> {
     let chunk = parcels[number].chunk;
-    let first = parcels[..number].iter().rposition(|other| other.chunk != chunk);
-    let end = parcels[number..].iter().position(|other| other.chunk != chunk);
-    first.map_or(0, |before| before + 1)..end.map_or(parcels.len(), |after| number + after)
+    let before = |behind: usize| parcels.partition_point(|other| other.chunk < behind);
+    before(chunk)..before(chunk + 1)
 }
 
 /// Shows a message to the port, and keeps it if that has no use for it yet.

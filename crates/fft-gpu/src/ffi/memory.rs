@@ -255,22 +255,11 @@ impl Block {
         stream: &CudaStream,
         pieces: impl IntoIterator<Item = (usize, &'m mut [u8])>,
     ) -> Result<(), GpuError> {
-        let (tried, mut pieces) =
-            (tried("copying messages to the host"), pieces.into_iter().peekable());
-        if pieces.peek().is_none() {
-            return Ok(());
-        }
-        self.context.bind_to_thread().map_err(&tried)?;
-        let (wait, mut queued) = (Wait(stream), Ok(()));
-        for (from, to) in pieces {
+        self.copy_all(stream, "copying messages to the host", pieces, |(from, to)| {
             assert!(from + to.len() <= self.bytes, "bytes of the memory");
-            // SAFETY: the bytes are inside the block, which stays, and `to` is borrowed until the end of the call at least, before
-            // which the stream is waited for.
-            queued = queued.and(unsafe {
-                result::memcpy_dtoh_async(to, self.at + from as u64, stream.cu_stream())
-            });
-        }
-        wait.now().and(queued).map_err(&tried)
+            // SAFETY: the bytes are inside the block, which stays, and `to` is borrowed until all copies have been waited for.
+            unsafe { result::memcpy_dtoh_async(to, self.at + from as u64, stream.cu_stream()) }
+        })
     }
 
     /// Copies bytes from the host, behind what has been queued on the stream; returns when they have been read.
@@ -299,19 +288,29 @@ impl Block {
         stream: &CudaStream,
         pieces: impl IntoIterator<Item = (usize, &'m [u8])>,
     ) -> Result<(), GpuError> {
-        let (tried, mut pieces) =
-            (tried("copying messages from the host"), pieces.into_iter().peekable());
+        self.copy_all(stream, "copying messages from the host", pieces, |(to, from)| {
+            assert!(to + from.len() <= self.bytes, "bytes of the memory");
+            // SAFETY: as in `read_all`.
+            unsafe { result::memcpy_htod_async(self.at + to as u64, from, stream.cu_stream()) }
+        })
+    }
+
+    /// Queues a copy for each piece, if there are any, and waits for all, also in a panic: what they borrow stays borrowed until then.
+    fn copy_all<P>(
+        &self,
+        stream: &CudaStream,
+        what: &'static str,
+        pieces: impl IntoIterator<Item = P>,
+        mut copy: impl FnMut(P) -> Result<(), DriverError>,
+    ) -> Result<(), GpuError> {
+        let (tried, mut pieces) = (tried(what), pieces.into_iter().peekable());
         if pieces.peek().is_none() {
             return Ok(());
         }
         self.context.bind_to_thread().map_err(&tried)?;
         let (wait, mut queued) = (Wait(stream), Ok(()));
-        for (to, from) in pieces {
-            assert!(to + from.len() <= self.bytes, "bytes of the memory");
-            // SAFETY: as in `read_all`.
-            queued = queued.and(unsafe {
-                result::memcpy_htod_async(self.at + to as u64, from, stream.cu_stream())
-            });
+        for piece in pieces {
+            queued = queued.and(copy(piece));
         }
         wait.now().and(queued).map_err(&tried)
     }
