@@ -42,8 +42,11 @@ __device__ inline u32 quad(const u32* x, u32 byte)
 template <class Code, class Team>
 __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team team)
 {
-    u32 shift = 0, lane = team.lane;
+    const bool writes = team.writes();
+    const u32 lane = team.lane, all = team.all(bits);
+    u32 shift = 0;
     if (sizeof(Code) == 8 && bits & 64) {
+        if (!writes) return;
 #pragma unroll
         for (u32 i = 0; i < 8; i += 2) {
             u64 a = code[i], b = code[i + 1];
@@ -53,43 +56,44 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
     }
     if (bits & 32) {
 #pragma unroll
-        for (u32 i = 0; i < 8; i += 4)
+        for (u32 i = 0; i < 8 && writes; i += 4)
             store_16(block + 32 * i + 16 * lane, {u32(code[i]), u32(code[i + 1]), u32(code[i + 2]), u32(code[i + 3])});
         block += 256;
         shift = 32;
     }
-    if (!team.any(bits & 31)) return;
+    if ((all & 31) == 0) return;
     u32 rest[8], byte = 0;
 #pragma unroll
     for (u32 i = 0; i < 8; i++) rest[i] = sizeof(Code) == 8 ? u32(code[i] >> shift) : u32(code[i]);
     if (bits & 16) {
 #pragma unroll
-        for (u32 i = 0; i < 8; i += 4)
+        for (u32 i = 0; i < 8 && writes; i += 4)
             *reinterpret_cast<uint2*>(block + 16 * i + 8 * lane) =
                 {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
         block += 128;
         byte = 2;
     }
-    if (!team.any(bits & 15)) return;
+    if ((all & 15) == 0) return;
+    u8* mine = block + 4 * lane;
     if (bits & 8) {
-        *reinterpret_cast<u32*>(block + 4 * lane) = quad(rest, byte);
-        *reinterpret_cast<u32*>(block + 32 + 4 * lane) = quad(rest + 4, byte);
-        block += 64;
+        if (writes) *reinterpret_cast<u32*>(mine) = quad(rest, byte);
+        if (writes) *reinterpret_cast<u32*>(mine + 32) = quad(rest + 4, byte);
+        mine += 64;
         byte++;
     }
-    if (!team.any(bits & 7)) return;
+    if ((all & 7) == 0) return;
     u32 low = quad(rest, byte), high = quad(rest + 4, byte);
     // Of parts below 8 bits, `2 * part` threads have the first codes of 4 bytes, and the others what goes above them.
 #pragma unroll
     for (u32 part = 4; part > 0; part /= 2) {
-        if (!team.any(bits & part)) continue;
+        if ((all & part) == 0) continue;
         u32 mask = ((1u << part) - 1) * 0x01010101u, up = lane / (2 * part) * part;
-        u32 mine = (low & mask) << up | (high & mask) << (up + 4);
+        u32 codes = (low & mask) << up | (high & mask) << (up + 4);
 #pragma unroll
-        for (u32 distance = 2 * part; distance < 8; distance *= 2) mine |= team.across(mine, distance);
+        for (u32 distance = 2 * part; distance < 8; distance *= 2) codes |= team.across(codes, distance);
         if ((bits & part) == 0) continue;
-        if (lane < 2 * part) *reinterpret_cast<u32*>(block + 4 * lane) = mine;
-        block += 8 * part;
+        if (lane < 2 * part && writes) *reinterpret_cast<u32*>(mine) = codes;
+        mine += 8 * part;
         low >>= part;
         high >>= part;
     }

@@ -113,7 +113,6 @@ __device__ void encode_mantissa(const Job<T>& job)
     u32 bits = job.bits;
     u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
     each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
-        Team team;
         const Body body(message, job.messages);
         double error = 0;
         constexpr u32 BLOCKS = TILE<E> * WIDTH / BLOCK;
@@ -121,11 +120,12 @@ __device__ void encode_mantissa(const Job<T>& job)
         for (u32 local = threadIdx.x / 8; local < BLOCKS; local += TEAMS) {
             bool there;
             u32 first = body.element_at(tile, local * BLOCK / WIDTH, there) * WIDTH;
-            if (!there) continue;
+            // Where there is none the tile has zeros, which are encoded for nothing.
+            const Alike team(there);
             alignas(16) T x[8];
             read_block<E>(shared, body, local * BLOCK / WIDTH, x, team);
             u8* out = body.bytes + u64(first / BLOCK) * size;
-            if (encode_trimmed(x, bits, out, true, team, error) && bits == 0) state.raw = 1;
+            if (encode_trimmed(x, bits, out, team, error) && bits == 0) state.raw = 1;
         }
         return error;
     });
@@ -137,7 +137,6 @@ __device__ void encode_bits(const Job<T>& job)
 {
     using E = Element<T, WIDTH>;
     each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
-        Team team;
         double error = 0;
         const Body body(message, job.messages);
         const u32 bits = job.bits;
@@ -149,27 +148,28 @@ __device__ void encode_bits(const Job<T>& job)
             u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK;
             bool there;
             u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH;
-            if (!there) continue;
             alignas(16) T x[8 * WIDTH];
-            read_block<E>(shared, body, local, x, team);
+            read_block<E>(shared, body, local, x, Together());
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) {
-                u64 most = largest<WIDTH>(x + plane, team);
+                u64 most = largest<WIDTH>(x + plane, Together());
                 u32 scale = most == 0 ? 0 : most < INFINITE ? scale_of(from_bits(most) * per_integer) : STRANGE;
-                if (team.lane == 0) reinterpret_cast<u16*>(body.bytes)[block + plane] = u16(scale);
+                if (there && threadIdx.x % 8 == 0) reinterpret_cast<u16*>(body.bytes)[block + plane] = u16(scale);
                 u8* out = body.bytes + body.table + u64(block + plane) * (8 * bits);
-                if (most < Real<T>::HUGE_BITS) {
-                    Integers integers{step_of(scale), bits};
-                    integers.encode<WIDTH, true>(x + plane, out, team, error);
-                } else {
-                    later |= 1 << (n * WIDTH + plane);
-                }
+                const bool usual = most < Real<T>::HUGE_BITS;
+                // Where there is no block the tile has zeros.
+                double sum = error;
+                Integers integers{step_of(scale), bits};
+                integers.encode<WIDTH, true>(x + plane, out, Alike(there && usual), sum);
+                if (usual) error = sum;
+                else later |= 1 << (n * WIDTH + plane);
             }
         }
         for (; later != 0; later &= later - 1) {
             u32 bit = __ffs(later) - 1, plane = bit % WIDTH, local = (threadIdx.x / 8 + bit / WIDTH * TEAMS) * BLOCK;
             bool there;
             u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH + plane;
+            const Team team;
             Eight eight;
             for (u32 i = 0; i < 8; i++) eight.x[i] = double(number_at<T, WIDTH>(shared, body, local, plane, i));
             __syncwarp(team.mask);

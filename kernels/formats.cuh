@@ -191,8 +191,8 @@ __device__ void decode_span(const u8* block, int scale, T (&x)[8], Team team)
 }
 
 // Cuts the mantissas of a block to so many bits. Returns whether there was a NaN.
-template <class T>
-__device__ bool encode_trimmed(const T (&x)[8], u32 bits, u8* out, bool writes, Team team, double& error)
+template <class T, class Team>
+__device__ bool encode_trimmed(const T (&x)[8], u32 bits, u8* out, Team team, double& error)
 {
     using Word = typename Real<T>::Word;
     constexpr Word INFINITY_WORD = Word(Real<T>::INFINITY_BITS);
@@ -217,7 +217,7 @@ __device__ bool encode_trimmed(const T (&x)[8], u32 bits, u8* out, bool writes, 
             error = fma(wrong, wrong, error);
         }
     }
-    if (writes) store_codes(code, 8 * sizeof(T) - dropped, out, team);
+    store_codes(code, 8 * sizeof(T) - dropped, out, team);
     return nans;
 }
 

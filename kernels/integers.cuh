@@ -42,7 +42,7 @@ struct Integers {
 
     // Rounds the eight numbers that a thread has, `STEP` apart, adds up squared errors and writes codes. Where all blocks have the
     // same number of bits, common ones are compiled on their own.
-    template <u32 STEP, bool SAME, class T>
+    template <u32 STEP, bool SAME, class T, class Team>
     __device__ void encode(const T* x, u8* block, Team team, double& error) const
     {
         if (!is_common()) {

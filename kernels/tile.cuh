@@ -66,13 +66,29 @@ __device__ inline void store_unit(u64 address, uint4 unit)
                  "r"(unit.w));
 }
 
-// Where the elements of a row of a tile are, worked out once for each run of them.
-__device__ inline void note_runs(const Box& box, const Side& side, const Tile& tile, Places& places)
-{
-    if (box.uneven()) return;
-    for (u32 i = threadIdx.x; i << box.log_run < tile.cols; i += THREADS)
-        places.of[i] = within_row(box, side, tile.start + (i << box.log_run));
-}
+// Elements of a row of a tile that are equally far apart: those of a row of the box, or fewer, by a power of two.
+struct Stretches {
+    Divisor by;
+    // Elements of one, the first of them, and how many of that come before the tile.
+    u32 length, first, before;
+
+    __device__ Stretches(const Box& box, const Tile& tile)
+    {
+        const bool uneven = box.uneven();
+        by = uneven ? box.by[DIMS - 1] : Divisor{1u << 31, 31 + box.log_run};
+        length = uneven ? box.shape[DIMS - 1] : 1u << box.log_run;
+        first = by.of(tile.start) * length;
+        before = tile.start - first;
+    }
+    // Whether there is room for where all of them begin.
+    __device__ bool few(const Tile& tile) const { return before + tile.cols <= Places::MOST * length; }
+    // Works that out.
+    __device__ void note(const Box& box, const Side& side, const Tile& tile, Places& places) const
+    {
+        for (u32 i = threadIdx.x; i * length < before + tile.cols; i += THREADS)
+            places.of[i] = within_row(box, side, first + i * length);
+    }
+};
 
 // How the elements of a tile are found in an array, held in registers: descriptors would be read again after every copy.
 template <class E>
@@ -80,37 +96,41 @@ struct Finder {
     const Box& box;
     const Side& side;
     const Places& places;
+    const Stretches stretches;
     E* base;
-    const u32 start, stride, step, log_run;
+    const u32 start, stride, step;
+    const bool few;
 
-    // `base` is where the tile begins.
-    __device__ Finder(const Box& box, const Side& side, const Places& places, const Tile& tile, E* base)
-        : box(box), side(side), places(places), base(base), start(tile.start), stride(side.stride[DIMS - 1]),
-          step(side.row), log_run(box.log_run)
+    // `base` is where the tile begins. Has a barrier.
+    __device__ Finder(const Box& box, const Side& side, Places& places, const Tile& tile, E* base)
+        : box(box), side(side), places(places), stretches(box, tile), base(base), start(tile.start),
+          stride(side.stride[DIMS - 1]), step(side.row), few(stretches.few(tile))
     {
+        if (few) stretches.note(box, side, tile, places);
+        __syncthreads();
     }
-    // After the runs were noted, and a barrier; or of any element.
-    template <bool EVEN> __device__ E* at(u32 row, u32 col) const
+    // With few stretches, or of any element.
+    template <bool FEW> __device__ E* at(u32 row, u32 col) const
     {
-        if (!EVEN) return base + u64(row) * step + within_row(box, side, start + col);
-        u32 rest = col & ((1 << log_run) - 1);
-        return base + places.of[col >> log_run] + (u64(row) * step + u64(rest) * stride);
+        if (!FEW) return base + u64(row) * step + within_row(box, side, start + col);
+        const u32 element = stretches.before + col, stretch = stretches.by.of(element);
+        return base + places.of[stretch] + (u64(row) * step + u64(element - stretch * stretches.length) * stride);
     }
 };
 
-struct Even { static constexpr bool value = true; };
-struct Uneven { static constexpr bool value = false; };
+struct Few { static constexpr bool value = true; };
+struct Many { static constexpr bool value = false; };
 
 // Calls `move` so many times: what is seldom is not unrolled.
 template <u32 TIMES, class Move>
-__device__ void repeat(bool uneven, Move move)
+__device__ void repeat(bool few, Move move)
 {
-    if (!uneven) {
+    if (few) {
 #pragma unroll
-        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Even{});
+        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Few{});
     } else {
 #pragma unroll 1
-        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Uneven{});
+        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Many{});
     }
 }
 
@@ -140,16 +160,14 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
         return;
     }
     const Finder<const E> from(box, box.from, places, tile, base);
-    note_runs(box, box.from, tile, places);
-    __syncthreads();
     // Of elements that lie apart, threads side by side take some that are apart in the message and nearer in memory: an access to many
     // pages takes long.
     constexpr u32 MANY = TILE<E> / 64;
     const bool apart = log_rows == 0 && box.from.stride[DIMS - 1] != 1;
-    repeat<PER_THREAD<E>>(box.uneven(), [&](u32 k, auto even) {
+    repeat<PER_THREAD<E>>(from.few, [&](u32 k, auto few) {
         const u32 i = apart ? k % MANY * 64 + k / MANY : k, row = i & ((1 << log_rows) - 1), col = i >> log_rows;
         E* to = &shared.at<E>(i);
-        if (row < rows && col < cols) __pipeline_memcpy_async(to, from.template at<even.value>(row, col), sizeof(E));
+        if (row < rows && col < cols) __pipeline_memcpy_async(to, from.template at<few.value>(row, col), sizeof(E));
         else *to = E{};
     });
 }
@@ -210,10 +228,8 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
         return;
     }
     const Finder<E> to(box, box.to, places, tile, base);
-    note_runs(box, box.to, tile, places);
-    __syncthreads();
-    repeat<PER_THREAD<E>>(box.uneven(), [&](u32 i, auto even) {
+    repeat<PER_THREAD<E>>(to.few, [&](u32 i, auto few) {
         u32 row = i >> log_cols, col = i & ((1 << log_cols) - 1);
-        if (row < rows && col < cols) *to.template at<even.value>(row, col) = shared.at<E>((col << log_rows) + row);
+        if (row < rows && col < cols) *to.template at<few.value>(row, col) = shared.at<E>((col << log_rows) + row);
     });
 }

@@ -63,6 +63,12 @@ struct Bench {
     copy: f64,
 }
 
+/// What is cut.
+struct Array {
+    name: &'static str,
+    shape: [usize; 3],
+}
+
 /// How an array is cut into messages.
 struct Cut {
     name: &'static str,
@@ -79,15 +85,15 @@ const CUTS: [Cut; 4] = [
 
 impl Cut {
     /// The boxes, out of an array in natural order, and back into one in this order.
-    fn boxes(&self, n: usize) -> Vec<[Transfer; 2]> {
-        let whole = Brick { lo: [0; 3], hi: [n; 3] };
+    fn boxes(&self, shape: [usize; 3]) -> Vec<[Transfer; 2]> {
+        let whole = Brick { lo: [0; 3], hi: shape };
         let from = Placed { brick: whole, order: [0, 1, 2], howmany: 1 };
         let to = Placed { brick: whole, order: self.order, howmany: 1 };
         let count: usize = self.pieces.iter().product();
         let part = |piece: usize| {
             let [_, b, c] = self.pieces;
             let index = [piece / c / b, piece / c % b, piece % c];
-            let at = |axis: usize, i: usize| n * i / self.pieces[axis];
+            let at = |axis: usize, i: usize| shape[axis] * i / self.pieces[axis];
             let brick = Brick {
                 lo: std::array::from_fn(|axis| at(axis, index[axis])),
                 hi: std::array::from_fn(|axis| at(axis, index[axis] + 1)),
@@ -114,12 +120,12 @@ impl Bench {
     }
 
     /// Packing and unpacking as it is.
-    fn transfers<T: GpuReal>(&self, n: usize, width: usize) -> Done {
-        let reals = n * n * n * width;
+    fn transfers<T: GpuReal>(&self, array: &Array, width: usize, cuts: &[&Cut]) -> Done {
+        let reals = array.shape.iter().product::<usize>() * width;
         let src = self.stream.clone_htod(&noise::<T>(reals))?;
         let mut dst = self.stream.alloc_zeros::<T>(reals)?;
-        for cut in &CUTS {
-            let boxes = cut.boxes(n);
+        for cut in cuts {
+            let boxes = cut.boxes(array.shape);
             let mut at = 0;
             let (mut packs, mut unpacks) = (Vec::new(), Vec::new());
             for [gather, scatter] in &boxes {
@@ -132,7 +138,8 @@ impl Bench {
                 let transfers =
                     Transfers::new(&self.gpu, &self.stream, width * size_of::<T>(), &moves)?;
                 let time = seconds(&self.stream, || transfers.run(&self.stream, &src, &mut dst))?;
-                self.line(&format!("{what} {}x{width}, {}", T::NAME, cut.name), bytes, time);
+                let name = format!("{what} {}x{width}, {}{}", T::NAME, cut.name, array.name);
+                self.line(&name, bytes, time);
             }
         }
         Ok(())
@@ -141,17 +148,17 @@ impl Bench {
     /// Encoding and decoding.
     fn codecs<T: GpuReal>(
         &self,
-        n: usize,
+        array: &Array,
         width: usize,
         wires: &[(Wire, f64)],
         cuts: &[&Cut],
     ) -> Done {
-        let reals = n * n * n * width;
+        let reals = array.shape.iter().product::<usize>() * width;
         let src = self.stream.clone_htod(&noise::<T>(reals))?;
         let mut dst = self.stream.alloc_zeros::<T>(reals)?;
         for &(wire, step) in wires {
             for cut in cuts {
-                let boxes = cut.boxes(n);
+                let boxes = cut.boxes(array.shape);
                 let bound = |part: &Transfer| wire.codec::<T>().bound(part.elements() * width);
                 let mut end = 0;
                 let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
@@ -174,7 +181,7 @@ impl Bench {
                 let packed: usize = lengths.iter().sum();
                 let bytes = (reals * size_of::<T>() + packed) as f64;
                 let bits = 8.0 * packed as f64 / reals as f64;
-                let name = format!("{wire} {}x{width}, {}", T::NAME, cut.name);
+                let name = format!("{wire} {}x{width}, {}{}", T::NAME, cut.name, array.name);
                 self.line(&format!("encode {name} ({bits:.1} bits)"), bytes, time);
                 let time = seconds(&self.stream, || {
                     decoder.decode(&self.stream, &lengths, &memory, &mut dst)
@@ -211,7 +218,7 @@ impl Bench {
         self.line(&format!("c2c {n}³ columns"), 32.0 * cube as f64, one);
         let one = seconds(stream, || rows.forward_in_place(stream, &mut x, &mut work))?;
         self.line(&format!("c2c {n}³ rows"), 32.0 * cube as f64, one);
-        let turn = Cut { name: "", pieces: [1; 3], order: [1, 2, 0] }.boxes(n).remove(0);
+        let turn = Cut { name: "", pieces: [1; 3], order: [1, 2, 0] }.boxes([n; 3]).remove(0);
         let moves = [Move { transfer: &turn[0], from: 0, to: 0 }];
         let turn = Transfers::new(&self.gpu, stream, 16, &moves)?;
         let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
@@ -273,35 +280,37 @@ fn main() -> Done {
     println!("{}, {n}³: the card's own copy moves {:.0} GB/s", gpu.name(), copy * 1e-9);
     println!("the card's own fill writes {:.0} GB/s", fill * 1e-9);
     let bench = Bench { gpu, stream, copy };
-    bench.transfers::<f64>(n, 2)?;
-    bench.transfers::<f32>(n, 2)?;
-    bench.transfers::<f32>(n, 1)?;
+    let whole = Array { name: "", shape: [n; 3] };
+    // What real input becomes: rows of an odd length.
+    let half = Array { name: ", half a spectrum", shape: [n, n, n / 2 + 1] };
     let [run, bricks, swapped, reversed] = CUTS.each_ref();
-    let fixed = [
-        (Wire::F32, 0.0),
-        (Wire::F16, 0.0),
-        (Wire::Bf16, 0.0),
-        (Wire::Mantissa(20), 0.0),
-        (Wire::Bits(16), 0.0),
-        (Wire::Bits(15), 0.0),
-        (Wire::Bits(32), 0.0),
-        (Wire::Tolerance, 1e-4),
-        (Wire::Tolerance, 1e-8),
-    ];
-    bench.codecs::<f64>(n, 2, &fixed, &[bricks])?;
-    bench.codecs::<f64>(
-        n,
-        2,
-        &[(Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-4)],
-        &[run, swapped, reversed],
-    )?;
-    bench.codecs::<f64>(n, 1, &[(Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-4)], &[bricks])?;
+    let all = [run, bricks, swapped, reversed];
+    bench.transfers::<f64>(&whole, 2, &all)?;
+    bench.transfers::<f64>(&whole, 1, &all)?;
+    bench.transfers::<f32>(&whole, 2, &all)?;
+    bench.transfers::<f32>(&whole, 1, &all)?;
+    bench.transfers::<f64>(&half, 2, &[bricks, swapped])?;
+    bench.transfers::<f32>(&half, 2, &[bricks, swapped])?;
+    let wires = [Wire::F32, Wire::F16, Wire::Bf16, Wire::Mantissa(20)];
+    let wires = wires.into_iter().chain([16, 15, 32].map(Wire::Bits));
+    let fixed: Vec<_> = wires.map(|wire| (wire, 0.0)).collect();
+    let bits = fixed[4];
+    let tolerance = |step| (Wire::Tolerance, step);
+    bench.codecs::<f64>(&whole, 2, &fixed, &[bricks])?;
+    bench.codecs::<f64>(&whole, 2, &[tolerance(1e-4), tolerance(1e-8)], &[bricks])?;
+    bench.codecs::<f64>(&whole, 2, &[bits, tolerance(1e-4)], &[run, swapped, reversed])?;
+    bench.codecs::<f64>(&whole, 1, &[bits, tolerance(1e-4)], &[bricks])?;
+    bench.codecs::<f64>(&half, 2, &[bits, tolerance(1e-4)], &[bricks])?;
+    let narrow = [(Wire::F16, 0.0), bits, tolerance(1e-3)];
+    bench.codecs::<f32>(&whole, 2, &narrow, &[bricks, swapped])?;
     bench.codecs::<f32>(
-        n,
+        &whole,
         2,
-        &[(Wire::F16, 0.0), (Wire::Bits(16), 0.0), (Wire::Tolerance, 1e-3)],
-        &[bricks, swapped],
+        &[fixed[2], (Wire::Mantissa(10), 0.0), (Wire::Bits(11), 0.0)],
+        &[bricks],
     )?;
+    bench.codecs::<f32>(&whole, 1, &narrow, &[bricks])?;
+    bench.codecs::<f32>(&half, 2, &[bits, tolerance(1e-3)], &[bricks])?;
     if asked("once") {
         return Ok(());
     }
