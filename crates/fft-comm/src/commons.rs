@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use fft_core::{Comm, Commons, Error, Neighbours, Share, SharedMemory, Show, Slot, Work};
+use fft_core::{Comm, Commons, Ends, Error, Neighbours, Share, SharedMemory, Show, Slot, Work};
 
 use crate::idle::Idle;
 
@@ -288,20 +288,26 @@ impl<G: Ground> Commons for HostCommons<G> {
 
     fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
         self.visits += 1;
-        let (read, write, share) = match show {
-            Show::Read(read) => (Some(std::ptr::from_ref(read)), None, None),
-            Show::Write { read, write, share } => {
-                (read.map(std::ptr::from_ref), Some(std::ptr::from_mut(write)), Some(share))
+        let (read, write, share, ends) = match show {
+            Show::Read(read) => (Some(std::ptr::from_ref(read)), None, None, Ends::default()),
+            Show::Write { read, write, share, ends } => {
+                (read.map(std::ptr::from_ref), Some(std::ptr::from_mut(write)), Some(share), ends)
             }
         };
         let station = self.own();
         self.post(&station.read, read);
         self.post(&station.write, write.map(<*mut [u8]>::cast_const));
         station.share.store(share.unwrap_or(NOTHING), Ordering::Relaxed);
-        let write = write.map(|bytes| (bytes.cast::<u8>(), bytes.len()));
-        let read = read.map(|bytes| (bytes.cast::<u8>().cast_mut(), bytes.len())).or(write);
+        let all = |bytes: *mut [u8]| (bytes.cast::<u8>(), bytes.len());
+        let write = write.map(all);
+        let read = read.map(|bytes| all(bytes.cast_mut())).or(write);
+        let input = ends.input.map(|bytes| all(std::ptr::from_ref(bytes).cast_mut()));
+        let output = ends.output.map(|bytes| all(std::ptr::from_mut(bytes)));
         let nothing = (std::ptr::null_mut(), 0);
-        let own = Shown { read: read.unwrap_or(nothing), write: write.unwrap_or(nothing) };
+        let own = Shown {
+            read: input.or(read).unwrap_or(nothing),
+            write: output.or(write).unwrap_or(nothing),
+        };
         self.arrive()?;
         // From here to the drop of `leaving` in every rank, all that is shown is lent.
         let mut shown = std::mem::take(&mut self.shown);
@@ -353,8 +359,9 @@ impl<G: Ground> Neighbours for Visit<'_, G> {
         let (from, to) = (shown.read.0, tile.as_mut_ptr());
         // SAFETY: `piece` checked that no run ends beyond what the owner lends, nor beyond the tile. Of what the owner
         // lends to be written, nobody else touches these elements (the invariant of `Share`; `admit` and `look` made
-        // sure that all ranks visit shares of one division); what it lends to be read nobody writes. The tile is
-        // borrowed exclusively by the caller, who cannot at the same time borrow memory that is lent.
+        // sure that all ranks visit shares of one division); what it lends to be read nobody writes; and what it has elsewhere
+        // no other rank knows. The tile is borrowed exclusively by the caller, who cannot at the same time borrow memory that
+        // is lent.
         transfer.runs(|first, place, len| unsafe {
             let (from, to) = (from.add(first * element), to.add(place * element));
             std::ptr::copy_nonoverlapping(from, to, len * element);

@@ -7,11 +7,13 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::clock::{Clock, Time};
-use crate::commons::{Commons, Piece, Share, Show};
+use crate::commons::{Commons, Ends, Piece, Share, Show};
+use crate::device::Between;
 use crate::local::BLOCK_BYTES;
 use crate::moves::CHUNK_RUN_BYTES;
 use crate::tiles::{Lines, TileFfts};
-use crate::{Brick, Error, Layout, Pass, Processor, Real};
+use crate::transfer::Placed;
+use crate::{Brick, Error, Layout, Pass, Processor, Real, Transfer};
 
 /// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
 const TILE_BYTES: usize = 1 << 18;
@@ -27,6 +29,10 @@ pub(crate) struct Across<T: Real, Dev: Processor<T>> {
     tiles: Vec<Tile>,
     /// For each shape of tiles.
     ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
+    /// What this rank has and others transform.
+    others: Vec<Transfer>,
+    /// Real numbers per element.
+    width: usize,
 }
 
 /// Before and after the ranks have agreed on who touches what.
@@ -156,7 +162,16 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
             most = most.max(tile.points());
         }
         device.reserve_tile(most * howmany * width, rank)?;
-        Ok(Self { pass: Admission::Asked(Some(share)), tiles, ffts: ffts.finish() })
+        let brick = home.brick(rank);
+        let placed = Placed { brick, order: home.order(), howmany };
+        let mut others = Vec::new();
+        work.meet(&brick, |other, common| {
+            if other != rank {
+                others.push(Transfer::new(&common, 0..howmany, &placed, &placed));
+            }
+        });
+        let pass = Admission::Asked(Some(share));
+        Ok(Self { pass, tiles, ffts: ffts.finish(), others, width })
     }
 
     /// Agrees with the other ranks on who touches what. Collective.
@@ -183,10 +198,60 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         dst: &mut Dev::Memory,
         clock: &mut Clock,
     ) -> Result<(), Error> {
+        let (read, share) = (src.map(|src| Dev::bytes(src)), self.share());
+        let write = Dev::bytes_mut(dst);
+        self.visit(
+            commons,
+            device,
+            Show::Write { read, write, share, ends: Ends::default() },
+            clock,
+        )
+    }
+
+    /// Transforms in place, but for what this rank has at the ends: that is copied only as far as others transform it.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::Left`] when a rank has gone.
+    pub(crate) fn run_between(
+        &mut self,
+        commons: &mut dyn Commons,
+        device: &mut Dev,
+        between: Between<'_, Dev::Memory>,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        let Between { input, work, mut output } = between;
+        let (share, width) = (self.share(), self.width);
+        if let Some(input) = input {
+            let parts = self.others.iter();
+            clock.own.time(|| parts.for_each(|part| device.copy(part, width, input, work)));
+        }
+        let ends = Ends {
+            input: input.map(|input| Dev::bytes(input)),
+            output: output.as_deref_mut().map(|output| Dev::bytes_mut(output)),
+        };
+        let show = Show::Write { read: None, write: Dev::bytes_mut(work), share, ends };
+        let result = self.visit(commons, device, show, clock);
+        if let Some(output) = output {
+            let parts = self.others.iter();
+            clock.own.time(|| parts.for_each(|part| device.copy(part, width, work, output)));
+        }
+        result
+    }
+
+    fn share(&self) -> usize {
         let Admission::Given(share) = self.pass else { unreachable!("admitted when bound") };
+        share
+    }
+
+    fn visit(
+        &mut self,
+        commons: &mut dyn Commons,
+        device: &mut Dev,
+        show: Show<'_>,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), clock.busy());
-        let read = src.map(|src| Dev::bytes(src));
-        let show = Show::Write { read, write: Dev::bytes_mut(dst), share };
         let Self { tiles, ffts, .. } = self;
         let mut buffer = take(device.tile());
         let tile = buffer.borrow_mut();
@@ -212,6 +277,6 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     /// Bytes of memory held, beside the tile.
     pub(crate) fn memory(&self) -> usize {
         let pieces = self.tiles.iter().map(|tile| tile.pieces.len()).sum::<usize>();
-        size_of_val(&*self.tiles) + pieces * size_of::<Piece>()
+        size_of_val(&*self.tiles) + size_of_val(&*self.others) + pieces * size_of::<Piece>()
     }
 }

@@ -21,7 +21,18 @@ pub enum Show<'a> {
         write: &'a mut [u8],
         /// The number of the share, as [`Commons::admit`] returned it.
         share: usize,
+        /// Where this rank itself reads and writes what it has, if elsewhere.
+        ends: Ends<'a>,
     },
+}
+
+/// Memory of one rank that no other can see, in place of its part of what is shown: its input and its output.
+#[derive(Debug, Default)]
+pub struct Ends<'a> {
+    /// Where its share of its own elements is read.
+    pub input: Option<&'a [u8]>,
+    /// Where that is written.
+    pub output: Option<&'a mut [u8]>,
 }
 
 /// What is done during a visit.

@@ -119,10 +119,35 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         dst: &mut Dev::Memory,
     ) -> Result<(), Error>;
 
+    /// In place in memory that others reach, where what this rank has comes from elsewhere, or goes there.
+    ///
+    /// # Errors
+    /// As [`Operation::run`].
+    ///
+    /// # Panics
+    /// If its manner is not [`Manner::EitherShown`].
+    fn run_between(
+        &mut self,
+        _tools: &mut Tools<Dev>,
+        _between: Between<'_, Dev::Memory>,
+    ) -> Result<(), Error> {
+        unreachable!("it does not work in memory that others reach")
+    }
+
     /// Bytes of memory held.
     fn memory(&self) -> usize {
         0
     }
+}
+
+/// What others reach, and where this rank's own data comes from and goes to: each as large as the other.
+pub struct Between<'a, M: ?Sized> {
+    /// Its data before, if that is not in `work`.
+    pub input: Option<&'a M>,
+    /// What others reach.
+    pub work: &'a mut M,
+    /// Where its data is afterwards, if not in `work`.
+    pub output: Option<&'a mut M>,
 }
 
 /// The operations of one direction, in order.

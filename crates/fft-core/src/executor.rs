@@ -2,7 +2,7 @@
 
 use crate::budget::Budget;
 use crate::clock::Clock;
-use crate::device::{Site, Tools};
+use crate::device::{Between, Site, Tools};
 use crate::program::Program;
 use crate::route::{Copy, Place};
 use crate::{
@@ -110,10 +110,18 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let mut memory = Arena { input: src, writable: Dev::places(&mut self.work, dst) };
         memory.copy(&route.first, &mut self.tools.device);
         let mut result = Ok(());
-        for (op, at) in ops.iter_mut().zip(route.places.windows(2)) {
-            let (src, dst) = memory.pair(at[0], at[1]);
+        let last = ops.len().wrapping_sub(1);
+        for (number, (op, at)) in ops.iter_mut().zip(route.places.windows(2)).enumerate() {
+            let takes = route.takes.filter(|_| number == 0);
+            let brings = route.brings && number == last;
+            let done = if takes.is_some() || brings {
+                op.run_between(&mut self.tools, memory.between(takes, at[0], brings))
+            } else {
+                let (src, dst) = memory.pair(at[0], at[1]);
+                op.run(&mut self.tools, src, dst)
+            };
             // Others wait for this rank in what is to come, whatever went wrong here.
-            result = result.and(op.run(&mut self.tools, src, dst));
+            result = result.and(done);
         }
         memory.copy(&route.last, &mut self.tools.device);
         agree(self.comm.as_ref(), result.and(self.tools.device.finish()))?;
@@ -190,6 +198,18 @@ impl<M: ?Sized> Arena<'_, M> {
             let (src, dst) = self.pair(copy.from, copy.to);
             device.copy(&copy.all, src.expect(TWO_PLACES), dst);
         }
+    }
+
+    /// What is worked on in a place of the plan's own, and where it comes from and goes to.
+    fn between(&mut self, takes: Option<Place>, work: Place, brings: bool) -> Between<'_, M> {
+        let [output, first, second] = &mut self.writable;
+        let work = if work == Place::Work(0) { first } else { second };
+        let (input, output) = match takes {
+            Some(Place::Output) => (Some(&**output), None),
+            Some(_) => (self.input, brings.then_some(&mut **output)),
+            None => (None, brings.then_some(&mut **output)),
+        };
+        Between { input, work, output }
     }
 
     /// A place to read and a place to write; only the latter when they are the same.

@@ -6,7 +6,7 @@ use std::mem::take;
 use crate::across::Across;
 use crate::bind;
 use crate::clock::Time;
-use crate::device::{Device, Operation, Operations, Site, Split, Tools};
+use crate::device::{Between, Device, Operation, Operations, Site, Split, Tools};
 use crate::halves::{self, Beside, Spot};
 use crate::reshape::{Loss, Reshape, Ways};
 use crate::route::Manner;
@@ -195,6 +195,17 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 done
             }
         }
+    }
+
+    fn run_between(
+        &mut self,
+        tools: &mut Tools<Host<Dev>>,
+        between: Between<'_, Dev::Memory>,
+    ) -> Result<(), Error> {
+        let Op::Across(across) = &mut self.0 else { unreachable!("others reach nothing of it") };
+        let Tools { device, commons, clock, .. } = tools;
+        let commons = commons.as_deref_mut().expect("planned where there is a commons");
+        across.run_between(commons, &mut device.0, between, clock)
     }
 
     fn memory(&self) -> usize {

@@ -33,6 +33,10 @@ pub(crate) struct Route {
     pub(crate) places: Vec<Place>,
     pub(crate) first: Option<Copy>,
     pub(crate) last: Option<Copy>,
+    /// Where the first operation takes from what it works on in memory that others reach.
+    pub(crate) takes: Option<Place>,
+    /// Whether the last brings that to the output.
+    pub(crate) brings: bool,
 }
 
 /// A plain copy before the first operation or after the last.
@@ -63,7 +67,7 @@ impl Route {
             first = Some(Copy::new(Place::Input, places[0], map.sizes[0]));
         }
         let last = map.last(&places);
-        Self { places, first, last }
+        Self { places, first, last, takes: None, brings: false }.joined(map)
     }
 
     /// For an output that is also the input.
@@ -79,7 +83,29 @@ impl Route {
             }
         }
         let last = map.last(&places);
-        Self { places, first, last }
+        Self { places, first, last, takes: None, brings: false }.joined(map)
+    }
+
+    /// Leaves copies into memory that others reach, and out of it, to operations that work there.
+    fn joined(mut self, map: &Map<'_>) -> Self {
+        let n = map.manners.len();
+        let works_there = |op: usize| {
+            map.must_show(op)
+                && map.manners[op] == Manner::EitherShown
+                && self.places[op] == self.places[op + 1]
+        };
+        let brings = n > 0 && self.last.is_some() && works_there(n - 1);
+        let takes = self.first.as_ref().map(|copy| copy.from).filter(|from| {
+            // Not in place as both input and output of one operation.
+            n > 0 && works_there(0) && !(n == 1 && brings && *from == Place::Output)
+        });
+        if takes.is_some() {
+            (self.takes, self.first) = (takes, None);
+        }
+        if brings {
+            (self.brings, self.last) = (true, None);
+        }
+        self
     }
 }
 
@@ -128,5 +154,49 @@ impl Map<'_> {
 impl Copy {
     fn new(from: Place, to: Place, reals: usize) -> Self {
         Self { from, to, all: Transfer::run_of(reals) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes(manners: &[Manner], shows_all: bool) -> [Route; 2] {
+        let sizes = vec![10; manners.len() + 1];
+        let map = Map { manners, sizes: &sizes, shows_all };
+        [Route::out_of_place(&map), Route::in_place(&map)]
+    }
+
+    #[test]
+    fn what_others_reach_is_copied_by_who_works_there() {
+        use Manner::{Either, EitherShown};
+        let work = Place::Work(0);
+        // (operations, takes out of place, takes in place, brings)
+        let cases: [(&[Manner], Option<Place>, Option<Place>, bool); 4] = [
+            (&[Either, EitherShown], None, None, true),
+            (&[EitherShown, Either], Some(Place::Input), Some(Place::Output), false),
+            (&[EitherShown, EitherShown], Some(Place::Input), Some(Place::Output), true),
+            // One operation cannot read the array that it brings to.
+            (&[EitherShown], Some(Place::Input), None, true),
+        ];
+        for (manners, takes, takes_in_place, brings) in cases {
+            let [apart, in_place] = routes(manners, false);
+            assert_eq!((apart.takes, apart.brings), (takes, brings), "{manners:?}");
+            assert_eq!((in_place.takes, in_place.brings), (takes_in_place, brings), "{manners:?}");
+            for route in [&apart, &in_place] {
+                assert!(route.last.is_none(), "{manners:?}");
+                assert!(route.takes.is_none() || route.first.is_none(), "{manners:?}");
+                assert!(route.places.contains(&work), "{manners:?}");
+            }
+        }
+        assert!(routes(&[EitherShown], false)[1].first.is_some());
+    }
+
+    #[test]
+    fn nothing_is_copied_where_others_reach_all() {
+        for route in routes(&[Manner::Either, Manner::EitherShown], true) {
+            assert!(route.first.is_none() && route.last.is_none());
+            assert!(route.takes.is_none() && !route.brings);
+        }
     }
 }
