@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use fft_comm::tuner::Progress;
 use fft_core::{
     Access, Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Memory,
-    Problem, Real, Recipe, Scale, Tolerance, Wire,
+    Problem, Real, Recipe, Scale, Tolerance, Wire, agree,
 };
 
 use crate::tune::{ByClock, Decision, Wanted, by_clock, decide, fingerprint};
@@ -270,7 +270,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             )),
             _ => Ok(()),
         };
-        fft_core::agree(self.comm, known)?;
+        agree(self.comm, known)?;
         self.access = access;
         self.exchange = self.exchange.or(Some(Algorithm::P2p));
         self.decide_by(by_clock)
@@ -311,6 +311,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
 
     /// What is to be done, once all ranks have told their bricks and agree on the rest. Collective.
     fn problem(&self) -> Result<Problem<D>, Error> {
+        // Who has left is heard of where ranks agree.
+        agree(self.comm, Ok(()))?;
         let drafts = self.gather()?;
         self.compare(&drafts)?;
         if self.wires.len() > MAX_WIRES {
