@@ -144,6 +144,11 @@ fn memory_that_one_rank_lacks_is_an_error_for_all() {
 }
 
 #[test]
+fn memory_that_one_rank_cannot_share_is_an_error_for_all() {
+    on_all_ranks("nothing to share", injected::shared);
+}
+
+#[test]
 fn an_exchange_that_one_rank_cannot_make_is_an_error_for_all() {
     for ranks in RANKS {
         for culprit in [0, ranks - 1] {

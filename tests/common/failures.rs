@@ -234,6 +234,7 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     options(comm)?;
     nonsense(comm)?;
     injected::memory(comm)?;
+    injected::shared(comm)?;
     injected::damage(comm)?;
     injected::sizes(comm)
 }

@@ -163,6 +163,25 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
+/// One rank cannot look into the memory of its host, or gets none that the others can look into, which threads need not.
+pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
+    use weak::Fault::{Commons, Nothing, Room};
+    let faults = [(Commons, ErrorKind::Transport, "a call failed"), (Room, ErrorKind::Memory, "")];
+    let faults = if comm.name() == "mpi" { &faults[..] } else { &faults[..1] };
+    let switch = Switch::new(Fault::Nothing);
+    for (&(fault, kind, beginning), memory) in faults.iter().flat_map(|f| MEMORY.map(|m| (f, m))) {
+        let setup = Setup::new(Algorithm::Shared, memory);
+        for culprit in culprits(comm) {
+            let here = if comm.rank() == culprit { fault } else { Nothing };
+            let bound = bind(&Weak::new(comm, here)?, &switch, setup).map(drop);
+            let error = everywhere(comm, &format!("{fault:?} on {culprit}, {memory:?}"), bound)?;
+            assert_of(&error, culprit, kind, beginning);
+        }
+        transform_of_ones(&mut bind(&Weak::new(comm, Nothing)?, &switch, setup)?, setup)?;
+    }
+    Ok(())
+}
+
 /// One rank cannot read its messages; when it can again, all is well again.
 pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
     for culprit in culprits(comm) {

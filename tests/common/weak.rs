@@ -1,8 +1,12 @@
 //! A communicator whose windows and messages fail on one rank.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
-use fft_core::{Arrival, Commons, Epoch, Flight, Opaque, Part, Parts, Puts, SLOT_ALIGN, Slot};
+use fft_core::{
+    Arrival, Commons, Epoch, Flight, Opaque, Part, Parts, Puts, SLOT_ALIGN, Share, SharedMemory,
+    Show, Slot, Work,
+};
 use thriffty::{Comm, Epochs, Error, Reduce};
 
 /// What goes wrong on a rank.
@@ -27,17 +31,23 @@ pub(crate) enum Fault {
     Slots,
     /// It has none for messages when it reserves it.
     Reserve,
+    /// It cannot look into the memory of its host.
+    Commons,
+    /// It gets no memory that others can look into.
+    Room,
 }
 
 /// A communicator with a fault, which its duplicates have too. Faults come after the collective part.
 pub(crate) struct Weak {
     pub(crate) comm: Box<dyn Comm>,
     pub(crate) fault: Fault,
+    /// What others drop when they have heard of the failure, which takes all ranks.
+    kept: RefCell<Vec<Box<dyn Commons>>>,
 }
 
 impl Weak {
     pub(crate) fn new(comm: &dyn Comm, fault: Fault) -> Result<Self, Error> {
-        Ok(Self { comm: comm.dup()?, fault })
+        Ok(Self { comm: comm.dup()?, fault, kept: RefCell::default() })
     }
 }
 
@@ -134,7 +144,16 @@ impl Comm for Weak {
     }
 
     fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
-        self.comm.commons()
+        let (rank, fault) = (self.rank(), self.fault);
+        let weak = |commons| Box::new(WeakCommons { commons, fault, rank }) as Box<dyn Commons>;
+        let commons = self.comm.commons()?.map(weak);
+        match fault {
+            Fault::Commons => {
+                self.kept.borrow_mut().extend(commons);
+                Err(failure(rank))
+            }
+            _ => Ok(commons),
+        }
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
@@ -143,6 +162,34 @@ impl Comm for Weak {
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
         self.comm.split(color, key)
+    }
+}
+
+struct WeakCommons {
+    commons: Box<dyn Commons>,
+    fault: Fault,
+    rank: usize,
+}
+
+impl Commons for WeakCommons {
+    fn shows_all(&self) -> bool {
+        self.commons.shows_all()
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
+        let memory = self.commons.allocate(bytes)?;
+        match self.fault {
+            Fault::Room => Err(Error::Memory { rank: self.rank, bytes }),
+            _ => Ok(memory),
+        }
+    }
+
+    fn admit(&mut self, share: Share) -> Result<usize, Error> {
+        self.commons.admit(share)
+    }
+
+    fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
+        self.commons.visit(show, work)
     }
 }
 
