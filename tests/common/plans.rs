@@ -2,7 +2,8 @@
 
 use super::check::{Case, check};
 use super::data::{C64, bound, random};
-use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c, Reduce};
+use super::injected::MEMORY;
+use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Memory, Plan, R2c, Reduce};
 
 type Done = Result<(), Error>;
 
@@ -19,6 +20,11 @@ fn resident() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<usize>().ok()? << 10)
+}
+
+/// All exchanges, with messages in one round and in several.
+pub(crate) fn everything() -> impl Iterator<Item = (Algorithm, Memory)> {
+    Algorithm::ALL.into_iter().flat_map(|exchange| MEMORY.map(|memory| (exchange, memory)))
 }
 
 /// 1000 plans, one after the other, of the exchanges given in turn, each used once.

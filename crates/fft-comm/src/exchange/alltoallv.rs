@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fft_core::{
     Algorithm, Berths, Blank, Comm, Error, Exchange, Parcel, Parts, Pins, Port, SLOT_ALIGN, Slot,
-    Traffic,
+    Traffic, agree,
 };
 
 use super::p2p::P2p;
@@ -33,8 +33,8 @@ impl Alltoallv {
         let side = || -> Result<Side, Error> {
             Ok(Side { buffer: Slot::new(0, comm.rank())?, parts: vec![(0, 0); comm.size()] })
         };
-        let [send, recv] = [side()?, side()?];
-        let pairs = P2p::new(Algorithm::Alltoallv, comm)?;
+        let [send, recv] = agree(comm, side().and_then(|one| Ok([one, side()?])))?;
+        let pairs = agree(comm, P2p::new(Algorithm::Alltoallv, comm))?;
         Ok(Self { comm: comm.dup()?, send, recv, pairs, pins: None })
     }
 }

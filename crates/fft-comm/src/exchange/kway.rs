@@ -5,7 +5,7 @@ mod routes;
 
 use std::sync::Arc;
 
-use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Pins, Port, Traffic};
+use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Pins, Port, Traffic, agree};
 
 use super::slot;
 use bundle::{Label, Span, Writer, Wrong};
@@ -43,7 +43,7 @@ impl KWay {
         if k < 2 {
             return Err(Error::argument("exchange", format!("kway{k}"), "kway2 to kway255"));
         }
-        let (comm, flight) = (comm.dup()?, comm.flight()?);
+        let (comm, flight) = (agree(comm, comm.dup())?, comm.flight()?);
         let (routes, come, spans) = (Vec::new(), Vec::new(), Vec::new());
         Ok(Self { k: k.into(), comm, flight, routes, come, spans, forwarded: 0 })
     }

@@ -216,7 +216,7 @@ impl Rma {
         if let Err(why) = agree(comm, Self::apart(comm)) {
             return Ok(Err(why));
         }
-        let rma = Self::known(comm)?;
+        let rma = agree(comm, Self::known(comm))?;
         // Every step is agreed on, so that no rank is left waiting in the next.
         let mut window = match rma.window::<u8>(2) {
             Ok(window) => window,

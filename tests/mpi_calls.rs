@@ -1,0 +1,193 @@
+//! What plans take of MPI and give back, and what they do when a call fails on one rank: calls are counted, and made to fail, on
+//! their way into the library, by its own interface for that (names that begin with `PMPI_`).
+//!
+//! Run by `cargo test --features mpi --test mpi_calls`, which starts this very program again under `mpirun`.
+#![cfg(feature = "mpi")]
+
+mod common;
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use common::data::C64;
+use common::{failures, injected, job, plans};
+use thriffty::mpi::MpiComm;
+use thriffty::mpi::rsmpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Win};
+use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Plan, Tolerance, Tune};
+
+/// What is made and freed, as numbers in the arrays below.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Thing {
+    Comm,
+    Window,
+    Type,
+}
+
+const THINGS: [Thing; 3] = [Thing::Comm, Thing::Window, Thing::Type];
+
+/// How many there are, and how many have been made.
+static HELD: [AtomicIsize; 3] = [const { AtomicIsize::new(0) }; 3];
+static MADE: [AtomicIsize; 3] = [const { AtomicIsize::new(0) }; 3];
+
+/// How many calls that make something go well until one fails.
+static UNTIL: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// What the library answers to a call that makes something. One that is to fail does so after the library has done its part,
+/// in which all ranks have.
+fn made(thing: Thing, code: c_int) -> c_int {
+    let until = UNTIL.load(Relaxed);
+    UNTIL.store(until.saturating_sub(usize::from(until < usize::MAX)), Relaxed);
+    if until == 0 {
+        UNTIL.store(usize::MAX, Relaxed);
+        return ffi::MPI_ERR_OTHER as c_int;
+    }
+    HELD[thing as usize].fetch_add(1, Relaxed);
+    MADE[thing as usize].fetch_add(1, Relaxed);
+    code
+}
+
+fn freed(thing: Thing, code: c_int) -> c_int {
+    HELD[thing as usize].fetch_sub(1, Relaxed);
+    code
+}
+
+/// Functions of MPI that the library calls instead of MPI's.
+macro_rules! instead {
+    ($($did:ident $thing:ident: $name:ident = $real:ident($($arg:ident: $type:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            // SAFETY: what the caller vouches for is passed on to the function it means.
+            $did(Thing::$thing, unsafe { ffi::$real($($arg),*) })
+        }
+    )*};
+}
+
+instead! {
+    made Comm: MPI_Comm_dup = PMPI_Comm_dup(comm: MPI_Comm, new: *mut MPI_Comm);
+    made Comm: MPI_Comm_split =
+        PMPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, new: *mut MPI_Comm);
+    made Comm: MPI_Comm_split_type = PMPI_Comm_split_type(
+        comm: MPI_Comm, kind: c_int, key: c_int, info: MPI_Info, new: *mut MPI_Comm
+    );
+    freed Comm: MPI_Comm_free = PMPI_Comm_free(comm: *mut MPI_Comm);
+    made Window: MPI_Win_create = PMPI_Win_create(
+        base: *mut c_void, size: MPI_Aint, unit: c_int, info: MPI_Info, comm: MPI_Comm, new: *mut MPI_Win
+    );
+    made Window: MPI_Win_allocate = PMPI_Win_allocate(
+        size: MPI_Aint, unit: c_int, info: MPI_Info, comm: MPI_Comm, base: *mut c_void, new: *mut MPI_Win
+    );
+    made Window: MPI_Win_allocate_shared = PMPI_Win_allocate_shared(
+        size: MPI_Aint, unit: c_int, info: MPI_Info, comm: MPI_Comm, base: *mut c_void, new: *mut MPI_Win
+    );
+    freed Window: MPI_Win_free = PMPI_Win_free(window: *mut MPI_Win);
+    made Type: MPI_Type_contiguous =
+        PMPI_Type_contiguous(n: c_int, of: MPI_Datatype, new: *mut MPI_Datatype);
+    freed Type: MPI_Type_free = PMPI_Type_free(of: *mut MPI_Datatype);
+}
+
+#[test]
+fn plans_free_all_that_they_make() {
+    for ranks in [1, 2, 3] {
+        job::must_succeed(ranks, "freed_body");
+    }
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn freed_body() {
+    in_world(|world| {
+        let grid = Grid::new([12, 10, 8])?;
+        let held = || THINGS.map(|thing| HELD[thing as usize].load(Relaxed));
+        let draft = |exchange| Plan::<C2c, 3>::c2c(world, grid).exchange(exchange);
+        let (before, several) = (held(), world.size() > 1);
+        for (exchange, memory) in plans::everything() {
+            let made = THINGS.map(|thing| MADE[thing as usize].load(Relaxed));
+            let mut windows = false;
+            for _ in 0..3 {
+                let mut plan = draft(exchange).memory(memory).build()?;
+                windows = matches!(plan.exchange(), Algorithm::Shared | Algorithm::Ring(_));
+                let mut data = vec![C64::default(); plan.in_place_len()];
+                plan.forward_in_place(&mut data)?;
+                plan.inverse_in_place(&mut data)?;
+            }
+            let what = format!("{exchange}, {memory:?}");
+            assert_eq!(held(), before, "{what}: {THINGS:?} (left now, right before)");
+            // What is never made is freed easily.
+            for (thing, made) in THINGS.into_iter().zip(made) {
+                let more = MADE[thing as usize].load(Relaxed) - made;
+                let least = if thing == Thing::Window && !(windows && several) { 0 } else { 3 };
+                assert!(more >= least, "{what}: {more} of {thing:?} were made");
+            }
+        }
+        // Plans that are made to be measured, and those of which one rank lacks something.
+        let tune = Tune::Measure { budget: Duration::from_millis(200) };
+        drop(Plan::<C2c, 3>::c2c(world, grid).tune(tune).build()?);
+        drop(
+            draft(Algorithm::P2p)
+                .wire_everywhere()
+                .tolerance(Tolerance::relative(1e-3)?)
+                .build()?,
+        );
+        if several {
+            injected::memory(world)?;
+            failures::bricks(world)?;
+        }
+        assert_eq!(held(), before, "{THINGS:?} (left now, right before)");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_call_that_fails_on_one_rank_is_an_error_for_all() {
+    for exchange in ["shared", "ring", "pipelined", "alltoallv", "kway2"] {
+        if let Some(status) = job::run_told(3, "failing_body", exchange) {
+            assert!(status.success(), "{exchange}: {status}");
+        }
+    }
+}
+
+/// Of all calls that make something for a plan, one after the other fails on one rank.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn failing_body() {
+    in_world(|world| {
+        let exchange: Algorithm = job::told().parse()?;
+        for culprit in failures::culprits(world) {
+            for number in 0.. {
+                // Where nothing is known of it yet.
+                let comm = world.split(0, world.rank())?;
+                if world.rank() == culprit {
+                    UNTIL.store(number, Relaxed);
+                }
+                let grid = Grid::new([12, 10, 8])?;
+                let built = Plan::<C2c, 3>::c2c(comm.as_ref(), grid).exchange(exchange).build();
+                let mut reached = [f64::from(UNTIL.swap(usize::MAX, Relaxed) == usize::MAX)];
+                world.allreduce(thriffty::Reduce::Min, &mut reached)?;
+                if reached == [0.0] {
+                    assert!(number > 2, "{exchange}: only {number} calls");
+                    built?;
+                    break;
+                }
+                let what = format!("{exchange}: call {number} on {culprit}");
+                let fell_back = built.as_ref().is_ok_and(|plan| plan.exchange() != exchange);
+                if fell_back {
+                    continue;
+                }
+                let error = failures::everywhere(world, &what, built.map(drop))?;
+                assert_eq!(error.kind(), ErrorKind::Transport, "{what}: {error}");
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Runs one rank of a job, which a panic ends at once.
+fn in_world(check: impl FnOnce(&MpiComm) -> Result<(), Error>) {
+    job::abort_on_panic();
+    let library = thriffty::mpi::init().expect("MPI is initialised once");
+    let world = library.world().expect("the world");
+    job::assert_ranks(world.size());
+    check(&world).unwrap_or_else(|error| panic!("{error}"));
+}
