@@ -1,5 +1,6 @@
 /* What programs rely on: places in structs, every option, and a status for everything that is wrong, on every rank alike. */
 #define _XOPEN_SOURCE 700
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,6 +340,72 @@ static void memory(void) {
     expect(thriffty_plan_destroy(plan), OK);
 }
 
+/* A number of the point at these global indices: nothing that a mistake in a place leaves as it is. */
+static double value(int64_t i, int64_t j, int64_t k) {
+    return (double)((31 * i + 17 * j + 7 * k + 3 * i * j * k) % 23) - 11.0;
+}
+
+/* One number of the spectrum, by the definition. */
+static void defined(const int64_t at[3], double sum[2]) {
+    sum[0] = sum[1] = 0.0;
+    for (int64_t i = 0; i < SHAPE[0]; i++) {
+        for (int64_t j = 0; j < SHAPE[1]; j++) {
+            for (int64_t k = 0; k < SHAPE[2]; k++) {
+                double turns = (double)(i * at[0]) / (double)SHAPE[0] + (double)(j * at[1]) / (double)SHAPE[1]
+                               + (double)(k * at[2]) / (double)SHAPE[2];
+                double angle = -2.0 * acos(-1.0) * (turns - floor(turns));
+                sum[0] += value(i, j, k) * cos(angle);
+                sum[1] += value(i, j, k) * sin(angle);
+            }
+        }
+    }
+}
+
+/* By every exchange, named as in the options, in much memory and in little. */
+static void exchanges(void) {
+    const char *names[] = {"shared", "p2p", "pipelined", "alltoallv", "kway2", "kway3", "kway4", "kway255", "ring", "ring-flush"};
+    for (int which = 0; which < 20; which++) {
+        thriffty_plan *plan;
+        thriffty_options options = usual();
+        options.exchange = names[which / 2];
+        options.memory = which % 2 ? "least" : "ample";
+        expect(create(&plan, R2C, &options), OK);
+        thriffty_sizes sizes;
+        expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+        double *x = malloc(sizes.input_bytes + 8), *y = malloc(sizes.output_bytes + 8), *point = x;
+        const int64_t *lo = sizes.input.lo, *hi = sizes.input.hi;
+        for (int64_t i = lo[0]; i < hi[0]; i++) {
+            for (int64_t j = lo[1]; j < hi[1]; j++) {
+                for (int64_t k = lo[2]; k < hi[2]; k++) *point++ = value(i, j, k);
+            }
+        }
+        expect(thriffty_forward(plan, x, sizes.input_bytes, y, sizes.output_bytes), OK);
+        memset(x, 0, sizes.input_bytes);
+        const double *mode = y;
+        const int64_t *from = sizes.output.lo, *to = sizes.output.hi;
+        int64_t at[3];
+        for (at[0] = from[0]; at[0] < to[0]; at[0]++) {
+            for (at[1] = from[1]; at[1] < to[1]; at[1]++) {
+                for (at[2] = from[2]; at[2] < to[2]; at[2]++, mode += 2) {
+                    double sum[2];
+                    defined(at, sum);
+                    that(fabs(mode[0] - sum[0]) < 1e-11 && fabs(mode[1] - sum[1]) < 1e-11);
+                }
+            }
+        }
+        expect(thriffty_inverse(plan, y, sizes.output_bytes, x, sizes.input_bytes), OK);
+        point = x;
+        for (int64_t i = lo[0]; i < hi[0]; i++) {
+            for (int64_t j = lo[1]; j < hi[1]; j++) {
+                for (int64_t k = lo[2]; k < hi[2]; k++) that(fabs(*point++ - value(i, j, k)) < 1e-13);
+            }
+        }
+        free(x);
+        free(y);
+        expect(thriffty_plan_destroy(plan), OK);
+    }
+}
+
 int main(int argc, char **argv) {
     thriffty_plan *plan;
     expect(thriffty_plan_create(&plan, MPI_COMM_WORLD, R2C, 3, SHAPE, NULL, NULL, NULL), TRANSPORT);
@@ -351,6 +418,7 @@ int main(int argc, char **argv) {
     execution();
     options_work();
     memory();
+    exchanges();
     expect(create(&plan, C2C, NULL), OK);
     thriffty_plan *alone;
     expect(thriffty_plan_create_serial(&alone, R2R, 3, SHAPE, NULL), OK);

@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Run, run, threads};
+use common::{EXCHANGES, Run, check_exchange, run, threads};
 use serde_json::Value;
 
 fn json(ranks: usize, args: &[&str]) -> Value {
@@ -43,6 +43,17 @@ fn json_has_everything_and_it_is_sane() {
             }
         }
     }
+}
+
+#[test]
+fn every_exchange_is_right_by_its_name() {
+    for exchange in EXCHANGES {
+        for ranks in 2..=4 {
+            check_exchange(exchange, |args| threads(ranks, args));
+        }
+    }
+    let wrong = threads(2, &["bench", "c2c", "8", "--exchange", "kway256"]);
+    assert!(wrong.complaint().contains("kway256"), "{wrong:?}");
 }
 
 #[test]

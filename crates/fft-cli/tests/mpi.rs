@@ -6,7 +6,10 @@ mod common;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Folder, has_mpirun, processes, processes_with, threads, wrong_transforms};
+use common::{
+    EXCHANGES, Folder, check_exchange, has_mpirun, processes, processes_with, threads,
+    wrong_transforms,
+};
 
 /// Whether to go on.
 fn mpirun() -> bool {
@@ -57,6 +60,16 @@ fn errors_end_all_processes_at_once() {
         run.complaint();
         assert!(run.elapsed < Duration::from_secs(30), "{run:?}");
         assert_eq!(folder.names(), before, "{line:?}");
+    }
+}
+
+#[test]
+fn every_exchange_is_right_by_its_name() {
+    if !mpirun() {
+        return;
+    }
+    for exchange in EXCHANGES {
+        check_exchange(exchange, |args| processes(3, args));
     }
 }
 

@@ -50,6 +50,34 @@ pub(crate) fn threads(ranks: usize, args: &[&str]) -> Run {
     run(command, "")
 }
 
+/// Exchanges by their names.
+pub(crate) const EXCHANGES: [&str; 10] = [
+    "shared",
+    "p2p",
+    "pipelined",
+    "alltoallv",
+    "kway2",
+    "kway3",
+    "kway4",
+    "kway255",
+    "ring",
+    "ring-flush",
+];
+
+/// Checks transforms, there and back, by one of them, in much memory and in little. `run` is told the arguments.
+pub(crate) fn check_exchange(exchange: &str, run: impl Fn(&[&str]) -> Run) {
+    for (kind, memory) in [("c2c", "ample"), ("r2c", "least")] {
+        let args = ["bench", kind, "12x10x9", "--exchange", exchange, "--memory", memory];
+        let text = run(&[&args[..], &["--reps", "1", "--check", "--json"]].concat()).ok();
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let (ran, puts) = (&found["exchange"], found["transport"] == "mpi");
+        // Threads cannot put, nor can some MPIs.
+        let instead = exchange.starts_with("ring") && !puts;
+        assert_eq!(ran, if instead { "pipelined" } else { exchange }, "{found}");
+        assert!(found.pointer("/error/forward").unwrap().as_f64().unwrap() < 5e-15, "{found}");
+    }
+}
+
 /// Runs the program on so many MPI processes.
 pub(crate) fn processes(ranks: usize, args: &[&str]) -> Run {
     processes_with(&[], ranks, args)
