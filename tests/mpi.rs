@@ -15,6 +15,7 @@ use common::faulty::{self, Switch};
 use common::injected::{self, Setup};
 use common::weak::{self, Weak};
 use common::{berths, cases, failures, job, little, lossy, plans, together, windows};
+use fft_core::Link;
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Kind, Memory, Plan, R2c};
@@ -45,9 +46,24 @@ fn six_ranks() {
 }
 
 #[test]
+fn ranks_of_several_hosts() {
+    for ranks in [3, 4, 6] {
+        job::must_succeed(ranks, "hosts_body");
+    }
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn hosts_body() {
+    as_rank(|_, _| several_hosts().unwrap_or_else(|error| panic!("{error}")));
+}
+
+#[test]
 fn a_rank_that_is_killed_ends_the_job() {
-    if let Some(status) = job::run(3, "killed_body") {
-        assert!(!status.success(), "the job lost a rank: {status}");
+    for exchange in Algorithm::ALL {
+        if let Some(status) = job::run_told(3, "killed_body", &exchange.to_string()) {
+            assert!(!status.success(), "{exchange}: the job lost a rank: {status}");
+        }
     }
 }
 
@@ -56,8 +72,9 @@ fn a_rank_that_is_killed_ends_the_job() {
 #[ignore = "started under mpirun by another test"]
 fn killed_body() {
     in_world(|world, _| {
+        let exchange: Algorithm = job::told().parse().expect("an exchange");
         let grid = Grid::new([12, 10, 8]).expect("a grid");
-        let mut plan = Plan::<C2c, 3>::c2c(world, grid).build().expect("a plan");
+        let mut plan = Plan::<C2c, 3>::c2c(world, grid).exchange(exchange).build().expect("a plan");
         let mut data = vec![C64::default(); plan.in_place_len()];
         for round in 0.. {
             if world.rank() == 1 && round == 20 {
@@ -203,7 +220,7 @@ fn early_body() {
 fn assert_left(what: &str, found: Result<(), Error>, culprit: usize) {
     match found {
         Err(Error::OnRank { rank, kind: ErrorKind::Transport, message }) if rank == culprit => {
-            assert!(message.starts_with("left"), "{what}: {message}");
+            assert!(message.starts_with(&format!("rank {rank} left")), "{what}: {message}");
         }
         other => panic!("{what}: {other:?}"),
     }
@@ -237,10 +254,12 @@ fn work(
     first.inverse_in_place(&mut data)
 }
 
+/// By `cargo test --features mpi --test mpi -- --ignored --exact more_than_2_gib --nocapture`: takes 9 GiB of memory, and says
+/// what took how long.
 #[test]
-#[ignore = "takes 5 GiB of memory"]
+#[ignore = "takes 9 GiB of memory"]
 fn more_than_2_gib() {
-    job::must_succeed(1, "long_body");
+    job::must_succeed(2, "long_body");
 }
 
 /// Something that must be true on any communicator.
@@ -252,7 +271,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 14] = [
+        let checks: [(&str, Check); 15] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -265,6 +284,7 @@ fn body() {
             ("wires", lossy::all),
             ("little memory", little::all),
             ("more than can be shared", more_than_can_be_shared),
+            ("more than can be counted", windows::more_than_can_be_counted),
             ("messages packed together", together::all),
             ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
         ];
@@ -322,6 +342,34 @@ fn sub_communicators(world: &dyn Comm) -> Result<(), Error> {
         }
         let case = Case::new([8, 9], [Kind::Dct2, Kind::R2C]).exchange(exchange);
         check::<R2c, 2>(world, &case)?;
+    }
+    Ok(())
+}
+
+/// Ranks that share memory with some and send messages to others, in one exchange. All are on one machine, so that they play
+/// to be on several hosts.
+fn several_hosts() -> Result<(), Error> {
+    let world = SimpleCommunicator::world();
+    let cases: &[&[usize]] = match MpiComm::of(&world)?.size() {
+        3 => &[&[0, 1, 1]],
+        4 => &[&[0, 0, 1, 1], &[0, 1, 0, 1]],
+        6 => &[&[0, 0, 1, 1, 2, 2], &[0, 1, 0, 1, 0, 1], &[0, 0, 2, 2, 2, 1]],
+        _ => &[],
+    };
+    for hosts in cases {
+        let comm = MpiComm::of(&world)?.on_hosts(hosts);
+        let links = [Link::Shared, Link::Remote];
+        let [near, far] =
+            links.map(|link| (0..comm.size()).filter(|&r| comm.link(r) == link).count());
+        let own = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
+        assert_eq!((near, far), (own - 1, comm.size() - own), "{hosts:?}");
+        for (exchange, memory) in plans::everything() {
+            let case = Case::new([12, 10, 8], [Kind::C2C; 3]).exchange(exchange).memory(memory);
+            check::<C2c, 3>(&comm, &case)?;
+            let case = Case::new([7, 6, 9], [Kind::C2C, Kind::Dct2, Kind::R2C]);
+            let case = case.exchange(exchange).memory(memory).tiling(3).howmany(2);
+            check::<R2c<f32>, 3>(&comm, &case)?;
+        }
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Windows, and the exchange over them, between MPI processes.
 
+use std::time::Instant;
+
 use fft_comm::exchange_in;
-use fft_core::{Blank, Comm, Parcel, Port, Traffic};
+use fft_core::{Blank, Comm, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic};
 use thriffty::mpi::rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma, Window};
 use thriffty::{Algorithm, Epochs, Error, ErrorKind, Grid, Plan, agree};
@@ -386,22 +388,85 @@ fn reserve_without_memory(world: &MpiComm, culprit: usize) -> Done {
     plan.forward_in_place(&mut data)
 }
 
-/// One put of more bytes than an int can count, from a rank to itself.
+/// More bytes than an int can count, from each of two ranks to the other: put, as a message, and by the collective.
 pub(crate) fn more_than_2_gib(world: &MpiComm) -> Done {
-    let Some(rma) = Rma::probe(world)? else {
-        return skipped(world);
+    const LEN: usize = (1 << 31) + 12_345;
+    let (rank, peer) = (world.rank(), 1 - world.rank());
+    let byte = |from: usize, i: usize| ((i * 2_654_435_761) >> 13) as u8 ^ (0x55 * from as u8);
+    let fill = |to: &mut [u8]| {
+        to.iter_mut().enumerate().for_each(|(i, place)| *place = byte(rank, i));
     };
-    let len = (1 << 31) + 12_345;
-    let data: Vec<u8> = (0..len).map(|i: usize| ((i * 2_654_435_761) >> 13) as u8).collect();
-    let mut window = rma.window::<u8>(len + 3)?;
-    for how in BOTH {
-        window.local_mut().fill(0);
-        match how {
-            Epochs::Fence => window.fence(|epoch| epoch.put(world.rank(), 3, &data))?,
-            _ => window.flush(|epoch| epoch.put(world.rank(), 3, &data))?,
+    // The ends, what is around 2^31, where pieces end, and some of the rest.
+    let came = |found: &[u8], how: &str| {
+        let near = |at: usize| at.saturating_sub(200)..(at + 200).min(LEN);
+        let places = [0, (1 << 31) - 64, 1 << 31, LEN].into_iter().flat_map(near);
+        for i in places.chain((0..LEN).step_by(4099)) {
+            assert_eq!(found[i], byte(peer, i), "{how}: byte {i}");
         }
-        assert_eq!(window.local()[..3], [0; 3]);
-        assert!(window.local()[3..] == data[..], "{how:?}");
+    };
+    let say = |how: &str, start: Instant| {
+        if rank == 0 {
+            println!("{LEN} bytes each way, {how}: {:.1} s", start.elapsed().as_secs_f64());
+        }
+    };
+    let mut data = Slot::new(LEN.next_multiple_of(SLOT_ALIGN), rank)?;
+    fill(&mut data.bytes_mut()[..LEN]);
+
+    if let Some(rma) = Rma::probe(world)? {
+        let (mut window, mine) = (rma.window::<u8>(LEN + 3)?, &data.bytes()[..LEN]);
+        for how in BOTH {
+            window.local_mut().fill(0);
+            let start = Instant::now();
+            match how {
+                Epochs::Fence => window.fence(|epoch| epoch.put(peer, 3, mine))?,
+                _ => window.flush(|epoch| epoch.put(peer, 3, mine))?,
+            }
+            say(&format!("put, {how:?}"), start);
+            assert_eq!(window.local()[..3], [0; 3]);
+            came(&window.local()[3..], "put");
+        }
+        window.free()?;
+    } else {
+        skipped(world)?;
     }
-    window.free()
+
+    let mut room = Slot::new(data.len(), rank)?;
+    let part = |to: usize| if to == peer { (0, LEN) } else { (0, 0) };
+    let parts = [part(0), part(1)];
+    world.reserve_alltoallv(&parts, &parts)?;
+    let start = Instant::now();
+    let send = Parts { bytes: data.bytes(), parts: &parts };
+    world.alltoallv(send, Parts { bytes: room.bytes_mut(), parts: &parts })?;
+    say("alltoallv", start);
+    came(room.bytes(), "alltoallv");
+    drop(room);
+
+    let mut flight = world.flight()?;
+    let start = Instant::now();
+    flight.expect(peer, LEN)?;
+    data.set_len(LEN);
+    flight.send(peer, LEN, data)?;
+    let arrival = flight.arrival()?.expect("one was announced");
+    assert_eq!(arrival.message.len(), LEN);
+    say("message", start);
+    came(arrival.message.bytes(), "message");
+    flight.release(arrival);
+    flight.finish()
+}
+
+/// The collective counts in lines of 64 bytes: of 2^31 such lines it says that they are too many, and of one less nothing.
+pub(crate) fn more_than_can_be_counted(world: &dyn Comm) -> Done {
+    let most = i32::MAX as usize * SLOT_ALIGN;
+    let parts = |first, bytes| vec![(first, bytes); world.size()];
+    let fits = parts(most, most);
+    world.reserve_alltoallv(&fits, &fits)?;
+    for beyond in [parts(0, most + 1), parts(most + SLOT_ALIGN, 1)] {
+        for (send, recv) in [(&beyond, &fits), (&fits, &beyond)] {
+            let error = world.reserve_alltoallv(send, recv).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Transport);
+            let said = format!("{} exceeds what this call can count", 1usize << 31);
+            assert!(error.to_string().contains(&said), "{error}");
+        }
+    }
+    Ok(())
 }

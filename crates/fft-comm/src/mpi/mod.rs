@@ -180,6 +180,16 @@ impl MpiComm {
         self
     }
 
+    /// Plays that ranks are on as many hosts as there are different numbers, one per rank, the same on all: ranks of
+    /// different hosts do not look at each other's memory. For tests.
+    #[doc(hidden)]
+    pub fn on_hosts(mut self, hosts: &[usize]) -> Self {
+        assert_eq!(hosts.len(), self.raw.size, "a number for every rank");
+        let lowest = |host| hosts.iter().position(|other| other == host).expect("its own");
+        self.hosts = hosts.iter().map(lowest).collect();
+        self
+    }
+
     /// Of the same ranks, with what is known of them.
     fn duplicate(&self) -> Result<Self, Error> {
         let (can_put, devices) = (self.can_put.clone(), self.devices.clone());
@@ -300,8 +310,8 @@ impl Comm for MpiComm {
 
     fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
         // Each step is agreed on, so that no rank is left waiting in the next.
-        let host = self.raw.all("MPI_Comm_split_type", self.raw.host())?;
         let own = self.hosts[self.raw.rank];
+        let host = self.raw.all("MPI_Comm_split", self.raw.split(own, self.raw.rank))?;
         let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
         let comm = host.dup().and_then(|dup| Self::on(dup, vec![0; host.size].into()));
         let comm = self.raw.all("MPI_Comm_dup", comm)?;
