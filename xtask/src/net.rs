@@ -3,7 +3,7 @@
 //!
 //! The hosts are network namespaces of this machine. A script that is not part of this repository makes them; the
 //! environment variable THRIFFTY_NETLAB says where it is. It is called as `netlab up HOSTS RATE`, `netlab run RANKS --
-//! COMMAND` and `netlab down`.
+//! COMMAND` and `netlab down`. Of the environment that it looks at, NETLAB_MTU is written into the record: bytes of a packet.
 //!
 //! A transform cannot be faster than its busiest rank can send: those bytes over the rate are the floor, and every time
 //! is told as a share of it. The bytes are those that our programs count themselves; FFTW's follow from its algorithm.
@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const VARIABLE: &str = "THRIFFTY_NETLAB";
+const PACKET: &str = "NETLAB_MTU";
 /// All that fft-cli knows; those that it cannot run here are left out.
 const EXCHANGES: [&str; 7] =
     ["p2p", "pipelined", "alltoallv", "kway2", "kway4", "ring", "ring-flush"];
@@ -148,7 +149,8 @@ pub(crate) fn run(options: &Options) -> Result {
         net.push_str(if mpi.starts_with("MPICH") { "-mpich" } else { "-openmpi" });
     }
     let path = bench::record_path(options, &date, &net)?;
-    std::fs::write(&path, json(&date, options, &machine, &found, &busy, bits))
+    let net = network(options, bits, std::env::var(PACKET).ok());
+    std::fs::write(&path, json(&date, options, &machine, &found, &busy, bits, &net))
         .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     println!("record: {}", path.display());
     Ok(())
@@ -247,6 +249,17 @@ fn table(found: &[Found], bits: f64) -> String {
     text
 }
 
+/// The network in the record; without bytes of a packet, where the script chooses them.
+fn network(options: &Options, bits: f64, packet: Option<String>) -> String {
+    let packet = packet.and_then(|bytes| bytes.parse::<u32>().ok());
+    format!(
+        "{{\"hosts\": {0}, \"ranks\": {0}, \"bits_per_second\": {1}, \"mtu\": {2}}}",
+        options.hosts,
+        bits.round(),
+        packet.map_or("null".into(), |bytes| bytes.to_string())
+    )
+}
+
 fn json(
     date: &str,
     options: &Options,
@@ -254,6 +267,7 @@ fn json(
     found: &[Found],
     busy: &[f64],
     bits: f64,
+    network: &str,
 ) -> String {
     let machine =
         machine.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value)));
@@ -275,15 +289,13 @@ fn json(
     });
     format!(
         "{{\n  \"date\": {},\n  \"problem\": {},\n  \"rounds\": {},\n  \"machine\": {{\n    {}\n  }},\n  \
-         \"network\": {{\"hosts\": {}, \"ranks\": {}, \"bits_per_second\": {}}},\n  \
+         \"network\": {},\n  \
          \"others_busy\": [{}],\n  \"series\": {}\n}}\n",
         quoted(date),
         quoted(&format!("{} {}", options.kind, options.size_text())),
         options.rounds,
         machine.collect::<Vec<_>>().join(",\n    "),
-        options.hosts,
-        options.hosts,
-        bits.round(),
+        network,
         numbers(busy),
         listed(series, 4)
     )
@@ -345,13 +357,15 @@ mod tests {
   "machine": {
     "cpu": "one"
   },
-  "network": {"hosts": 4, "ranks": 4, "bits_per_second": 1000000000},
+  "network": {"hosts": 4, "ranks": 4, "bits_per_second": 1000000000, "mtu": 32000},
   "others_busy": [0.000000],
   "series": [
     {"name": "thriffty-p2p", "median": 2.000000, "min": 2.000000, "bytes_sent_busiest": 125000000, "floor": 1.000000, "floor_percent": 50.000000, "split": {"fft": 0.250000}, "seconds": [2.000000, 4.000000, 2.000000]}
   ]
 }
 "#;
-        assert_eq!(json("2026-01-02", &options, &machine, &found, &[0.0], 1e9), expected);
+        let net = network(&options, 1e9, Some("32000".into()));
+        assert_eq!(json("2026-01-02", &options, &machine, &found, &[0.0], 1e9, &net), expected);
+        assert!(network(&options, 1e9, None).ends_with("\"mtu\": null}"));
     }
 }

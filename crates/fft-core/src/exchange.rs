@@ -16,8 +16,8 @@ pub enum Algorithm {
     /// [`Algorithm::Pipelined`], and where no two ranks are on one host transform them on the way.
     #[default]
     Shared,
-    /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed and
-    /// unpacked as soon as it is there.
+    /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed, and unpacked as soon
+    /// as it is there, or kept where a transform follows that unpacks and transforms in one pass.
     P2p,
     /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the one before it flies. What arrives
     /// meanwhile is unpacked, or kept where a transform follows that unpacks and transforms in one pass.
@@ -60,7 +60,8 @@ impl Algorithm {
         Self::Ring(Epochs::Flush),
     ];
 
-    /// Whether all messages of a reshape are kept until all have come. Otherwise each is unpacked on arrival.
+    /// Whether messages of a reshape can be kept until all have come, for a transform that follows. Otherwise each is
+    /// unpacked on arrival.
     pub fn keeps(self) -> bool {
         !matches!(self, Self::Ring(_))
     }
