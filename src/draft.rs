@@ -26,7 +26,7 @@ use crate::{Plan, Transform, Tune};
 /// # Ok::<(), thriffty::Error>(())
 /// ```
 /// A draft cannot be executed:
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// use thriffty::{Grid, Plan, R2c};
 /// thriffty::threads(2, |world| {
 ///     let draft = Plan::<R2c, 2>::r2c(&world, Grid::new([8, 8])?);

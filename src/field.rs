@@ -57,7 +57,7 @@ impl Side for Spectral {
 /// # Ok::<(), thriffty::Error>(())
 /// ```
 /// A second forward transform does not compile:
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// # use thriffty::{Field, Grid, Physical, Plan, Spectral};
 /// # thriffty::threads(2, |world| {
 /// let mut plan = Plan::r2c(&world, Grid::new([8, 8, 8])?).build()?;
@@ -68,7 +68,7 @@ impl Side for Spectral {
 /// # Ok::<(), thriffty::Error>(())
 /// ```
 /// Neither does the use of a field that was transformed:
-/// ```compile_fail
+/// ```compile_fail,E0382
 /// # use thriffty::{Field, Grid, Physical, Plan, Spectral};
 /// # thriffty::threads(2, |world| {
 /// let mut plan = Plan::r2c(&world, Grid::new([8, 8, 8])?).build()?;
@@ -80,7 +80,7 @@ impl Side for Spectral {
 /// # Ok::<(), thriffty::Error>(())
 /// ```
 /// Nor modes of physical data:
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # use thriffty::{Field, Grid, Physical, Plan, Spectral};
 /// # thriffty::threads(2, |world| {
 /// let mut plan = Plan::r2c(&world, Grid::new([8, 8, 8])?).build()?;

@@ -38,7 +38,7 @@ use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 /// # Ok::<(), Error>(())
 /// ```
 /// A second forward transform does not compile:
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// # use thriffty::gpu::Gpu;
 /// # use thriffty::{DeviceField, Error, Grid, Physical, Plan, Spectral};
 /// # let gpu = match Gpu::probe(0) {
@@ -54,7 +54,7 @@ use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 /// # Ok::<(), Error>(())
 /// ```
 /// Neither does the use of a field that was transformed:
-/// ```compile_fail
+/// ```compile_fail,E0382
 /// # use thriffty::gpu::Gpu;
 /// # use thriffty::{DeviceField, Error, Grid, Physical, Plan, Spectral};
 /// # let gpu = match Gpu::probe(0) {
@@ -71,7 +71,7 @@ use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 /// # Ok::<(), Error>(())
 /// ```
 /// Nor Poisson's equation for physical data:
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// # use thriffty::gpu::Gpu;
 /// # use thriffty::{DeviceField, Error, Grid, Physical, Plan, Spectral};
 /// # let gpu = match Gpu::probe(0) {

@@ -165,8 +165,7 @@ impl<G: Ground> HostCommons<G> {
                     break;
                 }
                 if gone {
-                    let own = self.ranks[self.comm.rank()];
-                    return Err(Error::Left { rank: own, gone: rank });
+                    return Err(Error::Left { gone: rank });
                 }
                 self.ground.progress();
                 idle.wait();

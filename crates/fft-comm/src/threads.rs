@@ -175,7 +175,7 @@ impl World {
     ) -> Result<R, Error> {
         let missing = |gone: &[bool], there: &[bool]| {
             let gone = (0..self.size).find(|&r| gone[r] && !there[r])?;
-            Some(Err(Error::Left { rank, gone }))
+            Some(Err(Error::Left { gone }))
         };
         // The meeting before this one must have been left by all.
         self.wait(rank, |state| match state.meeting.open {
@@ -479,7 +479,7 @@ impl Flight for ThreadFlight {
         self.expected.clear();
         match gone.take() {
             None => Ok(()),
-            Some(gone) => Err(Error::Left { rank: *rank, gone }),
+            Some(gone) => Err(Error::Left { gone }),
         }
     }
 

@@ -293,7 +293,7 @@ fn a_message_of_a_rank_that_left_comes_empty_and_the_end_tells() {
             Some(end)
         });
         for (rank, answer) in found.into_iter().enumerate() {
-            let told = Err(Error::Left { rank, gone });
+            let told = Err(Error::Left { gone });
             assert_eq!(answer, (rank != gone).then_some(told), "{ranks} ranks");
         }
     }

@@ -312,8 +312,7 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
 /// Collective, as dropping a plan is. A rank that returns early comes here while others are to use a plan once more, or
 /// another plan of the same communicator, and then they do not wait for it.
 pub fn part(comm: &dyn Comm) {
-    let (rank, kind, message) = (comm.rank(), ErrorKind::Transport, "left while others went on");
-    let gone = Error::OnRank { rank, kind, message: message.into() };
+    let gone = Error::Left { gone: comm.rank() };
     // Where the library fails nobody can be told.
     while let Ok([lowest, staying]) = lowest(comm, true, true) {
         if staying == 0 || told(comm, lowest, Some(&gone)).is_err() {

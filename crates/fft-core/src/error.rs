@@ -185,10 +185,8 @@ pub enum Error {
         why: String,
     },
     /// A rank that ended while others still needed it.
-    #[error("rank {gone} left the communicator while rank {rank} waited for it")]
+    #[error("rank {gone} left the communicator while others went on")]
     Left {
-        /// Who waited.
-        rank: usize,
         /// Who left.
         gone: usize,
     },
