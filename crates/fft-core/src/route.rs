@@ -171,15 +171,16 @@ mod tests {
     fn what_others_reach_is_copied_by_who_works_there() {
         use Manner::{Either, EitherShown};
         let work = Place::Work(0);
-        // (operations, takes out of place, takes in place, brings)
-        let cases: [(&[Manner], Option<Place>, Option<Place>, bool); 4] = [
-            (&[Either, EitherShown], None, None, true),
-            (&[EitherShown, Either], Some(Place::Input), Some(Place::Output), false),
-            (&[EitherShown, EitherShown], Some(Place::Input), Some(Place::Output), true),
+        let (input, output) = (Some(Place::Input), Some(Place::Output));
+        // Operations; what they take from, out of place and in place; whether they bring.
+        let cases = [
+            (&[Either, EitherShown][..], [None, None], true),
+            (&[EitherShown, Either], [input, output], false),
+            (&[EitherShown, EitherShown], [input, output], true),
             // One operation cannot read the array that it brings to.
-            (&[EitherShown], Some(Place::Input), None, true),
+            (&[EitherShown], [input, None], true),
         ];
-        for (manners, takes, takes_in_place, brings) in cases {
+        for (manners, [takes, takes_in_place], brings) in cases {
             let [apart, in_place] = routes(manners, false);
             assert_eq!((apart.takes, apart.brings), (takes, brings), "{manners:?}");
             assert_eq!((in_place.takes, in_place.brings), (takes_in_place, brings), "{manners:?}");
