@@ -100,6 +100,14 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         0.0
     }
 
+    /// What was wrong with messages in the last run, which is finished, if that is not known before.
+    ///
+    /// # Errors
+    /// For the first message that did not decode.
+    fn damage(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// What ranks prepare together. Collective; a rank that fails does so after its part.
     ///
     /// # Errors
@@ -111,7 +119,7 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     /// From `src`, or in place, to `dst`.
     ///
     /// # Errors
-    /// A damaged message, after the exchange; the transport's.
+    /// A damaged message, after the exchange, unless that is for [`Operation::damage`] to say; the transport's.
     fn run(
         &mut self,
         tools: &mut Tools<Dev>,

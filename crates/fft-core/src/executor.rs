@@ -124,7 +124,9 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             result = result.and(done);
         }
         memory.copy(&route.last, &mut self.tools.device);
-        agree(self.comm.as_ref(), result.and(self.tools.device.finish()))?;
+        let finished = self.tools.device.finish();
+        let decoded = || ops.iter().try_for_each(Operation::damage);
+        agree(self.comm.as_ref(), result.and(finished).and_then(|()| decoded()))?;
         self.lost = program.close(self.comm.as_ref())?;
         Ok(())
     }

@@ -438,6 +438,13 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         }
     }
 
+    fn damage(&self) -> Result<(), Error> {
+        match &self.0 {
+            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => Ok(()),
+            Op::Reshape(reshape) => reshape.damage(),
+        }
+    }
+
     fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
         match &mut self.0 {
             Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => Ok(()),

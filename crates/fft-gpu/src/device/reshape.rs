@@ -207,6 +207,14 @@ impl<T: GpuReal> Reshape<T> {
         direct + self.staged.as_ref().map_or(0.0, Staged::squared_error)
     }
 
+    /// The first message of the last run that did not decode, when the device has come to its end.
+    pub(super) fn damage(&self) -> Result<(), Error> {
+        if let Some(number) = self.inbox.as_ref().and_then(Inbox::bad) {
+            return Err(undecoded(self.rank, self.recvs[number].0, self.wire));
+        }
+        self.staged.as_ref().map_or(Ok(()), |staged| staged.damage(self.rank))
+    }
+
     /// Bytes of memory held, but for what all reshapes share.
     pub(super) fn memory(&self) -> usize {
         let near = match &self.near {
@@ -328,8 +336,9 @@ impl<T: GpuReal> Reshape<T> {
         Ok(())
     }
 
-    /// Meets the ranks of the host: takes what they show, reads the messages in this rank's window. Returns when everybody has
-    /// queued that, and keeps this rank's stream from what follows until it is done.
+    /// Meets the ranks of the host: takes what they show, reads the messages in this rank's window, of which the end of the run
+    /// tells whether they could be read. Returns when everybody has queued that, and keeps this rank's stream from what follows
+    /// until it is done.
     fn visit(
         &mut self,
         device: &mut Cuda<T>,
@@ -366,6 +375,7 @@ impl<T: GpuReal> Reshape<T> {
                 };
                 self.near.run(device, &source, dst)?;
                 let Some(inbox) = &mut self.inbox else { return Ok(()) };
+                device.owes |= self.wire != Wire::Raw;
                 for ((peer, _), bytes) in self.recvs.iter().zip(&mut self.bounds[1]) {
                     *bytes = Said::by(neighbours, *peer).sends(rank);
                 }
@@ -384,6 +394,12 @@ impl<T: GpuReal> Reshape<T> {
         device.meeting = Some(meeting);
         met
     }
+}
+
+/// What is said of a message that the device could not read.
+pub(super) fn undecoded(rank: usize, from: usize, wire: Wire) -> Error {
+    let found = "a message that does not decode".into();
+    Error::Header { rank, from, found, expected: format!("one of wire {wire}") }
 }
 
 /// What messages lost, when the device has come so far.

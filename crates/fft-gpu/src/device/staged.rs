@@ -19,7 +19,7 @@ use fft_core::{
 
 use super::Cuda;
 use super::press::Press;
-use super::reshape::squared_error;
+use super::reshape::{squared_error, undecoded};
 use crate::ffi::{Block, DeviceMemory, Event, Inbox, Outbox, Pages, Slot, opaque};
 use crate::{GpuError, GpuReal, Passage};
 use port::Mail;
@@ -93,8 +93,8 @@ pub(super) struct Staged<T> {
     lengths: Vec<usize>,
     /// Of memory for messages out and in.
     bytes: [usize; 2],
-    /// Whether all messages are raw when the device reads them, of which none can be wrong.
-    raw: bool,
+    /// Whether the device makes or reads messages that are coded: what they lost, and whether they could be read, it knows at the end.
+    coded: bool,
     press: Option<Press<T>>,
 }
 
@@ -157,8 +157,9 @@ impl<T: GpuReal> Staged<T> {
         };
         let (lengths, made_by) = (vec![0; recvs.len()], vec![[0; 3]; sends.len()]);
         let (out, come) = (Vec::new(), Vec::new());
-        let raw = recvs.iter().all(|part: &Part| part.on_device() == Wire::Raw);
-        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, raw, press: None }
+        let coded = |part: &Part| part.on_device() != Wire::Raw;
+        let coded = sends.iter().chain(&recvs).any(coded);
+        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, coded, press: None }
     }
 
     /// Bytes of memory of the device for messages out and in.
@@ -182,6 +183,15 @@ impl<T: GpuReal> Staged<T> {
     pub(super) fn squared_error(&self) -> f64 {
         let loads = self.out.iter().flat_map(|chunk| &chunk.loads);
         loads.map(|load| squared_error(&load.boxed)).sum()
+    }
+
+    /// The first message of the last run that did not decode, when the device has come to its end.
+    pub(super) fn damage(&self, rank: usize) -> Result<(), Error> {
+        let bad = |load: &Load<Inbox<T>>| load.boxed.bad().map(|at| load.messages[at]);
+        let Some(number) = self.come.iter().flat_map(|chunk| &chunk.loads).find_map(bad) else {
+            return Ok(());
+        };
+        Err(undecoded(rank, self.traffic.recvs[number].peer, self.recvs[number].wire))
     }
 
     /// Collective.
@@ -271,7 +281,8 @@ impl<T: GpuReal> Staged<T> {
         (step, finer): (f64, Option<f64>),
         clock: &mut Clock,
     ) -> Result<(), Error> {
-        let Self { traffic, sends, recvs, out, come, made_by, lengths, raw, press, .. } = self;
+        let Self { traffic, sends, recvs, out, come, made_by, lengths, coded, press, .. } = self;
+        device.owes |= *coded;
         // What came in another reshape was in the same memory.
         let held = match traffic.berths {
             Some(_) => device.read.wait(),
@@ -299,19 +310,8 @@ impl<T: GpuReal> Staged<T> {
         let sent = exchange.run(traffic, &mut mail);
         let damage = mail.damage;
         let read = device.read.record(&device.stream);
-        let known = read.and_then(|()| if *raw { Ok(()) } else { device.read.wait() });
-        device.note(known);
-        let bad = |chunk: &Incoming<T>| {
-            let load = chunk.loads.iter().find_map(|load| Some(load.messages[load.boxed.bad()?]));
-            load.map(|number| Error::Header {
-                rank: device.rank,
-                from: traffic.recvs[number].peer,
-                found: "a message that does not decode".into(),
-                expected: format!("one of wire {}", recvs[number].wire),
-            })
-        };
-        let bad = come.iter().find_map(bad).map_or(Ok(()), Err);
-        damage.and(sent).and(bad)
+        device.note(read);
+        damage.and(sent)
     }
 }
 
