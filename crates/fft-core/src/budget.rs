@@ -57,6 +57,7 @@ impl Budget {
             return Ok(None);
         }
         let mut sums: Vec<_> = losses.iter().map(|(_, loss)| loss.reals).collect();
+        sums.reserve_exact(Energy::default().0.len());
         comm.allreduce(Reduce::Sum, &mut sums)?;
         losses.iter_mut().zip(&sums).for_each(|((_, loss), sum)| loss.reals = *sum);
         let steps = recipe.walk(direction);
@@ -93,7 +94,8 @@ impl Budget {
         }))
     }
 
-    /// Measures the input and sets the steps of all encoders. Collective: one reduction of three numbers.
+    /// Measures the input. With a tolerance, sets the steps of all encoders; without one the norm is for the report alone, and
+    /// nobody waits for it here. Collective: one reduction of three numbers with a tolerance, otherwise none.
     ///
     /// # Errors
     /// What the communicator returns.
@@ -106,31 +108,37 @@ impl Budget {
     ) -> Result<(), Error> {
         self.energies.fill(Energy::default());
         device.energy(&self.parts, self.width, input, &mut self.energies);
-        let mut energy = self.energies[0];
-        if self.halved {
-            energy = energy.times(2.0, self.energies[1..].iter().copied().sum());
-        }
+        let Some(tolerance) = self.tolerance else { return Ok(()) };
+        let mut energy = self.energy::<T, Dev>(device);
         comm.allreduce(Reduce::Sum, &mut energy.0)?;
         self.norm = energy.norm();
-        let step = self.step();
+        let step = self.step(tolerance);
         let common = || self.losses.iter().filter(|(_, loss)| loss.common);
         // Errors that are as large as can be, and all alike in every reshape, then add up to no more than others do.
         let finer = step / (3.0 * common().count() as f64).sqrt();
         for (op, loss) in common() {
-            match self.tolerance {
-                Some(tolerance) if !tolerance.is_strict() => {
+            match tolerance.is_strict() {
+                false => {
                     let gain = loss.gain.typical;
                     ops[*op].set_step(step / gain, Some(finer / gain));
                 }
-                _ => ops[*op].set_step(step / loss.gain.most, None),
+                true => ops[*op].set_step(step / loss.gain.most, None),
             }
         }
         Ok(())
     }
 
+    /// What the input of this rank adds to the square of its norm.
+    fn energy<T: Real, Dev: Device<T>>(&mut self, device: &mut Dev) -> Energy {
+        device.energy_queued(&mut self.energies);
+        match self.halved {
+            true => self.energies[0].times(2.0, self.energies[1..].iter().copied().sum()),
+            false => self.energies[0],
+        }
+    }
+
     /// The step that all encoders have, measured in the result.
-    fn step(&self) -> f64 {
-        let Some(tolerance) = self.tolerance else { return 0.0 };
+    fn step(&self, tolerance: Tolerance) -> f64 {
         let (least, most) = (self.norm * self.whole.least, self.norm * self.whole.most);
         let common = || self.losses.iter().filter(|(_, loss)| loss.common);
         let roots = || common().map(|(_, loss)| loss.reals.sqrt()).sum::<f64>();
@@ -148,18 +156,27 @@ impl Budget {
         }
     }
 
-    /// Adds up what was lost. Collective: one reduction of as many numbers as there are reshapes.
+    /// Adds up what was lost. Collective: one reduction of as many numbers as there are reshapes, without a tolerance of three
+    /// more.
     ///
     /// # Errors
     /// What the communicator returns.
     pub(crate) fn close<T: Real, Dev: Device<T>>(
         &mut self,
         ops: &[Dev::Op],
+        device: &mut Dev,
         comm: &dyn Comm,
     ) -> Result<WireError, Error> {
         self.sums.clear();
         self.sums.extend(self.losses.iter().map(|(op, _)| ops[*op].squared_error()));
+        if self.tolerance.is_none() {
+            let energy = self.energy::<T, Dev>(device);
+            self.sums.extend(energy.0);
+        }
         comm.allreduce(Reduce::Sum, &mut self.sums)?;
+        if let &[small, middle, large] = &self.sums[self.losses.len()..] {
+            self.norm = Energy([small, middle, large]).norm();
+        }
         if self.norm == 0.0 {
             return Ok(WireError::default());
         }

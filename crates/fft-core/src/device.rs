@@ -69,8 +69,12 @@ pub trait Device<T: Real>: Sized {
     fn copy(&mut self, all: &Transfer, src: &Self::Memory, dst: &mut Self::Memory);
 
     /// Adds the squares of the numbers of boxes of elements of `width` real numbers, the source's sides of transfers, to a sum
-    /// for each.
+    /// for each: now, or when they are asked for.
     fn energy(&mut self, parts: &[Transfer], width: usize, src: &Self::Memory, sums: &mut [Energy]);
+
+    /// Adds to the sums what [`Device::energy`] has queued for them, if it does; waits for that unless the run is
+    /// [finished](Device::finish).
+    fn energy_queued(&mut self, _sums: &mut [Energy]) {}
 
     /// Called at the end of every run: waits for what the host must know before it returns, if anything.
     ///

@@ -127,7 +127,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let finished = self.tools.device.finish();
         let decoded = || ops.iter().try_for_each(Operation::damage);
         agree(self.comm.as_ref(), result.and(finished).and_then(|()| decoded()))?;
-        self.lost = program.close(self.comm.as_ref())?;
+        self.lost = program.close(&mut self.tools.device, self.comm.as_ref())?;
         Ok(())
     }
 

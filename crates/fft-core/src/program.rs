@@ -51,8 +51,13 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
     ///
     /// # Errors
     /// What the communicator returns.
-    pub(crate) fn close(&mut self, comm: &dyn Comm) -> Result<Option<WireError>, Error> {
-        self.budget.as_mut().map(|budget| budget.close::<T, Dev>(&self.ops, comm)).transpose()
+    pub(crate) fn close(
+        &mut self,
+        device: &mut Dev,
+        comm: &dyn Comm,
+    ) -> Result<Option<WireError>, Error> {
+        let Self { budget, ops, .. } = self;
+        budget.as_mut().map(|budget| budget.close::<T, Dev>(ops, device, comm)).transpose()
     }
 
     /// Real numbers that a work buffer must hold.

@@ -7,6 +7,7 @@
 //! Everything is queued on one stream. Ranks that reach each other meet once in a reshape, on the host, to know that events
 //! have been recorded; their streams wait for the events.
 
+mod bound;
 mod energy;
 mod fused;
 mod local;
@@ -20,17 +21,18 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fft_core::{
-    Algorithm, Comm, Commons, Device, Direction, Energy, Error, Leg, Manner, Node, Operation,
-    Operations, Recipe, Site, Step, Tools, Transfer, Wire, agree,
+    Comm, Commons, Device, Direction, Energy, Error, Manner, Node, Operation, Operations, Recipe,
+    Site, Step, Tools, Transfer, Wire, agree,
 };
 
 use crate::ffi::{
     Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, PullSource, meet, opaque,
 };
 use crate::{Gpu, GpuError, GpuReal, Passage};
+use bound::{Bound, lens};
 use energy::Squares;
+use fused::Across;
 pub use fused::fetches;
-use fused::{Across, Next, Rest};
 use local::{Group, Local};
 use post::Post;
 use reshape::Reshape;
@@ -152,6 +154,14 @@ impl<T: GpuReal> Cuda<T> {
         }
     }
 
+    /// Waits for all that has been queued, if the host must know something of that.
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.owes) {
+            let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
+            self.note(waited);
+        }
+    }
+
     fn stream_and_area(&mut self) -> (&Arc<CudaStream>, &mut DeviceMemory<u8>) {
         let area = self.area.as_mut().expect("made with the plan's memory");
         (&self.stream, area.memory_mut())
@@ -175,62 +185,6 @@ impl<T: GpuReal> Cuda<T> {
         self.area_bytes = self.area_bytes.max(area);
         Ok(op)
     }
-}
-
-/// Operations in the making.
-struct Bound<'r, T, const D: usize> {
-    recipe: &'r Recipe<D>,
-    ops: Vec<CudaOp<T>>,
-    sizes: Vec<usize>,
-    /// A reshape that waits for what follows: its leg, wire, exchange and number, and how many real numbers it leaves.
-    reshape: Option<(&'r Leg<'r, D>, (Wire, Algorithm, usize), usize)>,
-    /// Reshapes that are one with what follows.
-    fetched: usize,
-}
-
-impl<'r, T: GpuReal, const D: usize> Bound<'r, T, D> {
-    /// Adds the reshape that waits and then a group of transforms, which leaves so many real numbers: as one where that can be.
-    fn add(
-        &mut self,
-        device: &mut Cuda<T>,
-        group: Option<Group>,
-        reals: usize,
-    ) -> Result<(), Error> {
-        let next = Next::of::<T>(&device.gpu, group).map_err(|why| why.on(device.rank))?;
-        let mut fused = false;
-        if let Some((leg, how, moved)) = self.reshape.take() {
-            let reshape = Reshape::new(device, self.recipe, leg, how, &next)?;
-            fused = reshape.is_fused();
-            self.fetched += usize::from(fused);
-            self.push(Op::Reshape(Box::new(reshape)), moved);
-        }
-        match next.rest::<T>(&device.gpu, fused).map_err(|why| why.on(device.rank))? {
-            Rest::Groups(groups) => {
-                for group in groups {
-                    let op = device.local(&group)?;
-                    self.push(op, reals);
-                }
-            }
-            Rest::Plans(plans) => {
-                for plan in plans {
-                    device.area_bytes = device.area_bytes.max(plan.work_bytes());
-                    self.push(Op::Fetch(Box::new(plan)), reals);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, op: Op<T>, reals: usize) {
-        self.ops.push(CudaOp(op));
-        self.sizes.push(reals);
-    }
-}
-
-/// Lengths of an array in memory, batches first.
-fn lens<const D: usize>(node: &Node<D>, rank: usize, howmany: usize) -> Vec<usize> {
-    let brick = node.layout.brick(rank);
-    [howmany].into_iter().chain(node.layout.order().map(|axis| brick.len(axis))).collect()
 }
 
 impl<T: GpuReal> Device<T> for Cuda<T> {
@@ -388,23 +342,36 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         parts: &[Transfer],
         width: usize,
         src: &DeviceMemory<T>,
-        sums: &mut [Energy],
+        _sums: &mut [Energy],
     ) {
+        self.owes = true;
+        let squares = self.squares.as_mut().expect("made where something may be lost");
+        let queued = squares.add(&self.stream, parts, width, src);
+        self.note(queued);
+    }
+
+    fn energy_queued(&mut self, sums: &mut [Energy]) {
+        self.settle();
         let squares = self.squares.as_ref().expect("made where something may be lost");
-        let found = squares.add(&self.stream, parts, width, src, sums);
-        if found.is_err() {
+        match self.failed {
+            Ok(()) => squares.read(sums),
             // All ranks learn that there is no norm, and the reason in the end.
-            sums[0].0[1] = f64::NAN;
+            Err(_) => sums[0].0[1] = f64::NAN,
         }
-        self.note(found);
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        if std::mem::take(&mut self.owes) {
-            let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
-            self.note(waited);
-        }
+        self.settle();
         std::mem::replace(&mut self.failed, Ok(()))
+    }
+}
+
+impl<T> CudaOp<T> {
+    fn reshape(&self) -> Option<&Reshape<T>> {
+        match &self.0 {
+            Op::Reshape(reshape) => Some(reshape),
+            _ => None,
+        }
     }
 }
 
@@ -419,10 +386,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     }
 
     fn loss(&self) -> Option<fft_core::Loss> {
-        match &self.0 {
-            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => None,
-            Op::Reshape(reshape) => reshape.loss(),
-        }
+        self.reshape().and_then(Reshape::loss)
     }
 
     fn set_step(&mut self, step: f64, finer: Option<f64>) {
@@ -432,17 +396,11 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     }
 
     fn squared_error(&self) -> f64 {
-        match &self.0 {
-            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => 0.0,
-            Op::Reshape(reshape) => reshape.squared_error(),
-        }
+        self.reshape().map_or(0.0, Reshape::squared_error)
     }
 
     fn damage(&self) -> Result<(), Error> {
-        match &self.0 {
-            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => Ok(()),
-            Op::Reshape(reshape) => reshape.damage(),
-        }
+        self.reshape().map_or(Ok(()), Reshape::damage)
     }
 
     fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
