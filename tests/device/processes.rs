@@ -37,6 +37,7 @@ fn body() {
     everything(&world, &gpu).unwrap();
     fetched::cases(&world, &gpu).unwrap();
     refused(&world, &gpu).unwrap();
+    damaged::in_windows(&world, &gpu).unwrap();
     let by_host = By(gpu.clone(), Passage::Host);
     everything(&world, &by_host).unwrap();
     for exchange in Algorithm::ALL {
@@ -53,6 +54,7 @@ fn body() {
         Ok(plan) => assert_eq!(plan.passage(), Passage::Device),
         Err(why) => return println!("not run: messages on the device, {why}"),
     }
+    damaged::in_berths(&world, &gpu).unwrap();
     let gpu = By(gpu, Passage::Device);
     everything(&world, &gpu).unwrap();
     let draft = case.draft::<C2c<f64>>(&world).unwrap().wire(Wire::Lossless).wire_everywhere();
