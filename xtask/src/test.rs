@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Features that need nothing on the machine.
-const PORTABLE: &str = "thriffty/ndarray,thriffty/cuda,fft-capi/cuda";
+const PORTABLE: &str = "thriffty/ndarray,thriffty/cuda,fft-cli/cuda,fft-capi/cuda";
 /// The crates that speak MPI.
 const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,fft-comm/mpi,fft-cli/mpi,\
-                        fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi";
+                        fft-cli/cuda,fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi";
 
 /// The stages in order: the quick ones first, so that a mistake shows early.
 fn stages(ready: &Ready) -> Vec<Command> {

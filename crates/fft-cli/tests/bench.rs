@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{EXCHANGES, Run, check_exchange, run, threads};
+use common::{EXCHANGES, Run, check_exchange, run, threads, unsaid};
 use serde_json::Value;
 
 fn json(ranks: usize, args: &[&str]) -> Value {
@@ -89,6 +89,34 @@ fn grids_of_ranks_are_those_of_the_recipe() {
     let found = json(4, &["c2c", "8^3", "--in-grid", "1x2x2", "--out-grid", "2x2x1"]);
     let recipe = found["recipe"].as_str().unwrap();
     assert!(recipe.contains("[1x2x2]") && recipe.contains("[2x2x1]"), "{recipe}");
+}
+
+/// The same on a GPU, or one line that says why there is none.
+#[test]
+fn a_device_gives_what_is_checked_or_a_reason() {
+    let args = "--device cuda --check --json --reps 2 --ranks";
+    for (kind, ranks) in [("c2c", "1"), ("c2c", "2"), ("r2c", "3"), ("dct2", "2")] {
+        let found = unsaid(
+            &["bench", kind, "16x12x10"]
+                .into_iter()
+                .chain(args.split(' '))
+                .chain([ranks])
+                .collect::<Vec<_>>(),
+        );
+        if found.code == Some(0) {
+            let found: Value = serde_json::from_str(&found.stdout).unwrap();
+            assert_eq!(found["passage"], "reached", "{found}");
+            for error in ["/error/roundtrip", "/error/forward"] {
+                let error = found.pointer(error).and_then(Value::as_f64).unwrap();
+                assert!((1e-17..5e-15).contains(&error), "{found}");
+            }
+        } else {
+            let why = found.complaint();
+            let reasons = ["no CUDA driver", "CUDA device", "no cuFFT", "the feature cuda"];
+            assert!(reasons.iter().any(|reason| why.contains(reason)), "{why}");
+            println!("not run: {why}");
+        }
+    }
 }
 
 #[test]
