@@ -1,9 +1,10 @@
 //! Memory of a rank that the others write to.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::comm::unreached;
-use crate::{Epochs, Error};
+use crate::{Epochs, Error, Pins};
 
 /// Two pieces of memory on every rank of a communicator, into which the others put bytes by turns, while an epoch is open:
 /// what one epoch brought can be read during the next.
@@ -11,6 +12,9 @@ use crate::{Epochs, Error};
 /// [`Puts::make`] and [`Puts::epoch`] are **collective**, and so is dropping it: all ranks do each of them, in the same
 /// order.
 pub trait Puts: Send {
+    /// Pins the memory that is made from now on, where it can.
+    fn pin(&mut self, _pins: Arc<dyn Pins>) {}
+
     /// Gives this rank two pieces of at least `bytes` zeroed bytes, starting at multiples of
     /// [`SLOT_ALIGN`](crate::SLOT_ALIGN), in place of those it had. Collective, and costs as much as several small
     /// collectives and a pass over the memory.

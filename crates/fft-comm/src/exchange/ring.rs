@@ -293,6 +293,7 @@ impl Exchange for Ring {
     }
 
     fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.puts.pin(pins.clone());
         self.pins = Some(pins);
     }
 

@@ -152,12 +152,14 @@
 //! # }
 //! ```
 
+use std::any::Any;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytemuck::Pod;
-use fft_core::{Comm, Epochs, Error, Opaque, Puts, SLOT_ALIGN, Slot, agree};
+use fft_core::{Comm, Epochs, Error, Opaque, Pins, Puts, SLOT_ALIGN, Slot, agree};
 
 use super::MpiComm;
 use super::ffi::{RawEpoch, RawPair, RawWindow};
@@ -383,6 +385,9 @@ impl<'env, T: Pod> Epoch<'_, 'env, T> {
 /// Windows of bytes for an exchange, made when their size is known, or one on memory of the exchange's.
 pub(super) struct MpiPuts {
     rma: Rma,
+    pins: Option<Arc<dyn Pins>>,
+    /// What pins the memory: dropped first.
+    pinned: Vec<Box<dyn Any + Send>>,
     memory: Memory,
 }
 
@@ -394,22 +399,31 @@ enum Memory {
 
 impl MpiPuts {
     pub(super) fn new(rma: Rma) -> Self {
-        Self { rma, memory: Memory::None }
+        Self { rma, pins: None, pinned: Vec::new(), memory: Memory::None }
     }
 
     pub(super) fn on(rma: Rma, window: Window<u8>) -> Self {
-        Self { rma, memory: Memory::On(window) }
+        Self { rma, pins: None, pinned: Vec::new(), memory: Memory::On(window) }
     }
 }
 
 impl Puts for MpiPuts {
+    fn pin(&mut self, pins: Arc<dyn Pins>) {
+        self.pins = Some(pins);
+    }
+
     fn make(&mut self, bytes: usize) -> Result<(), Error> {
+        self.pinned.clear();
         match std::mem::replace(&mut self.memory, Memory::None) {
             Memory::None => {}
             Memory::Pair(raw, comm) => agree(&comm, raw.free(comm.rank()))?,
             Memory::On(window) => window.free()?,
         }
-        let [one, other] = [self.rma.window::<u8>(bytes)?, self.rma.window(bytes)?];
+        let [mut one, mut other] = [self.rma.window::<u8>(bytes)?, self.rma.window(bytes)?];
+        if let Some(pins) = &self.pins {
+            let both = [one.local_mut(), other.local_mut()];
+            self.pinned = both.into_iter().filter_map(|bytes| pins.pin(bytes)).collect();
+        }
         self.memory = Memory::Pair(RawPair::new([one.raw, other.raw]), one.comm);
         Ok(())
     }
