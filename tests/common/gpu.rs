@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use thriffty::gpu::cudarc::cufft;
 use thriffty::gpu::{C2c, Fft, FftPlan, Gpu, GpuError};
 
 /// The first GPU, with cuFFT, or nothing and a line that says why.
@@ -24,4 +25,24 @@ pub(crate) fn gpu() -> Option<Gpu> {
 #[allow(dead_code, reason = "not every test has cases to leave out")]
 pub(crate) fn few() -> bool {
     std::env::var_os("THRIFFTY_FEW").is_some()
+}
+
+/// Whether there is a cuFFT that fetches: of a version that links functions, which are tried with another one.
+#[allow(dead_code, reason = "not every test has plans that fetch")]
+pub(crate) fn links(gpu: &Gpu) -> bool {
+    static LINKS: OnceLock<bool> = OnceLock::new();
+    *LINKS.get_or_init(|| tried(gpu))
+}
+
+#[allow(dead_code, reason = "as above")]
+fn tried(gpu: &Gpu) -> bool {
+    let version = cufft::result::get_version().expect("there is a cuFFT");
+    let some = FftPlan::<C2c<f64>>::scaled(gpu, &Fft::rows([64], 1), 0.5);
+    let links = version >= 12_000 && some.expect("a plan or none").is_some();
+    if !links {
+        println!(
+            "not run: cuFFT {version} does not link what it is given, so that nothing is fetched"
+        );
+    }
+    links
 }

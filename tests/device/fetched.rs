@@ -1,31 +1,10 @@
 //! Lengths and sizes with which transforms fetch what they read from other ranks, against plans of the host.
 
-use std::sync::OnceLock;
-
+use common::gpu::links;
 use fft_core::Step;
-use thriffty::gpu::cudarc::cufft;
 use thriffty::gpu::cudarc::driver::DevicePtr;
-use thriffty::gpu::{Fft, FftPlan};
 
 use super::*;
-
-/// Whether there is a cuFFT that fetches: of a version that links functions, which are tried with another one.
-fn links(gpu: &Gpu) -> bool {
-    static LINKS: OnceLock<bool> = OnceLock::new();
-    *LINKS.get_or_init(|| tried(gpu))
-}
-
-fn tried(gpu: &Gpu) -> bool {
-    let version = cufft::result::get_version().expect("there is a cuFFT");
-    let some = FftPlan::<thriffty::gpu::C2c<f64>>::scaled(gpu, &Fft::rows([64], 1), 0.5);
-    let links = version >= 12_000 && some.expect("a plan or none").is_some();
-    if !links {
-        println!(
-            "not run: cuFFT {version} does not link what it is given, so that nothing is fetched"
-        );
-    }
-    links
-}
 
 /// Reshapes of a direction that transforms follow.
 fn followed<K: Make, const D: usize>(plan: &DevicePlan<K, D>, direction: Direction) -> usize
