@@ -5,18 +5,24 @@
 mod common;
 #[path = "driver_calls/counting.rs"]
 mod counting;
+#[path = "driver_calls/refusals.rs"]
+mod refusals;
+#[path = "driver_calls/ways.rs"]
+mod ways;
 
 use std::ffi::{c_char, c_void};
 
-use common::gpu::gpu;
-use counting::{calls, compile, count_in, loaded};
-use fft_core::{Element, Step};
+use common::gpu::{gpu, links};
+use counting::{calls, compile, count_in, loaded, refusing};
+use fft_core::Element;
 use thriffty::gpu::cudarc::driver::sys;
-use thriffty::gpu::{Gpu, GpuReal, Passage, driver_is_present};
+use thriffty::gpu::{Gpu, driver_is_present};
 use thriffty::{
-    Algorithm, C2c, Comm, DevicePlan, Direction, Error, Grid, Plan, R2c, Reduce, Tolerance,
-    Transform, Wire,
+    Algorithm, C2c, Comm, DevicePlan, Direction, Error, Grid, Plan, R2c, Reduce, Transform, Wire,
 };
+#[cfg(feature = "mpi")]
+use ways::{DEVICE_WAYS, LARGE_DEVICE_WAYS, LARGE_HOST_WAYS};
+use ways::{LARGE_WAYS, NEAR, RING, WAYS, Way, traffic};
 
 /// What makes or frees anything.
 const MAKES: &[&str] = &[
@@ -61,6 +67,8 @@ const WAITS: &[&str] = &[
     "cuMemcpy3D_v2",
     "cuMemsetD8_v2",
     "cuMemsetD32_v2",
+    // Copies that are queued between a device and memory of the host that is not pinned.
+    "pageable",
 ];
 
 /// What is queued.
@@ -89,6 +97,9 @@ fn the_counter_counts() {
         #include <string.h>
         int cuInit(unsigned flags) { return 500 + (int)flags; }
         int cuStreamSynchronize(void *stream) { return stream == (void *)17 ? 0 : 1; }
+        int cuPointerGetAttribute(void *found, int which, void *at) { return which == 2 && at == (void *)100 ? 0 : 1; }
+        int cuMemcpyDtoHAsync_v2(void *to, void *from, unsigned long bytes, void *stream) { return to < from && bytes && stream; }
+        int cuMemcpyHtoDAsync_v2(void *to, void *from, unsigned long bytes, void *stream) { return to > from && bytes && stream; }
         int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned h,
                            void *s, void **p, void **x) {
             return f == (void *)1 && a + b + c + d + e + g + h == 28 && s == (void *)9 && p == (void *)10 && x == (void *)11;
@@ -137,6 +148,20 @@ fn counted() {
         let launch = std::mem::transmute::<*mut c_void, Launch>(get(b"cuLaunchKernel\0"));
         assert_eq!(launch(at(1), 1, 2, 3, 4, 5, 6, 7, at(9), at(10), at(11)), 1);
         assert_eq!(calls(names), [2, 1, 0]);
+        type Copy = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void) -> u32;
+        let fetch = std::mem::transmute::<*mut c_void, Copy>(get(b"cuMemcpyDtoHAsync_v2\0"));
+        let store = std::mem::transmute::<*mut c_void, Copy>(get(b"cuMemcpyHtoDAsync_v2\0"));
+        // Of what the driver says is pinned, and of what it does not know.
+        let unpinned = || calls(&["pageable"])[0];
+        assert_eq!((fetch(at(100), at(200), 1, at(1)), unpinned()), (1, 0));
+        assert_eq!((fetch(at(101), at(200), 1, at(1)), unpinned()), (1, 1));
+        assert_eq!((store(at(200), at(100), 1 << 20, at(1)), unpinned()), (1, 1));
+        assert_eq!((store(at(200), at(101), 1 << 16, at(1)), unpinned()), (1, 1));
+        assert_eq!((store(at(200), at(101), (1 << 16) + 1, at(1)), unpinned()), (1, 2));
+        let (refused, once) =
+            refusing("cuStreamSynchronize", 1, 700, || [17; 3].map(|n| wait(at(n))));
+        assert_eq!((refused, once), ([0, 700, 0], true));
+        assert!(!refusing("cuStreamSynchronize", 1, 700, || wait(at(17))).1);
         // By the way of cuFFT: the one that finds is found, and finds another.
         let find = std::mem::transmute::<*mut c_void, Find>(get(b"cuGetProcAddress_v2\0"));
         let mut found = std::ptr::null_mut();
@@ -147,7 +172,7 @@ fn counted() {
         let wait = std::mem::transmute::<*mut c_void, Wait>(found);
         assert_eq!(wait(at(17)), 0);
     }
-    assert_eq!(calls(names), [3, 1, 0]);
+    assert_eq!(calls(names), [7, 1, 0]);
 }
 
 #[test]
@@ -160,117 +185,6 @@ fn a_plan_allocates_nothing_and_waits_where_it_says() {
     for processes in [2, 4] {
         assert_ne!(count_in("process", &loaded(), processes), Some(false));
     }
-}
-
-/// How messages travel, and what the host must wait for in one direction, of all ranks together.
-struct Way {
-    name: &'static str,
-    apart: bool,
-    passage: Passage,
-    exchange: Algorithm,
-    wire: Option<Wire>,
-    waits: fn(Traffic) -> u64,
-}
-
-/// What a direction does, of all ranks together.
-#[derive(Clone, Copy)]
-struct Traffic {
-    ranks: u64,
-    reshapes: u64,
-    /// Chunks out and in: one for each rank that has messages in a reshape, as all are shorter.
-    out: u64,
-    come: u64,
-}
-
-const P2P: Algorithm = Algorithm::P2p;
-
-const WAYS: [Way; 7] = [
-    // Kernels take what they need from each other's memory: nobody waits.
-    Way {
-        name: "as it is",
-        apart: false,
-        passage: Passage::Reached,
-        exchange: P2P,
-        wire: None,
-        waits: |_| 0,
-    },
-    // For the norm of the input, and at the end for what was lost.
-    Way {
-        name: "bits:16 in windows",
-        apart: false,
-        passage: Passage::Reached,
-        exchange: P2P,
-        wire: Some(Wire::Bits(16)),
-        waits: |t| if t.out > 0 { 2 * t.ranks } else { 0 },
-    },
-    // In each reshape for the lengths of messages as well, twice where they lost too much.
-    Way {
-        name: "tolerance in windows",
-        apart: false,
-        passage: Passage::Reached,
-        exchange: P2P,
-        wire: Some(Wire::Tolerance),
-        waits: |t| t.ranks * (2 + 2 * t.reshapes),
-    },
-    // Once for the messages of each chunk, out and in.
-    Way {
-        name: "as it is through the host",
-        apart: true,
-        passage: Passage::Reached,
-        exchange: P2P,
-        wire: None,
-        waits: |t| t.out + t.come,
-    },
-    Way {
-        name: "as it is through the host by alltoallv",
-        apart: true,
-        passage: Passage::Reached,
-        exchange: Algorithm::Alltoallv,
-        wire: None,
-        waits: |t| t.out + t.come,
-    },
-    // For the norm, and in each reshape for whether all could be read.
-    Way {
-        name: "bits:16 through the host",
-        apart: true,
-        passage: Passage::Reached,
-        exchange: P2P,
-        wire: Some(Wire::Bits(16)),
-        waits: |t| t.out + t.come + t.ranks * (1 + t.reshapes),
-    },
-    // And for their lengths, twice where they lost too much.
-    Way {
-        name: "tolerance through the host",
-        apart: true,
-        passage: Passage::Reached,
-        exchange: P2P,
-        wire: Some(Wire::Tolerance),
-        waits: |t| 3 * t.out + t.come + t.ranks * (1 + t.reshapes),
-    },
-];
-
-/// Ranks have messages for each other where their bricks meet.
-fn traffic<K: Transform, const D: usize>(plan: &DevicePlan<K, D>, direction: Direction) -> Traffic
-where
-    K::Real: GpuReal,
-{
-    let ranks = plan.comm().size();
-    let mut found = Traffic { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
-    for leg in plan.recipe().legs(direction) {
-        if !matches!(leg.step, Step::Reshape { .. }) {
-            continue;
-        }
-        found.reshapes += 1;
-        let meet = |a: usize, b: usize| {
-            let common = leg.from.layout.brick(a).intersect(&leg.to.layout.brick(b));
-            a != b && !common.is_empty()
-        };
-        for rank in 0..ranks {
-            found.out += u64::from((0..ranks).any(|other| meet(rank, other)));
-            found.come += u64::from((0..ranks).any(|other| meet(other, rank)));
-        }
-    }
-    found
 }
 
 /// Calls of all ranks meanwhile.
@@ -295,28 +209,35 @@ fn meanwhile(
     Ok(found.iter().map(|calls| *calls as u64).collect())
 }
 
-/// Short messages of real data.
-fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
-    let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([64, 60, 48])?).exchange(way.exchange);
-    let draft = match way.wire {
-        None => draft,
-        Some(wire) => draft.wire(wire).wire_everywhere(),
-    };
-    let draft = match way.wire {
-        Some(Wire::Tolerance) => draft.tolerance(Tolerance::relative(1e-6)?),
-        _ => draft,
-    };
-    count(comm, draft.on(gpu).passage(way.passage).build()?, way)
+/// Grids whose messages are one chunk, and several; also where they are coded they have 64 KiB, and so are in pinned memory.
+const SMALL: [usize; 3] = [96, 100, 128];
+const LARGE: [usize; 3] = [256, 256, 128];
+
+/// Real data.
+fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way, shape: [usize; 3]) -> Result<(), Error> {
+    let draft = way.draft(Plan::<R2c, 3>::r2c(comm, Grid::new(shape)?))?;
+    let plan = draft.on(gpu).passage(way.passage).build()?;
+    if plan.exchange() != way.exchange {
+        assert_eq!(way.exchange, RING, "what this MPI cannot do");
+        println!("not run: {}, as {}", way.name, plan.exchange());
+        return Ok(());
+    }
+    let chunks = traffic(plan.recipe(), Direction::Forward, way);
+    let several = chunks.out > chunks.ranks * chunks.reshapes;
+    assert_eq!(several, shape == LARGE, "{}: {} chunks", way.name, chunks.out);
+    count(comm, plan, way)
 }
 
 /// Transforms that fetch what they read, from 1 MiB per rank on.
 fn check_fetching(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
-    let way = Way { name: "fetched", ..WAYS[0] };
+    let way = Way { name: "fetched", ..NEAR };
     let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([64, 64, 128])?).exchange(Algorithm::P2p);
     let plan = draft.on(gpu).build()?;
     let [there, back] = [Direction::Forward, Direction::Inverse].map(|way| plan.fetched(way));
+    let what = format!("{there} and {back} reshapes take no pass of {}", plan.recipe());
+    assert!(there > 0 && back > 0 || !links(gpu), "{what}");
     if comm.rank() == 0 {
-        println!("{there} and {back} reshapes take no pass of {}", plan.recipe());
+        println!("{what}");
     }
     count(comm, plan, &way)
 }
@@ -332,7 +253,8 @@ fn count<K: Transform<Real = f64>>(
     let data: Vec<f64> = (0..reals[0]).map(|i| (i as f64 * 0.7).sin()).collect();
     let mut inputs = [0; 2].map(|_| stream.clone_htod(&data).unwrap());
     let mut y = stream.alloc_zeros::<f64>(reals[1]).unwrap();
-    let expected = [Direction::Forward, Direction::Inverse].map(|way| traffic(&plan, way));
+    let expected =
+        [Direction::Forward, Direction::Inverse].map(|to| traffic(plan.recipe(), to, way));
     let mut both = |run: usize| {
         let x = &mut inputs[run % 2];
         plan.forward_into(x, &mut y)?;
@@ -354,9 +276,25 @@ fn count<K: Transform<Real = f64>>(
     }
     assert_eq!(made, 0, "{what}");
     assert!(waited <= RUNS as u64 * most, "at most {most}: {what}");
+    // Of a tolerance messages are made again where they lost too much, and windows show several chunks at once.
+    let exact = way.wire != Some(Wire::Tolerance) && way.exchange != RING;
+    assert!(waited == RUNS as u64 * most || !exact, "{most}: {what}");
     // What is not seen cannot be counted.
     assert!(queued >= (2 * RUNS * comm.size()) as u64, "{what}");
     Ok(())
+}
+
+#[test]
+fn what_the_driver_refuses_to_one_rank_is_an_error_for_all() {
+    if gpu().is_some() {
+        assert_ne!(count_in("refused", &loaded(), 1), Some(false));
+    }
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn refused() {
+    refusals::all(&Gpu::probe(0).expect("asked before"));
 }
 
 #[test]
@@ -372,44 +310,20 @@ fn body() {
     for way in &WAYS {
         for ranks in [1, 2, 4] {
             let hosts: Vec<_> = (0..ranks).map(|rank| if way.apart { rank } else { 0 }).collect();
-            for done in fft_comm::threads_on(&hosts, |comm| check(&comm, &gpu, way)) {
+            for done in fft_comm::threads_on(&hosts, |comm| check(&comm, &gpu, way, SMALL)) {
                 done.unwrap();
             }
+        }
+    }
+    for way in &LARGE_WAYS {
+        for done in fft_comm::threads_on(&[0, 1], |comm| check(&comm, &gpu, way, LARGE)) {
+            done.unwrap();
         }
     }
     for ranks in [2, 4] {
         thriffty::threads(ranks, |comm| check_fetching(&comm, &gpu)).unwrap();
     }
 }
-
-/// From memory of the device: for each chunk to be made, and that those of the reshape before have been read. Messages are one chunk.
-#[cfg(feature = "mpi")]
-const DEVICE_WAYS: [Way; 3] = [
-    Way {
-        name: "as it is on the device",
-        apart: false,
-        passage: Passage::Device,
-        exchange: P2P,
-        wire: None,
-        waits: |t| 2 * t.ranks * t.reshapes,
-    },
-    Way {
-        name: "bits:16 on the device",
-        apart: false,
-        passage: Passage::Device,
-        exchange: P2P,
-        wire: Some(Wire::Bits(16)),
-        waits: |t| t.ranks * (1 + 3 * t.reshapes),
-    },
-    Way {
-        name: "tolerance on the device",
-        apart: false,
-        passage: Passage::Device,
-        exchange: P2P,
-        wire: Some(Wire::Tolerance),
-        waits: |t| t.ranks * (1 + 4 * t.reshapes),
-    },
-];
 
 #[cfg(feature = "mpi")]
 #[test]
@@ -419,12 +333,18 @@ fn process() {
     let world = library.world().expect("the world");
     let gpu = Gpu::probe(0).expect("asked before");
     check_fetching(&world, &gpu).unwrap();
+    for way in &LARGE_HOST_WAYS {
+        check(&world, &gpu, way, LARGE).unwrap();
+    }
     for way in &DEVICE_WAYS {
-        match check(&world, &gpu, way) {
+        match check(&world, &gpu, way, SMALL) {
             Err(why) if way.wire.is_none() && why.to_string().contains("passage") => {
                 return println!("not run: messages on the device, {why}");
             }
             done => done.unwrap(),
         }
+    }
+    for way in &LARGE_DEVICE_WAYS {
+        check(&world, &gpu, way, LARGE).unwrap();
     }
 }

@@ -2,7 +2,12 @@
  * one needs that. It is built by the test beside it, and is no part of the library.
  *
  * Programs get the driver's functions in two ways, by name and by cuGetProcAddress, as cuFFT does: each has its own wrappers. A
- * wrapper passes on as many words as the longest call has, whatever they are: all arguments are numbers and pointers. */
+ * wrapper passes on as many words as the longest call has, whatever they are: all arguments are numbers and pointers.
+ *
+ * Copies that are queued return at once only where the host's memory is pinned. Otherwise those to the host end before the call
+ * does, and those of more than 64 KiB from there may wait for the stream: they are counted as "pageable" as well.
+ *
+ * A thread may ask for one of its calls to be refused. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -87,15 +92,46 @@ static void *real(const char *name) {
     return found;
 }
 
+/* Copies between a device and memory of the host that is not pinned, of those that wait. */
+static atomic_ulong pageable;
+
+static void look_at(int number, word to, word from, word bytes) {
+    int out = number == NUMBER_cuMemcpyDtoHAsync_v2, come = number == NUMBER_cuMemcpyHtoDAsync_v2 && bytes > 1 << 16;
+    if (!out && !come) return;
+    typedef int attribute(void *, int, word);
+    static attribute *_Atomic known;
+    if (!known) known = (attribute *)real("cuPointerGetAttribute");
+    unsigned kind = 0;
+    int memory_type = 2;
+    if (known(&kind, memory_type, out ? to : from) != 0) pageable++;
+}
+
+/* The call of this thread that is refused: of which function, after how many others, and with what code. */
+static _Thread_local struct {
+    int number;
+    unsigned long after;
+    int code;
+} refused = {-1, 0, 0};
+
+static int refuses(int number) {
+    if (number != refused.number || refused.after-- > 0) return 0;
+    refused.number = -1;
+    return 1;
+}
+
 #define BY_NAME(name, base)                                                                                            \
     word name(WORDS);                                                                                                  \
     word name(WORDS) {                                                                                                 \
         counted[NUMBER_##name]++;                                                                                      \
+        look_at(NUMBER_##name, a, b, c);                                                                               \
+        if (refuses(NUMBER_##name)) return refused.code;                                                               \
         if (!named[NUMBER_##name]) named[NUMBER_##name] = (call *)real(#name);                                         \
         return named[NUMBER_##name](THEM);                                                                             \
     }                                                                                                                  \
     static word looked_up_##name(WORDS) {                                                                              \
         counted[NUMBER_##name]++;                                                                                      \
+        look_at(NUMBER_##name, a, b, c);                                                                               \
+        if (refuses(NUMBER_##name)) return refused.code;                                                               \
         return looked_up[NUMBER_##name](THEM);                                                                         \
     }
 CALLS(BY_NAME)
@@ -107,13 +143,26 @@ static const struct {
 #define ENTRY(name, base) {#name, base, looked_up_##name},
     CALLS(ENTRY)};
 
-/* How often a function was called, by the name that programs link. */
+/* How often a function was called, by the name that programs link; or "pageable". */
 unsigned long thriffty_driver_calls(const char *name);
 unsigned long thriffty_driver_calls(const char *name) {
+    if (strcmp(name, "pageable") == 0) return pageable;
     for (int n = 0; n < COUNT; n++)
         if (strcmp(name, calls[n].name) == 0) return counted[n];
     fprintf(stderr, "%s is not counted\n", name);
     abort();
+}
+
+/* Refuses a call of this thread, or none where the function has another name. Whether the one before was refused. */
+int thriffty_driver_refuse(const char *name, unsigned long after, int code);
+int thriffty_driver_refuse(const char *name, unsigned long after, int code) {
+    int done = refused.number < 0;
+    refused.number = -1;
+    for (int n = 0; n < COUNT; n++)
+        if (strcmp(name, calls[n].name) == 0) refused.number = n;
+    refused.after = after;
+    refused.code = code;
+    return done;
 }
 
 typedef int find(const char *, void **, int, unsigned long long, void *);

@@ -20,6 +20,31 @@ pub(super) fn calls(list: &[&str]) -> Vec<u64> {
     names.map(|name| unsafe { calls(name.as_ptr()) }).collect()
 }
 
+type Refuse = unsafe extern "C" fn(*const c_char, u64, i32) -> i32;
+
+/// Has the driver refuse a call of this thread: that of a function after so many others, with this code. Whether the one that was
+/// to be refused before has been.
+fn refuse_next(name: &str, after: u64, code: i32) -> bool {
+    // SAFETY: as in `calls`.
+    let refuse = unsafe { sys::culib().get::<Refuse>(b"thriffty_driver_refuse\0") };
+    let (refuse, name) =
+        (refuse.expect("started by another test"), CString::new(name).expect("a name"));
+    // SAFETY: as in `calls`.
+    unsafe { refuse(name.as_ptr(), after, code) != 0 }
+}
+
+/// What `work` returns while the driver refuses that call of this thread, and whether there was such a call.
+pub(super) fn refusing<R>(
+    name: &str,
+    after: u64,
+    code: i32,
+    work: impl FnOnce() -> R,
+) -> (R, bool) {
+    refuse_next(name, after, code);
+    let found = work();
+    (found, refuse_next("", 0, 0))
+}
+
 pub(super) fn compile(words: &[&str], to: &Path) -> bool {
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-shared", "-fPIC"]).args(words);

@@ -1,0 +1,207 @@
+//! How messages travel, and what the host waits for in each way.
+
+use std::collections::BTreeSet;
+
+use fft_core::{Chunking, Link, Moves, Recipe, Step};
+use thriffty::gpu::Passage;
+use thriffty::{Algorithm, Direction, Draft, Epochs, Error, Tolerance, Transform, Wire};
+
+/// How messages travel, and what the host must wait for in one direction, of all ranks together.
+pub(super) struct Way {
+    pub(super) name: &'static str,
+    pub(super) apart: bool,
+    pub(super) passage: Passage,
+    pub(super) exchange: Algorithm,
+    pub(super) wire: Option<Wire>,
+    pub(super) waits: fn(Traffic) -> u64,
+}
+
+impl Way {
+    /// A draft whose messages travel so.
+    pub(super) fn draft<'a, K: Transform, const D: usize>(
+        &self,
+        draft: Draft<'a, K, D>,
+    ) -> Result<Draft<'a, K, D>, Error> {
+        let draft = draft.exchange(self.exchange);
+        Ok(match self.wire {
+            None => draft,
+            Some(Wire::Tolerance) => {
+                draft.tolerance(Tolerance::relative(1e-6)?).wire(Wire::Tolerance).wire_everywhere()
+            }
+            Some(wire) => draft.wire(wire).wire_everywhere(),
+        })
+    }
+}
+
+/// What a direction does, of all ranks together.
+#[derive(Clone, Copy)]
+pub(super) struct Traffic {
+    pub(super) ranks: u64,
+    pub(super) reshapes: u64,
+    /// Chunks in which ranks have messages, out and in.
+    pub(super) out: u64,
+    pub(super) come: u64,
+}
+
+pub(super) const P2P: Algorithm = Algorithm::P2p;
+pub(super) const RING: Algorithm = Algorithm::Ring(Epochs::Fence);
+
+/// As it is between ranks that reach each other: kernels take what they need from each other's memory, and nobody waits.
+pub(super) const NEAR: Way = Way {
+    name: "as it is",
+    apart: false,
+    passage: Passage::Reached,
+    exchange: P2P,
+    wire: None,
+    waits: |_| 0,
+};
+
+/// Once for the messages of each chunk, out and in.
+pub(super) const FAR: Way =
+    Way { name: "as it is through the host", apart: true, waits: |t| t.out + t.come, ..NEAR };
+
+const BITS: Option<Wire> = Some(Wire::Bits(16));
+
+/// Small data, whose messages are one chunk.
+pub(super) const WAYS: [Way; 7] = [
+    NEAR,
+    // At the end, for the norm of the input and what was lost.
+    Way {
+        name: "bits:16 in windows",
+        wire: BITS,
+        waits: |t| if t.out > 0 { t.ranks } else { 0 },
+        ..NEAR
+    },
+    // For the norm, in each reshape for the lengths of messages, twice where they lost too much, and at the end.
+    Way {
+        name: "tolerance in windows",
+        wire: Some(Wire::Tolerance),
+        waits: |t| t.ranks * (2 + 2 * t.reshapes),
+        ..NEAR
+    },
+    FAR,
+    Way { name: "as it is through the host by alltoallv", exchange: Algorithm::Alltoallv, ..FAR },
+    // And at the end.
+    Way {
+        name: "bits:16 through the host",
+        wire: BITS,
+        waits: |t| t.out + t.come + if t.out > 0 { t.ranks } else { 0 },
+        ..FAR
+    },
+    // And for the norm, and for lengths, twice where messages lost too much.
+    Way {
+        name: "tolerance through the host",
+        wire: Some(Wire::Tolerance),
+        waits: |t| 3 * t.out + t.come + 2 * t.ranks,
+        ..FAR
+    },
+];
+
+/// Data of which a rank has several chunks.
+pub(super) const LARGE_WAYS: [Way; 3] = [
+    Way { name: "in chunks through the host", exchange: Algorithm::Pipelined, ..FAR },
+    Way {
+        name: "in chunks of bits:16 through the host",
+        exchange: Algorithm::Pipelined,
+        ..WAYS[5]
+    },
+    Way {
+        name: "in chunks of tolerance through the host",
+        exchange: Algorithm::Pipelined,
+        ..WAYS[6]
+    },
+];
+
+/// From memory of the device: that messages of the reshape before have been read, and for each chunk to be made.
+#[cfg(feature = "mpi")]
+const DEVICE: Way = Way {
+    name: "as it is on the device",
+    passage: Passage::Device,
+    waits: |t| t.ranks * t.reshapes + t.out,
+    ..NEAR
+};
+
+#[cfg(feature = "mpi")]
+pub(super) const DEVICE_WAYS: [Way; 3] = [
+    DEVICE,
+    // And at the end.
+    Way {
+        name: "bits:16 on the device",
+        wire: BITS,
+        waits: |t| t.ranks * (1 + t.reshapes) + t.out,
+        ..DEVICE
+    },
+    // And for the norm, and for chunks that are made again.
+    Way {
+        name: "tolerance on the device",
+        wire: Some(Wire::Tolerance),
+        waits: |t| t.ranks * (2 + t.reshapes) + 2 * t.out,
+        ..DEVICE
+    },
+];
+
+#[cfg(feature = "mpi")]
+pub(super) const LARGE_DEVICE_WAYS: [Way; 3] = [
+    Way { name: "in chunks on the device", exchange: Algorithm::Pipelined, ..DEVICE },
+    Way { name: "in chunks by ring on the device", exchange: RING, ..DEVICE },
+    Way { name: "in chunks of bits:16 by ring on the device", exchange: RING, ..DEVICE_WAYS[1] },
+];
+
+#[cfg(feature = "mpi")]
+pub(super) const LARGE_HOST_WAYS: [Way; 2] = [
+    Way {
+        name: "in chunks by ring through the host",
+        passage: Passage::Host,
+        exchange: RING,
+        ..FAR
+    },
+    Way {
+        name: "in chunks of bits:16 by ring through the host",
+        passage: Passage::Host,
+        exchange: RING,
+        ..WAYS[5]
+    },
+];
+
+/// What goes through the host goes in chunks of so many bytes; from memory of the device in eighths, of as many at least.
+const CHUNK: usize = 8 << 20;
+
+/// Ranks have messages for each other where their bricks meet. Numbers are of double precision.
+pub(super) fn traffic<const D: usize>(
+    recipe: &Recipe<D>,
+    direction: Direction,
+    way: &Way,
+) -> Traffic {
+    let ranks = recipe.problem().input.ranks();
+    let mut found = Traffic { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
+    for leg in recipe.legs(direction) {
+        if !matches!(leg.step, Step::Reshape { .. }) {
+            continue;
+        }
+        found.reshapes += 1;
+        let element = leg.from.width() * size_of::<f64>();
+        let most = match (way.exchange, way.passage) {
+            (Algorithm::Alltoallv, _) | (Algorithm::P2p, Passage::Device) => None,
+            (_, Passage::Device) => {
+                let points = (0..ranks).map(|rank| leg.from.layout.brick(rank).points());
+                Some((points.max().unwrap_or(0) * element / 8).max(CHUNK))
+            }
+            _ => Some(CHUNK),
+        };
+        for rank in 0..ranks {
+            let link = |peer| if peer == rank { Link::Own } else { Link::Remote };
+            let moves = Moves::new(rank, &link, leg.from, leg.to, 1);
+            let moves = match most {
+                Some(bytes) => {
+                    let most = Chunking { bytes, fine: false };
+                    moves.chunked([leg.from, leg.to], &[], element, most)
+                }
+                None => moves,
+            };
+            let different = |chunks: &[usize]| chunks.iter().collect::<BTreeSet<_>>().len() as u64;
+            found.out += different(&moves.chunk_of);
+            found.come += different(&moves.theirs);
+        }
+    }
+    found
+}
