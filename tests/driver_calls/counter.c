@@ -7,7 +7,7 @@
  * Copies that are queued return at once only where the host's memory is pinned. Otherwise those to the host end before the call
  * does, and those of more than 64 KiB from there may wait for the stream: they are counted as "pageable" as well.
  *
- * A thread may ask for one of its calls to be refused. */
+ * A thread may ask for one of its calls by name to be refused. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -106,7 +106,7 @@ static void look_at(int number, word to, word from, word bytes) {
     if (known(&kind, memory_type, out ? to : from) != 0) pageable++;
 }
 
-/* The call of this thread that is refused: of which function, after how many others, and with what code. */
+/* The call by name of this thread that is refused: of which function, after how many others, and with what code. */
 static _Thread_local struct {
     int number;
     unsigned long after;
@@ -131,7 +131,6 @@ static int refuses(int number) {
     static word looked_up_##name(WORDS) {                                                                              \
         counted[NUMBER_##name]++;                                                                                      \
         look_at(NUMBER_##name, a, b, c);                                                                               \
-        if (refuses(NUMBER_##name)) return refused.code;                                                               \
         return looked_up[NUMBER_##name](THEM);                                                                         \
     }
 CALLS(BY_NAME)
@@ -153,7 +152,7 @@ unsigned long thriffty_driver_calls(const char *name) {
     abort();
 }
 
-/* Refuses a call of this thread, or none where the function has another name. Whether the one before was refused. */
+/* Refuses a call by name of this thread, or none where the function has another name. Whether the one before was refused. */
 int thriffty_driver_refuse(const char *name, unsigned long after, int code);
 int thriffty_driver_refuse(const char *name, unsigned long after, int code) {
     int done = refused.number < 0;

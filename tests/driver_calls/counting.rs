@@ -22,7 +22,7 @@ pub(super) fn calls(list: &[&str]) -> Vec<u64> {
 
 type Refuse = unsafe extern "C" fn(*const c_char, u64, i32) -> i32;
 
-/// Has the driver refuse a call of this thread: that of a function after so many others, with this code. Whether the one that was
+/// Has the driver refuse a call by name of this thread: that of a function after so many others, with this code. Whether the one that was
 /// to be refused before has been.
 fn refuse_next(name: &str, after: u64, code: i32) -> bool {
     // SAFETY: as in `calls`.

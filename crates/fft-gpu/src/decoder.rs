@@ -128,7 +128,12 @@ impl<T: GpuReal> Decoder<T> {
         // But for the wires whose messages vary, what was uploaded first stays.
         if lengths.iter().zip(&self.found).any(|(length, found)| *length as u64 != *found) {
             self.found.iter_mut().zip(lengths).for_each(|(found, length)| *found = *length as u64);
-            stream.memcpy_htod(&self.found, &mut self.lengths).map_err(&tried)?;
+            let told = stream.memcpy_htod(&self.found, &mut self.lengths).map_err(&tried);
+            if told.is_err() {
+                // What the device knows is no longer what is here.
+                self.found.fill(0);
+            }
+            told?;
         }
         stream.memset_zeros(&mut self.states).map_err(&tried)?;
         if self.form.wire == Wire::Tolerance {
