@@ -106,7 +106,8 @@ fn runs(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
 
 /// All of it.
 pub(super) fn all(gpu: &Gpu) {
-    for way in [&NEAR, &WAYS[1], &WAYS[2], &FAR, &WAYS[5], &WAYS[6]] {
+    // In windows and through the host, as it is and with a tolerance, which does all that other wires do.
+    for way in [&NEAR, &WAYS[2], &FAR, &WAYS[6]] {
         let hosts: Vec<_> = (0..RANKS).map(|rank| if way.apart { rank } else { 0 }).collect();
         for done in fft_comm::threads_on(&hosts, |comm| {
             memory(&comm, gpu, way).and_then(|()| runs(&comm, gpu, way))
