@@ -311,8 +311,6 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
 
     /// What is to be done, once all ranks have told their bricks and agree on the rest. Collective.
     fn problem(&self) -> Result<Problem<D>, Error> {
-        // Who has left is heard of where ranks agree.
-        agree(self.comm, Ok(()))?;
         let drafts = self.gather()?;
         self.compare(&drafts)?;
         if self.wires.len() > MAX_WIRES {

@@ -22,9 +22,8 @@ use crate::{C2c, Draft, R2c, R2r, Transform, wisdom};
 /// Frequencies are in natural order: 0, 1, ..., -2, -1.
 ///
 /// Executing is collective, allocates nothing, and returns the same `Ok` or error on every rank. Dropping a plan is
-/// collective, too, where ranks are MPI processes: communicators and windows are freed by all of them together. Ranks that
-/// meanwhile go on to use it, or to make or use another plan of the same communicator, get an error that names those that drop
-/// it, until they drop it as well. `K` is [`C2c`], [`R2c`] or [`R2r`]; `D` the number of axes.
+/// collective, too, where ranks are MPI processes: communicators and windows are freed by all of them together. `K` is
+/// [`C2c`], [`R2c`] or [`R2r`]; `D` the number of axes.
 pub struct Plan<K: Transform = R2c, const D: usize = 3> {
     executor: Executor<K::Real, Host<Cpu<K::Real>>>,
     recipe: Recipe<D>,

@@ -18,7 +18,7 @@ use common::{berths, cases, failures, job, little, lossy, plans, together, windo
 use fft_core::Link;
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
-use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Kind, Memory, Plan, R2c};
+use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Memory, Plan, R2c};
 
 #[test]
 fn one_rank() {
@@ -174,84 +174,6 @@ fn panic_within_body() {
         let transform = AssertUnwindSafe(|| injected::transform_of_ones(&mut bound, setup));
         let _ = catch_unwind(transform);
     });
-}
-
-#[test]
-fn a_rank_that_returns_early_is_an_error_for_all_others() {
-    for ranks in [2, 3] {
-        job::must_succeed(ranks, "early_body");
-    }
-}
-
-/// When a rank returns.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Early {
-    /// Others go on with the plan that it drops.
-    BetweenRuns,
-    /// Others use another plan than the one that it drops first.
-    OtherPlan,
-    /// Others make another plan.
-    BeforeBuild,
-}
-
-/// One rank returns, with two plans or one; the last time from all that it holds of MPI.
-#[test]
-#[ignore = "started under mpirun by another test"]
-fn early_body() {
-    as_rank(|world, _| {
-        for early in [Early::BetweenRuns, Early::OtherPlan, Early::BeforeBuild] {
-            for (exchange, culprit) in Algorithm::ALL.into_iter().zip([0, 1].into_iter().cycle()) {
-                let what = format!("{exchange}: rank {culprit} {early:?}");
-                let left = work(world, exchange, (early, culprit));
-                assert!(left.is_err(), "{what}");
-                if world.rank() != culprit {
-                    assert_left(&what, left, culprit);
-                }
-            }
-        }
-        let plan = || Plan::<C2c, 2>::c2c(world, Grid::new([8, 9]).expect("a grid")).build();
-        drop(plan().expect("nothing is left over of plans before"));
-        if world.rank() != 1 {
-            assert_left("the end", plan().map(drop), 1);
-        }
-    });
-}
-
-fn assert_left(what: &str, found: Result<(), Error>, culprit: usize) {
-    match found {
-        Err(Error::OnRank { rank, kind: ErrorKind::Transport, message }) if rank == culprit => {
-            assert!(message.starts_with(&format!("rank {rank} left")), "{what}: {message}");
-        }
-        other => panic!("{what}: {other:?}"),
-    }
-}
-
-/// What a program does, of which one rank finds something wrong that the others do not see.
-fn work(
-    world: &dyn Comm,
-    exchange: Algorithm,
-    (early, culprit): (Early, usize),
-) -> Result<(), Error> {
-    let build = |lens| Plan::<C2c, 2>::c2c(world, Grid::new(lens)?).exchange(exchange).build();
-    let wrong = |when: Early| match when == early && world.rank() == culprit {
-        true => Err(Error::argument("a number", 1, 2)),
-        false => Ok(()),
-    };
-    let mut first = build([8, 9])?;
-    let mut data = vec![C64::default(); first.in_place_len()];
-    first.forward_in_place(&mut data)?;
-    wrong(Early::BeforeBuild)?;
-    let mut second = build([6, 7])?;
-    let mut other = vec![C64::default(); second.in_place_len()];
-    second.forward_in_place(&mut other)?;
-    wrong(Early::BetweenRuns)?;
-    // As often as one likes: each time it is an error.
-    if early == Early::BetweenRuns {
-        second.inverse_in_place(&mut other).unwrap_err();
-    }
-    second.inverse_in_place(&mut other)?;
-    wrong(Early::OtherPlan)?;
-    first.inverse_in_place(&mut data)
 }
 
 /// By `cargo test --features mpi --test mpi -- --ignored --exact more_than_2_gib --nocapture`: takes 9 GiB of memory, and says

@@ -76,10 +76,6 @@ impl Comm for Weak {
         self.comm.name()
     }
 
-    fn leave(&self) {
-        self.comm.leave();
-    }
-
     fn barrier(&self) -> Result<(), Error> {
         self.comm.barrier()
     }

@@ -69,10 +69,6 @@ pub trait Comm: Send {
     /// else ends the job.
     fn abandon(&self) {}
 
-    /// Told when this rank drops what ranks use together, as a plan. Does nothing where others notice, or else takes part in what
-    /// they [agree] on, as [`part`] does.
-    fn leave(&self) {}
-
     /// Returns when every rank has come here.
     ///
     /// # Errors
@@ -299,48 +295,21 @@ const TEXT: usize = 1024;
 /// # Errors
 /// The lowest failing rank's.
 pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
-    let [lowest, _] = lowest(comm, mine.is_err(), false)?;
-    if lowest == comm.size() {
+    let mut lowest = [if mine.is_ok() { comm.size() } else { comm.rank() } as f64];
+    comm.allreduce(Reduce::Min, &mut lowest)?;
+    if lowest[0] as usize == comm.size() {
         return mine;
     }
-    // What this rank has is dropped after that: it may take all ranks, which come to it when they have been told.
-    Err(told(comm, lowest, mine.as_ref().err())?)
-}
-
-/// Comes to all that others [agree] on, as a rank that has left, which they hear of as an error; until all have left.
-///
-/// Collective, as dropping a plan is. A rank that returns early comes here while others are to use a plan once more, or
-/// another plan of the same communicator, and then they do not wait for it.
-pub fn part(comm: &dyn Comm) {
-    let gone = Error::Left { gone: comm.rank() };
-    // Where the library fails nobody can be told.
-    while let Ok([lowest, staying]) = lowest(comm, true, true) {
-        if staying == 0 || told(comm, lowest, Some(&gone)).is_err() {
-            return;
-        }
-    }
-}
-
-/// The lowest rank that has failed, or as many as there are; and whether any stays.
-fn lowest(comm: &dyn Comm, failed: bool, leaves: bool) -> Result<[usize; 2]> {
-    let number = if failed { comm.rank() } else { comm.size() };
-    let mut all = [number as f64, f64::from(leaves)];
-    comm.allreduce(Reduce::Min, &mut all)?;
-    Ok([all[0] as usize, usize::from(all[1] == 0.0)])
-}
-
-/// The error of a rank, which all tell what they have.
-fn told(comm: &dyn Comm, rank: usize, mine: Option<&Error>) -> Result<Error> {
+    let rank = lowest[0] as usize;
     let mut text = [0u8; TEXT];
-    if let Some(error) = mine {
-        let kind = error.kind();
+    if let Err(error) = &mine {
         // What has been agreed on before is still of the rank that it was of.
         let (of, said) = match error {
             Error::OnRank { rank, message, .. } => (*rank, message.clone()),
             other => (comm.rank(), other.to_string()),
         };
         let bytes = prefix(&said, TEXT - 11).as_bytes();
-        text[0] = kind as u8;
+        text[0] = error.kind() as u8;
         text[1..3].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
         text[3..11].copy_from_slice(&(of as u64).to_le_bytes());
         text[11..11 + bytes.len()].copy_from_slice(bytes);
@@ -353,7 +322,7 @@ fn told(comm: &dyn Comm, rank: usize, mine: Option<&Error>) -> Result<Error> {
     of.copy_from_slice(&text[3..11]);
     let rank = u64::from_le_bytes(of) as usize;
     let message = String::from_utf8_lossy(&text[11..11 + len]).into_owned();
-    Ok(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
+    Err(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
 }
 
 /// The longest prefix of a text that fits into so many bytes.

@@ -172,15 +172,6 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     }
 }
 
-impl<T: Real, Dev: Device<T>> Drop for Executor<T, Dev> {
-    fn drop(&mut self) {
-        // One that panics does not come back to what others do.
-        if !std::thread::panicking() {
-            self.comm.leave();
-        }
-    }
-}
-
 /// Tells the communicator of a panic, while others wait for this rank.
 struct Unwinding<'a> {
     comm: &'a dyn Comm,

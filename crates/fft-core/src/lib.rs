@@ -67,7 +67,7 @@ mod turn;
 pub use candidates::Family;
 pub use clock::Clock;
 pub use codec::{BadMessage, Codec, Packed, Wire};
-pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree, part};
+pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree};
 pub use commons::{Commons, Ends, Neighbours, Piece, Share, SharedMemory, Show, Work};
 pub use device::{Between, Device, Operation, Operations, Site, Split, Tools};
 pub use error::{Error, ErrorKind};

@@ -93,7 +93,7 @@ pub(super) fn awaited(error: Error) -> ! {
 }
 
 /// Whether MPI may be called on any thread at any time.
-pub(super) fn any_thread() -> bool {
+fn any_thread() -> bool {
     mpi::environment::threading_support() == mpi::Threading::Multiple
 }
 

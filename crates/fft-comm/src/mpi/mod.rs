@@ -11,13 +11,13 @@ mod opaque;
 mod pieces;
 pub mod window;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::{Arc, Once, OnceLock};
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce, part};
+use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce};
 
 use crate::commons::HostCommons;
 
@@ -28,14 +28,10 @@ use lines::{LONGEST, Lines};
 use window::MpiPuts;
 pub use window::{Rma, Window};
 
-/// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it.
-///
-/// Dropping it waits for all ranks. Those that go on to make a plan of [`Mpi::world`], or to use one, get an error that names
-/// this rank. With a panic under way the job ends, with status 101.
+/// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it. With a panic
+/// under way the job ends, with status 101: other ranks may wait for this one, and finalising waits for them.
 #[must_use = "MPI is finalised when this is dropped"]
 pub struct Mpi {
-    /// Where others hear that this rank is at its end, once it has been asked for.
-    world: OnceCell<MpiComm>,
     universe: ::mpi::environment::Universe,
     stays: PhantomData<*const ()>,
 }
@@ -48,8 +44,7 @@ pub fn init() -> Result<Mpi, Error> {
     let universe = ::mpi::initialize_with_threading(::mpi::Threading::Funneled);
     let text = "MPI is already initialised; make communicators with MpiComm::of";
     let error = || Error::Transport { rank: 0, call: "MPI_Init_thread", text: text.into() };
-    let universe = universe.ok_or_else(error)?.0;
-    Ok(Mpi { world: OnceCell::new(), universe, stays: PhantomData })
+    Ok(Mpi { universe: universe.ok_or_else(error)?.0, stays: PhantomData })
 }
 
 impl Drop for Mpi {
@@ -57,23 +52,16 @@ impl Drop for Mpi {
         if std::thread::panicking() {
             abort(101);
         }
-        if let Some(world) = self.world.get() {
-            world.leave();
-        }
     }
 }
 
 impl Mpi {
-    /// All processes of the job. Collective.
+    /// All processes of the job.
     ///
     /// # Errors
     /// [`Error::Transport`] when the library fails.
     pub fn world(&self) -> Result<MpiComm, Error> {
-        if let Some(world) = self.world.get() {
-            return world.duplicate();
-        }
-        let world = MpiComm::of(&self.universe.world())?;
-        self.world.get_or_init(|| world).duplicate()
+        MpiComm::of(&self.universe.world())
     }
 
     /// The library's own words about its version.
@@ -94,11 +82,7 @@ pub fn abort(code: i32) -> ! {
 
 /// A communicator whose ranks are MPI processes.
 pub struct MpiComm {
-    raw: Arc<RawComm>,
-    /// Where ranks agree: the same for all duplicates, so that who drops one plan is heard by those who use another; each
-    /// one's own where several threads may call MPI.
-    roll: Arc<RawComm>,
-    threads: bool,
+    raw: RawComm,
     /// For every rank the lowest one of its host.
     hosts: Arc<[usize]>,
     scratch: RefCell<Scratch>,
@@ -157,18 +141,14 @@ impl MpiComm {
 
     fn new(raw: RawComm) -> Result<Self, Error> {
         let hosts = host::hosts(&raw)?.into();
-        let (mine, mut any) = ([f64::from(ffi::any_thread())], [0.0]);
-        raw.allreduce(Reduce::Max, &mine, &mut any)?;
-        Ok(Self { threads: any[0] > 0.0, ..Self::on(raw, hosts)? })
+        Self::on(raw, hosts)
     }
 
     fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
         let (line, send, recv) = (LineType::new(raw.rank)?, Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
         let (can_put, devices) = Default::default();
-        let raw = Arc::new(raw);
-        let (roll, threads, piece) = (raw.clone(), false, LONGEST);
-        Ok(Self { raw, roll, threads, hosts, scratch, piece, can_put, devices })
+        Ok(Self { raw, hosts, scratch, piece: LONGEST, can_put, devices })
     }
 
     /// Cuts messages of flights made from now on into pieces of at most so many bytes, on all ranks alike. For
@@ -192,12 +172,8 @@ impl MpiComm {
 
     /// Of the same ranks, with what is known of them.
     fn duplicate(&self) -> Result<Self, Error> {
-        let (can_put, devices) = (self.can_put.clone(), self.devices.clone());
-        let mut other = Self::on(self.raw.dup()?, self.hosts.clone())?;
-        if !self.threads {
-            other.roll = self.roll.clone();
-        }
-        Ok(Self { piece: self.piece, threads: self.threads, can_put, devices, ..other })
+        let (piece, can_put, devices) = (self.piece, self.can_put.clone(), self.devices.clone());
+        Ok(Self { piece, can_put, devices, ..Self::on(self.raw.dup()?, self.hosts.clone())? })
     }
 }
 
@@ -235,23 +211,19 @@ impl Comm for MpiComm {
         }
     }
 
-    fn leave(&self) {
-        part(self);
-    }
-
     fn barrier(&self) -> Result<(), Error> {
         self.raw.barrier()
     }
 
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
-        self.roll.allgather(mine, all)
+        self.raw.allgather(mine, all)
     }
 
     fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error> {
         let operands = &mut self.scratch.borrow_mut().operands;
         operands.clear();
         operands.extend_from_slice(values);
-        self.roll.allreduce(how, operands, values)
+        self.raw.allreduce(how, operands, values)
     }
 
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
