@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use fft_comm::tuner::Progress;
 use fft_core::{
     Access, Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Memory,
-    Problem, Real, Recipe, Scale, Tolerance, Wire, agree,
+    Problem, Real, Recipe, Scale, Tolerance, Wire,
 };
 
 use crate::tune::{ByClock, Decision, Wanted, by_clock, decide, fingerprint};
@@ -270,7 +270,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             )),
             _ => Ok(()),
         };
-        agree(self.comm, known)?;
+        fft_core::agree(self.comm, known)?;
         self.access = access;
         self.exchange = self.exchange.or(Some(Algorithm::P2p));
         self.decide_by(by_clock)
