@@ -30,7 +30,7 @@ pub enum Reduce {
 
 /// A group of ranks that exchange bytes: threads of this process or MPI processes.
 ///
-/// Every method but `rank`, `size`, `host`, `link` and `name` is **collective**: all ranks of the communicator call
+/// Every method but `rank`, `size`, `host`, `link`, `name` and `abandon` is **collective**: all ranks of the communicator call
 /// it in the same order with matching arguments. Counts are in bytes and 64-bit.
 pub trait Comm: Send {
     /// Which rank this is, from 0.

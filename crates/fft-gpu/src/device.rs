@@ -1,8 +1,9 @@
 //! A CUDA device as plans run on it: what the steps of a recipe become here.
 //!
 //! Local transforms are cuFFT's; after a reshape they may fetch what they read themselves (`device/fused.rs`). Any other reshape is a
-//! few launches, each for all of its messages: what is in memory that this rank reaches is taken from there, straight to where it belongs; coded messages to ranks that can be reached are made where they
-//! read them; others are made in memory of the device, and sent from there or from pages of the host.
+//! few launches, each for all of its messages: what is in memory that this rank reaches is taken from there, straight to where it
+//! belongs; coded messages to ranks that can be reached are made where they read them; others are made in memory of the device, and
+//! sent from there or from pages of the host.
 //!
 //! Everything is queued on one stream. Ranks that reach each other meet once in a reshape, on the host, to know that events
 //! have been recorded; their streams wait for the events.

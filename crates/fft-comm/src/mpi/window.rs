@@ -386,7 +386,7 @@ impl<'env, T: Pod> Epoch<'_, 'env, T> {
 pub(super) struct MpiPuts {
     rma: Rma,
     pins: Option<Arc<dyn Pins>>,
-    /// What pins the memory: dropped first.
+    /// What pins the memory: dropped before it.
     pinned: Vec<Box<dyn Any + Send>>,
     memory: Memory,
 }
