@@ -11,7 +11,7 @@ use super::ways::{FAR, NEAR, WAYS, Way};
 const RANKS: usize = 3;
 /// The rank to which something is refused.
 const CULPRIT: usize = 1;
-/// Calls of a function that are refused one after the other, before this ends.
+/// No plan and no run calls a function as often.
 const MANY: u64 = 1000;
 
 /// On one rank, does work while a call is refused; on the others just so. Whether there was such a call.
@@ -48,7 +48,8 @@ fn draft<'a>(comm: &'a dyn Comm, way: &Way) -> Result<Draft<'a, R2c<f64>, 3>, Er
 fn memory(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
     for name in ["cuMemAlloc_v2", "cuMemAllocAsync", "cuMemHostAlloc"] {
         let (out, mut errors) = (CUresult::CUDA_ERROR_OUT_OF_MEMORY, 0);
-        for after in 0..MANY {
+        for after in 0.. {
+            assert!(after < MANY, "{name} is called without end, {}", way.name);
             let make = || Ok::<_, Error>(draft(comm, way)?.on(gpu).build()?.memory());
             let (made, was) = refused(comm, (name, after, out), make)?;
             let what = format!("{name} {after}, {}: {made:?}", way.name);
@@ -83,7 +84,8 @@ fn runs(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
     let expected = stream.clone_dtoh(&y).unwrap();
     for name in ["cuLaunchKernel", "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2"] {
         let (failed, mut errors) = (CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 0);
-        for after in 0..MANY {
+        for after in 0.. {
+            assert!(after < MANY, "{name} is called without end, {}", way.name);
             let run = || plan.forward_into(&inputs[0], &mut y);
             let (ran, was) = refused(comm, (name, after, failed), run)?;
             let what = format!("{name} {after}, {}: {ran:?}", way.name);

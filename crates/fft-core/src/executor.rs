@@ -110,10 +110,10 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let mut memory = Arena { input: src, writable: Dev::places(&mut self.work, dst) };
         memory.copy(&route.first, &mut self.tools.device);
         let mut result = Ok(());
-        let last = ops.len().wrapping_sub(1);
+        let count = ops.len();
         for (number, (op, at)) in ops.iter_mut().zip(route.places.windows(2)).enumerate() {
             let takes = route.takes.filter(|_| number == 0);
-            let brings = route.brings && number == last;
+            let brings = route.brings && number + 1 == count;
             let done = if takes.is_some() || brings {
                 op.run_between(&mut self.tools, memory.between(takes, at[0], brings))
             } else {
