@@ -51,6 +51,7 @@ pub struct Draft<'a, K: Transform, const D: usize> {
     /// Cached but for devices.
     access: Access,
     memory: Memory,
+    shared_arrays: bool,
     tolerance: Option<Tolerance>,
     strict: bool,
     tune: Tune,
@@ -78,6 +79,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             everywhere: false,
             access: Access::default(),
             memory: Memory::default(),
+            shared_arrays: false,
             tolerance: None,
             strict: false,
             tune: Tune::Model,
@@ -142,6 +144,28 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// [`Memory::Least`] messages go in rounds, between which the network rests.
     pub fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
+        self
+    }
+
+    /// Promises that all data is in memory which the ranks of a host share: in fields, or their slices, of
+    /// [`Plan::shared_input`] and [`Plan::shared_output`]. Under MPI processes then read and write it where it is, and
+    /// the plan has no window of its own to bring it to: a pass over memory less, or two, and hardly any memory beside.
+    /// Threads reach all memory anyway.
+    ///
+    /// ```
+    /// use thriffty::{C2c, Complex, Grid, Plan};
+    /// thriffty::threads(2, |world| {
+    ///     let draft = Plan::<C2c>::c2c(&world, Grid::new([8, 8, 8])?);
+    ///     let mut plan = draft.shared_arrays().build()?;
+    ///     let (mut x, mut y) = (plan.shared_input()?, plan.shared_output()?);
+    ///     x.fill(|_| Complex::new(1.0, 0.0));
+    ///     plan.forward_into(x.as_slice(), y.as_mut_slice())?;
+    ///     plan.forward(x).map(|z| assert_eq!(y.as_slice(), z.as_slice()))
+    /// })?;
+    /// # Ok::<(), thriffty::Error>(())
+    /// ```
+    pub fn shared_arrays(mut self) -> Self {
+        self.shared_arrays = true;
         self
     }
 
@@ -268,6 +292,11 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
                 format!("{:?}", self.memory),
                 format!("{:?}", Memory::default()),
             )),
+            _ if self.shared_arrays => Err(Error::argument(
+                "arrays of a plan on a device",
+                "shared",
+                "those of the device",
+            )),
             _ => Ok(()),
         };
         fft_core::agree(self.comm, known)?;
@@ -349,6 +378,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
         problem.wires.clone_from(&self.wires);
         problem.access = self.access;
         problem.memory = self.memory;
+        problem.shared_arrays = self.shared_arrays;
         if !self.everywhere {
             problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
         }
@@ -375,7 +405,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     }
 
     /// Everything that must be equal, in words, with names; all options but bricks.
-    fn options(&self) -> [(&'static str, Vec<u64>); 17] {
+    fn options(&self) -> [(&'static str, Vec<u64>); 18] {
         let words = |list: &[usize]| list.iter().map(|&x| x as u64).collect();
         [
             ("number of axes", vec![D as u64]),
@@ -392,6 +422,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
             ("machine", vec![self.machine.as_deref().map_or(0, fingerprint)]),
             ("wire", vec![self.wire.map_or(0, |wire| 1 + wire.code())]),
             ("memory", vec![self.memory as u64]),
+            ("shared arrays", vec![u64::from(self.shared_arrays)]),
             ("wire everywhere", vec![u64::from(self.everywhere)]),
             ("tolerance", {
                 let of = |tolerance: Tolerance| {

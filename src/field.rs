@@ -2,6 +2,7 @@
 
 use fft_core::{Brick, Element, Error, Kind, Layout, Problem};
 
+use crate::array::Array;
 use crate::part::Part;
 use crate::{R2c, Transform};
 
@@ -92,10 +93,11 @@ impl Side for Spectral {
 /// ```
 pub struct Field<S, K: Transform = R2c, const D: usize = 3> {
     /// Long enough for both states; a field in physical space is the beginning, as other numbers.
-    data: Vec<K::Spectral>,
+    data: Array<K::Spectral>,
     part: Part<S, D>,
 }
 
+/// The clone's memory is this rank's own, also where that of the field is shared ([`Plan::shared_input`](crate::Plan::shared_input)).
 impl<S, K: Transform, const D: usize> Clone for Field<S, K, D> {
     fn clone(&self) -> Self {
         Self { data: self.data.clone(), part: self.part.clone() }
@@ -103,9 +105,9 @@ impl<S, K: Transform, const D: usize> Clone for Field<S, K, D> {
 }
 
 impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
-    /// Zeros in an array of so many spectral points.
-    pub(crate) fn zeros(part: Part<S, D>, len: usize) -> Self {
-        Self { data: vec![K::Spectral::default(); len], part }
+    /// The part in an array of spectral points.
+    pub(crate) fn new(part: Part<S, D>, data: Array<K::Spectral>) -> Self {
+        Self { data, part }
     }
 
     /// The indices that this rank holds.
@@ -144,6 +146,10 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
 impl<S, K: Transform, const D: usize> Field<S, K, D> {
     pub(crate) fn part(&self) -> &Part<S, D> {
         &self.part
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.data)
     }
 
     pub(crate) fn transformed<R>(

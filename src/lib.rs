@@ -33,6 +33,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod array;
 pub mod calibrated;
 #[cfg(feature = "cuda")]
 mod device;

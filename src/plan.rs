@@ -6,9 +6,10 @@ use std::path::Path;
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
     Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Host,
-    Real, Recipe, WireError, agree,
+    Real, Recipe, Reduce, WireError, agree,
 };
 
+use crate::array::{Array, Spare};
 use crate::field::{Field, Physical, Spectral};
 use crate::part::Part;
 use crate::tune::Decision;
@@ -25,6 +26,8 @@ use crate::{C2c, Draft, R2c, R2r, Transform, wisdom};
 /// collective, too, where ranks are MPI processes: communicators and windows are freed by all of them together. `K` is
 /// [`C2c`], [`R2c`] or [`R2r`]; `D` the number of axes.
 pub struct Plan<K: Transform = R2c, const D: usize = 3> {
+    /// Given back before the executor's commons is dropped.
+    spare: Spare,
     executor: Executor<K::Real, Host<Cpu<K::Real>>>,
     recipe: Recipe<D>,
     report: Report,
@@ -66,7 +69,7 @@ fn same_on_all<const D: usize>(comm: &dyn Comm, recipe: &Recipe<D>) -> Result<()
     recipe.to_string().hash(&mut hasher);
     recipe.nodes().iter().for_each(|node| node.layout.bricks().hash(&mut hasher));
     let problem = recipe.problem();
-    (problem.chunk, problem.memory, &problem.hosts).hash(&mut hasher);
+    (problem.chunk, problem.memory, problem.shared_arrays, &problem.hosts).hash(&mut hasher);
     [Direction::Forward, Direction::Inverse]
         .map(|direction| problem.factor(direction).to_bits())
         .hash(&mut hasher);
@@ -86,18 +89,21 @@ fn same_on_all<const D: usize>(comm: &dyn Comm, recipe: &Recipe<D>) -> Result<()
     }
 }
 
-/// Agrees that every slice has the length it must have. Collective.
-pub(crate) fn check_lengths(
-    comm: &dyn Comm,
-    lens: &[(&'static str, usize, usize)],
-) -> Result<(), Error> {
-    let rank = comm.rank();
-    let wrong = lens.iter().find(|(_, found, expected)| found != expected);
-    let result = match wrong {
+/// What an array is called, its length, and that which it must have.
+pub(crate) type Len = (&'static str, usize, usize);
+
+/// Whether every array has the length it must have.
+fn lengths(rank: usize, lens: &[Len]) -> Result<(), Error> {
+    match lens.iter().find(|(_, found, expected)| found != expected) {
         None => Ok(()),
         Some(&(what, found, expected)) => Err(Error::Length { what, rank, found, expected }),
-    };
-    agree(comm, result)
+    }
+}
+
+/// Agrees that every array has the length it must have. Collective.
+#[cfg(feature = "cuda")]
+pub(crate) fn check_lengths(comm: &dyn Comm, lens: &[Len]) -> Result<(), Error> {
+    agree(comm, lengths(comm.rank(), lens))
 }
 
 /// Whether a recipe is for these types and ranks, and the same on all. Collective.
@@ -147,7 +153,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         let own = agree(comm, comm.dup())?;
         let exchanges = fft_comm::exchange_in(recipe.problem().memory);
         let executor = Executor::bind(&recipe, own, Host(Cpu::default()), exchanges)?;
-        Ok(Self { executor, recipe, report, key })
+        Ok(Self { spare: Spare::default(), executor, recipe, report, key })
     }
 
     /// How it is done.
@@ -251,7 +257,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ) -> Result<(), Error> {
         let lens =
             [("input", input.len(), self.input_len()), ("output", output.len(), self.output_len())];
-        check_lengths(self.comm(), &lens)?;
+        self.admit(&lens, &[bytemuck::cast_slice(input), bytemuck::cast_slice(output)])?;
         let (src, dst) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
         self.executor.run(Direction::Forward, Some(src), dst)
     }
@@ -268,7 +274,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ) -> Result<(), Error> {
         let lens =
             [("input", input.len(), self.output_len()), ("output", output.len(), self.input_len())];
-        check_lengths(self.comm(), &lens)?;
+        self.admit(&lens, &[bytemuck::cast_slice(input), bytemuck::cast_slice(output)])?;
         let (src, dst) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
         self.executor.run(Direction::Inverse, Some(src), dst)
     }
@@ -291,18 +297,55 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     }
 
     fn in_place(&mut self, direction: Direction, data: &mut [K::Spectral]) -> Result<(), Error> {
-        check_lengths(self.comm(), &[("array in place", data.len(), self.in_place_len())])?;
+        let len = ("array in place", data.len(), self.in_place_len());
+        self.admit(&[len], &[bytemuck::cast_slice(data)])?;
         self.executor.run(direction, None, bytemuck::cast_slice_mut(data))
     }
 
     /// A field of zeros to be filled with physical data.
     pub fn input(&self) -> Field<Physical, K, D> {
-        Field::zeros(self.part(), self.in_place_len())
+        Field::new(self.part(), Array::zeros(self.in_place_len()))
     }
 
     /// A field of zeros to be filled with spectral data.
     pub fn output(&self) -> Field<Spectral, K, D> {
-        Field::zeros(self.part(), self.in_place_len())
+        Field::new(self.part(), Array::zeros(self.in_place_len()))
+    }
+
+    /// As [`Plan::input`], in memory that the ranks of a host share, as [`Draft::shared_arrays`] wants it. Collective.
+    /// When the field is dropped, the plan uses its memory for the next; one that is left when the plan is dropped
+    /// keeps it until the process ends.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::OnRank`] when one does not get the memory, [`Error::SharedMemory`] when a host has too
+    /// little to share.
+    pub fn shared_input(&mut self) -> Result<Field<Physical, K, D>, Error> {
+        Ok(Field::new(self.part(), self.shared()?))
+    }
+
+    /// As [`Plan::output`], in memory that the ranks of a host share: see [`Plan::shared_input`]. Collective.
+    ///
+    /// # Errors
+    /// As [`Plan::shared_input`].
+    pub fn shared_output(&mut self) -> Result<Field<Spectral, K, D>, Error> {
+        Ok(Field::new(self.part(), self.shared()?))
+    }
+
+    /// Zeros that the ranks of this host can see. Collective.
+    fn shared(&mut self) -> Result<Array<K::Spectral>, Error> {
+        let len = self.in_place_len();
+        // All ranks make new memory, or none.
+        let ready = !self.spare.is_empty() || !self.executor.has_neighbours();
+        let mut all = [if ready { 1.0 } else { 0.0 }];
+        self.comm().allreduce(Reduce::Min, &mut all)?;
+        let lent = match all[0] > 0.0 {
+            true => self.spare.take(),
+            false => {
+                let made = self.executor.allocate(len * size_of::<K::Spectral>())?;
+                made.map(|memory| self.spare.lend(memory))
+            }
+        };
+        Ok(lent.map_or_else(|| Array::zeros(len), Array::Shared))
     }
 
     fn part<S>(&self) -> Part<S, D> {
@@ -335,6 +378,22 @@ impl<K: Transform, const D: usize> Plan<K, D> {
 
     /// Agrees that a field fits this plan.
     fn owns<S>(&self, field: &Field<S, K, D>) -> Result<(), Error> {
-        agree(self.comm(), field.part().fits(self.recipe.problem(), self.comm().rank()))
+        let fits = field.part().fits(self.recipe.problem(), self.comm().rank());
+        agree(self.comm(), fits.and_then(|()| self.sees(field.bytes())))
+    }
+
+    /// Agrees that arrays are as they must be.
+    fn admit(&self, lens: &[Len], arrays: &[&[u8]]) -> Result<(), Error> {
+        let seen = || arrays.iter().try_for_each(|array| self.sees(array));
+        agree(self.comm(), lengths(self.comm().rank(), lens).and_then(|()| seen()))
+    }
+
+    /// Whether an array is where it must be.
+    fn sees(&self, array: &[u8]) -> Result<(), Error> {
+        if !self.recipe.problem().shared_arrays || self.executor.is_seen(array) {
+            return Ok(());
+        }
+        let expected = "one made by Plan::shared_input or Plan::shared_output";
+        Err(Error::argument("array", "one that other ranks do not see", expected))
     }
 }

@@ -216,10 +216,11 @@ fn key<const D: usize>(problem: &Problem<D>, wanted: &Wanted<'_>) -> String {
         (bricks, layout.order())
     });
     let least = if problem.memory == Memory::Least { " in least memory" } else { "" };
+    let shared = if problem.shared_arrays { " in shared arrays" } else { "" };
     let scales = (problem.forward as u8, problem.inverse as u8);
     let rest = format!("{:?}", (layouts, scales, hosts, wires));
     format!(
-        "{kinds} {} {precision}{least} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
+        "{kinds} {} {precision}{least}{shared} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
          tolerance {tolerance}, layouts {:016x}",
         problem.grid(),
         if problem.complex { "complex" } else { "real" },

@@ -1,10 +1,10 @@
-//! Plans with [`Memory::Least`], over threads.
+//! Plans with [`Memory::Least`], and those of shared arrays, over threads.
 
 mod common;
 
 use std::time::Duration;
 
-use common::{RANKS, little};
+use common::{RANKS, arrays, little};
 use thriffty::{Algorithm, C2c, Comm, Complex, Error, Grid, Memory, Plan, Tune};
 
 fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {
@@ -24,11 +24,16 @@ fn workspace_is_bounded() {
     on_all_ranks(little::bounded);
 }
 
+#[test]
+fn arrays_that_are_shared() {
+    on_all_ranks(arrays::all);
+}
+
 /// Some ranks share memory and others do not.
 #[test]
 fn also_on_several_hosts() {
     for hosts in [&[0, 1][..], &[0, 0, 1], &[1, 0, 1, 0], &[0, 0, 2, 2, 2, 1]] {
-        for body in [little::right, little::bounded] {
+        for body in [little::right, little::bounded, arrays::all] {
             let found = fft_comm::threads_on(hosts, |comm| body(&comm));
             found
                 .into_iter()

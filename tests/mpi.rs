@@ -14,7 +14,7 @@ use common::data::{C64, bound, random};
 use common::faulty::{self, Switch};
 use common::injected::{self, Setup};
 use common::weak::{self, Weak};
-use common::{berths, cases, failures, job, little, lossy, plans, together, windows};
+use common::{arrays, berths, cases, failures, job, little, lossy, plans, together, windows};
 use fft_core::Link;
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
@@ -193,7 +193,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 15] = [
+        let checks: [(&str, Check); 16] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -205,6 +205,7 @@ fn body() {
             ("overlapping communicators", |comm| plans::overlapping(comm, &Algorithm::ALL)),
             ("wires", lossy::all),
             ("little memory", little::all),
+            ("shared arrays", arrays::all),
             ("more than can be shared", more_than_can_be_shared),
             ("more than can be counted", windows::more_than_can_be_counted),
             ("messages packed together", together::all),
@@ -292,6 +293,7 @@ fn several_hosts() -> Result<(), Error> {
             let case = case.exchange(exchange).memory(memory).tiling(3).howmany(2);
             check::<R2c<f32>, 3>(&comm, &case)?;
         }
+        arrays::all(&comm)?;
     }
     Ok(())
 }
@@ -327,7 +329,7 @@ fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
     let error = commons.allocate(bytes).map(drop).unwrap_err();
     assert!(error.to_string().contains("/dev/shm"), "{error}");
     let mut memory = commons.allocate(100)?;
-    memory.bytes().fill(1);
+    memory.bytes_mut().fill(1);
     Ok(())
 }
 

@@ -121,6 +121,19 @@ fn freed_body() {
                 assert!(more >= least, "{what}: {more} of {thing:?} were made");
             }
         }
+        // Fields in shared memory, of which the plan makes three and uses one again.
+        let windows = || MADE[Thing::Window as usize].load(Relaxed);
+        for _ in 0..3 {
+            let mut plan = draft(Algorithm::Shared).shared_arrays().build()?;
+            let made = windows();
+            let (input, output) = (plan.shared_input()?, plan.shared_output()?);
+            drop(output);
+            drop(plan.forward(input)?);
+            let fields = [plan.shared_input()?, plan.shared_input()?, plan.shared_input()?];
+            assert_eq!(windows() - made, if several { 3 } else { 0 });
+            drop(fields);
+        }
+        assert_eq!(held(), before, "shared arrays: {THINGS:?} (left now, right before)");
         // Plans that are made to be measured, and those of which one rank lacks something.
         let tune = Tune::Measure { budget: Duration::from_millis(200) };
         drop(Plan::<C2c, 3>::c2c(world, grid).tune(tune).build()?);

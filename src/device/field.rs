@@ -7,6 +7,7 @@ use fft_gpu::cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DeviceSlice, Dri
 use fft_gpu::{Gpu, GpuError, GpuReal, Modes, lend_mut};
 
 use super::DevicePlan;
+use crate::array::Array;
 use crate::part::Part;
 use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 
@@ -129,7 +130,7 @@ where
     /// gets the same.
     pub fn fill(&mut self, value: impl FnMut([usize; D]) -> S::Element<K>) {
         let points = self.reals().div_ceil(K::Spectral::WIDTH);
-        let mut here = Field::<S, K, D>::zeros(self.part.clone(), points);
+        let mut here = Field::<S, K, D>::new(self.part.clone(), Array::zeros(points));
         here.fill(value);
         self.copy(&here);
     }
@@ -252,7 +253,7 @@ where
     pub fn download<S: Side>(&self, field: &DeviceField<S, K, D>) -> Result<Field<S, K, D>, Error> {
         let copy = || {
             self.fits(&field.part)?;
-            let mut here = Field::zeros(field.part.clone(), self.in_place_len());
+            let mut here = Field::new(field.part.clone(), Array::zeros(self.in_place_len()));
             let (from, to) = (field.as_slice()?, bytemuck::cast_slice_mut(here.as_mut_slice()));
             let copied = match to.is_empty() {
                 true => Ok(()),

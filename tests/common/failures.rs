@@ -184,6 +184,7 @@ pub(crate) fn options(comm: &dyn Comm) -> Done {
         differs("howmany", or(draft(), draft().howmany(2)))?;
         differs("scales", or(draft(), draft().scale(Scale::Full, Scale::None)))?;
         differs("exchange", or(draft(), draft().exchange(exchange)))?;
+        differs("shared arrays", or(draft(), draft().shared_arrays()))?;
         let result = match other {
             true => Plan::<C2c<f32>, 2>::c2c(comm, grid).build().map(drop),
             false => draft().build().map(drop),

@@ -1,6 +1,7 @@
 //! What the tests share: data, an oracle, random tilings, and checks that run on any communicator.
 #![allow(dead_code, reason = "every test binary uses its own part of what is shared")]
 
+pub(crate) mod arrays;
 #[cfg(feature = "mpi")]
 pub(crate) mod berths;
 pub(crate) mod cases;

@@ -172,6 +172,10 @@ impl Commons for WeakCommons {
         self.commons.shows_all()
     }
 
+    fn sees(&self, memory: &[u8]) -> bool {
+        self.commons.sees(memory)
+    }
+
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
         let memory = self.commons.allocate(bytes)?;
         match self.fault {

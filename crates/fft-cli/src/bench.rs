@@ -1,11 +1,11 @@
 //! `fft-cli bench`: how long a transform takes, where the time goes, and how exact it is.
 
 use indicatif::ProgressBar;
-use thriffty::{Comm, Direction, Element, Error, Reduce, WireError};
+use thriffty::{Comm, Direction, Element, Error, Physical, Reduce, Spectral, WireError};
 
 use crate::check::Errors;
 use crate::cli;
-use crate::engine::{Engine, Planned};
+use crate::engine::{Array, Engine, Planned};
 use crate::family::{Family, Task, dispatch};
 use crate::fields::Source;
 use crate::reference;
@@ -51,16 +51,15 @@ impl Task for Bench<'_> {
 struct Prepared<K: Family, const D: usize> {
     plan: Engine<K, D>,
     source: Source<D>,
-    physical: Vec<K::Physical>,
-    spectral: Vec<K::Spectral>,
+    physical: Array<Physical, K, D>,
+    spectral: Array<Spectral, K, D>,
 }
 
 impl<K: Family, const D: usize> Prepared<K, D> {
     /// Makes the plan, and both arrays: a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
         let mut plan = Engine::<K, D>::new(comm, options)?;
-        let mut physical = zeros(comm, plan.input_len())?;
-        let mut spectral = zeros(comm, plan.output_len())?;
+        let (mut physical, mut spectral) = plan.arrays()?;
         let source = Source::new(options.field, &plan)?;
         source.fill(&mut physical);
         plan.forward_into(&physical, &mut spectral)?;
@@ -128,7 +127,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
         let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
         let Self { plan, source, physical, spectral } = self;
         // The transform by its definition, the wire by the transform without.
-        let exact = lost.as_ref().map_or(&*spectral, |(_, exact)| exact);
+        let exact = lost.as_ref().map_or(&spectral[..], |(_, exact)| exact);
         let forward = match options.check {
             true => Some(reference::error(plan, physical, exact)?),
             false => None,

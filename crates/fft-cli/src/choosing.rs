@@ -36,6 +36,15 @@ pub(crate) fn draft<'a, K: Family, const D: usize>(
     Ok(draft)
 }
 
+/// The same with what it sends and where its data is. Collective.
+pub(crate) fn asked<'a, K: Family, const D: usize>(
+    comm: &'a dyn Comm,
+    options: &cli::Problem,
+) -> Result<Draft<'a, K, D>, Failure> {
+    let draft = Encoding::of(&options.wires).draft(draft::<K, D>(comm, options)?);
+    Ok(if options.shared_arrays { draft.shared_arrays() } else { draft })
+}
+
 /// The plan that the options ask for. Collective.
 pub(crate) fn plan<K: Family, const D: usize>(
     comm: &dyn Comm,
@@ -57,7 +66,7 @@ pub(crate) fn tuned<K: Family, const D: usize>(
     problem: &cli::Problem,
     tune: Tune,
 ) -> Result<Plan<K, D>, Failure> {
-    let mut draft = Encoding::of(&problem.wires).draft(draft::<K, D>(comm, problem)?);
+    let mut draft = asked::<K, D>(comm, problem)?;
     if let Some(machine) = machine(comm, problem)? {
         draft = draft.machine(machine);
     }

@@ -108,6 +108,9 @@ pub(crate) struct Problem {
     /// that does not fit into the output.
     #[arg(long, default_value = "ample", value_parser = memory())]
     pub(crate) memory: Memory,
+    /// Keep input and output in memory that the ranks of a host share, and nothing beside.
+    #[arg(long)]
+    pub(crate) shared_arrays: bool,
     #[command(flatten)]
     pub(crate) wires: Wires,
     /// What the model reckons with, as `fft-cli calibrate` writes it, or one that is known by its name; THRIFFTY_MACHINE by

@@ -5,7 +5,6 @@ use thriffty::gpu::{Gpu, Passage, driver_is_present};
 use thriffty::{Comm, DevicePlan, Direction, Draft, Element, Error, Tune};
 
 use crate::family::Family;
-use crate::wires::Encoding;
 use crate::world::{Failure, agree, refused};
 use crate::{choosing, cli};
 
@@ -41,7 +40,7 @@ impl<K: Family, const D: usize> OnDevice<K, D> {
             (None, None, cli::By::Clock) => Tune::Measure { budget: choosing.budget },
             (Some(_), _, _) => return refused("--device cuda has no wisdom"),
         };
-        let draft = Encoding::of(&problem.wires).draft(choosing::draft::<K, D>(comm, problem)?);
+        let draft = choosing::asked::<K, D>(comm, problem)?;
         Self::of(comm, draft.tune(tune), passage.parse()?)
     }
 

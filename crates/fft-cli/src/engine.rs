@@ -1,14 +1,15 @@
 //! Plans wherever their data is: in memory of the host, or on a GPU.
 
+use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 use thriffty::{
-    Algorithm, Brick, Clock, Comm, Direction, Error, Plan, Recipe, Reduce, Step, Transform, Tune,
-    Wire, WireError,
+    Algorithm, Brick, Clock, Comm, Direction, Error, Field, Physical, Plan, Recipe, Reduce, Side,
+    Spectral, Step, Transform, Tune, Wire, WireError,
 };
 
 use crate::family::Family;
-use crate::world::Failure;
+use crate::world::{Failure, zeros};
 use crate::{choosing, cli};
 
 /// What is known of a plan.
@@ -56,6 +57,35 @@ impl<K: Family, const D: usize> Planned<K, D> for Engine<K, D> {
             Self::Host(plan) => plan.comm(),
             #[cfg(feature = "cuda")]
             Self::Cuda(device) => device.plan.comm(),
+        }
+    }
+}
+
+/// Input and output.
+type Arrays<K, const D: usize> = (Array<Physical, K, D>, Array<Spectral, K, D>);
+
+/// Where a rank's data is.
+pub(crate) enum Array<S: Side, K: Transform, const D: usize> {
+    Own(Vec<S::Element<K>>),
+    Shared(Field<S, K, D>),
+}
+
+impl<S: Side, K: Transform, const D: usize> Deref for Array<S, K, D> {
+    type Target = [S::Element<K>];
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Own(array) => array,
+            Self::Shared(field) => field.as_slice(),
+        }
+    }
+}
+
+impl<S: Side, K: Transform, const D: usize> DerefMut for Array<S, K, D> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Own(array) => array,
+            Self::Shared(field) => field.as_mut_slice(),
         }
     }
 }
@@ -108,6 +138,20 @@ impl<K: Family, const D: usize> Engine<K, D> {
 
     pub(crate) fn output_len(&self) -> usize {
         self.output_brick().points() * self.recipe().problem().howmany
+    }
+
+    /// Arrays of zeros for input and output, where the plan wants them. Collective.
+    pub(crate) fn arrays(&mut self) -> Result<Arrays<K, D>, Failure> {
+        match self {
+            Self::Host(plan) if plan.recipe().problem().shared_arrays => {
+                let (input, output) = (plan.shared_input()?, plan.shared_output()?);
+                Ok((Array::Shared(input), Array::Shared(output)))
+            }
+            _ => {
+                let input = zeros(self.comm(), self.input_len())?;
+                Ok((Array::Own(input), Array::Own(zeros(self.comm(), self.output_len())?)))
+            }
+        }
     }
 
     pub(crate) fn forward_into(

@@ -23,6 +23,8 @@ pub(crate) struct Station {
     read: Posted,
     write: Posted,
     share: AtomicUsize,
+    /// Whether some of its shared memory is in use when its commons is dropped.
+    keeps: AtomicBool,
 }
 
 /// Memory that is shown.
@@ -60,6 +62,14 @@ pub(crate) unsafe trait Ground: Send {
     /// What the `i`th rank located.
     fn reach(&self, i: usize, ground: usize, at: usize) -> *mut u8;
 
+    /// Whether memory that was allocated here is in use beside, where freeing it takes all ranks together and is possible.
+    fn in_use(&self) -> Option<bool> {
+        None
+    }
+
+    /// Never frees what was allocated. It lives as long as the process.
+    fn keep(&mut self) {}
+
     /// Memory that can be located. Collective.
     ///
     /// # Errors
@@ -95,13 +105,17 @@ unsafe impl<S: AsRef<[Station]> + Send> Ground for Process<S> {
 struct Owned(Slot);
 
 impl SharedMemory for Owned {
-    fn bytes(&mut self) -> &mut [u8] {
+    fn bytes(&self) -> &[u8] {
+        self.0.bytes()
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
         self.0.bytes_mut()
     }
 }
 
 /// [`Commons`] on any ground.
-pub(crate) struct HostCommons<G> {
+pub(crate) struct HostCommons<G: Ground> {
     ground: G,
     /// The ranks of the host, which compare shares.
     comm: Box<dyn Comm>,
@@ -122,7 +136,25 @@ struct Shown {
 }
 
 // SAFETY: the pointers in `shown` are followed only during a visit, on the thread that visits.
-unsafe impl<G: Send> Send for HostCommons<G> {}
+unsafe impl<G: Ground> Send for HostCommons<G> {}
+
+/// Memory that one rank still uses is freed by none, as that takes all of them.
+impl<G: Ground> Drop for HostCommons<G> {
+    fn drop(&mut self) {
+        let Some(in_use) = self.ground.in_use() else { return };
+        self.visits += 1;
+        self.own().keeps.store(in_use, Ordering::Relaxed);
+        let all_came = self.arrive().is_ok();
+        let leaving = Leaving(self);
+        let station = |i| leaving.0.ground.station(i);
+        let keeps = |i| station(i).keeps.load(Ordering::Relaxed);
+        let in_use = !all_came || (0..leaving.0.ranks.len()).any(keeps);
+        drop(leaving);
+        if in_use {
+            self.ground.keep();
+        }
+    }
+}
 
 impl<G: Ground> HostCommons<G> {
     /// The ranks of `comm`, all on one host; `ranks` are their numbers for those who call.
@@ -252,6 +284,10 @@ impl<G: Ground> Commons for HostCommons<G> {
         G::EVERYWHERE
     }
 
+    fn sees(&self, memory: &[u8]) -> bool {
+        memory.is_empty() || self.ground.locate(memory).is_some()
+    }
+
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
         self.ground.allocate(bytes)
     }
@@ -322,7 +358,7 @@ impl<G: Ground> Commons for HostCommons<G> {
 }
 
 /// A visit in progress.
-struct Visit<'a, G> {
+struct Visit<'a, G: Ground> {
     commons: &'a HostCommons<G>,
     shown: &'a [Shown],
     /// What this rank may touch, when memory is divided.

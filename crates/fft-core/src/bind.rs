@@ -11,8 +11,8 @@ use crate::reshape::{FusedFft, Means, Reshape};
 use crate::stages::{Stage, Thrift, Walked, stages};
 use crate::transfer::Placed;
 use crate::{
-    Algorithm, Brick, Commons, Error, Kind, Link, LocalFft, Node, Pass, Problem, Processor, Real,
-    Recipe, Step, Transfer, Wire,
+    Algorithm, Brick, Error, Kind, Link, LocalFft, Node, Pass, Problem, Processor, Real, Recipe,
+    Step, Transfer, Wire,
 };
 
 /// Local transforms that are still to become an operation, and a factor that waits for the next: a recipe scales
@@ -68,7 +68,7 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
     site: Site<'_>,
     device: &mut Dev,
 ) -> Result<Operations<HostOp<T, Dev>>, Error> {
-    let shows_all = site.commons.is_none_or(Commons::shows_all);
+    let shows_all = site.shows_all(recipe.problem());
     let direction = site.direction;
     let nodes = recipe.nodes();
     let ends = [&nodes[0], &nodes[nodes.len() - 1]];

@@ -46,7 +46,10 @@ pub trait Commons: Send {
     /// Whether any memory can be shown (by threads of one process), or only what [`Commons::allocate`] makes.
     fn shows_all(&self) -> bool;
 
-    /// Memory that can be shown; the ranks may ask for different lengths.
+    /// Whether these bytes can be shown: any, or those of memory that [`Commons::allocate`] made.
+    fn sees(&self, memory: &[u8]) -> bool;
+
+    /// Zeroed memory that can be shown; the ranks may ask for different lengths. It may be kept for longer than this.
     ///
     /// # Errors
     /// When this rank or another does not get it.
@@ -70,9 +73,12 @@ pub trait Commons: Send {
 }
 
 /// Memory of this rank that others of the host can be shown.
-pub trait SharedMemory: Send {
+pub trait SharedMemory: Send + Sync {
     /// The memory, aligned to [`SLOT_ALIGN`](crate::SLOT_ALIGN).
-    fn bytes(&mut self) -> &mut [u8];
+    fn bytes(&self) -> &[u8];
+
+    /// The same, to be changed.
+    fn bytes_mut(&mut self) -> &mut [u8];
 }
 
 /// The ranks of the host during a visit.

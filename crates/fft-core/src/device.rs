@@ -5,8 +5,8 @@
 
 use crate::route::Manner;
 use crate::{
-    Algorithm, Clock, Comm, Commons, Direction, Energy, Error, Exchange, Loss, Real, Recipe,
-    Transfer,
+    Algorithm, Clock, Comm, Commons, Direction, Energy, Error, Exchange, Loss, Problem, Real,
+    Recipe, Transfer,
 };
 
 /// Where data lives, and how the steps of a recipe are done there. The executor is generic over it.
@@ -181,6 +181,13 @@ pub struct Site<'a> {
     pub comm: &'a dyn Comm,
     /// What [`Device::meet`] returned.
     pub commons: Option<&'a dyn Commons>,
+}
+
+impl Site<'_> {
+    /// Whether other ranks of the host can see the caller's arrays, too.
+    pub(crate) fn shows_all<const D: usize>(&self, problem: &Problem<D>) -> bool {
+        problem.shared_arrays || self.commons.is_none_or(Commons::shows_all)
+    }
 }
 
 /// What operations run on.

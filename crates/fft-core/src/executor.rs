@@ -6,7 +6,8 @@ use crate::device::{Between, Site, Tools};
 use crate::program::Program;
 use crate::route::{Copy, Place};
 use crate::{
-    Algorithm, Comm, Device, Direction, Error, Exchange, Operation, Real, Recipe, WireError, agree,
+    Algorithm, Comm, Device, Direction, Error, Exchange, Operation, Real, Recipe, SharedMemory,
+    WireError, agree,
 };
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
@@ -129,6 +130,26 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         agree(self.comm.as_ref(), result.and(finished).and_then(|()| decoded()))?;
         self.lost = program.close(&mut self.tools.device, self.comm.as_ref())?;
         Ok(())
+    }
+
+    /// Zeroed memory for input or output that the other ranks of the host can see; `None` where this rank is alone on
+    /// its host, or looks into no other's memory. Collective; ranks may ask for different lengths.
+    ///
+    /// # Errors
+    /// On every rank when one does not get it.
+    pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
+        let commons = self.tools.commons.as_mut();
+        agree(self.comm.as_ref(), commons.map(|commons| commons.allocate(bytes)).transpose())
+    }
+
+    /// Whether this rank looks into others' memory, or they into its own.
+    pub fn has_neighbours(&self) -> bool {
+        self.tools.commons.is_some()
+    }
+
+    /// Whether memory is where the other ranks of the host can see it, as far as there are any who look.
+    pub fn is_seen(&self, memory: &[u8]) -> bool {
+        self.tools.commons.as_ref().is_none_or(|commons| commons.sees(memory))
     }
 
     /// How messages travel where the recipe names this algorithm.

@@ -276,7 +276,7 @@ impl<B> HostWork<B> {
     {
         match &mut self.shown {
             Some((memory, first)) => {
-                let (a, b) = memory.bytes().split_at_mut(*first * size_of::<T>());
+                let (a, b) = memory.bytes_mut().split_at_mut(*first * size_of::<T>());
                 [output, Dev::memory_mut(a), Dev::memory_mut(b)]
             }
             None => {

@@ -117,6 +117,8 @@ pub struct Problem<const D: usize> {
     pub chunk: usize,
     /// What a plan may take.
     pub memory: Memory,
+    /// Whether input and output are in memory that the ranks of a host share, so that nothing need be brought there.
+    pub shared_arrays: bool,
     /// How local transforms come to their data.
     pub access: Access,
     /// What costs are reckoned with: the same on all ranks.
@@ -194,6 +196,7 @@ impl<const D: usize> Problem<D> {
             hosts: Vec::new(),
             chunk: Self::CHUNK,
             memory: Memory::default(),
+            shared_arrays: false,
             access: Access::default(),
             machine: Arc::default(),
         })

@@ -75,7 +75,7 @@ pub struct Slot {
 enum Memory {
     Host {
         /// What pins the memory: dropped first.
-        _pin: Option<Box<dyn Any + Send>>,
+        _pin: Option<Box<dyn Any + Send + Sync>>,
         lines: Vec<Line>,
     },
     Opaque(Opaque),
@@ -85,7 +85,7 @@ enum Memory {
 pub trait Pins: Debug + Send + Sync {
     /// Pins these bytes until what is returned is dropped, before they are. Nothing where they cannot be pinned, or it does
     /// not pay: they are memory all the same.
-    fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send>>;
+    fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send + Sync>>;
 }
 
 impl Slot {

@@ -4,7 +4,7 @@ use crate::across::tiled;
 use crate::device::Site;
 use crate::halves::{Halves, Keep};
 use crate::problem::Memory;
-use crate::{Algorithm, Commons, Kind, Node, Problem, Recipe, Step, Wire};
+use crate::{Algorithm, Kind, Node, Problem, Recipe, Step, Wire};
 
 /// A step and the nodes it leads from and to.
 pub(crate) type Walked<'a, const D: usize> = (&'a Node<D>, Step, &'a Node<D>);
@@ -120,12 +120,14 @@ fn staying<const D: usize>(
         Step::Fft { kind, .. } => *kind != Kind::R2C && to.complex == from.complex,
     };
     let shared = matches!(step, Step::Reshape { exchange: Algorithm::Shared, .. });
-    let commons = site.commons.filter(|_| shared && problem.all_near())?;
+    if site.commons.is_none() || !shared || !problem.all_near() {
+        return None;
+    }
     let steps = rest.iter().take_while(stays).count();
     let leads = |(_, step, _): &Walked<'_, D>| matches!(step, Step::Reshape { .. });
     let home = |walked: &Walked<'_, D>| leads(walked) && walked.2.layout == from.layout;
     let elsewhere = || {
-        let saves = !commons.shows_all() || problem.memory == Memory::Least;
+        let saves = !site.shows_all(problem) || problem.memory == Memory::Least;
         rest[..steps].iter().rposition(leads).filter(|_| saves)
     };
     rest[..steps].iter().position(home).or_else(elsewhere).map(|last| last + 1)
@@ -165,7 +167,7 @@ fn thrift<const D: usize>(
     let mut hosts = problem.hosts.clone();
     hosts.sort_unstable();
     let visited = hosts.windows(2).any(|pair| pair[0] == pair[1]);
-    let shows_all = problem.all_near() && site.commons.is_none_or(Commons::shows_all);
+    let shows_all = problem.all_near() && site.shows_all(problem);
     // Whether what is done to the input is done on the way out.
     let axes = stages.iter().map_while(|stage| match stage {
         Stage::Scale(_) => Some(None),

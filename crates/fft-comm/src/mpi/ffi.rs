@@ -422,12 +422,17 @@ impl SharedWindow {
     pub(super) fn part(&self, rank: usize) -> (*mut u8, usize) {
         self.parts[rank]
     }
+
+    /// Whether it would be freed if it were dropped now. Freeing waits for all ranks: one that panics will not be
+    /// joined by the others.
+    pub(super) fn can_be_freed(&self) -> bool {
+        !std::thread::panicking() && self.comm.ready("MPI_Win_free").is_ok()
+    }
 }
 
 impl Drop for SharedWindow {
     fn drop(&mut self) {
-        // Freeing waits for all ranks. One that panics will not be joined by the others.
-        if !std::thread::panicking() && self.comm.ready("MPI_Win_free").is_ok() {
+        if self.can_be_freed() {
             // SAFETY: the window is ours and live, and no pointer to it is followed any more.
             unsafe { ffi::MPI_Win_free(&mut self.handle) };
         }

@@ -102,6 +102,15 @@ unsafe impl Ground for Host {
         self.windows[ground].part(i).0.wrapping_add(at)
     }
 
+    fn in_use(&self) -> Option<bool> {
+        let used = |window: &Arc<SharedWindow>| Arc::strong_count(window) > 1;
+        self.stations.can_be_freed().then(|| self.windows.iter().any(used))
+    }
+
+    fn keep(&mut self) {
+        self.windows.drain(..).for_each(std::mem::forget);
+    }
+
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
         let window = Arc::new(SharedWindow::allocate(&self.comm, bytes)?);
         self.windows.push(window.clone());
@@ -115,11 +124,21 @@ struct Part {
     bytes: usize,
 }
 
+impl Part {
+    fn at(&self) -> *mut u8 {
+        self.window.part(self.window.comm.rank).0
+    }
+}
+
 impl SharedMemory for Part {
-    fn bytes(&mut self) -> &mut [u8] {
-        let at = self.window.part(self.window.comm.rank).0;
+    fn bytes(&self) -> &[u8] {
         // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window. This is the only `Part` of
         // this process; other processes touch it only while it is borrowed by a visit.
-        unsafe { std::slice::from_raw_parts_mut(at, self.bytes) }
+        unsafe { std::slice::from_raw_parts(self.at(), self.bytes) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.at(), self.bytes) }
     }
 }

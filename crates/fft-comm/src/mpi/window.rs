@@ -387,7 +387,7 @@ pub(super) struct MpiPuts {
     rma: Rma,
     pins: Option<Arc<dyn Pins>>,
     /// What pins the memory: dropped before it.
-    pinned: Vec<Box<dyn Any + Send>>,
+    pinned: Vec<Box<dyn Any + Send + Sync>>,
     memory: Memory,
 }
 

@@ -11,7 +11,7 @@ mod report;
 use std::cell::RefCell;
 use std::time::Duration;
 
-use fft_core::{Comm, Cpu, Direction, Error, Executor, Host, Layout, Real, agree};
+use fft_core::{Comm, Cpu, Direction, Error, Executor, Host, Layout, Real, SharedMemory, agree};
 
 use crate::same;
 pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
@@ -39,14 +39,18 @@ pub fn tune<T: Real, const D: usize>(
         let own = agree(comm, comm.dup())?;
         let recipe = &candidate.recipe;
         let exchanges = crate::exchange_in(recipe.problem().memory);
-        let executor = Executor::bind(recipe, own, Host(Cpu::default()), exchanges)?;
+        let mut executor = Executor::bind(recipe, own, Host(Cpu::default()), exchanges)?;
         let asked = recipe.problem().exchange;
         let found = executor.exchange(asked);
         if found != asked {
             // Known to all: it is the communicator that cannot. What it does instead is another candidate.
             return Err(Error::argument("exchange", found, asked));
         }
-        Ok(Box::new(Bound { executor, arrays: &arrays }))
+        let own = match recipe.problem().shared_arrays {
+            true => shared(&mut executor, &arrays.borrow())?,
+            false => None,
+        };
+        Ok(Box::new(Bound { own, executor, arrays: &arrays }))
     };
     tune_by(comm, candidates, budget, &mut make, heard)
 }
@@ -115,13 +119,34 @@ pub fn noise<T: Real>(state: &mut u64) -> T {
 
 /// A candidate, bound.
 struct Bound<'a, T: Real> {
+    /// Input and output that other ranks see, where the problem has such. Dropped before the executor.
+    own: Option<[Box<dyn SharedMemory>; 2]>,
     executor: Executor<T, Host<Cpu<T>>>,
     arrays: &'a RefCell<Arrays<T>>,
 }
 
 impl<T: Real> Trial for Bound<'_, T> {
     fn run(&mut self) -> Result<(), Error> {
+        let forward = Direction::Forward;
+        if let Some([input, output]) = &mut self.own {
+            let (input, output) = (input.bytes(), output.bytes_mut());
+            let (input, output) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
+            return self.executor.run(forward, Some(input), output);
+        }
         let Arrays { input, output } = &mut *self.arrays.borrow_mut();
-        self.executor.run(Direction::Forward, Some(input), output)
+        self.executor.run(forward, Some(input), output)
     }
+}
+
+/// The arrays once more, in memory that the ranks of a host share. Collective.
+fn shared<T: Real>(
+    executor: &mut Executor<T, Host<Cpu<T>>>,
+    arrays: &Arrays<T>,
+) -> Result<Option<[Box<dyn SharedMemory>; 2]>, Error> {
+    let input = executor.allocate(size_of_val(&arrays.input[..]))?;
+    let output = executor.allocate(size_of_val(&arrays.output[..]))?;
+    Ok(input.zip(output).map(|(mut input, output)| {
+        input.bytes_mut().copy_from_slice(bytemuck::cast_slice(&arrays.input));
+        [input, output]
+    }))
 }

@@ -15,7 +15,7 @@ impl Post {
     }
 
     fn put(&mut self, place: usize, word: usize) {
-        self.0.bytes()[8 * place..][..8].copy_from_slice(&(word as u64).to_ne_bytes());
+        self.0.bytes_mut()[8 * place..][..8].copy_from_slice(&(word as u64).to_ne_bytes());
     }
 
     /// Says where to read.

@@ -23,7 +23,7 @@ struct Pin {
 }
 
 impl Pins for Pages {
-    fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send>> {
+    fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send + Sync>> {
         let at = bytes.as_mut_ptr();
         if bytes.len() < PINNED_BYTES || self.0.bind_to_thread().is_err() {
             return None;
