@@ -334,9 +334,10 @@ typedef struct thriffty_options {
      */
     int32_t tune;
     /**
-     * Always 0.
+     * Not 0: all data is in arrays that `thriffty_allocate` made, of this plan, where the data is on the host. Processes of one
+     * host then read and write them where they are, and the plan needs hardly any memory of its own.
      */
-    int32_t reserved;
+    int32_t shared_arrays;
     /**
      * What `THRIFFTY_TUNE_MEASURE` may take, in seconds: 10 by default.
      */
@@ -564,6 +565,17 @@ thriffty_status thriffty_forward_in_place(struct thriffty_plan *plan,
  * As of `thriffty_forward_in_place`.
  */
 thriffty_status thriffty_inverse_in_place(struct thriffty_plan *plan, void *data, size_t bytes);
+
+/**
+ * Makes an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0, for this plan: long enough for its input and for
+ * its output, where processes of one host can see it (`shared_arrays` of the options). It lives as long as the plan. Collective;
+ * `*array` is NULL where it fails. Refused on a device.
+ *
+ * What the caller promises:
+ * `array` is NULL or has room for a pointer.
+ */
+thriffty_status thriffty_allocate(struct thriffty_plan *plan,
+                                  void **array);
 
 /**
  * Tells this rank's bricks and what memory the plan needs. `struct_size` is `sizeof(thriffty_sizes)`.

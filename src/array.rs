@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
-use fft_core::SharedMemory;
+use fft_core::{Error, SharedMemory};
 
 /// An array of zeros to begin with.
 pub(crate) enum Array<E> {
@@ -51,6 +51,12 @@ impl Drop for Lent {
 impl<E: Pod> Array<E> {
     pub(crate) fn zeros(len: usize) -> Self {
         Self::Own(vec![E::zeroed(); len])
+    }
+
+    /// The same where there may be too little memory.
+    pub(crate) fn try_zeros(len: usize, rank: usize) -> Result<Self, Error> {
+        let error = |()| Error::Memory { rank, bytes: len.saturating_mul(size_of::<E>()) };
+        bytemuck::allocation::try_zeroed_vec(len).map(Self::Own).map_err(error)
     }
 }
 

@@ -345,7 +345,12 @@ impl<K: Transform, const D: usize> Plan<K, D> {
                 made.map(|memory| self.spare.lend(memory))
             }
         };
-        Ok(lent.map_or_else(|| Array::zeros(len), Array::Shared))
+        // A rank that is alone on its host has memory like any other.
+        let array = match lent {
+            Some(lent) => Ok(Array::Shared(lent)),
+            None => Array::try_zeros(len, self.comm().rank()),
+        };
+        agree(self.comm(), array)
     }
 
     fn part<S>(&self) -> Part<S, D> {

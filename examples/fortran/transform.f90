@@ -20,6 +20,7 @@ program transform
     call transform_whole()
     call compare("integer", .false.)
     call compare("type(MPI_Comm)", .true.)
+    call in_shared_arrays()
     call fftw_cleanup()
     call MPI_Finalize()
 
@@ -103,6 +104,47 @@ contains
         if (rank == 0) print "(3a, es8.1)", "communicator ", name, ": from FFTW", largest
         if (rank == 0) print "(2a)", "  ", thriffty_plan_recipe(plan)
         if (.not. largest < 1e-10_c_double) call MPI_Abort(MPI_COMM_WORLD, 2)
+        call thriffty_plan_destroy(plan, status)
+        call check(status)
+    end subroutine
+
+    !> The same in arrays that the processes of a host share: nothing is copied to where others can see it.
+    subroutine in_shared_arrays()
+        type(thriffty_plan) :: plan
+        type(thriffty_sizes) :: sizes
+        type(thriffty_options) :: options
+        type(c_ptr) :: arrays(2)
+        real(c_double), pointer :: x(:, :, :)
+        complex(c_double_complex), pointer :: y(:, :, :)
+        integer(c_int32_t) :: status
+        integer(c_int64_t) :: lo(3), hi(3)
+        integer :: i, j, k
+        real(c_double) :: error, largest
+
+        options%shared_arrays = .true.
+        call thriffty_plan_create(plan, MPI_COMM_WORLD, THRIFFTY_TRANSFORM_R2C, n, options=options, status=status)
+        call check(status)
+        call thriffty_plan_sizes(plan, sizes, status)
+        call check(status)
+        do i = 1, 2
+            call thriffty_allocate(plan, arrays(i), status)
+            call check(status)
+        end do
+        lo = sizes%input%lo(:3)
+        hi = sizes%input%hi(:3)
+        call c_f_pointer(arrays(1), x, hi - lo)
+        do concurrent (k = 1:size(x, 3), j = 1:size(x, 2), i = 1:size(x, 1))
+            x(i, j, k) = field(i + int(lo(1)), j + int(lo(2)), k + int(lo(3)))
+        end do
+        lo = sizes%output%lo(:3)
+        hi = sizes%output%hi(:3)
+        call c_f_pointer(arrays(2), y, hi - lo)
+        call thriffty_forward(plan, arrays(1), sizes%input_bytes, arrays(2), sizes%output_bytes, status)
+        call check(status)
+        error = maxval(abs(y - whole(lo(1) + 1:hi(1), lo(2) + 1:hi(2), lo(3) + 1:hi(3))))
+        call MPI_Allreduce(error, largest, 1, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD)
+        if (rank == 0) print "(a, es8.1)", "shared arrays: from FFTW", largest
+        if (.not. largest < 1e-10_c_double) call MPI_Abort(MPI_COMM_WORLD, 3)
         call thriffty_plan_destroy(plan, status)
         call check(status)
     end subroutine

@@ -130,13 +130,19 @@ fn programs(
             ours.arg("bench").args(&problem).arg("--serve").args(way(exchange));
             programs.push((format!("thriffty-mpi-{exchange}"), ours));
         }
-        // FFTW-MPI's parts, where ours are not the same by themselves.
-        if cut_both_ways {
-            let slabs = format!("{ranks}x1x1");
+        // FFTW-MPI's parts, where ours are not the same by themselves; and data where other processes reach it.
+        let slabs = format!("{ranks}x1x1");
+        let slabs = ["--in-grid", &slabs, "--out-grid", &slabs];
+        let shared = ["--shared-arrays"];
+        let ways: [(&str, bool, &[&str]); 3] = [
+            ("slabs", cut_both_ways, &slabs),
+            ("shared", ranks != "1", &shared),
+            ("slabs-shared", cut_both_ways, &[&slabs[..], &shared].concat()),
+        ];
+        for (name, _, words) in ways.into_iter().filter(|(_, differs, _)| *differs) {
             let mut ours = mpirun(&ranks, cli);
-            ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
-            ours.arg("--serve");
-            programs.push(("thriffty-mpi-slabs".into(), ours));
+            ours.arg("bench").args(&problem).args(words).arg("--serve");
+            programs.push((format!("thriffty-mpi-{name}"), ours));
         }
     }
     let mut ours = command(cli);
@@ -246,13 +252,17 @@ mod tests {
                 .collect()
         };
         let all = lines(true, Some("peer"));
-        assert_eq!(all.len(), 7);
+        assert_eq!(all.len(), 9);
         assert_eq!(all[0], "mpirun -n 4 peer mpi c2c 256x256x256 --serve");
         assert_eq!(all[1], "mpirun -n 4 peer mpi c2c 256x256x256 --serve --destroy-input");
         assert_eq!(all[3], "peer threads c2c 256x256x256 --serve 4");
         assert_eq!(all[4], "mpirun -n 4 cli bench c2c 256x256x256 --serve");
         let slabs = "--in-grid 4x1x1 --out-grid 4x1x1 --serve";
         assert_eq!(all[5], format!("mpirun -n 4 cli bench c2c 256x256x256 {slabs}"));
+        let shared = "--shared-arrays --serve";
+        assert_eq!(all[6], format!("mpirun -n 4 cli bench c2c 256x256x256 {shared}"));
+        let slabs = slabs.replace("--serve", shared);
+        assert_eq!(all[7], format!("mpirun -n 4 cli bench c2c 256x256x256 {slabs}"));
         assert_eq!(lines(false, None), ["cli bench c2c 256x256x256 --serve --ranks 4"]);
     }
 }

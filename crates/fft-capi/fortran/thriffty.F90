@@ -51,7 +51,7 @@ module thriffty
         integer(c_int64_t) :: howmany = 1
         character(:), allocatable :: exchange, wire
         real(c_double) :: tolerance = 0
-        logical :: strict = .false., wire_everywhere = .false.
+        logical :: strict = .false., wire_everywhere = .false., shared_arrays = .false.
         integer(c_int32_t) :: tune = THRIFFTY_TUNE_MODEL
         real(c_double) :: tune_seconds = 10
         character(:), allocatable :: tune_text
@@ -70,6 +70,7 @@ module thriffty
     public :: thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_sizes, thriffty_plan_error
     public :: thriffty_plan_recipe, thriffty_plan_save_wisdom, thriffty_last_error
     public :: thriffty_forward, thriffty_inverse, thriffty_forward_in_place, thriffty_inverse_in_place
+    public :: thriffty_allocate
 
 #ifdef THRIFFTY_WITH_MPI
     public :: thriffty_plan_create
@@ -88,7 +89,7 @@ module thriffty
         integer(c_int64_t) :: howmany
         type(c_ptr) :: exchange, wire
         real(c_double) :: tolerance
-        integer(c_int32_t) :: strict, wire_everywhere, tune, reserved
+        integer(c_int32_t) :: strict, wire_everywhere, tune, shared_arrays
         real(c_double) :: tune_seconds
         type(c_ptr) :: tune_text
         integer(c_int32_t) :: device
@@ -130,6 +131,12 @@ module thriffty
         function c_destroy(plan) result(status) bind(C, name="thriffty_plan_destroy")
             import :: c_int32_t, c_ptr
             type(c_ptr), value :: plan
+            integer(c_int32_t) :: status
+        end function
+        function c_allocate(plan, array) result(status) bind(C, name="thriffty_allocate")
+            import :: c_int32_t, c_ptr
+            type(c_ptr), value :: plan
+            type(c_ptr), intent(out) :: array
             integer(c_int32_t) :: status
         end function
         function c_sizes(plan, sizes, struct_size) result(status) bind(C, name="thriffty_plan_sizes")
@@ -304,6 +311,16 @@ contains
         status = c_inverse_in_place(plan%handle, data, bytes)
     end subroutine
 
+    !> Makes an array of sizes%in_place_bytes, all 0, that processes of one host see; to be pointed at by c_f_pointer. It lives
+    !> as long as the plan. Collective.
+    subroutine thriffty_allocate(plan, array, status)
+        type(thriffty_plan), intent(in) :: plan
+        type(c_ptr), intent(out) :: array
+        integer(c_int32_t), intent(out) :: status
+
+        status = c_allocate(plan%handle, array)
+    end subroutine
+
     !> Tells this rank's bricks and what memory a plan needs.
     subroutine thriffty_plan_sizes(plan, sizes, status)
         type(thriffty_plan), intent(in) :: plan
@@ -375,8 +392,8 @@ contains
         asked%shape(:axes) = shape(axes:1:-1)
         asked%options = c_options(c_sizeof(asked%options), o%precision, o%kinds, o%input_order, o%output_order, &
             o%forward_scale, o%inverse_scale, o%howmany, c_null_ptr, c_null_ptr, o%tolerance, &
-            merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, 0, o%tune_seconds, c_null_ptr, &
-            o%device, o%stream, c_null_ptr, c_null_ptr)
+            merge(1, 0, o%strict), merge(1, 0, o%wire_everywhere), o%tune, merge(1, 0, o%shared_arrays), &
+            o%tune_seconds, c_null_ptr, o%device, o%stream, c_null_ptr, c_null_ptr)
         asked%options%kinds(:axes) = o%kinds(axes:1:-1)
         asked%options%input_order(:axes) = axes - o%input_order(axes:1:-1)
         asked%options%output_order(:axes) = axes - o%output_order(axes:1:-1)

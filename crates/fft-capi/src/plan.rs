@@ -4,8 +4,8 @@ use std::path::Path;
 
 use bytemuck::PodCastError;
 use thriffty::{
-    Brick, C2c, Comm, Complex, Direction, Draft, Element, Error, Grid, Plan, Precision, R2c, R2r,
-    Reduce, WireError, agree,
+    Brick, C2c, Comm, Complex, Direction, Draft, Element, Error, Field, Grid, Plan, Precision, R2c,
+    R2r, Reduce, Spectral, WireError, agree,
 };
 
 #[cfg(feature = "cuda")]
@@ -54,6 +54,10 @@ pub(crate) trait OnHost: Transformer {
         direction: Direction,
         array: Result<&mut [u8], Error>,
     ) -> Result<(), Error>;
+
+    /// An array of zeros to be transformed in place, or shorter ones, where ranks of the host can see it; it lives as long as the
+    /// plan. What is wrong with this rank may be known already. Collective.
+    fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error>;
 }
 
 /// What a program can do with any plan.
@@ -69,16 +73,22 @@ pub(crate) trait Transformer: Send {
     fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error>;
 }
 
-impl<K: thriffty::Transform, const D: usize> OnHost for Plan<K, D> {
+/// A plan and the arrays that were made for it, which it is told of as pointers only.
+struct Held<K: thriffty::Transform, const D: usize> {
+    arrays: Vec<Field<Spectral, K, D>>,
+    plan: Plan<K, D>,
+}
+
+impl<K: thriffty::Transform, const D: usize> OnHost for Held<K, D> {
     fn run(
         &mut self,
         direction: Direction,
         arrays: Result<(&[u8], &mut [u8]), Error>,
     ) -> Result<(), Error> {
-        let rank = self.comm().rank();
-        let (physical, spectral) = (self.input_len(), self.output_len());
+        let rank = self.plan.comm().rank();
+        let (physical, spectral) = (self.plan.input_len(), self.plan.output_len());
         // What a transform begins with is that all ranks agree: who cannot go on has its say there.
-        let refused = |plan: &Self, error| agree(plan.comm(), Err(error));
+        let refused = |held: &Self, error| agree(held.plan.comm(), Err(error));
         match direction {
             Direction::Forward => {
                 let arrays = arrays.and_then(|(input, output)| {
@@ -86,7 +96,7 @@ impl<K: thriffty::Transform, const D: usize> OnHost for Plan<K, D> {
                     Ok((input, elements_mut(rank, "output", output, spectral)?))
                 });
                 match arrays {
-                    Ok((input, output)) => self.forward_into(input, output),
+                    Ok((input, output)) => self.plan.forward_into(input, output),
                     Err(error) => refused(self, error),
                 }
             }
@@ -96,7 +106,7 @@ impl<K: thriffty::Transform, const D: usize> OnHost for Plan<K, D> {
                     Ok((input, elements_mut(rank, "output", output, physical)?))
                 });
                 match arrays {
-                    Ok((input, output)) => self.inverse_into(input, output),
+                    Ok((input, output)) => self.plan.inverse_into(input, output),
                     Err(error) => refused(self, error),
                 }
             }
@@ -108,41 +118,49 @@ impl<K: thriffty::Transform, const D: usize> OnHost for Plan<K, D> {
         direction: Direction,
         array: Result<&mut [u8], Error>,
     ) -> Result<(), Error> {
-        let (rank, len) = (self.comm().rank(), self.in_place_len());
+        let (rank, len) = (self.plan.comm().rank(), self.plan.in_place_len());
         let array = array.and_then(|array| elements_mut(rank, "array in place", array, len));
         match (direction, array) {
-            (_, Err(error)) => agree(self.comm(), Err(error)),
-            (Direction::Forward, Ok(array)) => self.forward_in_place(array),
-            (Direction::Inverse, Ok(array)) => self.inverse_in_place(array),
+            (_, Err(error)) => agree(self.plan.comm(), Err(error)),
+            (Direction::Forward, Ok(array)) => self.plan.forward_in_place(array),
+            (Direction::Inverse, Ok(array)) => self.plan.inverse_in_place(array),
         }
+    }
+
+    fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error> {
+        agree(self.plan.comm(), ready)?;
+        let mut field = self.plan.shared_output()?;
+        let array = field.as_mut_slice().as_mut_ptr();
+        self.arrays.push(field);
+        Ok(array.cast())
     }
 }
 
-impl<K: thriffty::Transform, const D: usize> Transformer for Plan<K, D> {
+impl<K: thriffty::Transform, const D: usize> Transformer for Held<K, D> {
     fn sizes(&self) -> Sizes {
         Sizes {
             struct_size: size_of::<Sizes>(),
-            input: told(self.input_brick()),
-            output: told(self.output_brick()),
-            input_points: self.input_len(),
-            output_points: self.output_len(),
-            input_bytes: self.input_len() * size_of::<K::Physical>(),
-            output_bytes: self.output_len() * size_of::<K::Spectral>(),
-            in_place_bytes: self.in_place_len() * size_of::<K::Spectral>(),
-            workspace_bytes: self.memory(),
+            input: told(self.plan.input_brick()),
+            output: told(self.plan.output_brick()),
+            input_points: self.plan.input_len(),
+            output_points: self.plan.output_len(),
+            input_bytes: self.plan.input_len() * size_of::<K::Physical>(),
+            output_bytes: self.plan.output_len() * size_of::<K::Spectral>(),
+            in_place_bytes: self.plan.in_place_len() * size_of::<K::Spectral>(),
+            workspace_bytes: self.plan.memory(),
         }
     }
 
     fn recipe(&self) -> String {
-        self.recipe().to_string()
+        self.plan.recipe().to_string()
     }
 
     fn lost(&self) -> Option<WireError> {
-        self.last_error()
+        self.plan.last_error()
     }
 
     fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error> {
-        self.save_wisdom(agree(self.comm(), path)?)
+        self.plan.save_wisdom(agree(self.plan.comm(), path)?)
     }
 }
 
@@ -273,8 +291,11 @@ fn with_axes<K: thriffty::Transform<Real: Number>, const D: usize>(
     if request.everywhere {
         draft = draft.wire_everywhere();
     }
+    if request.shared_arrays {
+        draft = draft.shared_arrays();
+    }
     match &request.place {
-        None => Ok(AnyPlan::Host(Box::new(draft.build()?))),
+        None => Ok(AnyPlan::Host(Box::new(Held { arrays: Vec::new(), plan: draft.build()? }))),
         #[cfg(feature = "cuda")]
         Some(place) => Ok(AnyPlan::Device(place.build(draft)?)),
         #[cfg(not(feature = "cuda"))]

@@ -30,6 +30,7 @@ pub(crate) struct Request {
     pub(crate) tolerance: Option<Tolerance>,
     pub(crate) everywhere: bool,
     pub(crate) memory: Memory,
+    pub(crate) shared_arrays: bool,
     pub(crate) tune: Tune,
     /// Where the data is: `None` for the host.
     pub(crate) place: Option<Place>,
@@ -85,9 +86,6 @@ impl Request {
         let exchange = texts.exchange.map(|name| name.parse()).transpose()?;
         let wire = texts.wire.map(|name| name.parse()).transpose()?;
         let memory = texts.memory.map_or(Ok(Memory::default()), |name| name.parse())?;
-        if options.reserved != 0 {
-            return Err(Error::argument("reserved", options.reserved, 0));
-        }
         let mut kinds = [None; MAX_AXES];
         for axis in 0..axes {
             kinds[axis] = kind(axis, options.kinds[axis])?;
@@ -115,6 +113,7 @@ impl Request {
             tolerance: tolerance(options.tolerance, options.strict != 0)?,
             everywhere: options.wire_everywhere != 0,
             memory,
+            shared_arrays: options.shared_arrays != 0,
             tune: tune(options, texts.tune)?,
             place,
         })

@@ -129,8 +129,9 @@ pub struct Options {
     pub wire_everywhere: i32,
     /// How the recipe is chosen: `THRIFFTY_TUNE_MODEL` by default.
     pub tune: i32,
-    /// Always 0.
-    pub reserved: i32,
+    /// Not 0: all data is in arrays that `thriffty_allocate` made, of this plan, where the data is on the host. Processes of one
+    /// host then read and write them where they are, and the plan needs hardly any memory of its own.
+    pub shared_arrays: i32,
     /// What `THRIFFTY_TUNE_MEASURE` may take, in seconds: 10 by default.
     pub tune_seconds: f64,
     /// The file of `THRIFFTY_TUNE_WISDOM`, the recipe of `THRIFFTY_TUNE_EXACT`; otherwise NULL (default).
@@ -175,7 +176,7 @@ impl Default for Options {
             strict: 0,
             wire_everywhere: 0,
             tune: Tune::Model as i32,
-            reserved: 0,
+            shared_arrays: 0,
             tune_seconds: 10.0,
             tune_text: std::ptr::null(),
             device: -1,

@@ -308,6 +308,41 @@ static void options_work(void) {
     if (rank == 0) remove(path);
 }
 
+/* Arrays that processes share: of this plan, zeros, and no others are taken. */
+static void shared(void) {
+    thriffty_plan *plan, *other;
+    thriffty_options options = usual();
+    that(options.shared_arrays == 0);
+    options.exchange = "shared";
+    options.shared_arrays = 1;
+    expect(create(&plan, C2C, &options), OK);
+    expect(create(&other, C2C, &options), OK);
+    thriffty_sizes sizes;
+    expect(thriffty_plan_sizes(plan, &sizes, sizeof sizes), OK);
+    int last = rank == ranks - 1;
+    void *x = &rank, *y, *theirs;
+    expect(thriffty_allocate(plan, last ? NULL : &x), ARGUMENT);
+    that(last || x == NULL);
+    expect(thriffty_allocate((thriffty_plan *)&rank, &x), PLAN);
+    that(x == NULL);
+    expect(thriffty_allocate(plan, &x), OK);
+    expect(thriffty_allocate(plan, &y), OK);
+    expect(thriffty_allocate(other, &theirs), OK);
+    for (size_t i = 0; i < sizes.in_place_bytes; i++) that(((char *)x)[i] == 0);
+    double *in = x, *out = y, own[2 * 240];
+    memset(own, 0, sizeof own);
+    in[0] = 1.0;
+    expect(thriffty_forward(plan, in, sizes.input_bytes, out, sizes.output_bytes), OK);
+    that(rank > 0 || out[0] == ranks);
+    thriffty_status found = ranks > 1 ? THRIFFTY_STATUS_ARGUMENT : THRIFFTY_STATUS_OK;
+    expect_(__LINE__, thriffty_forward(plan, last ? own : in, sizes.input_bytes, out, sizes.output_bytes), found);
+    expect_(__LINE__, thriffty_inverse(plan, out, sizes.output_bytes, last ? theirs : in, sizes.input_bytes), found);
+    expect(thriffty_forward_in_place(plan, in, sizes.in_place_bytes), OK);
+    expect(thriffty_inverse_in_place(plan, in, sizes.in_place_bytes), OK);
+    expect(thriffty_plan_destroy(other), OK);
+    expect(thriffty_plan_destroy(plan), OK);
+}
+
 /* Messages in rounds take less, and programs that know nothing of it go on. */
 static void memory(void) {
     thriffty_plan *plan;
@@ -418,6 +453,7 @@ int main(int argc, char **argv) {
     execution();
     options_work();
     memory();
+    shared();
     exchanges();
     expect(create(&plan, C2C, NULL), OK);
     thriffty_plan *alone;

@@ -10,9 +10,10 @@ use std::ptr::{null, null_mut, without_provenance_mut};
 
 use fastrand::Rng;
 use fft_capi::ffi::{
-    Plan, thriffty_forward, thriffty_forward_in_place, thriffty_inverse, thriffty_inverse_in_place,
-    thriffty_last_error, thriffty_options_init, thriffty_plan_create_serial, thriffty_plan_destroy,
-    thriffty_plan_error, thriffty_plan_recipe, thriffty_plan_save_wisdom, thriffty_plan_sizes,
+    Plan, thriffty_allocate, thriffty_forward, thriffty_forward_in_place, thriffty_inverse,
+    thriffty_inverse_in_place, thriffty_last_error, thriffty_options_init,
+    thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_error, thriffty_plan_recipe,
+    thriffty_plan_save_wisdom, thriffty_plan_sizes,
 };
 use fft_capi::status::Status;
 use fft_capi::values::{Options, Sizes};
@@ -103,7 +104,7 @@ impl Fuzz {
                         options.tune = 0;
                     }
                 }
-                13 => options.reserved = self.number(1),
+                13 => options.shared_arrays = self.number(1),
                 14 => options.memory = self.text(),
                 // Beyond what any machine has: arrays here are on the host.
                 _ => options.device = self.one_of(&[-1, -1, -2, 4096, i32::MAX, i32::MIN]),
@@ -213,7 +214,14 @@ impl Fuzz {
                     );
                     if length < 0 { Status::Plan } else { Status::Ok }
                 }
-                18 => thriffty_plan_save_wisdom(plan, self.text()),
+                18 if self.rng.bool() => thriffty_plan_save_wisdom(plan, self.text()),
+                18 => {
+                    let mut array = null_mut();
+                    let place = if self.rng.u8(..9) == 0 { null_mut() } else { &raw mut array };
+                    let made = thriffty_allocate(plan, place);
+                    assert_eq!(made == Status::Ok, !array.is_null());
+                    made
+                }
                 _ => {
                     let mut options = Options::default();
                     let size = self.one_of(&[size_of::<Options>(), 0, 7, usize::MAX]);

@@ -307,6 +307,29 @@ unsafe fn run_in_place(
     })
 }
 
+/// Makes an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0, for this plan: long enough for its input and for
+/// its output, where processes of one host can see it (`shared_arrays` of the options). It lives as long as the plan. Collective;
+/// `*array` is NULL where it fails. Refused on a device.
+///
+/// # Safety
+/// `array` is NULL or has room for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thriffty_allocate(plan: *mut Plan, array: *mut *mut c_void) -> Status {
+    status(|| {
+        // SAFETY: the caller vouches for the room.
+        let told = unsafe { tell("array", array, std::ptr::null_mut()) };
+        let made = registry::with(plan.addr(), |plan| match plan {
+            AnyPlan::Host(plan) => Ok(plan.allocate(told)?),
+            #[cfg(feature = "cuda")]
+            AnyPlan::Device(_) => {
+                Err(Error::argument("plan", "one on a device", "one on the host").into())
+            }
+        })?;
+        // SAFETY: as above.
+        unsafe { Ok(tell("array", array, made.cast())?) }
+    })
+}
+
 /// Tells this rank's bricks and what memory the plan needs. `struct_size` is `sizeof(thriffty_sizes)`.
 ///
 /// # Safety
