@@ -15,7 +15,7 @@ use common::faulty::{self, Switch};
 use common::injected::{self, Setup};
 use common::weak::{self, Weak};
 use common::{arrays, berths, cases, failures, job, little, lossy, plans, together, windows};
-use fft_core::Link;
+use fft_core::{Link, Show, Work};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Memory, Plan, R2c};
@@ -193,7 +193,7 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 16] = [
+        let checks: [(&str, Check); 17] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
@@ -207,6 +207,7 @@ fn body() {
             ("little memory", little::all),
             ("shared arrays", arrays::all),
             ("more than can be shared", more_than_can_be_shared),
+            ("neighbours that leave", neighbours_that_leave),
             ("more than can be counted", windows::more_than_can_be_counted),
             ("messages packed together", together::all),
             ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
@@ -330,6 +331,30 @@ fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
     assert!(error.to_string().contains("/dev/shm"), "{error}");
     let mut memory = commons.allocate(100)?;
     memory.bytes_mut().fill(1);
+    Ok(())
+}
+
+/// A process that drops its commons while others visit is no neighbour any more: they are told, and nobody waits when they
+/// drop theirs.
+fn neighbours_that_leave(world: &dyn Comm) -> Result<(), Error> {
+    for culprit in [0, world.size() - 1] {
+        let Some(mut commons) = world.commons()? else { return Ok(()) };
+        let memory = commons.allocate(100)?;
+        commons.visit(Show::Read(memory.bytes()), &mut |_| Ok(()))?;
+        if world.rank() != culprit {
+            let mut visited = false;
+            let work: Work<'_> = &mut |_| {
+                visited = true;
+                Ok(())
+            };
+            let found = commons.visit(Show::Read(memory.bytes()), work);
+            assert_eq!(found, Err(Error::Left { gone: culprit }));
+            assert!(!visited);
+        }
+        drop(memory);
+        drop(commons);
+        world.barrier()?;
+    }
     Ok(())
 }
 

@@ -23,8 +23,6 @@ pub(crate) struct Station {
     read: Posted,
     write: Posted,
     share: AtomicUsize,
-    /// Whether some of its shared memory is in use when its commons is dropped.
-    keeps: AtomicBool,
 }
 
 /// Memory that is shown.
@@ -40,6 +38,9 @@ struct Posted {
 const NOTHING: usize = usize::MAX;
 /// Posted by who tries to show what others cannot see.
 const HIDDEN: usize = usize::MAX - 1;
+/// Posted for a share by who drops its commons: with no memory of it in use, and with some.
+const LEAVES: usize = usize::MAX - 1;
+const LEAVES_MEMORY: usize = usize::MAX - 2;
 
 /// Where stations are, and how memory is reached.
 ///
@@ -67,7 +68,7 @@ pub(crate) unsafe trait Ground: Send {
         None
     }
 
-    /// Never frees what was allocated. It lives as long as the process.
+    /// Never frees what was allocated, nor the stations. They live as long as the process.
     fn keep(&mut self) {}
 
     /// Memory that can be located. Collective.
@@ -138,19 +139,20 @@ struct Shown {
 // SAFETY: the pointers in `shown` are followed only during a visit, on the thread that visits.
 unsafe impl<G: Ground> Send for HostCommons<G> {}
 
-/// Memory that one rank still uses is freed by none, as that takes all of them.
+/// What takes all ranks together to be freed is freed when all leave, and none uses any of it.
 impl<G: Ground> Drop for HostCommons<G> {
     fn drop(&mut self) {
         let Some(in_use) = self.ground.in_use() else { return };
         self.visits += 1;
-        self.own().keeps.store(in_use, Ordering::Relaxed);
-        let all_came = self.arrive().is_ok();
-        let leaving = Leaving(self);
-        let station = |i| leaving.0.ground.station(i);
-        let keeps = |i| station(i).keeps.load(Ordering::Relaxed);
-        let in_use = !all_came || (0..leaving.0.ranks.len()).any(keeps);
-        drop(leaving);
-        if in_use {
+        let leaves = if in_use { LEAVES_MEMORY } else { LEAVES };
+        self.own().share.store(leaves, Ordering::Relaxed);
+        let together = self.arrive().is_ok() && {
+            let leaving = Leaving(self);
+            let posted = |i| leaving.0.ground.station(i).share.load(Ordering::Relaxed);
+            (0..leaving.0.ranks.len()).all(|i| posted(i) == LEAVES)
+        };
+        if !together {
+            self.own().gone.store(true, Ordering::Release);
             self.ground.keep();
         }
     }
@@ -212,6 +214,9 @@ impl<G: Ground> HostCommons<G> {
         for (i, &rank) in self.ranks.iter().enumerate() {
             let station = self.ground.station(i);
             let number = station.share.load(Ordering::Relaxed);
+            if number == LEAVES || number == LEAVES_MEMORY {
+                return Err(Error::Left { gone: rank });
+            }
             let mine = share.unwrap_or(NOTHING);
             if number != mine {
                 let (what, own) = ("share that is visited", self.ranks[self.comm.rank()]);

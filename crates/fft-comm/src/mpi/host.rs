@@ -59,7 +59,7 @@ pub(super) fn has_room(comm: &RawComm, bytes: usize) -> Result<(), Error> {
 
 /// Windows of shared memory, one for the stations and one for each allocation.
 pub(super) struct Host {
-    stations: SharedWindow,
+    stations: Arc<SharedWindow>,
     windows: Vec<Arc<SharedWindow>>,
     comm: RawComm,
 }
@@ -67,7 +67,7 @@ pub(super) struct Host {
 impl Host {
     /// For the ranks of a communicator, all on one host. Collective.
     pub(super) fn new(comm: RawComm) -> Result<Self, Error> {
-        let stations = SharedWindow::allocate(&comm, size_of::<Station>())?;
+        let stations = Arc::new(SharedWindow::allocate(&comm, size_of::<Station>())?);
         Ok(Self { stations, windows: Vec::new(), comm })
     }
 }
@@ -108,7 +108,8 @@ unsafe impl Ground for Host {
     }
 
     fn keep(&mut self) {
-        self.windows.drain(..).for_each(std::mem::forget);
+        let windows = self.windows.drain(..).chain([self.stations.clone()]);
+        windows.for_each(std::mem::forget);
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
