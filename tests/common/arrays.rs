@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use Kind::{C2C, Dct2, R2C};
 use thriffty::{
-    Algorithm, C2c, Comm, Error, Field, Grid, Kind, Plan, R2c, R2r, Reduce, Spectral, Tune,
+    Algorithm, C2c, Comm, Error, Field, Grid, Kind, Plan, R2c, R2r, Reduce, Scale, Spectral, Tune,
 };
 
 use super::check::{Case, Make};
 use super::data::{C64, bound, random};
-use super::{failures, plans};
+use super::{cases, failures, plans};
 
 type Done = Result<(), Error>;
 
@@ -32,6 +32,11 @@ pub(crate) fn same(comm: &dyn Comm) -> Done {
         compare::<R2c<f64>>(comm, &half)?;
         compare::<R2c<f64>>(comm, &half.tiling(5).orders([2, 0, 1], [1, 2, 0]))?;
         compare::<R2r<f32>>(comm, &case([7, 12, 6], [Dct2; 3]))?;
+        if let Some(cut) = cases::pencils(2, comm.size()) {
+            let half = case([8, 7, 10], [C2C, C2C, R2C]).cuts(cut, cut);
+            compare::<R2c<f64>>(comm, &half)?;
+            compare::<R2c<f32>>(comm, &half.howmany(2).scales(Scale::Full, Scale::Symmetric))?;
+        }
         // Where it ends up is not where it began.
         let ranks = comm.size();
         let turned = [[ranks, 1, 1], [1, 1, ranks]];

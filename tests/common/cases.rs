@@ -88,9 +88,28 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
         kinds[axis] = R2C;
         halved(comm, Case::new([3, 4, 8], kinds).scales(Scale::Full, Scale::None))?;
     }
+    for axis in 0..3 {
+        let Some(cut) = pencils(axis, comm.size()) else { break };
+        let mut kinds = [C2C; 3];
+        kinds[axis] = R2C;
+        halved(comm, Case::new([8, 7, 6], kinds).cuts(cut, cut))?;
+        let turned = Case::new([5, 6, 7], kinds).orders([1, 2, 0], [1, 2, 0]).cuts(cut, cut);
+        halved(comm, turned.howmany(3).scales(Scale::Full, Scale::Symmetric))?;
+    }
     halved(comm, Case::new([5, 6, 4], [Dct1, R2C, C2C]).orders([1, 0, 2], [2, 0, 1]))?;
     real(comm, Case::new([5, 6, 7], [Dct1, Dst3, Dct4]).orders([2, 0, 1], fortran).howmany(3))?;
     real(comm, Case::new([4, 3, 8], [Dst1, Identity, Dct2]).scales(Scale::Symmetric, Scale::Full))
+}
+
+/// Ranks along each axis, so that lines are whole along one alone; where there are as many ranks.
+pub(crate) fn pencils(axis: usize, ranks: usize) -> Option<[usize; 3]> {
+    let mut cut = match ranks {
+        4 => [2, 2, 1],
+        6 => [3, 2, 1],
+        _ => return None,
+    };
+    cut.swap(axis, 2);
+    Some(cut)
 }
 
 /// Four axes.

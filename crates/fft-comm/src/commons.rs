@@ -227,24 +227,21 @@ impl<G: Ground> HostCommons<G> {
                 let (a, b) = (text(a), text(b));
                 return Err(Error::Disagreement { what: what.into(), rank_a, a, rank_b, b });
             }
-            let least = share.map_or(0, |share| self.shares[share].bytes(rank));
-            let there = |posted: &Posted| -> Result<(*mut u8, usize), Error> {
+            let share = share.map(|share| &self.shares[share]);
+            let least = share.map_or(0, |share| share.bytes(rank));
+            let least_read = share.and_then(|share| share.read_bytes(rank));
+            let wrong = |found: String, least: usize| {
+                let what = format!("memory that rank {rank} shows");
+                Error::argument(what, found, format!("{least} bytes that others can see"))
+            };
+            let there = |posted: &Posted, least: usize| -> Result<(*mut u8, usize), Error> {
                 let ground = posted.ground.load(Ordering::Relaxed);
                 let bytes = posted.bytes.load(Ordering::Relaxed);
-                if ground == HIDDEN || (ground != NOTHING && bytes < least) {
-                    let found = if ground == HIDDEN {
-                        "others cannot see".into()
-                    } else {
-                        format!("{bytes} bytes")
-                    };
-                    let what = format!("memory that rank {rank} shows");
-                    return Err(Error::argument(
-                        what,
-                        found,
-                        format!("{least} bytes that they can"),
-                    ));
-                }
                 match ground {
+                    HIDDEN => Err(wrong("what they cannot".into(), least)),
+                    _ if ground != NOTHING && bytes < least => {
+                        Err(wrong(format!("{bytes} bytes"), least))
+                    }
                     NOTHING => Ok((std::ptr::null_mut(), 0)),
                     _ if bytes == 0 => Ok((std::ptr::dangling_mut(), 0)),
                     ground => {
@@ -252,11 +249,12 @@ impl<G: Ground> HostCommons<G> {
                     }
                 }
             };
-            let write = there(&station.write)?;
-            let read = if station.read.ground.load(Ordering::Relaxed) == NOTHING {
-                write
-            } else {
-                there(&station.read)?
+            let write = there(&station.write, least)?;
+            // What is read as a whole is nothing that anybody writes.
+            let read = match (station.read.ground.load(Ordering::Relaxed), least_read) {
+                (NOTHING, None) => write,
+                (NOTHING, Some(least)) => return Err(wrong("none to be read".into(), least)),
+                (_, apart) => there(&station.read, apart.unwrap_or(least))?,
             };
             // This rank's own memory is reached as its caller reaches it.
             shown.push(if i == self.comm.rank() { own } else { Shown { read, write } });
@@ -378,7 +376,10 @@ impl<G: Ground> Visit<'_, G> {
         let shown = self.shown[self.commons.place(piece.owner())];
         let transfer = piece.transfer();
         let (reach, span) = (transfer.reach() * element, transfer.span() * element);
-        let there = shown.read.1.min(shown.write.1);
+        let there = match share.read_bytes(piece.owner()) {
+            None => shown.read.1.min(shown.write.1),
+            Some(_) => shown.write.1,
+        };
         assert!(reach <= there, "a piece ends at {reach} of {there} bytes");
         assert!(span <= tile, "a piece takes {span} bytes of a tile of {tile}");
         (transfer, element, shown)
@@ -387,14 +388,18 @@ impl<G: Ground> Visit<'_, G> {
 
 impl<G: Ground> Neighbours for Visit<'_, G> {
     fn shown(&self, peer: usize) -> &[u8] {
-        assert!(self.share.is_none(), "memory is shown to be read, not divided");
+        let apart = self.share.is_none_or(|share| share.read_bytes(peer).is_some());
+        assert!(apart, "memory is shown to be read, not divided");
         let (at, bytes) = self.shown[self.commons.place(peer)].read;
         // SAFETY: the peer lends these bytes until it sees that this visit, which outlives the slice, is done here. It
-        // and all others only read them meanwhile: `look` made sure that everyone shows memory to be read.
+        // and all others only read them meanwhile: `look` made sure that everyone shows memory to be read, beside what it
+        // shows to be written if it does.
         unsafe { std::slice::from_raw_parts(at, bytes) }
     }
 
     fn fetch(&mut self, piece: usize, tile: &mut [u8]) {
+        let apart = self.share.is_some_and(|share| share.read_bytes(share.rank()).is_some());
+        assert!(!apart, "what is read is other data than what is divided");
         let (transfer, element, shown) = self.piece(piece, tile.len());
         let (from, to) = (shown.read.0, tile.as_mut_ptr());
         // SAFETY: `piece` checked that no run ends beyond what the owner lends, nor beyond the tile. Of what the owner

@@ -1,7 +1,9 @@
 //! Local transforms along axes that are cut, where all ranks share memory: lines are brought together from everybody's
-//! memory, transformed in cache, and put back where they were. One pass over memory, in place, nothing sent.
+//! memory, transformed in cache, and put back where they were. One pass over memory, in place, nothing sent. Where one of the
+//! axes is that along which real data is half a spectrum, lines come from real data, or go there.
 
-use std::borrow::BorrowMut;
+use std::borrow::{BorrowMut, Cow};
+use std::cmp::Ordering::{Equal, Less};
 use std::mem::take;
 use std::ops::Range;
 use std::time::Instant;
@@ -13,7 +15,7 @@ use crate::local::BLOCK_BYTES;
 use crate::moves::CHUNK_RUN_BYTES;
 use crate::tiles::{Lines, TileFfts};
 use crate::transfer::Placed;
-use crate::{Brick, Error, Layout, Pass, Processor, Real, Transfer};
+use crate::{Brick, Direction, Error, Layout, Pass, Processor, Real, SLOT_ALIGN, Transfer};
 
 /// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
 const TILE_BYTES: usize = 1 << 18;
@@ -33,6 +35,16 @@ pub(crate) struct Across<T: Real, Dev: Processor<T>> {
     others: Vec<Transfer>,
     /// Real numbers per element.
     width: usize,
+    halving: Option<Halving>,
+}
+
+/// What comes from other memory than it goes to, as other numbers.
+struct Halving {
+    direction: Direction,
+    /// From whose memory all tiles are made, in turn.
+    reads: Vec<(usize, Transfer)>,
+    /// Real numbers per element there.
+    width: usize,
 }
 
 /// Before and after the ranks have agreed on who touches what.
@@ -45,6 +57,9 @@ enum Admission {
 struct Tile {
     /// Which of the share's pieces it is made of.
     pieces: Range<usize>,
+    /// Which of what is read elsewhere it is made of, and real numbers that this takes before the tile as it is written.
+    reads: Range<usize>,
+    before: usize,
     /// Which transform it needs.
     fft: usize,
 }
@@ -61,6 +76,16 @@ pub(crate) struct Division<'a, const D: usize> {
     pub(crate) width: usize,
     /// The axes, each with its transform.
     pub(crate) axes: &'a [(usize, Pass)],
+    /// Where real data is, of which `home` has half the spectrum: before or after, as the direction is.
+    pub(crate) real: Option<(Direction, &'a Layout<D>)>,
+}
+
+/// Who has what and who works on what, where it is read or where it is written.
+struct Side<'a, const D: usize> {
+    layout: Cow<'a, Layout<D>>,
+    work: Cow<'a, Layout<D>>,
+    /// Real numbers per element.
+    width: usize,
 }
 
 /// Bytes of the smallest box that is whole along some axes and holds so many bytes side by side.
@@ -101,6 +126,32 @@ impl<const D: usize> Division<'_, D> {
         self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
     }
 
+    /// The box of real data of which this box of `home` is half the spectrum, or all.
+    fn real_box(&self, tile: &Brick<D>, real: &Layout<D>) -> Brick<D> {
+        let halved = self.axes.iter().find(|(_, pass)| pass.changes_len());
+        let (axis, _) = halved.expect("one axis is halved where there is real data");
+        if tile.is_empty() { *tile } else { tile.with_range(*axis, 0..real.grid().len(*axis)) }
+    }
+
+    /// Where it is read, if elsewhere than where it is written, and where that is.
+    fn sides(&self) -> (Option<Side<'_, D>>, Side<'_, D>) {
+        let half = || Side {
+            layout: Cow::Borrowed(self.home),
+            work: Cow::Borrowed(self.work),
+            width: self.width,
+        };
+        let Some((direction, real)) = self.real else { return (None, half()) };
+        let bricks = self.work.bricks().iter().map(|brick| self.real_box(brick, real)).collect();
+        let work = Layout::new(real.grid(), bricks, self.work.ranks())
+            .and_then(|work| work.ordered(real.order()))
+            .expect("whole lines of a tiling are one");
+        let all = Side { layout: Cow::Borrowed(real), work: Cow::Owned(work), width: 1 };
+        match direction {
+            Direction::Forward => (Some(all), half()),
+            Direction::Inverse => (Some(half()), all),
+        }
+    }
+
     /// This rank's brick in boxes that hold whole lines along the axes that are transformed, and long runs of memory.
     fn boxes(&self, element: usize) -> Vec<Brick<D>> {
         let brick = self.work.brick(self.rank);
@@ -139,6 +190,21 @@ impl<const D: usize> Division<'_, D> {
     }
 }
 
+/// What a box is made of, and where it lies in a dense tile.
+fn read<const D: usize>(
+    side: &Side<'_, D>,
+    tile: &Brick<D>,
+    howmany: usize,
+) -> Vec<(usize, Transfer)> {
+    let placed = |brick| Placed { brick, order: side.layout.order(), howmany };
+    let mut reads = Vec::new();
+    side.layout.meet(tile, |owner, common| {
+        let (from, to) = (placed(side.layout.brick(owner)), placed(*tile));
+        reads.push((owner, Transfer::new(&common, 0..howmany, &from, &to)));
+    });
+    reads
+}
+
 impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     /// What this rank does.
     ///
@@ -149,19 +215,38 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         device: &mut Dev,
     ) -> Result<Self, Error> {
         let Division { rank, home, work, howmany, width, .. } = *division;
-        let element = width * T::PRECISION.bytes();
-        let mut share = Share::new(rank, home, work, element, howmany);
+        let bytes = T::PRECISION.bytes();
+        let (source, target) = division.sides();
+        let mut share =
+            Share::new(rank, &target.layout, &target.work, target.width * bytes, howmany);
+        if let Some(source) = &source {
+            share = share.reading(&source.layout, source.width * bytes, howmany);
+        }
         let lines = Lines { rank, order: home.order(), howmany, axes: division.axes };
         let mut ffts = TileFfts::default();
-        let (mut tiles, mut most) = (Vec::new(), 0);
-        for tile in division.boxes(element) {
-            let first = share.pieces().len();
-            share.claim(home, work, &tile, howmany);
+        let (mut tiles, mut reads, mut most) = (Vec::new(), Vec::new(), 0);
+        for tile in division.boxes(width * bytes) {
+            let on = |side: &Side<'_, D>| match division.real {
+                Some((_, real)) if side.width == 1 => division.real_box(&tile, real),
+                _ => tile,
+            };
+            let reals = |side: &Side<'_, D>| on(side).points() * howmany * side.width;
+            let (first, first_read) = (share.pieces().len(), reads.len());
+            share.claim(&target.layout, &target.work, &on(&target), howmany);
+            let before = source.as_ref().map_or(0, |source| {
+                reads.extend(read(source, &on(source), howmany));
+                // Both begin at a line of memory.
+                reals(source).next_multiple_of(SLOT_ALIGN)
+            });
             let fft = ffts.plan(lines, &tile, device)?;
-            tiles.push(Tile { pieces: first..share.pieces().len(), fft });
-            most = most.max(tile.points());
+            let (pieces, reads) = (first..share.pieces().len(), first_read..reads.len());
+            tiles.push(Tile { pieces, reads, before, fft });
+            most = most.max(before + reals(&target));
         }
-        device.reserve_tile(most * howmany * width, rank)?;
+        device.reserve_tile(most, rank)?;
+        let halving = source.zip(division.real);
+        let halving =
+            halving.map(|(side, (direction, _))| Halving { direction, reads, width: side.width });
         let brick = home.brick(rank);
         let placed = Placed { brick, order: home.order(), howmany };
         let mut others = Vec::new();
@@ -171,7 +256,12 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
             }
         });
         let pass = Admission::Asked(Some(share));
-        Ok(Self { pass, tiles, ffts: ffts.finish(), others, width })
+        Ok(Self { pass, tiles, ffts: ffts.finish(), others, width, halving })
+    }
+
+    /// Whether it goes to other memory than it comes from.
+    pub(crate) fn moves(&self) -> bool {
+        self.halving.is_some()
     }
 
     /// Agrees with the other ranks on who touches what. Collective.
@@ -252,19 +342,39 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         clock: &mut Clock,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), clock.busy());
-        let Self { tiles, ffts, .. } = self;
+        let Self { tiles, ffts, halving, .. } = self;
         let mut buffer = take(device.tile());
-        let tile = buffer.borrow_mut();
+        let tile = Dev::bytes_mut(buffer.borrow_mut());
         let result = commons.visit(show, &mut |neighbours| {
-            for Tile { pieces, fft } in &*tiles {
-                clock.shared.time(|| {
-                    pieces.clone().for_each(|piece| neighbours.fetch(piece, Dev::bytes_mut(tile)));
+            for Tile { pieces, reads, before, fft } in &*tiles {
+                let (from, to) = tile.split_at_mut(before * size_of::<T>());
+                clock.shared.time(|| match &*halving {
+                    None => pieces.clone().for_each(|piece| neighbours.fetch(piece, to)),
+                    Some(Halving { reads: all, width, .. }) => {
+                        for (owner, transfer) in &all[reads.clone()] {
+                            let (src, dst) = (neighbours.shown(*owner), &mut *from);
+                            let (src, dst) = (Dev::memory(src), Dev::memory_mut(dst));
+                            device.copy(transfer, *width, src, dst);
+                        }
+                    }
                 });
-                for (fft, blocks) in &ffts[*fft] {
-                    clock.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
+                let ffts = &ffts[*fft];
+                // Which of them takes it from one place to the other.
+                let turn = halving.as_ref().map_or(0, |halving| match halving.direction {
+                    Direction::Forward => 0,
+                    Direction::Inverse => ffts.len() - 1,
+                });
+                for (number, (fft, blocks)) in ffts.iter().enumerate() {
+                    let (src, dst) = match (number.cmp(&turn), &*halving) {
+                        (Equal, Some(_)) => (Some(Dev::memory(from)), &mut *to),
+                        (Less, _) => (None, &mut *from),
+                        _ => (None, &mut *to),
+                    };
+                    let dst = Dev::memory_mut(dst);
+                    clock.fft.time(|| device.fft(fft, blocks.clone(), src, dst));
                 }
                 clock.shared.time(|| {
-                    pieces.clone().for_each(|piece| neighbours.store(piece, Dev::bytes(tile)));
+                    pieces.clone().for_each(|piece| neighbours.store(piece, to));
                 });
             }
             Ok(())
@@ -276,7 +386,8 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
 
     /// Bytes of memory held, beside the tile.
     pub(crate) fn memory(&self) -> usize {
-        let pieces = self.tiles.iter().map(|tile| tile.pieces.len()).sum::<usize>();
+        let reads = self.halving.as_ref().map_or(0, |halving| halving.reads.len());
+        let pieces = self.tiles.iter().map(|tile| tile.pieces.len()).sum::<usize>() + reads;
         size_of_val(&*self.tiles) + size_of_val(&*self.others) + pieces * size_of::<Piece>()
     }
 }

@@ -11,8 +11,8 @@ use crate::reshape::{FusedFft, Means, Reshape};
 use crate::stages::{Stage, Thrift, Walked, stages};
 use crate::transfer::Placed;
 use crate::{
-    Algorithm, Brick, Error, Kind, Link, LocalFft, Node, Pass, Problem, Processor, Real, Recipe,
-    Step, Transfer, Wire,
+    Algorithm, Brick, Direction, Error, Kind, Link, LocalFft, Node, Pass, Problem, Processor, Real,
+    Recipe, Step, Transfer, Wire,
 };
 
 /// Local transforms that are still to become an operation, and a factor that waits for the next: a recipe scales
@@ -95,9 +95,9 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
                 binder.reshape([from, to], wire, exchange, &rest)?;
                 binder.pending.since.clear();
             }
-            Stage::Across { home, first, steps } => {
+            Stage::Across { home, first, steps, real } => {
                 binder.rest(home)?;
-                binder.across(home, first, &steps)?;
+                binder.across(home, first, &steps, real)?;
                 binder.pending.since.clear();
             }
         }
@@ -235,12 +235,21 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         home: &Node<D>,
         first: &Node<D>,
         steps: &[Walked<'_, D>],
+        mut real: Option<(&Node<D>, usize)>,
     ) -> Result<(), Error> {
         let direction = self.site.direction;
+        let forward = direction == Direction::Forward;
         let mut work = first;
         let mut axes: Vec<(usize, Pass)> = Vec::new();
+        let half = |(node, axis): (&Node<D>, usize)| {
+            let n = self.problem.grid().len(axis);
+            let [from, to] = direction.choose([node, home], [home, node]);
+            (axis, pass(from, to, Kind::R2C, direction, n))
+        };
+        let mut halving = real.map(half);
+        axes.extend(halving.take_if(|_| forward));
         let mut factor = self.pending.factor.take().unwrap_or(1.0);
-        for (from, step, to) in steps {
+        for (number, (from, step, to)) in steps.iter().enumerate() {
             match *step {
                 Step::Scale { forward, inverse } => {
                     let next = direction.choose(forward, inverse);
@@ -256,7 +265,10 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
                     axes.push((axis, pass));
                 }
                 Step::Reshape { .. } => {
-                    self.divided(home, work, std::mem::take(&mut axes))?;
+                    let last = number + 1 == steps.len();
+                    axes.extend(halving.take_if(|_| last));
+                    let real = real.take_if(|_| forward || last).map(|(node, _)| node);
+                    self.divided(home, work, std::mem::take(&mut axes), real)?;
                     work = to;
                 }
             }
@@ -273,7 +285,9 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         home: &Node<D>,
         work: &Node<D>,
         axes: Vec<(usize, Pass)>,
+        real: Option<&Node<D>>,
     ) -> Result<(), Error> {
+        let direction = self.site.direction;
         let division = Division {
             rank: self.site.comm.rank(),
             home: &home.layout,
@@ -281,8 +295,10 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
             howmany: self.problem.howmany,
             width: home.width(),
             axes: &axes,
+            real: real.map(|real| (direction, &real.layout)),
         };
-        let size = self.size(home);
+        let end = real.filter(|_| direction == Direction::Inverse);
+        let size = self.size(end.unwrap_or(home));
         for part in division.parts(T::PRECISION.bytes()) {
             let across = Across::new(&Division { axes: part, ..division }, self.device)?;
             self.push(Op::Across(Box::new(across)), size);

@@ -83,16 +83,16 @@ pub trait SharedMemory: Send + Sync {
 
 /// The ranks of the host during a visit.
 pub trait Neighbours {
-    /// What a rank shows with [`Show::Read`].
+    /// What a rank shows with [`Show::Read`], or to be read where others write.
     ///
     /// # Panics
-    /// If this visit is to write.
+    /// If this visit is to write what is read.
     fn shown(&self, peer: usize) -> &[u8];
 
     /// Copies a piece of this rank's share from its owner's memory to `tile`.
     ///
     /// # Panics
-    /// If the share has no such piece, `tile` is too short for it, or this visit is not to write.
+    /// If the share has no such piece or reads other data, `tile` is too short for it, or this visit is not to write.
     fn fetch(&mut self, piece: usize, tile: &mut [u8]);
 
     /// Copies a piece from `tile` back to where it belongs.
@@ -113,6 +113,8 @@ pub struct Share {
     element: usize,
     /// Elements that every rank must show.
     lens: Vec<usize>,
+    /// Bytes that every rank must show to be read, where what is read is other data than what is written.
+    read: Option<Vec<usize>>,
     pieces: Vec<Piece>,
     division: Vec<u64>,
 }
@@ -136,13 +138,10 @@ impl Share {
     ) -> Self {
         let mut division = vec![D as u64, element as u64, howmany as u64];
         for layout in [home, work] {
-            division.extend(layout.order().map(|axis| axis as u64));
-            for brick in layout.bricks() {
-                division.extend(brick.lo.iter().chain(&brick.hi).map(|&bound| bound as u64));
-            }
+            division.extend(words(layout));
         }
         let lens = home.bricks().iter().map(|brick| brick.points() * howmany).collect();
-        Self { rank, element, lens, pieces: Vec::new(), division }
+        Self { rank, element, lens, read: None, pieces: Vec::new(), division }
     }
 
     /// Adds what a box of this rank's brick in `work` has in common with each owner's brick in `home`, the layouts
@@ -168,6 +167,21 @@ impl Share {
         });
     }
 
+    /// Says that other data is read than what is written: `howmany` of these bricks, of elements of so many bytes. All of it may
+    /// be read by all.
+    pub(crate) fn reading<const D: usize>(
+        mut self,
+        layout: &Layout<D>,
+        element: usize,
+        howmany: usize,
+    ) -> Self {
+        self.division.push(element as u64);
+        self.division.extend(words(layout));
+        let bytes = |brick: &Brick<D>| brick.points() * howmany * element;
+        self.read = Some(layout.bricks().iter().map(bytes).collect());
+        self
+    }
+
     /// The rank whose share it is.
     pub fn rank(&self) -> usize {
         self.rank
@@ -176,6 +190,11 @@ impl Share {
     /// Bytes that a rank must show.
     pub fn bytes(&self, rank: usize) -> usize {
         self.lens[rank] * self.element
+    }
+
+    /// Bytes that a rank must show to be read; `None` where it is what is written that is read.
+    pub fn read_bytes(&self, rank: usize) -> Option<usize> {
+        self.read.as_ref().map(|bytes| bytes[rank])
     }
 
     /// Bytes of an element.
@@ -192,6 +211,13 @@ impl Share {
     pub fn division(&self) -> &[u64] {
         &self.division
     }
+}
+
+/// A layout in numbers.
+fn words<const D: usize>(layout: &Layout<D>) -> impl Iterator<Item = u64> {
+    let bounds = |brick: &Brick<D>| brick.lo.into_iter().chain(brick.hi);
+    let bricks = layout.bricks().iter().flat_map(bounds);
+    layout.order().into_iter().chain(bricks).map(|word| word as u64)
 }
 
 impl Piece {

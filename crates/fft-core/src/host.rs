@@ -116,6 +116,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
             Op::Fft { in_place: false, .. } => Manner::Moves,
             Op::Reshape { reshape, .. } if reshape.visits() => Manner::MovesShown,
             Op::Reshape { .. } | Op::Copy { .. } => Manner::Moves,
+            Op::Across(across) if across.moves() => Manner::Moves,
             Op::Across(_) => Manner::EitherShown,
         }
     }

@@ -1,10 +1,11 @@
 //! The steps of a direction as a host does them, and where what is between them is kept when memory is to be little.
 
-use crate::across::tiled;
+use crate::across::{LINE_BYTES, tile_bytes, tiled};
 use crate::device::Site;
 use crate::halves::{Halves, Keep};
+use crate::local::BLOCK_BYTES;
 use crate::problem::Memory;
-use crate::{Algorithm, Kind, Node, Problem, Recipe, Step, Wire};
+use crate::{Algorithm, Brick, Direction, Kind, Node, Problem, Recipe, Step, Wire};
 
 /// A step and the nodes it leads from and to.
 pub(crate) type Walked<'a, const D: usize> = (&'a Node<D>, Step, &'a Node<D>);
@@ -31,6 +32,9 @@ pub(crate) enum Stage<'a, const D: usize> {
         home: &'a Node<D>,
         first: &'a Node<D>,
         steps: Vec<Walked<'a, D>>,
+        /// Real data, and the axis along which `home` has half its spectrum, where that is done with the first of the
+        /// transforms, or on the way back with the last.
+        real: Option<(&'a Node<D>, usize)>,
     },
 }
 
@@ -51,7 +55,12 @@ pub(crate) fn stages<'a, const D: usize>(
     recipe: &'a Recipe<D>,
     site: Site<'_>,
 ) -> (Vec<Stage<'a, D>>, Thrift) {
-    let plain = || (staged(recipe, site, true), Thrift::default());
+    let plain = || {
+        let stages = staged(recipe, site, true);
+        let seen = site.shows_all(recipe.problem());
+        let stages = if seen { halved(stages, recipe.problem(), site.direction) } else { stages };
+        (stages, Thrift::default())
+    };
     if recipe.problem().memory != Memory::Least {
         return plain();
     }
@@ -91,8 +100,9 @@ fn staged<'a, const D: usize>(
                 let staying = || staying(recipe.problem(), site, from, step, tail);
                 if let Some(steps) = across.then(staying).flatten() {
                     let (steps, tail) = tail.split_at(steps);
-                    stages.push(Stage::Across { home: from, first: to, steps: steps.to_vec() });
+                    let (first, steps) = (to, steps.to_vec());
                     (rest, to) = (tail, steps[steps.len() - 1].2);
+                    stages.push(Stage::Across { home: from, first, steps, real: None });
                 }
                 if rest.len() == tail.len() || to.layout != from.layout {
                     let rest = rest.iter().map(|(_, step, _)| *step).collect();
@@ -102,6 +112,75 @@ fn staged<'a, const D: usize>(
         }
     }
     stages
+}
+
+/// Half a spectrum is made with the transforms across ranks that follow, or on the way back with those before, where their lines
+/// fit into one tile: a pass less. Others must see the caller's arrays.
+fn halved<'a, const D: usize>(
+    stages: Vec<Stage<'a, D>>,
+    problem: &Problem<D>,
+    direction: Direction,
+) -> Vec<Stage<'a, D>> {
+    let forward = direction == Direction::Forward;
+    let leads = |(_, step, _): &Walked<'_, D>| matches!(step, Step::Reshape { .. });
+    let mut done: Vec<Stage<'a, D>> = Vec::with_capacity(stages.len());
+    let mut rest = stages.into_iter().peekable();
+    while let Some(mut stage) = rest.next() {
+        match (done.last_mut(), &mut stage) {
+            (
+                Some(&mut Stage::Fft { from, to, axis, kind: Kind::R2C }),
+                Stage::Across { first, steps, real, .. },
+            ) if forward => {
+                let until = steps.iter().position(leads).unwrap_or(0);
+                if fit(problem, [from, to, first], axis, axes_of(&steps[..until])) {
+                    *real = Some((from, axis));
+                    done.pop();
+                }
+            }
+            // A factor that follows waits for a transform to come.
+            (
+                Some(Stage::Across { steps, real, .. }),
+                &mut Stage::Fft { from, to, axis, kind: Kind::R2C },
+            ) if !forward && !matches!(rest.peek(), Some(Stage::Scale(_))) => {
+                let (last, before) = steps.split_last().expect("it leads somewhere");
+                let since = before.iter().rposition(leads).map_or(0, |reshape| reshape + 1);
+                if fit(problem, [to, from, last.0], axis, axes_of(&before[since..])) {
+                    *real = Some((to, axis));
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        done.push(stage);
+    }
+    done
+}
+
+/// The axes of transforms.
+fn axes_of<const D: usize>(steps: &[Walked<'_, D>]) -> Vec<usize> {
+    let axis = |(_, step, _): &Walked<'_, D>| match step {
+        Step::Fft { axis, .. } => Some(*axis),
+        _ => None,
+    };
+    steps.iter().filter_map(axis).collect()
+}
+
+/// Whether lines along these axes, and along that of which `home` has half a spectrum, are whole in `work`, and fit into cache
+/// together.
+fn fit<const D: usize>(
+    problem: &Problem<D>,
+    [real, home, work]: [&Node<D>; 3],
+    axis: usize,
+    mut axes: Vec<usize>,
+) -> bool {
+    let len = home.layout.grid().len(axis);
+    let whole = |brick: &Brick<D>| brick.is_empty() || brick.len(axis) == len;
+    let some = !axes.is_empty() && !axes.contains(&axis);
+    axes.push(axis);
+    let element = problem.howmany * home.width() * problem.precision.bytes();
+    some && work.layout.bricks().iter().all(whole)
+        && real.layout.order() == home.layout.order()
+        && tile_bytes(&home.layout, &axes, element, LINE_BYTES) <= BLOCK_BYTES
 }
 
 /// Of the steps after a reshape how many may as well be done on data that stays: transforms and reshapes between ranks that
@@ -232,4 +311,67 @@ fn thrift<const D: usize>(
         }
     }
     Some(Thrift { keeps: keeps.split_off(1), copies, messages: !visits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Grid, Layout, Precision, ProcGrid};
+
+    /// A recipe for half a spectrum, from pencils to pencils on four ranks.
+    fn pencils(shape: [usize; 3]) -> Recipe<3> {
+        let (grid, kinds) = (Grid::new(shape).unwrap(), [Kind::C2C, Kind::C2C, Kind::R2C]);
+        let even = |grid| Layout::even(grid, ProcGrid::new([2, 2, 1]), 4);
+        let (input, output) = (even(grid), even(Problem::spectral_grid(grid, kinds)));
+        let problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
+        let steps = "(r2c z) (exchange [4x1x1] shared raw) (fft y) (exchange [1x4x1] shared raw) (fft x) \
+                     (scale inverse) (exchange [2x2x1] shared raw)";
+        let [x, y, z] = shape;
+        let text = format!("(r2c {x}x{y}x{z} f64 ranks=4 [2x2x1] {steps})");
+        Recipe::exact(problem, &text).unwrap()
+    }
+
+    /// The stages where data stays from the first reshape to the last.
+    fn across(recipe: &Recipe<3>, direction: Direction) -> Vec<Stage<'_, 3>> {
+        let walk = recipe.walk(direction);
+        let leads = |(_, step, _): &Walked<'_, 3>| matches!(step, Step::Reshape { .. });
+        let first = walk.iter().position(leads).unwrap();
+        let last = walk.iter().rposition(leads).unwrap();
+        let mut stages = Vec::new();
+        for (number, &(from, step, to)) in walk.iter().enumerate() {
+            match step {
+                Step::Fft { axis, kind } if number < first || number > last => {
+                    stages.push(Stage::Fft { from, to, axis, kind });
+                }
+                _ if number == first => {
+                    let steps = walk[first + 1..=last].to_vec();
+                    stages.push(Stage::Across { home: from, first: to, steps, real: None });
+                }
+                _ => {}
+            }
+        }
+        stages
+    }
+
+    #[test]
+    fn half_a_spectrum_is_made_across_ranks_where_lines_fit() {
+        // Complex planes of the second have 1 MiB and a little.
+        for (shape, fits) in [([8, 6, 10], true), ([4, 256, 256], true), ([4, 256, 512], false)] {
+            let recipe = pencils(shape);
+            for direction in [Direction::Forward, Direction::Inverse] {
+                let stages = halved(across(&recipe, direction), recipe.problem(), direction);
+                let real = stages.iter().filter_map(|stage| match stage {
+                    Stage::Across { real, .. } => real.map(|(node, axis)| (node.complex, axis)),
+                    _ => None,
+                });
+                let expected = if fits { vec![(false, 2)] } else { vec![] };
+                assert_eq!(real.collect::<Vec<_>>(), expected, "{shape:?} {direction:?}");
+                assert_eq!(stages.len(), if fits { 1 } else { 2 }, "{shape:?} {direction:?}");
+            }
+            // A factor at the end has no other transform to go with.
+            let mut stages = across(&recipe, Direction::Inverse);
+            stages.push(Stage::Scale(0.5));
+            assert_eq!(halved(stages, recipe.problem(), Direction::Inverse).len(), 3);
+        }
+    }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Lines<'a, const D: usize> {
     /// Of axes in memory, slowest first.
     pub(crate) order: [usize; D],
     pub(crate) howmany: usize,
-    /// The axes, each with its transform; none changes the length of lines.
+    /// The axes, each with its transform; the first may lengthen or shorten lines, or the last, where the tile has two places.
     pub(crate) axes: &'a [(usize, Pass)],
 }
 
