@@ -335,6 +335,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     fn shared(&mut self) -> Result<Array<K::Spectral>, Error> {
         let len = self.in_place_len();
         // All ranks make new memory, or none.
+        self.executor.agree(Ok(()))?;
         let ready = !self.spare.is_empty() || !self.executor.has_neighbours();
         let mut all = [if ready { 1.0 } else { 0.0 }];
         self.comm().allreduce(Reduce::Min, &mut all)?;
@@ -382,15 +383,17 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     }
 
     /// Agrees that a field fits this plan.
-    fn owns<S>(&self, field: &Field<S, K, D>) -> Result<(), Error> {
+    fn owns<S>(&mut self, field: &Field<S, K, D>) -> Result<(), Error> {
         let fits = field.part().fits(self.recipe.problem(), self.comm().rank());
-        agree(self.comm(), fits.and_then(|()| self.sees(field.bytes())))
+        let fits = fits.and_then(|()| self.sees(field.bytes()));
+        self.executor.agree(fits)
     }
 
     /// Agrees that arrays are as they must be.
-    fn admit(&self, lens: &[Len], arrays: &[&[u8]]) -> Result<(), Error> {
+    fn admit(&mut self, lens: &[Len], arrays: &[&[u8]]) -> Result<(), Error> {
         let seen = || arrays.iter().try_for_each(|array| self.sees(array));
-        agree(self.comm(), lengths(self.comm().rank(), lens).and_then(|()| seen()))
+        let admitted = lengths(self.comm().rank(), lens).and_then(|()| seen());
+        self.executor.agree(admitted)
     }
 
     /// Whether an array is where it must be.

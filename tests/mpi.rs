@@ -59,6 +59,40 @@ fn hosts_body() {
 }
 
 #[test]
+fn a_process_that_returns_early_is_an_error_for_the_others() {
+    for ranks in [2, 3, 4] {
+        job::must_succeed(ranks, "early_body");
+    }
+}
+
+/// One rank fails by itself and lets its plan go, and MPI; the others are told in what they do next.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn early_body() {
+    as_rank(|world, _| {
+        let culprit = world.size() - 1;
+        let left = Error::Left { gone: culprit };
+        for shared in [false, true] {
+            let fails = || -> Result<(), Error> {
+                let draft = Plan::<C2c, 3>::c2c(world, Grid::new([12, 10, 8])?);
+                let mut plan = if shared { draft.shared_arrays() } else { draft }.build()?;
+                let mut field = if shared { plan.shared_input()? } else { plan.input() };
+                for _ in 0..3 {
+                    field = plan.inverse(plan.forward(field)?)?;
+                }
+                if world.rank() == culprit {
+                    return Err(left.clone());
+                }
+                assert_eq!(plan.forward(field).map(drop), Err(left.clone()));
+                assert_eq!(plan.shared_input().map(drop), Err(left.clone()));
+                Err(left.clone())
+            };
+            fails().expect_err("an error on every rank");
+        }
+    });
+}
+
+#[test]
 fn a_rank_that_is_killed_ends_the_job() {
     for exchange in Algorithm::ALL {
         if let Some(status) = job::run_told(3, "killed_body", &exchange.to_string()) {

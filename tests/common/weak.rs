@@ -188,6 +188,10 @@ impl Commons for WeakCommons {
         self.commons.admit(share)
     }
 
+    fn meet(&mut self, well: bool) -> Result<bool, Error> {
+        self.commons.meet(well)
+    }
+
     fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
         self.commons.visit(show, work)
     }

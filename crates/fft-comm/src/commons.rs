@@ -41,6 +41,9 @@ const HIDDEN: usize = usize::MAX - 1;
 /// Posted for a share by who drops its commons: with no memory of it in use, and with some.
 const LEAVES: usize = usize::MAX - 1;
 const LEAVES_MEMORY: usize = usize::MAX - 2;
+/// Posted for a share by who only meets the others.
+const WELL: usize = usize::MAX - 3;
+const UNWELL: usize = usize::MAX - 4;
 
 /// Where stations are, and how memory is reached.
 ///
@@ -208,25 +211,33 @@ impl<G: Ground> HostCommons<G> {
         Ok(())
     }
 
+    /// Whether a rank came for the same share, or to meet as this one.
+    fn same(&self, rank: usize, mine: usize, station: &Station) -> Result<(), Error> {
+        let theirs = station.share.load(Ordering::Relaxed);
+        let kind = |share| if share == UNWELL { WELL } else { share };
+        if theirs == LEAVES || theirs == LEAVES_MEMORY {
+            return Err(Error::Left { gone: rank });
+        }
+        if kind(theirs) == kind(mine) {
+            return Ok(());
+        }
+        let text = |share| match kind(share) {
+            NOTHING => "none".into(),
+            WELL => "a meeting".into(),
+            share => format!("{share}"),
+        };
+        let own = self.ranks[self.comm.rank()];
+        let (a, b) = ((own, text(mine)), (rank, text(theirs)));
+        let ((rank_a, a), (rank_b, b)) = if own < rank { (a, b) } else { (b, a) };
+        Err(Error::Disagreement { what: "share that is visited".into(), rank_a, a, rank_b, b })
+    }
+
     /// Reads what all have posted. The same error on every rank.
     fn look(&self, share: Option<usize>, own: Shown, shown: &mut Vec<Shown>) -> Result<(), Error> {
         shown.clear();
         for (i, &rank) in self.ranks.iter().enumerate() {
             let station = self.ground.station(i);
-            let number = station.share.load(Ordering::Relaxed);
-            if number == LEAVES || number == LEAVES_MEMORY {
-                return Err(Error::Left { gone: rank });
-            }
-            let mine = share.unwrap_or(NOTHING);
-            if number != mine {
-                let (what, own) = ("share that is visited", self.ranks[self.comm.rank()]);
-                let text =
-                    |share| if share == NOTHING { "none".into() } else { format!("{share}") };
-                let (a, b) = ((own, mine), (rank, number));
-                let ((rank_a, a), (rank_b, b)) = if own < rank { (a, b) } else { (b, a) };
-                let (a, b) = (text(a), text(b));
-                return Err(Error::Disagreement { what: what.into(), rank_a, a, rank_b, b });
-            }
+            self.same(rank, share.unwrap_or(NOTHING), station)?;
             let share = share.map(|share| &self.shares[share]);
             let least = share.map_or(0, |share| share.bytes(rank));
             let least_read = share.and_then(|share| share.read_bytes(rank));
@@ -322,6 +333,22 @@ impl<G: Ground> Commons for HostCommons<G> {
         }
         self.shares.push(share);
         Ok(self.shares.len() - 1)
+    }
+
+    fn meet(&mut self, well: bool) -> Result<bool, Error> {
+        self.visits += 1;
+        let mine = if well { WELL } else { UNWELL };
+        self.own().share.store(mine, Ordering::Relaxed);
+        self.arrive()?;
+        let leaving = Leaving(self);
+        let commons = leaving.0;
+        let mut all = true;
+        for (i, &rank) in commons.ranks.iter().enumerate() {
+            let station = commons.ground.station(i);
+            commons.same(rank, mine, station)?;
+            all &= station.share.load(Ordering::Relaxed) == WELL;
+        }
+        Ok(all)
     }
 
     fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {

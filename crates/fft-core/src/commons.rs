@@ -62,6 +62,12 @@ pub trait Commons: Send {
     /// [`Error::Disagreement`] on every rank when they do not.
     fn admit(&mut self, share: Share) -> Result<usize, Error>;
 
+    /// Comes together with all ranks of the host: whether all are well. No messages, and nothing is shown.
+    ///
+    /// # Errors
+    /// [`Error::Left`] on every rank that comes when another has dropped its commons, or is a thread that has gone.
+    fn meet(&mut self, well: bool) -> Result<bool, Error>;
+
     /// Shows memory, calls `work` when all ranks show theirs, and returns when all have done with it. What `work`
     /// returns is passed on when all have left.
     ///

@@ -6,7 +6,7 @@ use crate::device::{Between, Site, Tools};
 use crate::program::Program;
 use crate::route::{Copy, Place};
 use crate::{
-    Algorithm, Comm, Device, Direction, Error, Exchange, Operation, Real, Recipe, SharedMemory,
+    Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Operation, Real, Recipe, SharedMemory,
     WireError, agree,
 };
 
@@ -20,6 +20,8 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     /// Real numbers of the plan's own memory.
     sizes: [usize; 2],
     tools: Tools<Dev>,
+    /// Whether all ranks are on one host.
+    near: bool,
     lost: Option<WireError>,
 }
 
@@ -67,7 +69,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let work = device.work(sizes, comm.as_ref(), commons.as_deref_mut().map(|c| c as _))?;
         let [forward, inverse] = programs;
         let tools = Tools { device, exchanges, commons, clock: Clock::default() };
-        let mut bound = Self { comm, forward, inverse, work, sizes, tools, lost: None };
+        let near = recipe.problem().all_near();
+        let mut bound = Self { comm, forward, inverse, work, sizes, tools, near, lost: None };
         let reserved = bound.reserve();
         agree(bound.comm.as_ref(), reserved)?;
         Ok(bound)
@@ -127,9 +130,18 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         memory.copy(&route.last, &mut self.tools.device);
         let finished = self.tools.device.finish();
         let decoded = || ops.iter().try_for_each(Operation::damage);
-        agree(self.comm.as_ref(), result.and(finished).and_then(|()| decoded()))?;
+        let mine = result.and(finished).and_then(|()| decoded());
+        settle(self.comm.as_ref(), self.tools.commons.as_deref_mut().filter(|_| self.near), mine)?;
         self.lost = program.close(&mut self.tools.device, self.comm.as_ref())?;
         Ok(())
+    }
+
+    /// What [`agree`] does, where all ranks share memory without messages as long as all is well. Collective.
+    ///
+    /// # Errors
+    /// The lowest failing rank's; there also [`Error::Left`] when a process has dropped its executor.
+    pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
+        settle(self.comm.as_ref(), self.tools.commons.as_deref_mut().filter(|_| self.near), mine)
     }
 
     /// Zeroed memory for input or output that the other ranks of the host can see; `None` where this rank is alone on
@@ -190,6 +202,18 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let tiles: usize =
             self.forward.ops.iter().chain(&self.inverse.ops).map(Operation::memory).sum();
         self.sizes.iter().sum::<usize>() * size_of::<T>() + slots + tiles + self.tools.device.held()
+    }
+}
+
+/// [`agree`], by a meeting where all ranks have a commons together and all is well.
+fn settle<R>(
+    comm: &dyn Comm,
+    commons: Option<&mut (dyn Commons + 'static)>,
+    mine: Result<R, Error>,
+) -> Result<R, Error> {
+    match commons.map(|commons| commons.meet(mine.is_ok())).transpose()? {
+        Some(true) => mine,
+        _ => agree(comm, mine),
     }
 }
 
