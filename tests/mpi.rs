@@ -78,7 +78,8 @@ fn early_body() {
                 let mut plan = if shared { draft.shared_arrays() } else { draft }.build()?;
                 let mut field = if shared { plan.shared_input()? } else { plan.input() };
                 for _ in 0..3 {
-                    field = plan.inverse(plan.forward(field)?)?;
+                    let spectrum = plan.forward(field)?;
+                    field = plan.inverse(spectrum)?;
                 }
                 if world.rank() == culprit {
                     return Err(left.clone());

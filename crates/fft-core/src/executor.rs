@@ -6,8 +6,8 @@ use crate::device::{Between, Site, Tools};
 use crate::program::Program;
 use crate::route::{Copy, Place};
 use crate::{
-    Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Operation, Real, Recipe, SharedMemory,
-    WireError, agree,
+    Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Operation, Real, Recipe,
+    SharedMemory, WireError, agree,
 };
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
