@@ -248,8 +248,9 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// Transforms physical to spectral data. Collective.
     ///
     /// # Errors
-    /// On every rank: [`Error::OnRank`] when a slice has the wrong length on any (nothing is sent then), a
-    /// message is damaged, or the transport fails.
+    /// On every rank: [`Error::OnRank`] when a slice has the wrong length on any or, with [`Draft::shared_arrays`], is none
+    /// that others see (nothing is sent then), a message is damaged, or the transport fails; [`Error::Left`] when another rank
+    /// ended or, where all are on one host, dropped its plan.
     pub fn forward_into(
         &mut self,
         input: &[K::Physical],
@@ -257,7 +258,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ) -> Result<(), Error> {
         let lens =
             [("input", input.len(), self.input_len()), ("output", output.len(), self.output_len())];
-        self.admit(&lens, &[bytemuck::cast_slice(input), bytemuck::cast_slice(output)])?;
+        self.check(&lens, &[bytemuck::cast_slice(input), bytemuck::cast_slice(output)])?;
         let (src, dst) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
         self.executor.run(Direction::Forward, Some(src), dst)
     }
@@ -274,7 +275,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ) -> Result<(), Error> {
         let lens =
             [("input", input.len(), self.output_len()), ("output", output.len(), self.input_len())];
-        self.admit(&lens, &[bytemuck::cast_slice(input), bytemuck::cast_slice(output)])?;
+        self.check(&lens, &[bytemuck::cast_slice(input), bytemuck::cast_slice(output)])?;
         let (src, dst) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
         self.executor.run(Direction::Inverse, Some(src), dst)
     }
@@ -298,11 +299,11 @@ impl<K: Transform, const D: usize> Plan<K, D> {
 
     fn in_place(&mut self, direction: Direction, data: &mut [K::Spectral]) -> Result<(), Error> {
         let len = ("array in place", data.len(), self.in_place_len());
-        self.admit(&[len], &[bytemuck::cast_slice(data)])?;
+        self.check(&[len], &[bytemuck::cast_slice(data)])?;
         self.executor.run(direction, None, bytemuck::cast_slice_mut(data))
     }
 
-    /// A field of zeros to be filled with physical data.
+    /// A field of zeros to be filled with physical data; with [`Draft::shared_arrays`] see [`Plan::shared_input`].
     pub fn input(&self) -> Field<Physical, K, D> {
         Field::new(self.part(), Array::zeros(self.in_place_len()))
     }
@@ -313,12 +314,13 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     }
 
     /// As [`Plan::input`], in memory that the ranks of a host share, as [`Draft::shared_arrays`] wants it. Collective.
-    /// When the field is dropped, the plan uses its memory for the next; one that is left when the plan is dropped
-    /// keeps it until the process ends.
+    ///
+    /// When the field is dropped, its memory is the plan's, for the next; [`Plan::memory`] does not count it. One that is
+    /// left on any rank when the plan is dropped keeps all such memory of its host until the processes end, and the plan's
+    /// own window with it. Processes may use it as long as MPI runs: afterwards to look at it panics.
     ///
     /// # Errors
-    /// On every rank: [`Error::OnRank`] when one does not get the memory, [`Error::SharedMemory`] when a host has too
-    /// little to share.
+    /// On every rank: [`Error::OnRank`] when one does not get the memory, or its host has too little to share.
     pub fn shared_input(&mut self) -> Result<Field<Physical, K, D>, Error> {
         Ok(Field::new(self.part(), self.shared()?))
     }
@@ -334,18 +336,20 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// Zeros that the ranks of this host can see. Collective.
     fn shared(&mut self) -> Result<Array<K::Spectral>, Error> {
         let len = self.in_place_len();
-        // All ranks make new memory, or none.
         self.executor.agree(Ok(()))?;
+        // All ranks make new memory, or none.
         let ready = !self.spare.is_empty() || !self.executor.has_neighbours();
         let mut all = [if ready { 1.0 } else { 0.0 }];
         self.comm().allreduce(Reduce::Min, &mut all)?;
         let lent = match all[0] > 0.0 {
-            true => self.spare.take(),
+            true => Ok(self.spare.take()),
             false => {
-                let made = self.executor.allocate(len * size_of::<K::Spectral>())?;
-                made.map(|memory| self.spare.lend(memory))
+                let made = self.executor.allocate(len * size_of::<K::Spectral>());
+                // What one host got and another did not is spare then.
+                made.map(|memory| memory.map(|memory| self.spare.lend(memory)))
             }
         };
+        let lent = agree(self.comm(), lent)?;
         // A rank that is alone on its host has memory like any other.
         let array = match lent {
             Some(lent) => Ok(Array::Shared(lent)),
@@ -390,10 +394,10 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     }
 
     /// Agrees that arrays are as they must be.
-    fn admit(&mut self, lens: &[Len], arrays: &[&[u8]]) -> Result<(), Error> {
+    fn check(&mut self, lens: &[Len], arrays: &[&[u8]]) -> Result<(), Error> {
         let seen = || arrays.iter().try_for_each(|array| self.sees(array));
-        let admitted = lengths(self.comm().rank(), lens).and_then(|()| seen());
-        self.executor.agree(admitted)
+        let fit = lengths(self.comm().rank(), lens).and_then(|()| seen());
+        self.executor.agree(fit)
     }
 
     /// Whether an array is where it must be.
@@ -401,7 +405,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         if !self.recipe.problem().shared_arrays || self.executor.is_seen(array) {
             return Ok(());
         }
-        let expected = "one made by Plan::shared_input or Plan::shared_output";
+        let expected = "one made by Plan::shared_input or shared_output, thriffty_allocate";
         Err(Error::argument("array", "one that other ranks do not see", expected))
     }
 }

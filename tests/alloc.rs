@@ -116,6 +116,21 @@ fn plain(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
     check::<R2c<f32>, 2>(comm, &case.tiling(2))
 }
 
+/// In memory that ranks share.
+fn shared(comm: &dyn Comm) -> Result<(), Error> {
+    use Kind::*;
+    let case = Case::new([8, 12, 10], [C2C, C2C, R2C]).exchange(Algorithm::Shared);
+    let mut plan = case.draft::<R2c<f64>>(comm)?.shared_arrays().build()?;
+    let mut fields = (plan.shared_input()?, plan.shared_output()?);
+    for round in 0..4 {
+        let (x, y) = (&mut fields.0, &mut fields.1);
+        let forward = calls(|| plan.forward_into(x.as_slice(), y.as_mut_slice()))?;
+        let inverse = calls(|| plan.inverse_into(y.as_slice(), x.as_mut_slice()))?;
+        assert_eq!((forward, inverse), (0, 0), "round {round} on rank {}", comm.rank());
+    }
+    Ok(())
+}
+
 /// Little memory, in chunks.
 fn little(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
     use Kind::*;
@@ -152,6 +167,13 @@ fn execution_allocates_nothing() {
 }
 
 #[test]
+fn nor_does_it_in_shared_arrays() {
+    for ranks in [1, 2, 4] {
+        thriffty::threads(ranks, |comm| shared(&comm)).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
 fn nor_does_it_in_little_memory() {
     for ranks in [2, 3, 6] {
         for exchange in Algorithm::ALL {
@@ -184,6 +206,7 @@ fn mpi_body() {
     {
         let world = library.world().expect("the world");
         common::job::assert_ranks(world.size());
+        shared(&world).unwrap_or_else(|error| panic!("shared arrays: {error}"));
         for exchange in Algorithm::ALL {
             plain(&world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));
             little(&world, exchange).unwrap_or_else(|error| panic!("{exchange}: {error}"));

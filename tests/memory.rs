@@ -2,10 +2,13 @@
 
 mod common;
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use common::{RANKS, arrays, little};
-use thriffty::{Algorithm, C2c, Comm, Complex, Error, Grid, Memory, Plan, Tune};
+use common::check::check;
+use common::weak::{Fault, HALVED, Weak};
+use common::{RANKS, arrays, cases, little};
+use thriffty::{Algorithm, C2c, Comm, Complex, Error, Grid, Memory, Plan, R2c, Tune};
 
 fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {
     for ranks in RANKS {
@@ -27,6 +30,22 @@ fn workspace_is_bounded() {
 #[test]
 fn arrays_that_are_shared() {
     on_all_ranks(arrays::all);
+}
+
+/// From pencils to pencils, half a spectrum is made in the first pass across ranks, and turned back in the last, where callers'
+/// arrays are seen and memory is not to be little.
+#[test]
+fn half_a_spectrum_takes_no_pass_of_its_own() {
+    for (memory, passes) in [(Memory::Ample, 2), (Memory::Least, 0)] {
+        let before = HALVED.load(Relaxed);
+        thriffty::threads(4, |comm| {
+            let weak = Weak::new(&comm, Fault::Nothing)?;
+            let case = cases::pencils([8, 6, 10], 2, 1, 4).expect("a case for four ranks");
+            check::<R2c, 3>(&weak, &case.memory(memory))
+        })
+        .unwrap();
+        assert_eq!(HALVED.load(Relaxed) - before, 4 * passes, "{memory}");
+    }
 }
 
 /// Some ranks share memory and others do not.

@@ -136,7 +136,8 @@ fn freed_body() {
         assert_eq!(held(), before, "shared arrays: {THINGS:?} (left now, right before)");
         // Plans that are made to be measured, and those of which one rank lacks something.
         let tune = Tune::Measure { budget: Duration::from_millis(200) };
-        drop(Plan::<C2c, 3>::c2c(world, grid).tune(tune).build()?);
+        drop(Plan::<C2c, 3>::c2c(world, grid).tune(tune.clone()).build()?);
+        drop(Plan::<C2c, 3>::c2c(world, grid).tune(tune).shared_arrays().build()?);
         drop(
             draft(Algorithm::P2p)
                 .wire_everywhere()
@@ -175,7 +176,11 @@ fn failing_body() {
                     UNTIL.store(number, Relaxed);
                 }
                 let grid = Grid::new([12, 10, 8])?;
-                let built = Plan::<C2c, 3>::c2c(comm.as_ref(), grid).exchange(exchange).build();
+                let draft = Plan::<C2c, 3>::c2c(comm.as_ref(), grid).exchange(exchange);
+                let built = draft.shared_arrays().build().and_then(|mut plan| {
+                    plan.shared_input()?;
+                    Ok(plan)
+                });
                 let mut reached = [f64::from(UNTIL.swap(usize::MAX, Relaxed) == usize::MAX)];
                 world.allreduce(thriffty::Reduce::Min, &mut reached)?;
                 if reached == [0.0] {

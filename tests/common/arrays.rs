@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use Kind::{C2C, Dct2, R2C};
 use thriffty::{
-    Algorithm, C2c, Comm, Error, Field, Grid, Kind, Plan, R2c, R2r, Reduce, Scale, Spectral, Tune,
+    Algorithm, C2c, Comm, Error, Fate, Field, Grid, Kind, Plan, R2c, R2r, Reduce, Spectral, Tune,
 };
 
 use super::check::{Case, Make};
@@ -19,6 +19,7 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     tuned(comm)?;
     used_again(comm)?;
     outlives(comm)?;
+    dropped_elsewhere(comm)?;
     strangers(comm)
 }
 
@@ -32,16 +33,18 @@ pub(crate) fn same(comm: &dyn Comm) -> Done {
         compare::<R2c<f64>>(comm, &half)?;
         compare::<R2c<f64>>(comm, &half.tiling(5).orders([2, 0, 1], [1, 2, 0]))?;
         compare::<R2r<f32>>(comm, &case([7, 12, 6], [Dct2; 3]))?;
-        if let Some(cut) = cases::pencils(2, comm.size()) {
-            let half = case([8, 7, 10], [C2C, C2C, R2C]).cuts(cut, cut);
-            compare::<R2c<f64>>(comm, &half)?;
-            compare::<R2c<f32>>(comm, &half.howmany(2).scales(Scale::Full, Scale::Symmetric))?;
-        }
         // Where it ends up is not where it began.
         let ranks = comm.size();
         let turned = [[ranks, 1, 1], [1, 1, ranks]];
         compare::<C2c<f64>>(comm, &case([12, 12, 12], [C2C; 3]).cuts(turned[0], turned[1]))?;
         compare::<R2c<f64>>(comm, &case([12, 6, 20], [C2C, C2C, R2C]).cuts(turned[1], turned[0]))?;
+    }
+    for axis in 0..3 {
+        for howmany in [1, 2] {
+            if let Some(half) = cases::pencils([8, 7, 10], axis, howmany, comm.size()) {
+                compare::<R2c<f64>>(comm, &half)?;
+            }
+        }
     }
     Ok(())
 }
@@ -103,7 +106,10 @@ pub(crate) fn memory(comm: &dyn Comm) -> Done {
 fn tuned(comm: &dyn Comm) -> Done {
     let tune = Tune::Measure { budget: Duration::from_millis(100) };
     let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([8, 6, 10])?).tune(tune);
-    let mut plan = draft.shared_arrays().build()?;
+    let mut plan = draft.exchange(Algorithm::Shared).shared_arrays().build()?;
+    for row in &plan.report().rows {
+        assert!(!matches!(row.fate, Fate::Failed(_)), "{:?}: {}", row.fate, row.recipe);
+    }
     let field = plan.shared_input()?;
     plan.forward(field).map(drop)
 }
@@ -151,6 +157,31 @@ fn outlives(comm: &dyn Comm) -> Done {
             assert!(field.as_slice().iter().all(|x| x.re == 1.0));
             field.as_mut_slice().fill(C64::default());
         }
+    }
+    Ok(())
+}
+
+/// A plan that one rank drops where it cannot free what is of all, on another thread or in a panic: it is kept, and no rank waits.
+fn dropped_elsewhere(comm: &dyn Comm) -> Done {
+    for panics in [false, true] {
+        let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);
+        let mut plan = draft.shared_arrays().build()?;
+        let field = plan.shared_input()?;
+        let here = move || {
+            let _plan = plan;
+            if panics {
+                // Not a panic that is reported.
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
+        };
+        if comm.rank() + 1 == comm.size() && comm.name() == "mpi" {
+            assert_eq!(std::thread::scope(|scope| scope.spawn(here).join().is_err()), panics);
+        } else {
+            drop(here);
+        }
+        assert!(field.as_slice().iter().all(|x| *x == C64::default()));
+        drop(field);
+        comm.barrier()?;
     }
     Ok(())
 }

@@ -88,28 +88,59 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
         kinds[axis] = R2C;
         halved(comm, Case::new([3, 4, 8], kinds).scales(Scale::Full, Scale::None))?;
     }
-    for axis in 0..3 {
-        let Some(cut) = pencils(axis, comm.size()) else { break };
-        let mut kinds = [C2C; 3];
-        kinds[axis] = R2C;
-        halved(comm, Case::new([8, 7, 6], kinds).cuts(cut, cut))?;
-        let turned = Case::new([5, 6, 7], kinds).orders([1, 2, 0], [1, 2, 0]).cuts(cut, cut);
-        halved(comm, turned.howmany(3).scales(Scale::Full, Scale::Symmetric))?;
+    for halved in 0..3 {
+        // Also with ranks that hold nothing.
+        for (shape, howmany) in [([8, 7, 6], 1), ([5, 6, 7], 3), ([2, 2, 3], 1), ([1, 3, 4], 2)] {
+            if let Some(case) = pencils(shape, halved, howmany, comm.size()) {
+                check::<R2c<f64>, 3>(comm, &case)?;
+            }
+        }
     }
     halved(comm, Case::new([5, 6, 4], [Dct1, R2C, C2C]).orders([1, 0, 2], [2, 0, 1]))?;
     real(comm, Case::new([5, 6, 7], [Dct1, Dst3, Dct4]).orders([2, 0, 1], fortran).howmany(3))?;
     real(comm, Case::new([4, 3, 8], [Dst1, Identity, Dct2]).scales(Scale::Symmetric, Scale::Full))
 }
 
-/// Ranks along each axis, so that lines are whole along one alone; where there are as many ranks.
-pub(crate) fn pencils(axis: usize, ranks: usize) -> Option<[usize; 3]> {
+/// Real transforms from and to bricks where lines are whole along the halved axis alone, by a recipe that leaves data where it is,
+/// several of them scaled; where there are ranks enough.
+pub(crate) fn pencils(
+    shape: [usize; 3],
+    halved: usize,
+    howmany: usize,
+    ranks: usize,
+) -> Option<Case<3>> {
     let mut cut = match ranks {
         4 => [2, 2, 1],
         6 => [3, 2, 1],
         _ => return None,
     };
-    cut.swap(axis, 2);
-    Some(cut)
+    cut.swap(halved, 2);
+    let [p, q] = match halved {
+        0 => [1, 2],
+        1 => [0, 2],
+        _ => [0, 1],
+    };
+    let slabs = |axis: usize| std::array::from_fn(|a| if a == axis { ranks } else { 1 });
+    let by = |[a, b, c]: [usize; 3]| format!("{a}x{b}x{c}");
+    let to = |cut| format!("(exchange [{}] shared raw)", by(cut));
+    let [h, p_name, q_name] = [halved, p, q].map(|axis| ['x', 'y', 'z'][axis]);
+    let steps = [
+        format!("(r2c {h})"),
+        to(slabs(p)),
+        format!("(fft {q_name})"),
+        to(slabs(q)),
+        format!("(fft {p_name})"),
+        if howmany > 1 { "(scale both)" } else { "(scale inverse)" }.into(),
+        to(cut),
+    ];
+    let mut kinds = [C2C; 3];
+    kinds[halved] = R2C;
+    let name = if halved == 2 { "r2c".into() } else { kinds.map(Kind::name).join(",") };
+    let several = if howmany > 1 { format!(" howmany={howmany}") } else { String::new() };
+    let (grid, bricks, steps) = (by(shape), by(cut), steps.join(" "));
+    let text = format!("({name} {grid} f64{several} ranks={ranks} [{bricks}] {steps})");
+    let case = Case::new(shape, kinds).cuts(cut, cut).howmany(howmany).exactly(text);
+    Some(if howmany > 1 { case.scales(Scale::Full, Scale::Symmetric) } else { case })
 }
 
 /// Four axes.

@@ -3,7 +3,7 @@
 use fft_core::{Brick, Element, Real};
 use thriffty::{
     Algorithm, C2c, Comm, Complex, Direction, Draft, Error, Grid, Kind, Memory, Plan, Problem,
-    ProcGrid, R2c, R2r, Scale, Transform,
+    ProcGrid, R2c, R2r, Scale, Transform, Tune,
 };
 
 use super::data::{C64, bound, cut, distance, norm, random, widen};
@@ -24,6 +24,8 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) tiling: Option<u64>,
     /// Parts along each axis of input and output, in place of those.
     pub(crate) cuts: Option<[[usize; D]; 2]>,
+    /// How the recipe is chosen.
+    pub(crate) tune: Tune,
 }
 
 impl<const D: usize> Case<D> {
@@ -38,6 +40,7 @@ impl<const D: usize> Case<D> {
             memory: Memory::default(),
             tiling: None,
             cuts: None,
+            tune: Tune::Model,
         }
     }
 
@@ -67,6 +70,11 @@ impl<const D: usize> Case<D> {
 
     pub(crate) fn cuts(self, input: [usize; D], output: [usize; D]) -> Self {
         Self { cuts: Some([input, output]), ..self }
+    }
+
+    /// By the recipe that prints so.
+    pub(crate) fn exactly(self, recipe: String) -> Self {
+        Self { tune: Tune::Exact(recipe), ..self }
     }
 
     pub(crate) fn grids(&self) -> Result<[Grid<D>; 2], Error> {
@@ -109,6 +117,7 @@ impl<const D: usize> Case<D> {
             .howmany(self.howmany)
             .scale(self.scales[0], self.scales[1])
             .exchange(self.exchange)
+            .tune(self.tune.clone())
             .memory(self.memory))
     }
 

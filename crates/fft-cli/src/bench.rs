@@ -49,10 +49,11 @@ impl Task for Bench<'_> {
 
 /// A plan with its data, which are transformed from one array into the other.
 struct Prepared<K: Family, const D: usize> {
-    plan: Engine<K, D>,
     source: Source<D>,
     physical: Array<Physical, K, D>,
     spectral: Array<Spectral, K, D>,
+    /// Dropped last: what is shared is the plan's.
+    plan: Engine<K, D>,
 }
 
 impl<K: Family, const D: usize> Prepared<K, D> {

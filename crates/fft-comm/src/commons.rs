@@ -66,12 +66,12 @@ pub(crate) unsafe trait Ground: Send {
     /// What the `i`th rank located.
     fn reach(&self, i: usize, ground: usize, at: usize) -> *mut u8;
 
-    /// Whether memory that was allocated here is in use beside, where freeing it takes all ranks together and is possible.
-    fn in_use(&self) -> Option<bool> {
-        None
+    /// How what was allocated here is freed now.
+    fn freed(&self) -> Freed {
+        Freed::Alone
     }
 
-    /// Never frees what was allocated, nor the stations. They live as long as the process.
+    /// Never frees it, nor the stations: they live as long as the process.
     fn keep(&mut self) {}
 
     /// Memory that can be located. Collective.
@@ -142,17 +142,36 @@ struct Shown {
 // SAFETY: the pointers in `shown` are followed only during a visit, on the thread that visits.
 unsafe impl<G: Ground> Send for HostCommons<G> {}
 
+/// How memory is freed that ranks have allocated together.
+#[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "threads free each for itself"))]
+pub(crate) enum Freed {
+    /// By each rank for itself.
+    Alone,
+    /// By all ranks together, unless one still uses some of it.
+    Together { in_use: bool },
+    /// Not by this rank as it is now: it unwinds, or may not call MPI where it is.
+    Not,
+    /// Not any more: there is nothing left, not even stations.
+    Gone,
+}
+
 /// What takes all ranks together to be freed is freed when all leave, and none uses any of it.
 impl<G: Ground> Drop for HostCommons<G> {
     fn drop(&mut self) {
-        let Some(in_use) = self.ground.in_use() else { return };
-        self.visits += 1;
-        let leaves = if in_use { LEAVES_MEMORY } else { LEAVES };
-        self.own().share.store(leaves, Ordering::Relaxed);
-        let together = self.arrive().is_ok() && {
-            let leaving = Leaving(self);
-            let posted = |i| leaving.0.ground.station(i).share.load(Ordering::Relaxed);
-            (0..leaving.0.ranks.len()).all(|i| posted(i) == LEAVES)
+        let together = match self.ground.freed() {
+            Freed::Alone => return,
+            Freed::Gone => return self.ground.keep(),
+            Freed::Not => false,
+            Freed::Together { in_use } => {
+                self.visits += 1;
+                let leaves = if in_use { LEAVES_MEMORY } else { LEAVES };
+                self.own().share.store(leaves, Ordering::Relaxed);
+                self.arrive().is_ok() && {
+                    let leaving = Leaving(self);
+                    let posted = |i| leaving.0.ground.station(i).share.load(Ordering::Relaxed);
+                    (0..leaving.0.ranks.len()).all(|i| posted(i) == LEAVES)
+                }
+            }
         };
         if !together {
             self.own().gone.store(true, Ordering::Release);

@@ -251,7 +251,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let placed = Placed { brick, order: home.order(), howmany };
         let mut others = Vec::new();
         work.meet(&brick, |other, common| {
-            if other != rank {
+            if other != rank && halving.is_none() {
                 others.push(Transfer::new(&common, 0..howmany, &placed, &placed));
             }
         });

@@ -96,7 +96,8 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
                 binder.pending.since.clear();
             }
             Stage::Across { home, first, steps, real } => {
-                binder.rest(home)?;
+                let before = real.filter(|_| direction == Direction::Forward);
+                binder.rest(before.map_or(home, |(real, _)| real))?;
                 binder.across(home, first, &steps, real)?;
                 binder.pending.since.clear();
             }
@@ -299,6 +300,11 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         };
         let end = real.filter(|_| direction == Direction::Inverse);
         let size = self.size(end.unwrap_or(home));
+        let parts = division.parts(T::PRECISION.bytes());
+        debug_assert!(
+            real.is_none() || parts.count() == 1,
+            "lines of a halved axis fit into cache with others"
+        );
         for part in division.parts(T::PRECISION.bytes()) {
             let across = Across::new(&Division { axes: part, ..division }, self.device)?;
             self.push(Op::Across(Box::new(across)), size);

@@ -41,7 +41,7 @@ pub type Work<'a> = &'a mut dyn FnMut(&mut dyn Neighbours) -> Result<(), Error>;
 /// What the ranks of one host, those that a communicator links by [`Link::Own`](crate::Link) and
 /// [`Link::Shared`](crate::Link), need to reach each other's memory. Ranks are numbered as in the communicator.
 ///
-/// `allocate`, `admit` and `visit` are **collective** over these ranks.
+/// `allocate`, `admit`, `meet` and `visit` are **collective** over these ranks, and so is dropping it, where they are processes.
 pub trait Commons: Send {
     /// Whether any memory can be shown (by threads of one process), or only what [`Commons::allocate`] makes.
     fn shows_all(&self) -> bool;
@@ -49,7 +49,8 @@ pub trait Commons: Send {
     /// Whether these bytes can be shown: any, or those of memory that [`Commons::allocate`] made.
     fn sees(&self, memory: &[u8]) -> bool;
 
-    /// Zeroed memory that can be shown; the ranks may ask for different lengths. It may be kept for longer than this.
+    /// Zeroed memory that can be shown; the ranks may ask for different lengths. It may be dropped later than the commons: then what
+    /// all its ranks have allocated there is kept until the processes end.
     ///
     /// # Errors
     /// When this rank or another does not get it.
@@ -72,8 +73,8 @@ pub trait Commons: Send {
     /// returns is passed on when all have left.
     ///
     /// # Errors
-    /// Those of `work`; on every rank [`Error::Left`] when a thread has gone before it came (a process that is gone ends
-    /// the job; one that turns to something else is waited for), [`Error::Argument`] when one shows memory that cannot be
+    /// Those of `work`; on every rank that comes [`Error::Left`] when another has dropped its commons, or is a thread that has gone
+    /// (a process that is gone ends the job; one that turns to something else is waited for), [`Error::Argument`] when one shows memory that cannot be
     /// shown or is too short, or comes for another share. `work` is not called then.
     fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error>;
 }

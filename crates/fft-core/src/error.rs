@@ -184,8 +184,8 @@ pub enum Error {
         /// What is missing.
         why: String,
     },
-    /// A rank that ended while others still needed it.
-    #[error("rank {gone} left the communicator while others went on")]
+    /// A rank that ended, or dropped what was of all, while others still needed it.
+    #[error("rank {gone} left while others went on")]
     Left {
         /// Who left.
         gone: usize,

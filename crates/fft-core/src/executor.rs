@@ -148,10 +148,10 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// its host, or looks into no other's memory. Collective; ranks may ask for different lengths.
     ///
     /// # Errors
-    /// On every rank when one does not get it.
+    /// On every rank of the host when one does not get it. Those of other hosts are not asked.
     pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
         let commons = self.tools.commons.as_mut();
-        agree(self.comm.as_ref(), commons.map(|commons| commons.allocate(bytes)).transpose())
+        commons.map(|commons| commons.allocate(bytes)).transpose()
     }
 
     /// Whether this rank looks into others' memory, or they into its own.

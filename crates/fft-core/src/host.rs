@@ -11,8 +11,8 @@ use crate::halves::{self, Beside, Spot};
 use crate::reshape::{Loss, Reshape, Ways};
 use crate::route::Manner;
 use crate::{
-    Algorithm, Comm, Commons, Energy, Error, Processor, Real, Recipe, SLOT_ALIGN, SharedMemory,
-    Transfer, agree,
+    Algorithm, Comm, Commons, Energy, Error, Processor, Real, Recipe, Reduce, SLOT_ALIGN,
+    SharedMemory, Transfer, agree,
 };
 
 /// A host with this processor, one thread per rank.
@@ -252,7 +252,9 @@ impl<B> HostWork<B> {
         device: &Dev,
         commons: Option<&mut dyn Commons>,
     ) -> Result<Self, Error> {
-        let commons = commons.filter(|commons| !commons.shows_all());
+        let mut most = [sizes[0].max(sizes[1]) as f64];
+        comm.allreduce(Reduce::Max, &mut most)?;
+        let commons = commons.filter(|commons| !commons.shows_all() && most[0] > 0.0);
         let [a, b] = if commons.is_some() { [0, 0] } else { sizes };
         let buffer = |reals| device.buffer(reals, comm.rank());
         let own = buffer(a).and_then(|a| Ok([a, buffer(b)?]));

@@ -308,7 +308,7 @@ unsafe fn run_in_place(
 }
 
 /// Makes an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0, for this plan: long enough for its input and for
-/// its output, where processes of one host can see it (`shared_arrays` of the options). It lives as long as the plan. Collective;
+/// its output, where processes of one host can see it (`shared_arrays` of the options). It lives as long as the plan, and MPI. Collective;
 /// `*array` is NULL where it fails. Refused on a device.
 ///
 /// # Safety

@@ -115,7 +115,7 @@ fn may_call(call: &'static str) -> Result<(), Error> {
 }
 
 /// Whether MPI has been initialised and not yet finalised.
-fn is_running() -> bool {
+pub(super) fn is_running() -> bool {
     let mut initialized = 0;
     // SAFETY: MPI_Initialized may be called at any time and writes one int.
     unsafe { ffi::MPI_Initialized(&mut initialized) };

@@ -5,9 +5,9 @@ use std::sync::{Arc, Once};
 
 use fft_core::{Error, Reduce, SharedMemory};
 
-use crate::commons::{Ground, Station};
+use crate::commons::{Freed, Ground, Station};
 
-use super::ffi::{RawComm, SharedWindow};
+use super::ffi::{RawComm, SharedWindow, is_running};
 
 /// Said once in a process.
 static NOT_SHARED: Once = Once::new();
@@ -102,9 +102,13 @@ unsafe impl Ground for Host {
         self.windows[ground].part(i).0.wrapping_add(at)
     }
 
-    fn in_use(&self) -> Option<bool> {
+    fn freed(&self) -> Freed {
         let used = |window: &Arc<SharedWindow>| Arc::strong_count(window) > 1;
-        self.stations.can_be_freed().then(|| self.windows.iter().any(used))
+        match self.stations.can_be_freed() {
+            true => Freed::Together { in_use: self.windows.iter().any(used) },
+            false if is_running() => Freed::Not,
+            false => Freed::Gone,
+        }
     }
 
     fn keep(&mut self) {
@@ -126,14 +130,16 @@ struct Part {
 }
 
 impl Part {
+    /// Where it is, as long as MPI is: what that does to windows in the end is its own affair.
     fn at(&self) -> *mut u8 {
+        assert!(is_running(), "memory that ranks share is used after MPI has been finalised");
         self.window.part(self.window.comm.rank).0
     }
 }
 
 impl SharedMemory for Part {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window. This is the only `Part` of
+        // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window, which MPI has not taken back. This is the only `Part` of
         // this process; other processes touch it only while it is borrowed by a visit.
         unsafe { std::slice::from_raw_parts(self.at(), self.bytes) }
     }

@@ -9,6 +9,7 @@ mod race;
 mod report;
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use fft_core::{Comm, Cpu, Direction, Error, Executor, Host, Layout, Real, SharedMemory, agree};
@@ -21,8 +22,8 @@ pub use report::{Report, Row, Source};
 /// Times the candidates, of which the first is tried whatever the budget, and reports on all of them; the chosen one is
 /// the fastest. Collective; the same on every rank.
 ///
-/// Forward transforms of noise. Each candidate has its own plan on its own communicator; of those that have not lost, up
-/// to four are held at a time.
+/// Forward transforms of noise. Each candidate has its own plan on its own communicator, and where arrays are to be shared its own
+/// input and output; of those that have not lost, up to four are held at a time.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when no candidate works, with what the first says; when a rank lacks memory for input
@@ -34,7 +35,10 @@ pub fn tune<T: Real, const D: usize>(
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
     let first = candidates.first().ok_or_else(nothing)?;
-    let arrays = RefCell::new(agree(comm, Arrays::<T>::of(first, comm.rank()))?);
+    let arrays = match first.recipe.problem().shared_arrays {
+        true => None,
+        false => Some(Rc::new(RefCell::new(agree(comm, Arrays::<T>::of(first, comm.rank()))?))),
+    };
     let mut make = |candidate: &Candidate<D>| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;
         let recipe = &candidate.recipe;
@@ -46,11 +50,11 @@ pub fn tune<T: Real, const D: usize>(
             // Known to all: it is the communicator that cannot. What it does instead is another candidate.
             return Err(Error::argument("exchange", found, asked));
         }
-        let own = match recipe.problem().shared_arrays {
-            true => shared(&mut executor, &arrays.borrow())?,
-            false => None,
+        let arrays = match &arrays {
+            Some(arrays) => Data::Any(arrays.clone()),
+            None => Data::new(comm, &mut executor, candidate)?,
         };
-        Ok(Box::new(Bound { own, executor, arrays: &arrays }))
+        Ok(Box::new(Bound { arrays, executor }))
     };
     tune_by(comm, candidates, budget, &mut make, heard)
 }
@@ -85,7 +89,7 @@ fn nothing() -> Error {
     Error::argument("candidates", 0, "at least 1")
 }
 
-/// Input and output, used by all trials in turn.
+/// Input and output, used by all trials in turn, where they may be anywhere.
 struct Arrays<T> {
     input: Vec<T>,
     output: Vec<T>,
@@ -93,22 +97,31 @@ struct Arrays<T> {
 
 impl<T: Real> Arrays<T> {
     fn of<const D: usize>(candidate: &Candidate<D>, rank: usize) -> Result<Self, Error> {
-        let problem = candidate.recipe.problem();
-        let array = |layout: &Layout<D>, complex: bool| {
-            let width = if complex { 2 } else { 1 };
-            let reals = layout.brick(rank).points() * problem.howmany * width;
+        let array = |reals: usize| {
             let mut array = Vec::new();
             let bytes = reals * size_of::<T>();
             array.try_reserve_exact(reals).map_err(|_| Error::Memory { rank, bytes })?;
-            let mut state = rank as u64 + 1;
-            array.extend((0..reals).map(|_| noise::<T>(&mut state)));
+            array.extend(noises::<T>(rank).take(reals));
             Ok::<Vec<T>, Error>(array)
         };
-        Ok(Self {
-            input: array(&problem.input, problem.complex)?,
-            output: array(&problem.output, problem.complex_spectrum())?,
-        })
+        let [input, output] = reals(candidate, rank);
+        Ok(Self { input: array(input)?, output: array(output)? })
     }
+}
+
+/// Real numbers of input and output.
+fn reals<const D: usize>(candidate: &Candidate<D>, rank: usize) -> [usize; 2] {
+    let problem = candidate.recipe.problem();
+    let reals = |layout: &Layout<D>, complex: bool| {
+        layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 }
+    };
+    [reals(&problem.input, problem.complex), reals(&problem.output, problem.complex_spectrum())]
+}
+
+/// What a rank transforms.
+fn noises<T: Real>(rank: usize) -> impl Iterator<Item = T> {
+    let mut state = rank as u64 + 1;
+    std::iter::repeat_with(move || noise(&mut state))
 }
 
 /// A number between -1/2 and 1/2, from a state that may begin as any.
@@ -117,36 +130,61 @@ pub fn noise<T: Real>(state: &mut u64) -> T {
     T::of((*state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
 }
 
-/// A candidate, bound.
-struct Bound<'a, T: Real> {
-    /// Input and output that other ranks see, where the problem has such. Dropped before the executor.
-    own: Option<[Box<dyn SharedMemory>; 2]>,
-    executor: Executor<T, Host<Cpu<T>>>,
-    arrays: &'a RefCell<Arrays<T>>,
+/// Where the data of a trial is.
+enum Data<T> {
+    Any(Rc<RefCell<Arrays<T>>>),
+    /// Where other ranks see it: of this executor.
+    Seen([Box<dyn SharedMemory>; 2]),
 }
 
-impl<T: Real> Trial for Bound<'_, T> {
-    fn run(&mut self) -> Result<(), Error> {
-        let forward = Direction::Forward;
-        if let Some([input, output]) = &mut self.own {
-            let (input, output) = (input.bytes(), output.bytes_mut());
-            let (input, output) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
-            return self.executor.run(forward, Some(input), output);
-        }
-        let Arrays { input, output } = &mut *self.arrays.borrow_mut();
-        self.executor.run(forward, Some(input), output)
+impl<T: Real> Data<T> {
+    /// In memory that the ranks of a host share. Collective.
+    fn new<const D: usize>(
+        comm: &dyn Comm,
+        executor: &mut Executor<T, Host<Cpu<T>>>,
+        candidate: &Candidate<D>,
+    ) -> Result<Self, Error> {
+        let rank = comm.rank();
+        let mut data = || {
+            let [input, output] = reals(candidate, rank).map(|reals| reals * size_of::<T>());
+            let [input, output] = [executor.allocate(input), executor.allocate(output)];
+            Ok::<_, Error>(match input?.zip(output?) {
+                // Alone on its host.
+                None => Self::Any(Rc::new(RefCell::new(Arrays::of(candidate, rank)?))),
+                Some((mut input, output)) => {
+                    let numbers: &mut [T] = bytemuck::cast_slice_mut(input.bytes_mut());
+                    numbers.iter_mut().zip(noises(rank)).for_each(|(x, noise)| *x = noise);
+                    Self::Seen([input, output])
+                }
+            })
+        };
+        agree(comm, data())
     }
 }
 
-/// The arrays once more, in memory that the ranks of a host share. Collective.
-fn shared<T: Real>(
-    executor: &mut Executor<T, Host<Cpu<T>>>,
-    arrays: &Arrays<T>,
-) -> Result<Option<[Box<dyn SharedMemory>; 2]>, Error> {
-    let input = executor.allocate(size_of_val(&arrays.input[..]))?;
-    let output = executor.allocate(size_of_val(&arrays.output[..]))?;
-    Ok(input.zip(output).map(|(mut input, output)| {
-        input.bytes_mut().copy_from_slice(bytemuck::cast_slice(&arrays.input));
-        [input, output]
-    }))
+/// A candidate, bound.
+struct Bound<T: Real> {
+    /// Dropped before the executor that it may be of.
+    arrays: Data<T>,
+    executor: Executor<T, Host<Cpu<T>>>,
+}
+
+impl<T: Real> Trial for Bound<T> {
+    fn run(&mut self) -> Result<(), Error> {
+        let forward = Direction::Forward;
+        match &mut self.arrays {
+            Data::Any(arrays) => {
+                let Arrays { input, output } = &mut *arrays.borrow_mut();
+                self.executor.run(forward, Some(input), output)
+            }
+            Data::Seen([input, output]) => {
+                let input = bytemuck::cast_slice(input.bytes());
+                self.executor.run(
+                    forward,
+                    Some(input),
+                    bytemuck::cast_slice_mut(output.bytes_mut()),
+                )
+            }
+        }
+    }
 }
