@@ -40,7 +40,7 @@ fn half_a_spectrum_takes_no_pass_of_its_own() {
         let before = HALVED.load(Relaxed);
         thriffty::threads(4, |comm| {
             let weak = Weak::new(&comm, Fault::Nothing)?;
-            let case = cases::pencils([8, 6, 10], 2, 1, 4).expect("a case for four ranks");
+            let case = cases::pencils([8, 6, 10], 2, 1, &weak).expect("a case for four ranks");
             check::<R2c, 3>(&weak, &case.memory(memory))
         })
         .unwrap();

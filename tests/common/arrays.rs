@@ -41,7 +41,7 @@ pub(crate) fn same(comm: &dyn Comm) -> Done {
     }
     for axis in 0..3 {
         for howmany in [1, 2] {
-            if let Some(half) = cases::pencils([8, 7, 10], axis, howmany, comm.size()) {
+            if let Some(half) = cases::pencils([8, 7, 10], axis, howmany, comm) {
                 compare::<R2c<f64>>(comm, &half)?;
             }
         }

@@ -91,7 +91,7 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     for halved in 0..3 {
         // Also with ranks that hold nothing.
         for (shape, howmany) in [([8, 7, 6], 1), ([5, 6, 7], 3), ([2, 2, 3], 1), ([1, 3, 4], 2)] {
-            if let Some(case) = pencils(shape, halved, howmany, comm.size()) {
+            if let Some(case) = pencils(shape, halved, howmany, comm) {
                 check::<R2c<f64>, 3>(comm, &case)?;
             }
         }
@@ -102,13 +102,17 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
 }
 
 /// Real transforms from and to bricks where lines are whole along the halved axis alone, by a recipe that leaves data where it is,
-/// several of them scaled; where there are ranks enough.
+/// several of them scaled; where there are ranks enough, on one host.
 pub(crate) fn pencils(
     shape: [usize; 3],
     halved: usize,
     howmany: usize,
-    ranks: usize,
+    comm: &dyn Comm,
 ) -> Option<Case<3>> {
+    let ranks = comm.size();
+    if (0..ranks).any(|rank| comm.host(rank) != comm.host(0)) {
+        return None;
+    }
     let mut cut = match ranks {
         4 => [2, 2, 1],
         6 => [3, 2, 1],
