@@ -42,11 +42,9 @@ __device__ inline u32 quad(const u32* x, u32 byte)
 template <class Code, class Team>
 __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team team)
 {
-    const bool writes = team.writes();
     const u32 lane = team.lane, all = team.all(bits);
     u32 shift = 0;
     if (sizeof(Code) == 8 && bits & 64) {
-        if (!writes) return;
 #pragma unroll
         for (u32 i = 0; i < 8; i += 2) {
             u64 a = code[i], b = code[i + 1];
@@ -56,7 +54,7 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
     }
     if (bits & 32) {
 #pragma unroll
-        for (u32 i = 0; i < 8 && writes; i += 4)
+        for (u32 i = 0; i < 8; i += 4)
             store_16(block + 32 * i + 16 * lane, {u32(code[i]), u32(code[i + 1]), u32(code[i + 2]), u32(code[i + 3])});
         block += 256;
         shift = 32;
@@ -67,7 +65,7 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
     for (u32 i = 0; i < 8; i++) rest[i] = sizeof(Code) == 8 ? u32(code[i] >> shift) : u32(code[i]);
     if (bits & 16) {
 #pragma unroll
-        for (u32 i = 0; i < 8 && writes; i += 4)
+        for (u32 i = 0; i < 8; i += 4)
             *reinterpret_cast<uint2*>(block + 16 * i + 8 * lane) =
                 {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
         block += 128;
@@ -76,8 +74,8 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
     if ((all & 15) == 0) return;
     u8* mine = block + 4 * lane;
     if (bits & 8) {
-        if (writes) *reinterpret_cast<u32*>(mine) = quad(rest, byte);
-        if (writes) *reinterpret_cast<u32*>(mine + 32) = quad(rest + 4, byte);
+        *reinterpret_cast<u32*>(mine) = quad(rest, byte);
+        *reinterpret_cast<u32*>(mine + 32) = quad(rest + 4, byte);
         mine += 64;
         byte++;
     }
@@ -92,11 +90,86 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
 #pragma unroll
         for (u32 distance = 2 * part; distance < 8; distance *= 2) codes |= team.across(codes, distance);
         if ((bits & part) == 0) continue;
-        if (lane < 2 * part && writes) *reinterpret_cast<u32*>(mine) = codes;
+        if (lane < 2 * part) *reinterpret_cast<u32*>(mine) = codes;
         mine += 8 * part;
         low >>= part;
         high >>= part;
     }
+}
+
+// Of two words the bits of the first that a mask has, and those of the second that it has not.
+__device__ inline u32 choose(u32 mask, u32 first, u32 second) { return (first & mask) | (second & ~mask); }
+
+// The same of two blocks at once, by a whole warp: places of parts are worked out one by one, none waits for another, and threads of the
+// lower and the upper half of a team give each other what they have of one block and of the other, all bits below four in one word.
+// Blocks begin at so many units of 8 bytes behind `codes`; one of no bits is not stored. `all` has the bits that any of the warp has.
+template <class Code>
+__device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 all, u8* codes, const u32 (&at)[2])
+{
+    const u32 lane = threadIdx.x & 7;
+    u8* const mine = codes + 4 * lane;
+#pragma unroll
+    for (u32 k = 0; sizeof(Code) == 8 && k < 2 && all & 64; k++) {
+        if ((bits[k] & 64) == 0) continue;
+        u8* to = mine + 8 * u64(at[k]) + 28 * lane;
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 2) {
+            u64 a = code[k][i], b = code[k][i + 1];
+            store_16(to + 256 * (i / 4) + 8 * (i % 4), {u32(a), u32(a >> 32), u32(b), u32(b >> 32)});
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < 2 && all & 32; k++) {
+        if ((bits[k] & 32) == 0) continue;
+        u8* to = mine + 8 * u64(at[k]) + 12 * lane;
+#pragma unroll
+        for (u32 i = 0; i < 8; i += 4)
+            store_16(to + 32 * i, {u32(code[k][i]), u32(code[k][i + 1]), u32(code[k][i + 2]), u32(code[k][i + 3])});
+    }
+    if ((all & 31) == 0) return;
+    // Of each code the half that has the next bits.
+    u32 half[2][4];
+#pragma unroll
+    for (u32 k = 0; k < 2; k++) {
+        u32 rest[8];
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) rest[i] = sizeof(Code) == 8 && bits[k] & 32 ? u32(u64(code[k][i]) >> 32) : u32(code[k][i]);
+        if (bits[k] & 16) {
+            u8* to = mine + 8 * u64(at[k] + (bits[k] & 32)) + 4 * lane;
+#pragma unroll
+            for (u32 i = 0; i < 8; i += 4)
+                *reinterpret_cast<uint2*>(to + 16 * i) = {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
+        }
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) half[k][i] = __byte_perm(rest[2 * i], rest[2 * i + 1], bits[k] & 16 ? 0x7632 : 0x5410);
+    }
+    if ((all & 15) == 0) return;
+    // Of each code two bits, and one above them, in half a byte.
+    u32 last[2];
+#pragma unroll
+    for (u32 k = 0; k < 2; k++) {
+        const u32 (&h)[4] = half[k];
+        if (bits[k] & 8) {
+            u8* to = mine + 8 * u64(at[k] + (bits[k] & 48));
+            *reinterpret_cast<u32*>(to) = __byte_perm(h[0], h[1], 0x6420);
+            *reinterpret_cast<u32*>(to + 32) = __byte_perm(h[2], h[3], 0x6420);
+        }
+        const u32 byte = bits[k] & 8 ? 0x7531 : 0x6420, low = __byte_perm(h[0], h[1], byte), high = __byte_perm(h[2], h[3], byte);
+        const u32 four = choose(0x0F0F0F0F, low, high << 4);
+        if (bits[k] & 4) *reinterpret_cast<u32*>(mine + 8 * u64(at[k] + (bits[k] & 56))) = four;
+        const u32 rest = bits[k] & 4 ? choose(0x0F0F0F0F, low >> 4, high) : four;
+        last[k] = choose(0x33333333, rest, rest << (2 - (bits[k] & 2)));
+    }
+    if ((all & 3) == 0) return;
+    const bool upper = lane & 4;
+    const u32 kept = upper ? last[1] : last[0], given = __shfl_xor_sync(0xFFFFFFFF, upper ? last[0] : last[1], 4, 8);
+    const u32 first = upper ? given : kept, second = upper ? kept : given;
+    const u32 own = upper ? bits[1] : bits[0], place = upper ? at[1] : at[0];
+    if (own & 2) *reinterpret_cast<u32*>(codes + 8 * u64(place + (own & 60)) + 4 * (lane & 3)) = choose(0x33333333, first, second << 2);
+    if ((all & 1) == 0) return;
+    const u32 ones = choose(0x33333333, first >> 2, second), other = __shfl_xor_sync(0xFFFFFFFF, ones, 2, 8);
+    if (own & 1 && (lane & 2) == 0)
+        *reinterpret_cast<u32*>(codes + 8 * u64(place + (own & 62)) + 4 * (lane & 1)) = choose(0x55555555, ones, other << 1);
 }
 
 // The reverse.

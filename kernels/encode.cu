@@ -4,6 +4,7 @@
 // reshape. What is left for settle.cu: headers, and messages that did not shrink.
 #include "edge.cuh"
 #include "formats.cuh"
+#include "pairs.cuh"
 #include "places.cuh"
 
 // Everything that a launch is told.
@@ -105,68 +106,99 @@ __device__ void encode_format(const Job<T>& job)
     });
 }
 
-// `mantissa`: a team takes a block of 64 reals.
+// `mantissa`: a team takes two blocks of 64 reals.
 template <class T, u32 WIDTH>
 __device__ void encode_mantissa(const Job<T>& job)
 {
     using E = Element<T, WIDTH>;
-    u32 bits = job.bits;
-    u32 size = 8 * (8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0));
+    const u32 bits = job.bits;
+    const u32 each = 8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0);
     each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
         const Body body(message, job.messages);
         double error = 0;
         constexpr u32 BLOCKS = TILE<E> * WIDTH / BLOCK;
+#pragma unroll(sizeof(T) == 4 ? 1 : 2)
+        for (u32 local = threadIdx.x / 8; local < BLOCKS; local += 2 * TEAMS) {
+            typename Real<T>::Word code[2][8];
+            u32 has[2], at[2];
 #pragma unroll
-        for (u32 local = threadIdx.x / 8; local < BLOCKS; local += TEAMS) {
-            bool there;
-            u32 first = body.element_at(tile, local * BLOCK / WIDTH, there) * WIDTH;
-            // Where there is none the tile has zeros, which are encoded for nothing.
-            const Alike team(there);
-            alignas(16) T x[8];
-            read_block<E>(shared, body, local * BLOCK / WIDTH, x, team);
-            u8* out = body.bytes + u64(first / BLOCK) * size;
-            if (encode_trimmed(x, bits, out, team, error) && bits == 0) state.raw = 1;
+            for (u32 k = 0; k < 2; k++) {
+                const u32 element = (local + k * TEAMS) * BLOCK / WIDTH;
+                bool there;
+                at[k] = body.element_at(tile, element, there) * WIDTH / BLOCK * each;
+                // Where there is none the tile has zeros, which are encoded for nothing.
+                has[k] = there ? each : 0;
+                alignas(16) T x[8];
+                read_block<E>(shared, body, element, x, Together());
+                if (trim(x, bits, code[k], error) && bits == 0) state.raw = 1;
+            }
+            store_two(code, has, each, body.bytes, at);
         }
         return error;
     });
 }
 
-// `bits`: a team takes 64 elements, a block of their real and one of their imaginary parts.
+// `bits`: where a block goes is known. Each thread works out the scale of one of the blocks, and tells its team.
 template <class T, u32 WIDTH>
 __device__ void encode_bits(const Job<T>& job)
 {
-    using E = Element<T, WIDTH>;
+    using P = Pairs<T, WIDTH>;
     each_tile<T, WIDTH>(job, [&](const Message& message, State&, const Tile& tile, Shared shared) {
-        double error = 0;
+        const Together team;
         const Body body(message, job.messages);
+        u8* const codes = body.bytes + body.table;
         const u32 bits = job.bits;
-        const double per_integer = job.part;
+        double error = 0;
+        alignas(16) T x[16];
+        auto read = [&](u32 pair, T (&x)[16]) { P::read(shared, body, pair, x); };
+        // A single pair is read once.
+        constexpr bool ONCE = P::PAIRS == 1;
+        if (ONCE) read(0, x);
+        const u64 most = P::largest([&](u32 pair, T (&other)[16]) {
+            if (!ONCE) return read(pair, other);
+#pragma unroll
+            for (u32 i = 0; i < 16; i++) other[i] = x[i];
+        });
+        const u32 scale = most == 0 ? 0 : most < INFINITE ? scale_of(from_bits(most) * job.part) : STRANGE;
+        const double inverse = Integers(step_of(scale), bits).inverse;
         // Bits for blocks that are put off until others are done, so that these keep their registers.
         u32 later = 0;
+#pragma unroll 1
+        for (u32 pair = 0; pair < P::PAIRS; pair++) {
+            if (!ONCE) read(pair, x);
+            u32 has[2], at[2], code[2][8];
+            bool usual[2];
+            double steps[2], inverses[2];
 #pragma unroll
-        for (u32 n = 0; n < TILE<E> / BLOCK / TEAMS; n++) {
-            u32 local = (threadIdx.x / 8 + n * TEAMS) * BLOCK;
-            bool there;
-            u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH;
-            alignas(16) T x[8 * WIDTH];
-            read_block<E>(shared, body, local, x, Together());
-#pragma unroll
-            for (u32 plane = 0; plane < WIDTH; plane++) {
-                u64 most = largest<WIDTH>(x + plane, Together());
-                u32 scale = most == 0 ? 0 : most < INFINITE ? scale_of(from_bits(most) * per_integer) : STRANGE;
-                if (there && threadIdx.x % 8 == 0) reinterpret_cast<u16*>(body.bytes)[block + plane] = u16(scale);
-                u8* out = body.bytes + body.table + u64(block + plane) * (8 * bits);
-                const bool usual = most < Real<T>::HUGE_BITS;
+            for (u32 k = 0; k < 2; k++) {
+                const u32 from = kept_in<P::BLOCKS>(2 * pair + k);
+                const u32 known = __shfl_sync(0xFFFFFFFF, scale | (most < Real<T>::HUGE_BITS ? 1 << 16 : 0), from, 8);
+                steps[k] = step_of(known & 0xFFFF);
+                inverses[k] = __shfl_sync(0xFFFFFFFF, inverse, from, 8);
+                bool there;
+                const u32 block = body.element_at(tile, P::group(pair, k) * BLOCK, there) / BLOCK * WIDTH + k % WIDTH;
+                if (there && team.lane == 0) reinterpret_cast<u16*>(body.bytes)[block] = u16(known);
+                at[k] = block * bits;
+                usual[k] = known >> 16;
+                has[k] = there && usual[k] ? bits : 0;
+                if (!usual[k]) later |= 1 << (2 * pair + k);
+            }
+            const Integers integers[2] = {{steps[0], inverses[0], bits, Integers::few_digits(steps[0])},
+                                          {steps[1], inverses[1], bits, Integers::few_digits(steps[1])}};
+            if (sizeof(T) == 4 || bits <= 32) {
                 // Where there is no block the tile has zeros.
-                double sum = error;
-                Integers integers{step_of(scale), bits};
-                integers.encode<WIDTH, true>(x + plane, out, Alike(there && usual), sum);
-                if (usual) error = sum;
-                else later |= 1 << (n * WIDTH + plane);
+                round_two<T, WIDTH, true>(integers, x, usual, code, error);
+                store_two(code, has, bits, codes, at);
+            } else {
+#pragma unroll
+                for (u32 k = 0; k < 2; k++) {
+                    const double sum = integers[k].template encode<WIDTH>(x + P::NEXT * k, has[k], codes + 8 * u64(at[k]), Team());
+                    error += usual[k] ? sum : 0;
+                }
             }
         }
         for (; later != 0; later &= later - 1) {
-            u32 bit = __ffs(later) - 1, plane = bit % WIDTH, local = (threadIdx.x / 8 + bit / WIDTH * TEAMS) * BLOCK;
+            const u32 bit = __ffs(later) - 1, plane = bit % WIDTH, local = P::group(bit / 2, bit % 2) * BLOCK;
             bool there;
             u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH + plane;
             const Team team;
@@ -174,7 +206,7 @@ __device__ void encode_bits(const Job<T>& job)
             for (u32 i = 0; i < 8; i++) eight.x[i] = double(number_at<T, WIDTH>(shared, body, local, plane, i));
             __syncwarp(team.mask);
             u32 scale = *reinterpret_cast<const volatile u16*>(body.bytes + 2 * u64(block));
-            error += encode_edge<T>(scale, bits, eight, body.bytes + body.table + u64(block) * (8 * bits));
+            error += encode_edge<T>(scale, bits, eight, codes + u64(block) * (8 * bits));
         }
         return error;
     });
@@ -192,8 +224,8 @@ __device__ u32 width_of(u64 most, double inverse)
     return 8 * bits < RAW_BYTES<T> ? bits : RAW;
 }
 
-// Bytes of the codes of a block of such a width.
-template <class T> __device__ u32 bytes_of(u32 bits) { return bits == RAW ? RAW_BYTES<T> : 8 * bits; }
+// Bits of the codes of a block of such a width.
+template <class T> __device__ u32 bits_of(u32 width) { return width == RAW ? 8 * sizeof(T) : width; }
 
 // What is known of a tile before it is known where it goes.
 template <class E>
@@ -245,9 +277,9 @@ template <class T, u32 WIDTH>
 __device__ void encode_tolerance(const Job<T>& job)
 {
     using E = Element<T, WIDTH>;
-    constexpr u32 EACH = TILE<E> / BLOCK / TEAMS, BLOCKS = EACH * WIDTH;
+    using P = Pairs<T, WIDTH>;
     // Whether the numbers of a tile are taken into registers, so that the next one is fetched while they are encoded. In single precision
-    // that takes longer, as there is more to be done per byte, and fewer instructions that come from far are better.
+    // registers do not suffice for that, as two blocks are encoded at once.
     constexpr bool EARLY = sizeof(T) == 8;
     __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
     __shared__ Places places;
@@ -258,46 +290,19 @@ __device__ void encode_tolerance(const Job<T>& job)
     const Together team;
     const bool few = Integers::few_digits(job.step);
 
-    auto read = [&](const Body& body, u32 turn, u32 n, T (&x)[8 * WIDTH]) {
-        read_block<E>(Shared{memory[turn % 2]}, body, (threadIdx.x / 8 + n * TEAMS) * BLOCK, x, team);
-    };
-
     // What it finds is there for all after a barrier.
     auto measure = [&](u32 turn) {
         Measured<E>& found = measured[turn % 2];
         const Work<Message>& work = drawn[turn % 3].work;
         const Body body(work.item, job.messages);
         const u32 elements = work.tile.rows * work.tile.cols;
-        // Of each block that a thread has numbers of, what they come to.
-        auto come_to = [&](auto& found, auto larger) {
-#pragma unroll
-            for (u32 n = 0; n < EACH; n++) {
-                alignas(16) T x[8 * WIDTH];
-                read(body, turn, n, x);
-#pragma unroll
-                for (u32 i = 0; i < 8 * WIDTH; i++) {
-                    auto& of = found[n * WIDTH + i % WIDTH];
-                    of = larger(of, x[i]);
-                }
-            }
-        };
-        int most[BLOCKS] = {};
-        come_to(most, [](int most, T x) { return Real<T>::larger(most, x); });
-        // Each thread goes on with one of the blocks.
-        const u32 mine = kept_by<BLOCKS>(team), group = threadIdx.x / 8 + mine / WIDTH * TEAMS;
-        const int key = largest_kept(most, team);
-        u64 word = word_of_key<T>(key);
-        if (sizeof(T) == 8 && team.any(key == 0)) {
-            u32 low[BLOCKS] = {};
-            come_to(low, [](u32 low, T x) { return max(low, u32(Real<T>::word(x))); });
-            u32 rest = largest_kept(low, team);
-            if (key == 0) word = rest;
-        }
+        const u32 mine = P::mine(), group = P::group(mine / 2, mine % 2);
+        const u64 word = P::largest([&](u32 pair, T (&x)[16]) { P::read(Shared{memory[turn % 2]}, body, pair, x); });
         // Behind the last block the table has zeros.
         const u32 bits = group * BLOCK < elements ? width_of<T>(word, job.inverse) : 0;
-        u32 units = bytes_of<T>(bits) / 8;
-        if (WIDTH == 2) units += team.across(units, BLOCKS / 2);
-        if (team.lane < BLOCKS) {
+        u32 units = bits_of<T>(bits);
+        if (WIDTH == 2) units += team.across(units, P::BLOCKS / 2);
+        if (team.lane < P::BLOCKS) {
             found.widths[group][mine % WIDTH] = u8(bits);
             if (mine % WIDTH == 0) found.before[group] = units;
         }
@@ -328,7 +333,7 @@ __device__ void encode_tolerance(const Job<T>& job)
     };
 
     // Encodes a tile of which the codes begin there, and its numbers, where they are taken early, are these.
-    auto encode = [&](u32 turn, u64 begin, T (&x)[EARLY ? EACH : 1][8 * WIDTH]) {
+    auto encode = [&](u32 turn, u64 begin, T (&x)[16]) {
         const Measured<E>& found = measured[turn % 2];
         const Work<Message>& work = drawn[turn % 3].work;
         const Message& message = work.item;
@@ -344,32 +349,44 @@ __device__ void encode_tolerance(const Job<T>& job)
         put_widths<WIDTH>(body, work.tile, found.widths);
         // A message that becomes too long will be sent as it is.
         const u32 coded = body.table + 8 * end < body.room ? elements : 0;
-#pragma unroll(EARLY ? EACH : 1)
-        for (u32 n = 0; n < EACH; n++) {
-            const u32 group = threadIdx.x / 8 + n * TEAMS;
-            const bool there = group * BLOCK < coded;
-            if (!EARLY) read(body, turn, n, x[0]);
-            const T* numbers = x[EARLY ? n : 0];
-            u8* out = body.bytes + body.table + 8 * (begin + found.before[group]);
+        u8* const codes = body.bytes + body.table + 8 * begin;
+#pragma unroll 1
+        for (u32 pair = 0; pair < P::PAIRS; pair++) {
+            if (!EARLY) P::read(Shared{memory[turn % 2]}, body, pair, x);
+            u32 widths[2], bits[2], at[2];
 #pragma unroll
-            for (u32 plane = 0; plane < WIDTH; plane++) {
-                const u32 bits = there ? found.widths[group][plane] : 0;
-                const Integers integers{job.step, job.inverse, bits, few};
+            for (u32 k = 0; k < 2; k++) {
+                const u32 group = P::group(pair, k);
+                widths[k] = group * BLOCK < coded ? found.widths[group][k % WIDTH] : 0;
+                bits[k] = bits_of<T>(widths[k]);
+                at[k] = k % WIDTH == 1 ? at[0] + bits[0] : found.before[group];
+            }
+            auto integers = [&](u32 k) { return Integers{job.step, job.inverse, max(widths[k], 2), few}; };
+            if (sizeof(T) == 4) {
+                // Nothing is clipped, as bits are for the largest number; of zeros any will do.
+                const Integers both[2] = {integers(0), integers(1)};
+                u32 code[2][8];
+                const bool counts[2] = {widths[0] != RAW, widths[1] != RAW};
+                const bool raws = !round_two<T, WIDTH, false>(both, x, counts, code, error);
+#pragma unroll
+                for (u32 i = 0; i < 16 && raws; i++) {
+                    const u32 k = i / 8, word = u32(Real<T>::word(x[P::NEXT * k + WIDTH * (i % 8)]));
+                    code[k][i % 8] = counts[k] ? code[k][i % 8] : word;
+                }
+                store_two(code, bits, team.all(bits[0] | bits[1]), codes, at);
+                continue;
+            }
+            // In double precision one after the other: registers do not suffice for two.
+#pragma unroll
+            for (u32 k = 0; k < 2; k++) {
+                const T* numbers = x + P::NEXT * k;
+                u8* out = codes + 8 * u64(at[k]);
                 // Zeros, without which registers do not suffice.
                 u32 code[8] = {};
-                if (integers.is_common()) {
-                    integers.round_common<WIDTH>(numbers + plane, code, error);
-                } else if (bits == RAW) {
-                    put_raw<WIDTH>(numbers + plane, out, Team());
-                } else if (bits != 0) {
-                    integers.encode<WIDTH, false>(numbers + plane, out, Team(), error);
-                } else if (there) {
-#pragma unroll
-                    for (u32 i = 0; i < 8; i++)
-                        error = fma(double(numbers[plane + WIDTH * i]), double(numbers[plane + WIDTH * i]), error);
-                }
-                store_codes(code, integers.is_common() ? bits : 0, out, team);
-                out += bytes_of<T>(bits);
+                if (bits[k] <= 32) integers(k).template round<false, WIDTH, false>(numbers, code, error);
+                else if (widths[k] == RAW) put_raw<WIDTH>(numbers, out, Team());
+                else error += integers(k).template encode<WIDTH>(numbers, bits[k], out, Team());
+                store_codes(code, bits[k] <= 32 ? bits[k] : 0, out, team);
             }
         }
         errors.add(turn, error);
@@ -395,13 +412,11 @@ __device__ void encode_tolerance(const Job<T>& job)
             if (turn > 1) keep(turn - 2);
         }
         u64 begin = 0;
-        alignas(16) T x[EARLY ? EACH : 1][8 * WIDTH];
+        alignas(16) T x[16];
         if (turn > 0) {
             const Work<Message>& work = drawn[(turn - 1) % 3].work;
             begin = look_back(job.queue, work.number, work.tile.first, measured[(turn - 1) % 2].length);
-            const Body body(work.item, job.messages);
-#pragma unroll
-            for (u32 n = 0; EARLY && n < EACH; n++) read(body, turn - 1, n, x[n]);
+            if (EARLY) P::read(Shared{memory[(turn - 1) % 2]}, Body(work.item, job.messages), 0, x);
         }
         if (EARLY && !last) there = fetch(turn + 1);
         if (turn > 0) encode(turn - 1, begin, x);
@@ -425,7 +440,7 @@ __device__ void encode_tolerance(const Job<T>& job)
     ENCODE(f16, real, T, WIDTH, 5, encode_format<T, WIDTH, Half>)                                       \
     ENCODE(bf16, real, T, WIDTH, 5, encode_format<T, WIDTH, Brain>)                                     \
     ENCODE(mantissa, real, T, WIDTH, 5, encode_mantissa<T, WIDTH>)                                      \
-    ENCODE(bits, real, T, WIDTH, 6, encode_bits<T, WIDTH>)                                              \
+    ENCODE(bits, real, T, WIDTH, 5, encode_bits<T, WIDTH>)                                              \
     ENCODE(tolerance, real, T, WIDTH, 6, encode_tolerance<T, WIDTH>)
 
 ENCODE_ALL(f32x1, float, 1)

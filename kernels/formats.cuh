@@ -190,34 +190,42 @@ __device__ void decode_span(const u8* block, int scale, T (&x)[8], Team team)
     for (u32 i = 0; i < 8; i++) x[i] = T(double(Format::value(code[i])) * back);
 }
 
-// Cuts the mantissas of a block to so many bits. Returns whether there was a NaN.
-template <class T, class Team>
-__device__ bool encode_trimmed(const T (&x)[8], u32 bits, u8* out, Team team, double& error)
+// Cuts the mantissas of a block's numbers to so many bits, of which it makes codes, and adds up squared errors. Returns whether there is a
+// NaN. For whole warps: nearly always all numbers are far from infinity.
+template <class T>
+__device__ bool trim(const T (&x)[8], u32 bits, typename Real<T>::Word (&code)[8], double& error)
 {
     using Word = typename Real<T>::Word;
-    constexpr Word INFINITY_WORD = Word(Real<T>::INFINITY_BITS);
-    constexpr Word MAGNITUDES = Word(~Word(0)) >> 1, ONE = 1;
-    u32 dropped = bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0;
+    constexpr Word INFINITY_WORD = Word(Real<T>::INFINITY_BITS), MAGNITUDES = Word(~Word(0)) >> 1, ONE = 1;
+    // The key of numbers that are rounded to infinity at the earliest.
+    constexpr int LARGE = int((INFINITY_WORD - (ONE << Real<T>::MANTISSA)) >> (8 * sizeof(T) - 32));
+    const u32 dropped = bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0;
     // Added to a word, half of what is dropped rounds it; one less, for a word that is even behind the cut.
-    Word half = dropped == 0 ? 0 : (ONE << (dropped - 1)) - 1, one = dropped == 0 ? 0 : 1;
-    Word code[8];
+    const Word half = dropped == 0 ? 0 : (ONE << (dropped - 1)) - 1, one = dropped == 0 ? 0 : 1;
+    int most = 0;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) most = Real<T>::larger(most, x[i]);
+    const bool far = __all_sync(0xFFFFFFFF, most < LARGE);
     bool nans = false;
 #pragma unroll
     for (u32 i = 0; i < 8; i++) {
-        Word word = Word(Real<T>::word(x[i])), magnitude = word & MAGNITUDES;
-        bool nan = magnitude > INFINITY_WORD, finite = magnitude < INFINITY_WORD;
-        Word up = word + half + (word >> dropped & one);
-        // Neither upwards out of range nor from NaN to infinity.
-        bool within = finite && (up & MAGNITUDES) < INFINITY_WORD;
-        Word quiet = nan ? ONE << (Real<T>::MANTISSA - 1) : 0;
-        code[i] = (within ? up : word | quiet) >> dropped;
-        nans |= nan;
-        if (finite) {
-            double wrong = double(Real<T>::from_word(code[i] << dropped)) - double(x[i]);
-            error = fma(wrong, wrong, error);
-        }
+        const Word word = Word(Real<T>::word(x[i]));
+        code[i] = (word + half + (word >> dropped & one)) >> dropped;
     }
-    store_codes(code, 8 * sizeof(T) - dropped, out, team);
+    for (u32 i = 0; i < 8 && !far; i++) {
+        const Word word = Word(Real<T>::word(x[i])), magnitude = word & MAGNITUDES;
+        const bool nan = magnitude > INFINITY_WORD;
+        // Neither upwards out of range nor from NaN to infinity.
+        if (magnitude >= INFINITY_WORD || (Word(code[i] << dropped) & MAGNITUDES) >= INFINITY_WORD)
+            code[i] = (word | (nan ? ONE << (Real<T>::MANTISSA - 1) : 0)) >> dropped;
+        nans |= nan;
+    }
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) {
+        // Of numbers so near to each other, exact.
+        const T wrong = Real<T>::from_word(code[i] << dropped) - x[i];
+        if (far || isfinite(x[i])) error = fma(double(wrong), double(wrong), error);
+    }
     return nans;
 }
 

@@ -37,34 +37,19 @@ struct Integers {
     // Whether what all codes stand for need not be rounded: conversions are slow.
     template <class T> __device__ bool is_single() const { return sizeof(T) == 4 && bits <= 18 && few; }
 
-    // Whether codes are integers of 32 bits, and nothing is clipped.
-    __device__ bool is_common() const { return bits > 5 && bits <= 32; }
-
-    // Rounds the eight numbers that a thread has, `STEP` apart, adds up squared errors and writes codes. Where all blocks have the
-    // same number of bits, common ones are compiled on their own.
-    template <u32 STEP, bool SAME, class T, class Team>
-    __device__ void encode(const T* x, u8* block, Team team, double& error) const
-    {
-        if (!is_common()) {
-            u64 code[8];
-            round<true, STEP, false>(x, code, error);
-            return store_codes(code, bits, block, team);
-        }
-        u32 code[8];
-        round_common<STEP>(x, code, error);
-        if (SAME && bits == 16) store_codes(code, 16, block, team);
-        else if (SAME && bits == 32) store_codes(code, 32, block, team);
-        else store_codes(code, bits, block, team);
-    }
-
-    // Only the first half of that, of common codes.
+    // Makes and writes codes of any number of bits, and returns the sum of squared errors. Nothing is written of no bits.
     template <u32 STEP, class T>
-    __device__ void round_common(const T* x, u32 (&code)[8], double& error) const
+    __device__ double encode(const T* x, u32 bits, u8* block, Team team) const
     {
-        if (is_single<T>()) round<false, STEP, true>(x, code, error);
-        else round<false, STEP, false>(x, code, error);
+        u64 code[8];
+        double error = 0;
+        round<true, STEP, false>(x, code, error);
+        store_codes(code, bits, block, team);
+        return error;
     }
 
+    // Codes of the eight numbers that a thread has, `STEP` apart; adds up squared errors. `SINGLE` says that single precision has what
+    // codes stand for, and `CLIP` that integers may come out too large.
     template <bool CLIP, u32 STEP, bool SINGLE, class Code, class T>
     __device__ void round(const T* x, Code (&code)[8], double& error) const
     {
@@ -82,7 +67,7 @@ struct Integers {
             double integer = near - middle;
             double wrong = SINGLE ? fma(integer, step, -real) : rounded<T>(integer * step) - real;
             error = fma(wrong, wrong, error);
-            code[i] = sizeof(Code) == 4 ? Code(__double2loint(near)) : Code(bits_of(near) & ((1ull << bits) - 1));
+            code[i] = sizeof(Code) == 4 ? Code(__double2loint(near)) : Code(bits_of(near));
         }
     }
 

@@ -61,18 +61,8 @@ struct Team {
     {
         return __shfl_xor_sync(mask, x, distance, 8);
     }
-    // Whether that is so of any of those who come by together, for what is the same in a team.
-    __device__ bool any(bool x) const { return x; }
-    // Whether it stores what it makes.
-    __device__ bool writes() const { return true; }
     // Bits that any of those who come by together has, of bits which are the same in a team.
     __device__ u32 all(u32 bits) const { return bits; }
-    __device__ int largest(int x) const
-    {
-#pragma unroll
-        for (u32 distance = 1; distance < 8; distance *= 2) x = max(x, across(x, distance));
-        return x;
-    }
 };
 
 // The same where the whole warp comes by, which is faster: it need not be found out who is there before each exchange.
@@ -85,24 +75,8 @@ struct Together {
         return __shfl_xor_sync(0xFFFFFFFF, x, distance, 8);
     }
     __device__ bool any(bool x) const { return __any_sync(0xFFFFFFFF, x); }
-    // A team that has nothing to store has no bits.
-    __device__ bool writes() const { return true; }
+    __device__ bool every(bool x) const { return __all_sync(0xFFFFFFFF, x); }
     __device__ u32 all(u32 bits) const { return __reduce_or_sync(0xFFFFFFFF, bits); }
-    __device__ int largest(int x) const
-    {
-#pragma unroll
-        for (u32 distance = 1; distance < 8; distance *= 2) x = max(x, across(x, distance));
-        return x;
-    }
-};
-
-// The same where all teams have the same number of bits, whether they store anything or not.
-struct Alike : Together {
-    const bool stores;
-    __device__ explicit Alike(bool stores) : stores(stores) {}
-
-    __device__ bool writes() const { return stores; }
-    __device__ u32 all(u32 bits) const { return bits; }
 };
 
 // The word, as double, of a magnitude of which the key is the largest; with all its lower 32 bits set if any of the upper is, as the
@@ -114,29 +88,14 @@ template <class T> __device__ u64 word_of_key(int key)
     return word == 0 ? 0 : word | 0xFFFFFFFFull;
 }
 
-// The same of the largest magnitude of a block, of which each thread has eight numbers that `step` apart in `x`.
-template <u32 STEP, class T, class Team>
-__device__ u64 largest(const T* x, Team team)
-{
-    int most = 0;
-#pragma unroll
-    for (u32 i = 0; i < 8; i++) most = Real<T>::larger(most, x[STEP * i]);
-    most = team.largest(most);
-    if (sizeof(T) == 4 || !team.any(most == 0)) return word_of_key<T>(most);
-    u32 low = 0;
-#pragma unroll
-    for (u32 i = 0; i < 8; i++) low = max(low, u32(Real<T>::word(x[STEP * i])));
-#pragma unroll
-    for (u32 distance = 1; distance < 8; distance *= 2) low = max(low, team.across(low, distance));
-    return most == 0 ? low : word_of_key<T>(most);
-}
-
 // Maxima over a team of `N` numbers that each thread has, of which it keeps one: two or four, in a half or a third of the exchanges
 // that all of them would take.
 template <u32 N> __device__ u32 kept_by(Together team)
 {
     return N == 4 ? (team.lane & 1) * 2 + (team.lane >> 1 & 1) : team.lane & 1;
 }
+// The lane that keeps one.
+template <u32 N> __device__ u32 kept_in(u32 index) { return N == 4 ? (index >> 1) + (index & 1) * 2 : index; }
 template <u32 N, class Number> __device__ Number largest_kept(Number (&x)[N], Together team)
 {
     static_assert(N == 2 || N == 4, "as kept_by says");
