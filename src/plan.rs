@@ -250,7 +250,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// # Errors
     /// On every rank: [`Error::OnRank`] when a slice has the wrong length on any or, with [`Draft::shared_arrays`], is none
     /// that others see (nothing is sent then), a message is damaged, or the transport fails; [`Error::Left`] when another rank
-    /// ended or, where all are on one host, dropped its plan.
+    /// is a thread that ended or, with [`Algorithm::Shared`] on one host, a process that dropped its plan.
     pub fn forward_into(
         &mut self,
         input: &[K::Physical],
@@ -301,6 +301,16 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         let len = ("array in place", data.len(), self.in_place_len());
         self.check(&[len], &[bytemuck::cast_slice(data)])?;
         self.executor.run(direction, None, bytemuck::cast_slice_mut(data))
+    }
+
+    /// What every transform begins with: `mine` where all ranks of the plan have `Ok`, otherwise on every rank the error of the
+    /// lowest failing one. Collective, in the place of a transform: a rank that finds before it calls one that it cannot go on, as
+    /// its arrays are none, says so here.
+    ///
+    /// # Errors
+    /// [`Error::OnRank`] with that of the lowest failing rank; [`Error::Left`] as [`Plan::forward_into`].
+    pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
+        self.executor.agree(mine)
     }
 
     /// A field of zeros to be filled with physical data; with [`Draft::shared_arrays`] see [`Plan::shared_input`].

@@ -121,7 +121,7 @@ fn freed_body() {
                 assert!(more >= least, "{what}: {more} of {thing:?} were made");
             }
         }
-        // Fields in shared memory, of which the plan makes three and uses one again.
+        // Fields in shared memory, of which the plan makes three and uses two again.
         let windows = || MADE[Thing::Window as usize].load(Relaxed);
         for _ in 0..3 {
             let mut plan = draft(Algorithm::Shared).shared_arrays().build()?;

@@ -123,6 +123,15 @@ pub(crate) fn lengths(comm: &dyn Comm) -> Done {
         }
     }
     let mut spectrum = vec![C64::default(); complex];
+    // One that has no arrays at all says so while others transform.
+    for culprit in culprits(comm) {
+        let result = match comm.rank() == culprit {
+            true => plan.agree(Err(Error::argument("input", "none", "an array"))),
+            false => plan.forward_into(&vec![1.0; real], &mut spectrum),
+        };
+        let error = everywhere(comm, "no array", result)?;
+        assert!(error.to_string().starts_with(&format!("rank {culprit}: ")), "{error}");
+    }
     plan.forward_into(&vec![1.0; real], &mut spectrum)?;
     let mean = if plan.output_brick().lo == [0, 0] { 120.0 } else { 0.0 };
     let sum: C64 = spectrum.iter().sum();

@@ -88,7 +88,7 @@ impl<K: thriffty::Transform, const D: usize> OnHost for Held<K, D> {
         let rank = self.plan.comm().rank();
         let (physical, spectral) = (self.plan.input_len(), self.plan.output_len());
         // What a transform begins with is that all ranks agree: who cannot go on has its say there.
-        let refused = |held: &Self, error| agree(held.plan.comm(), Err(error));
+        let refused = |held: &mut Self, error| held.plan.agree(Err(error));
         match direction {
             Direction::Forward => {
                 let arrays = arrays.and_then(|(input, output)| {
@@ -121,14 +121,14 @@ impl<K: thriffty::Transform, const D: usize> OnHost for Held<K, D> {
         let (rank, len) = (self.plan.comm().rank(), self.plan.in_place_len());
         let array = array.and_then(|array| elements_mut(rank, "array in place", array, len));
         match (direction, array) {
-            (_, Err(error)) => agree(self.plan.comm(), Err(error)),
+            (_, Err(error)) => self.plan.agree(Err(error)),
             (Direction::Forward, Ok(array)) => self.plan.forward_in_place(array),
             (Direction::Inverse, Ok(array)) => self.plan.inverse_in_place(array),
         }
     }
 
     fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error> {
-        agree(self.plan.comm(), ready)?;
+        self.plan.agree(ready)?;
         let mut field = self.plan.shared_output()?;
         let array = field.as_mut_slice().as_mut_ptr();
         self.arrays.push(field);

@@ -48,7 +48,7 @@ const UNWELL: usize = usize::MAX - 4;
 /// Where stations are, and how memory is reached.
 ///
 /// # Safety
-/// Stations are the same memory for all ranks of the host and live as long as `self`. For what a rank `locate`d,
+/// Stations are the same memory for all ranks of the host, and there as long as `self` is `ready`. For what a rank `locate`d,
 /// `reach` gives on every rank of the host a pointer to the same memory, valid as long as that is.
 pub(crate) unsafe trait Ground: Send {
     /// Whether all memory can be located.
@@ -56,6 +56,14 @@ pub(crate) unsafe trait Ground: Send {
 
     /// The station of the `i`th rank of the host.
     fn station(&self, i: usize) -> &Station;
+
+    /// Whether there are stations, and this thread may wait at them.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] where not.
+    fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Called while waiting: lets what is under way between hosts go on.
     fn progress(&self) {}
@@ -355,6 +363,7 @@ impl<G: Ground> Commons for HostCommons<G> {
     }
 
     fn meet(&mut self, well: bool) -> Result<bool, Error> {
+        self.ground.ready()?;
         self.visits += 1;
         let mine = if well { WELL } else { UNWELL };
         self.own().share.store(mine, Ordering::Relaxed);
@@ -371,6 +380,7 @@ impl<G: Ground> Commons for HostCommons<G> {
     }
 
     fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
+        self.ground.ready()?;
         self.visits += 1;
         let (read, write, share, ends) = match show {
             Show::Read(read) => (Some(std::ptr::from_ref(read)), None, None, Ends::default()),

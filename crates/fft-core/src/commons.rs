@@ -66,16 +66,17 @@ pub trait Commons: Send {
     /// Comes together with all ranks of the host: whether all are well. No messages, and nothing is shown.
     ///
     /// # Errors
-    /// [`Error::Left`] on every rank that comes when another has dropped its commons, or is a thread that has gone.
+    /// [`Error::Left`] on every rank that comes when another is a process that has dropped its commons, or a thread that has gone;
+    /// [`Error::Transport`] on this rank alone where MPI is not running, or not for this thread.
     fn meet(&mut self, well: bool) -> Result<bool, Error>;
 
     /// Shows memory, calls `work` when all ranks show theirs, and returns when all have done with it. What `work`
     /// returns is passed on when all have left.
     ///
     /// # Errors
-    /// Those of `work`; on every rank that comes [`Error::Left`] when another has dropped its commons, or is a thread that has gone
-    /// (a process that is gone ends the job; one that turns to something else is waited for), [`Error::Argument`] when one shows memory that cannot be
-    /// shown or is too short, or comes for another share. `work` is not called then.
+    /// Those of `work`, and of [`Commons::meet`] (a process that is gone ends the job; one that turns to something else is waited
+    /// for); on every rank [`Error::Argument`] when one shows memory that cannot be shown or is too short, or comes for
+    /// another share. `work` is not called then.
     fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error>;
 }
 

@@ -136,7 +136,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         Ok(())
     }
 
-    /// What [`agree`] does, where all ranks share memory without messages as long as all is well. Collective.
+    /// As [`agree`]; where all ranks share memory, no message is sent as long as all is well. Collective.
     ///
     /// # Errors
     /// The lowest failing rank's; there also [`Error::Left`] when a process has dropped its executor.

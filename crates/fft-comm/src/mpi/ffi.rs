@@ -196,7 +196,7 @@ impl RawComm {
     }
 
     /// Whether this thread may call MPI now.
-    fn ready(&self, call: &'static str) -> Result<(), Error> {
+    pub(super) fn ready(&self, call: &'static str) -> Result<(), Error> {
         let rank = self.rank;
         if self.owner.is_some_and(|owner| owner != std::thread::current().id()) {
             let text = "called from another thread than the communicator was made on; \

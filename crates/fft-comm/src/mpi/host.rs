@@ -81,8 +81,12 @@ unsafe impl Ground for Host {
         let (at, bytes) = self.stations.part(i);
         assert!(bytes >= size_of::<Station>(), "every rank made room for a station");
         // SAFETY: parts begin at whole pages and were zeroed, which is a station that nobody has come to; all its
-        // fields are atomic, and the window lives as long as `self`.
+        // fields are atomic, and the window lives as long as `self`, if MPI does, of which callers have asked.
         unsafe { &*at.cast::<Station>() }
+    }
+
+    fn ready(&self) -> Result<(), Error> {
+        self.comm.ready("MPI_Win_shared_query")
     }
 
     fn progress(&self) {
