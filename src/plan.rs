@@ -359,12 +359,9 @@ impl<K: Transform, const D: usize> Plan<K, D> {
                 made.map(|memory| memory.map(|memory| self.spare.lend(memory)))
             }
         };
-        let lent = agree(self.comm(), lent)?;
         // A rank that is alone on its host has memory like any other.
-        let array = match lent {
-            Some(lent) => Ok(Array::Shared(lent)),
-            None => Array::try_zeros(len, self.comm().rank()),
-        };
+        let own = || Array::try_zeros(len, self.comm().rank());
+        let array = lent.and_then(|lent| lent.map_or_else(own, |lent| Ok(Array::Shared(lent))));
         agree(self.comm(), array)
     }
 

@@ -469,8 +469,7 @@ fn scale() -> impl TypedValueParser<Value = Scale> {
 pub(crate) fn complaint(error: &clap::Error) -> String {
     let text = error.to_string();
     let first = text.split("\n\n").next().unwrap_or_default();
-    let words: Vec<_> = first.split_whitespace().collect();
-    let words = words.join(" ");
+    let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{} (see fft-cli --help)", words.strip_prefix("error: ").unwrap_or(&words))
 }
 
@@ -480,8 +479,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_defined() {
-        use clap::CommandFactory;
-        Cli::command().debug_assert();
+        <Cli as clap::CommandFactory>::command().debug_assert();
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) struct Across<T: Real, Dev: Processor<T>> {
 struct Halving {
     direction: Direction,
     /// From whose memory all tiles are made, in turn.
-    reads: Vec<(usize, Transfer)>,
+    reads: Vec<Piece>,
     /// Real numbers per element there.
     width: usize,
 }
@@ -89,7 +89,7 @@ struct Side<'a, const D: usize> {
 }
 
 /// Bytes of the smallest box that is whole along some axes and holds so many bytes side by side.
-pub(crate) fn tile_bytes<const D: usize>(
+fn tile_bytes<const D: usize>(
     layout: &Layout<D>,
     axes: &[usize],
     element: usize,
@@ -100,6 +100,11 @@ pub(crate) fn tile_bytes<const D: usize>(
         false => element.max(side),
     };
     axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * neighbours
+}
+
+/// Whether boxes that are whole along some axes fit into cache. `element` is in bytes, of all batches.
+pub(crate) fn together<const D: usize>(layout: &Layout<D>, axes: &[usize], element: usize) -> bool {
+    tile_bytes(layout, axes, element, LINE_BYTES) <= BLOCK_BYTES
 }
 
 /// Of axes that are transformed one after the other, the last ones, as many as fit into cache together in a chunk: the same
@@ -122,7 +127,7 @@ impl<const D: usize> Division<'_, D> {
     pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {
         let axes: Vec<_> = self.axes.iter().map(|(axis, _)| *axis).collect();
         let element = self.width * real_bytes * self.howmany;
-        let together = tile_bytes(self.home, &axes, element, LINE_BYTES) <= BLOCK_BYTES;
+        let together = together(self.home, &axes, element);
         self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
     }
 
@@ -190,21 +195,6 @@ impl<const D: usize> Division<'_, D> {
     }
 }
 
-/// What a box is made of, and where it lies in a dense tile.
-fn read<const D: usize>(
-    side: &Side<'_, D>,
-    tile: &Brick<D>,
-    howmany: usize,
-) -> Vec<(usize, Transfer)> {
-    let placed = |brick| Placed { brick, order: side.layout.order(), howmany };
-    let mut reads = Vec::new();
-    side.layout.meet(tile, |owner, common| {
-        let (from, to) = (placed(side.layout.brick(owner)), placed(*tile));
-        reads.push((owner, Transfer::new(&common, 0..howmany, &from, &to)));
-    });
-    reads
-}
-
 impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     /// What this rank does.
     ///
@@ -234,7 +224,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
             let (first, first_read) = (share.pieces().len(), reads.len());
             share.claim(&target.layout, &target.work, &on(&target), howmany);
             let before = source.as_ref().map_or(0, |source| {
-                reads.extend(read(source, &on(source), howmany));
+                reads.extend(Piece::of(&source.layout, &on(source), howmany));
                 // Both begin at a line of memory.
                 reals(source).next_multiple_of(SLOT_ALIGN)
             });
@@ -351,10 +341,9 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                 clock.shared.time(|| match &*halving {
                     None => pieces.clone().for_each(|piece| neighbours.fetch(piece, to)),
                     Some(Halving { reads: all, width, .. }) => {
-                        for (owner, transfer) in &all[reads.clone()] {
-                            let (src, dst) = (neighbours.shown(*owner), &mut *from);
-                            let (src, dst) = (Dev::memory(src), Dev::memory_mut(dst));
-                            device.copy(transfer, *width, src, dst);
+                        for piece in &all[reads.clone()] {
+                            let src = Dev::memory(neighbours.shown(piece.owner()));
+                            device.copy(piece.transfer(), *width, src, Dev::memory_mut(from));
                         }
                     }
                 });

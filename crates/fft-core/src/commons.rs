@@ -167,12 +167,7 @@ impl Share {
         let mine = work.brick(self.rank);
         let own = tile.is_empty() || tile.intersect(&mine) == *tile;
         assert!(own, "a rank claims only what is in its own brick");
-        let placed = |brick| Placed { brick, order: home.order(), howmany };
-        home.meet(tile, |owner, common| {
-            let (from, to) = (placed(home.brick(owner)), placed(*tile));
-            let transfer = Transfer::new(&common, 0..howmany, &from, &to);
-            self.pieces.push(Piece { owner, transfer });
-        });
+        self.pieces.extend(Piece::of(home, tile, howmany));
     }
 
     /// Says that other data is read than what is written: `howmany` of these bricks, of elements of so many bytes. All of it may
@@ -229,6 +224,22 @@ fn words<const D: usize>(layout: &Layout<D>) -> impl Iterator<Item = u64> {
 }
 
 impl Piece {
+    /// What a box has in common with each owner's brick in `home`; in a tile it lies in the order of `home`.
+    pub(crate) fn of<const D: usize>(
+        home: &Layout<D>,
+        tile: &Brick<D>,
+        howmany: usize,
+    ) -> Vec<Self> {
+        let placed = |brick| Placed { brick, order: home.order(), howmany };
+        let mut pieces = Vec::new();
+        home.meet(tile, |owner, common| {
+            let (from, to) = (placed(home.brick(owner)), placed(*tile));
+            let transfer = Transfer::new(&common, 0..howmany, &from, &to);
+            pieces.push(Self { owner, transfer });
+        });
+        pieces
+    }
+
     /// In whose memory it is.
     pub fn owner(&self) -> usize {
         self.owner

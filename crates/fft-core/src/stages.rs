@@ -1,9 +1,8 @@
 //! The steps of a direction as a host does them, and where what is between them is kept when memory is to be little.
 
-use crate::across::{LINE_BYTES, tile_bytes, tiled};
+use crate::across::{tiled, together};
 use crate::device::Site;
 use crate::halves::{Halves, Keep};
-use crate::local::BLOCK_BYTES;
 use crate::problem::Memory;
 use crate::{Algorithm, Brick, Direction, Kind, Node, Problem, Recipe, Step, Wire};
 
@@ -180,7 +179,7 @@ fn fit<const D: usize>(
     let element = problem.howmany * home.width() * problem.precision.bytes();
     some && work.layout.bricks().iter().all(whole)
         && real.layout.order() == home.layout.order()
-        && tile_bytes(&home.layout, &axes, element, LINE_BYTES) <= BLOCK_BYTES
+        && together(&home.layout, &axes, element)
 }
 
 /// Of the steps after a reshape how many may as well be done on data that stays: transforms and reshapes between ranks that
@@ -355,7 +354,7 @@ mod tests {
 
     #[test]
     fn half_a_spectrum_is_made_across_ranks_where_lines_fit() {
-        // Complex planes of the second have 1 MiB and a little.
+        // Complex planes of the last have 1 MiB and a little.
         for (shape, fits) in [([8, 6, 10], true), ([4, 256, 256], true), ([4, 256, 512], false)] {
             let recipe = pencils(shape);
             for direction in [Direction::Forward, Direction::Inverse] {
