@@ -18,6 +18,7 @@ mod budget;
 mod candidates;
 mod clock;
 mod codec;
+mod columns;
 mod comm;
 mod commons;
 pub mod cost;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use num_complex::Complex;
 
 use crate::codec::{BadMessage, copy};
+use crate::columns::Columns;
 use crate::lines::{LineFft, LinePlanner};
-use crate::transfer::lines_of;
+use crate::local::BLOCK_BYTES;
 use crate::{Codec, Energy, Error, LocalFft, Packed, Pass, Real, Transfer};
 
 /// What computes in host memory, in pieces that fit into its caches. Everything on a host that touches field data goes through
@@ -142,6 +143,11 @@ impl<T: Real> Default for Cpu<T> {
 /// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
 /// fetched is used up at once whatever the distance of rows.
 const COLUMNS_BYTES: usize = 128;
+/// The same where a block does not fit into cache: enough for a row to be fetched ahead, as each is in a page of its own, and often in
+/// the same sets of the caches as all others.
+const FAR_COLUMNS_BYTES: usize = 1 << 10;
+/// Bytes of the lines that such columns become, which stay in cache.
+const FAR_LINES_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
 const LINES_BYTES: usize = 1 << 15;
 
@@ -285,8 +291,20 @@ impl<T: Real> CpuPass<T> {
         if self.shape.inner == 1 {
             (LINES_BYTES / (self.line.pitch() * size_of::<T>())).max(1)
         } else {
-            (COLUMNS_BYTES / size_of::<T>() / 2).clamp(1, self.shape.inner.max(1))
+            let bytes = if self.is_far() {
+                let line = self.line.pitch() * size_of::<T>();
+                (FAR_LINES_BYTES / line * 2 * size_of::<T>())
+                    .clamp(COLUMNS_BYTES, FAR_COLUMNS_BYTES)
+            } else {
+                COLUMNS_BYTES
+            };
+            (bytes / size_of::<T>() / 2).clamp(1, self.shape.inner.max(1))
         }
+    }
+
+    /// Whether an array of columns is larger than what stays in cache.
+    fn is_far(&self) -> bool {
+        self.line.pitch() * self.shape.inner * size_of::<T>() > BLOCK_BYTES
     }
 
     /// Transforms a block: `src` into `dst`, or `dst` in place.
@@ -373,84 +391,4 @@ fn complex<T: Real>(numbers: &[T]) -> &[Complex<T>] {
 
 fn complex_mut<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
     bytemuck::cast_slice_mut(numbers)
-}
-
-/// Neighbouring columns of a row-major array whose rows have `inner` elements.
-#[derive(Clone, Copy)]
-struct Columns {
-    start: usize,
-    inner: usize,
-    columns: usize,
-}
-
-impl Columns {
-    /// Each column becomes a line of the tile.
-    fn gather<E: Copy>(self, n: usize, array: &[E], tile: &mut [E], pitch: usize) {
-        match self.columns {
-            8 => self.gather_wide::<E, 8>(n, array, tile, pitch),
-            16 => self.gather_wide::<E, 16>(n, array, tile, pitch),
-            columns => {
-                for i in 0..n {
-                    let row = &array[self.start + i * self.inner..][..columns];
-                    for (column, &x) in row.iter().enumerate() {
-                        tile[column * pitch + i] = x;
-                    }
-                }
-            }
-        }
-    }
-
-    /// A function of its own: what is around it takes no registers from the loop.
-    #[inline(never)]
-    fn gather_wide<E: Copy, const WIDE: usize>(
-        self,
-        n: usize,
-        array: &[E],
-        tile: &mut [E],
-        pitch: usize,
-    ) {
-        let lines = lines_of::<E, WIDE>(tile, pitch, n);
-        for i in 0..n {
-            let row: &[E; WIDE] =
-                array[self.start + i * self.inner..].first_chunk().expect("inside the array");
-            for column in 0..WIDE {
-                lines[column][i] = row[column];
-            }
-        }
-    }
-
-    /// Each line of the tile becomes a column.
-    fn scatter<E: Copy>(self, n: usize, tile: &mut [E], pitch: usize, array: &mut [E]) {
-        match self.columns {
-            8 => self.scatter_wide::<E, 8>(n, tile, pitch, array),
-            16 => self.scatter_wide::<E, 16>(n, tile, pitch, array),
-            columns => {
-                for i in 0..n {
-                    let row = &mut array[self.start + i * self.inner..][..columns];
-                    for (column, x) in row.iter_mut().enumerate() {
-                        *x = tile[column * pitch + i];
-                    }
-                }
-            }
-        }
-    }
-
-    /// As [`Columns::gather_wide`].
-    #[inline(never)]
-    fn scatter_wide<E: Copy, const WIDE: usize>(
-        self,
-        n: usize,
-        tile: &mut [E],
-        pitch: usize,
-        array: &mut [E],
-    ) {
-        let lines = lines_of::<E, WIDE>(tile, pitch, n);
-        for i in 0..n {
-            let row: &mut [E; WIDE] =
-                array[self.start + i * self.inner..].first_chunk_mut().expect("inside the array");
-            for column in 0..WIDE {
-                row[column] = lines[column][i];
-            }
-        }
-    }
 }
