@@ -151,8 +151,9 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ) -> Result<Self, Error> {
         check_recipe::<K, D>(comm, &recipe)?;
         let own = agree(comm, comm.dup())?;
-        let exchanges = fft_comm::exchange_in(recipe.problem().memory);
-        let executor = Executor::bind(&recipe, own, Host(Cpu::default()), exchanges)?;
+        let memory = recipe.problem().memory;
+        let exchanges = fft_comm::exchange_in(memory);
+        let executor = Executor::bind(&recipe, own, Host(Cpu::new(memory)), exchanges)?;
         Ok(Self { spare: Spare::default(), executor, recipe, report, key })
     }
 

@@ -10,7 +10,7 @@ use crate::codec::{BadMessage, copy};
 use crate::columns::Columns;
 use crate::lines::{LineFft, LinePlanner};
 use crate::local::BLOCK_BYTES;
-use crate::{Codec, Energy, Error, LocalFft, Packed, Pass, Real, Transfer};
+use crate::{Codec, Energy, Error, LocalFft, Memory, Packed, Pass, Real, Transfer};
 
 /// What computes in host memory, in pieces that fit into its caches. Everything on a host that touches field data goes through
 /// these methods; with one a [`Host`](crate::Host) is a [`Device`](crate::Device).
@@ -131,12 +131,20 @@ pub struct Cpu<T: Real> {
     /// A few lines, and what their transforms need.
     lines: Vec<T>,
     scratch: Vec<T>,
+    memory: Memory,
 }
 
 impl<T: Real> Default for Cpu<T> {
     fn default() -> Self {
+        Self::new(Memory::Ample)
+    }
+}
+
+impl<T: Real> Cpu<T> {
+    /// With [`Memory::Least`] lines side by side are transformed by few, wherever they are: slower where they are far apart.
+    pub fn new(memory: Memory) -> Self {
         let [tile, spare, lines, scratch] = [const { Vec::new() }; 4];
-        Self { planner: LinePlanner::default(), tile, spare, lines, scratch }
+        Self { planner: LinePlanner::default(), tile, spare, lines, scratch, memory }
     }
 }
 
@@ -161,6 +169,8 @@ pub struct CpuFft<T> {
 struct CpuPass<T> {
     line: Arc<dyn LineFft<T>>,
     shape: Pass,
+    /// Lines that go through the tile together.
+    at_once: usize,
 }
 
 fn zeroed<T: Real>(reals: usize, rank: usize) -> Result<Vec<T>, Error> {
@@ -223,10 +233,10 @@ impl<T: Real> Processor<T> for Cpu<T> {
             let complex = pass.complex_before && pass.complex_after;
             let line = self.planner.plan(pass.kind, pass.direction, pass.n, complex);
             let line = line.expect("a recipe has no step for an axis that is left alone");
-            let pass = CpuPass { line, shape: pass.clone() };
-            ensure(&mut self.lines, pass.lines_at_once() * pass.line.pitch(), rank)?;
-            ensure(&mut self.scratch, pass.line.scratch_len(), rank)?;
-            passes.push(pass);
+            let at_once = lines_at_once::<T>(line.pitch(), pass.inner, self.memory);
+            ensure(&mut self.lines, at_once * line.pitch(), rank)?;
+            ensure(&mut self.scratch, line.scratch_len(), rank)?;
+            passes.push(CpuPass { line, shape: pass.clone(), at_once });
         }
         let (before, after) = (shape.block_before(), shape.block_after());
         Ok(CpuFft { before, after, passes })
@@ -279,6 +289,20 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 }
 
+/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together.
+fn lines_at_once<T: Real>(pitch: usize, inner: usize, memory: Memory) -> usize {
+    let (line, complex) = (pitch * size_of::<T>(), 2 * size_of::<T>());
+    let together = match inner {
+        1 => return (LINES_BYTES / line).max(1),
+        // Rows that do not stay in cache.
+        _ if memory == Memory::Ample && line * inner > BLOCK_BYTES => {
+            (FAR_LINES_BYTES / line * complex).clamp(COLUMNS_BYTES, FAR_COLUMNS_BYTES)
+        }
+        _ => COLUMNS_BYTES,
+    };
+    (together / complex).min(inner).max(1)
+}
+
 fn multiply<T: Real>(numbers: &mut [T], factor: T) {
     for x in numbers {
         *x = *x * factor;
@@ -286,27 +310,6 @@ fn multiply<T: Real>(numbers: &mut [T], factor: T) {
 }
 
 impl<T: Real> CpuPass<T> {
-    /// Lines that go through the tile together.
-    fn lines_at_once(&self) -> usize {
-        if self.shape.inner == 1 {
-            (LINES_BYTES / (self.line.pitch() * size_of::<T>())).max(1)
-        } else {
-            let bytes = if self.is_far() {
-                let line = self.line.pitch() * size_of::<T>();
-                (FAR_LINES_BYTES / line * 2 * size_of::<T>())
-                    .clamp(COLUMNS_BYTES, FAR_COLUMNS_BYTES)
-            } else {
-                COLUMNS_BYTES
-            };
-            (bytes / size_of::<T>() / 2).clamp(1, self.shape.inner.max(1))
-        }
-    }
-
-    /// Whether an array of columns is larger than what stays in cache.
-    fn is_far(&self) -> bool {
-        self.line.pitch() * self.shape.inner * size_of::<T>() > BLOCK_BYTES
-    }
-
     /// Transforms a block: `src` into `dst`, or `dst` in place.
     fn run(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
         let scratch = &mut scratch[..self.line.scratch_len()];
@@ -320,7 +323,7 @@ impl<T: Real> CpuPass<T> {
     /// Lines that are contiguous in memory, in place in `dst` wherever they fit there.
     fn contiguous(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
         let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
-        let lines = self.lines_at_once();
+        let lines = self.at_once;
         for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
             let lines_here = out.len() / after;
             let lines_in = src.map(|src| &src[chunk * lines * before..][..lines_here * before]);
@@ -344,7 +347,7 @@ impl<T: Real> CpuPass<T> {
         let Pass { outer, inner, .. } = self.shape;
         let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
         let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
-        let at_once = self.lines_at_once();
+        let at_once = self.at_once;
         for array in 0..outer {
             for first in (0..inner).step_by(at_once) {
                 let columns = at_once.min(inner - first);

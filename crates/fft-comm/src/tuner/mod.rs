@@ -42,8 +42,9 @@ pub fn tune<T: Real, const D: usize>(
     let mut make = |candidate: &Candidate<D>| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;
         let recipe = &candidate.recipe;
-        let exchanges = crate::exchange_in(recipe.problem().memory);
-        let mut executor = Executor::bind(recipe, own, Host(Cpu::default()), exchanges)?;
+        let memory = recipe.problem().memory;
+        let exchanges = crate::exchange_in(memory);
+        let mut executor = Executor::bind(recipe, own, Host(Cpu::new(memory)), exchanges)?;
         let asked = recipe.problem().exchange;
         let found = executor.exchange(asked);
         if found != asked {
