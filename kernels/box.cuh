@@ -60,7 +60,8 @@ struct Tile {
 };
 static_assert(sizeof(Tile) == 40, "the host has the same");
 
-// Boxes or messages, and their tiles, numbered through: those of item `i` from `firsts[i]` up to `firsts[i + 1]`.
+// Boxes or messages, and their tiles, numbered through: those of item `i` from `firsts[i]` up to `firsts[i + 1]`. They are listed as they
+// are numbered, but for transfers and decoders: there by turns, so that what is written side by side is so at about the same time.
 template <class Item>
 struct Batch {
     const Item* items;

@@ -258,7 +258,8 @@ struct Found {
 
     __device__ void also(const Work<Message>& work, u32 slot) const
     {
-        const u32 from[3] = {work.number, work.number + 1, work.tile.first};
+        // Tiles are listed in another order than they are numbered in.
+        const u32 number = work.tile.first + work.tile.element / TILE<E>, from[3] = {number, number + 1, work.tile.first};
 #pragma unroll
         for (u32 i = 0; i < 3; i++)
             if (threadIdx.x == i) __pipeline_memcpy_async(places[slot] + i, job.begins + from[i], 8);
@@ -268,7 +269,7 @@ struct Found {
         const Message& message = work.item;
         const u64* place = places[turn % 4];
         const u8* body = job.messages + message.place + HEADER;
-        const Widths<E, WIDTH> widths(message, work.tile);
+        const Widths<E, WIDTH> widths(message, work.tile.element);
         const u64 begin = message.table + 8 * (place[0] - place[2]), end = message.table + 8 * (place[1] - place[2]);
         const u64 behind = length - HEADER;
         if (threadIdx.x == 0) {

@@ -328,7 +328,7 @@ __device__ void encode_tolerance(const Job<T>& job)
             __syncthreads();
         }
         bool there = next.work.number < job.batch.tiles;
-        if (there) fetch_tile(next.work.item.box, next.work.tile, src, Shared{memory[turn % 2]}, places);
+        if (there) fetch_tile<E, EARLY ? 1 : AT_ONCE<E>>(next.work.item.box, next.work.tile, src, Shared{memory[turn % 2]}, places);
         return there;
     };
 

@@ -18,11 +18,22 @@ struct Widths {
     u64 at;
     u32 bytes;
 
-    __device__ Widths(const Message& message, const Tile& tile)
-        : at(STEP_BYTES + u64(tile.element / BLOCK) * WIDTH * WIDTH_BITS / 8), bytes(u32(min(u64(BYTES), message.table - at)))
+    __device__ Widths(const Message& message, u32 element)
+        : at(STEP_BYTES + u64(element / BLOCK) * WIDTH * WIDTH_BITS / 8), bytes(u32(min(u64(BYTES), message.table - at)))
     {
     }
 };
+
+// The item of which a tile is: the last whose first tile is not behind it.
+template <class Item> __device__ u32 item_of(const Batch<Item>& batch, u32 number)
+{
+    u32 item = 0;
+    for (u32 above = batch.count; above - item > 1;) {
+        const u32 middle = (item + above) / 2;
+        (batch.firsts[middle] <= number ? item : above) = middle;
+    }
+    return item;
+}
 
 // `tolerance`, before all else: where the codes of each tile begin, which depends on all widths before. Each thread adds up those of
 // a tile. To find that out meanwhile would have tiles wait for each other.
@@ -41,14 +52,14 @@ __device__ void measure(const Job& job)
         if (group * THREADS >= job.batch.tiles) return;
         u64 units = 0;
         if (number < job.batch.tiles) {
-            const Tile& tile = job.batch.list[number];
-            const Message& message = job.batch.items[tile.item];
-            const Widths<E, WIDTH> widths(message, tile);
-            const u32 blocks = (tile.cols + BLOCK - 1) / BLOCK * WIDTH;
+            const u32 item = item_of(job.batch, number), element = (number - job.batch.firsts[item]) * TILE<E>;
+            const Message& message = job.batch.items[item];
+            const Widths<E, WIDTH> widths(message, element);
+            const u32 blocks = (min(TILE<E>, message.box.elements - element) + BLOCK - 1) / BLOCK * WIDTH;
             const u32* words = reinterpret_cast<const u32*>(job.messages + message.place + HEADER + widths.at);
             bool wrong = false;
             // Of a raw message these would be numbers. Sixteen widths are three words.
-            if (job.lengths[tile.item] != message.room) {
+            if (job.lengths[item] != message.room) {
 #pragma unroll
                 for (u32 first = 0; first < widths.BLOCKS; first += 16) {
                     u32 word[3];
@@ -67,7 +78,7 @@ __device__ void measure(const Job& job)
                     }
                 }
             }
-            if (wrong) refuse(job.states[tile.item]);
+            if (wrong) refuse(job.states[item]);
         }
         u64 end = running_sum(units);
         if (threadIdx.x % 32 == 31) sums[threadIdx.x / 32] = end;

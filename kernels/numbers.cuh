@@ -75,7 +75,6 @@ struct Together {
         return __shfl_xor_sync(0xFFFFFFFF, x, distance, 8);
     }
     __device__ bool any(bool x) const { return __any_sync(0xFFFFFFFF, x); }
-    __device__ bool every(bool x) const { return __all_sync(0xFFFFFFFF, x); }
     __device__ u32 all(u32 bits) const { return __reduce_or_sync(0xFFFFFFFF, bits); }
 };
 

@@ -58,13 +58,21 @@ struct Units {
     }
 };
 
-// Stores a unit at an address in the memory of the device, which nobody reads soon. Of a pointer made of a number the compiler does
+// Stores a unit at an address in the memory of the device. Of a pointer made of a number the compiler does
 // not know what memory it is in, and would read nothing of shared memory before each store is done.
 __device__ inline void store_unit(u64 address, uint4 unit)
 {
-    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
                  "r"(unit.w));
 }
+
+// An element of 4 or 8 bytes, or a unit that is one, in the same way.
+__device__ inline void store_element(uint4* at, uint4 x) { store_unit(reinterpret_cast<u64>(at), x); }
+__device__ inline void store_element(uint2* at, uint2 x)
+{
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(at), "r"(x.x), "r"(x.y));
+}
+__device__ inline void store_element(u32* at, u32 x) { asm volatile("st.global.u32 [%0], %1;" ::"l"(at), "r"(x)); }
 
 // Elements of a row of a tile that are equally far apart: those of a row of the box, or fewer, by a power of two.
 struct Stretches {
@@ -80,14 +88,8 @@ struct Stretches {
         first = by.of(tile.start) * length;
         before = tile.start - first;
     }
-    // Whether there is room for where all of them begin.
-    __device__ bool few(const Tile& tile) const { return before + tile.cols <= Places::MOST * length; }
-    // Works that out.
-    __device__ void note(const Box& box, const Side& side, const Tile& tile, Places& places) const
-    {
-        for (u32 i = threadIdx.x; i * length < before + tile.cols; i += THREADS)
-            places.of[i] = within_row(box, side, first + i * length);
-    }
+    // Whether there is room for where all of so many elements begin.
+    __device__ bool few(u32 cols) const { return before + cols <= Places::MOST * length; }
 };
 
 // How the elements of a tile are found in an array, held in registers: descriptors would be read again after every copy.
@@ -99,14 +101,22 @@ struct Finder {
     const Stretches stretches;
     E* base;
     const u32 start, stride, step;
-    const bool few;
+    // Whether there are few stretches; and if so, whether the tile has one row and elements of a stretch are neighbours, as nearly
+    // always where the length of rows is odd.
+    const bool few, along;
 
     // `base` is where the tile begins. Has a barrier.
     __device__ Finder(const Box& box, const Side& side, Places& places, const Tile& tile, E* base)
         : box(box), side(side), places(places), stretches(box, tile), base(base), start(tile.start),
-          stride(side.stride[DIMS - 1]), step(side.row), few(stretches.few(tile))
+          stride(side.stride[DIMS - 1]), step(side.row), few(stretches.few(1 << box.log_cols)),
+          along(few && box.log_rows == 0 && stride == 1)
     {
-        if (few) stretches.note(box, side, tile, places);
+        const u32 length = stretches.length, end = stretches.before + tile.cols;
+        for (u32 i = threadIdx.x; few && i * length < end; i += THREADS) {
+            const u64 at = within_row(box, side, stretches.first + i * length);
+            // Along a row, where the tile's first element would be.
+            places.of[i] = along ? reinterpret_cast<u64>(base + at + stretches.before - i * length) : at;
+        }
         __syncthreads();
     }
     // With few stretches, or of any element.
@@ -116,34 +126,35 @@ struct Finder {
         const u32 element = stretches.before + col, stretch = stretches.by.of(element);
         return base + places.of[stretch] + (u64(row) * step + u64(element - stretch * stretches.length) * stride);
     }
-    // Whether there are few, of one row, and elements of one are neighbours, as nearly always where the length of rows is odd.
-    __device__ bool along(const Box& box) const { return few && box.log_rows == 0 && stride == 1; }
-    // Then it takes half as much to find an element.
+    // Along a row, which takes half as much.
     __device__ E* at(u32 col) const
     {
-        const u32 element = stretches.before + col, stretch = stretches.by.of(element);
-        return base + (places.of[stretch] + (element - stretch * stretches.length));
+        return reinterpret_cast<E*>(places.of[stretches.by.of(stretches.before + col)]) + col;
     }
 };
+
+// So many elements are found before any is moved, as none then waits for another: more would want registers that there are not.
+template <class E> constexpr u32 AT_ONCE = sizeof(E) == 4 ? 2 : 4;
+
+// Calls `find` so many times and, with what it gives, `move`, by `SOME`.
+template <u32 TIMES, u32 SOME, class Find, class Move>
+__device__ void by_some(Find find, Move move)
+{
+#pragma unroll
+    for (u32 first = 0; first < TIMES; first += SOME) {
+        decltype(find(0)) found[SOME];
+#pragma unroll
+        for (u32 n = 0; n < SOME; n++) found[n] = find(first + n);
+#pragma unroll
+        for (u32 n = 0; n < SOME; n++) move(first + n, found[n]);
+    }
+}
 
 struct Yes { static constexpr bool value = true; };
 struct No { static constexpr bool value = false; };
 
-// Calls `move` so many times: what is seldom is not unrolled.
-template <u32 TIMES, class Move>
-__device__ void repeat(bool few, Move move)
-{
-    if (few) {
-#pragma unroll
-        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, Yes{});
-    } else {
-#pragma unroll 1
-        for (u32 k = 0; k < TIMES; k++) move(threadIdx.x + k * THREADS, No{});
-    }
-}
-
 // Begins to bring a tile into shared memory, with zeros where it has no element. Has a barrier.
-template <class E>
+template <class E, u32 SOME = AT_ONCE<E>>
 __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Places& places)
 {
     using U = Units<E>;
@@ -168,25 +179,38 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
         return;
     }
     const Finder<const E> from(box, box.from, places, tile, base);
-    if (from.along(box)) {
-#pragma unroll
-        for (u32 k = 0; k < PER_THREAD<E>; k++) {
-            const u32 col = threadIdx.x + k * THREADS;
-            if (col < cols) __pipeline_memcpy_async(&shared.at<E>(col), from.at(col), sizeof(E));
-            else shared.at<E>(col) = E{};
-        }
+    auto copy = [&](u32 place, const E* at, bool inside) {
+        __pipeline_memcpy_async(shared.memory + place, at, sizeof(E), inside ? 0 : sizeof(E));
+    };
+    if (from.along) {
+        const u32 place = Shared::place(threadIdx.x * sizeof(E));
+        by_some<PER_THREAD<E>, SOME>([&](u32 k) { return from.at(threadIdx.x + k * THREADS); }, [&](u32 k, const E* at) {
+            copy(place ^ Shared::place(k * THREADS * sizeof(E)), at, threadIdx.x + k * THREADS < cols);
+        });
         return;
     }
     // Of elements that lie apart, threads side by side take some that are apart in the message and nearer in memory: an access to many
     // pages takes long.
     constexpr u32 MANY = TILE<E> / 64;
     const bool apart = log_rows == 0 && box.from.stride[DIMS - 1] != 1;
-    repeat<PER_THREAD<E>>(from.few, [&](u32 k, auto few) {
-        const u32 i = apart ? k % MANY * 64 + k / MANY : k, row = i & ((1 << log_rows) - 1), col = i >> log_rows;
-        E* to = &shared.at<E>(i);
-        if (row < rows && col < cols) __pipeline_memcpy_async(to, from.template at<few.value>(row, col), sizeof(E));
-        else *to = E{};
-    });
+    auto index = [&](u32 k) {
+        const u32 i = threadIdx.x + k * THREADS;
+        return apart ? i % MANY * 64 + i / MANY : i;
+    };
+    auto find = [&](u32 k, auto few) {
+        const u32 i = index(k);
+        return from.template at<few.value>(i & ((1 << log_rows) - 1), i >> log_rows);
+    };
+    auto move = [&](u32 k, const E* at) {
+        const u32 i = index(k);
+        copy(Shared::place(i * sizeof(E)), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
+    };
+    if (from.few) {
+        by_some<PER_THREAD<E>, SOME>([&](u32 k) { return find(k, Yes{}); }, move);
+        return;
+    }
+#pragma unroll 1
+    for (u32 k = 0; k < PER_THREAD<E>; k++) move(k, find(k, No{}));
 }
 
 // Takes units of a tile to where they belong: `read` gives one, in so many numbers of 32 bits, and says where it is. Several are read
@@ -245,16 +269,33 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
         return;
     }
     const Finder<E> to(box, box.to, places, tile, base);
-    if (to.along(box)) {
-#pragma unroll
-        for (u32 k = 0; k < PER_THREAD<E>; k++) {
-            const u32 col = threadIdx.x + k * THREADS;
-            if (col < cols) *to.at(col) = shared.at<E>(col);
-        }
+    struct Placed {
+        E* at;
+        E held;
+    };
+    if (to.along) {
+        const u32 place = Shared::place(threadIdx.x * sizeof(E));
+        auto find = [&](u32 k) {
+            const u8* held = shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E)));
+            return Placed{to.at(threadIdx.x + k * THREADS), *reinterpret_cast<const E*>(held)};
+        };
+        by_some<PER_THREAD<E>, AT_ONCE<E>>(find, [&](u32 k, const Placed& one) {
+            if (threadIdx.x + k * THREADS < cols) store_element(one.at, one.held);
+        });
         return;
     }
-    repeat<PER_THREAD<E>>(to.few, [&](u32 i, auto few) {
-        u32 row = i >> log_cols, col = i & ((1 << log_cols) - 1);
-        if (row < rows && col < cols) *to.template at<few.value>(row, col) = shared.at<E>((col << log_rows) + row);
-    });
+    auto row = [&](u32 k) { return threadIdx.x + k * THREADS >> log_cols; };
+    auto col = [&](u32 k) { return threadIdx.x + k * THREADS & ((1 << log_cols) - 1); };
+    auto find = [&](u32 k, auto few) {
+        return Placed{to.template at<few.value>(row(k), col(k)), shared.at<E>((col(k) << log_rows) + row(k))};
+    };
+    auto move = [&](u32 k, const Placed& one) {
+        if (row(k) < rows && col(k) < cols) store_element(one.at, one.held);
+    };
+    if (to.few) {
+        by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);
+        return;
+    }
+#pragma unroll 1
+    for (u32 k = 0; k < PER_THREAD<E>; k++) move(k, find(k, No{}));
 }

@@ -87,7 +87,7 @@ pub(crate) struct Tile {
 }
 
 /// Items for a launch, boxes or messages, and their tiles, numbered through; with the number of the first tile of each item, and
-/// of the end.
+/// of the end. Tiles are listed as they are numbered, unless they are [`Items::mixed`].
 pub(crate) struct Items<I> {
     pub(crate) items: Vec<I>,
     pub(crate) tiles: Vec<Tile>,
@@ -115,6 +115,23 @@ impl<I> Items<I> {
         self.items.push(item);
         self.firsts.push(found as u32);
         Ok(())
+    }
+
+    /// Lists the tiles of all items by turns, those of an item in their order, so that all items come forward alike. Boxes side by
+    /// side share lines of memory where rows are of odd lengths: the two parts of such a line are then written soon after each
+    /// other. If the second comes late, what of the line is not written by the first is read from memory.
+    pub(crate) fn mixed(mut self) -> Self {
+        // How much of its item comes before the middle of a tile.
+        let before = |number: usize, tile: &Tile| {
+            let item = tile.item as usize;
+            let (first, end) = (u64::from(self.firsts[item]), u64::from(self.firsts[item + 1]));
+            ((2 * (number as u64 - first) + 1) << 31) / (end - first)
+        };
+        let tiles = self.tiles.iter().enumerate();
+        let mut order: Vec<_> = tiles.map(|(i, tile)| (before(i, tile), i)).collect();
+        order.sort_unstable();
+        self.tiles = order.into_iter().map(|(_, i)| self.tiles[i]).collect();
+        self
     }
 }
 

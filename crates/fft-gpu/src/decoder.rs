@@ -72,7 +72,7 @@ impl<T: GpuReal> Decoder<T> {
     ) -> Result<Self, GpuError> {
         let form = Form::new::<T>(wire, width)?;
         let parts = incoming.iter().map(|one| (one.scatter, one.place));
-        let all = messages(&form, parts, false)?;
+        let all = messages(&form, parts, false)?.mixed();
         let element = form.element_bytes();
         let filled = incoming.iter().filter(|one| one.scatter.elements() > 0);
         let bytes = filled.map(|one| one.scatter.span()).max().unwrap_or(0) * element;

@@ -102,5 +102,5 @@ pub(crate) fn tile(element_bytes: usize, moves: &[Move<'_>]) -> Result<Tiles, Gp
         align: bytes,
     };
     let reaches = (reach(|p| p.end(&p.from)), reach(|p| p.end(&p.to)));
-    Ok(Tiles { all, unit: bytes, reaches })
+    Ok(Tiles { all: all.mixed(), unit: bytes, reaches })
 }

@@ -192,3 +192,21 @@ fn too_large_is_an_error() {
     let error = placement.tiled(&tiling, 0, &mut Vec::new()).unwrap_err();
     assert!(matches!(error, GpuError::TooLarge { found: 0x8000_0000, expected: 0x7FFF_FFFF, .. }));
 }
+
+#[test]
+fn tiles_of_all_items_are_listed_by_turns() {
+    let tile = |item: u32, element: u32| Tile { item, element, ..Tile::zeroed() };
+    let mut all = Items::new();
+    for (item, many) in [(0, 3), (1, 0), (2, 3), (3, 6)] {
+        let make = |item, tiles: &mut Vec<Tile>| {
+            tiles.extend((0..many).map(|element| tile(item, element)));
+            Ok(())
+        };
+        all.add(make).unwrap_or_else(|why| panic!("{item}: {why}"));
+    }
+    let all = all.mixed();
+    let found: Vec<_> = all.tiles.iter().map(|tile| (tile.item, tile.element)).collect();
+    let third = |n: u32| [(3, 2 * n), (0, n), (2, n), (3, 2 * n + 1)];
+    assert_eq!(found, [third(0), third(1), third(2)].concat());
+    assert_eq!(all.firsts, [0, 3, 3, 6, 12]);
+}
