@@ -225,7 +225,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
             share.claim(&target.layout, &target.work, &on(&target), howmany);
             let before = source.as_ref().map_or(0, |source| {
                 reads.extend(Piece::of(&source.layout, &on(source), howmany));
-                // Both begin at a line of memory.
+                // Both begin alike in a line of memory.
                 reals(source).next_multiple_of(SLOT_ALIGN)
             });
             let fft = ffts.plan(lines, &tile, device)?;

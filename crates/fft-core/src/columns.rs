@@ -11,14 +11,16 @@ pub(crate) struct Columns {
     pub(crate) start: usize,
     pub(crate) inner: usize,
     pub(crate) columns: usize,
+    /// Whether rows are not in cache: then it is better to take several at a time, whatever the number of columns.
+    pub(crate) far: bool,
 }
 
 impl Columns {
     /// Each column becomes a line of the tile.
     pub(crate) fn gather<E: Copy>(self, n: usize, array: &[E], tile: &mut [E], pitch: usize) {
         match self.columns {
-            8 => self.gather_few::<E, 8>(n, array, tile, pitch),
-            16 => self.gather_few::<E, 16>(n, array, tile, pitch),
+            8 if !self.far => self.gather_few::<E, 8>(n, array, tile, pitch),
+            16 if !self.far => self.gather_few::<E, 16>(n, array, tile, pitch),
             _ => {
                 let whole = n - n % rows_of::<E>();
                 match rows_of::<E>() {
@@ -33,8 +35,8 @@ impl Columns {
     /// Each line of the tile becomes a column.
     pub(crate) fn scatter<E: Copy>(self, n: usize, tile: &[E], pitch: usize, array: &mut [E]) {
         match self.columns {
-            8 => self.scatter_few::<E, 8>(n, tile, pitch, array),
-            16 => self.scatter_few::<E, 16>(n, tile, pitch, array),
+            8 if !self.far => self.scatter_few::<E, 8>(n, tile, pitch, array),
+            16 if !self.far => self.scatter_few::<E, 16>(n, tile, pitch, array),
             _ => {
                 let whole = n - n % rows_of::<E>();
                 match rows_of::<E>() {
@@ -94,13 +96,13 @@ impl Columns {
         pitch: usize,
     ) {
         for i in rows.step_by(ROWS) {
-            let rows: [&[E]; ROWS] = std::array::from_fn(|row| {
+            let taken: [&[E]; ROWS] = std::array::from_fn(|row| {
                 &array[self.start + (i + row) * self.inner..][..self.columns]
             });
             for (column, line) in tile.chunks_exact_mut(pitch).take(self.columns).enumerate() {
                 let place: &mut [E; ROWS] = line[i..].first_chunk_mut().expect("inside the line");
                 for row in 0..ROWS {
-                    place[row] = rows[row][column];
+                    place[row] = taken[row][column];
                 }
             }
         }
@@ -117,20 +119,20 @@ impl Columns {
     ) {
         for i in rows.step_by(ROWS) {
             let mut rest = array[self.start + i * self.inner..].chunks_mut(self.inner);
-            let rows: [&mut [E]; ROWS] = std::array::from_fn(|_| {
+            let taken: [&mut [E]; ROWS] = std::array::from_fn(|_| {
                 &mut rest.next().expect("inside the array")[..self.columns]
             });
             for (column, line) in tile.chunks_exact(pitch).take(self.columns).enumerate() {
                 let place: &[E; ROWS] = line[i..].first_chunk().expect("inside the line");
                 for row in 0..ROWS {
-                    rows[row][column] = place[row];
+                    taken[row][column] = place[row];
                 }
             }
         }
     }
 }
 
-/// Rows at a time: as many as a cache line has complex numbers in double precision, or half of one in single precision.
+/// Rows at a time: what a line of the tile gets of them is a cache line, or half of one where numbers are real and of single precision.
 const fn rows_of<E>() -> usize {
     if size_of::<E>() > 8 { 4 } else { 8 }
 }
@@ -142,11 +144,12 @@ mod tests {
 
     /// Every column by its definition, and back; nothing beside is touched.
     fn follows<E: Copy + PartialEq + std::fmt::Debug>(
+        far: bool,
         [first, columns, after, n, slack]: [usize; 5],
         number: impl Fn(usize) -> E,
     ) {
         let (inner, pitch) = (first + columns + after, n + slack);
-        let at = Columns { start: first, inner, columns };
+        let at = Columns { start: first, inner, columns, far };
         let array: Vec<E> = (1..=n * inner).map(&number).collect();
         let mut tile = vec![number(0); columns * pitch];
         at.gather(n, &array, &mut tile, pitch);
@@ -167,12 +170,12 @@ mod tests {
         #[test]
         fn columns_are_lines_and_lines_columns(
             first in 0..5usize, columns in prop_oneof![Just(8), Just(16), Just(64), 1..70usize], after in 0..5usize,
-            n in 1..40usize, slack in 0..4usize,
+            n in 1..40usize, slack in 0..4usize, far: bool,
         ) {
             let shape = [first, columns, after, n, slack];
-            follows(shape, |x| x as u32);
-            follows(shape, |x| x as u64);
-            follows(shape, |x| [x, 2 * x]);
+            follows(far, shape, |x| x as u32);
+            follows(far, shape, |x| x as u64);
+            follows(far, shape, |x| [x, 2 * x]);
         }
     }
 }

@@ -4,12 +4,14 @@ use std::borrow::BorrowMut;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytemuck::Zeroable;
 use num_complex::Complex;
 
 use crate::codec::{BadMessage, copy};
 use crate::columns::Columns;
 use crate::lines::{LineFft, LinePlanner};
 use crate::local::BLOCK_BYTES;
+use crate::slot::{Line, SLOT_ALIGN};
 use crate::{Codec, Energy, Error, LocalFft, Memory, Packed, Pass, Real, Transfer};
 
 /// What computes in host memory, in pieces that fit into its caches. Everything on a host that touches field data goes through
@@ -128,8 +130,8 @@ pub struct Cpu<T: Real> {
     tile: Vec<T>,
     /// What does not fit into the output.
     spare: Vec<T>,
-    /// A few lines, and what their transforms need.
-    lines: Vec<T>,
+    /// A few lines, from a line of memory on, and what their transforms need.
+    lines: Vec<Line>,
     scratch: Vec<T>,
     memory: Memory,
 }
@@ -143,8 +145,8 @@ impl<T: Real> Default for Cpu<T> {
 impl<T: Real> Cpu<T> {
     /// With [`Memory::Least`] lines side by side are transformed by few, wherever they are: slower where they are far apart.
     pub fn new(memory: Memory) -> Self {
-        let [tile, spare, lines, scratch] = [const { Vec::new() }; 4];
-        Self { planner: LinePlanner::default(), tile, spare, lines, scratch, memory }
+        let [tile, spare, scratch] = [const { Vec::new() }; 3];
+        Self { planner: LinePlanner::default(), tile, spare, lines: Vec::new(), scratch, memory }
     }
 }
 
@@ -171,17 +173,19 @@ struct CpuPass<T> {
     shape: Pass,
     /// Lines that go through the tile together.
     at_once: usize,
+    /// Whether their rows lie far apart.
+    far: bool,
 }
 
-fn zeroed<T: Real>(reals: usize, rank: usize) -> Result<Vec<T>, Error> {
-    bytemuck::allocation::try_zeroed_vec(reals)
-        .map_err(|()| Error::Memory { rank, bytes: reals.saturating_mul(size_of::<T>()) })
+fn zeroed<E: Zeroable>(len: usize, rank: usize) -> Result<Vec<E>, Error> {
+    bytemuck::allocation::try_zeroed_vec(len)
+        .map_err(|()| Error::Memory { rank, bytes: len.saturating_mul(size_of::<E>()) })
 }
 
-/// Makes sure that there is room for so many real numbers; what was there is lost if not.
-fn ensure<T: Real>(memory: &mut Vec<T>, reals: usize, rank: usize) -> Result<(), Error> {
-    if memory.len() < reals {
-        *memory = zeroed(reals, rank)?;
+/// Makes sure that there is room for so many elements; what was there is lost if not.
+fn ensure<E: Zeroable>(memory: &mut Vec<E>, len: usize, rank: usize) -> Result<(), Error> {
+    if memory.len() < len {
+        *memory = zeroed(len, rank)?;
     }
     Ok(())
 }
@@ -233,26 +237,28 @@ impl<T: Real> Processor<T> for Cpu<T> {
             let complex = pass.complex_before && pass.complex_after;
             let line = self.planner.plan(pass.kind, pass.direction, pass.n, complex);
             let line = line.expect("a recipe has no step for an axis that is left alone");
-            let at_once = lines_at_once::<T>(line.pitch(), pass.inner, self.memory);
-            ensure(&mut self.lines, at_once * line.pitch(), rank)?;
+            let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, self.memory);
+            let lines = (at_once * line.pitch() * size_of::<T>()).div_ceil(SLOT_ALIGN);
+            ensure(&mut self.lines, lines, rank)?;
             ensure(&mut self.scratch, line.scratch_len(), rank)?;
-            passes.push(CpuPass { line, shape: pass.clone(), at_once });
+            passes.push(CpuPass { line, shape: pass.clone(), at_once, far });
         }
         let (before, after) = (shape.block_before(), shape.block_after());
         Ok(CpuFft { before, after, passes })
     }
 
     fn held(&self) -> usize {
-        let all = [&self.tile, &self.spare, &self.lines, &self.scratch];
-        all.map(|part| size_of_val(&**part)).iter().sum()
+        let all = [&self.tile, &self.spare, &self.scratch].map(|part| size_of_val(&**part));
+        all.iter().sum::<usize>() + size_of_val(&*self.lines)
     }
 
     fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
+        let lines = bytemuck::cast_slice_mut(&mut self.lines);
         for block in blocks {
             let mut src = src.map(|src| &src[block * fft.before..][..fft.before]);
             let dst = &mut dst[block * fft.after..][..fft.after];
             for pass in &fft.passes {
-                pass.run(src.take(), dst, &mut self.lines, &mut self.scratch);
+                pass.run(src.take(), dst, lines, &mut self.scratch);
             }
         }
     }
@@ -289,18 +295,18 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 }
 
-/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together.
-fn lines_at_once<T: Real>(pitch: usize, inner: usize, memory: Memory) -> usize {
-    let (line, complex) = (pitch * size_of::<T>(), 2 * size_of::<T>());
-    let together = match inner {
-        1 => return (LINES_BYTES / line).max(1),
-        // Rows that do not stay in cache.
-        _ if memory == Memory::Ample && line * inner > BLOCK_BYTES => {
-            (FAR_LINES_BYTES / line * complex).clamp(COLUMNS_BYTES, FAR_COLUMNS_BYTES)
-        }
-        _ => COLUMNS_BYTES,
-    };
-    (together / complex).min(inner).max(1)
+/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether their rows lie far
+/// apart: those of a block that does not stay in cache.
+fn lines_at_once<T: Real>(pitch: usize, inner: usize, memory: Memory) -> (usize, bool) {
+    let line = pitch * size_of::<T>();
+    if inner == 1 {
+        return ((LINES_BYTES / line).max(1), false);
+    }
+    let columns = |bytes: usize| bytes / (2 * size_of::<T>());
+    let (few, many) = (columns(COLUMNS_BYTES), columns(FAR_COLUMNS_BYTES));
+    let far = memory == Memory::Ample && line * inner > BLOCK_BYTES;
+    let together = if far { (FAR_LINES_BYTES / line).clamp(few, many) } else { few };
+    (together.min(inner).max(1), far)
 }
 
 fn multiply<T: Real>(numbers: &mut [T], factor: T) {
@@ -353,7 +359,8 @@ impl<T: Real> CpuPass<T> {
                 let columns = at_once.min(inner - first);
                 let tile = &mut tile[..columns * self.line.pitch()];
                 let pitch = self.line.pitch();
-                let at = Columns { start: array * n_before * inner + first, inner, columns };
+                let start = array * n_before * inner + first;
+                let at = Columns { start, inner, columns, far: self.far };
                 let from = src.unwrap_or(&*dst);
                 match wide_before {
                     true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),

@@ -11,7 +11,7 @@ use crate::{Error, Opaque};
 /// One cache line. As the unit of allocation it aligns every slot for every element type.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([u8; SLOT_ALIGN]);
+pub(crate) struct Line([u8; SLOT_ALIGN]);
 
 /// Slots start at multiples of this many bytes.
 pub const SLOT_ALIGN: usize = 64;
