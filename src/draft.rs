@@ -144,7 +144,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     }
 
     /// How much memory the plan, which is not on a device, takes beside input and output: [`Memory::Ample`] by default. With
-    /// [`Memory::Least`] messages go in rounds, between which the network rests.
+    /// [`Memory::Least`] messages go in rounds, between which the network rests, and lines that lie far apart are transformed by few
+    /// at a time.
     pub fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
         self

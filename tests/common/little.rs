@@ -15,6 +15,8 @@ type Done = Result<(), Error>;
 const SCRATCH: usize = 1 << 16;
 /// Bytes of a tile that ranks fill from each other's memory, at most.
 const TILE: usize = 1 << 20;
+/// Bytes of lines that lie far apart, unless memory is to be little.
+const FAR: usize = 1 << 19;
 
 /// A few kinds, shapes and tilings, in several chunks: against the definition, out of place, in place and as fields.
 pub(crate) fn right(comm: &dyn Comm) -> Done {
@@ -30,7 +32,11 @@ pub(crate) fn right(comm: &dyn Comm) -> Done {
     for exchange in [Algorithm::Shared, Algorithm::P2p, Algorithm::Alltoallv] {
         for [input, output] in cuts(comm.size()) {
             let half = Case::new([8, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
-            check::<R2c<f64>, 3>(comm, &half.memory(Memory::Least).cuts(input, output))?;
+            let half = half.cuts(input, output);
+            check::<R2c<f64>, 3>(comm, &half.clone().memory(Memory::Least))?;
+            if exchange == Algorithm::Shared {
+                check::<R2c<f64>, 3>(comm, &half)?;
+            }
         }
     }
     Ok(())
@@ -105,6 +111,11 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     // What does not fit is cut off in planes.
     let (found, bound) = (least.memory(), held + over + plane(&least) + rest);
     assert!(found <= bound, "{found} bytes, {bound} allowed, a rank holds {held}: {what}");
+    // Ranks that all share memory need no more for being free to, where bricks are even.
+    if !messages && even && !tolerance {
+        let ample = plan(Memory::Ample)?.memory();
+        assert!(ample <= bound + FAR, "{ample} bytes, {bound} allowed and {FAR}: {what}");
+    }
     // Each rank has messages of more than a few chunks, which are what is saved.
     if messages && even && case.cuts.is_none() {
         let ample = plan(Memory::Ample)?.memory();

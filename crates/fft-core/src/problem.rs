@@ -14,8 +14,9 @@ use crate::{
 #[non_exhaustive]
 pub enum Memory {
     /// As much as it takes to have all messages of a reshape at once: with 256³ points on 4 ranks 1.8 to 3.3 times what a rank
-    /// holds. [`Algorithm::Shared`] on one host has no messages: once that at most, and again where what is between does not fit
-    /// into the output.
+    /// holds. [`Algorithm::Shared`] on one host has no messages: once that at most and, where what is between does not fit into the
+    /// output, what of it does not; or, where ranks could not read that in two pieces, as with bricks that are not even, twice.
+    /// Half a MiB is for lines that lie far apart.
     #[default]
     Ample,
     /// Once what a rank holds at most in the course of a transform, what of that does not fit into the output, and 1 to 6 % for

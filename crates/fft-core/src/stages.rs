@@ -49,22 +49,21 @@ pub(crate) struct Thrift {
 }
 
 /// The stages of one direction, and what is kept where: the first of these ways that does with little memory, if it is to be
-/// little. By what all ranks know.
+/// little, or if ranks that all share memory do without a second place by that, which costs hardly any time. By what all ranks know.
 pub(crate) fn stages<'a, const D: usize>(
     recipe: &'a Recipe<D>,
     site: Site<'_>,
 ) -> (Vec<Stage<'a, D>>, Thrift) {
     let plain = || {
-        let stages = staged(recipe, site, true);
         let seen = site.shows_all(recipe.problem());
+        // Where only the plan's own memory is shown it takes no longer.
+        let saves = !seen || recipe.problem().memory == Memory::Least;
+        let stages = staged(recipe, site, true, saves);
         let stages = if seen { halved(stages, recipe.problem(), site.direction) } else { stages };
         (stages, Thrift::default())
     };
-    if recipe.problem().memory != Memory::Least {
-        return plain();
-    }
     let way = |(across, copies, visits)| {
-        let stages = staged(recipe, site, across);
+        let stages = staged(recipe, site, across, true);
         let thrift = thrift(&stages, recipe, site, (copies, visits))?;
         Some((stages, thrift))
     };
@@ -76,14 +75,39 @@ pub(crate) fn stages<'a, const D: usize>(
         (false, false, false),
         (false, true, false),
     ];
-    ways.into_iter().find_map(way).unwrap_or_else(plain)
+    if recipe.problem().memory == Memory::Least {
+        return ways.into_iter().find_map(way).unwrap_or_else(plain);
+    }
+    let found = plain();
+    if !(recipe.problem().all_near() && shares(&found.0)) || one_place(&found.0, recipe, site) {
+        return found;
+    }
+    ways.into_iter().filter(|(_, _, visits)| *visits).find_map(way).unwrap_or(found)
 }
 
-/// The stages of one direction, where transforms may be done `across` ranks.
+/// Whether what is between stages is in the output or in one other place.
+fn one_place<const D: usize>(stages: &[Stage<'_, D>], recipe: &Recipe<D>, site: Site<'_>) -> bool {
+    // Half a spectrum that is made across ranks is what others see: what follows must be elsewhere.
+    if stages.iter().any(|stage| matches!(stage, Stage::Across { real: Some(_), .. })) {
+        return !stages.iter().any(|stage| matches!(stage, Stage::Reshape { .. }));
+    }
+    let thrift = thrift(stages, recipe, site, (false, true));
+    thrift.is_some_and(|thrift| thrift.keeps.iter().all(|keep| keep.0.is_none()))
+}
+
+/// Whether all data that changes ranks is read where it is.
+fn shares<const D: usize>(stages: &[Stage<'_, D>]) -> bool {
+    let other = |stage: &Stage<'_, D>| matches!(stage, Stage::Reshape { exchange, .. } if *exchange != Algorithm::Shared);
+    !stages.iter().any(other)
+}
+
+/// The stages of one direction, where transforms may be done `across` ranks, and `saves` says whether one place for what is between
+/// is better than two.
 fn staged<'a, const D: usize>(
     recipe: &'a Recipe<D>,
     site: Site<'_>,
     across: bool,
+    saves: bool,
 ) -> Vec<Stage<'a, D>> {
     let walk = recipe.walk(site.direction);
     let (mut stages, mut rest) = (Vec::new(), &walk[..]);
@@ -96,7 +120,7 @@ fn staged<'a, const D: usize>(
             Step::Fft { axis, kind } => stages.push(Stage::Fft { from, to, axis, kind }),
             Step::Reshape { wire, exchange } => {
                 let mut to = *to;
-                let staying = || staying(recipe.problem(), site, from, step, tail);
+                let staying = || staying(recipe.problem(), site, from, step, tail, saves);
                 if let Some(steps) = across.then(staying).flatten() {
                     let (steps, tail) = tail.split_at(steps);
                     let (first, steps) = (to, steps.to_vec());
@@ -183,14 +207,15 @@ fn fit<const D: usize>(
 }
 
 /// Of the steps after a reshape how many may as well be done on data that stays: transforms and reshapes between ranks that
-/// all share memory, up to one that leads back to where it began. If none does, up to the last where only the plan's own
-/// memory is shown, or memory is to be little: of two places for what is between one is saved.
+/// all share memory, up to one that leads back to where it began. If none does, and of two places for what is between one is to be
+/// saved, up to the last.
 fn staying<const D: usize>(
     problem: &Problem<D>,
     site: Site<'_>,
     from: &Node<D>,
     step: &Step,
     rest: &[Walked<'_, D>],
+    saves: bool,
 ) -> Option<usize> {
     let stays = |(_, step, to): &&Walked<'_, D>| match step {
         Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
@@ -204,10 +229,7 @@ fn staying<const D: usize>(
     let steps = rest.iter().take_while(stays).count();
     let leads = |(_, step, _): &Walked<'_, D>| matches!(step, Step::Reshape { .. });
     let home = |walked: &Walked<'_, D>| leads(walked) && walked.2.layout == from.layout;
-    let elsewhere = || {
-        let saves = !site.shows_all(problem) || problem.memory == Memory::Least;
-        rest[..steps].iter().rposition(leads).filter(|_| saves)
-    };
+    let elsewhere = || rest[..steps].iter().rposition(leads).filter(|_| saves);
     rest[..steps].iter().position(home).or_else(elsewhere).map(|last| last + 1)
 }
 
