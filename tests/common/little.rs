@@ -140,7 +140,6 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
             within::<C2c<f64>>(comm, &whole.clone().tiling(seed), false)?;
             within::<R2c<f64>>(comm, &half.clone().tiling(seed), false)?;
         }
-        // So large that tiles and messages are a small part.
     }
     // So large that tiles and messages are a small part.
     for exchange in [Algorithm::Shared, Algorithm::P2p] {

@@ -132,7 +132,8 @@ impl Columns {
     }
 }
 
-/// Rows at a time: what a line of the tile gets of them is a cache line, or half of one where numbers are real and of single precision.
+/// Rows at a time: what a line of the tile gets of them is as much as a cache line, or half of one where numbers are real and of single
+/// precision.
 const fn rows_of<E>() -> usize {
     if size_of::<E>() > 8 { 4 } else { 8 }
 }

@@ -402,3 +402,21 @@ fn complex<T: Real>(numbers: &[T]) -> &[Complex<T>] {
 fn complex_mut<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
     bytemuck::cast_slice_mut(numbers)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_lines_go_together_where_rows_lie_far_apart() {
+        let line = 2 * 512;
+        let lines = |pitch, inner, memory| lines_at_once::<f64>(pitch, inner, memory);
+        assert_eq!(lines(line, 1, Memory::Ample), (4, false));
+        assert_eq!(lines(line, 64, Memory::Ample), (8, false));
+        assert_eq!(lines(line, 512 * 512, Memory::Ample), (64, true));
+        assert_eq!(lines(line, 512 * 512, Memory::Least), (8, false));
+        assert_eq!(lines(line, 3, Memory::Ample), (3, false));
+        assert_eq!(lines(2 << 16, 512, Memory::Ample), (8, true));
+        assert_eq!(lines(line, 0, Memory::Ample), (1, false));
+    }
+}
