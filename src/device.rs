@@ -14,7 +14,7 @@ use fft_core::{
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_gpu::{Cuda, Gpu, GpuReal, Passage, lend, lend_mut};
 
-use crate::plan::{check_lengths, check_recipe};
+use crate::plan::{Len, check_recipe, lengths};
 use crate::tune::Decision;
 use crate::{Draft, Report, Transform};
 use clock::Bench;
@@ -276,6 +276,20 @@ where
         self.in_place(Direction::Inverse, data)
     }
 
+    /// What every transform begins with, as [`Plan::agree`](crate::Plan::agree). Collective.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
+        self.executor.agree(mine)
+    }
+
+    /// Agrees that arrays are as long as they must be.
+    fn check(&mut self, lens: &[Len]) -> Result<(), Error> {
+        let fit = lengths(self.comm().rank(), lens);
+        self.agree(fit)
+    }
+
     fn run(
         &mut self,
         direction: Direction,
@@ -283,10 +297,7 @@ where
         output: &mut impl DevicePtrMut<K::Real>,
         [reads, writes]: [usize; 2],
     ) -> Result<(), Error> {
-        check_lengths(
-            self.comm(),
-            &[("input", input.len(), reads), ("output", output.len(), writes)],
-        )?;
+        self.check(&[("input", input.len(), reads), ("output", output.len(), writes)])?;
         let (src, mut dst) = (lend(input, &self.stream), lend_mut(output, &self.stream));
         self.executor.run(direction, Some(&src), &mut dst)
     }
@@ -297,7 +308,7 @@ where
         data: &mut impl DevicePtrMut<K::Real>,
     ) -> Result<(), Error> {
         let reals = self.in_place_len() * K::Spectral::WIDTH;
-        check_lengths(self.comm(), &[("array in place", data.len(), reals)])?;
+        self.check(&[("array in place", data.len(), reals)])?;
         let mut data = lend_mut(data, &self.stream);
         self.executor.run(direction, None, &mut data)
     }

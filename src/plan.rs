@@ -93,17 +93,11 @@ fn same_on_all<const D: usize>(comm: &dyn Comm, recipe: &Recipe<D>) -> Result<()
 pub(crate) type Len = (&'static str, usize, usize);
 
 /// Whether every array has the length it must have.
-fn lengths(rank: usize, lens: &[Len]) -> Result<(), Error> {
+pub(crate) fn lengths(rank: usize, lens: &[Len]) -> Result<(), Error> {
     match lens.iter().find(|(_, found, expected)| found != expected) {
         None => Ok(()),
         Some(&(what, found, expected)) => Err(Error::Length { what, rank, found, expected }),
     }
-}
-
-/// Agrees that every array has the length it must have. Collective.
-#[cfg(feature = "cuda")]
-pub(crate) fn check_lengths(comm: &dyn Comm, lens: &[Len]) -> Result<(), Error> {
-    agree(comm, lengths(comm.rank(), lens))
 }
 
 /// Whether a recipe is for these types and ranks, and the same on all. Collective.
@@ -251,7 +245,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     /// # Errors
     /// On every rank: [`Error::OnRank`] when a slice has the wrong length on any or, with [`Draft::shared_arrays`], is none
     /// that others see (nothing is sent then), a message is damaged, or the transport fails; [`Error::Left`] when another rank
-    /// is a thread that ended or, with [`Algorithm::Shared`] on one host, a process that dropped its plan.
+    /// is a thread that ended, or a process that dropped its plan.
     pub fn forward_into(
         &mut self,
         input: &[K::Physical],

@@ -14,7 +14,9 @@ use common::data::{C64, bound, random};
 use common::faulty::{self, Switch};
 use common::injected::{self, Setup};
 use common::weak::{self, Weak};
-use common::{arrays, berths, cases, failures, job, little, lossy, plans, together, windows};
+use common::{
+    arrays, berths, cases, failures, job, leaving, little, lossy, plans, together, windows,
+};
 use fft_core::{Link, Show, Work};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
@@ -65,31 +67,19 @@ fn a_process_that_returns_early_is_an_error_for_the_others() {
     }
 }
 
-/// One rank fails by itself and lets its plan go, and MPI; the others are told in what they do next.
 #[test]
 #[ignore = "started under mpirun by another test"]
 fn early_body() {
     as_rank(|world, _| {
-        let culprit = world.size() - 1;
-        let left = Error::Left { gone: culprit };
-        for shared in [false, true] {
-            let fails = || -> Result<(), Error> {
-                let draft = Plan::<C2c, 3>::c2c(world, Grid::new([12, 10, 8])?);
-                let mut plan = if shared { draft.shared_arrays() } else { draft }.build()?;
-                let mut field = if shared { plan.shared_input()? } else { plan.input() };
-                for _ in 0..3 {
-                    let spectrum = plan.forward(field)?;
-                    field = plan.inverse(spectrum)?;
-                }
-                if world.rank() == culprit {
-                    return Err(left.clone());
-                }
-                assert_eq!(plan.forward(field).map(drop), Err(left.clone()));
-                assert_eq!(plan.shared_input().map(drop), Err(left.clone()));
-                Err(left.clone())
-            };
-            fails().expect_err("an error on every rank");
-        }
+        let all = || -> Result<(), Error> {
+            leaving::early(world)?;
+            leaving::all_but_one(world)?;
+            leaving::in_any_order(world)?;
+            // Under way when MPI ends.
+            leaving::kept_by_one(world)?;
+            leaving::all_but_one(world)
+        };
+        all().unwrap_or_else(|error| panic!("{error}"));
     });
 }
 
@@ -330,6 +320,7 @@ fn several_hosts() -> Result<(), Error> {
             check::<R2c<f32>, 3>(&comm, &case)?;
         }
         arrays::all(&comm)?;
+        leaving::early(&comm)?;
     }
     Ok(())
 }

@@ -99,7 +99,11 @@ fn plans_free_all_that_they_make() {
 fn freed_body() {
     in_world(|world| {
         let grid = Grid::new([12, 10, 8])?;
-        let held = || THINGS.map(|thing| HELD[thing as usize].load(Relaxed));
+        let held = || {
+            // Communicators of rolls are freed when all have heard that the plan is gone.
+            thriffty::mpi::hear_out();
+            THINGS.map(|thing| HELD[thing as usize].load(Relaxed))
+        };
         let draft = |exchange| Plan::<C2c, 3>::c2c(world, grid).exchange(exchange);
         let (before, several) = (held(), world.size() > 1);
         for (exchange, memory) in plans::everything() {

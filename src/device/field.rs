@@ -299,7 +299,8 @@ where
             true => Ok(()),
             false => Err(Error::argument("field", "one on another device", "one on the plan's")),
         };
-        let mut data = agree(self.comm(), self.fits(&part).and(same).and(data))?;
+        let fits = self.fits(&part).and(same).and(data);
+        let mut data = self.agree(fits)?;
         let mut all = data.slice_mut(0..self.in_place_len() * K::Spectral::WIDTH);
         self.executor.run(direction, None, &mut lend_mut(&mut all, &self.stream))?;
         Ok(DeviceField { data: Ok(data), part: part.across(), gpu })

@@ -13,6 +13,8 @@ pub(crate) mod faulty;
 pub(crate) mod gpu;
 pub(crate) mod injected;
 pub(crate) mod job;
+#[cfg(feature = "mpi")]
+pub(crate) mod leaving;
 pub(crate) mod little;
 pub(crate) mod lossy;
 pub(crate) mod oracle;

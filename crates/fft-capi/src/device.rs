@@ -109,7 +109,7 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
         });
         // What a transform begins with is that all ranks agree: who cannot go on has its say there.
         match (direction, arrays) {
-            (_, Err(error)) => agree(self.plan().comm(), Err(error)),
+            (_, Err(error)) => self.plan_mut().agree(Err(error)),
             (Direction::Forward, Ok((x, mut y))) => self.plan_mut().forward_into(&x, &mut y),
             (Direction::Inverse, Ok((y, mut x))) => self.plan_mut().inverse_into(&y, &mut x),
         }
@@ -123,7 +123,7 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
         let reals = self.plan().in_place_len() * K::Spectral::WIDTH;
         let array = array.and_then(|array| self.numbers("array in place", array, reals));
         match (direction, array) {
-            (_, Err(error)) => agree(self.plan().comm(), Err(error)),
+            (_, Err(error)) => self.plan_mut().agree(Err(error)),
             (Direction::Forward, Ok(mut array)) => self.plan_mut().forward_in_place(&mut array),
             (Direction::Inverse, Ok(mut array)) => self.plan_mut().inverse_in_place(&mut array),
         }

@@ -62,6 +62,14 @@ pub trait Comm: Send {
         Ok(None)
     }
 
+    /// What tells ranks that another has left; `None` where collectives do so themselves. Collective.
+    ///
+    /// # Errors
+    /// The same on every rank when the library fails.
+    fn roll(&self) -> Result<Option<Box<dyn Roll>>> {
+        Ok(None)
+    }
+
     /// `threads` or `mpi`: for people.
     fn name(&self) -> &'static str;
 
@@ -155,6 +163,16 @@ pub trait Comm: Send {
     /// # Errors
     /// When a rank has gone or the library fails.
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>>;
+}
+
+/// A roll that all ranks answer to, as long as they have not dropped it. Dropping it is not collective and waits for nobody.
+pub trait Roll: Send {
+    /// Tells all ranks whether all is well with this one; whether all are well. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Left`] on every rank that answers when one has dropped its roll, now and in every later call; when the library
+    /// fails.
+    fn call(&mut self, well: bool) -> Result<bool>;
 }
 
 /// The error of what reaches no memory but its own.

@@ -22,10 +22,12 @@ use super::pieces::{Done, Entry, Pieces};
 
 mod opaque;
 mod requests;
+mod roll;
 mod window;
 
 pub(super) use opaque::takes_devices;
 pub(super) use requests::Requests;
+pub(super) use roll::{RawRoll, hear_out};
 pub(super) use window::{RawEpoch, RawPair, RawWindow};
 
 /// Bytes that parts of shared memory are multiples of.

@@ -17,11 +17,11 @@ use std::sync::{Arc, Once, OnceLock};
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce};
+use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce, Roll};
 
 use crate::commons::HostCommons;
 
-use ffi::{Bytes, BytesMut, LineType, RawComm};
+use ffi::{Bytes, BytesMut, LineType, RawComm, RawRoll};
 use flight::MpiFlight;
 use host::Host;
 use lines::{LONGEST, Lines};
@@ -78,6 +78,12 @@ pub(crate) fn library() -> String {
 /// Ends all processes of the job with this exit status, for failures that cannot be agreed on.
 pub fn abort(code: i32) -> ! {
     ffi::abort(code)
+}
+
+/// Waits until all other ranks of the plans that this process has dropped have dropped theirs, or heard that it has. For tests.
+#[doc(hidden)]
+pub fn hear_out() {
+    ffi::hear_out();
 }
 
 /// A communicator whose ranks are MPI processes.
@@ -291,6 +297,13 @@ impl Comm for MpiComm {
             return Ok(None);
         }
         Ok(Some(Box::new(HostCommons::new(Host::new(host)?, Box::new(comm), ranks))))
+    }
+
+    fn roll(&self) -> Result<Option<Box<dyn Roll>>, Error> {
+        if self.raw.size == 1 {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(RawRoll::new(&self.raw)?)))
     }
 
     fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {

@@ -1,0 +1,201 @@
+//! Rolls that processes answer to, of which one may have left.
+//!
+//! A process that drops its roll answers one call in advance, with a farewell: in the call that the others make next they
+//! hear of it, instead of waiting. So calls are non-blocking reductions on a communicator of their own, of which the last one may
+//! be under way long after its roll is gone; it is kept in a list then, at the latest until MPI is finalised.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use fft_core::Roll;
+
+use super::*;
+
+/// What a process says in a call: that all is well, that it is not, or that it has left. The smallest is heard.
+const WELL: f64 = 1.0;
+const UNWELL: f64 = 0.0;
+
+/// What it says whose `rank` has left.
+fn farewell(rank: usize) -> f64 {
+    -1.0 - rank as f64
+}
+
+/// This process' part in a roll.
+struct Part {
+    comm: RawComm,
+    said: f64,
+    heard: f64,
+    /// Null between calls.
+    request: ffi::MPI_Request,
+    /// Whether it has said farewell, or heard one: there are no more calls.
+    over: bool,
+}
+
+// SAFETY: request handles are valid in every thread of the process; `RawComm` checks the thread.
+unsafe impl Send for Part {}
+
+/// All rolls of this process that may have a call under way, or may yet have one. Each stays in its place.
+static ROLLS: Mutex<Vec<Arc<Mutex<Part>>>> = Mutex::new(Vec::new());
+
+/// What a panic has left is as good as before: no one is changed by parts.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Part {
+    /// Begins a call.
+    fn say(&mut self, said: f64) -> Result<(), Error> {
+        let call = "MPI_Iallreduce";
+        self.comm.ready(call)?;
+        self.said = said;
+        // SAFETY: both numbers stay where they are, and are not touched, until the request is complete: `ROLLS` keeps the part until
+        // then. The rest are constants and our own communicator.
+        let code = unsafe {
+            let (from, to) = ((&raw const self.said).cast(), (&raw mut self.heard).cast());
+            let (double, min, comm) = (ffi::RSMPI_DOUBLE, ffi::RSMPI_MIN, self.comm.handle);
+            ffi::MPI_Iallreduce(from, to, 1, double, min, comm, &mut self.request)
+        };
+        // A process that gives up here is one that the others wait for.
+        vital(self.comm.rank, call, code);
+        Ok(())
+    }
+
+    /// Ends a call, which the others may not have come to yet.
+    fn hear(&mut self) -> f64 {
+        // SAFETY: the request is active, and is null afterwards.
+        let code = unsafe { ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE) };
+        vital(self.comm.rank, "MPI_Wait", code);
+        self.heard
+    }
+
+    /// Says farewell, once, if it can now.
+    fn leave(&mut self) {
+        self.over = self.over || self.say(farewell(self.comm.rank)).is_ok();
+    }
+
+    /// Whether all have heard its farewell, or it theirs.
+    fn is_done(&mut self) -> bool {
+        let mut flag = 0;
+        if self.over && self.comm.ready("MPI_Test").is_ok() {
+            // SAFETY: the request is active or null; the call writes an int, and nulls the request when it is complete.
+            unsafe { ffi::MPI_Test(&mut self.request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
+        }
+        flag != 0
+    }
+}
+
+/// One roll of a process.
+pub(in crate::mpi) struct RawRoll(Arc<Mutex<Part>>);
+
+impl RawRoll {
+    /// On a duplicate of a communicator. Collective over it.
+    ///
+    /// # Errors
+    /// On every rank when one fails.
+    pub(in crate::mpi) fn new(comm: &RawComm) -> Result<Self, Error> {
+        let own = at_the_end().and_then(|()| comm.dup());
+        let comm = comm.all("MPI_Comm_dup", own)?;
+        forget_done();
+        // SAFETY: reading a constant of the library.
+        let request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let part = Part { comm, said: WELL, heard: WELL, request, over: false };
+        let part = Arc::new(Mutex::new(part));
+        lock(&ROLLS).push(part.clone());
+        Ok(Self(part))
+    }
+}
+
+impl Roll for RawRoll {
+    fn call(&mut self, well: bool) -> Result<bool, Error> {
+        let part = &mut *lock(&self.0);
+        part.comm.ready("MPI_Iallreduce")?;
+        if !part.over {
+            part.say(if well { WELL } else { UNWELL })?;
+            part.hear();
+        }
+        match part.heard {
+            WELL => Ok(true),
+            UNWELL => Ok(false),
+            gone => {
+                part.over = true;
+                Err(Error::Left { gone: (farewell(0) - gone) as usize })
+            }
+        }
+    }
+}
+
+impl Drop for RawRoll {
+    fn drop(&mut self) {
+        lock(&self.0).leave();
+        forget_done();
+    }
+}
+
+/// Lets go of the rolls that are over.
+fn forget_done() {
+    // Freeing communicators is no business of those who wait for the list.
+    let done: Vec<_> = {
+        let rolls = &mut *lock(&ROLLS);
+        // One that is in use is not done.
+        let done =
+            |part: &mut Arc<Mutex<Part>>| part.try_lock().is_ok_and(|mut part| part.is_done());
+        rolls.extract_if(.., done).collect()
+    };
+    drop(done);
+}
+
+/// Waits until all calls that are under way are over, which takes that all others have come to them, too.
+pub(in crate::mpi) fn hear_out() {
+    let mut idle = Idle::default();
+    loop {
+        forget_done();
+        let waits = |part: &Arc<Mutex<Part>>| part.try_lock().is_ok_and(|part| part.over);
+        if !lock(&ROLLS).iter().any(waits) {
+            return;
+        }
+        idle.wait();
+    }
+}
+
+/// Has MPI call us back when it is finalised, before all else. Once in a process.
+fn at_the_end() -> Result<(), Error> {
+    static SET: OnceLock<Result<(), Error>> = OnceLock::new();
+    SET.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: both functions are of the types that MPI wants; the key is written before it is used; MPI_COMM_SELF lives as
+        // long as MPI, which deletes its attributes first of all in MPI_Finalize (MPI 4.0, section 11.2.4).
+        unsafe {
+            let (copy, delete, none) =
+                (Some(not_copied as _), Some(finalised as _), std::ptr::null_mut());
+            let code = ffi::MPI_Comm_create_keyval(copy, delete, &mut key, none);
+            checked(0, "MPI_Comm_create_keyval", code)?;
+            checked(0, "MPI_Comm_set_attr", ffi::MPI_Comm_set_attr(ffi::RSMPI_COMM_SELF, key, none))
+        }
+    })
+    .clone()
+}
+
+/// The attribute is not that of duplicates.
+unsafe extern "C" fn not_copied(
+    _comm: ffi::MPI_Comm,
+    _key: c_int,
+    _extra: *mut c_void,
+    _value: *mut c_void,
+    _new_value: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: MPI hands in the address of an int.
+    unsafe { *flag = 0 };
+    ffi::MPI_SUCCESS as c_int
+}
+
+/// MPI is about to be finalised: farewell to all, also on behalf of what nobody drops in time.
+unsafe extern "C" fn finalised(
+    _comm: ffi::MPI_Comm,
+    _key: c_int,
+    _value: *mut c_void,
+    _extra: *mut c_void,
+) -> c_int {
+    lock(&ROLLS).iter().for_each(|part| lock(part).leave());
+    hear_out();
+    ffi::MPI_SUCCESS as c_int
+}
