@@ -344,6 +344,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
 
     /// What is to be done, once all ranks have told their bricks and agree on the rest. Collective.
     fn problem(&self) -> Result<Problem<D>, Error> {
+        // A rank that has left is heard of before anything is gathered.
+        fft_core::agree(self.comm, Ok(()))?;
         let drafts = self.gather()?;
         self.compare(&drafts)?;
         if self.wires.len() > MAX_WIRES {

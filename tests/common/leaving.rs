@@ -13,10 +13,21 @@ pub(crate) fn early(comm: &dyn Comm) -> Done {
         return Ok(());
     }
     for culprit in [comm.size() - 1, 0] {
+        before_a_plan(comm, culprit)?;
         for (exchange, memory) in plans::everything() {
             leave(comm, culprit, exchange, memory, false)?;
         }
         leave(comm, culprit, Algorithm::Shared, Memory::Ample, true)?;
+    }
+    Ok(())
+}
+
+/// One rank drops the communicator that the others are about to make a plan on.
+fn before_a_plan(comm: &dyn Comm, culprit: usize) -> Done {
+    let own = comm.dup()?;
+    if comm.rank() != culprit {
+        let built = Plan::<C2c, 3>::c2c(own.as_ref(), Grid::new([12, 10, 8])?).build();
+        assert_eq!(built.map(drop), Err(Error::Left { gone: culprit }));
     }
     Ok(())
 }

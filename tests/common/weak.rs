@@ -77,6 +77,10 @@ impl Comm for Weak {
         self.comm.name()
     }
 
+    fn meet(&self, well: bool) -> Result<Option<bool>, Error> {
+        self.comm.meet(well)
+    }
+
     fn barrier(&self) -> Result<(), Error> {
         self.comm.barrier()
     }

@@ -62,11 +62,13 @@ pub trait Comm: Send {
         Ok(None)
     }
 
-    /// What tells ranks that another has left; `None` where collectives do so themselves. Collective.
+    /// Tells all ranks whether all is well with this one: whether all are well; `None` where nobody is asked, as any collective
+    /// notices who has gone.
     ///
     /// # Errors
-    /// The same on every rank when the library fails.
-    fn roll(&self) -> Result<Option<Box<dyn Roll>>> {
+    /// [`Error::Left`] on every rank that comes when another has dropped this communicator, now and whenever they come again; when
+    /// the library fails.
+    fn meet(&self, _well: bool) -> Result<Option<bool>> {
         Ok(None)
     }
 
@@ -163,16 +165,6 @@ pub trait Comm: Send {
     /// # Errors
     /// When a rank has gone or the library fails.
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>>;
-}
-
-/// A roll that all ranks answer to, as long as they have not dropped it. Dropping it is not collective and waits for nobody.
-pub trait Roll: Send {
-    /// Tells all ranks whether all is well with this one; whether all are well. Collective.
-    ///
-    /// # Errors
-    /// [`Error::Left`] on every rank that answers when one has dropped its roll, now and in every later call; when the library
-    /// fails.
-    fn call(&mut self, well: bool) -> Result<bool>;
 }
 
 /// The error of what reaches no memory but its own.
@@ -311,8 +303,11 @@ const TEXT: usize = 1024;
 /// collectives without it: a rank that returned early would leave the others waiting.
 ///
 /// # Errors
-/// The lowest failing rank's.
+/// The lowest failing rank's; [`Error::Left`] when one has dropped the communicator.
 pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
+    if comm.meet(mine.is_ok())? == Some(true) {
+        return mine;
+    }
     let mut lowest = [if mine.is_ok() { comm.size() } else { comm.rank() } as f64];
     comm.allreduce(Reduce::Min, &mut lowest)?;
     if lowest[0] as usize == comm.size() {

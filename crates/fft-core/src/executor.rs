@@ -6,15 +6,14 @@ use crate::device::{Between, Site, Tools};
 use crate::program::Program;
 use crate::route::{Copy, Place};
 use crate::{
-    Algorithm, Comm, Device, Direction, Error, Exchange, Operation, Real, Recipe, Roll,
+    Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Operation, Real, Recipe,
     SharedMemory, WireError, agree,
 };
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
 /// passing its own bricks; lengths are the caller's to check.
 pub struct Executor<T: Real, Dev: Device<T>> {
-    /// Dropped before what is freed by all ranks together, so that those who go on hear of it. None where the commons tells.
-    roll: Option<Box<dyn Roll>>,
+    /// Dropped before what all ranks free together, so that those who go on hear of it.
     comm: Box<dyn Comm>,
     forward: Program<T, Dev>,
     inverse: Program<T, Dev>,
@@ -72,11 +71,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let [forward, inverse] = programs;
         let tools = Tools { device, exchanges, commons, clock: Clock::default() };
         let near = recipe.problem().all_near();
-        let roll = match near && tools.commons.is_some() {
-            true => None,
-            false => agree(comm.as_ref(), comm.roll())?,
-        };
-        let mut bound = Self { roll, comm, forward, inverse, work, sizes, tools, near, lost: None };
+        let mut bound = Self { comm, forward, inverse, work, sizes, tools, near, lost: None };
         let reserved = bound.reserve();
         agree(bound.comm.as_ref(), reserved)?;
         Ok(bound)
@@ -137,8 +132,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let finished = self.tools.device.finish();
         let decoded = || ops.iter().try_for_each(Operation::damage);
         let mine = result.and(finished).and_then(|()| decoded());
-        let met = meet(&mut self.roll, &mut self.tools, self.near, mine.is_ok());
-        settle(self.comm.as_ref(), met, mine)?;
+        settle(self.comm.as_ref(), self.tools.commons.as_deref_mut().filter(|_| self.near), mine)?;
         self.lost = program.close(&mut self.tools.device, self.comm.as_ref())?;
         Ok(())
     }
@@ -146,10 +140,9 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// As [`agree`]; where all ranks share memory, no message is sent as long as all is well. Collective.
     ///
     /// # Errors
-    /// The lowest failing rank's; [`Error::Left`] when one has dropped its executor.
+    /// The lowest failing rank's; [`Error::Left`] when a process has dropped its executor.
     pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        let met = meet(&mut self.roll, &mut self.tools, self.near, mine.is_ok());
-        settle(self.comm.as_ref(), met, mine)
+        settle(self.comm.as_ref(), self.tools.commons.as_deref_mut().filter(|_| self.near), mine)
     }
 
     /// Zeroed memory for input or output that the other ranks of the host can see; `None` where this rank is alone on
@@ -213,27 +206,16 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     }
 }
 
-/// Whether all ranks are well, as far as they learn that without [`agree`]: in the commons of all of them, or by a roll.
-fn meet<Dev>(
-    roll: &mut Option<Box<dyn Roll>>,
-    tools: &mut Tools<Dev>,
-    near: bool,
-    well: bool,
-) -> Result<bool, Error> {
-    match (&mut tools.commons, roll) {
-        (Some(commons), _) if near => commons.meet(well),
-        (_, Some(roll)) => roll.call(well),
-        _ => Ok(false),
-    }
-}
-
-/// [`agree`], unless all have `met` and are well.
+/// [`agree`], by a meeting where all ranks have a commons together and all is well.
 fn settle<R>(
     comm: &dyn Comm,
-    met: Result<bool, Error>,
+    commons: Option<&mut (dyn Commons + 'static)>,
     mine: Result<R, Error>,
 ) -> Result<R, Error> {
-    if met? { mine } else { agree(comm, mine) }
+    match commons.map(|commons| commons.meet(mine.is_ok())).transpose()? {
+        Some(true) => mine,
+        _ => agree(comm, mine),
+    }
 }
 
 /// Tells the communicator of a panic, while others wait for this rank.

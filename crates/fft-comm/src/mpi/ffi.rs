@@ -27,7 +27,7 @@ mod window;
 
 pub(super) use opaque::takes_devices;
 pub(super) use requests::Requests;
-pub(super) use roll::{RawRoll, hear_out};
+pub(super) use roll::{Roll, hear_out};
 pub(super) use window::{RawEpoch, RawPair, RawWindow};
 
 /// Bytes that parts of shared memory are multiples of.

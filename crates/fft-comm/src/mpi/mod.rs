@@ -17,11 +17,11 @@ use std::sync::{Arc, Once, OnceLock};
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce, Roll};
+use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce};
 
 use crate::commons::HostCommons;
 
-use ffi::{Bytes, BytesMut, LineType, RawComm, RawRoll};
+use ffi::{Bytes, BytesMut, LineType, RawComm, Roll};
 use flight::MpiFlight;
 use host::Host;
 use lines::{LONGEST, Lines};
@@ -80,7 +80,8 @@ pub fn abort(code: i32) -> ! {
     ffi::abort(code)
 }
 
-/// Waits until all other ranks of the plans that this process has dropped have dropped theirs, or heard that it has. For tests.
+/// Waits until of all communicators that this process has dropped, those of plans too, the others have dropped theirs or heard of
+/// it. For tests.
 #[doc(hidden)]
 pub fn hear_out() {
     ffi::hear_out();
@@ -88,6 +89,8 @@ pub fn hear_out() {
 
 /// A communicator whose ranks are MPI processes.
 pub struct MpiComm {
+    /// None where there is nobody else.
+    roll: Option<Roll>,
     raw: RawComm,
     /// For every rank the lowest one of its host.
     hosts: Arc<[usize]>,
@@ -150,11 +153,14 @@ impl MpiComm {
         Self::on(raw, hosts)
     }
 
+    /// Collective, with an error on all ranks or on none.
     fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
-        let (line, send, recv) = (LineType::new(raw.rank)?, Lines::default(), Lines::default());
+        let line = raw.all("MPI_Type_contiguous", LineType::new(raw.rank))?;
+        let roll = (raw.size > 1).then(|| Roll::new(&raw)).transpose()?;
+        let (send, recv) = (Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
         let (can_put, devices) = Default::default();
-        Ok(Self { raw, hosts, scratch, piece: LONGEST, can_put, devices })
+        Ok(Self { roll, raw, hosts, scratch, piece: LONGEST, can_put, devices })
     }
 
     /// Cuts messages of flights made from now on into pieces of at most so many bytes, on all ranks alike. For
@@ -179,7 +185,8 @@ impl MpiComm {
     /// Of the same ranks, with what is known of them.
     fn duplicate(&self) -> Result<Self, Error> {
         let (piece, can_put, devices) = (self.piece, self.can_put.clone(), self.devices.clone());
-        Ok(Self { piece, can_put, devices, ..Self::on(self.raw.dup()?, self.hosts.clone())? })
+        let raw = self.raw.all("MPI_Comm_dup", self.raw.dup())?;
+        Ok(Self { piece, can_put, devices, ..Self::on(raw, self.hosts.clone())? })
     }
 }
 
@@ -291,19 +298,16 @@ impl Comm for MpiComm {
         let own = self.hosts[self.raw.rank];
         let host = self.raw.all("MPI_Comm_split", self.raw.split(own, self.raw.rank))?;
         let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
-        let comm = host.dup().and_then(|dup| Self::on(dup, vec![0; host.size].into()));
-        let comm = self.raw.all("MPI_Comm_dup", comm)?;
+        let dup = self.raw.all("MPI_Comm_dup", host.dup())?;
+        let comm = self.raw.all("MPI_Comm_dup", Self::on(dup, vec![0; host.size].into()))?;
         if ranks.len() == 1 {
             return Ok(None);
         }
         Ok(Some(Box::new(HostCommons::new(Host::new(host)?, Box::new(comm), ranks))))
     }
 
-    fn roll(&self) -> Result<Option<Box<dyn Roll>>, Error> {
-        if self.raw.size == 1 {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(RawRoll::new(&self.raw)?)))
+    fn meet(&self, well: bool) -> Result<Option<bool>, Error> {
+        self.roll.as_ref().map(|roll| roll.call(well)).transpose()
     }
 
     fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
@@ -335,7 +339,7 @@ impl Comm for MpiComm {
     }
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        let raw = self.raw.split(color, key)?;
+        let raw = self.raw.all("MPI_Comm_split", self.raw.split(color, key))?;
         Ok(Box::new(Self { piece: self.piece, ..Self::new(raw)? }))
     }
 }

@@ -6,8 +6,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use fft_core::Roll;
-
 use super::*;
 
 /// What a process says in a call: that all is well, that it is not, or that it has left. The smallest is heard.
@@ -84,16 +82,16 @@ impl Part {
 }
 
 /// One roll of a process.
-pub(in crate::mpi) struct RawRoll(Arc<Mutex<Part>>);
+pub(in crate::mpi) struct Roll(Arc<Mutex<Part>>);
 
-impl RawRoll {
+impl Roll {
     /// On a duplicate of a communicator. Collective over it.
     ///
     /// # Errors
     /// On every rank when one fails.
     pub(in crate::mpi) fn new(comm: &RawComm) -> Result<Self, Error> {
-        let own = at_the_end().and_then(|()| comm.dup());
-        let comm = comm.all("MPI_Comm_dup", own)?;
+        let own = comm.dup();
+        let comm = comm.all("MPI_Comm_dup", at_the_end().and(own))?;
         forget_done();
         // SAFETY: reading a constant of the library.
         let request = unsafe { ffi::RSMPI_REQUEST_NULL };
@@ -102,10 +100,12 @@ impl RawRoll {
         lock(&ROLLS).push(part.clone());
         Ok(Self(part))
     }
-}
 
-impl Roll for RawRoll {
-    fn call(&mut self, well: bool) -> Result<bool, Error> {
+    /// Tells all ranks whether all is well with this one: whether all are well. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Left`] on every rank that calls when one has dropped its roll, now and in every later call.
+    pub(in crate::mpi) fn call(&self, well: bool) -> Result<bool, Error> {
         let part = &mut *lock(&self.0);
         part.comm.ready("MPI_Iallreduce")?;
         if !part.over {
@@ -123,7 +123,7 @@ impl Roll for RawRoll {
     }
 }
 
-impl Drop for RawRoll {
+impl Drop for Roll {
     fn drop(&mut self) {
         lock(&self.0).leave();
         forget_done();
