@@ -172,6 +172,20 @@ __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 al
         *reinterpret_cast<u32*>(codes + 8 * u64(place + (own & 62)) + 4 * (lane & 1)) = choose(0x55555555, ones, other << 1);
 }
 
+// As `store_two`, where the eight blocks of a warp follow each other in the message, those of a team side by side, each of so many bits, 31
+// at most. Parts of codes are no whole sectors of memory, which are 32 bytes, but the codes of a warp are: they are put together first, in
+// shared memory of which the warp has read all that it needs. Both begin at a multiple of 16 bytes.
+__device__ inline void store_together(const u32 (&code)[2][8], u32 bits, u8* codes, u8* memory)
+{
+    const u32 lane = threadIdx.x % 32, slot = lane / 8 * 2 * bits;
+    __syncwarp();
+    store_two(code, {bits, bits}, bits & 31, memory, {slot, slot + bits});
+    __syncwarp();
+#pragma unroll 1
+    for (u32 unit = lane; unit < 4 * bits; unit += 32)
+        reinterpret_cast<uint4*>(codes)[unit] = reinterpret_cast<const uint4*>(memory)[unit];
+}
+
 // The reverse.
 template <class Code>
 __device__ void load_codes(Code (&code)[8], u32 bits, const u8* block, Team team)

@@ -115,15 +115,18 @@ __device__ void encode_mantissa(const Job<T>& job)
     const u32 each = 8 * sizeof(T) - (bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0);
     each_tile<T, WIDTH>(job, [&](const Message& message, State& state, const Tile& tile, Shared shared) {
         const Body body(message, job.messages);
+        // Whether the blocks of a warp follow each other, and have parts that are no whole sectors.
+        const bool whole = body.log_rows == 0 && tile.cols == TILE<E>;
+        const bool gathers = sizeof(T) == 4 && each % 16 != 0 && whole && reinterpret_cast<uintptr_t>(body.bytes) % 16 == 0;
         double error = 0;
         constexpr u32 BLOCKS = TILE<E> * WIDTH / BLOCK;
 #pragma unroll(sizeof(T) == 4 ? 1 : 2)
-        for (u32 local = threadIdx.x / 8; local < BLOCKS; local += 2 * TEAMS) {
+        for (u32 local = threadIdx.x / 8 * 2; local < BLOCKS; local += 2 * TEAMS) {
             typename Real<T>::Word code[2][8];
             u32 has[2], at[2];
 #pragma unroll
             for (u32 k = 0; k < 2; k++) {
-                const u32 element = (local + k * TEAMS) * BLOCK / WIDTH;
+                const u32 element = (local + k) * BLOCK / WIDTH;
                 bool there;
                 at[k] = body.element_at(tile, element, there) * WIDTH / BLOCK * each;
                 // Where there is none the tile has zeros, which are encoded for nothing.
@@ -131,6 +134,15 @@ __device__ void encode_mantissa(const Job<T>& job)
                 alignas(16) T x[8];
                 read_block<E>(shared, body, element, x, Together());
                 if (trim(x, bits, code[k], error) && bits == 0) state.raw = 1;
+            }
+            if constexpr (sizeof(T) == 4) {
+                if (gathers) {
+                    // From the first block of the warp on.
+                    const u32 before = threadIdx.x % 32 / 8 * 2;
+                    u8* const read = shared.memory + (local - before) * BLOCK * sizeof(T);
+                    store_together(code, each, body.bytes + 8 * u64(at[0] - before * each), read);
+                    continue;
+                }
             }
             store_two(code, has, each, body.bytes, at);
         }

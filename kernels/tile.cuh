@@ -59,14 +59,19 @@ struct Units {
 };
 
 // Stores a unit at an address in the memory of the device. Of a pointer made of a number the compiler does
-// not know what memory it is in, and would read nothing of shared memory before each store is done.
-__device__ inline void store_unit(u64 address, uint4 unit)
+// not know what memory it is in, and would read nothing of shared memory before each store is done. `ONCE` says that the cache need not
+// keep it: nobody reads it soon, or writes beside it in the same sector.
+template <bool ONCE = false> __device__ void store_unit(u64 address, uint4 unit)
 {
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
-                 "r"(unit.w));
+    if (ONCE)
+        asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
+                     "r"(unit.w));
+    else
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
+                     "r"(unit.w));
 }
 
-// An element of 4 or 8 bytes, or a unit that is one, in the same way.
+// Stores an element in the same way, of 16, 8 or 4 bytes.
 __device__ inline void store_element(uint4* at, uint4 x) { store_unit(reinterpret_cast<u64>(at), x); }
 __device__ inline void store_element(uint2* at, uint2 x)
 {
@@ -214,8 +219,8 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
 }
 
 // Takes units of a tile to where they belong: `read` gives one, in so many numbers of 32 bits, and says where it is. Several are read
-// before they are stored.
-template <u32 EACH, class Read>
+// before they are stored. `ONCE` is as above.
+template <u32 EACH, bool ONCE, class Read>
 __device__ void store_units(Read read)
 {
     constexpr u32 MANY = 4;
@@ -228,7 +233,7 @@ __device__ void store_units(Read read)
         for (u32 n = 0; n < MANY; n++) inside[n] = read(first + n, held[n], to[n]);
 #pragma unroll
         for (u32 n = 0; n < MANY; n++)
-            if (inside[n]) store_unit(to[n], held[n]);
+            if (inside[n]) store_unit<ONCE>(to[n], held[n]);
     }
 }
 
@@ -245,7 +250,7 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
         auto there = [&](u32 unit) { return places.of[unit >> log] + 16 * (unit & ((1 << log) - 1)); };
         if (log_rows == 0) {
             const u32 place = Shared::place(16 * threadIdx.x);
-            store_units<U::EACH>([&](u32 k, uint4& held, u64& to) {
+            store_units<U::EACH, false>([&](u32 k, uint4& held, u64& to) {
                 const u32 unit = threadIdx.x + k * THREADS;
                 held = *reinterpret_cast<const uint4*>(shared.memory + (place ^ Shared::place(16 * k * THREADS)));
                 to = there(unit);
@@ -257,7 +262,7 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
         constexpr u32 LOG_WIDE = U::WIDE == 4 ? 2 : U::WIDE == 2 ? 1 : 0;
         const u32 log_units = log_cols - LOG_WIDE;
         const u64 step = u64(box.to.row) * sizeof(E);
-        store_units<U::EACH>([&](u32 k, uint4& held, u64& to) {
+        store_units<U::EACH, true>([&](u32 k, uint4& held, u64& to) {
             const u32 i = threadIdx.x + k * THREADS, unit = i >> LOG_WIDE & ((1 << log_units) - 1);
             const u32 row = i >> log_cols << LOG_WIDE | (i & (U::WIDE - 1));
 #pragma unroll

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use fft_core::{Brick, Placed, Transfer, Wire};
-use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, sys};
+use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, DriverError, sys};
 use fft_gpu::{
     C2c, C2r, Decoder, Encoder, Fft, FftPlan, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing,
     R2c, Transfers,
@@ -54,6 +54,19 @@ fn noise<T: GpuReal>(n: usize) -> Vec<T> {
     let mut normal = || (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
     let some: Vec<T> = (0..n.min(1 << 20)).map(|_| T::of(normal())).collect();
     some.iter().copied().cycle().take(n).collect()
+}
+
+fn failed(why: DriverError) -> GpuError {
+    GpuError::Driver { what: "copying", why: why.to_string() }
+}
+
+/// The card's own copy.
+fn copied<T: GpuReal>(
+    stream: &Arc<CudaStream>,
+    src: &CudaSlice<T>,
+    dst: &mut CudaSlice<T>,
+) -> Result<(), GpuError> {
+    stream.memcpy_dtod(src, dst).map_err(failed)
 }
 
 struct Bench {
@@ -124,6 +137,10 @@ impl Bench {
         let reals = array.shape.iter().product::<usize>() * width;
         let src = self.stream.clone_htod(&noise::<T>(reals))?;
         let mut dst = self.stream.alloc_zeros::<T>(reals)?;
+        let bytes = 2.0 * (reals * size_of::<T>()) as f64;
+        // As much by the card itself: of less it moves less in a second.
+        let time = seconds(&self.stream, || copied(&self.stream, &src, &mut dst))?;
+        self.line(&format!("the card's own copy {}x{width}{}", T::NAME, array.name), bytes, time);
         for cut in cuts {
             let boxes = cut.boxes(array.shape);
             let mut at = 0;
@@ -133,7 +150,6 @@ impl Bench {
                 unpacks.push(Move { transfer: scatter, from: at, to: 0 });
                 at += gather.elements();
             }
-            let bytes = 2.0 * (reals * size_of::<T>()) as f64;
             for (what, moves) in [("pack", packs), ("unpack", unpacks)] {
                 let transfers =
                     Transfers::new(&self.gpu, &self.stream, width * size_of::<T>(), &moves)?;
@@ -269,12 +285,8 @@ fn main() -> Done {
     let (copy, fill) = {
         let src = stream.clone_htod(&noise::<f64>(bytes / 8))?;
         let mut dst = stream.alloc_zeros::<f64>(bytes / 8)?;
-        let driver = |why: fft_gpu::cudarc::driver::DriverError| GpuError::Driver {
-            what: "copying",
-            why: why.to_string(),
-        };
-        let copy = seconds(&stream, || stream.memcpy_dtod(&src, &mut dst).map_err(driver))?;
-        let fill = seconds(&stream, || stream.memset_zeros(&mut dst).map_err(driver))?;
+        let copy = seconds(&stream, || copied(&stream, &src, &mut dst))?;
+        let fill = seconds(&stream, || stream.memset_zeros(&mut dst).map_err(failed))?;
         (2.0 * bytes as f64 / copy, bytes as f64 / fill)
     };
     println!("{}, {n}³: the card's own copy moves {:.0} GB/s", gpu.name(), copy * 1e-9);

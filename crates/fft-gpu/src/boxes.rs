@@ -366,6 +366,11 @@ impl Tiled {
     pub(crate) fn elements(&self) -> usize {
         self.elements as usize
     }
+
+    /// Whether its tiles have several rows, all of whole units of 16 bytes in both arrays.
+    pub(crate) fn turns_units(&self) -> bool {
+        self.log_rows > 0 && self.log_from != APART && self.log_to != APART
+    }
 }
 
 #[cfg(test)]

@@ -210,3 +210,18 @@ fn tiles_of_all_items_are_listed_by_turns() {
     assert_eq!(found, [third(0), third(1), third(2)].concat());
     assert_eq!(all.firsts, [0, 3, 3, 6, 12]);
 }
+
+#[test]
+fn boxes_that_are_turned_by_whole_units_are_told_from_others() {
+    let turns = |size: usize, order: [usize; 3], bytes: usize| {
+        let brick = Brick { lo: [0; 3], hi: [size; 3] };
+        let from = Placed { brick, order: [0, 1, 2], howmany: 1 };
+        let to = Placed { brick, order, howmany: 1 };
+        let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
+        let tiling = Tiling { quantum: 1, rows: Rows::Any, bytes };
+        placement.tiled(&tiling, 0, &mut Vec::new()).unwrap().turns_units()
+    };
+    assert!(turns(64, [0, 2, 1], 4) && turns(64, [2, 1, 0], 16));
+    assert!(!turns(64, [0, 1, 2], 4), "as it is");
+    assert!(!turns(65, [0, 2, 1], 8), "rows of an odd length");
+}
