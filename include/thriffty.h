@@ -362,8 +362,8 @@ typedef struct thriffty_options {
      */
     const char *passage;
     /**
-     * What the plan may take beside input and output, where the data is on the host: "ample", as NULL (default), has all messages
-     * of a step at once. "least": messages go in rounds, which takes once the data and a little, at times twice.
+     * What the plan may take beside input and output, where the data is on the host: "ample", as NULL (default), as much as
+     * makes it fast. "least": messages go in rounds, which takes once the data and a little, at times twice.
      * `workspace_bytes` of `thriffty_plan_sizes` tells.
      */
     const char *memory;

@@ -131,6 +131,13 @@ fn shared(comm: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
+/// So large that it goes in chunks, of which a few are under way at once.
+fn large(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
+    let case = Case::new([132, 64, 63], [Kind::C2C; 3]).exchange(exchange);
+    check::<C2c<f64>, 3>(comm, &case)?;
+    check::<C2c<f64>, 3>(comm, &case.tiling(5))
+}
+
 /// Little memory, in chunks.
 fn little(comm: &dyn Comm, exchange: Algorithm) -> Result<(), Error> {
     use Kind::*;
@@ -170,6 +177,14 @@ fn execution_allocates_nothing() {
 fn nor_does_it_in_shared_arrays() {
     for ranks in [1, 2, 4] {
         thriffty::threads(ranks, |comm| shared(&comm)).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn nor_does_it_of_large_data() {
+    for exchange in [Algorithm::P2p, Algorithm::Alltoallv] {
+        thriffty::threads(2, |comm| large(&comm, exchange))
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 }
 

@@ -107,7 +107,7 @@ fn traffic(comm: &dyn Comm, which: usize, chunks: usize, memory: &[Opaque; 2]) -
     let places = |parcels: &[Parcel]| (0..parcels.len()).rev().map(|n| 256 * n + 64).collect();
     let places = [places(&sends), places(&recvs)];
     let berths = Some(Berths { memory: memory.clone(), places });
-    Traffic { reshape: which, chunks, shorter: chunks > 1, sends, recvs, berths }
+    Traffic { reshape: which, chunks, shorter: chunks > 1, at_once: false, sends, recvs, berths }
 }
 
 /// Writes letters where messages are to be, and reads what came.

@@ -235,6 +235,10 @@ impl Flight for WeakFlight {
         }
     }
 
+    fn ease(&mut self, most: usize) -> Result<bool, Error> {
+        self.flight.ease(most)
+    }
+
     fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
         self.flight.expect(from, bytes - usize::from(self.fault == Fault::Narrow))
     }

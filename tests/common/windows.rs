@@ -271,6 +271,7 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
             reshape: which,
             chunks,
             shorter: true,
+            at_once: false,
             sends: others(rank).filter_map(to).collect(),
             recvs: others(rank).filter_map(from).collect(),
             berths: None,

@@ -145,8 +145,8 @@ pub struct Options {
     /// Of a plan on a device: how data gets to other ranks. "reached", as NULL (default): taken from memory that is reached, else in
     /// messages, sent from the device where the MPI is CUDA-aware. "device", "host": all in messages, sent from there.
     pub passage: *const c_char,
-    /// What the plan may take beside input and output, where the data is on the host: "ample", as NULL (default), has all messages
-    /// of a step at once. "least": messages go in rounds, which takes once the data and a little, at times twice.
+    /// What the plan may take beside input and output, where the data is on the host: "ample", as NULL (default), as much as
+    /// makes it fast. "least": messages go in rounds, which takes once the data and a little, at times twice.
     /// `workspace_bytes` of `thriffty_plan_sizes` tells.
     pub memory: *const c_char,
 }

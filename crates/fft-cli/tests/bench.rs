@@ -64,7 +64,10 @@ fn least_memory_is_little_more_than_once_the_data() {
             let found = json(2, &[&args[..], &[memory]].concat());
             found["memory"].as_f64().unwrap() / f64::from(16 * 128 * 64 * 64)
         });
-        assert!(ample > 1.4 && least < 1.1, "{exchange}: {ample}, {least}");
+        // By default, whole messages of k-way exchanges take as much again; of others' chunks a few are under way.
+        let whole = exchange == "kway2";
+        assert!((ample > 1.4) == whole && ample >= least, "{exchange}: {ample}, {least}");
+        assert!(least < 1.1, "{exchange}: {least}");
     }
 }
 

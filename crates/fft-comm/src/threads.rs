@@ -376,6 +376,32 @@ impl ThreadFlight {
         let (expected, lent) = (Vec::new(), Vec::new());
         Self { seat, pool: SlotPool::default(), expected, lent, gone: None }
     }
+
+    /// Takes slots that have come back, until no more than so many have not, or an expected message is there and is to be
+    /// `read`: whether the former.
+    fn recover(&mut self, most: usize, read: bool) -> bool {
+        let Self { seat, pool, expected, lent, gone } = self;
+        let Seat { world, rank } = &**seat;
+        world.wait(*rank, |state| {
+            for (reader, slot) in state.returned[*rank].drain(..) {
+                pool.put(slot);
+                if let Some(place) = lent.iter().position(|to| *to == reader) {
+                    lent.swap_remove(place);
+                }
+            }
+            if let Some(reader) = lent.iter().copied().find(|&to| state.gone[to]) {
+                gone.get_or_insert(reader);
+                lent.retain(|&to| !state.gone[to]);
+            }
+            let there =
+                |from: usize| state.gone[from] || !state.mail[*rank * world.size + from].is_empty();
+            match lent.len() <= most {
+                true => Some(true),
+                false if !read => None,
+                false => expected.iter().any(|&(from, came)| !came && there(from)).then_some(false),
+            }
+        })
+    }
 }
 
 /// The next expected message that is there, or an empty one of who can never send it.
@@ -424,8 +450,17 @@ impl Flight for ThreadFlight {
         self.pool.reserve(sends, self.seat.rank)
     }
 
+    fn reserve_berths(&mut self, _sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
+        self.expected.reserve(recvs.len());
+        Ok(())
+    }
+
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
         self.pool.take(bytes, self.seat.rank)
+    }
+
+    fn ease(&mut self, most: usize) -> Result<bool, Error> {
+        Ok(self.recover(most, true))
     }
 
     fn expect(&mut self, from: usize, _bytes: usize) -> Result<(), Error> {
@@ -461,23 +496,9 @@ impl Flight for ThreadFlight {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        let Self { seat, lent, pool, gone, .. } = self;
-        let Seat { world, rank } = &**seat;
-        world.wait(*rank, |state| {
-            for (reader, slot) in state.returned[*rank].drain(..) {
-                pool.put(slot);
-                if let Some(place) = lent.iter().position(|to| *to == reader) {
-                    lent.swap_remove(place);
-                }
-            }
-            if let Some(reader) = lent.iter().copied().find(|&to| state.gone[to]) {
-                gone.get_or_insert(reader);
-                lent.retain(|&to| !state.gone[to]);
-            }
-            lent.is_empty().then_some(())
-        });
+        self.recover(0, false);
         self.expected.clear();
-        match gone.take() {
+        match self.gone.take() {
             None => Ok(()),
             Some(gone) => Err(Error::Left { gone }),
         }

@@ -35,6 +35,7 @@ fn traffic(rank: usize, ranks: usize, reshape: usize) -> Traffic {
     Traffic {
         chunks: 1,
         shorter: false,
+        at_once: false,
         reshape,
         sends: after().filter_map(|to| parcel(to, bound(reshape, rank, to))).collect(),
         recvs: before.filter_map(|from| parcel(from, bound(reshape, from, rank))).collect(),
@@ -159,6 +160,7 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
                 reshape,
                 chunks: 1,
                 shorter: false,
+                at_once: false,
                 sends: parcel(from, to),
                 recvs: parcel(to, from),
                 berths: None,
@@ -247,6 +249,9 @@ impl Flight for LyingFlight {
     }
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
         self.0.slot(bytes)
+    }
+    fn ease(&mut self, most: usize) -> Result<bool, Error> {
+        self.0.ease(most)
     }
     fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
         self.0.expect(from, bytes)

@@ -27,6 +27,7 @@ fn traffic(rank: usize, ranks: usize, chunks: usize, shorter: bool) -> Traffic {
         reshape: 0,
         chunks,
         shorter,
+        at_once: false,
         sends: side(&|peer, chunk| bytes(rank, peer, chunk, chunks)),
         recvs: side(&|peer, chunk| bytes(peer, rank, chunk, chunks)),
         berths: None,

@@ -218,7 +218,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         }
         let gain = budget::gain_after(from, rest, self.problem, self.site.direction);
         let bare = |peer| self.problem.bare(comm.rank(), peer);
-        let means = Means { wire, bare: &bare, gain };
+        let means = Means { wire, bare: &bare, gain, at_once: self.problem.keeps() };
         let mut reshape = Reshape::new(&moves, means, number, visits);
         if departs {
             self.pending.fft = None;

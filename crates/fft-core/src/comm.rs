@@ -213,6 +213,13 @@ pub trait Flight: Send {
     /// [`Error::Memory`].
     fn slot(&mut self, bytes: usize) -> Result<Slot>;
 
+    /// Waits until no more than so many of this rank's messages are under way, so that there are slots for others, or an announced
+    /// message is there: whether the former. Who waits reads what comes, as others may wait for that in turn.
+    ///
+    /// # Errors
+    /// When the library fails.
+    fn ease(&mut self, most: usize) -> Result<bool>;
+
     /// Whether [`Flight::slot`] neither waits for such memory nor allocates it.
     fn has_slot(&self, _bytes: usize) -> bool {
         true
@@ -225,7 +232,8 @@ pub trait Flight: Send {
     /// When the library fails.
     fn expect(&mut self, from: usize, bytes: usize) -> Result<()>;
 
-    /// As [`Flight::reserve`], for messages in memory of the caller's, which its communicator [reaches](Comm::reaches).
+    /// As [`Flight::reserve`], but for slots: for messages in memory of the caller's, which its communicator
+    /// [reaches](Comm::reaches), or for more than are under way at once.
     ///
     /// # Errors
     /// [`Error::Memory`].

@@ -17,12 +17,14 @@ pub enum Algorithm {
     #[default]
     Shared,
     /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed, and unpacked as soon
-    /// as it is there, or kept where a transform follows that unpacks and transforms in one pass.
+    /// as it is there, or kept where a transform follows that unpacks and transforms in one pass. Large data, where messages stay
+    /// long, goes in chunks as [`Algorithm::Pipelined`].
     P2p,
-    /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the one before it flies. What arrives
-    /// meanwhile is unpacked, or kept where a transform follows that unpacks and transforms in one pass.
+    /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the ones before it fly. What arrives
+    /// meanwhile is unpacked, so that memory for a few chunks is enough; of small data it is kept where a transform
+    /// follows that unpacks and transforms in one pass.
     Pipelined,
-    /// One collective: pack everything, exchange, unpack everything. It wants to know the size of every message before,
+    /// One collective: pack everything, exchange, unpack everything; of large data, one for each chunk. It wants to know the size of every message before,
     /// at both ends. Where that depends on the data (with [`Wire::Tolerance`](crate::Wire::Tolerance) and
     /// [`Wire::Lossless`](crate::Wire::Lossless)) messages travel as with [`Algorithm::P2p`], which needs only their
     /// bounds, and tells nobody their sizes before.
@@ -135,6 +137,9 @@ pub struct Traffic {
     pub chunks: usize,
     /// Whether messages may be shorter than their parcels, because their sizes depend on the data: the same on all ranks.
     pub shorter: bool,
+    /// Whether there is to be memory for all of them at once, as they are kept until all have come, or are made by a device before
+    /// any is sent. Otherwise that of a few chunks is enough.
+    pub at_once: bool,
     /// Outgoing, in order of sending, which is that of chunks.
     pub sends: Vec<Parcel>,
     /// Incoming, in the order of chunks.

@@ -13,8 +13,11 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Memory {
-    /// As much as it takes to have all messages of a reshape at once: with 256³ points on 4 ranks 1.8 to 3.3 times what a rank
-    /// holds. [`Algorithm::Shared`] on one host has no messages: once that at most and, where what is between does not fit into the
+    /// As much as makes it fast. Large data goes in chunks, of which four are under way at once: with 256³ points on 4 ranks 1.03 to
+    /// 1.11 times what a rank holds, of real data 1.4. [`Algorithm::KWay`] has all messages of a reshape at once, 2.3 to 3 times,
+    /// [`Algorithm::Ring`] a quarter of them, 1.6 to 2.3 times; so have others where data is small, on more than 16
+    /// ranks, and between some ranks of several hosts that share memory.
+    /// [`Algorithm::Shared`] on one host has no messages: once that at most and, where what is between does not fit into the
     /// output, what of it does not; or, where ranks could not read that in two pieces, as with bricks that are not even, twice.
     /// Half a MiB is for lines that lie far apart.
     #[default]
@@ -34,12 +37,13 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// Rounds that the messages of a reshape go in at most, where there are chunks enough.
+    /// Rounds that the messages of a reshape go in at most, where there are chunks: each ends before the next begins.
     pub fn rounds(self, exchange: Algorithm) -> usize {
         use Algorithm::{Alltoallv, KWay, Ring};
         match (self, exchange) {
             // What is unpacked after the last of them delays the end.
             (Self::Ample, Ring(_)) => 4,
+            (Self::Ample, Alltoallv) => usize::MAX,
             (Self::Ample, _) => 1,
             // One message to a rank at a time.
             (Self::Least, Alltoallv | KWay(_)) => usize::MAX,
@@ -81,6 +85,12 @@ pub enum Access {
     /// contiguous stays so (`fetching.rs`).
     Fetched,
 }
+
+/// Of chunks that spare memory: bytes of a message on average, if each goes to all ranks; bytes of a chunk that fits into cache; and
+/// how many there are of a rank's data at least.
+const LONG_MESSAGE: usize = 1 << 17;
+const CACHED: usize = 1 << 21;
+const MANY: usize = 8;
 
 /// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
@@ -263,32 +273,72 @@ impl<const D: usize> Problem<D> {
         Ok(())
     }
 
+    /// Bytes of data that a rank holds on average.
+    fn share(&self) -> usize {
+        let point = self.precision.bytes() * if self.complex { 2 } else { 1 };
+        let point = point.saturating_mul(self.howmany);
+        self.grid().points().saturating_mul(point) / self.input.ranks()
+    }
+
+    /// Whether each rank is on a host of its own, as far as anybody is to know.
+    fn alone(&self) -> bool {
+        let mut hosts = self.hosts.clone();
+        hosts.sort_unstable();
+        hosts.is_sorted_by(|a, b| a < b)
+    }
+
+    /// Bytes of a chunk of which every message is long.
+    fn long_chunk(&self) -> usize {
+        self.chunk.max(LONG_MESSAGE.saturating_mul(self.input.ranks()))
+    }
+
+    /// Whether messages could be read as they come, with ample memory, where it pays.
+    fn may_stream(&self) -> bool {
+        use Algorithm::{Alltoallv, P2p, Pipelined, Shared};
+        let can = match self.exchange {
+            P2p | Pipelined | Alltoallv => true,
+            Shared => self.alone(),
+            _ => false,
+        };
+        can && self.memory == Memory::Ample && self.access == Access::Cached
+    }
+
+    /// Whether they are: data is large, in chunks that are transformed in cache on their way out, of which no more than a few are
+    /// under way at once. That takes less memory than whole messages, or all chunks, and no more time. Where chunks with long
+    /// messages are too large for a cache, or few, it takes more.
+    fn streams(&self) -> bool {
+        let cached = LONG_MESSAGE.saturating_mul(self.input.ranks()) <= CACHED;
+        self.may_stream() && cached && self.share() / self.long_chunk() >= MANY
+    }
+
     /// Whether messages are cut into chunks: so that one is packed while others fly, or to need memory for one only.
     pub fn chunked(&self) -> bool {
         use Algorithm::{Pipelined, Ring, Shared};
-        self.memory == Memory::Least || matches!(self.exchange, Shared | Pipelined | Ring(_))
+        let chunks = matches!(self.exchange, Shared | Pipelined | Ring(_));
+        chunks || self.memory == Memory::Least || self.streams()
     }
 
     /// Bytes of a chunk: with [`Memory::Least`] no more than a 256th of what a rank has, of which two make a round; a 128th
     /// where each is one.
     pub fn chunk_bytes(&self) -> usize {
         match self.memory {
+            Memory::Ample if self.streams() => self.long_chunk(),
             Memory::Ample => self.chunk,
             Memory::Least => {
-                let point = self.precision.bytes() * if self.complex { 2 } else { 1 };
-                let all = self.grid().points().saturating_mul(point * self.howmany);
                 let parts = match self.exchange {
                     Algorithm::Alltoallv | Algorithm::KWay(_) => 128,
                     _ => 256,
                 };
-                self.chunk.min(all / self.input.ranks() / parts).max(1)
+                self.chunk.min(self.share() / parts).max(1)
             }
         }
     }
 
     /// How bricks are cut into chunks, where they are.
     pub(crate) fn chunking(&self) -> Chunking {
-        Chunking { bytes: self.chunk_bytes(), fine: self.memory == Memory::Least }
+        // Of a collective nothing flies while a chunk is made, which is the faster for being in cache.
+        let fine = self.memory == Memory::Least || self.exchange == Algorithm::Alltoallv;
+        Chunking { bytes: self.chunk_bytes(), fine }
     }
 
     /// Bytes of what is transformed on the way out: with [`Memory::Least`] no more than a chunk has anyway.
@@ -301,12 +351,13 @@ impl<const D: usize> Problem<D> {
 
     /// Whether messages of a reshape are kept until all have come, and read then.
     pub(crate) fn keeps(&self) -> bool {
-        self.memory == Memory::Ample && self.exchange.keeps()
+        self.memory == Memory::Ample && self.exchange.keeps() && !self.streams()
     }
 
     /// Bytes of a chunk, where there are chunks, of another size than [`Problem::CHUNK`].
     pub(crate) fn uncommon_chunk(&self) -> Option<usize> {
-        let chunks = self.chunked() && !self.all_near() && self.input.ranks() > 1;
+        let chunks = self.chunked() || self.may_stream();
+        let chunks = chunks && !self.all_near() && self.input.ranks() > 1;
         Some(self.chunk).filter(|chunk| chunks && *chunk != Self::CHUNK)
     }
 
@@ -318,20 +369,15 @@ impl<const D: usize> Problem<D> {
             && host.is_some()
     }
 
-    /// Whether a chunk is also transformed just before it is packed: where it is asked for, where there are chunks to save
+    /// Whether a chunk is also transformed just before it is packed: where it is asked for, where there are chunks to spare
     /// memory, and where memory is to be shared but each rank is on a host of its own. Otherwise those that read this rank's
     /// memory must find there what has been transformed. Not where lines must be contiguous.
     pub fn pipelined(&self) -> bool {
-        let alone = || {
-            let mut hosts = self.hosts.clone();
-            hosts.sort_unstable();
-            hosts.is_sorted_by(|a, b| a < b)
-        };
         match self.exchange {
             _ if self.access != Access::Cached => false,
             Algorithm::Pipelined | Algorithm::Ring(_) => true,
-            Algorithm::Shared => alone(),
-            _ => self.memory == Memory::Least,
+            Algorithm::Shared => self.alone(),
+            _ => self.memory == Memory::Least || self.streams(),
         }
     }
 

@@ -109,7 +109,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         number: usize,
         visits: bool,
     ) -> Self {
-        let Means { wire, bare, gain } = means;
+        let Means { wire, bare, gain, at_once } = means;
         let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
         let abroad =
             |ends: &[(usize, Brick<D>)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
@@ -134,6 +134,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             reshape: number,
             chunks: moves.most_chunks,
             shorter: codecs[1].fixed(0, moves.width).is_none(),
+            at_once,
             sends: sends.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
             recvs: recvs.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
             berths: None,
@@ -323,6 +324,8 @@ pub(crate) struct Means<'a> {
     pub(crate) bare: &'a dyn Fn(usize) -> bool,
     /// What errors are multiplied by on the way to the result.
     pub(crate) gain: Gain,
+    /// Whether there is to be memory for all of them at once.
+    pub(crate) at_once: bool,
 }
 
 /// What leads to other ranks.

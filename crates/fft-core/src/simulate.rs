@@ -125,7 +125,8 @@ impl<'a, const D: usize> Simulator<'a, D> {
                         Order::Ring => Algorithm::Ring(Epochs::Fence),
                         _ => exchange,
                     };
-                    let rounds = self.recipe.problem().memory.rounds(like);
+                    let problem = self.recipe.problem();
+                    let rounds = if problem.chunked() { problem.memory.rounds(like) } else { 1 };
                     let reshape =
                         Reshape { schedule: &self.schedules[at].1, wire, exchange, rounds };
                     flight = stage.reshape(&reshape, order, expected);

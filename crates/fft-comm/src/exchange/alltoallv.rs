@@ -8,9 +8,10 @@ use fft_core::{
     Traffic, agree,
 };
 
+use super::of_chunks;
 use super::p2p::P2p;
 
-/// Packs every message, exchanges them all in one call, unpacks every message. The collective must know the size of every
+/// Packs every message of a chunk, exchanges them all in one call, unpacks every message. The collective must know the size of every
 /// message at both ends. Where that depends on the data, messages go between pairs instead, all receives posted at once
 /// with room for the longest: what a collective would do, too, but for another one that tells all sizes before.
 pub(crate) struct Alltoallv {
@@ -100,11 +101,17 @@ impl Exchange for Alltoallv {
             return self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts);
         }
         let (rank, pins) = (self.comm.rank(), self.pins.as_deref());
-        self.send.reserve(Side::room(&traffic.sends), rank, pins)?;
-        self.recv.reserve(Side::room(&traffic.recvs), rank, pins)?;
-        self.send.place(&traffic.sends);
-        self.recv.place(&traffic.recvs);
-        self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)
+        let all = traffic.chunks.max(1);
+        for chunk in 0..all {
+            let sends = &traffic.sends[of_chunks(&traffic.sends, chunk..chunk + 1, all)];
+            let recvs = &traffic.recvs[of_chunks(&traffic.recvs, chunk..chunk + 1, all)];
+            self.send.reserve(Side::room(sends), rank, pins)?;
+            self.recv.reserve(Side::room(recvs), rank, pins)?;
+            self.send.place(sends);
+            self.recv.place(recvs);
+            self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)?;
+        }
+        Ok(())
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
@@ -129,27 +136,43 @@ impl Exchange for Alltoallv {
             port.finish(&|_| &[]);
             return Ok(());
         }
-        send.place(&traffic.sends);
-        recv.place(&traffic.recvs);
-        let (mut free, known) = (send.buffer.bytes_mut(), Cell::new(0));
-        port.pack_all(&mut traffic.sends.iter().enumerate().map(|(number, parcel)| {
-            let room = parcel.bytes.next_multiple_of(SLOT_ALIGN);
-            let (message, rest) = std::mem::take(&mut free).split_at_mut(room);
-            free = rest;
-            Blank { number, message: &mut message[..parcel.bytes], bytes: &known }
-        }));
-        port.own();
-        comm.alltoallv(
-            Parts { bytes: send.buffer.bytes(), parts: &send.parts },
-            Parts { bytes: recv.buffer.bytes_mut(), parts: &recv.parts },
-        )?;
-        let message = |number: usize| {
-            let (first, bytes) = recv.parts[traffic.recvs[number].peer];
-            &recv.buffer.bytes()[first..first + bytes]
-        };
-        port.arrived_all(0..traffic.recvs.len(), &message);
-        port.finish(&message);
-        Ok(())
+        let all = traffic.chunks.max(1);
+        let mut result = Ok(());
+        for chunk in 0..all {
+            let of = |parcels| of_chunks(parcels, chunk..chunk + 1, all);
+            let (sends, recvs, last) = (of(&traffic.sends), of(&traffic.recvs), chunk + 1 == all);
+            send.place(&traffic.sends[sends.clone()]);
+            recv.place(&traffic.recvs[recvs.clone()]);
+            let (mut free, known) = (send.buffer.bytes_mut(), Cell::new(0));
+            port.pack_all(&mut sends.map(|number| {
+                let bytes = traffic.sends[number].bytes;
+                let room = bytes.next_multiple_of(SLOT_ALIGN);
+                let (message, rest) = std::mem::take(&mut free).split_at_mut(room);
+                free = rest;
+                Blank { number, message: &mut message[..bytes], bytes: &known }
+            }));
+            if last {
+                port.own();
+            }
+            let done = comm.alltoallv(
+                Parts { bytes: send.buffer.bytes(), parts: &send.parts },
+                Parts { bytes: recv.buffer.bytes_mut(), parts: &recv.parts },
+            );
+            // The others come for the rest.
+            result = result.and(done.clone());
+            let message = |number: usize| {
+                let (first, bytes) = recv.parts[traffic.recvs[number].peer];
+                &recv.buffer.bytes()[first..first + bytes]
+            };
+            if done.is_ok() {
+                port.arrived_all(recvs, &message);
+            }
+            if last && result.is_ok() {
+                // Of several chunks none is kept.
+                port.finish(&message);
+            }
+        }
+        result
     }
 
     fn memory(&self) -> usize {

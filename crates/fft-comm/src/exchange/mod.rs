@@ -6,8 +6,11 @@ mod p2p;
 mod ring;
 mod rounds;
 
+use std::ops::Range;
+
 use fft_core::{
-    Algorithm, Comm, Error, Exchange, Flight, MakeExchange, Memory, Parts, Puts, Slot, agree,
+    Algorithm, Comm, Error, Exchange, Flight, MakeExchange, Memory, Parcel, Parts, Puts, Slot,
+    agree,
 };
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
@@ -57,6 +60,12 @@ fn in_rounds(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>,
 /// Memory to put into, where ranks can. Collective.
 fn window(comm: &dyn Comm) -> Result<Option<Box<dyn Puts>>, Error> {
     agree(comm, comm.window())
+}
+
+/// The messages of these chunks of so many, the last of which has all that are behind it.
+fn of_chunks(parcels: &[Parcel], chunks: Range<usize>, all: usize) -> Range<usize> {
+    let before = |chunk| parcels.partition_point(|parcel| parcel.chunk.min(all - 1) < chunk);
+    before(chunks.start)..before(chunks.end)
 }
 
 /// A slot for a message. Where there is no memory for it, which is remembered, an empty one to be sent in its place: its

@@ -44,8 +44,10 @@ impl Rounds {
             let traffic = Traffic {
                 // No other round has this number, and this one has it whenever it is reserved for.
                 reshape: traffic.reshape << (usize::BITS / 2) | round,
-                chunks,
+                // One to the exchange, which has memory for all of it.
+                chunks: 1,
                 shorter: traffic.shorter,
+                at_once: true,
                 sends: out,
                 recvs: come,
                 berths: None,
@@ -156,6 +158,7 @@ mod tests {
             reshape: 3,
             chunks,
             shorter: true,
+            at_once: false,
             sends: parcels(&|peer, chunk| there(rank, peer, chunk)),
             recvs: parcels(&|peer, chunk| there(peer, rank, chunk)),
             berths: None,
@@ -204,10 +207,7 @@ mod tests {
                     let here = numbers(round).iter().map(|n| parcels(&traffic)[*n]);
                     assert!(parcels(&round.traffic).iter().copied().eq(here));
                     assert!(numbers(round).is_sorted_by(|a, b| a < b));
-                    assert_eq!(
-                        (round.traffic.shorter, round.traffic.chunks),
-                        (true, chunks.max(1))
-                    );
+                    assert_eq!((round.traffic.shorter, round.traffic.chunks), (true, 1));
                 }
                 // As chunks are in order of numbers, rounds are of neighbouring chunks.
                 let all: Vec<_> = rounds.iter().flat_map(numbers).copied().collect();

@@ -142,6 +142,17 @@ impl Flight for MpiFlight {
         self.pool.take(bytes, self.raw.rank)
     }
 
+    fn ease(&mut self, most: usize) -> Result<bool, Error> {
+        while self.leaving > most && self.early.is_empty() {
+            match self.step(Some(Idle::default()))? {
+                Step::Came(arrival) => self.early.push_back(arrival),
+                Step::Left => {}
+                Step::None => break,
+            }
+        }
+        Ok(self.early.is_empty())
+    }
+
     fn has_slot(&self, bytes: usize) -> bool {
         !self.some || self.pool.has(bytes)
     }

@@ -151,6 +151,7 @@ impl<T: GpuReal> Staged<T> {
             reshape: ends.number,
             chunks: moves.most_chunks,
             shorter,
+            at_once: true,
             sends: sent,
             recvs: received,
             berths: None,

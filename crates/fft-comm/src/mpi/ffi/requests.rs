@@ -109,8 +109,8 @@ impl Requests {
     ) -> Result<Option<Done>, Error> {
         let call = "MPI_Testany";
         comm.ready(call)?;
-        let n = count(comm.rank, call, self.raw.len())?;
         loop {
+            let n = count(comm.rank, call, self.raw.len())?;
             // Not a number of a request, in case the call fails without saying which.
             let (mut index, mut flag) = (-1, 0);
             let mut status = MaybeUninit::uninit();
@@ -154,11 +154,11 @@ impl Requests {
                     if failure.is_ok() {
                         *failure = Err(error);
                     }
-                    // The library may leave a failed request in place; it must not be seen again.
-                    // SAFETY: reading a constant of the library.
-                    self.raw[index as usize] = unsafe { ffi::RSMPI_REQUEST_NULL };
                 }
             }
+            // It is not looked at again, so that many messages take no longer each. The library may leave a failed one in place.
+            self.raw.swap_remove(index as usize);
+            self.entry_of.swap_remove(index as usize);
             entry.pieces -= 1;
             if entry.pieces == 0 {
                 let mut slot = entry.slot.take().expect("an open entry has its slot");

@@ -1,0 +1,128 @@
+//! Messages in many chunks, of which a few are under way at once: over threads.
+
+use std::cell::Cell;
+
+use fft_comm::{exchange, threads};
+use fft_core::{Algorithm, Comm, Exchange, Parcel, Port, Traffic};
+
+const CHUNKS: usize = 100;
+
+/// The bytes of the message of a chunk, if there is one: some ranks with fewer chunks, some pairs with none.
+fn bytes(from: usize, to: usize, chunk: usize) -> Option<usize> {
+    let there =
+        from != to && !(from + 2 * to + chunk).is_multiple_of(5) && chunk < CHUNKS - 7 * (from % 3);
+    there.then_some(1 + (from * 371 + to * 113 + chunk * 77) % 900)
+}
+
+fn traffic(rank: usize, ranks: usize, at_once: bool) -> Traffic {
+    let side = |bytes: &dyn Fn(usize, usize) -> Option<usize>| -> Vec<Parcel> {
+        let all =
+            (0..CHUNKS).flat_map(|chunk| (1..ranks).map(move |d| (chunk, (rank + d) % ranks)));
+        let parcel = |(chunk, peer)| Some(Parcel { peer, bytes: bytes(peer, chunk)?, chunk });
+        all.filter_map(parcel).collect()
+    };
+    Traffic {
+        reshape: 0,
+        chunks: CHUNKS,
+        shorter: false,
+        at_once,
+        sends: side(&|peer, chunk| bytes(rank, peer, chunk)),
+        recvs: side(&|peer, chunk| bytes(peer, rank, chunk)),
+        berths: None,
+    }
+}
+
+/// What every byte of a message says.
+fn word(from: usize, to: usize, chunk: usize) -> u8 {
+    (from * 7 + to * 3 + chunk * 31) as u8
+}
+
+/// Packs, and looks at what comes; a rank is late now and then.
+struct Desk<'a> {
+    rank: usize,
+    traffic: &'a Traffic,
+    /// The chunk that was packed last, and how many messages of each have come.
+    packed: usize,
+    come: Vec<usize>,
+    /// How far the others' chunks were ahead of that at most.
+    ahead: &'a Cell<usize>,
+    owned: usize,
+}
+
+impl Port for Desk<'_> {
+    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
+        let Parcel { peer, chunk, .. } = self.traffic.sends[number];
+        assert!(chunk >= self.packed, "chunks are packed in order");
+        self.packed = chunk;
+        if (self.rank + chunk).is_multiple_of(11) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        message.fill(word(self.rank, peer, chunk));
+        message.len()
+    }
+
+    fn own(&mut self) {
+        self.owned += 1;
+    }
+
+    fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
+        let Parcel { peer, bytes, chunk } = self.traffic.recvs[number];
+        assert_eq!(message.len(), bytes);
+        assert!(message.iter().all(|byte| *byte == word(peer, self.rank, chunk)));
+        self.come[number] += 1;
+        self.ahead.set(self.ahead.get().max(chunk.saturating_sub(self.packed)));
+        true
+    }
+
+    fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {
+        assert_eq!(self.owned, 1);
+    }
+}
+
+/// Runs a few times: bytes held, the same after each.
+fn run(exchange: &mut dyn Exchange, rank: usize, traffic: &Traffic) -> usize {
+    exchange.reserve(traffic).unwrap();
+    let (held, ahead) = (exchange.memory(), Cell::new(0));
+    for _ in 0..6 {
+        let come = vec![0; traffic.recvs.len()];
+        let mut desk = Desk { rank, traffic, packed: 0, come, ahead: &ahead, owned: 0 };
+        exchange.run(traffic, &mut desk).unwrap();
+        assert!(desk.come.iter().all(|times| *times == 1), "rank {rank}: {:?}", desk.come);
+        assert_eq!(exchange.memory(), held, "rank {rank}: it was reserved for");
+    }
+    // Those who have fewer chunks have packed their last.
+    let fewer = 7 * (rank % 3);
+    assert!(traffic.at_once || ahead.get() <= 4 + fewer, "rank {rank}: {} ahead", ahead.get());
+    held
+}
+
+#[test]
+fn a_few_chunks_are_under_way_in_memory_for_so_many() {
+    for ranks in [2, 3, 5] {
+        for algorithm in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Shared] {
+            threads(ranks, |comm| {
+                let rank = comm.rank();
+                let [few, all] = [false, true].map(|at_once| {
+                    let mut exchange = exchange(algorithm, &comm).unwrap();
+                    run(exchange.as_mut(), rank, &traffic(rank, ranks, at_once))
+                });
+                assert!(4 * few < all, "rank {rank} of {ranks}: {few} of {all} bytes");
+            });
+        }
+    }
+}
+
+#[test]
+fn a_collective_for_each_chunk_takes_memory_for_one() {
+    for ranks in [2, 3, 5] {
+        threads(ranks, |comm| {
+            let (rank, mut exchange) =
+                (comm.rank(), exchange(Algorithm::Alltoallv, &comm).unwrap());
+            let traffic = traffic(rank, ranks, false);
+            let sides = [&traffic.sends, &traffic.recvs];
+            let all: usize = sides.iter().flat_map(|side| side.iter()).map(|it| it.bytes).sum();
+            let held = run(exchange.as_mut(), rank, &traffic);
+            assert!(8 * held < all, "rank {rank} of {ranks}: {held} of {all} bytes");
+        });
+    }
+}
