@@ -75,9 +75,10 @@ fn early_body() {
             leaving::early(world)?;
             leaving::all_but_one(world)?;
             leaving::in_any_order(world)?;
+            leaving::and_computes(world)?;
             // Under way when MPI ends.
-            leaving::kept_by_one(world)?;
-            leaving::all_but_one(world)
+            leaving::all_but_one(world)?;
+            leaving::kept_by_one(world)
         };
         all().unwrap_or_else(|error| panic!("{error}"));
     });

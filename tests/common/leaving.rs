@@ -56,15 +56,14 @@ fn leave(
     Ok(())
 }
 
-/// All but the first rank leave, before it or while it calls: it hears of the last of those that left before it came, and has no
-/// plan any more.
+/// All but the first rank leave, before it or while it calls: it hears of the lowest of them, as each has answered this call.
 pub(crate) fn all_but_one(comm: &dyn Comm) -> Done {
     let mut plan = messages(comm)?;
     if comm.rank() > 0 {
         return Ok(());
     }
     let heard = plan.agree(Ok(()));
-    let expected = Error::Left { gone: comm.size() - 1 };
+    let expected = Error::Left { gone: 1 };
     assert_eq!(heard, if comm.size() > 1 { Err(expected) } else { Ok(()) });
     Ok(())
 }
@@ -80,16 +79,40 @@ pub(crate) fn in_any_order(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending.
+/// A rank that leaves and does not come back to MPI for long: the others hear of it all the same.
+pub(crate) fn and_computes(comm: &dyn Comm) -> Done {
+    for culprit in [comm.size() - 1, 0] {
+        let mut plan = messages(comm)?;
+        if comm.size() == 1 {
+            return Ok(());
+        }
+        if comm.rank() == culprit {
+            drop(plan);
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        } else {
+            assert_eq!(plan.agree(Ok(())), Err(Error::Left { gone: culprit }));
+        }
+    }
+    Ok(())
+}
+
+/// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending. Last of all: where stations are, others wait for MPI to
+/// end there.
 pub(crate) fn kept_by_one(comm: &dyn Comm) -> Done {
-    let plan = messages(comm)?;
-    if comm.rank() == 0 {
-        std::mem::forget(plan);
+    for exchange in [Algorithm::P2p, Algorithm::Shared] {
+        let plan = by(comm, exchange)?;
+        if comm.rank() == 0 {
+            std::mem::forget(plan);
+        }
     }
     Ok(())
 }
 
 /// A plan whose ranks send each other messages.
 fn messages(comm: &dyn Comm) -> Result<Plan<C2c, 3>, Error> {
-    Plan::c2c(comm, Grid::new([12, 10, 8])?).exchange(Algorithm::P2p).build()
+    by(comm, Algorithm::P2p)
+}
+
+fn by(comm: &dyn Comm, exchange: Algorithm) -> Result<Plan<C2c, 3>, Error> {
+    Plan::c2c(comm, Grid::new([12, 10, 8])?).exchange(exchange).build()
 }

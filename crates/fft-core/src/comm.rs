@@ -307,27 +307,43 @@ const TEXT: usize = 1024;
 /// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank, or of the rank that it
 /// was of when it had been agreed on before.
 ///
-/// Collective. Costs one small allreduce when all is well. Nothing fallible may stand between two
+/// Collective. Costs one small allreduce, or [`Comm::meet`], when all is well. Nothing fallible may stand between two
 /// collectives without it: a rank that returned early would leave the others waiting.
 ///
 /// # Errors
-/// The lowest failing rank's; [`Error::Left`] when one has dropped the communicator.
+/// The lowest failing rank's; [`Error::Left`], whatever `mine` is, when one has dropped the communicator.
 pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     if comm.meet(mine.is_ok())? == Some(true) {
         return mine;
     }
-    let mut lowest = [if mine.is_ok() { comm.size() } else { comm.rank() } as f64];
-    comm.allreduce(Reduce::Min, &mut lowest)?;
-    if lowest[0] as usize == comm.size() {
+    let least = |value: &mut [f64]| comm.allreduce(Reduce::Min, value);
+    agree_by((comm.rank(), comm.size()), least, |mine, all| comm.allgather(mine, all), mine)
+}
+
+/// [`agree`], by collectives of any kind: of a rank and how many there are, the least of a number of each rank, and bytes of all
+/// ranks one after another.
+///
+/// # Errors
+/// The lowest failing rank's; what the collectives return.
+#[doc(hidden)]
+pub fn agree_by<T>(
+    (own, size): (usize, usize),
+    least: impl FnOnce(&mut [f64]) -> Result<()>,
+    allgather: impl FnOnce(&[u8], &mut [u8]) -> Result<()>,
+    mine: Result<T>,
+) -> Result<T> {
+    let mut lowest = [if mine.is_ok() { size } else { own } as f64];
+    least(&mut lowest)?;
+    let rank = lowest[0] as usize;
+    if rank == size {
         return mine;
     }
-    let rank = lowest[0] as usize;
     let mut text = [0u8; TEXT];
     if let Err(error) = &mine {
         // What has been agreed on before is still of the rank that it was of.
         let (of, said) = match error {
             Error::OnRank { rank, message, .. } => (*rank, message.clone()),
-            other => (comm.rank(), other.to_string()),
+            other => (own, other.to_string()),
         };
         let bytes = prefix(&said, TEXT - 11).as_bytes();
         text[0] = error.kind() as u8;
@@ -335,8 +351,8 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
         text[3..11].copy_from_slice(&(of as u64).to_le_bytes());
         text[11..11 + bytes.len()].copy_from_slice(bytes);
     }
-    let mut all = vec![0u8; TEXT * comm.size()];
-    comm.allgather(&text, &mut all)?;
+    let mut all = vec![0u8; TEXT * size];
+    allgather(&text, &mut all)?;
     let text = &all[rank * TEXT..][..TEXT];
     let len = usize::from(u16::from_le_bytes([text[1], text[2]]));
     let mut of = [0; 8];

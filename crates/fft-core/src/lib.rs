@@ -68,7 +68,7 @@ mod turn;
 pub use candidates::Family;
 pub use clock::Clock;
 pub use codec::{BadMessage, Codec, Packed, Wire};
-pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree};
+pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree, agree_by};
 pub use commons::{Commons, Ends, Neighbours, Piece, Share, SharedMemory, Show, Work};
 pub use device::{Between, Device, Operation, Operations, Site, Split, Tools};
 pub use error::{Error, ErrorKind};

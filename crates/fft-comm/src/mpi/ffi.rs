@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::thread::ThreadId;
 
-use fft_core::{Epochs, Error, Opaque, Reduce, SLOT_ALIGN, Slot};
+use fft_core::{Epochs, Error, Opaque, Reduce, SLOT_ALIGN, Slot, agree_by};
 use mpi::ffi;
 use mpi::traits::AsRaw;
 
@@ -217,15 +217,10 @@ impl RawComm {
         unsafe { Self::duplicate(self.handle) }
     }
 
-    /// What this rank has, if all ranks have it; an error on every rank otherwise. Collective.
-    pub(super) fn all<T>(&self, call: &'static str, mine: Result<T, Error>) -> Result<T, Error> {
-        let mut least = [0.0];
-        self.allreduce(Reduce::Min, &[f64::from(mine.is_ok())], &mut least)?;
-        let (rank, text) = (self.rank, "failed on another rank".into());
-        match mine {
-            Ok(_) if least == [0.0] => Err(Error::Transport { rank, call, text }),
-            mine => mine,
-        }
+    /// What this rank has, if all ranks have it; the same error on every rank otherwise. Collective.
+    pub(super) fn all<T>(&self, mine: Result<T, Error>) -> Result<T, Error> {
+        let least = |value: &mut [f64]| self.allreduce(Reduce::Min, &[value[0]], value);
+        agree_by((self.rank, self.size), least, |mine, all| self.allgather(mine, all), mine)
     }
 
     pub(super) fn split(&self, color: usize, key: usize) -> Result<Self, Error> {
@@ -379,10 +374,10 @@ impl SharedWindow {
         // Whole pages, and one more: the library may begin parts anywhere.
         let room = bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes).saturating_add(PAGE);
         host::has_room(comm, room)?;
-        let own = comm.all(call, comm.dup())?;
+        let own = comm.all(comm.dup())?;
         let size =
             ffi::MPI_Aint::try_from(room).map_err(|_| Error::Memory { rank: comm.rank, bytes });
-        let size = comm.all(call, size)?;
+        let size = comm.all(size)?;
         let (mut base, mut handle) = (std::ptr::null_mut::<u8>(), MaybeUninit::uninit());
         // SAFETY: the communicator is live; the call writes the address and the handle.
         let code = unsafe {
@@ -397,7 +392,7 @@ impl SharedWindow {
             let mut window = ManuallyDrop::new(Self { handle, comm: own, parts: Vec::new() });
             window.find_parts().map(|()| window)
         });
-        comm.all(call, made).map(ManuallyDrop::into_inner)
+        comm.all(made).map(ManuallyDrop::into_inner)
     }
 
     /// Finds every rank's part and clears this one's.

@@ -1,7 +1,8 @@
 //! Processes of one host in each other's memory.
 #![allow(unsafe_code)]
 
-use std::sync::{Arc, Once};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use fft_core::{Error, Reduce, SharedMemory};
 
@@ -15,7 +16,7 @@ static NOT_SHARED: Once = Once::new();
 /// For every rank of a communicator the lowest rank of its host; only itself where memory cannot be shared.
 /// Collective.
 pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
-    let host = comm.host()?;
+    let host = comm.all(comm.host())?;
     let shares = host.size == 1 || SharedWindow::allocate(&host, 0).is_ok();
     let mut lowest = [0.0];
     host.allreduce(Reduce::Min, &[if shares { comm.rank as f64 } else { -1.0 }], &mut lowest)?;
@@ -57,6 +58,26 @@ pub(super) fn has_room(comm: &RawComm, bytes: usize) -> Result<(), Error> {
     Err(Error::SharedMemory { rank: comm.rank, wanted, place: SHARED, free })
 }
 
+/// Stations of this process, at which others may wait.
+static STATIONS: Mutex<Vec<Weak<SharedWindow>>> = Mutex::new(Vec::new());
+
+/// Goes from all stations: MPI is about to be finalised, and what has not been dropped yet will not come again.
+pub(super) fn leave_all() {
+    let stations = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    for window in stations.iter().filter_map(Weak::upgrade) {
+        station(&window, window.comm.rank).gone.store(true, Ordering::Release);
+    }
+}
+
+/// The `i`th rank's.
+fn station(window: &SharedWindow, i: usize) -> &Station {
+    let (at, bytes) = window.part(i);
+    assert!(bytes >= size_of::<Station>(), "every rank made room for a station");
+    // SAFETY: parts begin at whole pages and were zeroed, which is a station that nobody has come to; all its fields are atomic, and
+    // the window lives as long as it is borrowed, if MPI does, of which callers have asked.
+    unsafe { &*at.cast::<Station>() }
+}
+
 /// Windows of shared memory, one for the stations and one for each allocation.
 pub(super) struct Host {
     stations: Arc<SharedWindow>,
@@ -68,6 +89,9 @@ impl Host {
     /// For the ranks of a communicator, all on one host. Collective.
     pub(super) fn new(comm: RawComm) -> Result<Self, Error> {
         let stations = Arc::new(SharedWindow::allocate(&comm, size_of::<Station>())?);
+        let mut all = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|window| window.strong_count() > 0);
+        all.push(Arc::downgrade(&stations));
         Ok(Self { stations, windows: Vec::new(), comm })
     }
 }
@@ -78,11 +102,7 @@ unsafe impl Ground for Host {
     const EVERYWHERE: bool = false;
 
     fn station(&self, i: usize) -> &Station {
-        let (at, bytes) = self.stations.part(i);
-        assert!(bytes >= size_of::<Station>(), "every rank made room for a station");
-        // SAFETY: parts begin at whole pages and were zeroed, which is a station that nobody has come to; all its
-        // fields are atomic, and the window lives as long as `self`, if MPI does, of which callers have asked.
-        unsafe { &*at.cast::<Station>() }
+        station(&self.stations, i)
     }
 
     fn ready(&self) -> Result<(), Error> {

@@ -155,7 +155,7 @@ impl MpiComm {
 
     /// Collective, with an error on all ranks or on none.
     fn on(raw: RawComm, hosts: Arc<[usize]>) -> Result<Self, Error> {
-        let line = raw.all("MPI_Type_contiguous", LineType::new(raw.rank))?;
+        let line = raw.all(LineType::new(raw.rank))?;
         let roll = (raw.size > 1).then(|| Roll::new(&raw)).transpose()?;
         let (send, recv) = (Lines::default(), Lines::default());
         let scratch = RefCell::new(Scratch { line, send, recv, operands: Vec::new() });
@@ -185,7 +185,7 @@ impl MpiComm {
     /// Of the same ranks, with what is known of them.
     fn duplicate(&self) -> Result<Self, Error> {
         let (piece, can_put, devices) = (self.piece, self.can_put.clone(), self.devices.clone());
-        let raw = self.raw.all("MPI_Comm_dup", self.raw.dup())?;
+        let raw = self.raw.all(self.raw.dup())?;
         Ok(Self { piece, can_put, devices, ..Self::on(raw, self.hosts.clone())? })
     }
 }
@@ -296,10 +296,10 @@ impl Comm for MpiComm {
     fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
         // Each step is agreed on, so that no rank is left waiting in the next.
         let own = self.hosts[self.raw.rank];
-        let host = self.raw.all("MPI_Comm_split", self.raw.split(own, self.raw.rank))?;
+        let host = self.raw.all(self.raw.split(own, self.raw.rank))?;
         let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
-        let dup = self.raw.all("MPI_Comm_dup", host.dup())?;
-        let comm = self.raw.all("MPI_Comm_dup", Self::on(dup, vec![0; host.size].into()))?;
+        let dup = self.raw.all(host.dup())?;
+        let comm = self.raw.all(Self::on(dup, vec![0; host.size].into()))?;
         if ranks.len() == 1 {
             return Ok(None);
         }
@@ -339,7 +339,8 @@ impl Comm for MpiComm {
     }
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        let raw = self.raw.all("MPI_Comm_split", self.raw.split(color, key))?;
-        Ok(Box::new(Self { piece: self.piece, ..Self::new(raw)? }))
+        let raw = self.raw.all(self.raw.split(color, key))?;
+        let part = self.raw.all(Self::new(raw))?;
+        Ok(Box::new(Self { piece: self.piece, ..part }))
     }
 }

@@ -40,7 +40,7 @@ impl RawComm {
     /// not be used any more.
     pub(in crate::mpi) fn trial(&self, memory: &[Opaque; 2], bytes: usize) -> Result<(), Error> {
         let (next, before) = ((self.rank + 1) % self.size, (self.rank + self.size - 1) % self.size);
-        let n = self.all("MPI_Isend", count(self.rank, "MPI_Isend", bytes))?;
+        let n = self.all(count(self.rank, "MPI_Isend", bytes))?;
         let [from, into] = memory.each_ref().map(|memory| memory.part(0..bytes).address());
         // SAFETY: reading a constant of the library.
         let mut requests = unsafe { [ffi::RSMPI_REQUEST_NULL; 2] };
@@ -57,7 +57,7 @@ impl RawComm {
                 checked(self.rank, "MPI_Isend", code)
             }
         };
-        let posted = self.all("MPI_Isend", post(&mut requests));
+        let posted = self.all(post(&mut requests));
         let done = posted.and_then(|()| self.complete(&mut requests));
         if done.is_err() {
             std::mem::forget(memory.clone());

@@ -3,8 +3,13 @@
 //! A process that drops its roll answers one call in advance, with a farewell: in the call that the others make next they
 //! hear of it, instead of waiting. So calls are non-blocking reductions on a communicator of their own, of which the last one may
 //! be under way long after its roll is gone; it is kept in a list then, at the latest until MPI is finalised.
+//!
+//! Two things are up to the library. A farewell goes on while its process calls MPI: others of a larger tree may hear of it when the
+//! one that left calls MPI next, at the latest when it finalises it. And communicators of rolls that are over are freed by each process when it
+//! finds them so: `MPI_Comm_free` waits for nobody in Open MPI and MPICH, as the standard lets it.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use super::*;
 
@@ -12,23 +17,38 @@ use super::*;
 const WELL: f64 = 1.0;
 const UNWELL: f64 = 0.0;
 
-/// What it says whose `rank` has left.
-fn farewell(rank: usize) -> f64 {
-    -1.0 - rank as f64
+/// What `rank` of `size` says when it leaves: of several the lowest is heard.
+fn farewell(rank: usize, size: usize) -> f64 {
+    -((size - rank) as f64)
+}
+
+/// What is said in a call and what is heard, where MPI reads and writes them for as long as the call is under way.
+struct Numbers(NonNull<[f64; 2]>);
+
+impl Numbers {
+    fn new() -> Self {
+        Self(NonNull::from(Box::leak(Box::new([WELL; 2]))))
+    }
+
+    /// Where they are: said, heard.
+    fn at(&self) -> [*mut f64; 2] {
+        let first = self.0.as_ptr().cast::<f64>();
+        [first, first.wrapping_add(1)]
+    }
 }
 
 /// This process' part in a roll.
 struct Part {
     comm: RawComm,
-    said: f64,
-    heard: f64,
+    /// Leaked by a part that is dropped in the midst of a call.
+    numbers: Numbers,
     /// Null between calls.
     request: ffi::MPI_Request,
     /// Whether it has said farewell, or heard one: there are no more calls.
     over: bool,
 }
 
-// SAFETY: request handles are valid in every thread of the process; `RawComm` checks the thread.
+// SAFETY: request handles are valid in every thread of the process; `RawComm` checks the thread. The numbers are this part's own.
 unsafe impl Send for Part {}
 
 /// All rolls of this process that may have a call under way, or may yet have one. Each stays in its place.
@@ -39,18 +59,27 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The same, unless it is in use.
+fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 impl Part {
     /// Begins a call.
     fn say(&mut self, said: f64) -> Result<(), Error> {
         let call = "MPI_Iallreduce";
         self.comm.ready(call)?;
-        self.said = said;
-        // SAFETY: both numbers stay where they are, and are not touched, until the request is complete: `ROLLS` keeps the part until
-        // then. The rest are constants and our own communicator.
+        let [from, to] = self.numbers.at();
+        // SAFETY: no call is under way, so that the numbers are ours; from here until the request is complete they are MPI's, and
+        // nobody else touches them. The rest are constants and our own communicator.
         let code = unsafe {
-            let (from, to) = ((&raw const self.said).cast(), (&raw mut self.heard).cast());
+            from.write(said);
             let (double, min, comm) = (ffi::RSMPI_DOUBLE, ffi::RSMPI_MIN, self.comm.handle);
-            ffi::MPI_Iallreduce(from, to, 1, double, min, comm, &mut self.request)
+            ffi::MPI_Iallreduce(from.cast(), to.cast(), 1, double, min, comm, &mut self.request)
         };
         // A process that gives up here is one that the others wait for.
         vital(self.comm.rank, call, code);
@@ -62,12 +91,18 @@ impl Part {
         // SAFETY: the request is active, and is null afterwards.
         let code = unsafe { ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE) };
         vital(self.comm.rank, "MPI_Wait", code);
-        self.heard
+        self.heard()
+    }
+
+    /// What was heard in the last call, which is over.
+    fn heard(&self) -> f64 {
+        // SAFETY: no call is under way, so that the number is ours; it was written when it was made.
+        unsafe { self.numbers.at()[1].read() }
     }
 
     /// Says farewell, once, if it can now.
     fn leave(&mut self) {
-        self.over = self.over || self.say(farewell(self.comm.rank)).is_ok();
+        self.over = self.over || self.say(farewell(self.comm.rank, self.comm.size)).is_ok();
     }
 
     /// Whether all have heard its farewell, or it theirs.
@@ -75,9 +110,21 @@ impl Part {
         let mut flag = 0;
         if self.over && self.comm.ready("MPI_Test").is_ok() {
             // SAFETY: the request is active or null; the call writes an int, and nulls the request when it is complete.
-            unsafe { ffi::MPI_Test(&mut self.request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
+            let code =
+                unsafe { ffi::MPI_Test(&mut self.request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
+            vital(self.comm.rank, "MPI_Test", code);
         }
         flag != 0
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // SAFETY: a constant of the library.
+        if self.request == unsafe { ffi::RSMPI_REQUEST_NULL } {
+            // SAFETY: they were leaked from a box, and no call is under way.
+            drop(unsafe { Box::from_raw(self.numbers.0.as_ptr()) });
+        }
     }
 }
 
@@ -91,11 +138,11 @@ impl Roll {
     /// On every rank when one fails.
     pub(in crate::mpi) fn new(comm: &RawComm) -> Result<Self, Error> {
         let own = comm.dup();
-        let comm = comm.all("MPI_Comm_dup", at_the_end().and(own))?;
+        let comm = comm.all(at_the_end().and(own))?;
         forget_done();
         // SAFETY: reading a constant of the library.
         let request = unsafe { ffi::RSMPI_REQUEST_NULL };
-        let part = Part { comm, said: WELL, heard: WELL, request, over: false };
+        let part = Part { comm, numbers: Numbers::new(), request, over: false };
         let part = Arc::new(Mutex::new(part));
         lock(&ROLLS).push(part.clone());
         Ok(Self(part))
@@ -112,12 +159,12 @@ impl Roll {
             part.say(if well { WELL } else { UNWELL })?;
             part.hear();
         }
-        match part.heard {
+        match part.heard() {
             WELL => Ok(true),
             UNWELL => Ok(false),
-            gone => {
+            farewell => {
                 part.over = true;
-                Err(Error::Left { gone: (farewell(0) - gone) as usize })
+                Err(Error::Left { gone: part.comm.size - (-farewell) as usize })
             }
         }
     }
@@ -137,7 +184,7 @@ fn forget_done() {
         let rolls = &mut *lock(&ROLLS);
         // One that is in use is not done.
         let done =
-            |part: &mut Arc<Mutex<Part>>| part.try_lock().is_ok_and(|mut part| part.is_done());
+            |part: &mut Arc<Mutex<Part>>| try_lock(part).is_some_and(|mut part| part.is_done());
         rolls.extract_if(.., done).collect()
     };
     drop(done);
@@ -148,7 +195,7 @@ pub(in crate::mpi) fn hear_out() {
     let mut idle = Idle::default();
     loop {
         forget_done();
-        let waits = |part: &Arc<Mutex<Part>>| part.try_lock().is_ok_and(|part| part.over);
+        let waits = |part: &Arc<Mutex<Part>>| try_lock(part).is_some_and(|part| part.over);
         if !lock(&ROLLS).iter().any(waits) {
             return;
         }
@@ -195,6 +242,7 @@ unsafe extern "C" fn finalised(
     _value: *mut c_void,
     _extra: *mut c_void,
 ) -> c_int {
+    host::leave_all();
     lock(&ROLLS).iter().for_each(|part| lock(part).leave());
     hear_out();
     ffi::MPI_SUCCESS as c_int
