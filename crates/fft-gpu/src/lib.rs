@@ -14,8 +14,9 @@
 //!
 //! The crate builds without CUDA: the driver and cuFFT are found when the program runs, and the kernels of `kernels/` are checked
 //! in as binaries (`cargo xtask kernels` makes them). It depends on fft-core alone and knows no MPI; unsafe code is in
-//! `ffi/`.
+//! `ffi/`. Without the feature `cuda` there is nothing in it.
 #![deny(unsafe_code)]
+#![cfg_attr(not(feature = "cuda"), allow(rustdoc::broken_intra_doc_links))]
 
 #[cfg(feature = "cuda")]
 mod batch;
