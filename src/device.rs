@@ -8,8 +8,8 @@ pub use field::DeviceField;
 use std::sync::Arc;
 
 use fft_core::{
-    Access, Algorithm, Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, WireError,
-    agree,
+    Access, Algorithm, Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, Reduce,
+    WireError, agree,
 };
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_gpu::{Cuda, Gpu, GpuReal, Passage, lend, lend_mut};
@@ -314,7 +314,8 @@ where
     }
 }
 
-/// How transforms come to their data: they fetch it where all ranks share one device, and all can. Collective.
+/// How transforms come to their data: they fetch it where ranks share one device, and all can; that of complex numbers also where ranks have
+/// devices that are joined. Collective.
 fn access<K: Transform, const D: usize>(
     draft: &Draft<'_, K, D>,
     gpu: &Gpu,
@@ -331,10 +332,14 @@ where
     });
     // No device has this identity.
     let mine = device.unwrap_or_default();
-    let mut all = vec![0; mine.len() * comm.size()];
-    comm.allgather(&mine, &mut all)?;
-    let same = all.chunks(mine.len()).all(|other| other == mine);
-    Ok(if same && device.is_some() { Access::Fetched } else { Access::Contiguous })
+    let mut all = vec![[0; 16]; comm.size()];
+    comm.allgather(&mine, all.as_flattened_mut())?;
+    let far = K::Physical::WIDTH == 2;
+    let near = |other: &[u8; 16]| *other == mine || far && fft_gpu::joined(gpu, *other);
+    let fetches = !all.contains(&[0; 16]) && all.iter().all(near);
+    let mut fetched = [f64::from(fetches)];
+    comm.allreduce(Reduce::Min, &mut fetched)?;
+    Ok(if fetched == [1.0] { Access::Fetched } else { Access::Contiguous })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod common;
 
 use common::check::{Case, Make};
 use common::data::{C64, bound, cut, distance, norm, random, widen};
-use common::gpu::{few, gpu};
+use common::gpu::{few, gpu, gpu_of};
 use common::tiling::Rng;
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
@@ -205,6 +205,22 @@ fn ranks_that_share_a_device_transform_as_defined() {
     let Some(gpu) = gpu() else { return };
     for ranks in if few() { &RANKS[1..3] } else { &RANKS[..] } {
         thriffty::threads(*ranks, |comm| everything(&comm, &gpu)).unwrap();
+    }
+}
+
+#[test]
+fn ranks_with_devices_of_their_own_transform_as_defined() {
+    let (Some(one), Some(other)) = (gpu(), gpu_of(1)) else { return };
+    if one.context().ordinal() == other.context().ordinal() {
+        return println!("not run: there is one GPU");
+    }
+    for ranks in [2, 3, 4] {
+        let body = |comm: ThreadComm| {
+            let gpu = gpu_of(comm.rank()).expect("asked before");
+            everything(&comm, &gpu)?;
+            fetched::cases(&comm, &gpu)
+        };
+        thriffty::threads(ranks, body).unwrap();
     }
 }
 

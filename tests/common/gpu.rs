@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use thriffty::gpu::cudarc::cufft;
+use thriffty::gpu::cudarc::driver::CudaContext;
 use thriffty::gpu::{C2c, Fft, FftPlan, Gpu, GpuError};
 
 /// The first GPU, with cuFFT, or nothing and a line that says why.
@@ -19,6 +20,17 @@ pub(crate) fn gpu() -> Option<Gpu> {
         }
     };
     GPU.get_or_init(probe).clone()
+}
+
+/// Another rank's GPU: those there are, dealt out in turn; the first of them where there is no other.
+#[allow(dead_code, reason = "not every test has ranks on several")]
+pub(crate) fn gpu_of(rank: usize) -> Option<Gpu> {
+    let first = gpu()?;
+    let count = CudaContext::device_count().expect("there is a driver").max(1) as usize;
+    if rank.is_multiple_of(count) {
+        return Some(first);
+    }
+    Some(Gpu::probe(rank % count).expect("as good as the first"))
 }
 
 /// Whether a tool is watching, which makes everything slow.

@@ -22,6 +22,16 @@ where
     found
 }
 
+/// Whether all ranks share a GPU or have some that are joined, so that transforms fetch.
+fn joined(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
+    let mine = gpu.context().uuid().unwrap().bytes.map(|byte| byte as u8);
+    let mut all = vec![[0; 16]; comm.size()];
+    comm.allgather(&mine, all.as_flattened_mut())?;
+    let mut all = [f64::from(all.iter().all(|other| thriffty::gpu::joined(gpu, *other)))];
+    comm.allreduce(Reduce::Min, &mut all)?;
+    Ok(all == [1.0])
+}
+
 /// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each other's memory.
 struct Counts([[usize; 2]; 2], bool);
 
@@ -86,7 +96,7 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu) -> Done {
     as_on_the_host::<C2c<f64>, 2>(comm, gpu, &Case::new([512, 512], [C2C; 2]))?;
     as_on_the_host::<R2c<f64>, 3>(comm, gpu, &Case::new([128, 128, 64], [C2C, C2C, R2C]))?;
     assert!(single.iter().all(|[fetched, _]| *fetched == 0), "{single:?}");
-    if near && links(gpu) {
+    if near && links(gpu) && joined(comm, gpu)? {
         for [forward, inverse] in [plain, turned] {
             assert!(
                 comm.size() == 1 || forward[1] > 0 && inverse[1] > 0,

@@ -1,4 +1,4 @@
-//! Ranks as processes, on one device: they map each other's memory, or send messages from there or through the host.
+//! Ranks as processes, on one device, or as many as there are: they map each other's memory, or send messages from there or through the host.
 
 use common::job;
 use fft_core::Epochs;
@@ -19,7 +19,7 @@ impl Place for By {
 }
 
 #[test]
-fn that_share_a_device_transform_as_defined() {
+fn that_share_devices_transform_as_defined() {
     if gpu().is_some() {
         for ranks in [2, 4, 8] {
             job::must_succeed(ranks, "processes::body");
@@ -33,7 +33,7 @@ fn body() {
     let library = thriffty::mpi::init().expect("MPI is initialised once");
     let world = library.world().expect("the world");
     job::assert_ranks(world.size());
-    let gpu = gpu().expect("asked before");
+    let gpu = gpu_of(world.rank()).expect("asked before");
     coded(&world, &gpu, Algorithm::P2p).unwrap();
     everything(&world, &gpu).unwrap();
     fetched::cases(&world, &gpu).unwrap();

@@ -81,8 +81,8 @@ pub enum Access {
     /// Lines are transformed where they are contiguous, and messages packed from memory: on devices, which have no caches to do both
     /// in at once.
     Contiguous,
-    /// The same; and after a reshape between ranks that share a device they fetch what they read, so that the axis which is
-    /// contiguous stays so (`fetching.rs`).
+    /// The same; and after a reshape between ranks that share a device, or have some that are joined, they fetch what they read, so that
+    /// the axis which is contiguous stays so (`fetching.rs`).
     Fetched,
 }
 
@@ -362,7 +362,7 @@ impl<const D: usize> Problem<D> {
     }
 
     /// Whether transforms fetch what they read from all other ranks, however messages travel: those of one host.
-    pub(crate) fn fetches(&self) -> bool {
+    pub fn fetches(&self) -> bool {
         let host = self.hosts.first();
         self.access == Access::Fetched
             && self.hosts.iter().all(|other| Some(other) == host)

@@ -33,7 +33,7 @@ use crate::{Gpu, GpuError, GpuReal, Passage};
 use bound::{Bound, lens};
 use energy::Squares;
 use fused::Across;
-pub use fused::fetches;
+pub use fused::{fetches, joined};
 use local::{Group, Local};
 use post::Post;
 use reshape::Reshape;

@@ -52,7 +52,7 @@ pub use cudarc;
 #[cfg(feature = "cuda")]
 pub use {
     decoder::{Decoder, Incoming},
-    device::{Cuda, CudaOp, CudaWork, fetches},
+    device::{Cuda, CudaOp, CudaWork, fetches, joined},
     encoder::{Encoder, Outgoing},
     error::{GpuError, NoGpu},
     ffi::{

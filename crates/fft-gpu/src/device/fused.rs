@@ -3,7 +3,7 @@
 use fft_core::{DIMS, Direction, Kind, NearBox, Pass, View};
 
 use super::local::{Group, Lines, is_large};
-use crate::ffi::{Gathering, Run, links};
+use crate::ffi::{self, Gathering, Run, links};
 use crate::gather::Gather;
 use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
 
@@ -17,11 +17,16 @@ fn pays<T: GpuReal>(n: usize) -> bool {
 }
 
 /// The identity of a device where complex transforms along axes of these lengths, of so many elements per rank, fetch what they read
-/// from other ranks on the same device, so that a reshape before them costs next to nothing; `None` where they do not.
+/// from other ranks on this device and those it is [`joined`] to, so that a reshape before them costs no pass; `None` where they do not.
 pub fn fetches<T: GpuReal>(gpu: &Gpu, n: &[usize], elements: usize) -> Option<[u8; 16]> {
     let large = is_large::<T>(elements.saturating_mul(2));
     let all = large && n.iter().all(|n| pays::<T>(*n)) && links();
-    all.then(|| gpu.context().uuid().ok()).flatten().map(|uuid| uuid.bytes.map(|byte| byte as u8))
+    all.then(|| ffi::identity(gpu.context())).filter(|identity| *identity != [0; 16])
+}
+
+/// Whether a device is the one of this identity, or joined to it by links such as NVLink.
+pub fn joined(gpu: &Gpu, other: [u8; 16]) -> bool {
+    ffi::joined(gpu.context(), other)
 }
 
 /// Plans a group of transforms of an array in these pieces of ranks' memory, of so many ranks. `None` where a reshape and then

@@ -87,7 +87,7 @@ impl<T: GpuReal> Reshape<T> {
         let bare = |peer: usize| wire == Wire::Raw || problem.bare(rank, peer);
         let link = |peer: usize| match peer {
             own if own == rank => Link::Own,
-            peer if peers.beside(peer) && bare(peer) => Link::Shared,
+            peer if peers.beside(peer, problem.fetches()) && bare(peer) => Link::Shared,
             _ => Link::Remote,
         };
         let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);

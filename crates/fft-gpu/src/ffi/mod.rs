@@ -25,7 +25,7 @@ pub(crate) use launch::{
 pub(crate) use mail::{Inbox, Outbox};
 pub(crate) use memory::{Block, Owned, Slot, opaque};
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
-pub(crate) use peers::{Estate, Peer, Peers, meet};
+pub(crate) use peers::{Estate, Peer, Peers, identity, joined, meet};
 pub(crate) use pinned::{Pages, Pinned};
 pub(crate) use pull::{Pulls, Source as PullSource};
 
