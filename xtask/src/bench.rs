@@ -136,8 +136,8 @@ fn programs(
         let shared = ["--shared-arrays"];
         let ways: [(&str, bool, &[&str]); 3] = [
             ("slabs", cut_both_ways, &slabs),
-            ("shared", ranks != "1", &shared),
-            ("slabs-shared", cut_both_ways, &[&slabs[..], &shared].concat()),
+            ("shared-arrays", ranks != "1", &shared),
+            ("slabs-shared-arrays", cut_both_ways, &[&slabs[..], &shared].concat()),
         ];
         for (name, _, words) in ways.into_iter().filter(|(_, differs, _)| *differs) {
             let mut ours = mpirun(&ranks, cli);
