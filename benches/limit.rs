@@ -37,7 +37,9 @@ fn timed<W: FnMut()>(threads: usize, make: impl Fn() -> W + Sync) -> [f64; 2] {
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(rounds)).collect();
         let found = rounds();
-        others.into_iter().for_each(|other| drop(other.join().expect("no thread panics")));
+        for other in others {
+            other.join().expect("no thread panics");
+        }
         found
     })
 }
