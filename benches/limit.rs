@@ -1,7 +1,8 @@
-//! What a transform on one node cannot be faster than: its passes through memory, and its lines, done in cache.
+//! What a transform on one node is made of, one after the other: its passes through memory, and its lines, done in cache.
 //!
 //! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads): a copy of the data, and lines along three axes, of
-//! double precision, each thread with its share; lines are transformed 16 at a time from one place in cache to another, always the same.
+//! double precision, each thread with its share; lines are transformed from one place in cache to another, always the same, 16 at a time if
+//! complex, and one by one, each copied first, if real.
 //! Milliseconds: the median of 15 rounds, and the fastest.
 
 use std::error::Error;

@@ -75,7 +75,6 @@ fn early_body() {
             leaving::early(world)?;
             leaving::all_but_one(world)?;
             leaving::in_any_order(world)?;
-            leaving::and_computes(world)?;
             // Under way when MPI ends.
             leaving::all_but_one(world)?;
             leaving::kept_by_one(world)

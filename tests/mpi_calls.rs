@@ -206,6 +206,42 @@ fn failing_body() {
     });
 }
 
+#[test]
+fn a_call_that_fails_in_a_part_is_an_error_for_all() {
+    job::must_succeed(3, "parts_body");
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn parts_body() {
+    in_world(|world| failures::culprits(world).into_iter().try_for_each(|rank| parts(world, rank)));
+}
+
+/// Of all calls that make a part of a communicator one fails in one part: the others hear of it, and of which rank it was.
+fn parts(world: &MpiComm, culprit: usize) -> Result<(), Error> {
+    for number in 0.. {
+        if world.rank() == culprit {
+            UNTIL.store(number, Relaxed);
+        }
+        let made = world.split(world.rank() % 2, world.rank()).map(drop);
+        let mut reached = [f64::from(UNTIL.swap(usize::MAX, Relaxed) == usize::MAX)];
+        world.allreduce(thriffty::Reduce::Min, &mut reached)?;
+        if reached == [0.0] {
+            assert!(number > 2, "only {number} calls");
+            return made;
+        }
+        if made.is_ok() {
+            // Memory that cannot be shared is done without.
+            continue;
+        }
+        let what = format!("parts: call {number} on {culprit}");
+        let error = failures::everywhere(world, &what, made)?;
+        let of = matches!(&error, Error::OnRank { rank, .. } if *rank == culprit);
+        assert!(of, "{what}: {error:?}");
+    }
+    Ok(())
+}
+
 /// Runs one rank of a job, which a panic ends at once.
 fn in_world(check: impl FnOnce(&MpiComm) -> Result<(), Error>) {
     job::abort_on_panic();

@@ -89,6 +89,16 @@ pub(crate) unsafe trait Ground: Send {
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error>;
 }
 
+/// An error that some ranks have agreed on, by its rank's number in another communicator: `ranks` has that of each of them.
+pub(crate) fn numbered(error: Error, ranks: &[usize]) -> Error {
+    match error {
+        Error::OnRank { rank, kind, message } => {
+            Error::OnRank { rank: ranks.get(rank).copied().unwrap_or(rank), kind, message }
+        }
+        error => error,
+    }
+}
+
 /// The memory of one process, with who keeps its stations: all of it can be seen.
 pub(crate) struct Process<S>(pub(crate) S);
 
@@ -330,7 +340,7 @@ impl<G: Ground> Commons for HostCommons<G> {
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
-        self.ground.allocate(bytes)
+        self.ground.allocate(bytes).map_err(|error| numbered(error, &self.ranks))
     }
 
     fn admit(&mut self, share: Share) -> Result<usize, Error> {

@@ -65,16 +65,21 @@ static STATIONS: Mutex<Vec<Weak<SharedWindow>>> = Mutex::new(Vec::new());
 pub(super) fn leave_all() {
     let stations = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
     for window in stations.iter().filter_map(Weak::upgrade) {
-        station(&window, window.comm.rank).gone.store(true, Ordering::Release);
+        // SAFETY: MPI is still there.
+        let own = unsafe { station(&window, window.comm.rank) };
+        own.gone.store(true, Ordering::Release);
     }
 }
 
 /// The `i`th rank's.
-fn station(window: &SharedWindow, i: usize) -> &Station {
+///
+/// # Safety
+/// MPI has not been finalised, and is not while it is borrowed.
+unsafe fn station(window: &SharedWindow, i: usize) -> &Station {
     let (at, bytes) = window.part(i);
     assert!(bytes >= size_of::<Station>(), "every rank made room for a station");
     // SAFETY: parts begin at whole pages and were zeroed, which is a station that nobody has come to; all its fields are atomic, and
-    // the window lives as long as it is borrowed, if MPI does, of which callers have asked.
+    // the window lives as long as it is borrowed, and MPI, as the caller vouches.
     unsafe { &*at.cast::<Station>() }
 }
 
@@ -102,7 +107,8 @@ unsafe impl Ground for Host {
     const EVERYWHERE: bool = false;
 
     fn station(&self, i: usize) -> &Station {
-        station(&self.stations, i)
+        // SAFETY: callers have asked whether this is `ready`.
+        unsafe { station(&self.stations, i) }
     }
 
     fn ready(&self) -> Result<(), Error> {

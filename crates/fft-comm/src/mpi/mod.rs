@@ -19,7 +19,7 @@ use std::sync::{Arc, Once, OnceLock};
 pub use ::mpi as rsmpi;
 use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce};
 
-use crate::commons::HostCommons;
+use crate::commons::{HostCommons, numbered};
 
 use ffi::{Bytes, BytesMut, LineType, RawComm, Roll};
 use flight::MpiFlight;
@@ -299,11 +299,14 @@ impl Comm for MpiComm {
         let host = self.raw.all(self.raw.split(own, self.raw.rank))?;
         let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
         let dup = self.raw.all(host.dup())?;
-        let comm = self.raw.all(Self::on(dup, vec![0; host.size].into()))?;
+        let as_here = |error| numbered(error, &ranks);
+        let comm = Self::on(dup, vec![0; host.size].into()).map_err(as_here);
+        let comm = self.raw.all(comm)?;
         if ranks.len() == 1 {
             return Ok(None);
         }
-        Ok(Some(Box::new(HostCommons::new(Host::new(host)?, Box::new(comm), ranks))))
+        let host = Host::new(host).map_err(as_here)?;
+        Ok(Some(Box::new(HostCommons::new(host, Box::new(comm), ranks))))
     }
 
     fn meet(&self, well: bool) -> Result<Option<bool>, Error> {
@@ -340,7 +343,11 @@ impl Comm for MpiComm {
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
         let raw = self.raw.all(self.raw.split(color, key))?;
-        let part = self.raw.all(Self::new(raw))?;
+        let mut ranks = vec![0u64; raw.size];
+        let mine = [self.raw.rank as u64];
+        raw.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut ranks))?;
+        let ranks: Vec<_> = ranks.into_iter().map(|rank| rank as usize).collect();
+        let part = self.raw.all(Self::new(raw).map_err(|error| numbered(error, &ranks)))?;
         Ok(Box::new(Self { piece: self.piece, ..part }))
     }
 }

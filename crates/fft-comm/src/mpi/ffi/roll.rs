@@ -86,16 +86,11 @@ impl Part {
         Ok(())
     }
 
-    /// Ends a call, which the others may not have come to yet.
+    /// Ends the last call, which the others may not have come to yet: what was heard in it.
     fn hear(&mut self) -> f64 {
-        // SAFETY: the request is active, and is null afterwards.
+        // SAFETY: the request is active or null, and is null afterwards.
         let code = unsafe { ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE) };
         vital(self.comm.rank, "MPI_Wait", code);
-        self.heard()
-    }
-
-    /// What was heard in the last call, which is over.
-    fn heard(&self) -> f64 {
         // SAFETY: no call is under way, so that the number is ours; it was written when it was made.
         unsafe { self.numbers.at()[1].read() }
     }
@@ -157,9 +152,9 @@ impl Roll {
         part.comm.ready("MPI_Iallreduce")?;
         if !part.over {
             part.say(if well { WELL } else { UNWELL })?;
-            part.hear();
         }
-        match part.heard() {
+        // Nothing is under way where a farewell has been heard.
+        match part.hear() {
             WELL => Ok(true),
             UNWELL => Ok(false),
             farewell => {
