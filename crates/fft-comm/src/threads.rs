@@ -4,15 +4,19 @@
 //! waiting for messages is on condition variables, so that more ranks than cores do no harm. A rank that ends, or panics,
 //! while others need it wakes them with an error.
 
+mod flight;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Arrival, Comm, Commons, Error, Flight, Part, Parts, Pins, Reduce, Slot, SlotPool};
+use fft_core::{Comm, Commons, Error, Flight, Part, Parts, Reduce, Slot};
 
 use crate::commons::{HostCommons, Process, Station};
 use crate::exchange::pairwise;
+
+use flight::ThreadFlight;
 
 /// Runs `body` once per rank, each on a thread of its own, and returns what they return in order of ranks.
 ///
@@ -356,155 +360,5 @@ impl ThreadComm {
             self.state().born.retain(|(c, _)| *c != color);
         }
         Ok(Self::new(born, rank))
-    }
-}
-
-/// Messages between threads.
-struct ThreadFlight {
-    seat: Arc<Seat>,
-    pool: SlotPool,
-    /// Who is expected to send, and whether they have, or have gone.
-    expected: Vec<(usize, bool)>,
-    /// Who has slots that have not come back.
-    lent: Vec<usize>,
-    /// The first rank that was missed; reported at the end.
-    gone: Option<usize>,
-}
-
-impl ThreadFlight {
-    fn new(seat: Arc<Seat>) -> Self {
-        let (expected, lent) = (Vec::new(), Vec::new());
-        Self { seat, pool: SlotPool::default(), expected, lent, gone: None }
-    }
-
-    /// Takes slots that have come back, until no more than so many have not, or an expected message is there and is to be
-    /// `read`: whether the former.
-    fn recover(&mut self, most: usize, read: bool) -> bool {
-        let Self { seat, pool, expected, lent, gone } = self;
-        let Seat { world, rank } = &**seat;
-        world.wait(*rank, |state| {
-            for (reader, slot) in state.returned[*rank].drain(..) {
-                pool.put(slot);
-                if let Some(place) = lent.iter().position(|to| *to == reader) {
-                    lent.swap_remove(place);
-                }
-            }
-            if let Some(reader) = lent.iter().copied().find(|&to| state.gone[to]) {
-                gone.get_or_insert(reader);
-                lent.retain(|&to| !state.gone[to]);
-            }
-            let there =
-                |from: usize| state.gone[from] || !state.mail[*rank * world.size + from].is_empty();
-            match lent.len() <= most {
-                true => Some(true),
-                false if !read => None,
-                false => expected.iter().any(|&(from, came)| !came && there(from)).then_some(false),
-            }
-        })
-    }
-}
-
-/// The next expected message that is there, or an empty one of who can never send it.
-fn next(
-    expected: &mut [(usize, bool)],
-    missed: &mut Option<usize>,
-    seat: &Seat,
-    state: &mut State,
-) -> Option<Result<Arrival, Error>> {
-    let Seat { world, rank } = seat;
-    for number in 0..expected.len() {
-        let (from, came) = expected[number];
-        if came {
-            continue;
-        }
-        // Messages of one sender come in the order in which they are expected.
-        if let Some(message) = state.mail[*rank * world.size + from].pop_front() {
-            expected[number].1 = true;
-            return Some(Ok(Arrival { number, message }));
-        }
-        if state.gone[from] {
-            expected[number].1 = true;
-            missed.get_or_insert(from);
-            return Some(Slot::new(0, *rank).map(|message| Arrival { number, message }));
-        }
-    }
-    None
-}
-
-impl Flight for ThreadFlight {
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
-        self.pool.pin(pins);
-    }
-
-    fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
-        self.expected.reserve(recvs.len());
-        self.lent.reserve(sends.len());
-        let Seat { world, rank } = &*self.seat;
-        let mut state = world.state();
-        for to in 0..world.size {
-            state.mail[to * world.size + rank].reserve(sends.len());
-        }
-        state.returned[*rank].reserve(sends.len());
-        drop(state);
-        // Receivers need no memory: the sender's slots come to them.
-        self.pool.reserve(sends, self.seat.rank)
-    }
-
-    fn reserve_berths(&mut self, _sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
-        self.expected.reserve(recvs.len());
-        Ok(())
-    }
-
-    fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
-        self.pool.take(bytes, self.seat.rank)
-    }
-
-    fn ease(&mut self, most: usize) -> Result<bool, Error> {
-        Ok(self.recover(most, true))
-    }
-
-    fn expect(&mut self, from: usize, _bytes: usize) -> Result<(), Error> {
-        self.expected.push((from, false));
-        Ok(())
-    }
-
-    fn send(&mut self, to: usize, _bound: usize, message: Slot) -> Result<(), Error> {
-        self.lent.push(to);
-        let Seat { world, rank } = &*self.seat;
-        world.state().mail[to * world.size + rank].push_back(message);
-        world.wake[to].notify_all();
-        Ok(())
-    }
-
-    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
-        let Self { seat, expected, gone, .. } = self;
-        next(expected, gone, seat, &mut seat.world.state()).transpose()
-    }
-
-    fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
-        let Self { seat, expected, gone, .. } = self;
-        if expected.iter().all(|(_, came)| *came) {
-            return Ok(None);
-        }
-        seat.world.wait(seat.rank, |state| next(expected, gone, seat, state)).map(Some)
-    }
-
-    fn release(&mut self, read: Arrival) {
-        let owner = self.expected[read.number].0;
-        self.seat.world.state().returned[owner].push((self.seat.rank, read.message));
-        self.seat.world.wake[owner].notify_all();
-    }
-
-    fn finish(&mut self) -> Result<(), Error> {
-        self.recover(0, false);
-        self.expected.clear();
-        match self.gone.take() {
-            None => Ok(()),
-            Some(gone) => Err(Error::Left { gone }),
-        }
-    }
-
-    fn memory(&self) -> usize {
-        self.pool.memory()
     }
 }

@@ -283,6 +283,13 @@ impl RawComm {
         checked(self.rank, call, code)
     }
 
+    /// A number of each rank. Collective.
+    pub(super) fn numbers(&self, mine: usize) -> Result<Vec<usize>, Error> {
+        let mut all = vec![0; self.size];
+        self.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
+        Ok(all)
+    }
+
     /// Combines `mine` of all ranks into `result`.
     pub(super) fn allreduce(
         &self,

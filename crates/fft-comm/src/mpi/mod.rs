@@ -343,10 +343,7 @@ impl Comm for MpiComm {
 
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
         let raw = self.raw.all(self.raw.split(color, key))?;
-        let mut ranks = vec![0u64; raw.size];
-        let mine = [self.raw.rank as u64];
-        raw.allgather(bytemuck::cast_slice(&mine), bytemuck::cast_slice_mut(&mut ranks))?;
-        let ranks: Vec<_> = ranks.into_iter().map(|rank| rank as usize).collect();
+        let ranks = raw.numbers(self.raw.rank)?;
         let part = self.raw.all(Self::new(raw).map_err(|error| numbered(error, &ranks)))?;
         Ok(Box::new(Self { piece: self.piece, ..part }))
     }
