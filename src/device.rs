@@ -196,6 +196,11 @@ where
         self.executor.device().fetched(direction)
     }
 
+    /// Whether a direction's last reshape takes no pass of its own: the transforms before it store what they make where ranks want it.
+    pub fn stores(&self, direction: Direction) -> bool {
+        self.executor.device().stores(direction)
+    }
+
     /// Where the host's time went since the last [`DevicePlan::clear_clock`], and what was sent.
     pub fn clock(&self) -> Clock {
         self.executor.clock()

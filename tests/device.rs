@@ -218,7 +218,7 @@ fn ranks_with_devices_of_their_own_transform_as_defined() {
         let body = |comm: ThreadComm| {
             let gpu = gpu_of(comm.rank()).expect("asked before");
             everything(&comm, &gpu)?;
-            fetched::cases(&comm, &gpu)
+            fetched::cases(&comm, &gpu, false)
         };
         thriffty::threads(ranks, body).unwrap();
     }

@@ -32,8 +32,9 @@ fn joined(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
     Ok(all == [1.0])
 }
 
-/// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each other's memory.
-struct Counts([[usize; 2]; 2], bool);
+/// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each other's memory; and whether the last
+/// reshape forward takes none, either.
+struct Counts([[usize; 2]; 2], bool, bool);
 
 /// Compares with a plan of the host.
 fn as_on_the_host<K: Make, const D: usize>(
@@ -82,17 +83,23 @@ where
     let directions = [Direction::Forward, Direction::Inverse];
     let counts = directions.map(|way| [plan.fetched(way), followed(&plan, way)]);
     assert!(counts.iter().all(|[fetched, followed]| fetched <= followed), "{counts:?}: {what}");
-    Ok(Counts(counts, plan.passage() == Passage::Reached))
+    assert!(!plan.stores(Direction::Inverse), "transforms come last: {what}");
+    Ok(Counts(counts, plan.passage() == Passage::Reached, plan.stores(Direction::Forward)))
 }
 
 /// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer axes, real data.
-pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu) -> Done {
+///
+/// Ranks that see each other's arrays store what they make there, where there are as many elements for each as it has before.
+pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, seen: bool) -> Done {
     let complex = |case: Case<3>| as_on_the_host::<C2c<f64>, 3>(comm, gpu, &case);
     let case = || Case::new([64, 64, 128], [C2C; 3]);
-    let Counts(plain, near) = complex(case().scales(Scale::Symmetric, Scale::Full))?;
-    let Counts(turned, _) = complex(case().orders([2, 1, 0], [1, 2, 0]))?;
+    let Counts(plain, near, _) = complex(case().scales(Scale::Symmetric, Scale::Full))?;
+    // The longest axis is cut, along which transforms come last, alone.
+    let longest = Case::new([128, 64, 64], [C2C; 3]).scales(Scale::Symmetric, Scale::Full);
+    let Counts(_, _, stored) = complex(longest)?;
+    let Counts(turned, ..) = complex(case().orders([2, 1, 0], [1, 2, 0]))?;
     complex(case().tiling(1))?;
-    let Counts(single, _) = as_on_the_host::<C2c<f32>, 3>(comm, gpu, &case())?;
+    let Counts(single, ..) = as_on_the_host::<C2c<f32>, 3>(comm, gpu, &case())?;
     as_on_the_host::<C2c<f64>, 2>(comm, gpu, &Case::new([512, 512], [C2C; 2]))?;
     as_on_the_host::<R2c<f64>, 3>(comm, gpu, &Case::new([128, 128, 64], [C2C, C2C, R2C]))?;
     assert!(single.iter().all(|[fetched, _]| *fetched == 0), "{single:?}");
@@ -115,6 +122,9 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu) -> Done {
             let most = inverse[1] - usize::from(comm.size() == 8);
             assert_eq!(inverse[0], most, "of {} ranks", comm.size());
         }
+        if comm.size() != 3 {
+            assert_eq!(stored, seen && comm.size() > 1, "of {} ranks", comm.size());
+        }
     }
     Ok(())
 }
@@ -123,6 +133,6 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu) -> Done {
 fn transforms_that_fetch_are_those_of_the_host() {
     let Some(gpu) = gpu() else { return };
     for ranks in RANKS {
-        thriffty::threads(ranks, |comm| cases(&comm, &gpu)).unwrap();
+        thriffty::threads(ranks, |comm| cases(&comm, &gpu, true)).unwrap();
     }
 }

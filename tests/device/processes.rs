@@ -36,7 +36,7 @@ fn body() {
     let gpu = gpu_of(world.rank()).expect("asked before");
     coded(&world, &gpu, Algorithm::P2p).unwrap();
     everything(&world, &gpu).unwrap();
-    fetched::cases(&world, &gpu).unwrap();
+    fetched::cases(&world, &gpu, false).unwrap();
     refused(&world, &gpu).unwrap();
     damaged::in_windows(&world, &gpu).unwrap();
     let by_host = By(gpu.clone(), Passage::Host);

@@ -27,7 +27,7 @@ const FLAGS: [&str; 11] = [
 ];
 
 /// The sources that cuFFT links into its own kernels, which are compiled to what that takes.
-const LINKED: [&str; 2] = ["gather.cu", "scaled.cu"];
+const LINKED: [&str; 3] = ["gather.cu", "scaled.cu", "scatter.cu"];
 const LINKED_FLAGS: [&str; 9] = [
     "-O3",
     "-std=c++17",

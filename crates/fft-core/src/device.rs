@@ -33,7 +33,8 @@ pub trait Device<T: Real>: Sized {
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn Commons>>, Error>;
 
-    /// The operations of one direction. Not collective.
+    /// The operations of one direction. Called by all ranks, of which one that fails may not come for the next direction: a device that has
+    /// them agree on something agrees on failures first.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Argument`] for what this device cannot do.

@@ -16,27 +16,29 @@ mod post;
 mod press;
 mod reshape;
 mod staged;
+mod store;
 mod trig;
+mod visit;
 
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fft_core::{
-    Comm, Commons, Device, Direction, Energy, Error, Manner, Node, Operation, Operations, Recipe,
-    Site, Step, Tools, Transfer, Wire, agree,
+    Comm, Commons, Device, Direction, Energy, Error, Manner, Operation, Operations, Problem,
+    Recipe, Site, Step, Tools, Transfer, Wire, agree,
 };
 
 use crate::ffi::{
-    Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, PullSource, meet, opaque,
+    Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, Place, meet, opaque,
 };
 use crate::{Gpu, GpuError, GpuReal, Passage};
-use bound::{Bound, lens};
+use bound::Bound;
 use energy::Squares;
-use fused::Across;
 pub use fused::{fetches, joined};
 use local::{Group, Local};
 use post::Post;
 use reshape::Reshape;
+use store::Store;
 pub(crate) use trig::LinesRecord;
 use trig::Trig;
 
@@ -53,8 +55,9 @@ pub struct Cuda<T> {
     /// How data is to get to other ranks, and how it does.
     wanted: Passage,
     taken: Passage,
-    /// Reshapes that are done by the transforms behind them, in each direction.
+    /// Reshapes that are done by the transforms behind them, in each direction, and whether the last is by those before it.
     fetched: [usize; 2],
+    stores: [bool; 2],
     /// Bytes of the window, and of memory for messages to ranks that are not reached, out and in.
     window: usize,
     staged: [usize; 2],
@@ -94,6 +97,8 @@ enum Op<T> {
     Reshape(Box<Reshape<T>>),
     /// Out of one place, axes the other way around, to another.
     Fetch(Box<Gathering>),
+    /// Transforms and the reshape behind them, and perhaps the one before.
+    Store(Box<Store>),
 }
 
 impl<T: GpuReal> Cuda<T> {
@@ -113,6 +118,7 @@ impl<T: GpuReal> Cuda<T> {
             wanted: Passage::default(),
             taken: Passage::default(),
             fetched: [0; 2],
+            stores: [false; 2],
             window: 0,
             staged: [0; 2],
             meeting: None,
@@ -140,6 +146,12 @@ impl<T: GpuReal> Cuda<T> {
     /// plan is made.
     pub fn fetched(&self, direction: Direction) -> usize {
         self.fetched[direction as usize]
+    }
+
+    /// Whether a direction's last reshape takes no pass, as the transforms before it store what they make where ranks want it: known once a
+    /// plan is made.
+    pub fn stores(&self, direction: Direction) -> bool {
+        self.stores[direction as usize]
     }
 
     /// The stream.
@@ -170,6 +182,11 @@ impl<T: GpuReal> Cuda<T> {
 
     fn meeting(&self) -> &Meeting {
         self.meeting.as_ref().expect("ranks meet first")
+    }
+
+    /// Whether ranks see all memory of each other that data is in.
+    fn sees_all<const D: usize>(&self, _problem: &Problem<D>) -> bool {
+        self.meeting().peers.shows_all
     }
 
     /// Transforms become an operation.
@@ -239,52 +256,13 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         recipe: &Recipe<D>,
         site: Site<'_>,
     ) -> Result<Operations<CudaOp<T>>, Error> {
-        let (rank, problem) = (self.rank, recipe.problem());
-        let size =
-            |node: &Node<D>| node.layout.brick(rank).points() * problem.howmany * node.width();
         let legs = recipe.legs(site.direction);
-        let start = legs.first().map_or(&recipe.nodes()[0], |leg| leg.from);
-        let (ops, sizes) = (Vec::new(), vec![size(start)]);
-        let mut bound = Bound { recipe, ops, sizes, reshape: None, fetched: 0 };
-        let (mut group, mut waiting, mut reshapes) = (None::<Group>, 1.0, 0);
-        for leg in &legs {
-            if let Some(factor) = leg.factor() {
-                match &mut group {
-                    Some(group) => group.factor *= factor,
-                    None => waiting *= factor,
-                }
-            } else if let Some((axis, pass)) = leg.pass() {
-                let order = leg.from.layout.order();
-                let place = order.iter().position(|other| *other == axis);
-                let place = 1 + place.expect("the order has every axis");
-                let joins = |group: &Group| {
-                    group.joins(place, &pass)
-                        || bound.reshape.is_some() && Across::takes::<T>(group, place, &pass)
-                };
-                if !group.as_ref().is_some_and(joins) {
-                    if group.is_some() {
-                        bound.add(self, group.take(), size(leg.from))?;
-                    }
-                    let before = lens(leg.from, rank, problem.howmany);
-                    let factor = std::mem::replace(&mut waiting, 1.0);
-                    group = Some(Group { lens: [before, Vec::new()], passes: Vec::new(), factor });
-                }
-                let group = group.as_mut().expect("just made");
-                group.lens[1] = lens(leg.to, rank, problem.howmany);
-                group.passes.push((place, pass));
-            } else if let Step::Reshape { wire, exchange } = leg.step {
-                bound.add(self, group.take(), size(leg.from))?;
-                let number = 2 * reshapes + site.direction as usize;
-                reshapes += 1;
-                bound.reshape = Some((leg, (wire, exchange, number), size(leg.to)));
-            }
-        }
-        let end = size(legs.last().map_or(start, |leg| leg.to));
-        bound.add(self, group, end)?;
+        let mut bound = agree(site.comm, Bound::of(self, recipe, &legs, site.direction))?;
+        let way = site.direction as usize;
+        self.stores[way] = bound.settle(site.comm)?;
         let Bound { ops, sizes, fetched, .. } = bound;
-        self.fetched[site.direction as usize] = fetched;
-        let shows_all = self.meeting().peers.shows_all;
-        Ok(Operations { ops, sizes, shows_all })
+        self.fetched[way] = fetched;
+        Ok(Operations { ops, sizes, shows_all: self.sees_all(recipe.problem()) })
     }
 
     fn work(
@@ -367,7 +345,12 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     }
 }
 
-impl<T> CudaOp<T> {
+impl<T: GpuReal> CudaOp<T> {
+    /// Whether it is transforms that fetch what they read.
+    fn gathers(&self) -> bool {
+        matches!(self.0, Op::Fetch(_)) || self.reshape().is_some_and(Reshape::is_fused)
+    }
+
     fn reshape(&self) -> Option<&Reshape<T>> {
         match &self.0 {
             Op::Reshape(reshape) => Some(reshape),
@@ -382,6 +365,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
             Op::Local(local) => local.manner(),
             Op::Trig(_) => Manner::Either,
             Op::Fetch(_) => Manner::Moves,
+            Op::Store(_) => Manner::MovesShown,
             Op::Reshape(reshape) => reshape.manner(),
         }
     }
@@ -406,7 +390,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
 
     fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
         match &mut self.0 {
-            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) => Ok(()),
+            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) | Op::Store(_) => Ok(()),
             Op::Reshape(reshape) => reshape.reserve(tools),
         }
     }
@@ -416,6 +400,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
             Op::Local(local) => local.memory(),
             Op::Trig(_) => 0,
             Op::Fetch(plan) => plan.memory(),
+            Op::Store(store) => store.memory(),
             Op::Reshape(reshape) => reshape.memory(),
         }
     }
@@ -437,10 +422,11 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
             Op::Fetch(plan) => {
                 let src = src.expect("from one place to another");
                 let (stream, area) = tools.device.stream_and_area();
-                let queued = plan.run(stream, &|_| PullSource::own(src), dst, area);
+                let queued = plan.run(stream, &|_| Place::own(src), &|_| None, dst, area);
                 tools.device.note(queued);
                 Ok(())
             }
+            Op::Store(store) => store.run(tools, src.expect("from one place to another"), dst),
             Op::Reshape(reshape) => {
                 reshape.run(tools, src.expect("a reshape has a source and a destination"), dst)
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 
 use crate::ffi::{DeviceMemory, Gathering, Handle, Many, Run, Span};
-use crate::gather::Gather;
+use crate::pieces::Pieces;
 use crate::{Gpu, GpuError, GpuReal};
 
 /// Complex to complex.
@@ -86,7 +86,7 @@ impl<const D: usize> Fft<D> {
     }
 
     /// A plan of this kind.
-    fn many<K: FftKind>(&self, run: Run) -> Result<Many<D>, GpuError> {
+    pub(crate) fn many<K: FftKind>(&self, run: Run) -> Result<Many<D>, GpuError> {
         let Self { n, batch, .. } = *self;
         Ok(Many { run, n, batch, sides: self.sides::<K>()? })
     }
@@ -253,7 +253,8 @@ impl<T: GpuReal> FftPlan<C2c<T>> {
 }
 
 impl<T: GpuReal> C2c<T> {
-    /// Plans transforms of elements that they fetch from where a table says, both sides spread alike; `None` where cuFFT cannot.
+    /// Plans transforms of elements that they fetch from where a table says, and may store where another does, both sides spread alike;
+    /// `None` where cuFFT cannot.
     ///
     /// # Errors
     /// As [`FftPlan::new`].
@@ -261,9 +262,10 @@ impl<T: GpuReal> C2c<T> {
         gpu: &Gpu,
         fft: &Fft<D>,
         run: Run,
-        gather: Gather,
+        from: Pieces,
+        to: Option<Pieces>,
     ) -> Result<Option<Gathering>, GpuError> {
-        Gathering::new::<T, D>(gpu, &fft.many::<Self>(run)?, gather)
+        Gathering::new::<T, D>(gpu, &fft.many::<Self>(run)?, from, to)
     }
 }
 

@@ -35,8 +35,6 @@ mod ffi;
 #[cfg(feature = "cuda")]
 mod fft;
 #[cfg(feature = "cuda")]
-mod gather;
-#[cfg(feature = "cuda")]
 mod gpu;
 #[cfg(feature = "cuda")]
 mod message;
@@ -44,6 +42,8 @@ mod message;
 mod modes;
 #[cfg(feature = "cuda")]
 mod passage;
+#[cfg(feature = "cuda")]
+mod pieces;
 #[cfg(feature = "cuda")]
 mod transfers;
 

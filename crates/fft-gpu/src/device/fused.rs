@@ -4,7 +4,7 @@ use fft_core::{DIMS, Direction, Kind, NearBox, Pass, View};
 
 use super::local::{Group, Lines, is_large};
 use crate::ffi::{self, Gathering, Run, links};
-use crate::gather::Gather;
+use crate::pieces::Pieces;
 use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
 
 /// Lengths of lines with which it is faster than a pass more, on an H200 with cuFFT 12.0 of CUDA 13, which is all that was measured:
@@ -13,7 +13,7 @@ use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
 const POINTS: usize = 512;
 
 fn pays<T: GpuReal>(n: usize) -> bool {
-    T::LOADS.is_some() && n.is_power_of_two() && n <= POINTS
+    T::PIECEWISE.is_some() && n.is_power_of_two() && n <= POINTS
 }
 
 /// The identity of a device where complex transforms along axes of these lengths, of so many elements per rank, fetch what they read
@@ -29,27 +29,36 @@ pub fn joined(gpu: &Gpu, other: [u8; 16]) -> bool {
     ffi::joined(gpu.context(), other)
 }
 
-/// Plans a group of transforms of an array in these pieces of ranks' memory, of so many ranks. `None` where a reshape and then
-/// transforms are as fast, or cuFFT has no such plan.
+/// Pieces of an array in ranks' memory, of so many ranks.
+pub(super) type Spread<'a> = (&'a [NearBox], usize);
+
+/// Plans a group of transforms of an array in these pieces of ranks' memory, the result of which goes to one place, or to such pieces. `None`
+/// where a reshape and transforms are as fast, or cuFFT has no such plan.
 ///
 /// # Errors
 /// As [`crate::FftPlan::new`].
 pub(super) fn plan<T: GpuReal>(
     gpu: &Gpu,
     group: &Group,
-    pieces: &[NearBox],
-    ranks: usize,
+    from: Spread<'_>,
+    to: Option<Spread<'_>>,
 ) -> Result<Option<Gathering>, GpuError> {
     let fits = group.passes.len() <= 2
         && group.passes.iter().all(|(_, pass)| pays::<T>(pass.n))
         && !group.halved()
         && !group.is_trig()
         && is_large::<T>(group.reals()[1]);
-    if !fits {
-        return Ok(None);
-    }
-    let Some(gather) = Gather::new(pieces, ranks, 2 * size_of::<T>(), group.factor) else {
-        return Ok(None);
+    let table = |(pieces, ranks): Spread<'_>, factor| {
+        Pieces::new(pieces, ranks, 2 * size_of::<T>(), factor)
+    };
+    let Some(from) = table(from, group.factor).filter(|_| fits) else { return Ok(None) };
+    let to = match to {
+        None => None,
+        // Only lines are done at once, without a place for planes that are half done.
+        Some(to) => match table(to, 1.0).filter(|to| to.is_straight() && group.passes.len() == 1) {
+            None => return Ok(None),
+            some => some,
+        },
     };
     let run = match group.direction() {
         Direction::Forward => Run::Forward,
@@ -61,14 +70,14 @@ pub(super) fn plan<T: GpuReal>(
         [(place, _)] => {
             let lines = Lines::new(group);
             let across = *place != last;
-            match lines.times == 1 && (across || gather.is_straight()) {
-                true => C2c::<T>::gathering(gpu, &lines.fft, run, gather),
+            match lines.times == 1 && (across || from.is_straight()) {
+                true => C2c::<T>::gathering(gpu, &lines.fft, run, from, to),
                 false => Ok(None),
             }
         }
-        _ if gather.is_straight() => {
+        _ if from.is_straight() => {
             let planes = Fft::rows([lens[last - 1], lens[last]], lens[..last - 1].iter().product());
-            C2c::<T>::gathering(gpu, &planes, run, gather)
+            C2c::<T>::gathering(gpu, &planes, run, from, to)
         }
         _ => Ok(None),
     }
@@ -110,7 +119,7 @@ impl Next {
             Self::Across(across) => {
                 let Across { both, second, first } = *across;
                 let [b, a, c] = [1, 2, 3].map(|axis| second.lens[0][axis]);
-                let second = plan::<T>(gpu, &second, &[turned([b, a, c])], 1)?;
+                let second = plan::<T>(gpu, &second, (&[turned([b, a, c])], 1), None)?;
                 Ok(match second {
                     Some(second) => Rest::Plans(vec![second, first]),
                     None => Rest::Groups(both.apart()),
@@ -130,9 +139,9 @@ impl Next {
         ranks: usize,
     ) -> Result<Option<Gathering>, GpuError> {
         match self {
-            Self::Groups(groups) => {
-                groups.first().map_or(Ok(None), |group| plan::<T>(gpu, group, pieces, ranks))
-            }
+            Self::Groups(groups) => groups
+                .first()
+                .map_or(Ok(None), |group| plan::<T>(gpu, group, (pieces, ranks), None)),
             Self::Across(across) => across.plan::<T>(gpu, pieces, ranks),
         }
     }
@@ -169,20 +178,26 @@ impl Across {
     /// The two, if the group is of two such and cuFFT has such plans.
     fn new<T: GpuReal>(gpu: &Gpu, group: &Group) -> Result<Option<Self>, GpuError> {
         let [a, b, c] = [1, 2, 3].map(|axis| group.lens[0][axis]);
-        let alone = |place: usize, lens: [usize; 4], factor| Group {
-            lens: [lens.to_vec(), lens.to_vec()],
-            passes: group
-                .passes
-                .iter()
-                .filter(|(at, _)| *at == place)
-                .map(|(_, pass)| (1, pass.clone()))
-                .collect(),
-            factor,
-        };
-        let second = alone(2, [1, b, a, c], 1.0);
-        let first = alone(1, [1, a, b, c], group.factor);
-        let first = plan::<T>(gpu, &first, &[turned([a, b, c])], 1)?;
+        let second = Self::alone(group, 2, [1, b, a, c], 1.0);
+        let (first, source) = Self::last(group);
+        let first = plan::<T>(gpu, &first, (&[source], 1), None)?;
         Ok(first.map(|first| Self { both: group.clone(), second, first }))
+    }
+
+    /// What is done last, and where it reads.
+    pub(super) fn last(group: &Group) -> (Group, NearBox) {
+        let lens @ [a, b, c] = [1, 2, 3].map(|axis| group.lens[0][axis]);
+        (Self::alone(group, 1, [1, a, b, c], group.factor), turned(lens))
+    }
+
+    /// The pass at a place, of an array that has its axis in front.
+    fn alone(group: &Group, place: usize, lens: [usize; 4], factor: f64) -> Group {
+        let passes = group.passes.iter().filter(|(at, _)| *at == place);
+        Group {
+            lens: [lens.to_vec(), lens.to_vec()],
+            passes: passes.map(|(_, pass)| (1, pass.clone())).collect(),
+            factor,
+        }
     }
 
     /// What is done first, after a reshape that fetches boxes of [a][b][c].
@@ -198,7 +213,8 @@ impl Across {
             source.stride.swap(DIMS - 3, DIMS - 2);
             NearBox { ranges, source, ..*piece }
         };
-        plan::<T>(gpu, &self.second, &pieces.iter().map(turned).collect::<Vec<_>>(), ranks)
+        let pieces: Vec<_> = pieces.iter().map(turned).collect();
+        plan::<T>(gpu, &self.second, (&pieces, ranks), None)
     }
 }
 
@@ -221,13 +237,13 @@ mod tests {
         let [a, b, c] = [3, 4, 5];
         // [b][a][c] of memory that has [a][b][c], and [a][b][c] of what that makes.
         for [outer, inner] in [[b, a], [a, b]] {
-            let mut gather = Gather::new(&[turned([outer, inner, c])], 1, 16, 1.0).unwrap();
-            gather.table(&[0]);
+            let mut pieces = Pieces::new(&[turned([outer, inner, c])], 1, 16, 1.0).unwrap();
+            pieces.table(&[0]);
             for (o, i, k) in (0..outer).flat_map(|o| (0..inner * c).map(move |r| (o, r / c, r % c)))
             {
                 let number = (o * inner + i) * c + k;
                 let place = (i * outer + o) * c + k;
-                assert_eq!(gather.source(number as u32, 16), 16 * place as u64);
+                assert_eq!(pieces.place(number as u32, 16), 16 * place as u64);
             }
         }
     }

@@ -2,11 +2,16 @@
 
 use fft_core::{Commons, Error, Neighbours, SharedMemory};
 
-/// The words of a rank: which block of its estate the others read, or where else they read, how many bytes it has there, and
-/// how long its message to each rank is.
+/// The words of a rank: which block of its estate the others read, or where else they read, and how many bytes it has there; the same of
+/// what they write; and how long its message to each rank is.
 pub(super) struct Post(Box<dyn SharedMemory>);
 
-const HEAD: usize = 3;
+/// Words for what is read, and as many for what is written.
+const PLACE: usize = 3;
+const HEAD: usize = 2 * PLACE;
+
+/// Memory as it is told to others: a block by number, or where it is, and bytes.
+pub(super) type Told = (usize, (u64, usize));
 
 impl Post {
     /// Collective.
@@ -18,11 +23,13 @@ impl Post {
         self.0.bytes_mut()[8 * place..][..8].copy_from_slice(&(word as u64).to_ne_bytes());
     }
 
-    /// Says where to read.
-    pub(super) fn shows(&mut self, block: usize, (at, bytes): (u64, usize)) {
-        self.put(0, block);
-        self.put(1, at as usize);
-        self.put(2, bytes);
+    /// Says where to read, and where to write.
+    pub(super) fn shows(&mut self, places: [Told; 2]) {
+        for (first, (block, (at, bytes))) in [0, PLACE].into_iter().zip(places) {
+            self.put(first, block);
+            self.put(first + 1, at as usize);
+            self.put(first + 2, bytes);
+        }
     }
 
     /// Says how long the message to a rank is.
@@ -51,9 +58,10 @@ impl<'v> Said<'v> {
         u64::from_ne_bytes(word) as usize
     }
 
-    /// Which block it shows, and where other memory is.
-    pub(super) fn shows(&self) -> (usize, (u64, usize)) {
-        (self.word(0), (self.word(1) as u64, self.word(2)))
+    /// Where to read there, and where to write.
+    pub(super) fn shows(&self) -> [Told; 2] {
+        [0, PLACE]
+            .map(|first| (self.word(first), (self.word(first + 1) as u64, self.word(first + 2))))
     }
 
     /// How long its message to this rank is.

@@ -2,17 +2,16 @@
 
 use std::time::Instant;
 
-use cudarc::driver::DeviceSlice;
 use fft_core::{
-    Algorithm, Clock, Commons, Error, Leg, Link, Loss, Manner, Moves, Recipe, Show, Split, Tools,
-    Transfer, Wire,
+    Algorithm, Clock, Commons, Error, Leg, Link, Loss, Manner, Moves, Problem, Recipe, Split,
+    Tools, Transfer, Wire,
 };
 
+use super::Cuda;
 use super::fused::Next;
-use super::post::Said;
 use super::staged::{Ends, Staged};
-use super::{Cuda, Meeting};
-use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, PullSource as Source, Pulls};
+use super::visit::visit;
+use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, Place, Pulls};
 use crate::message::Form;
 use crate::{GpuError, GpuReal};
 
@@ -60,16 +59,32 @@ impl Near {
     fn run<'v, T: GpuReal>(
         &mut self,
         device: &mut Cuda<T>,
-        source: &dyn Fn(usize) -> Source<'v>,
+        source: &dyn Fn(usize) -> Place<'v>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
         match self {
             Self::Pulled(pulls) => pulls.run(&device.stream, source, dst),
             Self::Fused(fused) => {
                 let (stream, area) = device.stream_and_area();
-                fused.run(stream, source, dst, area)
+                fused.run(stream, source, &|_| None, dst, area)
             }
         }
+    }
+}
+
+/// How data on a wire gets to a rank, or from there.
+pub(super) fn link<T: GpuReal, const D: usize>(
+    device: &Cuda<T>,
+    problem: &Problem<D>,
+    wire: Wire,
+    peer: usize,
+) -> Link {
+    let (rank, peers) = (device.rank, &device.meeting().peers);
+    match peer {
+        own if own == rank => Link::Own,
+        peer if !peers.beside(peer, problem.fetches()) => Link::Remote,
+        peer if wire == Wire::Raw || problem.bare(rank, peer) => Link::Shared,
+        _ => Link::Remote,
     }
 }
 
@@ -85,11 +100,7 @@ impl<T: GpuReal> Reshape<T> {
         let (rank, problem) = (device.rank, recipe.problem());
         let (peers, ranks) = (&device.meeting().peers, leg.from.layout.ranks());
         let bare = |peer: usize| wire == Wire::Raw || problem.bare(rank, peer);
-        let link = |peer: usize| match peer {
-            own if own == rank => Link::Own,
-            peer if peers.beside(peer, problem.fetches()) && bare(peer) => Link::Shared,
-            _ => Link::Remote,
-        };
+        let link = |peer: usize| link(device, problem, wire, peer);
         let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);
         let (width, all) = (moves.width, moves.all());
         // All that is to be transformed comes from there, and the group is of what comes.
@@ -288,7 +299,7 @@ impl<T: GpuReal> Reshape<T> {
         let met = match commons {
             Some(commons) => self.visit(device, commons.as_mut(), src, dst),
             None => {
-                let own = |_: usize| Source::own(src);
+                let own = |_: usize| Place::own(src);
                 let queued = self.near.run(device, &own, dst);
                 device.note(queued);
                 Ok(())
@@ -337,8 +348,7 @@ impl<T: GpuReal> Reshape<T> {
     }
 
     /// Meets the ranks of the host: takes what they show, reads the messages in this rank's window, of which the end of the run
-    /// tells whether they could be read. Returns when everybody has queued that, and keeps this rank's stream from what follows
-    /// until it is done.
+    /// tells whether they could be read.
     fn visit(
         &mut self,
         device: &mut Cuda<T>,
@@ -346,53 +356,17 @@ impl<T: GpuReal> Reshape<T> {
         src: &DeviceMemory<T>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
-        // What follows borrows the meeting apart from the rest of the device.
-        let mut meeting = device.meeting.take().expect("ranks meet first");
-        let Meeting { near, estate, post, .. } = &mut meeting;
-        let estate = estate.as_ref().expect("made with the plan's memory");
-        let post = post.as_mut().expect("made where ranks of the host meet");
-        let shown = estate.blocks.iter().position(|block| block.address() == src.address());
-        post.shows(shown.unwrap_or(usize::MAX), (src.address(), src.num_bytes()));
-        for ((peer, _), bytes) in self.sends.iter().zip(&self.bounds[0]) {
-            post.sends(*peer, *bytes);
-        }
-        let made = estate.made.record(&device.stream);
-        device.note(made);
-        let rank = self.rank;
-        let others = || near.iter().enumerate().filter(move |(peer, _)| *peer != rank);
-        let met = commons.visit(Show::Read(post.bytes()), &mut |neighbours| {
-            let mut work = || -> Result<(), GpuError> {
-                for (_, peer) in others() {
-                    peer.as_ref().map_or(Ok(()), |peer| peer.made().hold(&device.stream))?;
-                }
-                let source = |peer: usize| match &near[peer] {
-                    _ if peer == rank => Source::own(src),
-                    None => Source::nothing(),
-                    Some(other) => {
-                        let (block, place) = Said::by(neighbours, peer).shows();
-                        other.shown(neighbours, block, place)
-                    }
-                };
-                self.near.run(device, &source, dst)?;
-                let Some(inbox) = &mut self.inbox else { return Ok(()) };
-                device.owes |= self.wire != Wire::Raw;
-                for ((peer, _), bytes) in self.recvs.iter().zip(&mut self.bounds[1]) {
-                    *bytes = Said::by(neighbours, *peer).sends(rank);
-                }
-                inbox.read(&device.stream, &self.bounds[1], dst)
-            };
-            let queued = work().and_then(|()| estate.read.record(&device.stream));
-            device.note(queued);
-            Ok(())
-        });
-        if met.is_ok() {
-            for (_, peer) in others() {
-                let held = peer.as_ref().map_or(Ok(()), |peer| peer.read().hold(&device.stream));
-                device.note(held);
+        let Self { near, sends, recvs, bounds: [out, come], inbox, wire, .. } = self;
+        let mut sends = sends.iter().zip(&*out).map(|((peer, _), bytes)| (*peer, *bytes));
+        visit(device, commons, (src, dst), &mut sends, |device, met, dst| {
+            near.run(device, &|peer| met.source(peer, src), dst)?;
+            let Some(inbox) = &mut *inbox else { return Ok(()) };
+            device.owes |= *wire != Wire::Raw;
+            for ((peer, _), bytes) in recvs.iter().zip(&mut *come) {
+                *bytes = met.sends(*peer);
             }
-        }
-        device.meeting = Some(meeting);
-        met
+            inbox.read(&device.stream, come, dst)
+        })
     }
 }
 

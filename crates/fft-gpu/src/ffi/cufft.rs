@@ -11,11 +11,12 @@ use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
 use super::memory::Block;
 use super::tried;
 use crate::GpuError;
-use crate::gather::Cuts;
+use crate::pieces::Cuts;
 
-/// `kernels/scaled.cu` and `kernels/gather.cu`, for cuFFT to link.
+/// `kernels/scaled.cu`, `kernels/gather.cu` and `kernels/scatter.cu`, for cuFFT to link.
 static SCALED: &[u8] = include_bytes!("../../kernels/scaled.fatbin");
 static GATHER: &[u8] = include_bytes!("../../kernels/gather.fatbin");
+static SCATTER: &[u8] = include_bytes!("../../kernels/scatter.fatbin");
 /// The first version in which `cufftXtSetJITCallback` takes what [`SetCallback`] says: that of CUDA 13.
 const LINKS: c_int = 12_000;
 
@@ -40,10 +41,10 @@ pub trait FftReal: Sized {
     #[doc(hidden)]
     const STORES: [(&CStr, c_int); 2];
 
-    /// The functions that load a complex number from where a table says, for few cuts to many ([`Cuts`]), and their kind. With one in
+    /// The functions that load and store a complex number where a table says, for few cuts to many ([`Cuts`]), and their kinds. With one in
     /// single precision cuFFT's kernels lost more than a pass takes, so there is none.
     #[doc(hidden)]
-    const LOADS: Option<([&CStr; 3], c_int)>;
+    const PIECEWISE: Option<[([&CStr; 3], c_int); 2]>;
 
     /// Runs a plan of the given one of these types.
     ///
@@ -88,11 +89,11 @@ const FORWARD: i32 = -1;
 const INVERSE: i32 = 1;
 
 macro_rules! fft_real {
-    ($real:ty, $types:expr, $stores:expr, $loads:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
+    ($real:ty, $types:expr, $stores:expr, $piecewise:expr, $c2c:ident, $r2c:ident, $c2r:ident) => {
         impl FftReal for $real {
             const TYPES: [sys::cufftType; 3] = $types;
             const STORES: [(&CStr, c_int); 2] = $stores;
-            const LOADS: Option<([&CStr; 3], c_int)> = $loads;
+            const PIECEWISE: Option<[([&CStr; 3], c_int); 2]> = $piecewise;
 
             unsafe fn exec(
                 plan: sys::cufftHandle,
@@ -128,7 +129,10 @@ fft_real!(
     f64,
     [t::CUFFT_Z2Z, t::CUFFT_D2Z, t::CUFFT_Z2D],
     [(c"scaled_f64x1", 7), (c"scaled_f64x2", 5)],
-    Some(([c"gather_1_1", c"gather_7_1", c"gather_7_3"], 1)),
+    Some([
+        ([c"gather_1_1", c"gather_7_1", c"gather_7_3"], 1),
+        ([c"scatter_1_1", c"scatter_7_1", c"scatter_7_3"], 5)
+    ]),
     exec_z2z,
     exec_d2z,
     exec_z2d
@@ -187,8 +191,8 @@ pub(crate) struct Handle {
     reads: usize,
     writes: usize,
     work: usize,
-    /// What the function linked into cuFFT's kernels reads, and where that is, as cuFFT was told.
-    told: Option<(Block, Box<CUdeviceptr>)>,
+    /// What each function linked into cuFFT's kernels reads, and where that is, as cuFFT was told.
+    told: Vec<(Block, Box<CUdeviceptr>)>,
 }
 
 fn fft_tried(what: &'static str) -> impl Fn(result::CufftError) -> GpuError {
@@ -217,28 +221,32 @@ impl Handle {
         block.write(&context.default_stream(), 0, bytemuck::bytes_of(&factor))?;
         let store = T::STORES[many.sides[1].width - 1];
         // SAFETY: the functions read one number of this type from what they are told.
-        unsafe { Self::linked::<T, D>(context, many, (SCALED, store), block) }
+        unsafe { Self::linked::<T, D>(context, many, [Some((SCALED, store, block))]) }
     }
 
-    /// The same with elements loaded from where a table says, which is uploaded before it is run; `None` where cuFFT has no such plan.
+    /// The same with elements loaded from where a table says, and stored where another does if there is one; tables are uploaded before it is
+    /// run. `None` where cuFFT has no such plan.
     ///
     /// # Safety
-    /// The table in the block is that of `kernels/gather.cu`, with no more cuts than are told, for an array of as many elements as the plan
-    /// reads. Whenever it is run, what the table names can be read until that is done.
+    /// The tables in the blocks are those of `kernels/pieces.cuh`, with no more cuts than are told, for an array of as many elements as the
+    /// plan reads and writes. Whenever it is run, what the first names can be read and what the second names written until that is done.
     pub(super) unsafe fn gathering<T: FftReal, const D: usize>(
         context: &Arc<CudaContext>,
         many: &Many<D>,
-        (table, cuts): (Block, Cuts),
+        (from, cuts): (Block, Cuts),
+        to: Option<(Block, Cuts)>,
     ) -> Result<Option<Self>, GpuError> {
-        let Some((names, kind)) = T::LOADS.filter(|_| links()) else { return Ok(None) };
-        let load = (names[cuts as usize], kind);
+        let Some([loads, stores]) = T::PIECEWISE.filter(|_| links()) else { return Ok(None) };
+        let of = |(names, kind): ([&'static CStr; 3], _), cuts| (names[cuts as usize], kind);
+        let load = (GATHER, of(loads, cuts), from);
+        let store = to.map(|(block, cuts)| (SCATTER, of(stores, cuts), block));
         // SAFETY: what the caller promises.
-        unsafe { Self::linked::<T, D>(context, many, (GATHER, load), table) }
+        unsafe { Self::linked::<T, D>(context, many, [Some(load), store]) }
     }
 
-    /// What the function linked into it reads.
-    pub(super) fn told(&self) -> Option<&Block> {
-        self.told.as_ref().map(|(block, _)| block)
+    /// What the functions linked into it read, in the order in which they were.
+    pub(super) fn told(&self) -> impl ExactSizeIterator<Item = &Block> {
+        self.told.iter().map(|(block, _)| block)
     }
 
     fn create<T: FftReal, const D: usize>(
@@ -261,36 +269,37 @@ impl Handle {
         let (reads, writes) = (bytes(&many.sides[0])?, bytes(&many.sides[1])?);
         let plan = result::create().map_err(fft_tried("planning a transform"))?;
         let (context, type_of, real) = (context.clone(), many.run.type_of(), size_of::<T>());
-        Ok(Self { plan, context, type_of, real, reads, writes, work: 0, told: None })
+        Ok(Self { plan, context, type_of, real, reads, writes, work: 0, told: Vec::new() })
     }
 
-    /// Plans transforms with a function that cuFFT, which [`links`], links into its kernels, of this code and name, for loads or stores of
-    /// this kind; `None` where it does not take that, or does not find what links, or not in the version that it wants.
+    /// Plans transforms with functions that cuFFT, which [`links`], links into its kernels: each of a code and name, for loads or stores of
+    /// this kind, with what it is told. `None` where cuFFT does not take that, or does not find what links, or not in the version that it wants.
     ///
     /// # Safety
-    /// The code has that function, which reads what it is told within the block, or what the block says.
-    unsafe fn linked<T: FftReal, const D: usize>(
+    /// Each code has that function, which reads what it is told within the block, or what the block says.
+    unsafe fn linked<'n, T: FftReal, const D: usize>(
         context: &Arc<CudaContext>,
         many: &Many<D>,
-        (code, (name, kind)): (&'static [u8], (&CStr, c_int)),
-        block: Block,
+        functions: impl IntoIterator<Item = Option<(&'static [u8], (&'n CStr, c_int), Block)>>,
     ) -> Result<Option<Self>, GpuError> {
         let mut handle = Self::create::<T, D>(context, many)?;
-        let mut told = Box::new(block.address());
-        let at = (&raw mut *told).cast::<*mut c_void>();
-        handle.told = Some((block, told));
-        // SAFETY: the type is that of CUDA 13's header, which later versions keep. The plan has been created, and is not made yet.
-        // The code is there for good. Block and address, which is as long as a pointer, stay where they are as long as the plan.
-        // Of the function the caller promises.
-        let set = unsafe {
-            sys::culib().get::<SetCallback>(b"cufftXtSetJITCallback\0").map(|set| {
-                set(handle.plan, name.as_ptr(), code.as_ptr().cast(), code.len(), kind, at)
-            })
-        };
-        match set {
-            Ok(0) => Ok(handle.make::<T, D>(many).ok()),
-            _ => Ok(None),
+        for (code, (name, kind), block) in functions.into_iter().flatten() {
+            let mut told = Box::new(block.address());
+            let at = (&raw mut *told).cast::<*mut c_void>();
+            handle.told.push((block, told));
+            // SAFETY: the type is that of CUDA 13's header, which later versions keep. The plan has been created, and is not made yet.
+            // The code is there for good. Block and address, which is as long as a pointer, stay where they are as long as the plan.
+            // Of the function the caller promises.
+            let set = unsafe {
+                sys::culib().get::<SetCallback>(b"cufftXtSetJITCallback\0").map(|set| {
+                    set(handle.plan, name.as_ptr(), code.as_ptr().cast(), code.len(), kind, at)
+                })
+            };
+            if !matches!(set, Ok(0)) {
+                return Ok(None);
+            }
         }
+        Ok(handle.make::<T, D>(many).ok())
     }
 
     fn make<T: FftReal, const D: usize>(mut self, many: &Many<D>) -> Result<Self, GpuError> {

@@ -1,4 +1,5 @@
-//! Transforms that fetch what they read out of several ranks' memory: a reshape and a transform in the passes of the transform.
+//! Transforms that fetch what they read out of several ranks' memory, and may store what they make there: reshapes and a transform in
+//! the passes of the transform.
 
 use std::sync::Arc;
 
@@ -6,39 +7,50 @@ use cudarc::driver::CudaStream;
 
 use super::cufft::{FftReal, Handle, Many, Run};
 use super::memory::{Block, DeviceMemory};
-use super::pull::{Source, Sources};
-use crate::gather::{Gather, Table};
+use super::pull::{Place, Places};
+use crate::pieces::{Pieces, Table};
 use crate::{Gpu, GpuError};
 
-/// A plan of complex transforms, with the table that it is told.
+/// A plan of complex transforms, with the tables that it is told: where it reads, and where it writes if not in an array.
 pub(crate) struct Gathering {
     handle: Handle,
     run: Run,
-    gather: Gather,
-    sources: Sources,
+    sides: Vec<(Pieces, Places)>,
 }
 
 impl Gathering {
-    /// Plans transforms. `None` where cuFFT has no such plan, or the table is of another array than they
-    /// transform.
+    /// Plans transforms. `None` where cuFFT has no such plan, or a table is of another array than they transform; with a second table also
+    /// where they would need a place for what is half done.
     ///
     /// # Errors
     /// As [`Handle::new`].
     pub(crate) fn new<T: FftReal, const D: usize>(
         gpu: &Gpu,
         many: &Many<D>,
-        gather: Gather,
+        from: Pieces,
+        to: Option<Pieces>,
     ) -> Result<Option<Self>, GpuError> {
         let [input, output] = &many.sides;
-        if input != output || input.reach(many.batch) != Some(gather.elements()) {
+        let elements = input.reach(many.batch);
+        let fits = |pieces: &Pieces| elements == Some(pieces.elements());
+        if input != output || !fits(&from) || !to.iter().all(fits) {
             return Ok(None);
         }
-        let table = Block::new(gpu.context(), size_of::<Table>())?;
-        // SAFETY: the table is made for that code, and of as many elements. Before a run it names what was lent for it.
-        let handle =
-            unsafe { Handle::gathering::<T, D>(gpu.context(), many, (table, gather.cuts())) }?;
-        let (run, sources) = (many.run, Sources::new(gather.reaches().to_vec()));
-        Ok(handle.map(|handle| Self { handle, run, gather, sources }))
+        let table = |pieces: &Pieces| {
+            Block::new(gpu.context(), size_of::<Table>()).map(|block| (block, pieces.cuts()))
+        };
+        let (source, target) = (table(&from)?, to.as_ref().map(table).transpose()?);
+        // SAFETY: the tables are made for that code, and of as many elements. Before a run they name what was lent for it.
+        let handle = unsafe { Handle::gathering::<T, D>(gpu.context(), many, source, target) }?;
+        let side = |pieces: Pieces| {
+            let places = Places::new(pieces.reaches().to_vec());
+            (pieces, places)
+        };
+        let stores = to.is_some();
+        let sides = [from].into_iter().chain(to).map(side).collect();
+        // Lines for which no work area is needed in place are done at once, and nothing but results is written.
+        let handle = handle.filter(|handle| !stores || D == 1 && handle.work() == 0);
+        Ok(handle.map(|handle| Self { handle, run: many.run, sides }))
     }
 
     /// Bytes of the work area that it needs.
@@ -48,26 +60,136 @@ impl Gathering {
 
     /// Bytes of memory of the device beside that.
     pub(crate) fn memory(&self) -> usize {
-        self.handle.told().map_or(0, Block::bytes)
+        self.handle.told().map(Block::bytes).sum()
     }
 
-    /// Transforms what the sources hold; returns when that is queued.
+    /// Transforms what the sources hold; returns when that is queued. It goes to `dst`, or to the targets where it was planned with such, of
+    /// which `dst` stands for the one that there is none of.
     ///
     /// # Errors
     /// As [`super::Pulls::run`], and for a short destination or work area.
     pub(crate) fn run<'v, T: FftReal>(
         &mut self,
         stream: &Arc<CudaStream>,
-        source: &dyn Fn(usize) -> Source<'v>,
+        source: &dyn Fn(usize) -> Place<'v>,
+        target: &dyn Fn(usize) -> Option<Place<'v>>,
         dst: &mut DeviceMemory<T>,
         work: &mut DeviceMemory<u8>,
     ) -> Result<(), GpuError> {
-        let Self { handle, gather, sources, .. } = self;
-        let block = handle.told().expect("what it was planned with");
-        sources.follow(source, |bases| {
-            block.update(stream, bytemuck::bytes_of(gather.table(bases)))
-        })?;
+        let Self { handle, sides, .. } = self;
+        let here = Place::own(dst);
+        let target = |rank: usize| target(rank).unwrap_or(here);
+        for (number, ((pieces, places), block)) in sides.iter_mut().zip(handle.told()).enumerate() {
+            let at = |rank: usize| if number == 0 { source(rank) } else { target(rank) };
+            places.follow(&at, |bases| {
+                block.update(stream, bytemuck::bytes_of(pieces.table(bases)))
+            })?;
+        }
         // What cuFFT takes for the input is never read.
         self.handle.run_in_place(self.run, stream, dst, work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{C2c, Fft, FftPlan, Spread};
+    use cudarc::driver::CudaSlice;
+    use fft_core::{DIMS, NearBox, View};
+
+    /// Planes of an array of three axes, with the array's own order in some memory.
+    fn planes(owner: usize, planes: std::ops::Range<usize>, [_, b, c]: [usize; 3]) -> NearBox {
+        let (mut ranges, mut stride) = (std::array::from_fn(|_| 0..1), [0; DIMS]);
+        let axes = [(planes, b * c), (0..b, c), (0..c, 1)];
+        for (i, (range, step)) in axes.into_iter().enumerate() {
+            (ranges[DIMS - 3 + i], stride[DIMS - 3 + i]) = (range, step);
+        }
+        NearBox { owner, ranges, source: View { offset: 0, stride } }
+    }
+
+    #[test]
+    fn results_are_stored_where_a_table_says_and_nowhere_else() {
+        let gpu = match Gpu::probe(0) {
+            Ok(gpu) => gpu,
+            Err(why) => return println!("not run: {why}"),
+        };
+        let big = std::env::var_os("BIG").is_some();
+        let lens @ [a, b, c] = if big { [512, 256, 512] } else { [512, 20, 16] };
+        let all = a * b * c;
+        let lines = Spread { embed: [a], stride: b * c, distance: 1 };
+        let fft = Fft { n: [a], batch: b * c, input: Some(lines), output: Some(lines) };
+        let from = Pieces::new(&[planes(0, 0..a, lens)], 2, 16, 0.5).unwrap();
+        let halves = [planes(0, 0..a / 2, lens), planes(1, a / 2..a, lens)];
+        let to = Pieces::new(&halves, 2, 16, 1.0).unwrap();
+        let many = fft.many::<C2c<f64>>(Run::Forward).unwrap();
+        let plan = Gathering::new::<f64, 1>(&gpu, &many, from, Some(to)).unwrap();
+        let Some(mut plan) = plan else { return println!("not run: cuFFT stores nowhere else") };
+        let stream = gpu.new_stream().unwrap();
+        let x: Vec<f64> = (0..2 * all).map(|i| (i as f64 * 0.7).sin()).collect();
+        let x = stream.clone_htod(&x).unwrap();
+        let mut targets: Vec<CudaSlice<f64>> =
+            (0..2).map(|_| stream.alloc_zeros(all).unwrap()).collect();
+        let mut array = stream.clone_htod(&vec![7.0; 2 * all]).unwrap();
+        let mut work = stream.alloc_zeros::<u8>(1).unwrap();
+        {
+            use crate::{lend, lend_mut};
+            let x = lend(&x, &stream);
+            let held: Vec<_> = targets.iter_mut().map(|t| lend_mut(t, &stream)).collect();
+            let (mut array, mut work) =
+                (lend_mut(&mut array, &stream), lend_mut(&mut work, &stream));
+            let source = |_: usize| Place::own(&*x);
+            let target = |rank: usize| Some(Place::own(&*held[rank]));
+            plan.run(&stream, &source, &target, &mut array, &mut work).unwrap();
+            if big {
+                for _ in 0..3 {
+                    stream.synchronize().unwrap();
+                    let t = std::time::Instant::now();
+                    for _ in 0..10 {
+                        plan.run(&stream, &source, &target, &mut array, &mut work).unwrap();
+                    }
+                    stream.synchronize().unwrap();
+                    println!("stored: {:.3} ms", t.elapsed().as_secs_f64() * 100.0);
+                }
+            }
+        }
+        let mut expected = stream.clone_dtod(&x).unwrap();
+        let mut own = FftPlan::<C2c<f64>>::new(&gpu, &fft).unwrap();
+        let mut space = stream.alloc_zeros::<u8>(own.work_bytes().max(1)).unwrap();
+        own.forward_in_place(&stream, &mut expected, &mut space).unwrap();
+        let expected = stream.clone_dtoh(&expected).unwrap();
+        let found: Vec<f64> =
+            targets.iter().flat_map(|target| stream.clone_dtoh(target).unwrap()).collect();
+        let worst =
+            found.iter().zip(&expected).map(|(f, e)| (f - 0.5 * e).abs()).fold(0.0, f64::max);
+        assert!(worst < 1e-11, "{worst:e}");
+        assert!(stream.clone_dtoh(&array).unwrap().iter().all(|x| *x == 7.0), "untouched");
+        if big {
+            let mut y = stream.alloc_zeros::<f64>(2 * all).unwrap();
+            for _ in 0..3 {
+                stream.synchronize().unwrap();
+                let t = std::time::Instant::now();
+                for _ in 0..10 {
+                    own.forward(&stream, &x, &mut y, &mut space).unwrap();
+                }
+                stream.synchronize().unwrap();
+                println!("plain: {:.3} ms", t.elapsed().as_secs_f64() * 100.0);
+            }
+            let from = Pieces::new(&[planes(0, 0..a, lens)], 2, 16, 0.5).unwrap();
+            let mut plan = Gathering::new::<f64, 1>(&gpu, &many, from, None).unwrap().unwrap();
+            use crate::{lend, lend_mut};
+            let x = lend(&x, &stream);
+            let (mut array, mut work) =
+                (lend_mut(&mut array, &stream), lend_mut(&mut work, &stream));
+            for _ in 0..3 {
+                stream.synchronize().unwrap();
+                let t = std::time::Instant::now();
+                for _ in 0..10 {
+                    plan.run(&stream, &|_| Place::own(&*x), &|_| None, &mut array, &mut work)
+                        .unwrap();
+                }
+                stream.synchronize().unwrap();
+                println!("fetched: {:.3} ms", t.elapsed().as_secs_f64() * 100.0);
+            }
+        }
     }
 }

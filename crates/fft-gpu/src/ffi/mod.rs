@@ -27,7 +27,7 @@ pub(crate) use memory::{Block, Owned, Slot, opaque};
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
 pub(crate) use peers::{Estate, Peer, Peers, identity, joined, meet};
 pub(crate) use pinned::{Pages, Pinned};
-pub(crate) use pull::{Pulls, Source as PullSource};
+pub(crate) use pull::{Place, Pulls};
 
 use std::sync::OnceLock;
 

@@ -9,7 +9,7 @@ use fft_core::{Comm, Error, Neighbours, agree};
 
 use super::event::Event;
 use super::memory::{Block, Slot};
-use super::pull::Source;
+use super::pull::Place;
 use super::tried;
 use crate::{Gpu, GpuError};
 
@@ -113,7 +113,7 @@ impl Peer {
         _visit: &'v dyn Neighbours,
         block: usize,
         (at, bytes): (u64, usize),
-    ) -> Source<'v> {
+    ) -> Place<'v> {
         let (at, bytes) = match self {
             Self::Same(estate) if block < WINDOW => {
                 (estate.blocks[block].address(), estate.blocks[block].bytes())
@@ -125,7 +125,7 @@ impl Peer {
         };
         // SAFETY: the peer shows it for the visit, and when that ends makes its stream wait for the event that this rank records
         // behind its last read before it lets anyone write there.
-        unsafe { Source::of(at, bytes) }
+        unsafe { Place::of(at, bytes) }
     }
 }
 

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::Transfer;
 
-use super::launch::{Kernel, Source as Binary, run_pull};
+use super::launch::{Kernel, Source, run_pull};
 use super::memory::DeviceMemory;
 use crate::batch::{Batch, Reach};
 use crate::boxes::Tiled;
 use crate::transfers::{Tiles, tile};
 use crate::{Gpu, GpuError, GpuReal, Move};
 
-/// Sources begin at multiples of this many bytes.
+/// Memory of ranks begins at multiples of this many bytes.
 const ALIGN: u64 = 16;
 
-/// Memory of some rank that may be read until what it is borrowed from ends.
+/// Memory of some rank that may be read, or written if it is lent for that, until what it is borrowed from ends.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct Place<'a> {
     at: u64,
     bytes: usize,
     lent: PhantomData<&'a ()>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> Place<'a> {
     /// This rank's own.
     pub(crate) fn own<T>(memory: &'a DeviceMemory<T>) -> Self {
         use cudarc::driver::DeviceSlice;
@@ -34,7 +34,7 @@ impl<'a> Source<'a> {
     /// Another rank's.
     ///
     /// # Safety
-    /// It can be read on this device until `'a` ends, and so can what is queued by then.
+    /// It can be read on this device, or written if it is lent for that, until `'a` ends, and so can what is queued by then.
     pub(super) unsafe fn of(at: u64, bytes: usize) -> Self {
         Self { at, bytes, lent: PhantomData }
     }
@@ -45,14 +45,14 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Sources, and where they were when the device was told last.
-pub(super) struct Sources {
+/// Memories of ranks, and where they were when the device was told last.
+pub(super) struct Places {
     /// Bytes that each must have.
     reaches: Vec<usize>,
     bases: Vec<u64>,
 }
 
-impl Sources {
+impl Places {
     /// Of which the device has not been told yet.
     pub(super) fn new(reaches: Vec<usize>) -> Self {
         let bases = vec![0; reaches.len()];
@@ -65,10 +65,10 @@ impl Sources {
     /// [`GpuError::Short`] and [`GpuError::Unaligned`]; those of `tell`.
     pub(super) fn follow<'v>(
         &mut self,
-        source: &dyn Fn(usize) -> Source<'v>,
+        place: &dyn Fn(usize) -> Place<'v>,
         tell: impl FnOnce(&[u64]) -> Result<(), GpuError>,
     ) -> Result<(), GpuError> {
-        let told = self.locate(source).and_then(|moved| match moved {
+        let told = self.locate(place).and_then(|moved| match moved {
             true => tell(&self.bases),
             false => Ok(()),
         });
@@ -80,20 +80,20 @@ impl Sources {
     }
 
     /// Whether some have moved.
-    fn locate<'v>(&mut self, source: &dyn Fn(usize) -> Source<'v>) -> Result<bool, GpuError> {
-        let what = "the source of a rank";
+    fn locate<'v>(&mut self, place: &dyn Fn(usize) -> Place<'v>) -> Result<bool, GpuError> {
+        let what = "the memory of a rank";
         let mut moved = false;
         for (number, &expected) in self.reaches.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let source = source(number);
-            let found = source.bytes;
+            let place = place(number);
+            let found = place.bytes;
             if found < expected {
                 return Err(GpuError::Short { what, found, expected });
             }
-            if !source.at.is_multiple_of(ALIGN) {
-                let (found, expected) = (source.at, ALIGN as usize);
+            if !place.at.is_multiple_of(ALIGN) {
+                let (found, expected) = (place.at, ALIGN as usize);
                 return Err(GpuError::Unaligned { what, found, expected });
             }
-            moved |= std::mem::replace(&mut self.bases[number], source.at) != source.at;
+            moved |= std::mem::replace(&mut self.bases[number], place.at) != place.at;
         }
         Ok(moved)
     }
@@ -107,7 +107,7 @@ pub(crate) struct Pulls {
     /// For each, its source, and where in that it begins, in units of `unit` bytes.
     places: Vec<(usize, u64)>,
     unit: u64,
-    sources: Sources,
+    sources: Places,
 }
 
 impl Pulls {
@@ -136,8 +136,8 @@ impl Pulls {
         // What is read is checked source by source.
         let reads = Reach { bytes: 0, align: 1 };
         let batch = Batch::new(stream, &all, (reads, writes))?;
-        let kernel = gpu.kernel(Binary::Transfer, &format!("transfer_{unit}"))?;
-        let (unit, sources, items) = (unit as u64, Sources::new(reaches), all.items);
+        let kernel = gpu.kernel(Source::Transfer, &format!("transfer_{unit}"))?;
+        let (unit, sources, items) = (unit as u64, Places::new(reaches), all.items);
         Ok(Self { kernel, batch, items, places, unit, sources })
     }
 
@@ -153,7 +153,7 @@ impl Pulls {
     pub(crate) fn run<'v, T>(
         &mut self,
         stream: &Arc<CudaStream>,
-        source: &dyn Fn(usize) -> Source<'v>,
+        source: &dyn Fn(usize) -> Place<'v>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), GpuError> {
         let Self { batch, items, places, unit, sources, .. } = self;

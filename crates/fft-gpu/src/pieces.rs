@@ -1,5 +1,5 @@
-//! An array in pieces that lie in several ranks' memory, as a transform reads it that fetches its elements from there: the
-//! table of `kernels/gather.cu`.
+//! An array in pieces that lie in several ranks' memory, as a transform reads or writes it whose elements are there: the
+//! table of `kernels/pieces.cuh`.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ const PIECES: usize = (CUTS[0] + 1) * (CUTS[1] + 1) * (CUTS[2] + 1);
 /// No cut.
 const NOWHERE: u32 = u32::MAX;
 
-/// `Piece` of `kernels/gather.cu`.
+/// `Piece` of `kernels/pieces.cuh`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Place {
@@ -25,7 +25,7 @@ struct Place {
     unused: u32,
 }
 
-/// `Gather` there.
+/// `Pieces` there.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Table {
@@ -38,7 +38,7 @@ pub(crate) struct Table {
     places: [Place; PIECES],
 }
 
-/// How many cuts there are along the first axis and along the others, as the functions of `kernels/gather.cu` tell apart.
+/// How many cuts there are along the first axis and along the others, as the functions of `kernels/pieces.cu` and `kernels/scatter.cu` tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cuts {
     /// At most one and one.
@@ -50,7 +50,7 @@ pub(crate) enum Cuts {
 }
 
 /// The table, and whose memory its pieces are in.
-pub(crate) struct Gather {
+pub(crate) struct Pieces {
     table: Table,
     /// For each piece, its owner, and where the array's first element would be in that one's memory, in bytes.
     origins: Vec<(usize, u64)>,
@@ -62,7 +62,7 @@ pub(crate) struct Gather {
     straight: bool,
 }
 
-impl Gather {
+impl Pieces {
     /// Of elements of so many bytes, times a factor, of so many ranks. `None` where pieces are no grid of as few cuts as the table
     /// has, or the array has more than three axes, or too many elements to be counted in 31 bits.
     pub(crate) fn new(
@@ -156,9 +156,9 @@ impl Gather {
         &self.table
     }
 
-    /// Where an element of the array is read: the CPU twin of `fetch`, in bytes from nowhere.
+    /// Where an element of the array is: the CPU twin of `place`, in bytes from nowhere.
     #[cfg(test)]
-    pub(crate) fn source(&self, number: u32, element: u64) -> u64 {
+    pub(crate) fn place(&self, number: u32, element: u64) -> u64 {
         let table = &self.table;
         let split = |n: u32, axis: usize| {
             let quotient = table.by[axis].of(n as usize) as u32;
@@ -206,15 +206,15 @@ mod tests {
         let made = (0..ranks).filter(|rank| {
             let link = |peer: usize| if peer == *rank { Link::Own } else { Link::Shared };
             let moves = Moves::new(*rank, &link, from, to, howmany);
-            let Some(mut gather) = Gather::new(&moves.pieces(), ranks, 16, 1.0) else {
+            let Some(mut pieces) = Pieces::new(&moves.pieces(), ranks, 16, 1.0) else {
                 return false;
             };
-            gather.table(&bases);
+            pieces.table(&bases);
             let all = moves.all();
-            let mut places = vec![0; gather.elements()];
+            let mut places = vec![0; pieces.elements()];
             for near in &moves.near {
                 let transfer: Transfer = moves.take(near, &all).unwrap();
-                assert_eq!(transfer.reach() * 16, gather.reaches()[near.owner]);
+                assert_eq!(transfer.reach() * 16, pieces.reaches()[near.owner]);
                 transfer.runs(|read, write, len| {
                     for i in 0..len {
                         places[write + i] = bases[near.owner] + 16 * (read + i) as u64;
@@ -222,7 +222,7 @@ mod tests {
                 });
             }
             for (number, place) in places.into_iter().enumerate() {
-                assert_eq!(gather.source(number as u32, 16), place, "element {number} of {rank}");
+                assert_eq!(pieces.place(number as u32, 16), place, "element {number} of {rank}");
             }
             true
         });

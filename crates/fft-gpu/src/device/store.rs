@@ -1,0 +1,93 @@
+//! The last reshape and the transform before it as one: cuFFT's kernels store what they make where ranks want it.
+
+use std::time::Instant;
+
+use fft_core::{Algorithm, Error, Leg, Link, Moves, Node, Recipe, Split, Tools, Wire};
+
+use super::Cuda;
+use super::fused::{Across, plan};
+use super::local::Group;
+use super::reshape::link;
+use super::visit::visit;
+use crate::GpuReal;
+use crate::ffi::{DeviceMemory, Gathering, Place};
+
+/// Transforms between two reshapes, or behind one that is done.
+pub(super) struct Store {
+    plan: Gathering,
+    /// Whether they fetch what they read from other ranks.
+    fetches: bool,
+    exchange: Algorithm,
+}
+
+impl Store {
+    /// Prepares a reshape with the transforms before it, and also with the reshape before those if they are fetched from there. `None` where
+    /// a transform and then a reshape are as fast, ranks do not see what others write to, or cuFFT has no such plan.
+    ///
+    /// # Errors
+    /// As [`crate::FftPlan::new`].
+    pub(super) fn new<T: GpuReal, const D: usize>(
+        device: &Cuda<T>,
+        recipe: &Recipe<D>,
+        leg: &Leg<'_, D>,
+        (wire, exchange): (Wire, Algorithm),
+        (group, before): (&Group, Option<&Leg<'_, D>>),
+    ) -> Result<Option<Self>, Error> {
+        let (rank, problem) = (device.rank, recipe.problem());
+        let points = |node: &Node<D>| node.layout.brick(rank).points();
+        // In a reshape back to where it comes from what a rank would take is what it brings.
+        let pieces = |leg: &Leg<'_, D>, back: bool| {
+            let [from, to] = if back { [leg.to, leg.from] } else { [leg.from, leg.to] };
+            let link = |peer: usize| link(device, problem, wire, peer);
+            let moves = Moves::new(rank, &link, from, to, problem.howmany);
+            moves.recvs.is_empty().then(|| moves.pieces())
+        };
+        let near = |peer: usize| link(device, problem, wire, peer) != Link::Remote;
+        let ranks = leg.from.layout.ranks();
+        let fits = problem.fetches()
+            && device.sees_all(problem)
+            && (0..ranks).all(near)
+            && points(leg.to) >= points(leg.from);
+        let Some(to) = pieces(leg, true).filter(|_| fits) else { return Ok(None) };
+        let to = Some((&to[..], ranks));
+        let (plan, fetches) = match before {
+            _ if group.is_across() => {
+                let (first, source) = Across::last(group);
+                (plan::<T>(&device.gpu, &first, (&[source], 1), to), false)
+            }
+            Some(before) => match pieces(before, false) {
+                Some(from) => (plan::<T>(&device.gpu, group, (&from, ranks), to), true),
+                None => return Ok(None),
+            },
+            None => return Ok(None),
+        };
+        let plan = plan.map_err(|why| why.on(rank))?;
+        Ok(plan.map(|plan| Self { plan, fetches, exchange }))
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.plan.memory()
+    }
+
+    /// Transforms, and moves the data. Collective.
+    pub(super) fn run<T: GpuReal>(
+        &mut self,
+        tools: &mut Tools<Cuda<T>>,
+        src: &DeviceMemory<T>,
+        dst: &mut DeviceMemory<T>,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        let Split { device, commons, clock, .. } = tools.split(self.exchange);
+        let commons = commons.as_deref_mut().expect("ranks of a host meet");
+        let Self { plan, fetches, .. } = self;
+        let met =
+            visit(device, commons, (src, dst), &mut std::iter::empty(), |device, met, dst| {
+                let (stream, area) = device.stream_and_area();
+                let source =
+                    |peer: usize| if *fetches { met.source(peer, src) } else { Place::own(src) };
+                plan.run(stream, &source, &|peer| met.target(peer), dst, area)
+            });
+        clock.exchange += start.elapsed();
+        met
+    }
+}

@@ -1,0 +1,90 @@
+//! Ranks of a host meet: each shows what it has, and works in what others show.
+
+use cudarc::driver::DeviceSlice;
+use fft_core::{Commons, Error, Neighbours, Show};
+
+use super::post::{Said, Told};
+use super::{Cuda, Meeting};
+use crate::ffi::{DeviceMemory, Estate, Peer, Place};
+use crate::{GpuError, GpuReal};
+
+/// The other ranks during a visit.
+#[derive(Clone, Copy)]
+pub(super) struct Met<'v> {
+    rank: usize,
+    near: &'v [Option<Peer>],
+    neighbours: &'v dyn Neighbours,
+}
+
+impl<'v> Met<'v> {
+    /// What a rank shows to be read; this rank has it here.
+    pub(super) fn source<T>(&self, peer: usize, own: &'v DeviceMemory<T>) -> Place<'v> {
+        if peer == self.rank { Place::own(own) } else { self.shown(peer, 0) }
+    }
+
+    /// What another rank shows to be written, each element by the one rank that makes it; `None` of this rank's own.
+    pub(super) fn target(&self, peer: usize) -> Option<Place<'v>> {
+        (peer != self.rank).then(|| self.shown(peer, 1))
+    }
+
+    fn shown(&self, peer: usize, which: usize) -> Place<'v> {
+        let Some(other) = &self.near[peer] else { return Place::nothing() };
+        let (block, place) = Said::by(self.neighbours, peer).shows()[which];
+        other.shown(self.neighbours, block, place)
+    }
+
+    /// How long a rank's message to this one is.
+    pub(super) fn sends(&self, peer: usize) -> usize {
+        Said::by(self.neighbours, peer).sends(self.rank)
+    }
+}
+
+/// How others find memory.
+fn told<T>(estate: &Estate, memory: &DeviceMemory<T>) -> Told {
+    let block = estate.blocks.iter().position(|block| block.address() == memory.address());
+    (block.unwrap_or(usize::MAX), (memory.address(), memory.num_bytes()))
+}
+
+/// Meets the ranks of the host. Each shows `src` to be read and `dst` to be written, and says how long its messages to others are; `work`
+/// is queued behind what they have queued. Returns when everybody has queued theirs, and keeps this rank's stream from what follows
+/// until all of it is done.
+pub(super) fn visit<T: GpuReal>(
+    device: &mut Cuda<T>,
+    commons: &mut dyn Commons,
+    (src, dst): (&DeviceMemory<T>, &mut DeviceMemory<T>),
+    sends: &mut dyn Iterator<Item = (usize, usize)>,
+    mut work: impl FnMut(&mut Cuda<T>, Met<'_>, &mut DeviceMemory<T>) -> Result<(), GpuError>,
+) -> Result<(), Error> {
+    // What follows borrows the meeting apart from the rest of the device.
+    let mut meeting = device.meeting.take().expect("ranks meet first");
+    let Meeting { near, estate, post, .. } = &mut meeting;
+    let estate = estate.as_ref().expect("made with the plan's memory");
+    let post = post.as_mut().expect("made where ranks of the host meet");
+    post.shows([told(estate, src), told(estate, dst)]);
+    for (peer, bytes) in sends {
+        post.sends(peer, bytes);
+    }
+    let made = estate.made.record(&device.stream);
+    device.note(made);
+    let rank = device.rank;
+    let others = || near.iter().enumerate().filter(move |(peer, _)| *peer != rank);
+    let met = commons.visit(Show::Read(post.bytes()), &mut |neighbours| {
+        let hold = |peer: &Option<Peer>| {
+            peer.as_ref().map_or(Ok(()), |peer| peer.made().hold(&device.stream))
+        };
+        let held = others().try_for_each(|(_, peer)| hold(peer));
+        let queued = held
+            .and_then(|()| work(device, Met { rank, near, neighbours }, dst))
+            .and_then(|()| estate.read.record(&device.stream));
+        device.note(queued);
+        Ok(())
+    });
+    if met.is_ok() {
+        for (_, peer) in others() {
+            let held = peer.as_ref().map_or(Ok(()), |peer| peer.read().hold(&device.stream));
+            device.note(held);
+        }
+    }
+    device.meeting = Some(meeting);
+    met
+}
