@@ -22,6 +22,8 @@ use timing::{Done, Failure, noise, seconds};
 const POINTS: &str = "THRIFFTY_BENCH_POINTS";
 /// And that they measure what goes through the host.
 const HOST: &str = "THRIFFTY_BENCH_HOST";
+/// Between arrays that the ranks share.
+const SHARED: &str = "reached, in shared arrays";
 /// Numbers of a result that are compared.
 const COMPARED: usize = 1 << 18;
 
@@ -49,11 +51,15 @@ struct Found {
 
 fn measure(mut plan: DevicePlan<C2c<f64>, 3>, reps: usize) -> Result<Found, Failure> {
     let (stream, comm) = (plan.stream().clone(), plan.comm().dup()?);
-    let x = stream.clone_htod(&noise(2 * plan.input_len(), comm.rank()))?;
-    let mut y = stream.alloc_zeros::<f64>(2 * plan.output_len())?;
-    let seconds =
-        seconds(reps, &stream, Some(comm.as_ref()), || Ok(plan.forward_into(&x, &mut y)?))?;
-    let result = stream.clone_dtoh(&y.slice(0..COMPARED.min(2 * plan.output_len())))?;
+    let (mut x, mut y) = match plan.recipe().problem().shared_arrays {
+        true => (plan.shared_input()?, plan.shared_output()?),
+        false => (plan.input(), plan.output()),
+    };
+    stream.memcpy_htod(&noise(2 * plan.input_len(), comm.rank()), &mut x.as_mut_slice()?)?;
+    let seconds = seconds(reps, &stream, Some(comm.as_ref()), || {
+        Ok(plan.forward_into(&x.as_slice()?, &mut y.as_mut_slice()?)?)
+    })?;
+    let result = stream.clone_dtoh(&y.as_slice()?.slice(0..COMPARED.min(2 * plan.output_len())))?;
     let mut sent = [plan.clock().sent as f64, plan.clock().reals as f64];
     comm.allreduce(Reduce::Sum, &mut sent)?;
     let bits = if sent[1] > 0.0 { 8.0 * sent[0] / sent[1] } else { 64.0 };
@@ -102,6 +108,7 @@ fn ranks(n: usize, host: bool) -> Done {
     let on_device = [
         ("messages by alltoallv, on the device", Passage::Device, Algorithm::Alltoallv),
         ("reached (CUDA IPC)", Passage::Reached, Algorithm::P2p),
+        (SHARED, Passage::Reached, Algorithm::P2p),
         ("whole messages, on the device", Passage::Device, Algorithm::P2p),
         ("messages in chunks, on the device", Passage::Device, Algorithm::Pipelined),
         ("puts, on the device", Passage::Device, Algorithm::Ring(Epochs::Fence)),
@@ -125,6 +132,7 @@ fn ranks(n: usize, host: bool) -> Done {
         let mut paths = None;
         for &(what, passage, exchange) in ways {
             let draft = draft(&comm, n, coding)?.exchange(exchange);
+            let draft = if what == SHARED { draft.shared_arrays() } else { draft };
             let plan = match draft.on(&gpu).passage(passage).build() {
                 Ok(plan) => plan,
                 Err(why) => {

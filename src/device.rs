@@ -1,5 +1,6 @@
 //! Plans whose data is on CUDA devices.
 
+mod array;
 mod clock;
 mod field;
 
@@ -12,11 +13,12 @@ use fft_core::{
     WireError, agree,
 };
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
-use fft_gpu::{Cuda, Gpu, GpuReal, Passage, lend, lend_mut};
+use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, Passage, lend, lend_mut};
 
 use crate::plan::{Len, check_recipe, lengths};
 use crate::tune::Decision;
 use crate::{Draft, Report, Transform};
+use array::Spare;
 use clock::Bench;
 
 /// A plan on a device in the making: what [`Draft::on`] returns.
@@ -73,6 +75,7 @@ where
     report: Report,
     gpu: Gpu,
     stream: Arc<CudaStream>,
+    spare: Spare<K::Real>,
 }
 
 impl<'a, K: Transform, const D: usize> Draft<'a, K, D>
@@ -132,7 +135,7 @@ where
             let expected = "one that ranks have: a CUDA-aware MPI, and an exchange and wires that send from devices";
             return Err(Error::argument("passage", passage, expected));
         }
-        Ok(DevicePlan { executor, recipe, report, gpu, stream })
+        Ok(DevicePlan { executor, recipe, report, gpu, stream, spare: Spare::default() })
     }
 }
 
@@ -289,10 +292,13 @@ where
         self.executor.agree(mine)
     }
 
-    /// Agrees that arrays are as long as they must be.
-    fn check(&mut self, lens: &[Len]) -> Result<(), Error> {
-        let fit = lengths(self.comm().rank(), lens);
-        self.agree(fit)
+    /// Whether an array is where it must be.
+    fn sees(&self, array: &DeviceMemory<K::Real>) -> Result<(), Error> {
+        if !self.recipe.problem().shared_arrays || self.executor.device().sees(array) {
+            return Ok(());
+        }
+        let expected = "one made by DevicePlan::shared_input or shared_output";
+        Err(Error::argument("array", "one that other ranks do not see", expected))
     }
 
     fn run(
@@ -302,8 +308,13 @@ where
         output: &mut impl DevicePtrMut<K::Real>,
         [reads, writes]: [usize; 2],
     ) -> Result<(), Error> {
-        self.check(&[("input", input.len(), reads), ("output", output.len(), writes)])?;
-        let (src, mut dst) = (lend(input, &self.stream), lend_mut(output, &self.stream));
+        let lens: [Len; 2] = [("input", input.len(), reads), ("output", output.len(), writes)];
+        let fit = lengths(self.comm().rank(), &lens);
+        let stream = self.stream.clone();
+        let (src, mut dst) = (lend(input, &stream), lend_mut(output, &stream));
+        let seen = || self.sees(&src).and_then(|()| self.sees(&dst));
+        let fit = fit.and_then(|()| seen());
+        self.agree(fit)?;
         self.executor.run(direction, Some(&src), &mut dst)
     }
 
@@ -313,8 +324,11 @@ where
         data: &mut impl DevicePtrMut<K::Real>,
     ) -> Result<(), Error> {
         let reals = self.in_place_len() * K::Spectral::WIDTH;
-        self.check(&[("array in place", data.len(), reals)])?;
-        let mut data = lend_mut(data, &self.stream);
+        let fit = lengths(self.comm().rank(), &[("array in place", data.len(), reals)]);
+        let stream = self.stream.clone();
+        let mut data = lend_mut(data, &stream);
+        let fit = fit.and_then(|()| self.sees(&data));
+        self.agree(fit)?;
         self.executor.run(direction, None, &mut data)
     }
 }

@@ -296,11 +296,6 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
                 format!("{:?}", self.memory),
                 format!("{:?}", Memory::default()),
             )),
-            _ if self.shared_arrays => Err(Error::argument(
-                "arrays of a plan on a device",
-                "shared",
-                "those of the device",
-            )),
             _ => Ok(()),
         };
         fft_core::agree(self.comm, known)?;

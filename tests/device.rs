@@ -218,7 +218,8 @@ fn ranks_with_devices_of_their_own_transform_as_defined() {
         let body = |comm: ThreadComm| {
             let gpu = gpu_of(comm.rank()).expect("asked before");
             everything(&comm, &gpu)?;
-            fetched::cases(&comm, &gpu, false)
+            fetched::cases(&comm, &gpu, false)?;
+            shared::cases(&comm, &gpu, fetched::joined(&comm, &gpu)?)
         };
         thriffty::threads(ranks, body).unwrap();
     }
@@ -325,6 +326,8 @@ mod damaged;
 mod fetched;
 #[path = "device/lossy.rs"]
 mod lossy;
+#[path = "device/shared.rs"]
+mod shared;
 #[path = "device/trig.rs"]
 mod trig;
 

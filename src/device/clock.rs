@@ -1,14 +1,16 @@
 //! Recipes by the clock of a device.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fft_comm::tuner::{Candidate, Choice, Trial, candidates, noise, shortlist, tune_by};
 use fft_core::{Algorithm, Comm, Direction, Error, Executor, Layout, Problem, Recipe, agree};
-use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, DriverError};
+use fft_gpu::cudarc::driver::{CudaStream, DriverError};
 use fft_gpu::{Cuda, Gpu, GpuError, GpuReal, Passage, lend, lend_mut};
 
+use super::array::{Array, Spare};
 use crate::tune::{Chosen, TIMED, Wanted};
 
 /// A device, as plans are bound to it.
@@ -34,13 +36,21 @@ impl Bench<'_> {
         budget: Duration,
     ) -> Result<Chosen<D>, Error> {
         let all = shortlist(recipes(problem, wanted)?, TIMED);
-        let arrays = agree(comm, Arrays::<T>::new(self.stream, problem, comm.rank()))?;
-        let arrays = RefCell::new(arrays);
+        let (stream, rank) = (self.stream, comm.rank());
+        let reals = reals(problem, rank);
+        // Arrays that others see are a plan's own.
+        let any = (!problem.shared_arrays).then(|| Arrays::<T>::new(stream, reals, rank));
+        let any = agree(comm, any.transpose())?.map(|arrays| Rc::new(RefCell::new(arrays)));
         let mut make = |candidate: &Candidate<D>| -> Result<Box<dyn Trial + '_>, Error> {
             let own = agree(comm, comm.dup())?;
             let device = agree(comm, self.device(comm.rank()))?;
-            let executor = Executor::bind(&candidate.recipe, own, device, &fft_comm::exchange)?;
-            Ok(Box::new(Bound { executor, stream: self.stream, arrays: &arrays }))
+            let bind = Executor::bind(&candidate.recipe, own, device, &fft_comm::exchange);
+            let mut executor = bind?;
+            let arrays = match &any {
+                Some(arrays) => arrays.clone(),
+                None => Rc::new(RefCell::new(Arrays::seen(&mut executor, stream, reals)?)),
+            };
+            Ok(Box::new(Bound { executor, stream, arrays }))
         };
         let heard = &mut |news| (wanted.watch)(news);
         let report = tune_by(comm, &all, budget, &mut make, heard)?;
@@ -69,42 +79,64 @@ fn recipes<const D: usize>(
     if given == whole { Ok(found) } else { found.into_iter().map(named).collect() }
 }
 
-/// Input and output, used by all trials in turn.
+/// Numbers of this rank's input and output.
+fn reals<const D: usize>(problem: &Problem<D>, rank: usize) -> [usize; 2] {
+    let reals = |layout: &Layout<D>, complex: bool| {
+        layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 }
+    };
+    [reals(&problem.input, problem.complex), reals(&problem.output, problem.complex_spectrum())]
+}
+
+/// Input and output.
 struct Arrays<T> {
-    input: CudaSlice<T>,
-    output: CudaSlice<T>,
+    input: Array<T>,
+    output: Array<T>,
     /// Numbers of each: there are no arrays of none on a device.
     reals: [usize; 2],
 }
 
 impl<T: GpuReal> Arrays<T> {
-    fn new<const D: usize>(
-        stream: &Arc<CudaStream>,
-        problem: &Problem<D>,
-        rank: usize,
-    ) -> Result<Self, Error> {
-        let reals = |layout: &Layout<D>, complex: bool| {
-            layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 }
-        };
-        let reals = [
-            reals(&problem.input, problem.complex),
-            reals(&problem.output, problem.complex_spectrum()),
-        ];
-        let mut state = rank as u64 + 1;
-        let numbers: Vec<T> = (0..reals[0].max(1)).map(|_| noise(&mut state)).collect();
+    /// Any, for all trials in turn.
+    fn new(stream: &Arc<CudaStream>, reals: [usize; 2], rank: usize) -> Result<Self, Error> {
         let bytes = reals.iter().sum::<usize>() * size_of::<T>();
         let failed = |why| GpuError::allocating(bytes, why).on(rank);
-        let input = stream.clone_htod(&numbers).map_err(failed)?;
+        let input = stream.clone_htod(&numbers::<T>(reals[0], rank)).map_err(failed)?;
         let output = stream.alloc_zeros(reals[1].max(1)).map_err(failed)?;
+        Ok(Self { input: Array::Own(input), output: Array::Own(output), reals })
+    }
+
+    /// Such as other ranks see, for one trial. Collective.
+    fn seen(
+        executor: &mut Executor<T, Cuda<T>>,
+        stream: &Arc<CudaStream>,
+        reals: [usize; 2],
+    ) -> Result<Self, Error> {
+        let (spare, rank) = (Spare::default(), executor.comm().rank());
+        let mut array = |reals| {
+            let made = executor.device_mut().allocate(reals);
+            made.map(|slice| Array::Shared(spare.lend(slice)))
+        };
+        let (mut input, output) = (array(reals[0])?, array(reals[1])?);
+        let numbers = numbers::<T>(reals[0], rank);
+        let copied = stream.memcpy_htod(&numbers, &mut input.slice_mut(0..numbers.len()));
+        let what = "copying numbers to be transformed";
+        let failed = |why: DriverError| GpuError::Driver { what, why: why.to_string() }.on(rank);
+        agree(executor.comm(), copied.map_err(failed))?;
         Ok(Self { input, output, reals })
     }
+}
+
+/// At least one.
+fn numbers<T: GpuReal>(reals: usize, rank: usize) -> Vec<T> {
+    let mut state = rank as u64 + 1;
+    (0..reals.max(1)).map(|_| noise(&mut state)).collect()
 }
 
 /// A candidate, bound.
 struct Bound<'a, T: GpuReal> {
     executor: Executor<T, Cuda<T>>,
     stream: &'a Arc<CudaStream>,
-    arrays: &'a RefCell<Arrays<T>>,
+    arrays: Rc<RefCell<Arrays<T>>>,
 }
 
 impl<T: GpuReal> Trial for Bound<'_, T> {

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use fft_core::{Brick, Direction, Element, Error, Kind, Real, agree};
-use fft_gpu::cudarc::driver::{CudaSlice, CudaView, CudaViewMut, DeviceSlice, DriverError};
+use fft_core::{Brick, Direction, Element, Error, Kind, Real, Reduce, agree};
+use fft_gpu::cudarc::driver::{CudaView, CudaViewMut, DeviceSlice, DriverError};
 use fft_gpu::{Gpu, GpuError, GpuReal, Modes, lend_mut};
 
 use super::DevicePlan;
-use crate::array::Array;
+use super::array::Array;
 use crate::part::Part;
 use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 
@@ -88,7 +88,7 @@ use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 /// ```
 pub struct DeviceField<S, K: Transform = R2c, const D: usize = 3> {
     /// Long enough for both states, as a field's on the host; or why there is none.
-    data: Result<CudaSlice<K::Real>, Error>,
+    data: Result<Array<K::Real>, Error>,
     part: Part<S, D>,
     gpu: Gpu,
 }
@@ -130,7 +130,7 @@ where
     /// gets the same.
     pub fn fill(&mut self, value: impl FnMut([usize; D]) -> S::Element<K>) {
         let points = self.reals().div_ceil(K::Spectral::WIDTH);
-        let mut here = Field::<S, K, D>::new(self.part.clone(), Array::zeros(points));
+        let mut here = Field::<S, K, D>::new(self.part.clone(), crate::array::Array::zeros(points));
         here.fill(value);
         self.copy(&here);
     }
@@ -195,7 +195,7 @@ where
                 let done = modes.gradient(stream, axis, &from, &mut to, K::Real::of(1.0));
                 done.map_err(|why| why.on(rank))?;
             }
-            Ok(to)
+            Ok(Array::Own(to))
         });
         Self { data, part: self.part.clone(), gpu: self.gpu.clone() }
     }
@@ -238,6 +238,25 @@ where
         self.zeros()
     }
 
+    /// As [`DevicePlan::input`], in memory that the ranks of a host see, as [`Draft::shared_arrays`](crate::Draft::shared_arrays) wants it.
+    /// Collective.
+    ///
+    /// When the field is dropped, its memory is the plan's, for the next, and goes with the plan; [`DevicePlan::memory`] does not count it.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::OnRank`] when one does not get the memory, or cannot map another's.
+    pub fn shared_input(&mut self) -> Result<DeviceField<Physical, K, D>, Error> {
+        self.shared()
+    }
+
+    /// As [`DevicePlan::output`], in memory that the ranks of a host see: see [`DevicePlan::shared_input`]. Collective.
+    ///
+    /// # Errors
+    /// As [`DevicePlan::shared_input`].
+    pub fn shared_output(&mut self) -> Result<DeviceField<Spectral, K, D>, Error> {
+        self.shared()
+    }
+
     /// Copies a field of the host to the device. Of a field that another plan made, one for the same problem will do.
     pub fn upload<S: Side>(&self, field: &Field<S, K, D>) -> DeviceField<S, K, D> {
         let mut made = self.zeros();
@@ -253,7 +272,8 @@ where
     pub fn download<S: Side>(&self, field: &DeviceField<S, K, D>) -> Result<Field<S, K, D>, Error> {
         let copy = || {
             self.fits(&field.part)?;
-            let mut here = Field::new(field.part.clone(), Array::zeros(self.in_place_len()));
+            let mut here =
+                Field::new(field.part.clone(), crate::array::Array::zeros(self.in_place_len()));
             let (from, to) = (field.as_slice()?, bytemuck::cast_slice_mut(here.as_mut_slice()));
             let copied = match to.is_empty() {
                 true => Ok(()),
@@ -300,9 +320,17 @@ where
             false => Err(Error::argument("field", "one on another device", "one on the plan's")),
         };
         let fits = self.fits(&part).and(same).and(data);
-        let mut data = self.agree(fits)?;
-        let mut all = data.slice_mut(0..self.in_place_len() * K::Spectral::WIDTH);
-        self.executor.run(direction, None, &mut lend_mut(&mut all, &self.stream))?;
+        let (reals, stream) = (self.in_place_len() * K::Spectral::WIDTH, self.stream.clone());
+        let seen = fits.and_then(|mut data| {
+            self.sees(&lend_mut(&mut data.slice_mut(0..reals), &stream))?;
+            Ok(data)
+        });
+        let mut data = self.agree(seen)?;
+        self.executor.run(
+            direction,
+            None,
+            &mut lend_mut(&mut data.slice_mut(0..reals), &stream),
+        )?;
         Ok(DeviceField { data: Ok(data), part: part.across(), gpu })
     }
 
@@ -314,9 +342,28 @@ where
         let part = Part::new(self.recipe().problem(), self.comm().rank());
         // There are no arrays of nothing on a device.
         let reals = (self.in_place_len() * K::Spectral::WIDTH).max(1);
-        let data =
-            self.stream.alloc_zeros(reals).map_err(allocating::<K::Real>(reals, part.rank()));
+        let data = self.stream.alloc_zeros(reals).map(Array::Own);
+        let data = data.map_err(allocating::<K::Real>(reals, part.rank()));
         DeviceField { data, part, gpu: self.gpu.clone() }
+    }
+
+    /// Zeros that the ranks of this host see. Collective.
+    fn shared<S>(&mut self) -> Result<DeviceField<S, K, D>, Error> {
+        let part = Part::new(self.recipe().problem(), self.comm().rank());
+        self.agree(Ok(()))?;
+        // All ranks make new memory, or none.
+        let mut all = [f64::from(!self.spare.is_empty())];
+        self.comm().allreduce(Reduce::Min, &mut all)?;
+        let lent = match all[0] > 0.0 {
+            true => self.spare.take().map_err(|why| why.on(part.rank())),
+            false => {
+                let reals = self.in_place_len() * K::Spectral::WIDTH;
+                let made = self.executor.device_mut().allocate(reals)?;
+                Ok(Some(self.spare.lend(made)))
+            }
+        };
+        let lent = agree(self.comm(), lent)?.expect("made, or spare on all ranks");
+        Ok(DeviceField { data: Ok(Array::Shared(lent)), part, gpu: self.gpu.clone() })
     }
 }
 

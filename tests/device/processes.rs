@@ -37,6 +37,8 @@ fn body() {
     coded(&world, &gpu, Algorithm::P2p).unwrap();
     everything(&world, &gpu).unwrap();
     fetched::cases(&world, &gpu, false).unwrap();
+    let joined = fetched::joined(&world, &gpu).unwrap();
+    shared::cases(&world, &gpu, joined).unwrap();
     refused(&world, &gpu).unwrap();
     damaged::in_windows(&world, &gpu).unwrap();
     let by_host = By(gpu.clone(), Passage::Host);

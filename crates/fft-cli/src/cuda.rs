@@ -1,8 +1,8 @@
 //! A plan on a GPU, with arrays there.
 
-use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice, DriverError};
+use thriffty::gpu::cudarc::driver::{CudaContext, DriverError};
 use thriffty::gpu::{Gpu, Passage, driver_is_present};
-use thriffty::{Comm, DevicePlan, Direction, Draft, Element, Error, Tune};
+use thriffty::{Comm, DeviceField, DevicePlan, Direction, Draft, Error, Physical, Spectral, Tune};
 
 use crate::family::Family;
 use crate::world::{Failure, agree, refused};
@@ -11,8 +11,8 @@ use crate::{choosing, cli};
 /// A plan and its two arrays.
 pub(crate) struct OnDevice<K: Family, const D: usize> {
     pub(crate) plan: DevicePlan<K, D>,
-    physical: CudaSlice<K::Real>,
-    spectral: CudaSlice<K::Real>,
+    physical: DeviceField<Physical, K, D>,
+    spectral: DeviceField<Spectral, K, D>,
 }
 
 /// The GPU of a rank: those of a host are dealt out in turn.
@@ -51,16 +51,12 @@ impl<K: Family, const D: usize> OnDevice<K, D> {
         passage: Passage,
     ) -> Result<Self, Failure> {
         let gpu = agree(comm, gpu(comm))?;
-        let plan = draft.on(&gpu).passage(passage).build()?;
-        let stream = plan.stream();
-        let array = |reals: usize| stream.alloc_zeros::<K::Real>(reals.max(1));
-        let arrays = || -> Result<_, DriverError> {
-            Ok((
-                array(plan.input_len() * K::Physical::WIDTH)?,
-                array(plan.output_len() * K::Spectral::WIDTH)?,
-            ))
+        let mut plan = draft.on(&gpu).passage(passage).build()?;
+        let (physical, spectral) = match plan.recipe().problem().shared_arrays {
+            true => (plan.shared_input()?, plan.shared_output()?),
+            false => (plan.input(), plan.output()),
         };
-        let (physical, spectral) = agree(comm, arrays())?;
+        agree(comm, physical.as_slice().and(spectral.as_slice()).map(drop))?;
         Ok(Self { plan, physical, spectral })
     }
 
@@ -76,19 +72,13 @@ impl<K: Family, const D: usize> OnDevice<K, D> {
 
     /// Transforms what is there, and waits for it. Collective.
     pub(crate) fn run(&mut self, direction: Direction) -> Result<(), Error> {
-        let lens = [
-            self.plan.input_len() * K::Physical::WIDTH,
-            self.plan.output_len() * K::Spectral::WIDTH,
-        ];
         let Self { plan, physical, spectral } = self;
         match direction {
             Direction::Forward => {
-                let mut spectral = spectral.slice_mut(0..lens[1]);
-                plan.forward_into(&physical.slice(0..lens[0]), &mut spectral)?;
+                plan.forward_into(&physical.as_slice()?, &mut spectral.as_mut_slice()?)?;
             }
             Direction::Inverse => {
-                let mut physical = physical.slice_mut(0..lens[0]);
-                plan.inverse_into(&spectral.slice(0..lens[1]), &mut physical)?;
+                plan.inverse_into(&spectral.as_slice()?, &mut physical.as_mut_slice()?)?;
             }
         }
         self.settle()
@@ -104,11 +94,11 @@ impl<K: Family, const D: usize> OnDevice<K, D> {
         let (from, to): (&[K::Real], &mut [K::Real]) =
             (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
         if !from.is_empty() {
-            stream.memcpy_htod(from, &mut self.physical).map_err(&failed)?;
+            stream.memcpy_htod(from, &mut self.physical.as_mut_slice()?).map_err(&failed)?;
         }
         self.run(Direction::Forward)?;
         if !to.is_empty() {
-            stream.memcpy_dtoh(&self.spectral, to).map_err(&failed)?;
+            stream.memcpy_dtoh(&self.spectral.as_slice()?, to).map_err(&failed)?;
         }
         self.settle()
     }
@@ -123,11 +113,11 @@ impl<K: Family, const D: usize> OnDevice<K, D> {
         let (from, to): (&[K::Real], &mut [K::Real]) =
             (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
         if !from.is_empty() {
-            stream.memcpy_htod(from, &mut self.spectral).map_err(&failed)?;
+            stream.memcpy_htod(from, &mut self.spectral.as_mut_slice()?).map_err(&failed)?;
         }
         self.run(Direction::Inverse)?;
         if !to.is_empty() {
-            stream.memcpy_dtoh(&self.physical, to).map_err(&failed)?;
+            stream.memcpy_dtoh(&self.physical.as_slice()?, to).map_err(&failed)?;
         }
         self.settle()
     }

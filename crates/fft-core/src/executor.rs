@@ -176,6 +176,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         &self.tools.device
     }
 
+    /// The same, to be asked for memory.
+    pub fn device_mut(&mut self) -> &mut Dev {
+        &mut self.tools.device
+    }
+
     /// What the last run lost on the wire, as all ranks together know; `None` when nothing may be lost.
     pub fn lost(&self) -> Option<WireError> {
         self.lost

@@ -29,7 +29,8 @@ use fft_core::{
 };
 
 use crate::ffi::{
-    Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, Place, meet, opaque,
+    Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, Place, SharedSlice, Shelf,
+    meet, opaque,
 };
 use crate::{Gpu, GpuError, GpuReal, Passage};
 use bound::Bound;
@@ -79,6 +80,8 @@ struct Meeting {
     peers: Peers,
     /// When the plan's memory is made.
     near: Vec<Option<Peer>>,
+    /// Arrays of callers.
+    shelf: Shelf,
     estate: Option<Arc<Estate>>,
     post: Option<Post>,
 }
@@ -185,8 +188,32 @@ impl<T: GpuReal> Cuda<T> {
     }
 
     /// Whether ranks see all memory of each other that data is in.
-    fn sees_all<const D: usize>(&self, _problem: &Problem<D>) -> bool {
-        self.meeting().peers.shows_all
+    fn sees_all<const D: usize>(&self, problem: &Problem<D>) -> bool {
+        self.meeting().peers.shows_all || problem.shared_arrays
+    }
+
+    /// Zeros for input or output that the other ranks of the host see, used on the plan's stream. Collective; ranks may ask for different
+    /// lengths. The memory stays as long as the plan, and as long as the slice.
+    ///
+    /// # Errors
+    /// On every rank when one does not get it, or cannot map another's.
+    ///
+    /// # Panics
+    /// If no plan has been made.
+    pub fn allocate(&mut self, reals: usize) -> Result<SharedSlice<T>, Error> {
+        let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
+        let Meeting { comm, peers, shelf, .. } = self.meeting.as_mut().expect("ranks meet first");
+        let made = SharedSlice::zeros(stream, reals).map_err(|why| why.on(rank));
+        let made = agree(comm.as_ref(), made)?;
+        let maps = peers.lend(gpu, comm.as_ref(), made.block())?;
+        shelf.add(made.block().clone(), maps);
+        Ok(made)
+    }
+
+    /// Whether memory is where other ranks see it, as far as there are any who look.
+    pub fn sees(&self, memory: &DeviceMemory<T>) -> bool {
+        let Meeting { peers, shelf, .. } = self.meeting();
+        peers.shows_all || shelf.number(memory.address()).is_some()
     }
 
     /// Transforms become an operation.
@@ -246,8 +273,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         };
         let post = commons.as_mut().map(|commons| Post::new(commons.as_mut(), size)).transpose();
         let post = agree(comm, post)?;
-        let (near, estate) = (Vec::new(), None);
-        self.meeting = Some(Meeting { comm: own, peers, near, estate, post });
+        let (near, shelf, estate) = (Vec::new(), Shelf::default(), None);
+        self.meeting = Some(Meeting { comm: own, peers, near, shelf, estate, post });
         Ok(commons)
     }
 
@@ -438,7 +465,9 @@ impl<T> Drop for Cuda<T> {
     fn drop(&mut self) {
         let Some(meeting) = &mut self.meeting else { return };
         let mapped = meeting.near.iter().flatten().any(|peer| matches!(peer, Peer::Mapped(_)));
+        let mapped = mapped || meeting.shelf.maps();
         meeting.near.clear();
+        meeting.shelf.unmap();
         if mapped {
             // Memory goes when no other process has it mapped any more. A rank that has gone maps nothing.
             let _ = meeting.comm.barrier();

@@ -56,8 +56,8 @@ pub use {
     encoder::{Encoder, Outgoing},
     error::{GpuError, NoGpu},
     ffi::{
-        DeviceMemory, Lent, LentMut, borrow, borrow_stream, driver_is_present, keeping_context,
-        lend, lend_mut,
+        DeviceMemory, Lent, LentMut, SharedSlice, borrow, borrow_stream, driver_is_present,
+        keeping_context, lend, lend_mut,
     },
     fft::{C2c, C2r, Fft, FftKind, FftPlan, R2c, Spread},
     gpu::{Gpu, GpuReal},

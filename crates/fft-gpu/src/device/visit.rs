@@ -5,7 +5,7 @@ use fft_core::{Commons, Error, Neighbours, Show};
 
 use super::post::{Said, Told};
 use super::{Cuda, Meeting};
-use crate::ffi::{DeviceMemory, Estate, Peer, Place};
+use crate::ffi::{DeviceMemory, Estate, Peer, Place, Shelf};
 use crate::{GpuError, GpuReal};
 
 /// The other ranks during a visit.
@@ -13,6 +13,7 @@ use crate::{GpuError, GpuReal};
 pub(super) struct Met<'v> {
     rank: usize,
     near: &'v [Option<Peer>],
+    shelf: &'v Shelf,
     neighbours: &'v dyn Neighbours,
 }
 
@@ -30,7 +31,8 @@ impl<'v> Met<'v> {
     fn shown(&self, peer: usize, which: usize) -> Place<'v> {
         let Some(other) = &self.near[peer] else { return Place::nothing() };
         let (block, place) = Said::by(self.neighbours, peer).shows()[which];
-        other.shown(self.neighbours, block, place)
+        let lent = block.checked_sub(ESTATE).and_then(|number| self.shelf.of(number, peer));
+        other.shown(self.neighbours, block, place, lent)
     }
 
     /// How long a rank's message to this one is.
@@ -39,10 +41,15 @@ impl<'v> Met<'v> {
     }
 }
 
+/// Blocks of an estate; numbers from there on are those of the shelf.
+const ESTATE: usize = 3;
+
 /// How others find memory.
-fn told<T>(estate: &Estate, memory: &DeviceMemory<T>) -> Told {
-    let block = estate.blocks.iter().position(|block| block.address() == memory.address());
-    (block.unwrap_or(usize::MAX), (memory.address(), memory.num_bytes()))
+fn told<T>((estate, shelf): (&Estate, &Shelf), memory: &DeviceMemory<T>) -> Told {
+    let at = memory.address();
+    let block = estate.blocks.iter().position(|block| block.address() == at);
+    let block = block.or_else(|| shelf.number(at).map(|number| ESTATE + number));
+    (block.unwrap_or(usize::MAX), (at, memory.num_bytes()))
 }
 
 /// Meets the ranks of the host. Each shows `src` to be read and `dst` to be written, and says how long its messages to others are; `work`
@@ -57,10 +64,11 @@ pub(super) fn visit<T: GpuReal>(
 ) -> Result<(), Error> {
     // What follows borrows the meeting apart from the rest of the device.
     let mut meeting = device.meeting.take().expect("ranks meet first");
-    let Meeting { near, estate, post, .. } = &mut meeting;
+    let Meeting { near, shelf, estate, post, .. } = &mut meeting;
     let estate = estate.as_ref().expect("made with the plan's memory");
     let post = post.as_mut().expect("made where ranks of the host meet");
-    post.shows([told(estate, src), told(estate, dst)]);
+    let shelf = &*shelf;
+    post.shows([told((estate, shelf), src), told((estate, shelf), dst)]);
     for (peer, bytes) in sends {
         post.sends(peer, bytes);
     }
@@ -74,7 +82,7 @@ pub(super) fn visit<T: GpuReal>(
         };
         let held = others().try_for_each(|(_, peer)| hold(peer));
         let queued = held
-            .and_then(|()| work(device, Met { rank, near, neighbours }, dst))
+            .and_then(|()| work(device, Met { rank, near, shelf, neighbours }, dst))
             .and_then(|()| estate.read.record(&device.stream));
         device.note(queued);
         Ok(())

@@ -12,6 +12,7 @@ mod memory;
 mod peers;
 mod pinned;
 mod pull;
+mod shelf;
 
 pub(crate) use cufft::{FftReal, Handle, Many, Run, Span, links};
 pub(crate) use event::Event;
@@ -28,6 +29,8 @@ pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
 pub(crate) use peers::{Estate, Peer, Peers, identity, joined, meet};
 pub(crate) use pinned::{Pages, Pinned};
 pub(crate) use pull::{Place, Pulls};
+pub use shelf::SharedSlice;
+pub(crate) use shelf::Shelf;
 
 use std::sync::OnceLock;
 

@@ -47,25 +47,35 @@ pub(crate) enum Peer {
     Mapped(Arc<Mapped>),
 }
 
-/// Another process' estate.
-pub(crate) struct Mapped {
-    at: [CUdeviceptr; 3],
-    bytes: [usize; 3],
-    made: Event,
-    read: Event,
+/// Another process' block, mapped here.
+pub(crate) struct Map {
+    at: CUdeviceptr,
+    bytes: usize,
     context: Arc<CudaContext>,
 }
 
-impl Drop for Mapped {
+impl Map {
+    /// Where it is here, and bytes.
+    pub(super) fn place(&self) -> (u64, usize) {
+        (self.at, self.bytes)
+    }
+}
+
+impl Drop for Map {
     fn drop(&mut self) {
         if self.context.bind_to_thread().is_ok() {
-            for at in self.at.iter().filter(|at| **at != 0) {
-                // SAFETY: it was opened by `map` and is closed once, with what uses it held by what holds this. The driver
-                // waits for what is queued.
-                let _ = unsafe { sys::cuIpcCloseMemHandle(*at) };
-            }
+            // SAFETY: it was opened when this was made and is closed once, with what uses it held by what holds this. The driver
+            // waits for what is queued.
+            let _ = unsafe { sys::cuIpcCloseMemHandle(self.at) };
         }
     }
+}
+
+/// Another process' estate.
+pub(crate) struct Mapped {
+    blocks: [Map; 3],
+    made: Event,
+    read: Event,
 }
 
 impl Peer {
@@ -92,7 +102,7 @@ impl Peer {
             first.saturating_add(bytes),
             match self {
                 Self::Same(estate) => estate.blocks[WINDOW].bytes(),
-                Self::Mapped(mapped) => mapped.bytes[WINDOW],
+                Self::Mapped(mapped) => mapped.blocks[WINDOW].bytes,
             },
         );
         if found < expected {
@@ -101,30 +111,32 @@ impl Peer {
         Ok(match self {
             Self::Same(estate) => Slot::of_block(&estate.blocks[WINDOW], first..first + bytes),
             Self::Mapped(mapped) => {
-                let (at, all) = (mapped.at[WINDOW], mapped.bytes[WINDOW]);
+                let (at, all) = mapped.blocks[WINDOW].place();
                 Slot::new(at, all, first..first + bytes, mapped.clone())
             }
         })
     }
 
-    /// What it shows in a visit: a block of its estate by number, or any memory of this process.
+    /// What it shows in a visit, to be read or to be written: a block of its estate or of the shelf by number, or any memory of this process.
     pub(crate) fn shown<'v>(
         &'v self,
         _visit: &'v dyn Neighbours,
         block: usize,
         (at, bytes): (u64, usize),
+        lent: Option<&'v Map>,
     ) -> Place<'v> {
         let (at, bytes) = match self {
             Self::Same(estate) if block < WINDOW => {
                 (estate.blocks[block].address(), estate.blocks[block].bytes())
             }
             Self::Same(_) => (at, bytes),
-            Self::Mapped(mapped) if block < WINDOW => (mapped.at[block], mapped.bytes[block]),
-            // Never shown: routes keep it in the estate.
-            Self::Mapped(_) => (0, 0),
+            Self::Mapped(mapped) if block < WINDOW => mapped.blocks[block].place(),
+            // Nothing is never shown: routes keep it in the estate, and callers' arrays are of the shelf.
+            Self::Mapped(_) => lent.map_or((0, 0), Map::place),
         };
         // SAFETY: the peer shows it for the visit, and when that ends makes its stream wait for the event that this rank records
-        // behind its last read before it lets anyone write there.
+        // behind its last access before it lets anyone write there or reads what was written. What is written is divided: of the peer's
+        // elements each rank writes those that it makes, as the layouts say.
         unsafe { Place::of(at, bytes) }
     }
 }
@@ -402,15 +414,51 @@ fn show(estate: &Estate, card: &mut Card) -> Result<(), GpuError> {
 
 fn map(context: &Arc<CudaContext>, card: &Card) -> Result<Arc<Mapped>, GpuError> {
     let [made, read] = card.events.map(|event| Event::open(context, whole(event)));
-    let mut mapped = Mapped {
-        at: [0; 3],
-        bytes: card.bytes.map(|bytes| bytes as usize),
-        made: made?,
-        read: read?,
-        context: context.clone(),
+    let block = |which: usize| -> Result<Map, GpuError> {
+        let (at, bytes) = (open(context, whole(card.blocks[which]))?, card.bytes[which] as usize);
+        Ok(Map { at, bytes, context: context.clone() })
     };
-    for (at, block) in mapped.at.iter_mut().zip(card.blocks) {
-        *at = open(context, whole(block))?;
+    let blocks = [block(0)?, block(1)?, block(WINDOW)?];
+    Ok(Arc::new(Mapped { blocks, made: made?, read: read? }))
+}
+
+/// What ranks tell each other of one block.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Note {
+    bytes: u64,
+    block: [[u8; 32]; 2],
+}
+
+impl Peers {
+    /// Shows a block of this rank to those that reach it, and maps those of other processes. Collective.
+    ///
+    /// # Errors
+    /// On every rank, when one cannot map another's memory.
+    pub(crate) fn lend(
+        &self,
+        gpu: &Gpu,
+        comm: &dyn Comm,
+        mine: &Arc<Block>,
+    ) -> Result<Vec<Option<Map>>, Error> {
+        let (rank, context) = (comm.rank(), gpu.context());
+        let shown = if self.foreign() { handle(mine) } else { Ok([0; 64]) };
+        let shown = agree(comm, shown.map_err(|why| why.on(rank)))?;
+        let note = Note { bytes: mine.bytes() as u64, block: halves(shown) };
+        let mut notes = vec![Note::zeroed(); comm.size()];
+        comm.allgather(bytemuck::bytes_of(&note), bytemuck::cast_slice_mut(&mut notes))?;
+        let one = |(peer, note): (usize, &Note)| -> Result<Option<Map>, GpuError> {
+            let foreign = self.reached[peer] && !self.same[peer];
+            let at = foreign.then(|| open(context, whole(note.block))).transpose()?;
+            let bytes = note.bytes as usize;
+            Ok(at.map(|at| Map { at, bytes, context: context.clone() }))
+        };
+        let maps: Result<Vec<_>, GpuError> = notes.iter().enumerate().map(one).collect();
+        let met = agree(comm, maps.map_err(|why| why.on(rank)));
+        if met.is_err() {
+            // Others may still have it mapped.
+            std::mem::forget(mine.clone());
+        }
+        met
     }
-    Ok(Arc::new(mapped))
 }
