@@ -334,8 +334,8 @@ typedef struct thriffty_options {
      */
     int32_t tune;
     /**
-     * Not 0: all data is in arrays that `thriffty_allocate` made, of this plan, where the data is on the host. Processes of one
-     * host then read and write them where they are, and for complex data the plan needs hardly any memory of its own.
+     * Not 0: all data is in arrays that `thriffty_allocate` made, of this plan. Processes of one host then read and write them where
+     * they are; for complex data on the host the plan needs hardly any memory of its own.
      */
     int32_t shared_arrays;
     /**
@@ -568,8 +568,8 @@ thriffty_status thriffty_inverse_in_place(struct thriffty_plan *plan, void *data
 
 /**
  * Makes an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0, for this plan: long enough for its input and for
- * its output, where processes of one host can see it (`shared_arrays` of the options). It lives as long as the plan, and MPI. Collective;
- * `*array` is NULL where it fails. Refused on a device.
+ * its output, where processes of one host can see it (`shared_arrays` of the options), in memory of the plan's device if it has one. It lives as
+ * long as the plan, and MPI. Collective; `*array` is NULL where it fails.
  *
  * What the caller promises:
  * `array` is NULL or has room for a pointer.

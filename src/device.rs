@@ -12,7 +12,7 @@ use fft_core::{
     Access, Algorithm, Brick, Clock, Comm, Direction, Element, Error, Executor, Recipe, Reduce,
     WireError, agree,
 };
-use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
+use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
 use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, Passage, lend, lend_mut};
 
 use crate::plan::{Len, check_recipe, lengths};
@@ -294,10 +294,11 @@ where
 
     /// Whether an array is where it must be.
     fn sees(&self, array: &DeviceMemory<K::Real>) -> Result<(), Error> {
-        if !self.recipe.problem().shared_arrays || self.executor.device().sees(array) {
+        let any = !self.recipe.problem().shared_arrays || array.is_empty();
+        if any || self.executor.device().sees(array) {
             return Ok(());
         }
-        let expected = "one made by DevicePlan::shared_input or shared_output";
+        let expected = "one made by DevicePlan::shared_input or shared_output, thriffty_allocate";
         Err(Error::argument("array", "one that other ranks do not see", expected))
     }
 

@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use thriffty::gpu::cudarc::driver::{CudaStream, DeviceSlice};
+use thriffty::gpu::cudarc::driver::{CudaStream, DevicePtrMut, DeviceSlice};
 use thriffty::gpu::{DeviceMemory, Gpu, Passage, keeping_context};
-use thriffty::{DevicePlan, Direction, Draft, Element, Error, Transform, WireError, agree};
+use thriffty::{
+    DeviceField, DevicePlan, Direction, Draft, Element, Error, Spectral, Transform, WireError,
+    agree,
+};
 
 use crate::plan::{Number, Transformer, told};
 use crate::values::Sizes;
@@ -25,7 +28,10 @@ impl Place {
         draft: Draft<'_, K, D>,
     ) -> Result<Box<dyn OnDevice>, Error> {
         let draft = draft.on(&self.gpu).stream(self.stream.clone()).passage(self.passage);
-        keeping_context(|| Ok(Box::new(Held(Some(draft.build()?))) as _))
+        keeping_context(|| {
+            let plan = draft.build()?;
+            Ok(Box::new(Held { arrays: Vec::new(), plan: Some(plan) }) as _)
+        })
     }
 }
 
@@ -50,18 +56,25 @@ pub(crate) trait OnDevice: Transformer {
         direction: Direction,
         array: Result<DeviceMemory<u8>, Error>,
     ) -> Result<(), Error>;
+
+    /// Zeros that others on the host see, as long as the plan lives. What is wrong may be known already. Collective.
+    fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error>;
 }
 
-/// A plan that is dropped without choosing another device for the program.
-struct Held<K: Transform<Real: Number>, const D: usize>(Option<DevicePlan<K, D>>);
+/// A plan, which is dropped without choosing another device for the program, and the arrays that were made for it, which it is told of as
+/// pointers only.
+struct Held<K: Transform<Real: Number>, const D: usize> {
+    arrays: Vec<DeviceField<Spectral, K, D>>,
+    plan: Option<DevicePlan<K, D>>,
+}
 
 impl<K: Transform<Real: Number>, const D: usize> Held<K, D> {
     fn plan(&self) -> &DevicePlan<K, D> {
-        self.0.as_ref().expect("a plan until it is dropped")
+        self.plan.as_ref().expect("a plan until it is dropped")
     }
 
     fn plan_mut(&mut self) -> &mut DevicePlan<K, D> {
-        self.0.as_mut().expect("a plan until it is dropped")
+        self.plan.as_mut().expect("a plan until it is dropped")
     }
 
     /// The first numbers of an array.
@@ -79,7 +92,10 @@ impl<K: Transform<Real: Number>, const D: usize> Held<K, D> {
 
 impl<K: Transform<Real: Number>, const D: usize> Drop for Held<K, D> {
     fn drop(&mut self) {
-        keeping_context(|| drop(self.0.take()));
+        keeping_context(|| {
+            self.arrays.clear();
+            drop(self.plan.take());
+        });
     }
 }
 
@@ -127,6 +143,15 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
             (Direction::Forward, Ok(mut array)) => self.plan_mut().forward_in_place(&mut array),
             (Direction::Inverse, Ok(mut array)) => self.plan_mut().inverse_in_place(&mut array),
         }
+    }
+
+    fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error> {
+        self.plan_mut().agree(ready)?;
+        let mut field = self.plan_mut().shared_output()?;
+        let stream = self.stream().clone();
+        let at = field.as_mut_slice()?.device_ptr_mut(&stream).0;
+        self.arrays.push(field);
+        Ok(std::ptr::with_exposed_provenance_mut(at as usize))
     }
 }
 

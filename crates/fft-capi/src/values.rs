@@ -129,8 +129,8 @@ pub struct Options {
     pub wire_everywhere: i32,
     /// How the recipe is chosen: `THRIFFTY_TUNE_MODEL` by default.
     pub tune: i32,
-    /// Not 0: all data is in arrays that `thriffty_allocate` made, of this plan, where the data is on the host. Processes of one
-    /// host then read and write them where they are, and for complex data the plan needs hardly any memory of its own.
+    /// Not 0: all data is in arrays that `thriffty_allocate` made, of this plan. Processes of one host then read and write them where
+    /// they are; for complex data on the host the plan needs hardly any memory of its own.
     pub shared_arrays: i32,
     /// What `THRIFFTY_TUNE_MEASURE` may take, in seconds: 10 by default.
     pub tune_seconds: f64,

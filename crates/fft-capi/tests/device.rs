@@ -6,8 +6,9 @@ use std::ptr::{null, null_mut, without_provenance, without_provenance_mut};
 use std::sync::Arc;
 
 use fft_capi::ffi::{
-    Plan, thriffty_forward, thriffty_forward_in_place, thriffty_inverse, thriffty_last_error,
-    thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_recipe, thriffty_plan_sizes,
+    Plan, thriffty_allocate, thriffty_forward, thriffty_forward_in_place, thriffty_inverse,
+    thriffty_last_error, thriffty_plan_create_serial, thriffty_plan_destroy, thriffty_plan_recipe,
+    thriffty_plan_sizes,
 };
 use fft_capi::status::Status;
 use fft_capi::values::{Options, Sizes, Transform};
@@ -118,6 +119,25 @@ fn arrays_and_streams_of_the_program() {
         stream.synchronize().unwrap();
         assert!((sums[0] - 240.0).abs() < 1e-12 && sums[1..].iter().all(|v| v.abs() < 1e-12));
         assert!(back[..240].iter().all(|v| (v - 1.0).abs() < 1e-14));
+
+        // An array of the plan's, which ranks of a host would see.
+        let mut made = null_mut();
+        // SAFETY: there is room for a pointer; the array is as long as the longer side.
+        unsafe {
+            assert_eq!(thriffty_allocate(plan, &raw mut made), Status::Ok, "{}", said());
+            assert_eq!(
+                forward(at, reads, made.expose_provenance(), writes),
+                Status::Ok,
+                "{}",
+                said()
+            );
+            let place = without_provenance_mut(place);
+            let status = thriffty_inverse(plan, made, writes, place, reads);
+            assert_eq!(status, Status::Ok, "{}", said());
+        }
+        let again = stream.clone_dtoh(&z).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(again[..240], back[..240]);
 
         other.bind_to_thread().unwrap();
         assert_eq!(forward(at, reads, to, writes), Status::Ok, "{}", said());

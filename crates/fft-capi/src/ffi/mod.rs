@@ -308,8 +308,8 @@ unsafe fn run_in_place(
 }
 
 /// Makes an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0, for this plan: long enough for its input and for
-/// its output, where processes of one host can see it (`shared_arrays` of the options). It lives as long as the plan, and MPI. Collective;
-/// `*array` is NULL where it fails. Refused on a device.
+/// its output, where processes of one host can see it (`shared_arrays` of the options), in memory of the plan's device if it has one. It lives as
+/// long as the plan, and MPI. Collective; `*array` is NULL where it fails.
 ///
 /// # Safety
 /// `array` is NULL or has room for a pointer.
@@ -321,9 +321,7 @@ pub unsafe extern "C" fn thriffty_allocate(plan: *mut Plan, array: *mut *mut c_v
         let made = registry::with(plan.addr(), |plan| match plan {
             AnyPlan::Host(plan) => Ok(plan.allocate(told)?),
             #[cfg(feature = "cuda")]
-            AnyPlan::Device(_) => {
-                Err(Error::argument("plan", "one on a device", "one on the host").into())
-            }
+            AnyPlan::Device(plan) => Ok(keeping_context(|| plan.allocate(told))?),
         })?;
         // SAFETY: as above.
         unsafe { Ok(tell("array", array, made.cast())?) }
