@@ -2,6 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
@@ -62,8 +63,12 @@ impl<T: GpuReal> SharedSlice<T> {
         // There are no arrays of nothing on a device.
         let reals = reals.max(1);
         let block = Arc::new(Block::new(stream.context(), reals * size_of::<T>())?);
+        let at = block.address();
         // SAFETY: the block has as many numbers, stays as long as this, and the slice never frees it; what it holds is set now.
-        let slice = unsafe { stream.upgrade_device_ptr(block.address(), reals) };
+        let make = AssertUnwindSafe(|| unsafe { stream.upgrade_device_ptr(at, reals) });
+        // cudarc panics where it gets no events for a slice: here other ranks wait for this one.
+        let why = |_| GpuError::Driver { what: "making an array", why: "no events".into() };
+        let slice = catch_unwind(make).map_err(why)?;
         let mut made = Self { slice: ManuallyDrop::new(slice), block };
         made.clear()?;
         Ok(made)
