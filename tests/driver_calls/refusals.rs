@@ -50,7 +50,12 @@ fn memory(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
         let (out, mut errors) = (CUresult::CUDA_ERROR_OUT_OF_MEMORY, 0);
         for after in 0.. {
             assert!(after < MANY, "{name} is called without end, {}", way.name);
-            let make = || Ok::<_, Error>(draft(comm, way)?.on(gpu).build()?.memory());
+            let make = || {
+                let mut plan = draft(comm, way)?.on(gpu).build()?;
+                // Also of arrays that others see.
+                plan.shared_input()?.as_slice()?;
+                Ok::<_, Error>(plan.memory())
+            };
             let (made, was) = refused(comm, (name, after, out), make)?;
             let what = format!("{name} {after}, {}: {made:?}", way.name);
             assert!(same(comm, &made)?, "{what}");
