@@ -180,6 +180,11 @@ fn a_message_of_another_size_is_an_error_for_all_and_the_next_run_is_the_same() 
     on_all_ranks("sizes", injected::sizes);
 }
 
+#[test]
+fn a_message_that_ranks_disagree_about_is_an_error_for_all_when_the_plan_is_made() {
+    on_all_ranks("unequal", injected::unequal);
+}
+
 /// Whether a rank comes to where it is to panic.
 fn panics(how: Fault, setup: Setup, culprit: usize, hosts: &[usize]) -> bool {
     let shares = setup.exchange == Algorithm::Shared;

@@ -246,5 +246,6 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     injected::memory(comm)?;
     injected::shared(comm)?;
     injected::damage(comm)?;
-    injected::sizes(comm)
+    injected::sizes(comm)?;
+    injected::unequal(comm)
 }

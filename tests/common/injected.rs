@@ -1,7 +1,7 @@
 //! Failures put into the device of one rank, through the seams that the library has anyway.
 
 use fft_comm::exchange_in;
-use fft_core::{Cpu, Executor, Host, Layout, MakeExchange};
+use fft_core::{Cpu, Exchange, Executor, Host, Layout, MakeExchange, Port, Traffic};
 use thriffty::{
     Algorithm, Brick, Comm, Direction, Error, ErrorKind, Grid, Kind, Memory, Precision, Problem,
     ProcGrid, Recipe,
@@ -213,7 +213,8 @@ pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
     let faults = faults.chain([(Alltoallv, Narrow)]);
     let device = Switch::new(Fault::Nothing);
     for ((exchange, fault), memory) in faults.flat_map(|fault| MEMORY.map(|m| (fault, m))) {
-        // MPI's collective ends the job; threads receive in slots of the sender, and make no room.
+        // MPI's collective ends the job if there is less room than was agreed on; threads receive in slots of the sender, and make
+        // no room.
         if fault == Narrow && (comm.name() == "mpi") == (exchange == Alltoallv) {
             continue;
         }
@@ -260,6 +261,85 @@ fn sizes_on(
             };
             assert_eq!(rank, first, "{what}");
         }
+    }
+    Ok(())
+}
+
+/// An exchange that is reserved for a message of another size than the rank at its other end has.
+struct Unequal {
+    exchange: Box<dyn Exchange>,
+    /// Of the messages out or of those in.
+    out: bool,
+    /// Bytes that the last of them is longer, or shorter.
+    more: isize,
+}
+
+impl Exchange for Unequal {
+    fn algorithm(&self) -> Algorithm {
+        self.exchange.algorithm()
+    }
+
+    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
+        let mut other = traffic.clone();
+        let parcels = if self.out { &mut other.sends } else { &mut other.recvs };
+        if let Some(parcel) = parcels.last_mut() {
+            parcel.bytes = parcel.bytes.checked_add_signed(self.more).expect("of some bytes");
+        }
+        self.exchange.reserve(&other)
+    }
+
+    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
+        self.exchange.run(traffic, port)
+    }
+
+    fn memory(&self) -> usize {
+        self.exchange.memory()
+    }
+}
+
+/// One rank has another idea of how long a message is than the other end of it, in an exchange that could not tell: no plan is made.
+pub(crate) fn unequal(comm: &dyn Comm) -> Result<(), Error> {
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let rows = (ranks == 4 || ranks == 6).then_some(Who::Rows);
+    let who: Vec<_> = [Who::Everyone, Who::Next].into_iter().chain(rows).collect();
+    let setups = MEMORY.into_iter().flat_map(|memory| {
+        who.iter().map(move |&who| Setup { exchange: Algorithm::Alltoallv, memory, who })
+    });
+    let device = Switch::new(Fault::Nothing);
+    for setup in setups {
+        for (culprit, out) in culprits(comm).into_iter().flat_map(|c| [(c, true), (c, false)]) {
+            // The last has nobody to send to, and the first nobody to receive from.
+            if setup.who == Who::Next && culprit == if out { ranks - 1 } else { 0 } {
+                continue;
+            }
+            for more in [-1, 1, 1 << 20] {
+                let make = |algorithm, comm: &dyn Comm| -> Result<Box<dyn Exchange>, Error> {
+                    let exchange = exchange_in(setup.memory)(algorithm, comm)?;
+                    let more = if rank == culprit { more } else { 0 };
+                    Ok(Box::new(Unequal { exchange, out, more }))
+                };
+                let what = format!("{more} bytes more on {culprit}, {setup:?}");
+                let bound = bind_with(comm, &device, setup, &make).map(drop);
+                let error = everywhere(comm, &what, bound)?;
+                let Error::OnRank { rank: told, kind, message } = error else {
+                    panic!("{what}: {error:?}");
+                };
+                assert_eq!(kind, ErrorKind::Argument, "{what}: {message}");
+                assert!(out || told == culprit, "{what}: rank {told}: {message}");
+                let sizes = message.split_once(": ").map(|(_, sizes)| sizes).unwrap_or_default();
+                let parts: Vec<usize> =
+                    sizes.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse).collect();
+                let &[from, sent, to, expected] = &parts[..] else { panic!("{what}: {message}") };
+                let known =
+                    format!("the ranks disagree on the message from rank {from} to rank {to}:");
+                assert!(message.starts_with(&known), "{what}: {message}");
+                assert_eq!((to, if out { from } else { to }), (told, culprit), "{what}: {message}");
+                let [longer, other] = if out { [sent, expected] } else { [expected, sent] };
+                assert_eq!(longer as isize - other as isize, more, "{what}: {message}");
+            }
+        }
+        // All is well with those that agree.
+        transform_of_ones(&mut bind(comm, &device, setup)?, setup)?;
     }
     Ok(())
 }

@@ -8,11 +8,12 @@ use fft_core::{
     Traffic, agree,
 };
 
+use super::matching::matching;
 use super::of_chunks;
 use super::p2p::P2p;
 
 /// Packs every message of a chunk, exchanges them all in one call, unpacks every message. The collective must know the size of every
-/// message at both ends. Where that depends on the data, messages go between pairs instead, all receives posted at once
+/// message at both ends, which ranks compare when it is reserved for. Where that depends on the data, messages go between pairs instead, all receives posted at once
 /// with room for the longest: what a collective would do, too, but for another one that tells all sizes before.
 pub(crate) struct Alltoallv {
     comm: Box<dyn Comm>,
@@ -95,6 +96,8 @@ impl Exchange for Alltoallv {
         if traffic.shorter {
             return self.pairs.reserve(traffic);
         }
+        // Afterwards it would be too late: an MPI that is sent more than there is room for ends the job.
+        matching(self.comm.as_ref(), traffic)?;
         if let Some(berths) = &traffic.berths {
             self.send.find(&traffic.sends, &berths.places[0]);
             self.recv.find(&traffic.recvs, &berths.places[1]);

@@ -2,6 +2,7 @@
 
 mod alltoallv;
 mod kway;
+mod matching;
 mod p2p;
 mod ring;
 mod rounds;
