@@ -28,6 +28,18 @@ fn workspace_is_bounded() {
 }
 
 #[test]
+fn large_data_takes_little_more_by_default() {
+    for ranks in [2, 3, 4] {
+        let hosts: Vec<_> = (0..ranks).collect();
+        for hosts in [vec![0; ranks], hosts] {
+            for found in fft_comm::threads_on(&hosts, |comm| little::modest(&comm)) {
+                found.unwrap_or_else(|error| panic!("{hosts:?}: {error}"));
+            }
+        }
+    }
+}
+
+#[test]
 fn arrays_that_are_shared() {
     on_all_ranks(arrays::all);
 }

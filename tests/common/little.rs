@@ -2,8 +2,8 @@
 
 use Kind::{C2C, Dct2, Dst1, R2C};
 use thriffty::{
-    Algorithm, Brick, C2c, Comm, Error, Kind, Memory, Node, Plan, R2c, R2r, Tolerance, Transform,
-    Wire,
+    Algorithm, Brick, C2c, Comm, Complex, Error, Kind, Memory, Node, Plan, R2c, R2r, Tolerance,
+    Transform, Wire,
 };
 
 use super::check::{Case, Make, check};
@@ -153,6 +153,24 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
+/// Of large data, messages are a small part by default, too: in chunks of which a few are under way at once, or one. Those that are put
+/// are more.
+pub(crate) fn modest(comm: &dyn Comm) -> Done {
+    // With one rank there are none, and with many ranks the part of each is small.
+    if !(2..=4).contains(&comm.size()) {
+        return Ok(());
+    }
+    let all = Algorithm::ALL.into_iter().chain([Algorithm::KWay(3)]);
+    for exchange in all.filter(|exchange| !matches!(exchange, Algorithm::Ring(_))) {
+        let case = Case::new([192; 3], [C2C; 3]).exchange(exchange);
+        let plan = case.plan::<C2c<f64>>(comm)?;
+        let (found, bytes) = (plan.memory(), plan.input_len() * size_of::<Complex<f64>>());
+        let most = bytes + bytes / 6;
+        assert!(found <= most, "{found} bytes, {most} allowed: {}", plan.recipe());
+    }
+    Ok(())
+}
+
 /// Wires that lose something keep what they promise.
 pub(crate) fn lossy(comm: &dyn Comm) -> Done {
     for exchange in Algorithm::ALL {
@@ -182,5 +200,6 @@ pub(crate) fn lossy(comm: &dyn Comm) -> Done {
 pub(crate) fn all(comm: &dyn Comm) -> Done {
     right(comm)?;
     bounded(comm)?;
+    modest(comm)?;
     lossy(comm)
 }

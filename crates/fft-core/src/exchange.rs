@@ -30,7 +30,7 @@ pub enum Algorithm {
     /// bounds, and tells nobody their sizes before.
     Alltoallv,
     /// Messages are forwarded in ⌈log_k P⌉ rounds, in each of which a rank sends to at most `k - 1` others: fewer and
-    /// longer messages where there are many small ones. From 2 to 255.
+    /// longer messages where there are many small ones. Large data goes in chunks, one after another. From 2 to 255.
     KWay(u8),
     /// Puts into a window that is made once per plan, in chunks as [`Algorithm::Pipelined`], each to ranks of other hosts
     /// in rotation and then to those of the own. Plans that use it are dropped by all ranks in the same order. As

@@ -13,10 +13,10 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Memory {
-    /// As much as makes it fast. Large data goes in chunks, of which four are under way at once: with 256³ points on 4 ranks 1.03 to
-    /// 1.11 times what a rank holds, of real data 1.4. [`Algorithm::KWay`] has all messages of a reshape at once, 2.3 to 3 times,
-    /// [`Algorithm::Ring`] a quarter of them, 1.6 to 2.3 times; so have others where data is small, on more than 16
-    /// ranks, and between some ranks of several hosts that share memory.
+    /// As much as makes it fast. Large data goes in chunks, of which four are under way at once, with [`Algorithm::KWay`] one: with 256³
+    /// points on 4 ranks 1.03 to 1.11 times what a rank holds, of real data 1.4. [`Algorithm::Ring`] has a quarter of all messages of a
+    /// reshape at once, 1.6 to 2.3 times; where data is small, on more than 16 ranks, and between some ranks of several hosts that share
+    /// memory, others have all of them, 2.3 to 3 times.
     /// [`Algorithm::Shared`] on one host has no messages: once that at most and, where what is between does not fit into the
     /// output, what of it does not; or, where ranks could not read that in two pieces, as with bricks that are not even, twice.
     /// Half a MiB is for lines that lie far apart.
@@ -43,10 +43,9 @@ impl Memory {
         match (self, exchange) {
             // What is unpacked after the last of them delays the end.
             (Self::Ample, Ring(_)) => 4,
-            (Self::Ample, Alltoallv) => usize::MAX,
-            (Self::Ample, _) => 1,
             // One message to a rank at a time.
-            (Self::Least, Alltoallv | KWay(_)) => usize::MAX,
+            (_, Alltoallv | KWay(_)) => usize::MAX,
+            (Self::Ample, _) => 1,
             (Self::Least, _) => 128,
         }
     }
@@ -294,9 +293,9 @@ impl<const D: usize> Problem<D> {
 
     /// Whether messages could be read as they come, with ample memory, where it pays.
     fn may_stream(&self) -> bool {
-        use Algorithm::{Alltoallv, P2p, Pipelined, Shared};
+        use Algorithm::{Alltoallv, KWay, P2p, Pipelined, Shared};
         let can = match self.exchange {
-            P2p | Pipelined | Alltoallv => true,
+            P2p | Pipelined | Alltoallv | KWay(_) => true,
             Shared => self.alone(),
             _ => false,
         };
@@ -336,8 +335,9 @@ impl<const D: usize> Problem<D> {
 
     /// How bricks are cut into chunks, where they are.
     pub(crate) fn chunking(&self) -> Chunking {
-        // Of a collective nothing flies while a chunk is made, which is the faster for being in cache.
-        let fine = self.memory == Memory::Least || self.exchange == Algorithm::Alltoallv;
+        // Of a collective, or of rounds of one chunk, nothing flies while a chunk is made, which is the faster for being in cache.
+        let alone = matches!(self.exchange, Algorithm::Alltoallv | Algorithm::KWay(_));
+        let fine = self.memory == Memory::Least || alone;
         Chunking { bytes: self.chunk_bytes(), fine }
     }
 

@@ -24,7 +24,7 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
             Ok(Box::new(p2p::P2p::new(algorithm, comm)?))
         }
         Algorithm::Alltoallv => Ok(Box::new(alltoallv::Alltoallv::new(comm)?)),
-        Algorithm::KWay(k) => Ok(Box::new(kway::KWay::new(k, comm)?)),
+        Algorithm::KWay(_) => in_rounds(Memory::Ample, algorithm, comm),
         Algorithm::Ring(epochs) => Ok(match window(comm)? {
             Some(puts) => {
                 let most = Memory::Ample.rounds(algorithm);
@@ -39,16 +39,21 @@ pub fn exchange(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchang
 /// What makes the exchanges of a plan with so much memory, which its recipe was made for: [`exchange`], or the same in rounds.
 pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
     match memory {
-        Memory::Least => &in_rounds,
+        Memory::Least => &|algorithm, comm| in_rounds(Memory::Least, algorithm, comm),
         _ => &exchange,
     }
 }
 
-/// As [`exchange`], in rounds, each with messages of a few chunks: it has memory for those of one, and never keeps messages
-/// until all have come. Of exchanges with one message to a rank, each chunk is a round. Collective.
-fn in_rounds(algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
-    let most = Memory::Least.rounds(algorithm);
-    let inner = match algorithm {
+/// In rounds, each with messages of a few chunks: it has memory for those of one, and keeps none until all have come, unless a
+/// traffic is to have memory for all at once. Of exchanges with one message to a rank, each chunk is a round. Collective.
+fn in_rounds(
+    memory: Memory,
+    algorithm: Algorithm,
+    comm: &dyn Comm,
+) -> Result<Box<dyn Exchange>, Error> {
+    let most = memory.rounds(algorithm);
+    let inner: Box<dyn Exchange> = match algorithm {
+        Algorithm::KWay(k) => Box::new(kway::KWay::new(k, comm)?),
         Algorithm::Ring(epochs) => match window(comm)? {
             Some(puts) => return Ok(Box::new(ring::Ring::new(comm, puts, epochs, most)?)),
             None => exchange(Algorithm::Pipelined, comm)?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fft_core::{Algorithm, Error, Exchange, Parcel, Pins, Port, Traffic};
 
 /// Neighbouring chunks of a traffic are an exchange of their own, which ends before the next begins. Messages are read as
-/// they come and never kept, so the port must not want to.
+/// they come and never kept, so the port must not want to, unless there is to be memory for all at once: then all are one round.
 pub(crate) struct Rounds {
     inner: Box<dyn Exchange>,
     /// Rounds at most.
@@ -30,7 +30,7 @@ impl Rounds {
 
     fn split(&self, traffic: &Traffic) -> Vec<Round> {
         let chunks = traffic.chunks.max(1);
-        let rounds = chunks.min(self.most);
+        let rounds = if traffic.at_once { 1 } else { chunks.min(self.most) };
         let of = |parcels: &[Parcel], round| -> (Vec<usize>, Vec<Parcel>) {
             let here = |(_, parcel): &(usize, &Parcel)| {
                 parcel.chunk.min(chunks - 1) * rounds / chunks == round
@@ -117,6 +117,12 @@ impl Exchange for Rounds {
             let what = format!("reshape {}", traffic.reshape);
             return Err(Error::argument("traffic", what, "one that was reserved for"));
         };
+        // Its messages have the port's numbers, and may be kept.
+        if let [only] = &rounds[..] {
+            let result = self.inner.run(&only.traffic, port);
+            self.forwarded = self.inner.forwarded();
+            return result;
+        }
         self.forwarded = 0;
         let mut result = Ok(());
         for (number, round) in rounds.iter().enumerate() {
@@ -213,6 +219,20 @@ mod tests {
                 let all: Vec<_> = rounds.iter().flat_map(numbers).copied().collect();
                 assert_eq!(all, (0..parcels(&traffic).len()).collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_there_at_once_is_one_round() {
+        for (chunks, most) in CASES {
+            let traffic = Traffic { at_once: true, ..traffic(1, 5, chunks) };
+            let rounds = split(&traffic, most);
+            let [only] = &rounds[..] else { panic!("{} rounds of {chunks} chunks", rounds.len()) };
+            assert_eq!(
+                (&only.traffic.sends, &only.traffic.recvs),
+                (&traffic.sends, &traffic.recvs)
+            );
+            assert!(only.traffic.at_once && only.sends.iter().copied().eq(0..traffic.sends.len()));
         }
     }
 
