@@ -1,51 +1,16 @@
 //! Memory of fields: any, or such as the ranks of a host share.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
 use fft_core::{Error, SharedMemory};
 
+use crate::spare::Lent;
+
 /// An array of zeros to begin with.
 pub(crate) enum Array<E> {
     Own(Vec<E>),
-    Shared(Lent),
-}
-
-/// Memory that was allocated for fields of a plan, and is not in use.
-#[derive(Clone, Default)]
-pub(crate) struct Spare(Arc<Mutex<Vec<Box<dyn SharedMemory>>>>);
-
-/// Shared memory, which is spare when this is dropped.
-pub(crate) struct Lent {
-    /// Always there, but in `drop`.
-    memory: Option<Box<dyn SharedMemory>>,
-    spare: Spare,
-}
-
-impl Spare {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
-    }
-
-    /// Spare memory, cleared.
-    pub(crate) fn take(&self) -> Option<Lent> {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-        memory.bytes_mut().fill(0);
-        Some(self.lend(memory))
-    }
-
-    /// Memory that is to be spare later.
-    pub(crate) fn lend(&self, memory: Box<dyn SharedMemory>) -> Lent {
-        Lent { memory: Some(memory), spare: self.clone() }
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        let mut spare = self.spare.0.lock().unwrap_or_else(PoisonError::into_inner);
-        spare.extend(self.memory.take());
-    }
+    Shared(Lent<Box<dyn SharedMemory>>),
 }
 
 impl<E: Pod> Array<E> {
@@ -66,9 +31,7 @@ impl<E: Pod> Deref for Array<E> {
     fn deref(&self) -> &[E] {
         match self {
             Self::Own(array) => array,
-            Self::Shared(Lent { memory, .. }) => {
-                memory.as_ref().map_or(&[], |memory| bytemuck::cast_slice(memory.bytes()))
-            }
+            Self::Shared(memory) => bytemuck::cast_slice(memory.bytes()),
         }
     }
 }
@@ -77,9 +40,7 @@ impl<E: Pod> DerefMut for Array<E> {
     fn deref_mut(&mut self) -> &mut [E] {
         match self {
             Self::Own(array) => array,
-            Self::Shared(Lent { memory, .. }) => memory
-                .as_mut()
-                .map_or(&mut [], |memory| bytemuck::cast_slice_mut(memory.bytes_mut())),
+            Self::Shared(memory) => bytemuck::cast_slice_mut(memory.bytes_mut()),
         }
     }
 }

@@ -13,12 +13,12 @@ use fft_core::{
     WireError, agree,
 };
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
-use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, Passage, lend, lend_mut};
+use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, Passage, SharedSlice, lend, lend_mut};
 
 use crate::plan::{Len, check_recipe, lengths};
+use crate::spare::Spare;
 use crate::tune::Decision;
 use crate::{Draft, Report, Transform};
-use array::Spare;
 use clock::Bench;
 
 /// A plan on a device in the making: what [`Draft::on`] returns.
@@ -75,7 +75,7 @@ where
     report: Report,
     gpu: Gpu,
     stream: Arc<CudaStream>,
-    spare: Spare<K::Real>,
+    spare: Spare<SharedSlice<K::Real>>,
 }
 
 impl<'a, K: Transform, const D: usize> Draft<'a, K, D>
@@ -243,8 +243,8 @@ where
     /// Transforms physical to spectral data. Collective.
     ///
     /// # Errors
-    /// On every rank: [`Error::OnRank`] when a slice has the wrong length on any (nothing is queued then), a message is damaged,
-    /// the transport or the driver fails.
+    /// On every rank: [`Error::OnRank`] when a slice has the wrong length on any or, with [`Draft::shared_arrays`], is none that others see
+    /// who look (nothing is queued then), a message is damaged, the transport or the driver fails.
     pub fn forward_into(
         &mut self,
         input: &impl DevicePtr<K::Real>,

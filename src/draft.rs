@@ -154,8 +154,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// Promises that all data is in memory which the ranks of a host share: in fields, or their slices, of
     /// [`Plan::shared_input`] and [`Plan::shared_output`]. Under MPI processes then read and write it where it is,
     /// and it need not be brought to a window and back: a pass over memory less, or two. Complex data that ends where it
-    /// began takes hardly any memory beside; real data once the data. Threads reach all memory anyway. On a device the fields are those of
-    /// `DevicePlan::shared_input` and `shared_output`.
+    /// began takes hardly any memory beside on a host; real data once the data. Threads reach all memory anyway. On a device the fields are those
+    /// of `DevicePlan::shared_input` and `shared_output`; there `Tune::Measure` has arrays for each recipe that it compares.
     ///
     /// ```
     /// use thriffty::{C2c, Complex, Grid, Plan};

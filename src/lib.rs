@@ -44,6 +44,7 @@ mod fitted;
 pub mod machines;
 mod part;
 mod plan;
+mod spare;
 mod transform;
 mod tune;
 pub mod warnings;

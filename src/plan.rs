@@ -6,12 +6,13 @@ use std::path::Path;
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
     Algorithm, Brick, Clock, Comm, Complex, Cpu, Direction, Element, Error, Executor, Grid, Host,
-    Real, Recipe, Reduce, WireError, agree,
+    Real, Recipe, Reduce, SharedMemory, WireError, agree,
 };
 
-use crate::array::{Array, Spare};
+use crate::array::Array;
 use crate::field::{Field, Physical, Spectral};
 use crate::part::Part;
+use crate::spare::Spare;
 use crate::tune::Decision;
 use crate::{C2c, Draft, R2c, R2r, Transform, wisdom};
 
@@ -27,7 +28,7 @@ use crate::{C2c, Draft, R2c, R2r, Transform, wisdom};
 /// [`C2c`], [`R2c`] or [`R2r`]; `D` the number of axes.
 pub struct Plan<K: Transform = R2c, const D: usize = 3> {
     /// Given back before the executor's commons is dropped.
-    spare: Spare,
+    spare: Spare<Box<dyn SharedMemory>>,
     executor: Executor<K::Real, Host<Cpu<K::Real>>>,
     recipe: Recipe<D>,
     report: Report,
@@ -347,7 +348,10 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         let mut all = [if ready { 1.0 } else { 0.0 }];
         self.comm().allreduce(Reduce::Min, &mut all)?;
         let lent = match all[0] > 0.0 {
-            true => Ok(self.spare.take()),
+            true => Ok(self.spare.take().map(|mut lent| {
+                lent.bytes_mut().fill(0);
+                lent
+            })),
             false => {
                 let made = self.executor.allocate(len * size_of::<K::Spectral>());
                 // What one host got and another did not is spare then.

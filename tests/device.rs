@@ -219,7 +219,7 @@ fn ranks_with_devices_of_their_own_transform_as_defined() {
             let gpu = gpu_of(comm.rank()).expect("asked before");
             everything(&comm, &gpu)?;
             fetched::cases(&comm, &gpu, false)?;
-            shared::cases(&comm, &gpu, fetched::joined(&comm, &gpu)?)
+            shared::cases(&comm, &gpu, fetched::joined(&comm, &gpu)?, false)
         };
         thriffty::threads(ranks, body).unwrap();
     }

@@ -10,7 +10,8 @@ use fft_core::{Algorithm, Comm, Direction, Error, Executor, Layout, Problem, Rec
 use fft_gpu::cudarc::driver::{CudaStream, DriverError};
 use fft_gpu::{Cuda, Gpu, GpuError, GpuReal, Passage, lend, lend_mut};
 
-use super::array::{Array, Spare};
+use super::array::DeviceArray as Array;
+use crate::spare::Spare;
 use crate::tune::{Chosen, TIMED, Wanted};
 
 /// A device, as plans are bound to it.

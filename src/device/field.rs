@@ -7,7 +7,8 @@ use fft_gpu::cudarc::driver::{CudaView, CudaViewMut, DeviceSlice, DriverError};
 use fft_gpu::{Gpu, GpuError, GpuReal, Modes, lend_mut};
 
 use super::DevicePlan;
-use super::array::Array;
+use super::array::DeviceArray;
+use crate::array::Array;
 use crate::part::Part;
 use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 
@@ -88,7 +89,7 @@ use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 /// ```
 pub struct DeviceField<S, K: Transform = R2c, const D: usize = 3> {
     /// Long enough for both states, as a field's on the host; or why there is none.
-    data: Result<Array<K::Real>, Error>,
+    data: Result<DeviceArray<K::Real>, Error>,
     part: Part<S, D>,
     gpu: Gpu,
 }
@@ -130,7 +131,7 @@ where
     /// gets the same.
     pub fn fill(&mut self, value: impl FnMut([usize; D]) -> S::Element<K>) {
         let points = self.reals().div_ceil(K::Spectral::WIDTH);
-        let mut here = Field::<S, K, D>::new(self.part.clone(), crate::array::Array::zeros(points));
+        let mut here = Field::<S, K, D>::new(self.part.clone(), Array::zeros(points));
         here.fill(value);
         self.copy(&here);
     }
@@ -195,7 +196,7 @@ where
                 let done = modes.gradient(stream, axis, &from, &mut to, K::Real::of(1.0));
                 done.map_err(|why| why.on(rank))?;
             }
-            Ok(Array::Own(to))
+            Ok(DeviceArray::Own(to))
         });
         Self { data, part: self.part.clone(), gpu: self.gpu.clone() }
     }
@@ -241,7 +242,9 @@ where
     /// As [`DevicePlan::input`], in memory that the ranks of a host see, as [`Draft::shared_arrays`](crate::Draft::shared_arrays) wants it.
     /// Collective.
     ///
-    /// When the field is dropped, its memory is the plan's, for the next, and goes with the plan; [`DevicePlan::memory`] does not count it.
+    /// When the field is dropped, its memory is the plan's, for the next, and goes with the later of both; [`DevicePlan::memory`] does not
+    /// count it. Other fields, those of [`DevicePlan::upload`] and [`DeviceField::gradient`] among them, are refused where other processes or
+    /// devices look into fields: copy from their slices into this one's.
     ///
     /// # Errors
     /// On every rank: [`Error::OnRank`] when one does not get the memory, or cannot map another's.
@@ -272,8 +275,7 @@ where
     pub fn download<S: Side>(&self, field: &DeviceField<S, K, D>) -> Result<Field<S, K, D>, Error> {
         let copy = || {
             self.fits(&field.part)?;
-            let mut here =
-                Field::new(field.part.clone(), crate::array::Array::zeros(self.in_place_len()));
+            let mut here = Field::new(field.part.clone(), Array::zeros(self.in_place_len()));
             let (from, to) = (field.as_slice()?, bytemuck::cast_slice_mut(here.as_mut_slice()));
             let copied = match to.is_empty() {
                 true => Ok(()),
@@ -342,7 +344,7 @@ where
         let part = Part::new(self.recipe().problem(), self.comm().rank());
         // There are no arrays of nothing on a device.
         let reals = (self.in_place_len() * K::Spectral::WIDTH).max(1);
-        let data = self.stream.alloc_zeros(reals).map(Array::Own);
+        let data = self.stream.alloc_zeros(reals).map(DeviceArray::Own);
         let data = data.map_err(allocating::<K::Real>(reals, part.rank()));
         DeviceField { data, part, gpu: self.gpu.clone() }
     }
@@ -355,7 +357,11 @@ where
         let mut all = [f64::from(!self.spare.is_empty())];
         self.comm().allreduce(Reduce::Min, &mut all)?;
         let lent = match all[0] > 0.0 {
-            true => self.spare.take().map_err(|why| why.on(part.rank())),
+            true => {
+                let mut lent = self.spare.take();
+                let cleared = lent.as_mut().map_or(Ok(()), |array| array.clear());
+                cleared.map(|()| lent).map_err(|why| why.on(part.rank()))
+            }
             false => {
                 let reals = self.in_place_len() * K::Spectral::WIDTH;
                 let made = self.executor.device_mut().allocate(reals)?;
@@ -363,7 +369,7 @@ where
             }
         };
         let lent = agree(self.comm(), lent)?.expect("made, or spare on all ranks");
-        Ok(DeviceField { data: Ok(Array::Shared(lent)), part, gpu: self.gpu.clone() })
+        Ok(DeviceField { data: Ok(DeviceArray::Shared(lent)), part, gpu: self.gpu.clone() })
     }
 }
 

@@ -38,7 +38,7 @@ fn body() {
     everything(&world, &gpu).unwrap();
     fetched::cases(&world, &gpu, false).unwrap();
     let joined = fetched::joined(&world, &gpu).unwrap();
-    shared::cases(&world, &gpu, joined).unwrap();
+    shared::cases(&world, &gpu, joined, false).unwrap();
     refused(&world, &gpu).unwrap();
     damaged::in_windows(&world, &gpu).unwrap();
     let by_host = By(gpu.clone(), Passage::Host);

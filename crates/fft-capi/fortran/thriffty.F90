@@ -311,8 +311,8 @@ contains
         status = c_inverse_in_place(plan%handle, data, bytes)
     end subroutine
 
-    !> Makes an array of sizes%in_place_bytes, all 0, that processes of one host see; to be pointed at by c_f_pointer. It lives
-    !> as long as the plan. Collective.
+    !> Makes an array of sizes%in_place_bytes, all 0, that processes of one host see; to be pointed at by c_f_pointer, unless the plan is
+    !> on a device, where this is an address there. It lives as long as the plan. Collective.
     subroutine thriffty_allocate(plan, array, status)
         type(thriffty_plan), intent(in) :: plan
         type(c_ptr), intent(out) :: array

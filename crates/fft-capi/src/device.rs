@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use thriffty::gpu::cudarc::driver::{CudaStream, DevicePtrMut, DeviceSlice};
+use thriffty::gpu::cudarc::driver::{CudaStream, DevicePtrMut, DeviceSlice, DriverError};
 use thriffty::gpu::{DeviceMemory, Gpu, Passage, keeping_context};
 use thriffty::{
     DeviceField, DevicePlan, Direction, Draft, Element, Error, Spectral, Transform, WireError,
@@ -150,6 +150,14 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
         let mut field = self.plan_mut().shared_output()?;
         let stream = self.stream().clone();
         let at = field.as_mut_slice()?.device_ptr_mut(&stream).0;
+        // The program may write there on another stream at once: the zeros come before.
+        let waited = stream.synchronize();
+        let failed = |why: DriverError| Error::Transport {
+            rank: self.rank(),
+            call: "clearing an array",
+            text: why.to_string(),
+        };
+        agree(self.plan().comm(), waited.map_err(failed))?;
         self.arrays.push(field);
         Ok(std::ptr::with_exposed_provenance_mut(at as usize))
     }

@@ -82,7 +82,7 @@ fn arrays_and_streams_of_the_program() {
         assert_eq!((reads, writes), (8 * 240, 16 * 150));
         let x = stream.clone_htod(&vec![1.0; reads / 8]).unwrap();
         let y = stream.alloc_zeros::<f64>(writes / 8).unwrap();
-        let z = stream.alloc_zeros::<f64>(sizes.in_place_bytes / 8).unwrap();
+        let mut z = stream.alloc_zeros::<f64>(sizes.in_place_bytes / 8).unwrap();
         let host = [0u128; 200];
         let [at, to, place] = [&x, &y, &z].map(|array| address(array, &stream));
         let forward = |from: usize, bytes, to: usize, room| {
@@ -125,6 +125,12 @@ fn arrays_and_streams_of_the_program() {
         // SAFETY: there is room for a pointer; the array is as long as the longer side.
         unsafe {
             assert_eq!(thriffty_allocate(plan, &raw mut made), Status::Ok, "{}", said());
+            let there =
+                stream.upgrade_device_ptr::<f64>(made.expose_provenance() as u64, writes / 8);
+            let zeros = stream.clone_dtoh(&there).unwrap();
+            there.leak();
+            assert!(zeros.iter().all(|v| *v == 0.0));
+            stream.memset_zeros(&mut z).unwrap();
             assert_eq!(
                 forward(at, reads, made.expose_provenance(), writes),
                 Status::Ok,

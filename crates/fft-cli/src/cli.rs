@@ -108,7 +108,7 @@ pub(crate) struct Problem {
     /// that does not fit into the output.
     #[arg(long, default_value = "ample", value_parser = memory())]
     pub(crate) memory: Memory,
-    /// Keep input and output in memory that the ranks of a host share, and nothing beside.
+    /// Keep input and output in memory that the ranks of a host share, and on the host nothing beside.
     #[arg(long)]
     pub(crate) shared_arrays: bool,
     #[command(flatten)]

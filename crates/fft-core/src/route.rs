@@ -22,7 +22,7 @@ pub enum Manner {
     Moves,
     /// From one place to another, the first of which may be destroyed.
     Spends,
-    /// From one place to another, the first of which other ranks read.
+    /// From one place to another, the first of which other ranks read; they write the second only where they see the caller's.
     MovesShown,
     /// In place or from one place to another; other ranks read and write both.
     EitherShown,

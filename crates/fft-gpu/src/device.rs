@@ -1,6 +1,7 @@
 //! A CUDA device as plans run on it: what the steps of a recipe become here.
 //!
-//! Local transforms are cuFFT's; after a reshape they may fetch what they read themselves (`device/fused.rs`). Any other reshape is a
+//! Local transforms are cuFFT's; after a reshape they may fetch what they read themselves (`device/fused.rs`), and before the last one store
+//! what they make where ranks want it (`device/store.rs`). Any other reshape is a
 //! few launches, each for all of its messages: what is in memory that this rank reaches is taken from there, straight to where it
 //! belongs; coded messages to ranks that can be reached are made where they read them; others are made in memory of the device, and
 //! sent from there or from pages of the host.
@@ -392,6 +393,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
             Op::Local(local) => local.manner(),
             Op::Trig(_) => Manner::Either,
             Op::Fetch(_) => Manner::Moves,
+            // Others write the second place, too: it is the output, which all see where there is such an operation (`sees_all`).
             Op::Store(_) => Manner::MovesShown,
             Op::Reshape(reshape) => reshape.manner(),
         }

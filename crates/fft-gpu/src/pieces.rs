@@ -38,7 +38,8 @@ pub(crate) struct Table {
     places: [Place; PIECES],
 }
 
-/// How many cuts there are along the first axis and along the others, as the functions of `kernels/pieces.cu` and `kernels/scatter.cu` tell apart.
+/// How many cuts there are along the first axis and along the others, as the functions of `kernels/gather.cu` and
+/// `kernels/scatter.cu` tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cuts {
     /// At most one and one.

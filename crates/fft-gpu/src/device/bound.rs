@@ -101,6 +101,7 @@ impl<'r, T: GpuReal, const D: usize> Bound<'r, T, D> {
             if let (Some((group, before)), None) = (&before, &self.last)
                 && self.ops.last().is_some_and(CudaOp::gathers)
             {
+                // Both ways are planned: only when all ranks have their plans is it known whether all can.
                 let ways = (wire, exchange);
                 self.store = Store::new(device, self.recipe, leg, ways, (group, *before))?;
             }

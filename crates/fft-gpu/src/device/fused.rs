@@ -13,7 +13,7 @@ use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
 const POINTS: usize = 512;
 
 fn pays<T: GpuReal>(n: usize) -> bool {
-    T::PIECEWISE.is_some() && n.is_power_of_two() && n <= POINTS
+    T::PIECEWISE.is_some() && n > 1 && n.is_power_of_two() && n <= POINTS
 }
 
 /// The identity of a device where complex transforms along axes of these lengths, of so many elements per rank, fetch what they read

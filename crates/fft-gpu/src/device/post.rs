@@ -1,8 +1,8 @@
-//! What a rank says of itself when ranks of a host meet in a reshape.
+//! What a rank says of itself when ranks of a host meet.
 
 use fft_core::{Commons, Error, Neighbours, SharedMemory};
 
-/// The words of a rank: which block of its estate the others read, or where else they read, and how many bytes it has there; the same of
+/// The words of a rank: which block of its estate or array of its shelf the others read, or where else they read, and how many bytes it has there; the same of
 /// what they write; and how long its message to each rank is.
 pub(super) struct Post(Box<dyn SharedMemory>);
 

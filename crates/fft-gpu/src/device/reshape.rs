@@ -39,7 +39,7 @@ pub(super) struct Reshape<T> {
     /// Between neighbouring values on a wire, and for messages that would lose too much with that.
     step: f64,
     finer: Option<f64>,
-    /// Whether others read what is shown where it is, of which only a plan's own memory may be shown.
+    /// Whether others read what is shown where it is.
     manner: Manner,
     near: Near,
     /// Messages to and from ranks that are reached, coded or on another device; places in this rank's window.

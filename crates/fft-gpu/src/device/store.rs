@@ -45,6 +45,7 @@ impl Store {
         let near = |peer: usize| link(device, problem, wire, peer) != Link::Remote;
         let ranks = leg.from.layout.ranks();
         let fits = problem.fetches()
+            && device.meeting().post.is_some()
             && device.sees_all(problem)
             && (0..ranks).all(near)
             && points(leg.to) >= points(leg.from);

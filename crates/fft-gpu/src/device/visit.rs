@@ -5,7 +5,7 @@ use fft_core::{Commons, Error, Neighbours, Show};
 
 use super::post::{Said, Told};
 use super::{Cuda, Meeting};
-use crate::ffi::{DeviceMemory, Estate, Peer, Place, Shelf};
+use crate::ffi::{BLOCKS, DeviceMemory, Estate, Peer, Place, Shelf};
 use crate::{GpuError, GpuReal};
 
 /// The other ranks during a visit.
@@ -31,7 +31,7 @@ impl<'v> Met<'v> {
     fn shown(&self, peer: usize, which: usize) -> Place<'v> {
         let Some(other) = &self.near[peer] else { return Place::nothing() };
         let (block, place) = Said::by(self.neighbours, peer).shows()[which];
-        let lent = block.checked_sub(ESTATE).and_then(|number| self.shelf.of(number, peer));
+        let lent = block.checked_sub(BLOCKS).and_then(|number| self.shelf.of(number, peer));
         other.shown(self.neighbours, block, place, lent)
     }
 
@@ -41,14 +41,11 @@ impl<'v> Met<'v> {
     }
 }
 
-/// Blocks of an estate; numbers from there on are those of the shelf.
-const ESTATE: usize = 3;
-
-/// How others find memory.
+/// How others find memory: the numbers behind an estate's blocks are those of the shelf.
 fn told<T>((estate, shelf): (&Estate, &Shelf), memory: &DeviceMemory<T>) -> Told {
     let at = memory.address();
     let block = estate.blocks.iter().position(|block| block.address() == at);
-    let block = block.or_else(|| shelf.number(at).map(|number| ESTATE + number));
+    let block = block.or_else(|| shelf.number(at).map(|number| BLOCKS + number));
     (block.unwrap_or(usize::MAX), (at, memory.num_bytes()))
 }
 
@@ -81,10 +78,13 @@ pub(super) fn visit<T: GpuReal>(
             peer.as_ref().map_or(Ok(()), |peer| peer.made().hold(&device.stream))
         };
         let held = others().try_for_each(|(_, peer)| hold(peer));
-        let queued = held
-            .and_then(|()| work(device, Met { rank, near, shelf, neighbours }, dst))
-            .and_then(|()| estate.read.record(&device.stream));
-        device.note(queued);
+        let queued = held.and_then(|()| work(device, Met { rank, near, shelf, neighbours }, dst));
+        // Whatever failed: others wait for what has been queued, which works in their memory.
+        let recorded = estate.read.record(&device.stream);
+        if recorded.is_err() {
+            let _ = device.stream.synchronize();
+        }
+        device.note(queued.and(recorded));
         Ok(())
     });
     if met.is_ok() {

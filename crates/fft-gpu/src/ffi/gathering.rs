@@ -93,7 +93,7 @@ impl Gathering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{C2c, Fft, FftPlan, Spread};
+    use crate::{C2c, Fft, FftPlan, Spread, lend, lend_mut};
     use cudarc::driver::CudaSlice;
     use fft_core::{DIMS, NearBox, View};
 
@@ -107,22 +107,23 @@ mod tests {
         NearBox { owner, ranges, source: View { offset: 0, stride } }
     }
 
-    #[test]
-    fn results_are_stored_where_a_table_says_and_nowhere_else() {
-        let gpu = match Gpu::probe(0) {
-            Ok(gpu) => gpu,
-            Err(why) => return println!("not run: {why}"),
-        };
-        let lens @ [a, b, c] = [512, 20, 16];
+    /// Lines of `n` points, along the first of three axes or the last, from one memory, times a half, to halves of the first axis in two.
+    /// Whether there is such a plan.
+    fn check(gpu: &Gpu, run: Run, n: usize, across: bool) -> bool {
+        let lens @ [a, b, c] = if across { [n, 20, 16] } else { [20, 16, n] };
         let all = a * b * c;
-        let lines = Spread { embed: [a], stride: b * c, distance: 1 };
-        let fft = Fft { n: [a], batch: b * c, input: Some(lines), output: Some(lines) };
+        let spread = Spread { embed: [n], stride: b * c, distance: 1 };
+        let lines = across.then_some(spread);
+        let fft = match across {
+            true => Fft { n: [n], batch: b * c, input: lines, output: lines },
+            false => Fft::rows([n], a * b),
+        };
         let from = Pieces::new(&[planes(0, 0..a, lens)], 2, 16, 0.5).unwrap();
         let halves = [planes(0, 0..a / 2, lens), planes(1, a / 2..a, lens)];
         let to = Pieces::new(&halves, 2, 16, 1.0).unwrap();
-        let many = fft.many::<C2c<f64>>(Run::Forward).unwrap();
-        let plan = Gathering::new::<f64, 1>(&gpu, &many, from, Some(to)).unwrap();
-        let Some(mut plan) = plan else { return println!("not run: cuFFT stores nowhere else") };
+        let many = fft.many::<C2c<f64>>(run).unwrap();
+        let plan = Gathering::new::<f64, 1>(gpu, &many, from, Some(to)).unwrap();
+        let Some(mut plan) = plan else { return false };
         let stream = gpu.new_stream().unwrap();
         let x: Vec<f64> = (0..2 * all).map(|i| (i as f64 * 0.7).sin()).collect();
         let x = stream.clone_htod(&x).unwrap();
@@ -131,7 +132,6 @@ mod tests {
         let mut array = stream.clone_htod(&vec![7.0; 2 * all]).unwrap();
         let mut work = stream.alloc_zeros::<u8>(1).unwrap();
         {
-            use crate::{lend, lend_mut};
             let x = lend(&x, &stream);
             let held: Vec<_> = targets.iter_mut().map(|t| lend_mut(t, &stream)).collect();
             let (mut array, mut work) =
@@ -141,15 +141,36 @@ mod tests {
             plan.run(&stream, &source, &target, &mut array, &mut work).unwrap();
         }
         let mut expected = stream.clone_dtod(&x).unwrap();
-        let mut own = FftPlan::<C2c<f64>>::new(&gpu, &fft).unwrap();
+        let mut own = FftPlan::<C2c<f64>>::new(gpu, &fft).unwrap();
         let mut space = stream.alloc_zeros::<u8>(own.work_bytes().max(1)).unwrap();
-        own.forward_in_place(&stream, &mut expected, &mut space).unwrap();
+        match run {
+            Run::Forward => own.forward_in_place(&stream, &mut expected, &mut space).unwrap(),
+            _ => own.inverse_in_place(&stream, &mut expected, &mut space).unwrap(),
+        }
         let expected = stream.clone_dtoh(&expected).unwrap();
         let found: Vec<f64> =
             targets.iter().flat_map(|target| stream.clone_dtoh(target).unwrap()).collect();
-        let worst =
-            found.iter().zip(&expected).map(|(f, e)| (f - 0.5 * e).abs()).fold(0.0, f64::max);
-        assert!(worst < 1e-11, "{worst:e}");
-        assert!(stream.clone_dtoh(&array).unwrap().iter().all(|x| *x == 7.0), "untouched");
+        let away = found.iter().zip(&expected).map(|(f, e)| (f - 0.5 * e).abs());
+        let worst = away.fold(0.0, f64::max);
+        assert!(worst < 1e-11, "{run:?} of {n}, across: {across}: {worst:e}");
+        let untouched = stream.clone_dtoh(&array).unwrap().iter().all(|x| *x == 7.0);
+        assert!(untouched, "{run:?} of {n}, across: {across}: something else was written");
+        true
+    }
+
+    #[test]
+    fn results_are_stored_where_a_table_says_and_nowhere_else() {
+        let gpu = match Gpu::probe(0) {
+            Ok(gpu) => gpu,
+            Err(why) => return println!("not run: {why}"),
+        };
+        let mut stored = 0;
+        for n in [2, 8, 64, 256, 512] {
+            for run in [Run::Forward, Run::Inverse] {
+                stored += usize::from(check(&gpu, run, n, true));
+                stored += usize::from(check(&gpu, run, n, false));
+            }
+        }
+        println!("{stored} of 20 plans store");
     }
 }

@@ -26,7 +26,7 @@ pub(crate) use launch::{
 pub(crate) use mail::{Inbox, Outbox};
 pub(crate) use memory::{Block, Owned, Slot, opaque};
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
-pub(crate) use peers::{Estate, Peer, Peers, identity, joined, meet};
+pub(crate) use peers::{BLOCKS, Estate, Peer, Peers, identity, joined, meet};
 pub(crate) use pinned::{Pages, Pinned};
 pub(crate) use pull::{Place, Pulls};
 pub use shelf::SharedSlice;

@@ -15,15 +15,16 @@ use crate::{Gpu, GpuError};
 
 /// What a rank lets others reach: its two work buffers and its window, and how far it is.
 pub(crate) struct Estate {
-    pub(crate) blocks: [Arc<Block>; 3],
-    /// Recorded when messages are made, and what others read is there.
+    pub(crate) blocks: [Arc<Block>; BLOCKS],
+    /// Recorded when messages are made, what others read is there, and what they are to write is no longer used.
     pub(crate) made: Event,
-    /// Recorded when what others show, and messages, have been read.
+    /// Recorded when what others show, and messages, have been read, and what they show to be written has been.
     pub(crate) read: Event,
 }
 
-/// The number of the window among the blocks.
-pub(crate) const WINDOW: usize = 2;
+/// So many blocks, of which the window is the last.
+pub(crate) const BLOCKS: usize = 3;
+pub(crate) const WINDOW: usize = BLOCKS - 1;
 
 impl Estate {
     /// For peers of this process, or of others.

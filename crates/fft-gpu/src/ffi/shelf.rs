@@ -117,7 +117,7 @@ impl<T: GpuReal> SharedSlice<T> {
 
 impl<T> Drop for SharedSlice<T> {
     fn drop(&mut self) {
-        // SAFETY: it is taken once, here. To leak it waits for what uses it, and leaves the memory to the block.
+        // SAFETY: it is taken once, here. To leak it leaves the memory to the block, which waits for what uses it when it is freed.
         unsafe { ManuallyDrop::take(&mut self.slice) }.leak();
     }
 }
