@@ -64,9 +64,8 @@ fn least_memory_is_little_more_than_once_the_data() {
             let found = json(2, &[&args[..], &[memory]].concat());
             found["memory"].as_f64().unwrap() / f64::from(16 * 128 * 64 * 64)
         });
-        // By default, whole messages of k-way exchanges take as much again; of others' chunks a few are under way.
-        let whole = exchange == "kway2";
-        assert!((ample > 1.4) == whole && ample >= least, "{exchange}: {ample}, {least}");
+        // By default a few chunks are under way, which of so little data are much of it.
+        assert!(ample < 1.4 && ample >= least, "{exchange}: {ample}, {least}");
         assert!(least < 1.1, "{exchange}: {least}");
     }
 }
