@@ -297,13 +297,14 @@ impl Exchange for Unequal {
     }
 }
 
-/// One rank has another idea of how long a message is than the other end of it, in an exchange that could not tell: no plan is made.
+/// One rank has another idea of how long a message is than the other end of it: no plan is made.
 pub(crate) fn unequal(comm: &dyn Comm) -> Result<(), Error> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let rows = (ranks == 4 || ranks == 6).then_some(Who::Rows);
-    let who: Vec<_> = [Who::Everyone, Who::Next].into_iter().chain(rows).collect();
+    let who = || [Who::Everyone, Who::Next].into_iter().chain(rows);
     let setups = MEMORY.into_iter().flat_map(|memory| {
-        who.iter().map(move |&who| Setup { exchange: Algorithm::Alltoallv, memory, who })
+        let all = Algorithm::ALL.into_iter().filter(|all| *all != Algorithm::Shared);
+        all.flat_map(move |exchange| who().map(move |who| Setup { exchange, memory, who }))
     });
     let device = Switch::new(Fault::Nothing);
     for setup in setups {

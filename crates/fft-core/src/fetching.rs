@@ -6,6 +6,9 @@
 
 use crate::recipe::{Node, Step};
 
+/// What it takes to fetch or to store complex data, beside a pass: 0.1 ms of 1.0, at 512³ on an H200.
+pub(crate) const SHARE: f64 = 0.1;
+
 /// The order of axes in memory, slowest first, after a reshape from an order `before`, for transforms along `axes`, in the order in
 /// which they are done.
 pub(crate) fn order<const D: usize>(before: [usize; D], axes: &[usize]) -> [usize; D] {
@@ -19,6 +22,11 @@ pub(crate) fn order<const D: usize>(before: [usize; D], axes: &[usize]) -> [usiz
         Some(_) => {}
     }
     order
+}
+
+/// Whether what comes to an output in this order of axes may be fetched by the transforms along `axes` there, or stored by those before.
+pub(crate) fn suits<const D: usize>(output: [usize; D], axes: &[usize]) -> bool {
+    order(output, axes) == output
 }
 
 /// Gives the layouts between reshapes such orders.
@@ -76,5 +84,29 @@ mod tests {
             assert_eq!(Recipe::exact(turned, &recipe.to_string()).unwrap(), recipe);
             assert!(Recipe::exact(problem, &text.replace(expected, "[7x1x1]")).is_err());
         }
+    }
+
+    #[test]
+    fn real_data_is_not_moved_where_complex_data_is_fetched_and_stored() {
+        let kinds = [Kind::C2C, Kind::C2C, Kind::R2C];
+        let real = Grid::new([512; 3]).unwrap();
+        let even = |grid: Grid<3>| Layout::even(grid, ProcGrid::cubic(&grid, 2), 2);
+        let (input, output) = (even(real), even(Problem::spectral_grid(real, kinds)));
+        let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
+        (problem.hosts, problem.exchange) = (vec![0; 2], Algorithm::P2p);
+        // It has a little less.
+        let text = Recipe::new(problem.clone()).unwrap().to_string();
+        assert!(text.contains("[2x1x1] (exchange [1x2x1] p2p raw) (r2c z)"), "{text}");
+        problem.access = Access::Fetched;
+        let text = Recipe::new(problem).unwrap().to_string();
+        let steps = "(r2c z) (fft y) (exchange [1x2x1] p2p raw) (fft x)";
+        assert!(text.contains(steps), "{text}");
+        assert!(text.ends_with("(exchange [2x1x1] p2p raw))"), "{text}");
+    }
+
+    #[test]
+    fn what_the_output_has_across_is_not_fetched_there() {
+        assert!(suits([0, 1, 2], &[]) && suits([0, 1, 2], &[0]) && suits([1, 0, 2], &[1]));
+        assert!(!suits([0, 1, 2], &[1]) && !suits([1, 0, 2], &[2, 1]));
     }
 }

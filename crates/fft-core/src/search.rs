@@ -361,6 +361,23 @@ impl<'a, const D: usize> Costs<'a, D> {
         if search.all_near {
             return [self.model.meeting(), 0.0];
         }
+        let [seconds, network] = self.moved(here, there);
+        let problem = search.problem;
+        let complex = problem.complex || search.is_halved(here.done.0);
+        let ends = [&problem.input, &problem.output].map(Layout::order);
+        let suits = || {
+            let rest: Vec<_> = search.in_order(search.goal & !here.done.0).collect();
+            there.candidate != OUTPUT || fetching::suits(ends[1], &rest)
+        };
+        // What is between has the axis contiguous which the input has.
+        let stays = ends[0][D - 1] == ends[1][D - 1];
+        let joined = problem.fetches() && complex && stays && suits();
+        [seconds * if joined { fetching::SHARE } else { 1.0 }, network]
+    }
+
+    /// The same of one that is a pass of its own.
+    fn moved(&mut self, here: State, there: State) -> [f64; 2] {
+        let search = self.search;
         let place = |state: State| search.candidates.all[state.candidate].place;
         let pair = place(here) * search.candidates.places.len() + place(there);
         let key = 2 * pair + usize::from(search.is_halved(here.done.0));

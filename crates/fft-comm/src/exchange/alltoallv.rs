@@ -36,7 +36,7 @@ impl Alltoallv {
             Ok(Side { buffer: Slot::new(0, comm.rank())?, parts: vec![(0, 0); comm.size()] })
         };
         let [send, recv] = agree(comm, side().and_then(|one| Ok([one, side()?])))?;
-        let pairs = agree(comm, P2p::new(Algorithm::Alltoallv, comm))?;
+        let pairs = P2p::new(Algorithm::Alltoallv, comm)?;
         Ok(Self { comm: comm.dup()?, send, recv, pairs, pins: None })
     }
 }
@@ -96,7 +96,6 @@ impl Exchange for Alltoallv {
         if traffic.shorter {
             return self.pairs.reserve(traffic);
         }
-        // Afterwards it would be too late: an MPI that is sent more than there is room for ends the job.
         matching(self.comm.as_ref(), traffic)?;
         if let Some(berths) = &traffic.berths {
             self.send.find(&traffic.sends, &berths.places[0]);

@@ -5,8 +5,8 @@ use fft_core::{Comm, Error, Parcel, Reduce, Traffic, agree};
 use super::of_chunks;
 use crate::checksum;
 
-/// Compares how long each message is for its sender and for its receiver, for collectives that could tell nobody of a difference.
-/// Collective: one reduction of two numbers, and more only where there is a difference.
+/// Compares how long each message is for its sender and for its receiver, or can be. An MPI that is sent more than there is room
+/// for may end the job: Open MPI's collective does, and MPICH also with messages between pairs. Collective: one reduction of two numbers, and more only where there is a difference.
 ///
 /// # Errors
 /// On every rank the same: [`Error::OnRank`] of the lowest receiver in the first chunk in which ranks disagree; what the communicator
@@ -49,12 +49,15 @@ fn search(comm: &dyn Comm, traffic: &Traffic) -> Result<(), Error> {
         comm.allgather(bytemuck::cast_slice(&sent), bytemuck::cast_slice_mut(&mut all))?;
         let sent = |from: usize| all[from * size + rank];
         let wrong = (0..size).find(|&from| sent(from) != expected[from]);
-        let found = wrong.map_or(Ok(()), |from| {
-            let what = format!("message from rank {from} to rank {rank}");
-            let [a, b] = [sent(from), expected[from]].map(|bytes| format!("{bytes} bytes"));
-            Err(Error::Disagreement { what, rank_a: from, a, rank_b: rank, b })
-        });
-        agree(comm, found)?;
+        let bytes = |from: usize| [sent(from), expected[from]];
+        agree(comm, wrong.map_or(Ok(()), |from| Err(differ([from, rank], bytes(from)))))?;
     }
     Ok(())
+}
+
+/// A message is of other lengths for its sender and its receiver.
+pub(super) fn differ([from, to]: [usize; 2], bytes: [u64; 2]) -> Error {
+    let what = format!("message from rank {from} to rank {to}");
+    let [a, b] = bytes.map(|bytes| format!("{bytes} bytes"));
+    Error::Disagreement { what, rank_a: from, a, rank_b: to, b }
 }

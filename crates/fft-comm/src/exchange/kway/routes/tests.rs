@@ -125,10 +125,10 @@ fn ranks_that_disagree_on_a_message_are_told() {
     };
     let mut other = good.clone();
     other.recvs[0].bytes += 8;
-    assert!(text(&other).contains("bytes sent by rank 0 to rank 1"), "{}", text(&other));
+    assert!(text(&other).contains("message from rank 0 to rank 1"), "{}", text(&other));
     other.recvs.remove(0);
-    assert!(text(&other).ends_with("rank 0 has 4, rank 1 has 0"), "{}", text(&other));
+    assert!(text(&other).ends_with("rank 0 has 4 bytes, rank 1 has 0 bytes"), "{}", text(&other));
     let fewer = all(3, |a, b| (a, b) != (0, 1));
     let error = Routes::new(1, 3, 2, &good, &fewer).map(drop).unwrap_err().to_string();
-    assert!(error.ends_with("rank 0 has 0, rank 1 has 4"), "{error}");
+    assert!(error.ends_with("rank 0 has 0 bytes, rank 1 has 4 bytes"), "{error}");
 }
