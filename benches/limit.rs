@@ -1,8 +1,10 @@
 //! What a transform on one node is made of, one after the other: its passes through memory, and its lines, done in cache.
 //!
-//! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads): a copy of the data, and lines along three axes, of
-//! double precision, each thread with its share; lines are transformed from one place in cache to another, always the same, 16 at a time if
-//! complex, and one by one, each copied first, if real.
+//! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads) of double precision, each thread with its share. A copy
+//! of the data in one run, for which libraries write past the caches; passes, which bring tiles of 256 KiB into cache and write
+//! them from there, back or to another place (of which a processor reads each line before it writes it): of whole planes row by row, or of
+//! lines along the slowest axis, 1 KiB side by side; and the lines, transformed from one place in cache to another, always the same, 16 at
+//! a time if complex, and one by one, each copied first, if real.
 //! Milliseconds: the median of 15 rounds, and the fastest.
 
 use std::error::Error;
@@ -17,6 +19,8 @@ use rustfft::num_complex::Complex64;
 /// Lines that are in cache at a time.
 const LINES: usize = 16;
 const ROUNDS: usize = 15;
+/// Bytes of a tile.
+const TILE_BYTES: usize = 1 << 18;
 
 /// Rounds of what each thread makes for itself, in milliseconds: median and fastest.
 fn timed<W: FnMut()>(threads: usize, make: impl Fn() -> W + Sync) -> [f64; 2] {
@@ -50,6 +54,47 @@ fn copy(threads: usize, bytes: usize) -> [f64; 2] {
     timed(threads, || {
         let (from, mut to) = (vec![1u8; bytes / threads], vec![2u8; bytes / threads]);
         move || black_box(&mut to).copy_from_slice(black_box(&from))
+    })
+}
+
+/// Where the runs of tiles are in an array.
+#[derive(Clone, Copy)]
+struct Runs {
+    /// Bytes of each.
+    len: usize,
+    /// From one to the next of a tile, and of a tile so many.
+    stride: usize,
+    many: usize,
+}
+
+/// The largest part of a whole that is not more than so much.
+fn part(whole: usize, most: usize) -> usize {
+    (1..=most).rev().find(|part| whole.is_multiple_of(*part)).unwrap_or(1)
+}
+
+/// Tiles of an array of each thread, brought into cache and written back, or elsewhere.
+fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
+    let Runs { len, stride, many } = runs;
+    timed(threads, || {
+        let mut from = vec![1u8; bytes / threads];
+        let mut to = if elsewhere { vec![2u8; bytes / threads] } else { Vec::new() };
+        let mut tile = vec![0u8; len * many];
+        let block = stride * many;
+        move || {
+            for block in (0..from.len()).step_by(block) {
+                for first in (block..block + stride).step_by(len) {
+                    let places = (0..many).map(|run| first + run * stride);
+                    for (place, run) in places.clone().zip(tile.chunks_exact_mut(len)) {
+                        run.copy_from_slice(&from[place..place + len]);
+                    }
+                    let to = if elsewhere { &mut to } else { &mut from };
+                    for (place, run) in places.zip(black_box(&tile).chunks_exact(len)) {
+                        to[place..place + len].copy_from_slice(run);
+                    }
+                }
+            }
+            black_box((&mut from, &mut to));
+        }
     })
 }
 
@@ -95,9 +140,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{what:<56} {median:8.2} {fastest:8.2}");
     };
     println!("{n}^3 by {threads} threads: milliseconds, median and fastest");
-    print("c2c: a copy of the data", copy(threads, 16 * n * n * n));
+    let passes = |kind: &str, bytes: usize| {
+        print(&format!("{kind}: a copy of the data"), copy(threads, bytes));
+        // Rows and planes of each thread's share.
+        let (row, plane) = (bytes / (n * n), bytes / n / threads);
+        let planes = Runs { len: row, stride: row, many: part(n * n / threads, TILE_BYTES / row) };
+        let lines = Runs { len: part(row, TILE_BYTES / n), stride: plane, many: n };
+        for (what, runs) in [("whole planes", planes), ("lines across planes", lines)] {
+            for (to, elsewhere) in [("in place", false), ("elsewhere", true)] {
+                let what = format!("{kind}: a pass of {what}, {to}");
+                print(&what, pass(threads, bytes, runs, elsewhere));
+            }
+        }
+    };
+    passes("c2c", 16 * n * n * n);
     print("c2c: lines along three axes, in cache", complex(threads, n, 3 * n * n));
-    print("r2c: a copy of the data", copy(threads, 8 * n * n * n));
+    passes("r2c", 8 * n * n * n);
     print("r2c: real lines, in cache", real(threads, n, n * n));
     print("r2c: complex lines along two axes, in cache", complex(threads, n, 2 * n * half));
     Ok(())

@@ -6,7 +6,7 @@ use super::of_chunks;
 use crate::checksum;
 
 /// Compares how long each message is for its sender and for its receiver, or can be. An MPI that is sent more than there is room
-/// for may end the job: Open MPI's collective does, and MPICH also with messages between pairs. Collective: one reduction of two numbers, and more only where there is a difference.
+/// for may end the job (Open MPI's collective does, and MPICH also with messages between pairs), and a put would go beyond its place. Collective: one reduction of two numbers, and more only where there is a difference.
 ///
 /// # Errors
 /// On every rank the same: [`Error::OnRank`] of the lowest receiver in the first chunk in which ranks disagree; what the communicator

@@ -10,6 +10,7 @@ use fft_core::{
     Port, Puts, Reduce, SLOT_ALIGN, Slot, Traffic, agree,
 };
 
+use super::matching::matching;
 use super::p2p::P2p;
 use places::{HEADER, Round, Stand, place, rounds, taken};
 
@@ -318,6 +319,7 @@ impl Exchange for Ring {
             agree(self.comm.as_ref(), self.puts.make(bytes))?;
             self.window = Some(bytes);
         }
+        matching(self.comm.as_ref(), traffic)?;
         self.tell()?;
         match &traffic.berths {
             Some(berths) => self.tell_berths(traffic, &berths.places[1]),

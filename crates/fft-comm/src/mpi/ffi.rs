@@ -95,7 +95,7 @@ pub(super) fn awaited(error: Error) -> ! {
 }
 
 /// Whether MPI may be called on any thread at any time.
-fn any_thread() -> bool {
+pub(in crate::mpi) fn any_thread() -> bool {
     mpi::environment::threading_support() == mpi::Threading::Multiple
 }
 

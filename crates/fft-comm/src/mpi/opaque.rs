@@ -113,7 +113,7 @@ pub(super) fn window(comm: &MpiComm, memory: &[Opaque; 2]) -> Result<Option<Wind
 
 /// Puts a sample to the next rank in both kinds of epoch, or says why that cannot be done. Collective.
 fn tried(comm: &MpiComm, like: &Opaque) -> Result<Result<(), Error>, Error> {
-    if let Err(why) = agree(comm, Rma::apart(comm)) {
+    if let Err(why) = agree(comm, Rma::sound(comm)) {
         return Ok(Err(why));
     }
     let memory = memory(comm, like)?;

@@ -162,7 +162,7 @@ use bytemuck::Pod;
 use fft_core::{Comm, Epochs, Error, Opaque, Pins, Puts, SLOT_ALIGN, Slot, agree};
 
 use super::MpiComm;
-use super::ffi::{RawEpoch, RawPair, RawWindow};
+use super::ffi::{self, RawEpoch, RawPair, RawWindow};
 
 /// The capability to put bytes into the memory of other ranks, which not every MPI has on every machine.
 pub struct Rma {
@@ -182,8 +182,9 @@ static SAMPLE: [u8; 64] = {
 
 impl Rma {
     /// Finds out whether the ranks of a communicator can put: makes a small window, puts a few bytes to the next rank in
-    /// both kinds of epoch, and frees it. `None` on every rank when any of that fails on any, and over Open MPI also for
-    /// a part of a host's ranks, whose windows it mixes up with those of another part. Collective; costs as much as
+    /// both kinds of epoch, and frees it. `None` on every rank when any of that fails on any; over Open MPI also for
+    /// a part of a host's ranks, whose windows it mixes up with those of another part, and over MPICH with `MPI_THREAD_MULTIPLE`, with
+    /// which it mixes up those of several threads. Collective; costs as much as
     /// making a small window and four barriers.
     ///
     /// # Errors
@@ -197,25 +198,32 @@ impl Rma {
         Ok(Self { comm: comm.duplicate()? })
     }
 
-    /// Whether the ranks of a host are all in the communicator, or one by itself, where that matters.
+    /// Whether windows can be relied upon here, as far as is known of the library.
     ///
     /// Open MPI (4.1.4) keeps state of a window in a file named after the host, the job and the number of the communicator.
     /// Communicators without a rank in common, as a split makes them, have the same number, and on one host the same
-    /// file: windows that are made at once fail, or would be one.
-    pub(super) fn apart(comm: &MpiComm) -> Result<(), Error> {
+    /// file: windows that are made at once fail, or would be one. MPICH (5.0.2) with `MPI_THREAD_MULTIPLE` mixes up which of
+    /// the windows of several threads an acknowledgement is for: an assertion of its own fails, or a thread waits for ever.
+    pub(super) fn sound(comm: &MpiComm) -> Result<(), Error> {
+        let refuse =
+            |text| Err(Error::Transport { rank: comm.rank(), call: "MPI_Win_allocate", text });
+        if ffi::any_thread() && super::library().starts_with("MPICH") {
+            let text = "MPICH mixes up windows of several threads; initialised with less than \
+                        MPI_THREAD_MULTIPLE it has them";
+            return refuse(text.into());
+        }
         let here = comm.raw.host()?.size;
         let all = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|n| n.parse().ok());
         let Some(all) = all.filter(|&all: &usize| here > 1 && here != all) else { return Ok(()) };
-        let text = format!(
+        refuse(format!(
             "{here} of the {all} ranks of a host are in the communicator, and Open MPI \
              mixes up the windows of several such communicators"
-        );
-        Err(Error::Transport { rank: comm.rank(), call: "MPI_Win_allocate", text })
+        ))
     }
 
     /// As [`Rma::probe`], with the reason why not.
     pub(super) fn try_out(comm: &MpiComm) -> Result<Result<Self, Error>, Error> {
-        if let Err(why) = agree(comm, Self::apart(comm)) {
+        if let Err(why) = agree(comm, Self::sound(comm)) {
             return Ok(Err(why));
         }
         let rma = agree(comm, Self::known(comm))?;
