@@ -451,7 +451,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
             Op::Fetch(plan) => {
                 let src = src.expect("from one place to another");
                 let (stream, area) = tools.device.stream_and_area();
-                let queued = plan.run(stream, &|_| Place::own(src), &|_| None, dst, area);
+                let queued = plan.run(stream, &|_| Place::own(src), dst, area);
                 tools.device.note(queued);
                 Ok(())
             }

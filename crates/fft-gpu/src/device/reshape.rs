@@ -66,7 +66,7 @@ impl Near {
             Self::Pulled(pulls) => pulls.run(&device.stream, source, dst),
             Self::Fused(fused) => {
                 let (stream, area) = device.stream_and_area();
-                fused.run(stream, source, &|_| None, dst, area)
+                fused.run(stream, source, dst, area)
             }
         }
     }

@@ -44,11 +44,14 @@ impl Store {
         };
         let near = |peer: usize| link(device, problem, wire, peer) != Link::Remote;
         let ranks = leg.from.layout.ranks();
+        // cuFFT asks for an array of this size.
+        let (all, reads) = (points(leg.from), before.filter(|_| !group.is_across()));
+        let room = points(leg.to).max(points(reads.map_or(leg.from, |before| before.from)));
         let fits = problem.fetches()
             && device.meeting().post.is_some()
             && device.sees_all(problem)
             && (0..ranks).all(near)
-            && points(leg.to) >= points(leg.from);
+            && room >= all;
         let Some(to) = pieces(leg, true).filter(|_| fits) else { return Ok(None) };
         let to = Some((&to[..], ranks));
         let (plan, fetches) = match before {
@@ -86,7 +89,7 @@ impl Store {
                 let (stream, area) = device.stream_and_area();
                 let source =
                     |peer: usize| if *fetches { met.source(peer, src) } else { Place::own(src) };
-                plan.run(stream, &source, &|peer| met.target(peer), dst, area)
+                plan.store(stream, &source, &|peer| met.target(peer), (dst, src), area)
             });
         clock.exchange += start.elapsed();
         met

@@ -9,6 +9,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
 
 use super::memory::Block;
+use super::pull::Place;
 use super::tried;
 use crate::GpuError;
 use crate::pieces::Cuts;
@@ -359,6 +360,22 @@ impl Handle {
         let bytes = data.num_bytes();
         let (data, _writes) = data.device_ptr_mut(stream);
         self.exec::<T>(run, stream, (data, bytes), (data, bytes), work)
+    }
+
+    /// Runs it in place there.
+    ///
+    /// # Safety
+    /// The plan has tables for what it reads and for what it writes, and leaves this memory alone; or nobody else reads or writes it
+    /// until what is queued now is done.
+    pub(super) unsafe fn run_at<T: FftReal>(
+        &mut self,
+        run: Run,
+        stream: &CudaStream,
+        place: Place<'_>,
+        work: &mut impl DevicePtrMut<u8>,
+    ) -> Result<(), GpuError> {
+        let data = (place.address(), place.bytes());
+        self.exec::<T>(run, stream, data, data, work)
     }
 
     fn exec<T: FftReal>(

@@ -18,6 +18,9 @@ pub(crate) struct Gathering {
     sides: Vec<(Pieces, Places)>,
 }
 
+/// Where a rank's memory is.
+type At<'a, 'v> = &'a dyn Fn(usize) -> Place<'v>;
+
 impl Gathering {
     /// Plans transforms. `None` where cuFFT has no such plan, or a table is of another array than they transform; with a second table also
     /// where they would need a place for what is half done.
@@ -63,30 +66,62 @@ impl Gathering {
         self.handle.told().map(Block::bytes).sum()
     }
 
-    /// Transforms what the sources hold; returns when that is queued. It goes to `dst`, or to the targets where it was planned with such, of
-    /// which `dst` stands for the one that there is none of.
+    /// Transforms what the sources hold, into `dst`; returns when that is queued.
     ///
     /// # Errors
     /// As [`super::Pulls::run`], and for a short destination or work area.
+    ///
+    /// # Panics
+    /// If it was planned with a table of targets.
     pub(crate) fn run<'v, T: FftReal>(
         &mut self,
         stream: &Arc<CudaStream>,
-        source: &dyn Fn(usize) -> Place<'v>,
-        target: &dyn Fn(usize) -> Option<Place<'v>>,
+        source: At<'_, 'v>,
         dst: &mut DeviceMemory<T>,
         work: &mut DeviceMemory<u8>,
     ) -> Result<(), GpuError> {
-        let Self { handle, sides, .. } = self;
+        assert!(self.sides.len() == 1, "a plan that stores is told where");
+        self.tell(stream, [source, source])?;
+        // What cuFFT takes for the input is never read.
+        self.handle.run_in_place(self.run, stream, dst, work)
+    }
+
+    /// Transforms what the sources hold, into the targets; returns when that is queued. `dst` stands for the target that there is none of.
+    ///
+    /// cuFFT asks for an array of its own, too, which it neither reads nor writes: it is told of `dst`, or of `spare` where that is longer.
+    ///
+    /// # Errors
+    /// As [`super::Pulls::run`], and for a short array or work area.
+    ///
+    /// # Panics
+    /// If it was planned without a table of targets.
+    pub(crate) fn store<'v, T: FftReal>(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        source: At<'_, 'v>,
+        target: &dyn Fn(usize) -> Option<Place<'v>>,
+        (dst, spare): (&mut DeviceMemory<T>, &DeviceMemory<T>),
+        work: &mut DeviceMemory<u8>,
+    ) -> Result<(), GpuError> {
+        assert!(self.sides.len() == 2, "a plan that does not store");
         let here = Place::own(dst);
         let target = |rank: usize| target(rank).unwrap_or(here);
-        for (number, ((pieces, places), block)) in sides.iter_mut().zip(handle.told()).enumerate() {
-            let at = |rank: usize| if number == 0 { source(rank) } else { target(rank) };
-            places.follow(&at, |bases| {
+        self.tell(stream, [&|rank| source(rank), &target])?;
+        let spare = Place::own(spare);
+        let array = if spare.bytes() > here.bytes() { spare } else { here };
+        // SAFETY: it has tables for what it reads and writes, and so leaves the array alone.
+        unsafe { self.handle.run_at::<T>(self.run, stream, array, work) }
+    }
+
+    /// Tells the tables where ranks' memories are.
+    fn tell(&mut self, stream: &Arc<CudaStream>, at: [At<'_, '_>; 2]) -> Result<(), GpuError> {
+        let Self { handle, sides, .. } = self;
+        for (((pieces, places), block), at) in sides.iter_mut().zip(handle.told()).zip(at) {
+            places.follow(at, |bases| {
                 block.update(stream, bytemuck::bytes_of(pieces.table(bases)))
             })?;
         }
-        // What cuFFT takes for the input is never read.
-        self.handle.run_in_place(self.run, stream, dst, work)
+        Ok(())
     }
 }
 
@@ -129,16 +164,19 @@ mod tests {
         let x = stream.clone_htod(&x).unwrap();
         let mut targets: Vec<CudaSlice<f64>> =
             (0..2).map(|_| stream.alloc_zeros(all).unwrap()).collect();
-        let mut array = stream.clone_htod(&vec![7.0; 2 * all]).unwrap();
+        // Where results would be if they went there, and a target that is too short for that.
+        let array = stream.clone_htod(&vec![7.0; 2 * all]).unwrap();
+        let mut short = stream.clone_htod(&[7.0; 2]).unwrap();
         let mut work = stream.alloc_zeros::<u8>(1).unwrap();
         {
             let x = lend(&x, &stream);
             let held: Vec<_> = targets.iter_mut().map(|t| lend_mut(t, &stream)).collect();
-            let (mut array, mut work) =
-                (lend_mut(&mut array, &stream), lend_mut(&mut work, &stream));
+            let (array, mut short) = (lend(&array, &stream), lend_mut(&mut short, &stream));
+            let mut work = lend_mut(&mut work, &stream);
             let source = |_: usize| Place::own(&*x);
             let target = |rank: usize| Some(Place::own(&*held[rank]));
-            plan.run(&stream, &source, &target, &mut array, &mut work).unwrap();
+            let arrays = (&mut *short, &*array);
+            plan.store(&stream, &source, &target, arrays, &mut work).unwrap();
         }
         let mut expected = stream.clone_dtod(&x).unwrap();
         let mut own = FftPlan::<C2c<f64>>::new(gpu, &fft).unwrap();
@@ -153,7 +191,8 @@ mod tests {
         let away = found.iter().zip(&expected).map(|(f, e)| (f - 0.5 * e).abs());
         let worst = away.fold(0.0, f64::max);
         assert!(worst < 1e-11, "{run:?} of {n}, across: {across}: {worst:e}");
-        let untouched = stream.clone_dtoh(&array).unwrap().iter().all(|x| *x == 7.0);
+        let all = [&array, &short].map(|array| stream.clone_dtoh(array).unwrap());
+        let untouched = all.iter().flatten().all(|x| *x == 7.0);
         assert!(untouched, "{run:?} of {n}, across: {across}: something else was written");
         true
     }

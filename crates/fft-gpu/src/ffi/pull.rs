@@ -39,6 +39,14 @@ impl<'a> Place<'a> {
         Self { at, bytes, lent: PhantomData }
     }
 
+    pub(super) fn address(&self) -> u64 {
+        self.at
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Nothing, of a rank that is not reached.
     pub(crate) fn nothing() -> Self {
         Self { at: 0, bytes: 0, lent: PhantomData }
