@@ -3,7 +3,7 @@
 //! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads) of double precision, each thread with its share. A copy
 //! of the data in one run, for which libraries write past the caches; passes, which bring tiles of 256 KiB into cache and write
 //! them from there, back or to another place (of which a processor reads each line before it writes it): of whole planes row by row, or of
-//! lines along the slowest axis, 1 KiB side by side; and the lines, transformed from one place in cache to another, always the same, 16 at
+//! lines along the slowest axis, some side by side (of 256^3 1 KiB); and the lines, transformed from one place in cache to another, always the same, 16 at
 //! a time if complex, and one by one, each copied first, if real.
 //! Milliseconds: the median of 15 rounds, and the fastest.
 
@@ -76,10 +76,12 @@ fn part(whole: usize, most: usize) -> usize {
 fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
     let Runs { len, stride, many } = runs;
     timed(threads, || {
-        let mut from = vec![1u8; bytes / threads];
-        let mut to = if elsewhere { vec![2u8; bytes / threads] } else { Vec::new() };
-        let mut tile = vec![0u8; len * many];
         let block = stride * many;
+        // Whole blocks.
+        let all = bytes / threads / block * block;
+        let mut from = vec![1u8; all];
+        let mut to = vec![2u8; if elsewhere { all } else { 0 }];
+        let mut tile = vec![0u8; len * many];
         move || {
             for block in (0..from.len()).step_by(block) {
                 for first in (block..block + stride).step_by(len) {
@@ -145,7 +147,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Rows and planes of each thread's share.
         let (row, plane) = (bytes / (n * n), bytes / n / threads);
         let planes = Runs { len: row, stride: row, many: part(n * n / threads, TILE_BYTES / row) };
-        let lines = Runs { len: part(row, TILE_BYTES / n), stride: plane, many: n };
+        let lines = Runs { len: part(plane, TILE_BYTES / n), stride: plane, many: n };
         for (what, runs) in [("whole planes", planes), ("lines across planes", lines)] {
             for (to, elsewhere) in [("in place", false), ("elsewhere", true)] {
                 let what = format!("{kind}: a pass of {what}, {to}");

@@ -88,7 +88,7 @@ where
 
 /// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer axes, real data.
 ///
-/// Ranks that see each other's arrays store what they make there, where there are as many elements for each as it has before.
+/// Ranks that see each other's arrays store what they make there.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, seen: bool) -> Done {
     let complex = |case: Case<3>| as_on_the_host::<C2c<f64>, 3>(comm, gpu, &case);
     let case = || Case::new([64, 64, 128], [C2C; 3]);

@@ -16,7 +16,6 @@ use super::p2p::P2p;
 /// message at both ends, which ranks compare when it is reserved for. Where that depends on the data, messages go between pairs instead, all receives posted at once
 /// with room for the longest: what a collective would do, too, but for another one that tells all sizes before.
 pub(crate) struct Alltoallv {
-    comm: Box<dyn Comm>,
     send: Side,
     recv: Side,
     pairs: P2p,
@@ -37,7 +36,7 @@ impl Alltoallv {
         };
         let [send, recv] = agree(comm, side().and_then(|one| Ok([one, side()?])))?;
         let pairs = P2p::new(Algorithm::Alltoallv, comm)?;
-        Ok(Self { comm: comm.dup()?, send, recv, pairs, pins: None })
+        Ok(Self { send, recv, pairs, pins: None })
     }
 }
 
@@ -96,14 +95,14 @@ impl Exchange for Alltoallv {
         if traffic.shorter {
             return self.pairs.reserve(traffic);
         }
-        matching(self.comm.as_ref(), traffic)?;
+        matching(self.pairs.comm(), traffic)?;
         if let Some(berths) = &traffic.berths {
             self.send.find(&traffic.sends, &berths.places[0]);
             self.recv.find(&traffic.recvs, &berths.places[1]);
-            return self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts);
+            return self.pairs.comm().reserve_alltoallv(&self.send.parts, &self.recv.parts);
         }
-        let (rank, pins) = (self.comm.rank(), self.pins.as_deref());
-        let all = traffic.chunks.max(1);
+        let (comm, pins) = (self.pairs.comm(), self.pins.as_deref());
+        let (rank, all) = (comm.rank(), traffic.chunks.max(1));
         for chunk in 0..all {
             let sends = &traffic.sends[of_chunks(&traffic.sends, chunk..chunk + 1, all)];
             let recvs = &traffic.recvs[of_chunks(&traffic.recvs, chunk..chunk + 1, all)];
@@ -111,16 +110,17 @@ impl Exchange for Alltoallv {
             self.recv.reserve(Side::room(recvs), rank, pins)?;
             self.send.place(sends);
             self.recv.place(recvs);
-            self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)?;
+            comm.reserve_alltoallv(&self.send.parts, &self.recv.parts)?;
         }
         Ok(())
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let Self { comm, send, recv, pairs, .. } = self;
+        let Self { send, recv, pairs, .. } = self;
         if traffic.shorter {
             return pairs.run(traffic, port);
         }
+        let comm = pairs.comm();
         if let Some(Berths { memory: [out, come], places }) = &traffic.berths {
             send.find(&traffic.sends, &places[0]);
             recv.find(&traffic.recvs, &places[1]);

@@ -49,7 +49,12 @@ impl P2p {
     /// Collective.
     pub(crate) fn new(algorithm: Algorithm, comm: &dyn Comm) -> Result<Self, Error> {
         let flight = Some(agree(comm, comm.flight())?);
-        Ok(Self { algorithm, comm: comm.dup()?, flight, held: Held::default() })
+        Ok(Self { algorithm, comm: agree(comm, comm.dup())?, flight, held: Held::default() })
+    }
+
+    /// A duplicate of the communicator that it was made on.
+    pub(crate) fn comm(&self) -> &dyn Comm {
+        self.comm.as_ref()
     }
 }
 

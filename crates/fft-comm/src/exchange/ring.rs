@@ -319,7 +319,11 @@ impl Exchange for Ring {
             agree(self.comm.as_ref(), self.puts.make(bytes))?;
             self.window = Some(bytes);
         }
-        matching(self.comm.as_ref(), traffic)?;
+        if let Err(error) = matching(self.comm.as_ref(), traffic) {
+            // What others are told of what is reserved for must be the same at both ends.
+            self.reserved.retain(|known| known.traffic != *traffic);
+            return Err(error);
+        }
         self.tell()?;
         match &traffic.berths {
             Some(berths) => self.tell_berths(traffic, &berths.places[1]),

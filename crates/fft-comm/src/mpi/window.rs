@@ -183,9 +183,9 @@ static SAMPLE: [u8; 64] = {
 impl Rma {
     /// Finds out whether the ranks of a communicator can put: makes a small window, puts a few bytes to the next rank in
     /// both kinds of epoch, and frees it. `None` on every rank when any of that fails on any; over Open MPI also for
-    /// a part of a host's ranks, whose windows it mixes up with those of another part, and over MPICH with `MPI_THREAD_MULTIPLE`, with
-    /// which it mixes up those of several threads. Collective; costs as much as
-    /// making a small window and four barriers.
+    /// a part of a host's ranks, whose windows it mixes up with those of another part; and over MPICH with
+    /// `MPI_THREAD_MULTIPLE`, with which it mixes up those of several threads. Collective; costs as much as making a small
+    /// window and four barriers.
     ///
     /// # Errors
     /// [`Error::Transport`] when something else fails than putting.
@@ -207,12 +207,13 @@ impl Rma {
     pub(super) fn sound(comm: &MpiComm) -> Result<(), Error> {
         let refuse =
             |text| Err(Error::Transport { rank: comm.rank(), call: "MPI_Win_allocate", text });
+        // Collective, and some processes may have been initialised for several threads and others not.
+        let here = comm.raw.host()?.size;
         if ffi::any_thread() && super::library().starts_with("MPICH") {
-            let text = "MPICH mixes up windows of several threads; initialised with less than \
-                        MPI_THREAD_MULTIPLE it has them";
+            let text = "MPICH mixes up windows of several threads; initialise MPI with less than \
+                        MPI_THREAD_MULTIPLE to have windows";
             return refuse(text.into());
         }
-        let here = comm.raw.host()?.size;
         let all = std::env::var("OMPI_COMM_WORLD_LOCAL_SIZE").ok().and_then(|n| n.parse().ok());
         let Some(all) = all.filter(|&all: &usize| here > 1 && here != all) else { return Ok(()) };
         refuse(format!(

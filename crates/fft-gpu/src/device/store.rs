@@ -44,7 +44,7 @@ impl Store {
         };
         let near = |peer: usize| link(device, problem, wire, peer) != Link::Remote;
         let ranks = leg.from.layout.ranks();
-        // cuFFT asks for an array of this size.
+        // cuFFT asks for an array of this size: the output, or what is read, which across is as much.
         let (all, reads) = (points(leg.from), before.filter(|_| !group.is_across()));
         let room = points(leg.to).max(points(reads.map_or(leg.from, |before| before.from)));
         let fits = problem.fetches()

@@ -409,7 +409,8 @@ impl Handle {
         self.context.bind_to_thread().map_err(tried("choosing a device"))?;
         let failed = fft_tried("running a transform");
         // SAFETY: the plan lives, and nobody else uses it meanwhile, as it is borrowed for writing. It is of this kind and
-        // precision. What it reads, writes and works with is inside the buffers, whose guards outlive the launch.
+        // precision. What it reads, writes and works with is inside the buffers, whose guards outlive the launch, or which the
+        // caller of `run_at` vouches for.
         unsafe {
             result::set_stream(self.plan, stream.cu_stream() as sys::cudaStream_t)
                 .map_err(&failed)?;
