@@ -6,6 +6,7 @@
 #include "formats.cuh"
 #include "pairs.cuh"
 #include "places.cuh"
+#include "together.cuh"
 
 // Everything that a launch is told.
 template <class T>
@@ -173,6 +174,17 @@ __device__ void encode_bits(const Job<T>& job)
         });
         const u32 scale = most == 0 ? 0 : most < INFINITE ? scale_of(from_bits(most) * job.part) : STRANGE;
         const double inverse = Integers(step_of(scale), bits).inverse;
+        if constexpr (sizeof(T) == 4) {
+            const bool whole = body.log_rows == 0 && tile.cols == TILE<typename P::E> && reinterpret_cast<uintptr_t>(codes) % 16 == 0;
+            const bool usual = most == 0 || (most < Real<T>::HUGE_BITS && Integers::few_digits(step_of(scale)));
+            if (whole && bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER && __all_sync(0xFFFFFFFF, usual)) {
+                const u32 first = tile.element / BLOCK * WIDTH, mine = P::mine();
+                if (team.lane < P::BLOCKS)
+                    reinterpret_cast<u16*>(body.bytes)[first + P::group(mine / 2, mine % 2) * WIDTH + mine % WIDTH] = u16(scale);
+                encode_together<T, WIDTH>(shared, scale, inverse, bits, codes + 8 * u64(first * bits), error);
+                return error;
+            }
+        }
         // Bits for blocks that are put off until others are done, so that these keep their registers.
         u32 later = 0;
 #pragma unroll 1

@@ -5,7 +5,7 @@ use fft_gpu::{Decoder, Encoder, Gpu, GpuError, GpuReal, Incoming, Outgoing};
 
 use super::{data, gpu};
 
-const WIRES: [(Wire, f64); 26] = [
+const WIRES: [(Wire, f64); 32] = [
     (Wire::F32, 0.0),
     (Wire::F16, 0.0),
     (Wire::Bf16, 0.0),
@@ -19,10 +19,16 @@ const WIRES: [(Wire, f64); 26] = [
     (Wire::Bits(2), 0.0),
     (Wire::Bits(3), 0.0),
     (Wire::Bits(5), 0.0),
+    (Wire::Bits(6), 0.0),
+    (Wire::Bits(7), 0.0),
     (Wire::Bits(8), 0.0),
+    (Wire::Bits(11), 0.0),
     (Wire::Bits(13), 0.0),
+    (Wire::Bits(14), 0.0),
     (Wire::Bits(15), 0.0),
     (Wire::Bits(16), 0.0),
+    (Wire::Bits(17), 0.0),
+    (Wire::Bits(18), 0.0),
     (Wire::Bits(31), 0.0),
     (Wire::Bits(32), 0.0),
     (Wire::Bits(45), 0.0),
@@ -291,6 +297,7 @@ fn large<T: GpuReal>(gpu: &Gpu, width: usize) {
         data::boxes("last axes swapped", shape, [1, shape[1] / 64, 1], [SAME, [0, 2, 1]], 1),
     ];
     for (wire, step) in [
+        (Wire::Bits(11), 0.0),
         (Wire::Bits(16), 0.0),
         (Wire::F32, 0.0),
         (Wire::Mantissa(20), 0.0),

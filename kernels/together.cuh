@@ -1,0 +1,102 @@
+// Blocks of `bits` of which the codes are put together before they are written: those of a warp, which follow each other in the message.
+#pragma once
+
+#include "edge.cuh"
+#include "pairs.cuh"
+
+// Codes have 6 to 18 bits: nothing is clipped, and single precision has what they stand for.
+constexpr u32 FEWEST_TOGETHER = 6, MOST_TOGETHER = 18;
+
+// Makes the codes of the blocks that a team has of a tile, which is a run of the message, where no block is unusual. Each thread
+// brings the scale of one of them, and one over its step. Parts of codes are no whole sectors of memory, which are 32 bytes, but the
+// codes of a warp are: they are put together in the shared memory that it has read. `codes`, where those of the tile begin, is a
+// multiple of 16 bytes.
+template <class T, u32 WIDTH>
+__device__ void encode_together(Shared shared, u32 scale, double inverse, u32 bits, u8* codes, double& error)
+{
+    using P = Pairs<T, WIDTH>;
+    // Bytes of a group of elements, and from a pair of blocks to the next; runs of the message that the blocks of a pair are of.
+    constexpr u32 BYTES = BLOCK * sizeof(T) * WIDTH, RUNS = 2 / WIDTH, STRIDE = RUNS * TEAMS * BYTES;
+    const u32 lane = threadIdx.x & 7, of_warp = threadIdx.x % 32, first = threadIdx.x / 32 * 4;
+    const u32 from = Shared::place(threadIdx.x / 8 * BYTES + 4 * WIDTH * sizeof(T) * lane);
+    // Where its codes begin, and from there to those of the other block; then its parts of 8, 4, 2 bits and one.
+    const u32 begin = first * BYTES + of_warp / 8 * (8 * WIDTH * bits), next = WIDTH == 2 ? 8 * bits : TEAMS * BYTES;
+    const bool upper = lane & 4;
+    u8* mine = shared.memory + begin + 4 * lane;
+    u8* halved = shared.memory + begin + (upper ? next : 0);
+    u8* out = codes + u64(first * WIDTH) * (8 * bits);
+#pragma unroll 1
+    for (u32 pair = 0; pair < P::PAIRS; pair++) {
+        alignas(16) T x[16];
+        const u32 there = from ^ Shared::place(pair * STRIDE);
+#pragma unroll
+        for (u32 unit = 0; unit < 4; unit++) {
+            constexpr u32 HALF = BYTES / 2;
+            const u32 byte = WIDTH == 2 ? unit % 2 * 16 + unit / 2 * HALF : unit % 2 * HALF + unit / 2 * (TEAMS * BYTES);
+            reinterpret_cast<uint4*>(x)[unit] = *reinterpret_cast<const uint4*>(shared.memory + (there ^ Shared::place(byte)));
+        }
+        u32 code[2][8];
+#pragma unroll
+        for (u32 k = 0; k < 2; k++) {
+            const u32 keeper = kept_in<P::BLOCKS>(2 * pair + k);
+            const double step = step_of(__shfl_sync(0xFFFFFFFF, scale, keeper, 8));
+            const Integers integers{step, __shfl_sync(0xFFFFFFFF, inverse, keeper, 8), bits, true};
+            integers.template round<false, WIDTH, true>(x + P::NEXT * k, code[k], error);
+        }
+        auto put = [&](u8* at, u32 word) { *reinterpret_cast<u32*>(at) = word; };
+        __syncwarp();
+        u32 half[2][4];
+#pragma unroll
+        for (u32 k = 0; k < 2; k++) {
+            if (bits & 16) {
+                uint2* const to = reinterpret_cast<uint2*>(mine + 4 * lane + next * k);
+                to[0] = {::pair(code[k][0], code[k][1]), ::pair(code[k][2], code[k][3])};
+                to[8] = {::pair(code[k][4], code[k][5]), ::pair(code[k][6], code[k][7])};
+            }
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) half[k][i] = __byte_perm(code[k][2 * i], code[k][2 * i + 1], bits & 16 ? 0x7632 : 0x5410);
+        }
+        if (bits & 15) {
+            // As in `store_two`.
+            u32 last[2];
+#pragma unroll
+            for (u32 k = 0; k < 2; k++) {
+                const u32 (&h)[4] = half[k];
+                if (bits & 8) {
+                    put(mine + 8 * (bits & 16) + next * k, __byte_perm(h[0], h[1], 0x6420));
+                    put(mine + 8 * (bits & 16) + next * k + 32, __byte_perm(h[2], h[3], 0x6420));
+                }
+                const u32 byte = bits & 8 ? 0x7531 : 0x6420, low = __byte_perm(h[0], h[1], byte), high = __byte_perm(h[2], h[3], byte);
+                const u32 four = choose(0x0F0F0F0F, low, high << 4);
+                if (bits & 4) put(mine + 8 * (bits & 24) + next * k, four);
+                const u32 rest = bits & 4 ? choose(0x0F0F0F0F, low >> 4, high) : four;
+                last[k] = choose(0x33333333, rest, rest << (2 - (bits & 2)));
+            }
+            if (bits & 3) {
+                const u32 kept = upper ? last[1] : last[0], given = __shfl_xor_sync(0xFFFFFFFF, upper ? last[0] : last[1], 4, 8);
+                const u32 low = upper ? given : kept, high = upper ? kept : given;
+                if (bits & 2) put(halved + 8 * (bits & 28) + 4 * (lane & 3), choose(0x33333333, low, high << 2));
+                if (bits & 1) {
+                    const u32 one = choose(0x33333333, low >> 2, high), other = __shfl_xor_sync(0xFFFFFFFF, one, 2, 8);
+                    if ((lane & 2) == 0) put(halved + 8 * (bits & 30) + 4 * (lane & 1), choose(0x55555555, one, other << 1));
+                }
+            }
+        }
+        __syncwarp();
+#pragma unroll 1
+        for (u32 unit = of_warp; unit < 2 * WIDTH * bits; unit += 32 * WIDTH) {
+            // Two are read before one is written: of both runs, or the next one of the only run. More would want registers.
+            const u8* const read = shared.memory + pair * STRIDE + first * BYTES + 16 * unit;
+            u8* const write = out + 16 * unit;
+            const bool both = WIDTH == 1 || unit + 32 < 4 * bits;
+            const uint4 one = *reinterpret_cast<const uint4*>(read);
+            uint4 two;
+            if (both) two = *reinterpret_cast<const uint4*>(read + (WIDTH == 1 ? TEAMS * BYTES : 512));
+            *reinterpret_cast<uint4*>(write) = one;
+            if (both) *reinterpret_cast<uint4*>(write + (WIDTH == 1 ? 8 * TEAMS * bits : 512)) = two;
+        }
+        mine += STRIDE;
+        halved += STRIDE;
+        out += RUNS * TEAMS * WIDTH * 8 * bits;
+    }
+}
