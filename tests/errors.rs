@@ -5,10 +5,10 @@ mod common;
 
 use std::sync::{Barrier, Mutex};
 
-use common::failures;
 use common::faulty::{Fault, Switch};
 use common::injected::{self, Setup, Who, bind, bind_with, transform_of_ones};
 use common::watch::within_patience;
+use common::{failures, unequal};
 use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Memory, Plan, ThreadComm};
 
 /// Alone, no rank can disagree with another.
@@ -182,7 +182,12 @@ fn a_message_of_another_size_is_an_error_for_all_and_the_next_run_is_the_same() 
 
 #[test]
 fn a_message_that_ranks_disagree_about_is_an_error_for_all_when_the_plan_is_made() {
-    on_all_ranks("unequal", injected::unequal);
+    on_all_ranks("unequal messages", unequal::messages);
+}
+
+#[test]
+fn ranks_that_have_other_recipes_are_an_error_for_all_when_the_plan_is_made() {
+    on_all_ranks("unequal recipes", unequal::recipes);
 }
 
 /// Whether a rank comes to where it is to panic.

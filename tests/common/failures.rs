@@ -4,7 +4,7 @@ use thriffty::{Algorithm, Brick, C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, 
 
 use super::check::{Case, check};
 use super::data::C64;
-use super::injected;
+use super::{injected, unequal};
 
 type Done = Result<(), Error>;
 
@@ -247,5 +247,6 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     injected::shared(comm)?;
     injected::damage(comm)?;
     injected::sizes(comm)?;
-    injected::unequal(comm)
+    unequal::messages(comm)?;
+    unequal::recipes(comm)
 }

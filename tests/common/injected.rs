@@ -1,7 +1,7 @@
 //! Failures put into the device of one rank, through the seams that the library has anyway.
 
 use fft_comm::exchange_in;
-use fft_core::{Cpu, Exchange, Executor, Host, Layout, MakeExchange, Port, Traffic};
+use fft_core::{Cpu, Executor, Host, Layout, MakeExchange};
 use thriffty::{
     Algorithm, Brick, Comm, Direction, Error, ErrorKind, Grid, Kind, Memory, Precision, Problem,
     ProcGrid, Recipe,
@@ -17,6 +17,8 @@ pub(crate) struct Setup {
     pub(crate) exchange: Algorithm,
     pub(crate) memory: Memory,
     pub(crate) who: Who,
+    /// Fields at once.
+    pub(crate) howmany: usize,
 }
 
 /// Who sends to whom.
@@ -33,13 +35,13 @@ pub(crate) enum Who {
 /// Both, with messages in one round and in several.
 pub(crate) const MEMORY: [Memory; 2] = [Memory::Ample, Memory::Least];
 /// More than one, as chunks have at least 8 KiB for every rank.
-const HOWMANY: usize = 3;
+pub(crate) const HOWMANY: usize = 3;
 const SHAPE: [usize; 3] = [24, 20, 18];
 
 impl Setup {
     /// Between all ranks.
     pub(crate) fn new(exchange: Algorithm, memory: Memory) -> Self {
-        Self { exchange, memory, who: Who::Everyone }
+        Self { exchange, memory, who: Who::Everyone, howmany: HOWMANY }
     }
 
     /// The same for all exchanges.
@@ -63,7 +65,7 @@ impl Setup {
         };
         let mut problem = Problem::new(kinds, true, Precision::F64, input, output)?;
         (problem.exchange, problem.memory, problem.hosts) = (self.exchange, self.memory, hosts);
-        problem.howmany = HOWMANY;
+        problem.howmany = self.howmany;
         Ok(problem)
     }
 }
@@ -221,7 +223,7 @@ pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
         let ranks = comm.size();
         let rows = (ranks == 4 || ranks == 6).then_some(Who::Rows);
         for who in [Who::Everyone, Who::Next].into_iter().chain(rows) {
-            let setup = Setup { exchange, memory, who };
+            let setup = Setup { who, ..Setup::new(exchange, memory) };
             for culprit in culprits(comm) {
                 // The last has nobody to send to, and the first nobody to receive from.
                 let idle = if fault == Narrow { 0 } else { ranks - 1 };
@@ -261,95 +263,6 @@ fn sizes_on(
             };
             assert_eq!(rank, first, "{what}");
         }
-    }
-    Ok(())
-}
-
-/// An exchange that is reserved for a message of another size than the rank at its other end has.
-struct Unequal {
-    exchange: Box<dyn Exchange>,
-    /// Of the messages out or of those in.
-    out: bool,
-    /// Bytes that the last of them is longer, or shorter; `None` if there is no such message.
-    more: Option<isize>,
-}
-
-impl Exchange for Unequal {
-    fn algorithm(&self) -> Algorithm {
-        self.exchange.algorithm()
-    }
-
-    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        let mut other = traffic.clone();
-        let parcels = if self.out { &mut other.sends } else { &mut other.recvs };
-        match (self.more, parcels.last_mut()) {
-            (None, _) => drop(parcels.pop()),
-            (Some(more), Some(parcel)) => {
-                parcel.bytes = parcel.bytes.checked_add_signed(more).expect("of some bytes");
-            }
-            (Some(_), None) => {}
-        }
-        self.exchange.reserve(&other)
-    }
-
-    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        self.exchange.run(traffic, port)
-    }
-
-    fn memory(&self) -> usize {
-        self.exchange.memory()
-    }
-}
-
-/// One rank has another idea of how long a message is than the other end of it: no plan is made.
-pub(crate) fn unequal(comm: &dyn Comm) -> Result<(), Error> {
-    let (rank, ranks) = (comm.rank(), comm.size());
-    let rows = (ranks == 4 || ranks == 6).then_some(Who::Rows);
-    let who = || [Who::Everyone, Who::Next].into_iter().chain(rows);
-    let setups = MEMORY.into_iter().flat_map(|memory| {
-        let all = Algorithm::ALL.into_iter().filter(|all| *all != Algorithm::Shared);
-        all.flat_map(move |exchange| who().map(move |who| Setup { exchange, memory, who }))
-    });
-    let device = Switch::new(Fault::Nothing);
-    for setup in setups {
-        for (culprit, out) in culprits(comm).into_iter().flat_map(|c| [(c, true), (c, false)]) {
-            // The last has nobody to send to, and the first nobody to receive from.
-            if setup.who == Who::Next && culprit == if out { ranks - 1 } else { 0 } {
-                continue;
-            }
-            for more in [Some(-1), Some(1), Some(1 << 20), None] {
-                let make = |algorithm, comm: &dyn Comm| -> Result<Box<dyn Exchange>, Error> {
-                    let exchange = exchange_in(setup.memory)(algorithm, comm)?;
-                    let more = if rank == culprit { more } else { Some(0) };
-                    Ok(Box::new(Unequal { exchange, out, more }))
-                };
-                let what = format!("{more:?} bytes more on {culprit}, {setup:?}");
-                let bound = bind_with(comm, &device, setup, &make).map(drop);
-                let error = everywhere(comm, &what, bound)?;
-                let Error::OnRank { rank: told, kind, message } = error else {
-                    panic!("{what}: {error:?}");
-                };
-                assert_eq!(kind, ErrorKind::Argument, "{what}: {message}");
-                assert!(out || told == culprit, "{what}: rank {told}: {message}");
-                let Some(more) = more else {
-                    let known = "the ranks disagree on the message from rank ";
-                    assert!(message.starts_with(known), "{what}: {message}");
-                    continue;
-                };
-                let sizes = message.split_once(": ").map(|(_, sizes)| sizes).unwrap_or_default();
-                let parts: Vec<usize> =
-                    sizes.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse).collect();
-                let &[from, sent, to, expected] = &parts[..] else { panic!("{what}: {message}") };
-                let known =
-                    format!("the ranks disagree on the message from rank {from} to rank {to}:");
-                assert!(message.starts_with(&known), "{what}: {message}");
-                assert_eq!((to, if out { from } else { to }), (told, culprit), "{what}: {message}");
-                let [longer, other] = if out { [sent, expected] } else { [expected, sent] };
-                assert_eq!(longer as isize - other as isize, more, "{what}: {message}");
-            }
-        }
-        // All is well with those that agree.
-        transform_of_ones(&mut bind(comm, &device, setup)?, setup)?;
     }
     Ok(())
 }

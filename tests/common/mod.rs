@@ -22,6 +22,7 @@ pub(crate) mod plans;
 pub(crate) mod recorded;
 #[cfg(feature = "mpi")]
 pub(crate) mod together;
+pub(crate) mod unequal;
 pub(crate) mod watch;
 pub(crate) mod weak;
 pub(crate) mod whole;

@@ -6,7 +6,7 @@
 use crate::route::Manner;
 use crate::{
     Algorithm, Clock, Comm, Commons, Direction, Energy, Error, Exchange, Loss, Problem, Real,
-    Recipe, Transfer,
+    Recipe, Traffic, Transfer,
 };
 
 /// Where data lives, and how the steps of a recipe are done there. The executor is generic over it.
@@ -111,6 +111,11 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     /// For the first message that did not decode.
     fn damage(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// The messages that it exchanges, if it does.
+    fn traffic(&self) -> Option<&Traffic> {
+        None
     }
 
     /// What ranks prepare together. Collective; a rank that fails does so after its part.

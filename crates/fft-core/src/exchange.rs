@@ -217,12 +217,12 @@ pub trait Exchange: Send {
         false
     }
 
-    /// Makes sure that this traffic needs no more memory, and that ranks agree on how long its messages are. **Collective**: all ranks
-    /// reserve for the same reshapes in the same order, and a rank that fails does so after its collective part. Those of fft-comm
-    /// compare lengths by one reduction of two numbers, `kwayK` by two allgathers.
+    /// Makes sure that this traffic needs no more memory. **Collective**: all ranks reserve for the same reshapes in the same order, and
+    /// a rank that fails does so after its collective part. Ranks must expect what others send, which
+    /// [`matching`](crate::matching) tells; `kwayK`, which asks for all messages, finds out by itself.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Disagreement`] of two ranks on a message; what the transport returns.
+    /// [`Error::Memory`]; what the transport returns; of `kwayK` [`Error::Disagreement`] of two ranks on a message.
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error>;
 
     /// Exchanges. Collective over the ranks of the plan.

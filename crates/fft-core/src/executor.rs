@@ -7,7 +7,7 @@ use crate::program::Program;
 use crate::route::{Copy, Place};
 use crate::{
     Algorithm, Comm, Commons, Device, Direction, Error, Exchange, Operation, Real, Recipe,
-    SharedMemory, WireError, agree,
+    SharedMemory, WireError, agree, matching,
 };
 
 /// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
@@ -38,7 +38,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// Collective over `comm`, which the executor keeps.
     ///
     /// # Errors
-    /// On every rank the same: [`Error::OnRank`] when memory is short on one, or what `exchange` returns.
+    /// On every rank the same: [`Error::OnRank`] when memory is short on one, or what `exchange` returns;
+    /// [`Error::Disagreement`] when a rank expects other messages than are sent to it, as recipes differ ([`matching`]).
     pub fn bind<const D: usize>(
         recipe: &Recipe<D>,
         comm: Box<dyn Comm>,
@@ -65,6 +66,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             program.budget =
                 Budget::new::<T, Dev, D>(recipe, direction, &program.ops, comm.as_ref())?;
         }
+        let ops = programs.iter().flat_map(|program| &program.ops);
+        matching(comm.as_ref(), ops.filter_map(Operation::traffic))?;
         let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
         let sizes = [size(0), size(1)];
         let work = device.work(sizes, comm.as_ref(), commons.as_deref_mut().map(|c| c as _))?;

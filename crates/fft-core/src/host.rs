@@ -12,7 +12,7 @@ use crate::reshape::{Loss, Reshape, Ways};
 use crate::route::Manner;
 use crate::{
     Algorithm, Comm, Commons, Energy, Error, Processor, Real, Recipe, Reduce, SLOT_ALIGN,
-    SharedMemory, Transfer, agree,
+    SharedMemory, Traffic, Transfer, agree,
 };
 
 /// A host with this processor, one thread per rank.
@@ -138,6 +138,13 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         match &self.0 {
             Op::Reshape { reshape, .. } => reshape.squared_error(),
             _ => 0.0,
+        }
+    }
+
+    fn traffic(&self) -> Option<&Traffic> {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => Some(&reshape.traffic),
+            _ => None,
         }
     }
 

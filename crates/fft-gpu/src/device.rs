@@ -26,7 +26,7 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::{
     Comm, Commons, Device, Direction, Energy, Error, Manner, Operation, Operations, Problem,
-    Recipe, Site, Step, Tools, Transfer, Wire, agree,
+    Recipe, Site, Step, Tools, Traffic, Transfer, Wire, agree,
 };
 
 use crate::ffi::{
@@ -415,6 +415,10 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
 
     fn damage(&self) -> Result<(), Error> {
         self.reshape().map_or(Ok(()), Reshape::damage)
+    }
+
+    fn traffic(&self) -> Option<&Traffic> {
+        self.reshape().and_then(Reshape::traffic)
     }
 
     fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {

@@ -8,14 +8,14 @@ use fft_core::{
     Traffic, agree,
 };
 
-use super::matching::matching;
 use super::of_chunks;
 use super::p2p::P2p;
 
 /// Packs every message of a chunk, exchanges them all in one call, unpacks every message. The collective must know the size of every
-/// message at both ends, which ranks compare when it is reserved for. Where that depends on the data, messages go between pairs instead, all receives posted at once
-/// with room for the longest: what a collective would do, too, but for another one that tells all sizes before.
+/// message at both ends. Where that depends on the data, messages go between pairs instead, all receives posted at once with room for
+/// the longest: what a collective would do, too, but for another one that tells all sizes before.
 pub(crate) struct Alltoallv {
+    comm: Box<dyn Comm>,
     send: Side,
     recv: Side,
     pairs: P2p,
@@ -36,7 +36,7 @@ impl Alltoallv {
         };
         let [send, recv] = agree(comm, side().and_then(|one| Ok([one, side()?])))?;
         let pairs = P2p::new(Algorithm::Alltoallv, comm)?;
-        Ok(Self { send, recv, pairs, pins: None })
+        Ok(Self { comm: agree(comm, comm.dup())?, send, recv, pairs, pins: None })
     }
 }
 
@@ -95,13 +95,12 @@ impl Exchange for Alltoallv {
         if traffic.shorter {
             return self.pairs.reserve(traffic);
         }
-        matching(self.pairs.comm(), traffic)?;
         if let Some(berths) = &traffic.berths {
             self.send.find(&traffic.sends, &berths.places[0]);
             self.recv.find(&traffic.recvs, &berths.places[1]);
-            return self.pairs.comm().reserve_alltoallv(&self.send.parts, &self.recv.parts);
+            return self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts);
         }
-        let (comm, pins) = (self.pairs.comm(), self.pins.as_deref());
+        let (comm, pins) = (self.comm.as_ref(), self.pins.as_deref());
         let (rank, all) = (comm.rank(), traffic.chunks.max(1));
         for chunk in 0..all {
             let sends = &traffic.sends[of_chunks(&traffic.sends, chunk..chunk + 1, all)];
@@ -116,11 +115,10 @@ impl Exchange for Alltoallv {
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let Self { send, recv, pairs, .. } = self;
+        let Self { comm, send, recv, pairs, .. } = self;
         if traffic.shorter {
             return pairs.run(traffic, port);
         }
-        let comm = pairs.comm();
         if let Some(Berths { memory: [out, come], places }) = &traffic.berths {
             send.find(&traffic.sends, &places[0]);
             recv.find(&traffic.recvs, &places[1]);

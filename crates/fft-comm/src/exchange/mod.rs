@@ -2,7 +2,6 @@
 
 mod alltoallv;
 mod kway;
-mod matching;
 mod p2p;
 mod ring;
 mod rounds;
@@ -15,6 +14,23 @@ use fft_core::{
 };
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
+///
+/// Ranks must expect what others send. Executors make sure of that; who uses an exchange without one does so by
+/// [`matching`](fft_core::matching):
+///
+/// ```
+/// use fft_core::{Comm, Parcel, Traffic, matching};
+///
+/// let errors = fft_comm::threads(2, |comm| {
+///     let (rank, peer) = (comm.rank(), 1 - comm.rank());
+///     let parcel = |bytes| vec![Parcel { peer, bytes, chunk: 0 }];
+///     // Rank 1 expects less than rank 0 sends.
+///     let traffic = Traffic { sends: parcel(64), recvs: parcel(64 - 8 * rank), ..Traffic::default() };
+///     matching(&comm, [&traffic]).unwrap_err().to_string()
+/// });
+/// let expected = "the ranks disagree on the message from rank 0 to rank 1: rank 0 has 64 bytes, rank 1 has 56 bytes";
+/// assert_eq!(errors, [expected; 2]);
+/// ```
 ///
 /// # Errors
 /// [`Error::Argument`] for an algorithm that this communicator does not have; what the communicator returns.

@@ -9,7 +9,6 @@ use fft_core::{
     agree,
 };
 
-use super::matching::matching;
 use super::{of_chunks, slot};
 
 /// All receives are posted first; each message leaves as soon as it is packed, own data is copied while
@@ -21,7 +20,7 @@ use super::{of_chunks, slot};
 /// in whose place that goes.
 pub(crate) struct P2p {
     algorithm: Algorithm,
-    comm: Box<dyn Comm>,
+    rank: usize,
     /// A run has it meanwhile, and drops it in a panic: so others are told that nothing more comes from here, though this rank
     /// may wait for them yet, to have done with the memory that it shows.
     flight: Option<Box<dyn Flight>>,
@@ -49,12 +48,7 @@ impl P2p {
     /// Collective.
     pub(crate) fn new(algorithm: Algorithm, comm: &dyn Comm) -> Result<Self, Error> {
         let flight = Some(agree(comm, comm.flight())?);
-        Ok(Self { algorithm, comm: agree(comm, comm.dup())?, flight, held: Held::default() })
-    }
-
-    /// A duplicate of the communicator that it was made on.
-    pub(crate) fn comm(&self) -> &dyn Comm {
-        self.comm.as_ref()
+        Ok(Self { algorithm, rank: comm.rank(), flight, held: Held::default() })
     }
 }
 
@@ -204,7 +198,6 @@ impl Exchange for P2p {
     }
 
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        matching(self.comm.as_ref(), traffic)?;
         let (Held { packed, kept, missing }, all) = (&mut self.held, count(traffic));
         if kept.len() < traffic.recvs.len() {
             kept.resize_with(traffic.recvs.len(), || None);
@@ -213,7 +206,7 @@ impl Exchange for P2p {
         missing.resize(missing.len().max(all), 0);
         let bytes = |parcels: &[Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
         let (sends, recvs) = (bytes(&traffic.sends), bytes(&traffic.recvs));
-        let flight = self.flight.as_mut().ok_or_else(|| panicked(self.comm.rank()))?;
+        let flight = self.flight.as_mut().ok_or_else(|| panicked(self.rank))?;
         flight.reserve_berths(&sends, &recvs)?;
         if all == 1 {
             let none = traffic.berths.is_some();
@@ -232,7 +225,7 @@ impl Exchange for P2p {
     }
 
     fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let mut flight = self.flight.take().ok_or_else(|| panicked(self.comm.rank()))?;
+        let mut flight = self.flight.take().ok_or_else(|| panicked(self.rank))?;
         let result = run(traffic, port, flight.as_mut(), &mut self.held);
         self.flight = Some(flight);
         result

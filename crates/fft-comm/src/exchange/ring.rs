@@ -10,7 +10,6 @@ use fft_core::{
     Port, Puts, Reduce, SLOT_ALIGN, Slot, Traffic, agree,
 };
 
-use super::matching::matching;
 use super::p2p::P2p;
 use places::{HEADER, Round, Stand, place, rounds, taken};
 
@@ -318,11 +317,6 @@ impl Exchange for Ring {
             let bytes = bytes.max(self.window.take().unwrap_or(0));
             agree(self.comm.as_ref(), self.puts.make(bytes))?;
             self.window = Some(bytes);
-        }
-        if let Err(error) = matching(self.comm.as_ref(), traffic) {
-            // What others are told of what is reserved for must be the same at both ends.
-            self.reserved.retain(|known| known.traffic != *traffic);
-            return Err(error);
         }
         self.tell()?;
         match &traffic.berths {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use fft_core::{
     Algorithm, Clock, Commons, Error, Leg, Link, Loss, Manner, Moves, Problem, Recipe, Split,
-    Tools, Transfer, Wire,
+    Tools, Traffic, Transfer, Wire,
 };
 
 use super::Cuda;
@@ -211,6 +211,10 @@ impl<T: GpuReal> Reshape<T> {
 
     pub(super) fn set_step(&mut self, step: f64, finer: Option<f64>) {
         (self.step, self.finer) = (step, finer);
+    }
+
+    pub(super) fn traffic(&self) -> Option<&Traffic> {
+        self.staged.as_ref().map(Staged::traffic)
     }
 
     pub(super) fn squared_error(&self) -> f64 {

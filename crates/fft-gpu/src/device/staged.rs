@@ -181,6 +181,10 @@ impl<T: GpuReal> Staged<T> {
         coded.map(|part| part.transfer.elements() * width).sum()
     }
 
+    pub(super) fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
     pub(super) fn squared_error(&self) -> f64 {
         let loads = self.out.iter().flat_map(|chunk| &chunk.loads);
         loads.map(|load| squared_error(&load.boxed)).sum()

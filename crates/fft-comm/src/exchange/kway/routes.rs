@@ -13,7 +13,6 @@ use std::ops::Range;
 
 use fft_core::{Error, Parcel, Traffic};
 
-use super::super::matching::differ_in_length;
 use super::bundle::{Label, room};
 
 /// A message moves from one rank to another.
@@ -185,7 +184,9 @@ fn numbers(parcels: &[Parcel]) -> HashMap<usize, usize> {
 /// Where each expected message arrives.
 fn deliveries(rank: usize, traffic: &Traffic, incoming: &[Incoming]) -> Result<Vec<usize>, Error> {
     let differs = |from, sent: usize, expected: usize| {
-        differ_in_length([from, rank], [sent, expected].map(|bytes| bytes as u64))
+        let what = format!("message from rank {from} to rank {rank}");
+        let [a, b] = [sent, expected].map(|bytes| format!("{bytes} bytes"));
+        Error::Disagreement { what, rank_a: from, a, rank_b: rank, b }
     };
     let mut arrivals = vec![usize::MAX; traffic.recvs.len()];
     for (at, item) in incoming.iter().enumerate() {
