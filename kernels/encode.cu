@@ -176,8 +176,8 @@ __device__ void encode_bits(const Job<T>& job)
         const double inverse = Integers(step_of(scale), bits).inverse;
         if constexpr (sizeof(T) == 4) {
             const bool whole = body.log_rows == 0 && tile.cols == TILE<typename P::E> && reinterpret_cast<uintptr_t>(codes) % 16 == 0;
-            const bool usual = most == 0 || (most < Real<T>::HUGE_BITS && Integers::few_digits(step_of(scale)));
-            if (whole && bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER && __all_sync(0xFFFFFFFF, usual)) {
+            const bool plain = most == 0 || (most < Real<T>::HUGE_BITS && Integers::few_digits(step_of(scale)));
+            if (whole && bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER && __all_sync(0xFFFFFFFF, plain)) {
                 const u32 first = tile.element / BLOCK * WIDTH, mine = P::mine();
                 if (team.lane < P::BLOCKS)
                     reinterpret_cast<u16*>(body.bytes)[first + P::group(mine / 2, mine % 2) * WIDTH + mine % WIDTH] = u16(scale);

@@ -7,16 +7,18 @@
 // Codes have 6 to 18 bits: nothing is clipped, and single precision has what they stand for.
 constexpr u32 FEWEST_TOGETHER = 6, MOST_TOGETHER = 18;
 
-// Makes the codes of the blocks that a team has of a tile, which is a run of the message, where no block is unusual. Each thread
-// brings the scale of one of them, and one over its step. Parts of codes are no whole sectors of memory, which are 32 bytes, but the
-// codes of a warp are: they are put together in the shared memory that it has read. `codes`, where those of the tile begin, is a
-// multiple of 16 bytes.
+// Makes the codes of the blocks that a team has of a tile, which is a run of the message, where all steps have few digits or are
+// 0, and all numbers are far from the end of the range. Each thread brings the scale of one of the blocks, and one over its step. Parts
+// of codes are no whole sectors of memory, which are 32 bytes, but the codes of a warp are: they are put together in the shared memory
+// that it has read. `codes`, where those of the tile begin, is a multiple of 16 bytes.
 template <class T, u32 WIDTH>
 __device__ void encode_together(Shared shared, u32 scale, double inverse, u32 bits, u8* codes, double& error)
 {
     using P = Pairs<T, WIDTH>;
     // Bytes of a group of elements, and from a pair of blocks to the next; runs of the message that the blocks of a pair are of.
     constexpr u32 BYTES = BLOCK * sizeof(T) * WIDTH, RUNS = 2 / WIDTH, STRIDE = RUNS * TEAMS * BYTES;
+    static_assert(sizeof(T) == 4 && MOST_TOGETHER * 8 <= BLOCK * sizeof(T), "codes fit into what was read");
+    // Of powers of two, places are sums without a carry.
     const u32 lane = threadIdx.x & 7, of_warp = threadIdx.x % 32, first = threadIdx.x / 32 * 4;
     const u32 from = Shared::place(threadIdx.x / 8 * BYTES + 4 * WIDTH * sizeof(T) * lane);
     // Where its codes begin, and from there to those of the other block; then its parts of 8, 4, 2 bits and one.
@@ -88,12 +90,13 @@ __device__ void encode_together(Shared shared, u32 scale, double inverse, u32 bi
             // Two are read before one is written: of both runs, or the next one of the only run. More would want registers.
             const u8* const read = shared.memory + pair * STRIDE + first * BYTES + 16 * unit;
             u8* const write = out + 16 * unit;
+            constexpr u32 NEXT = 32 * 16;
             const bool both = WIDTH == 1 || unit + 32 < 4 * bits;
             const uint4 one = *reinterpret_cast<const uint4*>(read);
             uint4 two;
-            if (both) two = *reinterpret_cast<const uint4*>(read + (WIDTH == 1 ? TEAMS * BYTES : 512));
+            if (both) two = *reinterpret_cast<const uint4*>(read + (WIDTH == 1 ? TEAMS * BYTES : NEXT));
             *reinterpret_cast<uint4*>(write) = one;
-            if (both) *reinterpret_cast<uint4*>(write + (WIDTH == 1 ? 8 * TEAMS * bits : 512)) = two;
+            if (both) *reinterpret_cast<uint4*>(write + (WIDTH == 1 ? 8 * TEAMS * bits : NEXT)) = two;
         }
         mine += STRIDE;
         halved += STRIDE;

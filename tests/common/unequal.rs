@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use fft_comm::exchange_in;
-use fft_core::{Exchange, MakeExchange, Port, Traffic, matching};
+use fft_core::{Exchange, MakeExchange, Port, Reduce, Traffic, matching};
 use thriffty::{Algorithm, Comm, Error};
 
 use super::failures::{culprits, everywhere};
@@ -35,22 +35,41 @@ impl Exchange for Told {
     }
 }
 
-/// All ways to send messages.
-fn setups(comm: &dyn Comm) -> impl Iterator<Item = Setup> {
+/// These ways to send messages, between all and between some.
+fn setups(comm: &dyn Comm, exchanges: &[Algorithm]) -> impl Iterator<Item = Setup> {
     let rows = matches!(comm.size(), 4 | 6).then_some(Who::Rows);
     let who = move || [Who::Everyone, Who::Next].into_iter().chain(rows);
     MEMORY.into_iter().flat_map(move |memory| {
-        let all = Algorithm::ALL.into_iter().filter(|all| *all != Algorithm::Shared);
-        all.flat_map(move |exchange| {
-            who().map(move |who| Setup { who, ..Setup::new(exchange, memory) })
-        })
+        let of =
+            move |exchange| who().map(move |who| Setup { who, ..Setup::new(exchange, memory) });
+        exchanges.iter().copied().flat_map(of)
     })
 }
 
-/// One rank has another idea of how long a message of a plan is than the other end of it, or none.
+/// What one rank may have another idea of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Change {
+    /// The length of the last message of the last reshape that has one, by so much.
+    Longer(isize),
+    /// That there is one.
+    Missing,
+    /// Which chunk it is of.
+    Chunk,
+    /// The same bytes in all, in other messages.
+    Shifted,
+    /// Of the last reshape, how many chunks there are; whether messages may be shorter; whether they are there at once.
+    Chunks,
+    Shorter,
+    AtOnce,
+}
+
+/// One rank has another idea of the messages of a plan than the others.
 pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
+    use Change::{AtOnce, Chunk, Chunks, Longer, Missing, Shifted, Shorter};
+    let all = [Longer(-1), Longer(1), Longer(1 << 20), Missing, Chunk, Shifted];
+    let all = || all.into_iter().chain([Chunks, Shorter, AtOnce]);
     let device = Switch::new(Fault::Nothing);
-    for setup in setups(comm) {
+    for setup in setups(comm, &[Algorithm::P2p, Algorithm::Pipelined]) {
         let traffics = Arc::new(Mutex::new(Vec::new()));
         let make = |algorithm, comm: &dyn Comm| -> Result<Box<dyn Exchange>, Error> {
             let exchange = exchange_in(setup.memory)(algorithm, comm)?;
@@ -61,40 +80,58 @@ pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
         let traffics = traffics.lock().expect("nobody panics");
         matching(comm, &*traffics)?;
         for (culprit, out) in culprits(comm).into_iter().flat_map(|c| [(c, true), (c, false)]) {
-            // The last has nobody to send to, and the first nobody to receive from.
-            if setup.who == Who::Next && culprit == if out { comm.size() - 1 } else { 0 } {
-                continue;
-            }
-            for more in [Some(-1), Some(1), Some(1 << 20), None] {
-                let what = format!("{more:?} bytes more on {culprit}, {setup:?}");
-                let mut other = traffics.clone();
-                if comm.rank() == culprit {
-                    change(&mut other, out, more);
+            for change in all() {
+                // The last has nobody to send to, and the first nobody to receive from.
+                let of_messages = !matches!(change, Chunks | Shorter | AtOnce);
+                let idle = if out { comm.size() - 1 } else { 0 };
+                if of_messages && setup.who == Who::Next && culprit == idle {
+                    continue;
                 }
+                let mut other = traffics.clone();
+                let mut there = true;
+                if comm.rank() == culprit {
+                    there = make_other(&mut other, out, change);
+                }
+                // Whether there are two messages to be shifted one rank alone knows.
+                let mut found = [f64::from(there)];
+                comm.allreduce(Reduce::Min, &mut found)?;
+                if found == [0.0] {
+                    continue;
+                }
+                let what = format!("{change:?} on {culprit}, out: {out}, {setup:?}");
                 let error = everywhere(comm, &what, matching(comm, &other))?;
                 let Error::Disagreement { what: which, rank_a, a, rank_b, b } = error else {
                     panic!("{what}: {error:?}");
                 };
+                let what = format!("{what}: {which}, {a}, {b}");
+                if !of_messages {
+                    assert!(which.starts_with("messages of reshape "), "{what}");
+                    assert!([rank_a, rank_b].contains(&culprit), "{what}");
+                    continue;
+                }
                 assert_eq!(culprit, if out { rank_a } else { rank_b }, "{what}");
-                assert!(which.starts_with("message"), "{what}: {which}");
-                assert!(
-                    which.ends_with(&format!(" from rank {rank_a} to rank {rank_b}")),
-                    "{what}: {which}"
-                );
+                assert!(which.starts_with("message "), "{what}");
+                let ends = format!("from rank {rank_a} to rank {rank_b}");
+                assert!(which.ends_with(&ends), "{what}");
                 let [changed, whole] = if out { [a, b] } else { [b, a] };
                 let bytes =
-                    |text: &str| text.strip_suffix(" bytes").and_then(|n| n.parse::<isize>().ok());
-                match more {
-                    None => assert_eq!(
-                        (changed.as_str(), bytes(&whole).is_some()),
-                        ("none", true),
-                        "{what}"
-                    ),
-                    more => assert_eq!(
-                        bytes(&changed).zip(bytes(&whole)).map(|(a, b)| a - b),
-                        more,
-                        "{what}"
-                    ),
+                    |text: &str| -> Option<isize> { text.strip_suffix(" bytes")?.parse().ok() };
+                let more = || Some(bytes(&changed)? - bytes(&whole)?);
+                match change {
+                    Longer(by) => assert_eq!(more(), Some(by), "{what}"),
+                    // The first of the two.
+                    Shifted => assert_eq!(more(), Some(8), "{what}"),
+                    Missing => assert!(changed == "none" && bytes(&whole).is_some(), "{what}"),
+                    _ => {
+                        let chunk = |text: &str| {
+                            text.split_once(" bytes in chunk ").map(|(bytes, chunk)| {
+                                (bytes.to_owned(), chunk.parse::<isize>().ok())
+                            })
+                        };
+                        let (changed, whole) =
+                            (chunk(&changed).expect(&what), chunk(&whole).expect(&what));
+                        assert_eq!((changed.0, changed.1.map(|chunk| chunk - 1)), whole, "{what}");
+                    }
                 }
             }
         }
@@ -102,22 +139,48 @@ pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// The last message out, or in, of the last reshape that has one is longer by so much, or not there.
-fn change(traffics: &mut [Traffic], out: bool, more: Option<isize>) {
-    let lists = traffics.iter_mut().rev();
-    let mut lists = lists.map(|one| if out { &mut one.sends } else { &mut one.recvs });
-    let list = lists.find(|list| !list.is_empty()).expect("a message");
-    let last = list.last_mut().expect("a message");
-    match more {
-        Some(more) => last.bytes = last.bytes.checked_add_signed(more).expect("of some bytes"),
-        None => drop(list.pop()),
+/// Makes the change to the messages out, or in; `false` where there is nothing to change.
+fn make_other(traffics: &mut [Traffic], out: bool, change: Change) -> bool {
+    let last = traffics.last_mut().expect("a reshape");
+    match change {
+        Change::Chunks => last.chunks += 1,
+        Change::Shorter => last.shorter ^= true,
+        Change::AtOnce => last.at_once ^= true,
+        _ => {
+            let lists = traffics.iter_mut().rev();
+            let mut lists = lists.map(|one| if out { &mut one.sends } else { &mut one.recvs });
+            let list = lists.find(|list| !list.is_empty()).expect("a message");
+            let last = list.last_mut().expect("a message");
+            match change {
+                Change::Longer(by) => {
+                    last.bytes = last.bytes.checked_add_signed(by).expect("of some bytes");
+                }
+                Change::Missing => drop(list.pop()),
+                Change::Chunk => last.chunk += 1,
+                _ => {
+                    // Of different ranks, the lower of which gets more.
+                    let peers = || list.iter().map(|parcel| parcel.peer);
+                    let (low, high) = (peers().min(), peers().max());
+                    if low == high {
+                        return false;
+                    }
+                    for (peer, more) in [(low, 8), (high, -8)] {
+                        let mut first = list.iter_mut().filter(|parcel| Some(parcel.peer) == peer);
+                        let first = first.next().expect("a message");
+                        first.bytes = first.bytes.checked_add_signed(more).expect("of some bytes");
+                    }
+                }
+            }
+        }
     }
+    true
 }
 
 /// One rank has a recipe for more data than others: none has a plan.
 pub(crate) fn recipes(comm: &dyn Comm) -> Result<(), Error> {
     let device = Switch::new(Fault::Nothing);
-    for setup in setups(comm) {
+    let sent: Vec<_> = Algorithm::ALL.into_iter().filter(|all| *all != Algorithm::Shared).collect();
+    for setup in setups(comm, &sent) {
         for culprit in culprits(comm) {
             let more = usize::from(comm.rank() == culprit);
             let mine = Setup { howmany: HOWMANY + more, ..setup };

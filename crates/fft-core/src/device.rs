@@ -113,10 +113,8 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         Ok(())
     }
 
-    /// The messages that it exchanges, if it does.
-    fn traffic(&self) -> Option<&Traffic> {
-        None
-    }
+    /// The messages that it exchanges, if it does: those that it [reserves](Operation::reserve) for, known when it is bound.
+    fn traffic(&self) -> Option<&Traffic>;
 
     /// What ranks prepare together. Collective; a rank that fails does so after its part.
     ///

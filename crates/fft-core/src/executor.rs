@@ -35,11 +35,11 @@ pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn E
 
 impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// Binds a recipe: allocates buffers and slots, prepares local transforms, makes the exchanges.
-    /// Collective over `comm`, which the executor keeps.
+    /// Collective over `comm`, which the executor keeps; all ranks have the same recipe.
     ///
     /// # Errors
     /// On every rank the same: [`Error::OnRank`] when memory is short on one, or what `exchange` returns;
-    /// [`Error::Disagreement`] when a rank expects other messages than are sent to it, as recipes differ ([`matching`]).
+    /// [`Error::Disagreement`] when a rank expects other messages than are sent to it ([`matching`]).
     pub fn bind<const D: usize>(
         recipe: &Recipe<D>,
         comm: Box<dyn Comm>,
@@ -60,14 +60,15 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
         };
         let mut programs = agree(comm.as_ref(), programs())?;
+        // Before anything that ranks do together as their recipes say.
+        let ops = programs.iter().flat_map(|program| &program.ops);
+        matching(comm.as_ref(), ops.filter_map(Operation::traffic))?;
         for (program, direction) in
             programs.iter_mut().zip([Direction::Forward, Direction::Inverse])
         {
             program.budget =
                 Budget::new::<T, Dev, D>(recipe, direction, &program.ops, comm.as_ref())?;
         }
-        let ops = programs.iter().flat_map(|program| &program.ops);
-        matching(comm.as_ref(), ops.filter_map(Operation::traffic))?;
         let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
         let sizes = [size(0), size(1)];
         let work = device.work(sizes, comm.as_ref(), commons.as_deref_mut().map(|c| c as _))?;

@@ -107,6 +107,38 @@ mod tests {
     }
 
     #[test]
+    fn recipes_with_any_order_of_axes_at_the_ends_are_read_again() {
+        use Kind::{C2C, Identity, R2C};
+        const ORDERS: [[usize; 3]; 6] =
+            [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+        const SHAPES: [[usize; 3]; 5] = [[2, 1, 1], [1, 2, 1], [1, 1, 2], [2, 2, 1], [1, 2, 2]];
+        let grid = Grid::new([12, 10, 8]).unwrap();
+        for kinds in [[C2C; 3], [Identity, C2C, C2C], [C2C, C2C, R2C], [R2C, Identity, C2C]] {
+            let spectral = Problem::spectral_grid(grid, kinds);
+            let recipe = |(from, first): ([usize; 3], _), (to, last): ([usize; 3], _)| {
+                let ranks = from.iter().product();
+                let even = |grid, shape, order| {
+                    Layout::even(grid, ProcGrid::new(shape), ranks).ordered(order).unwrap()
+                };
+                let ends = (even(grid, from, first), even(spectral, to, last));
+                let complex = spectral == grid;
+                let problem = Problem::new(kinds, complex, Precision::F64, ends.0, ends.1);
+                let mut problem = problem.unwrap();
+                (problem.access, problem.hosts) = (Access::Fetched, vec![0; ranks]);
+                problem.exchange = Algorithm::P2p;
+                let recipe = Recipe::new(problem.clone()).unwrap();
+                assert_eq!(Recipe::exact(problem, &recipe.to_string()).unwrap(), recipe);
+            };
+            let all = || SHAPES.into_iter().flat_map(|shape| ORDERS.map(|order| (shape, order)));
+            for (from, to) in all().flat_map(|from| all().map(move |to| (from, to))) {
+                if from.0.iter().product::<usize>() == to.0.iter().product() {
+                    recipe(from, to);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_the_output_has_across_is_not_fetched_there() {
         assert!(suits([0, 1, 2], &[]) && suits([0, 1, 2], &[0]) && suits([1, 0, 2], &[1]));
         assert!(!suits([0, 1, 2], &[1]) && !suits([1, 0, 2], &[2, 1]));

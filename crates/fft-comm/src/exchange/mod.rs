@@ -1,4 +1,5 @@
-//! The ways messages travel. They differ in the order of a few calls; memory and matching are the flight's.
+//! The ways messages travel. They differ in the order of a few calls; memory, and which message is for which receive,
+//! are the flight's.
 
 mod alltoallv;
 mod kway;

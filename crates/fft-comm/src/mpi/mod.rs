@@ -75,13 +75,12 @@ pub(crate) fn library() -> String {
     rsmpi::environment::library_version().unwrap_or_else(|_| "unknown".into())
 }
 
-/// What may help where a rank cannot put into the memory of others, if it is known of the library.
-fn remedy() -> Option<&'static str> {
-    let open = library().starts_with("Open MPI v4");
-    open.then_some(
-        "OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it; otherwise all ranks of a \
-         host together, or another MPI",
-    )
+/// What may help where a rank cannot put into the memory of others: nothing, or a sentence behind a blank.
+fn remedy() -> &'static str {
+    match library().starts_with("Open MPI v4") {
+        true => " OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it.",
+        false => "",
+    }
 }
 
 /// Ends all processes of the job with this exit status, for failures that cannot be agreed on.
@@ -336,9 +335,10 @@ impl Comm for MpiComm {
         };
         if self.raw.rank == 0 {
             NO_PUTS.call_once(|| {
-                let remedy = remedy().unwrap_or("All ranks of a host together may do, or another MPI");
                 log::warn!(
-                    "this MPI cannot put into the memory of other ranks ({why}); messages are sent instead. {remedy}"
+                    "this MPI cannot put into the memory of other ranks ({why}); messages are sent instead.{} \
+                     All ranks of a host together may do otherwise, or another MPI",
+                    remedy()
                 );
             });
         }

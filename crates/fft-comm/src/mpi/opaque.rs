@@ -102,9 +102,9 @@ pub(super) fn window(comm: &MpiComm, memory: &[Opaque; 2]) -> Result<Option<Wind
     };
     if comm.rank() == 0 {
         NO_PUTS.call_once(|| {
-            let remedy = super::remedy().unwrap_or_default();
             log::warn!(
-                "this MPI cannot put into device memory of other ranks ({why}); messages are sent instead. {remedy}"
+                "this MPI cannot put into device memory of other ranks ({why}); messages are sent instead.{}",
+                super::remedy()
             );
         });
     }
