@@ -82,9 +82,8 @@ pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
         for (culprit, out) in culprits(comm).into_iter().flat_map(|c| [(c, true), (c, false)]) {
             for change in all() {
                 // The last has nobody to send to, and the first nobody to receive from.
-                let of_messages = !matches!(change, Chunks | Shorter | AtOnce);
                 let idle = if out { comm.size() - 1 } else { 0 };
-                if of_messages && setup.who == Who::Next && culprit == idle {
+                if change.is_of_message() && setup.who == Who::Next && culprit == idle {
                     continue;
                 }
                 let mut other = traffics.clone();
@@ -100,43 +99,51 @@ pub(crate) fn messages(comm: &dyn Comm) -> Result<(), Error> {
                 }
                 let what = format!("{change:?} on {culprit}, out: {out}, {setup:?}");
                 let error = everywhere(comm, &what, matching(comm, &other))?;
-                let Error::Disagreement { what: which, rank_a, a, rank_b, b } = error else {
-                    panic!("{what}: {error:?}");
-                };
-                let what = format!("{what}: {which}, {a}, {b}");
-                if !of_messages {
-                    assert!(which.starts_with("messages of reshape "), "{what}");
-                    assert!([rank_a, rank_b].contains(&culprit), "{what}");
-                    continue;
-                }
-                assert_eq!(culprit, if out { rank_a } else { rank_b }, "{what}");
-                assert!(which.starts_with("message "), "{what}");
-                let ends = format!("from rank {rank_a} to rank {rank_b}");
-                assert!(which.ends_with(&ends), "{what}");
-                let [changed, whole] = if out { [a, b] } else { [b, a] };
-                let bytes =
-                    |text: &str| -> Option<isize> { text.strip_suffix(" bytes")?.parse().ok() };
-                let more = || Some(bytes(&changed)? - bytes(&whole)?);
-                match change {
-                    Longer(by) => assert_eq!(more(), Some(by), "{what}"),
-                    // The first of the two.
-                    Shifted => assert_eq!(more(), Some(8), "{what}"),
-                    Missing => assert!(changed == "none" && bytes(&whole).is_some(), "{what}"),
-                    _ => {
-                        let chunk = |text: &str| {
-                            text.split_once(" bytes in chunk ").map(|(bytes, chunk)| {
-                                (bytes.to_owned(), chunk.parse::<isize>().ok())
-                            })
-                        };
-                        let (changed, whole) =
-                            (chunk(&changed).expect(&what), chunk(&whole).expect(&what));
-                        assert_eq!((changed.0, changed.1.map(|chunk| chunk - 1)), whole, "{what}");
-                    }
-                }
+                change.assert_told(&error, culprit, out, &what);
             }
         }
     }
     Ok(())
+}
+
+impl Change {
+    /// Whether it is of a message, and not of all of a reshape.
+    fn is_of_message(self) -> bool {
+        !matches!(self, Self::Chunks | Self::Shorter | Self::AtOnce)
+    }
+
+    /// The error names it, and the rank that has another idea, with what that and the other have.
+    fn assert_told(self, error: &Error, culprit: usize, out: bool, what: &str) {
+        let Error::Disagreement { what: which, rank_a, a, rank_b, b } = error else {
+            panic!("{what}: {error:?}");
+        };
+        let what = format!("{what}: {error}");
+        if !self.is_of_message() {
+            assert!(which.starts_with("messages of reshape "), "{what}");
+            assert!([*rank_a, *rank_b].contains(&culprit), "{what}");
+            return;
+        }
+        assert_eq!(culprit, if out { *rank_a } else { *rank_b }, "{what}");
+        assert!(which.starts_with("message "), "{what}");
+        assert!(which.ends_with(&format!(" from rank {rank_a} to rank {rank_b}")), "{what}");
+        let [changed, whole] = if out { [a, b] } else { [b, a] };
+        let bytes = |text: &str| -> Option<isize> { text.strip_suffix(" bytes")?.parse().ok() };
+        let more = || Some(bytes(changed)? - bytes(whole)?);
+        match self {
+            Self::Longer(by) => assert_eq!(more(), Some(by), "{what}"),
+            // The first of the two.
+            Self::Shifted => assert_eq!(more(), Some(8), "{what}"),
+            Self::Missing => assert!(changed == "none" && bytes(whole).is_some(), "{what}"),
+            _ => {
+                let chunk = |text: &str| -> Option<(String, isize)> {
+                    let (bytes, chunk) = text.split_once(" bytes in chunk ")?;
+                    Some((bytes.to_owned(), chunk.parse().ok()?))
+                };
+                let (found, chunk_there) = chunk(changed).expect(&what);
+                assert_eq!(chunk(whole), Some((found, chunk_there - 1)), "{what}");
+            }
+        }
+    }
 }
 
 /// Makes the change to the messages out, or in; `false` where there is nothing to change.
