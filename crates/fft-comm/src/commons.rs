@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use fft_core::{Comm, Commons, Ends, Error, Neighbours, Share, SharedMemory, Show, Slot, Work};
 
 use crate::idle::Idle;
+use crate::lent;
 
 /// What a rank lets the others of its host know. Lines of memory apart from its neighbours'.
 #[repr(C, align(128))]
@@ -468,24 +469,18 @@ impl<G: Ground> Neighbours for Visit<'_, G> {
         assert!(!apart, "what is read is other data than what is divided");
         let (transfer, element, shown) = self.piece(piece, tile.len());
         let (from, to) = (shown.read.0, tile.as_mut_ptr());
-        // SAFETY: `piece` checked that no run ends beyond what the owner lends, nor beyond the tile. Of what the owner
+        // SAFETY: `piece` checked that nothing ends beyond what the owner lends, nor beyond the tile. Of what the owner
         // lends to be written, nobody else touches these elements (the invariant of `Share`; `admit` and `look` made
         // sure that all ranks visit shares of one division); what it lends to be read nobody writes; and what it has elsewhere
         // no other rank knows. The tile is borrowed exclusively by the caller, who cannot at the same time borrow memory that
         // is lent.
-        transfer.runs(|first, place, len| unsafe {
-            let (from, to) = (from.add(first * element), to.add(place * element));
-            std::ptr::copy_nonoverlapping(from, to, len * element);
-        });
+        unsafe { lent::fetch(transfer, element, from, to) };
     }
 
     fn store(&mut self, piece: usize, tile: &[u8]) {
         let (transfer, element, shown) = self.piece(piece, tile.len());
         let (from, to) = (tile.as_ptr(), shown.write.0);
         // SAFETY: as in `fetch`, the other way round; elements that are written are read by nobody else.
-        transfer.runs(|first, place, len| unsafe {
-            let (from, to) = (from.add(place * element), to.add(first * element));
-            std::ptr::copy_nonoverlapping(from, to, len * element);
-        });
+        unsafe { lent::store(transfer, element, from, to) };
     }
 }

@@ -11,6 +11,7 @@ mod calibrate;
 mod commons;
 mod exchange;
 mod idle;
+mod lent;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod signature;

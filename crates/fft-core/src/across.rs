@@ -18,10 +18,13 @@ use crate::transfer::Placed;
 use crate::{Brick, Direction, Error, Layout, Pass, Processor, Real, SLOT_ALIGN, Transfer};
 
 /// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
-const TILE_BYTES: usize = 1 << 18;
+const TILE_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes that are fetched side by side if tiles do not get too large: what it takes to make the most of a page of
 /// memory that must be found.
-const RUN_BYTES: usize = 1024;
+const RUN_BYTES: usize = 2048;
+/// Bytes side by side from which on lines are worth to be brought to the tile one by one. With half as much it took as long as row by row
+/// where they are written back, and a third longer where they are written elsewhere.
+const STRAIGHT_BYTES: usize = 1024;
 /// Bytes that are fetched side by side at least: a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
 
@@ -157,18 +160,21 @@ impl<const D: usize> Division<'_, D> {
         }
     }
 
-    /// This rank's brick in boxes that hold whole lines along the axes that are transformed, and long runs of memory.
-    fn boxes(&self, element: usize) -> Vec<Brick<D>> {
-        let brick = self.work.brick(self.rank);
-        if brick.is_empty() {
-            return Vec::new();
-        }
-        let order = self.home.order();
-        let whole = |axis: usize| self.axes.iter().any(|(a, _)| *a == axis);
+    /// Whether lines along this axis are transformed.
+    fn whole(&self, axis: usize) -> bool {
+        self.axes.iter().any(|(other, _)| *other == axis)
+    }
+
+    /// The lengths of boxes that hold whole lines along the axes that are transformed, and long runs of memory.
+    fn lengths(&self, element: usize) -> [usize; D] {
+        let (brick, order) = (self.work.brick(self.rank), self.home.order());
         let mut step: [usize; D] =
-            std::array::from_fn(|axis| if whole(axis) { brick.len(axis) } else { 1 });
+            std::array::from_fn(|axis| if self.whole(axis) { brick.len(axis) } else { 1 });
         // Inner axes first: they make runs longer.
-        for (place, &axis) in order.iter().enumerate().rev().filter(|(_, axis)| !whole(**axis)) {
+        for (place, &axis) in order.iter().enumerate().rev() {
+            if self.whole(axis) || brick.is_empty() {
+                continue;
+            }
             let bytes = step.iter().product::<usize>() * self.howmany * element;
             let (least, most) = match place == D - 1 {
                 true => (LINE_BYTES / element, RUN_BYTES / element),
@@ -179,8 +185,33 @@ impl<const D: usize> Division<'_, D> {
             let parts = (brick.len(axis) + wanted / 2) / wanted;
             step[axis] = brick.len(axis).div_ceil(parts.max(1));
         }
+        step
+    }
+
+    /// The order of axes in tiles. Lines along one axis that lie apart come straight to one piece of the tile each, where as much is side by
+    /// side as makes that worth while; otherwise tiles are as memory is.
+    fn order(&self, lengths: [usize; D], element: usize) -> [usize; D] {
+        let mut order = self.home.order();
+        let [(axis, _)] = self.axes else { return order };
+        let neighbours = order[D - 1];
+        if *axis != neighbours
+            && self.real.is_none()
+            && lengths[neighbours] * element >= STRAIGHT_BYTES
+        {
+            let place = order.iter().position(|other| other == axis);
+            order[place.expect("the order has every axis")..].rotate_left(1);
+        }
+        order
+    }
+
+    /// This rank's brick in boxes of such lengths.
+    fn boxes(&self, step: [usize; D]) -> Vec<Brick<D>> {
+        let brick = self.work.brick(self.rank);
+        if brick.is_empty() {
+            return Vec::new();
+        }
         let mut boxes = vec![brick];
-        for &axis in &order {
+        for axis in self.home.order() {
             let cut = |whole: Brick<D>| {
                 let range = whole.range(axis);
                 let ends = move |lo: usize| lo..range.end.min(lo + step[axis]);
@@ -212,19 +243,21 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         if let Some(source) = &source {
             share = share.reading(&source.layout, source.width * bytes, howmany);
         }
-        let lines = Lines { rank, order: home.order(), howmany, axes: division.axes };
+        let lengths = division.lengths(width * bytes);
+        let order = division.order(lengths, width * bytes);
+        let lines = Lines { rank, order, howmany, axes: division.axes };
         let mut ffts = TileFfts::default();
         let (mut tiles, mut reads, mut most) = (Vec::new(), Vec::new(), 0);
-        for tile in division.boxes(width * bytes) {
+        for tile in division.boxes(lengths) {
             let on = |side: &Side<'_, D>| match division.real {
                 Some((_, real)) if side.width == 1 => division.real_box(&tile, real),
                 _ => tile,
             };
             let reals = |side: &Side<'_, D>| on(side).points() * howmany * side.width;
             let (first, first_read) = (share.pieces().len(), reads.len());
-            share.claim(&target.layout, &target.work, &on(&target), howmany);
+            share.claim(&target.layout, &target.work, &on(&target), order, howmany);
             let before = source.as_ref().map_or(0, |source| {
-                reads.extend(Piece::of(&source.layout, &on(source), howmany));
+                reads.extend(Piece::of(&source.layout, &on(source), order, howmany));
                 // Both begin alike in a line of memory.
                 reals(source).next_multiple_of(SLOT_ALIGN)
             });

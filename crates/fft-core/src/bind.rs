@@ -352,21 +352,28 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     fn fft(&mut self, local: &PartFfts<D>, size: usize) -> Result<(), Error> {
         let rank = self.site.comm.rank();
         let PartFfts { ffts, parts, spots, apart } = local;
-        let plan = |fft: &LocalFft| self.device.plan_fft(fft, rank);
+        let in_place = local.in_place();
+        let fuses = |reshape: &Reshape<T, Dev>| {
+            let whole = self.problem.keeps() || reshape.traffic.recvs.is_empty();
+            in_place && whole && reshape.can_fuse()
+        };
+        let before = match (self.moves.take(), self.ops.last_mut()) {
+            (Some(moves), Some(Op::Reshape { reshape, .. })) if fuses(reshape) => {
+                Some((moves, reshape))
+            }
+            _ => None,
+        };
+        let cached = before.is_some();
+        let plan = |fft: &LocalFft| self.device.plan_fft(&LocalFft { cached, ..fft.clone() }, rank);
         let plans = ffts.iter().map(plan).collect::<Result<Vec<_>, Error>>()?;
         let plans = plans.into_iter().zip(ffts.iter().map(|fft| fft.blocks));
-        let in_place = local.in_place();
-        match (self.moves.take(), self.ops.last_mut()) {
-            (Some(moves), Some(Op::Reshape { reshape, .. }))
-                if in_place
-                    && (self.problem.keeps() || reshape.traffic.recvs.is_empty())
-                    && reshape.can_fuse() =>
-            {
+        match before {
+            Some((moves, reshape)) => {
                 let fused =
                     |((fft, blocks), spot): (_, &Spot)| FusedFft { fft, blocks, spot: *spot };
                 reshape.fuse(&moves, parts, plans.zip(&spots[1]).map(fused).collect());
             }
-            _ => {
+            None => {
                 let [before, after] = spots;
                 let local = |(((fft, blocks), from), to): (_, &Spot)| {
                     let (from, to): (&Spot, &Spot) = (from, to);

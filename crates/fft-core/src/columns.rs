@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use crate::transfer::lines_of;
 
+/// Rows that are read or written side by side where they lie far apart: the processor fetches all of them ahead.
+const ROWS: usize = 8;
+
 /// Neighbouring columns of a row-major array whose rows have `inner` elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
@@ -22,11 +25,8 @@ impl Columns {
             8 if !self.far => self.gather_few::<E, 8>(n, array, tile, pitch),
             16 if !self.far => self.gather_few::<E, 16>(n, array, tile, pitch),
             _ => {
-                let whole = n - n % rows_of::<E>();
-                match rows_of::<E>() {
-                    4 => self.gather_many::<E, 4>(0..whole, array, tile, pitch),
-                    _ => self.gather_many::<E, 8>(0..whole, array, tile, pitch),
-                }
+                let whole = n - n % ROWS;
+                self.gather_many::<E, ROWS>(0..whole, array, tile, pitch);
                 self.gather_many::<E, 1>(whole..n, array, tile, pitch);
             }
         }
@@ -38,11 +38,8 @@ impl Columns {
             8 if !self.far => self.scatter_few::<E, 8>(n, tile, pitch, array),
             16 if !self.far => self.scatter_few::<E, 16>(n, tile, pitch, array),
             _ => {
-                let whole = n - n % rows_of::<E>();
-                match rows_of::<E>() {
-                    4 => self.scatter_many::<E, 4>(0..whole, tile, pitch, array),
-                    _ => self.scatter_many::<E, 8>(0..whole, tile, pitch, array),
-                }
+                let whole = n - n % ROWS;
+                self.scatter_many::<E, ROWS>(0..whole, tile, pitch, array);
                 self.scatter_many::<E, 1>(whole..n, tile, pitch, array);
             }
         }
@@ -130,12 +127,6 @@ impl Columns {
             }
         }
     }
-}
-
-/// Rows at a time: what a line of the tile gets of them is as much as a cache line, or half of one where numbers are real and of single
-/// precision.
-const fn rows_of<E>() -> usize {
-    if size_of::<E>() > 8 { 4 } else { 8 }
 }
 
 #[cfg(test)]

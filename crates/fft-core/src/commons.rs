@@ -153,7 +153,7 @@ impl Share {
     }
 
     /// Adds what a box of this rank's brick in `work` has in common with each owner's brick in `home`, the layouts
-    /// that the share was made with. A tile holds the box in the order of `home`.
+    /// that the share was made with. A tile holds the box with its axes in this order.
     ///
     /// # Panics
     /// If the box is not part of this rank's brick in `work`.
@@ -162,12 +162,13 @@ impl Share {
         home: &Layout<D>,
         work: &Layout<D>,
         tile: &Brick<D>,
+        order: [usize; D],
         howmany: usize,
     ) {
         let mine = work.brick(self.rank);
         let own = tile.is_empty() || tile.intersect(&mine) == *tile;
         assert!(own, "a rank claims only what is in its own brick");
-        self.pieces.extend(Piece::of(home, tile, howmany));
+        self.pieces.extend(Piece::of(home, tile, order, howmany));
     }
 
     /// Says that other data is read than what is written: `howmany` of these bricks, of elements of so many bytes. All of it may
@@ -224,16 +225,17 @@ fn words<const D: usize>(layout: &Layout<D>) -> impl Iterator<Item = u64> {
 }
 
 impl Piece {
-    /// What a box has in common with each owner's brick in `home`; in a tile it lies in the order of `home`.
+    /// What a box has in common with each owner's brick in `home`; in a tile it lies with its axes in this order.
     pub(crate) fn of<const D: usize>(
         home: &Layout<D>,
         tile: &Brick<D>,
+        order: [usize; D],
         howmany: usize,
     ) -> Vec<Self> {
-        let placed = |brick| Placed { brick, order: home.order(), howmany };
+        let placed = |brick, order| Placed { brick, order, howmany };
         let mut pieces = Vec::new();
         home.meet(tile, |owner, common| {
-            let (from, to) = (placed(home.brick(owner)), placed(*tile));
+            let (from, to) = (placed(home.brick(owner), home.order()), placed(*tile, order));
             let transfer = Transfer::new(&common, 0..howmany, &from, &to);
             pieces.push(Self { owner, transfer });
         });
@@ -260,7 +262,7 @@ mod tests {
     fn shares(home: &Layout<3>, work: &Layout<3>, howmany: usize) -> Vec<Share> {
         let share = |rank| {
             let mut share = Share::new(rank, home, work, 16, howmany);
-            share.claim(home, work, &work.brick(rank), howmany);
+            share.claim(home, work, &work.brick(rank), home.order(), howmany);
             share
         };
         (0..home.ranks()).map(share).collect()
@@ -310,6 +312,6 @@ mod tests {
         let grid = Grid::new([4, 4, 4]).unwrap();
         let layout = Layout::even(grid, ProcGrid::new([2, 1, 1]), 2);
         let mut share = Share::new(0, &layout, &layout, 8, 1);
-        share.claim(&layout, &layout, &layout.brick(1), 1);
+        share.claim(&layout, &layout, &layout.brick(1), layout.order(), 1);
     }
 }

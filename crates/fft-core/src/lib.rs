@@ -100,5 +100,5 @@ pub use schedule::{Message, Schedule, Summary};
 pub use simulate::{Order, Played, Simulation, Simulator};
 pub use slot::{Pins, SLOT_ALIGN, Slot, SlotPool};
 pub use tolerance::{Energy, Tolerance, WireError};
-pub use transfer::{DIMS, Placed, Transfer, View};
+pub use transfer::{DIMS, Panel, Placed, Transfer, View};
 pub use turn::by_host;

@@ -68,8 +68,10 @@ impl Pass {
 pub struct LocalFft {
     /// How many blocks.
     pub blocks: usize,
-    /// The passes; only the first may change the length of lines.
+    /// The passes; only the first may change the length of lines. Others come in the order of axes in memory, slowest first.
     pub passes: Vec<Pass>,
+    /// Whether blocks are in cache before.
+    pub cached: bool,
 }
 
 impl LocalFft {
@@ -77,7 +79,7 @@ impl LocalFft {
     pub(crate) fn new(lens: &[usize], place: usize, pass: Pass) -> Self {
         let blocks = if lens.contains(&0) { 0 } else { lens[..place].iter().product() };
         let inner = lens[place + 1..].iter().product();
-        Self { blocks, passes: vec![Pass { outer: 1, inner, ..pass }] }
+        Self { blocks, passes: vec![Pass { outer: 1, inner, ..pass }], cached: false }
     }
 
     /// One transform along an axis of a brick, of which there are `howmany`, with axes in memory in this order.
@@ -114,7 +116,8 @@ impl LocalFft {
         self.passes[0].factor *= factor;
     }
 
-    /// Joins `next`, which follows on the same array, when it can work on blocks that fit into cache.
+    /// Joins `next`, which follows on the same array, when it can work on blocks that fit into cache. What transforms along different
+    /// axes comes to is the same in any order: first comes the one for which rows lie farthest apart, as that can fetch many at a time.
     pub(crate) fn join(&mut self, next: &Self, real_bytes: usize) -> bool {
         let blocks = gcd_of_nested(self.blocks, next.blocks);
         let grown = |fft: &Self| fft.blocks.checked_div(blocks).unwrap_or(1);
@@ -128,6 +131,8 @@ impl LocalFft {
         self.passes.iter_mut().for_each(|pass| pass.outer *= mine);
         let regrown = next.passes.iter().map(|p| Pass { outer: p.outer * theirs, ..p.clone() });
         self.passes.extend(regrown);
+        let kept = usize::from(self.passes[0].changes_len());
+        self.passes[kept..].sort_by_key(|pass| std::cmp::Reverse(pass.inner));
         true
     }
 }
@@ -162,7 +167,7 @@ mod tests {
         assert!(fft.join(&LocalFft::new(&[4, 256, 256], 1, pass(Kind::C2C, 256)), 8));
         assert_eq!(fft.blocks, 4);
         let shapes: Vec<_> = fft.passes.iter().map(|p| (p.outer, p.inner)).collect();
-        assert_eq!(shapes, [(256, 1), (1, 256)]);
+        assert_eq!(shapes, [(1, 256), (256, 1)]);
         // The third axis would make the block the whole array.
         assert!(!fft.join(&LocalFft::new(&[4, 256, 256], 0, pass(Kind::C2C, 4)), 8));
     }

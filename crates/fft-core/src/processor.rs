@@ -153,9 +153,9 @@ impl<T: Real> Cpu<T> {
 /// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
 /// fetched is used up at once whatever the distance of rows.
 const COLUMNS_BYTES: usize = 128;
-/// The same where a block does not fit into cache: enough for a row to be fetched ahead, as each is in a page of its own, and often in
+/// The same where a block is not in cache: enough for a row to be fetched ahead, as each is in a page of its own, and often in
 /// the same sets of the caches as all others.
-const FAR_COLUMNS_BYTES: usize = 1 << 10;
+const FAR_COLUMNS_BYTES: usize = 1 << 11;
 /// Bytes of the lines that such columns become, which stay in cache.
 const FAR_LINES_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
@@ -233,11 +233,12 @@ impl<T: Real> Processor<T> for Cpu<T> {
 
     fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
         let mut passes = Vec::with_capacity(shape.passes.len());
-        for pass in &shape.passes {
+        for (number, pass) in shape.passes.iter().enumerate() {
+            let cached = shape.cached || number > 0;
             let complex = pass.complex_before && pass.complex_after;
             let line = self.planner.plan(pass.kind, pass.direction, pass.n, complex);
             let line = line.expect("a recipe has no step for an axis that is left alone");
-            let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, self.memory);
+            let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, self.memory);
             let lines = (at_once * line.pitch() * size_of::<T>()).div_ceil(SLOT_ALIGN);
             ensure(&mut self.lines, lines, rank)?;
             ensure(&mut self.scratch, line.scratch_len(), rank)?;
@@ -254,6 +255,14 @@ impl<T: Real> Processor<T> for Cpu<T> {
 
     fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
         let lines = bytemuck::cast_slice_mut(&mut self.lines);
+        if let [pass] = &fft.passes[..]
+            && pass.shape.inner == 1
+        {
+            // Blocks are lines, and those of several as good as those of one.
+            let of = |len: usize| blocks.start * len..blocks.end * len;
+            let src = src.map(|src| &src[of(fft.before)]);
+            return pass.run(src, &mut dst[of(fft.after)], lines, &mut self.scratch);
+        }
         for block in blocks {
             let mut src = src.map(|src| &src[block * fft.before..][..fft.before]);
             let dst = &mut dst[block * fft.after..][..fft.after];
@@ -295,16 +304,21 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 }
 
-/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether their rows lie far
-/// apart: those of a block that does not stay in cache.
-fn lines_at_once<T: Real>(pitch: usize, inner: usize, memory: Memory) -> (usize, bool) {
+/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether their rows are fetched
+/// from afar: of a block that is not in `cached` memory, or does not fit there.
+fn lines_at_once<T: Real>(
+    pitch: usize,
+    inner: usize,
+    cached: bool,
+    memory: Memory,
+) -> (usize, bool) {
     let line = pitch * size_of::<T>();
     if inner == 1 {
         return ((LINES_BYTES / line).max(1), false);
     }
     let columns = |bytes: usize| bytes / (2 * size_of::<T>());
     let (few, many) = (columns(COLUMNS_BYTES), columns(FAR_COLUMNS_BYTES));
-    let far = memory == Memory::Ample && line * inner > BLOCK_BYTES;
+    let far = memory == Memory::Ample && (!cached || line * inner > BLOCK_BYTES);
     let together = if far { (FAR_LINES_BYTES / line).clamp(few, many) } else { few };
     (together.min(inner).max(1), far)
 }
@@ -410,7 +424,7 @@ mod tests {
     #[test]
     fn many_lines_go_together_where_rows_lie_far_apart() {
         let line = 2 * 512;
-        let lines = |pitch, inner, memory| lines_at_once::<f64>(pitch, inner, memory);
+        let lines = |pitch, inner, memory| lines_at_once::<f64>(pitch, inner, true, memory);
         assert_eq!(lines(line, 1, Memory::Ample), (4, false));
         assert_eq!(lines(line, 64, Memory::Ample), (8, false));
         assert_eq!(lines(line, 512 * 512, Memory::Ample), (64, true));
@@ -418,5 +432,6 @@ mod tests {
         assert_eq!(lines(line, 3, Memory::Ample), (3, false));
         assert_eq!(lines(2 << 16, 512, Memory::Ample), (8, true));
         assert_eq!(lines(line, 0, Memory::Ample), (1, false));
+        assert_eq!(lines_at_once::<f64>(line, 64, false, Memory::Ample), (64, true));
     }
 }

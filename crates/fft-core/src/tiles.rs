@@ -32,7 +32,8 @@ impl<const D: usize> Lines<'_, D> {
     fn local(&self, tile: &Brick<D>, real_bytes: usize) -> Vec<LocalFft> {
         let mut ffts: Vec<LocalFft> = Vec::new();
         for (axis, pass) in self.axes {
-            let fft = LocalFft::along(*axis, tile, self.order, self.howmany, pass.clone());
+            let along = LocalFft::along(*axis, tile, self.order, self.howmany, pass.clone());
+            let fft = LocalFft { cached: true, ..along };
             if !ffts.last_mut().is_some_and(|last| last.join(&fft, real_bytes)) {
                 ffts.push(fft);
             }

@@ -43,6 +43,24 @@ pub struct Placed<const D: usize> {
     pub howmany: usize,
 }
 
+/// A part of a [`Transfer`]: rows of neighbours in the source that are columns in the destination. Element `column` of `row` goes from
+/// `from + row * jump + column` to `to + column * pitch + row`. Neighbours on both sides are one row, with a pitch of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Panel {
+    /// The first element's place in the source.
+    pub from: usize,
+    /// And in the destination.
+    pub to: usize,
+    /// How many rows.
+    pub rows: usize,
+    /// How many columns.
+    pub columns: usize,
+    /// From one row to the next in the source.
+    pub jump: usize,
+    /// From one column to the next in the destination.
+    pub pitch: usize,
+}
+
 impl<const D: usize> Placed<D> {
     /// The elements of `part` from this batch on, with axes arranged as in `order` and batches first.
     pub(crate) fn view(&self, part: &Brick<D>, batch: usize, order: [usize; D]) -> View {
@@ -176,16 +194,36 @@ impl Transfer {
         if self.elements() == 0 {
             return;
         }
-        let unit =
-            |view: &View| (0..DIMS).rev().find(|&d| self.shape[d] > 1 && view.stride[d] == 1);
-        match (unit(&self.from), unit(&self.to)) {
-            (Some(read), Some(write)) if read == write => self.rows(read, src, dst),
-            (Some(read), Some(write)) => match TILE_BYTES / size_of::<E>() {
+        match self.units() {
+            [Some(read), Some(write)] if read == write => self.rows(read, src, dst),
+            [Some(read), Some(write)] => match TILE_BYTES / size_of::<E>() {
                 8 => self.tiles::<E, 8>(read, write, src, dst),
                 16 => self.tiles::<E, 16>(read, write, src, dst),
                 _ => self.tiles::<E, 32>(read, write, src, dst),
             },
             _ => self.each(src, dst, [DIMS; 2], |src, dst, from, to| dst[to] = src[from]),
+        }
+    }
+
+    /// The axes along which elements are neighbours in the source, and in the destination.
+    fn units(&self) -> [Option<usize>; 2] {
+        [self.from, self.to]
+            .map(|view| (0..DIMS).rev().find(|&dim| self.shape[dim] > 1 && view.stride[dim] == 1))
+    }
+
+    /// Calls `panel` for all that is copied, in disjoint parts. No place is beyond [`Transfer::reach`], or [`Transfer::span`].
+    pub fn panels(&self, mut panel: impl FnMut(Panel)) {
+        match self.units() {
+            [Some(read), Some(write)] if read != write && self.elements() > 0 => {
+                let (columns, rows) = (self.shape[read], self.shape[write]);
+                let (jump, pitch) = (self.from.stride[write], self.to.stride[read]);
+                self.each(&[(); 0], &mut [], [read, write], |_, _, from, to| {
+                    panel(Panel { from, to, rows, columns, jump, pitch });
+                });
+            }
+            _ => self.runs(|from, to, columns| {
+                panel(Panel { from, to, rows: 1, columns, jump: 0, pitch: 1 });
+            }),
         }
     }
 
@@ -391,6 +429,21 @@ mod tests {
         }
     }
 
+    /// Copies panel by panel, to each place once.
+    fn by_panels(transfer: &Transfer, src: &[u64], len: usize) -> Vec<u64> {
+        let mut dst = vec![0; len];
+        let mut copy = |from: usize, to: usize| {
+            assert!(from < transfer.reach() && to < transfer.span());
+            assert_eq!(std::mem::replace(&mut dst[to], src[from]), 0, "{to} is written twice");
+        };
+        transfer.panels(|Panel { from, to, rows, columns, jump, pitch }| {
+            for (row, column) in (0..rows * columns).map(|i| (i / columns, i % columns)) {
+                copy(from + row * jump + column, to + column * pitch + row);
+            }
+        });
+        dst
+    }
+
     fn brick() -> impl Strategy<Value = Brick<3>> {
         [(0..6usize, 0..20usize), (0..6, 0..20), (0..6, 0..20)].prop_map(|sides| Brick {
             lo: sides.map(|(lo, _)| lo),
@@ -417,6 +470,7 @@ mod tests {
             if !part.is_empty() {
                 let transfer = Transfer::new(&part, 0..howmany, &from, &to);
                 transfer.run(&src, &mut dst);
+                prop_assert_eq!(by_panels(&transfer, &src, dst.len()), expected.as_slice());
             }
             prop_assert_eq!(dst, expected);
         }
