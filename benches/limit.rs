@@ -1,9 +1,9 @@
 //! What a transform on one node is made of, one after the other: its passes through memory, and its lines, done in cache.
 //!
-//! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads) of double precision, each thread with its share. A copy
-//! of the data in one run, for which libraries write past the caches; passes, which bring tiles of 256 KiB into cache and write
+//! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads; N is a multiple of 8) of double precision, each thread with its share. A copy
+//! of the data in one run, for which libraries write past the caches; passes, which bring tiles of 512 KiB into cache and write
 //! them from there, back or to another place (of which a processor reads each line before it writes it): of whole planes row by row, or of
-//! lines along the slowest axis, some side by side (of 256^3 1 KiB); and the lines, transformed from one place in cache to another, always the same, 16 at
+//! lines along the slowest axis, some side by side (of 256^3 2 KiB), of eight rows by turns; and the lines, transformed from one place in cache to another, always the same, 16 at
 //! a time if complex, and one by one, each copied first, if real.
 //! Milliseconds: the median of 15 rounds, and the fastest.
 
@@ -20,7 +20,9 @@ use rustfft::num_complex::Complex64;
 const LINES: usize = 16;
 const ROUNDS: usize = 15;
 /// Bytes of a tile.
-const TILE_BYTES: usize = 1 << 18;
+const TILE_BYTES: usize = 1 << 19;
+/// Bytes of a line of memory.
+const LINE_BYTES: usize = 64;
 
 /// Rounds of what each thread makes for itself, in milliseconds: median and fastest.
 fn timed<W: FnMut()>(threads: usize, make: impl Fn() -> W + Sync) -> [f64; 2] {
@@ -65,6 +67,8 @@ struct Runs {
     /// From one to the next of a tile, and of a tile so many.
     stride: usize,
     many: usize,
+    /// How many are copied by turns, a line of memory of each.
+    by_turns: usize,
 }
 
 /// The largest part of a whole that is not more than so much.
@@ -74,7 +78,7 @@ fn part(whole: usize, most: usize) -> usize {
 
 /// Tiles of an array of each thread, brought into cache and written back, or elsewhere.
 fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
-    let Runs { len, stride, many } = runs;
+    let Runs { len, stride, many, by_turns } = runs;
     timed(threads, || {
         let block = stride * many;
         // Whole blocks.
@@ -85,13 +89,19 @@ fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
         move || {
             for block in (0..from.len()).step_by(block) {
                 for first in (block..block + stride).step_by(len) {
-                    let places = (0..many).map(|run| first + run * stride);
-                    for (place, run) in places.clone().zip(tile.chunks_exact_mut(len)) {
-                        run.copy_from_slice(&from[place..place + len]);
+                    // Lines of memory: where they are in the tile, and where in the array.
+                    let lines = (0..many).step_by(by_turns).flat_map(|run| {
+                        let of = move |at| (run..run + by_turns).map(move |run| (run, at));
+                        (0..len).step_by(LINE_BYTES).flat_map(of)
+                    });
+                    let lines = lines.map(|(run, at)| (run * len + at, first + run * stride + at));
+                    for (here, there) in lines.clone() {
+                        tile[here..][..LINE_BYTES].copy_from_slice(&from[there..][..LINE_BYTES]);
                     }
-                    let to = if elsewhere { &mut to } else { &mut from };
-                    for (place, run) in places.zip(black_box(&tile).chunks_exact(len)) {
-                        to[place..place + len].copy_from_slice(run);
+                    let (tile, to) =
+                        (black_box(&tile), if elsewhere { &mut to } else { &mut from });
+                    for (here, there) in lines {
+                        to[there..][..LINE_BYTES].copy_from_slice(&tile[here..][..LINE_BYTES]);
                     }
                 }
             }
@@ -146,8 +156,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         print(&format!("{kind}: a copy of the data"), copy(threads, bytes));
         // Rows and planes of each thread's share.
         let (row, plane) = (bytes / (n * n), bytes / n / threads);
-        let planes = Runs { len: row, stride: row, many: part(n * n / threads, TILE_BYTES / row) };
-        let lines = Runs { len: part(plane, TILE_BYTES / n), stride: plane, many: n };
+        let many = part(n * n / threads, TILE_BYTES / row);
+        let planes = Runs { len: row, stride: row, many, by_turns: 1 };
+        let len = part(plane / LINE_BYTES, TILE_BYTES / n / LINE_BYTES) * LINE_BYTES;
+        let lines = Runs { len, stride: plane, many: n, by_turns: part(n, 8) };
         for (what, runs) in [("whole planes", planes), ("lines across planes", lines)] {
             for (to, elsewhere) in [("in place", false), ("elsewhere", true)] {
                 let what = format!("{kind}: a pass of {what}, {to}");

@@ -1,7 +1,10 @@
 //! Local transforms as data: which passes over memory run along which axes of a rank's brick.
 //!
 //! Transforms along several whole axes in a row are grouped into one pass over memory wherever a block that
-//! holds these axes fits into cache: a 256×256 plane is transformed along both its axes while it is there.
+//! holds these axes fits into cache: a 256×256 plane is transformed along both its axes while it is there. The axis whose
+//! points lie farthest apart goes first: its lines are fetched many at a time, some rows side by side, where whole rows first
+//! would leave them to be collected from all of the block. (256³ complex numbers, planes by two ranks: 55 instead of 56 ms to another place, 46 instead of
+//! 55 in place; columns first with eight columns at a time took 108 to another place.)
 
 use crate::{Brick, Direction, Kind};
 
