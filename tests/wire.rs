@@ -419,7 +419,7 @@ fn sizes_of_messages_take_no_collective() {
 fn memory_is_reserved_for_what_is_sent() {
     for exchange in [Algorithm::P2p, Algorithm::Alltoallv, Algorithm::KWay(2)] {
         // So large that what else a plan holds is little.
-        let case = Case::new([96, 64, 64], [Kind::C2C; 3]).exchange(exchange);
+        let case = Case::new([64, 48, 48], [Kind::C2C; 3]).exchange(exchange);
         thriffty::threads(4, |comm| {
             let memory = |wire| -> Result<usize, Error> {
                 Ok(case.draft::<C2c>(&comm)?.wire_everywhere().wire(wire).build()?.memory())

@@ -11,6 +11,8 @@ use crate::{Brick, Direction, Kind};
 /// The block of data that a group of passes may work on: half of the second-level cache of the processors
 /// of the 2020s, so that its lines stay while scratch and tables come and go.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
+/// A block from which on rows of one column are far apart while it is not in cache.
+pub(crate) const FAR_BYTES: usize = BLOCK_BYTES / 4;
 
 /// Transforms along one axis of every block.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +73,7 @@ impl Pass {
 pub struct LocalFft {
     /// How many blocks.
     pub blocks: usize,
-    /// The passes; only the first may change the length of lines. Others come in the order of axes in memory, slowest first.
+    /// The passes; only the first may change the length of lines. Those of large blocks come in the order of axes in memory, slowest first.
     pub passes: Vec<Pass>,
     /// Whether blocks are in cache before.
     pub cached: bool,
@@ -120,13 +122,15 @@ impl LocalFft {
     }
 
     /// Joins `next`, which follows on the same array, when it can work on blocks that fit into cache. What transforms along different
-    /// axes comes to is the same in any order: first comes the one for which rows lie farthest apart, as that can fetch many at a time.
+    /// axes comes to is the same in any order: of large blocks first comes the one for which rows lie farthest apart, as that can fetch
+    /// many at a time.
     pub(crate) fn join(&mut self, next: &Self, real_bytes: usize) -> bool {
         let blocks = gcd_of_nested(self.blocks, next.blocks);
         let grown = |fft: &Self| fft.blocks.checked_div(blocks).unwrap_or(1);
         let bytes =
             |fft: &Self| fft.block_before().max(fft.block_after()) * grown(fft) * real_bytes;
-        if next.passes[0].changes_len() || bytes(self).max(bytes(next)) > BLOCK_BYTES {
+        let block = bytes(self).max(bytes(next));
+        if next.passes[0].changes_len() || block > BLOCK_BYTES {
             return false;
         }
         let (mine, theirs) = (grown(self), grown(next));
@@ -134,8 +138,10 @@ impl LocalFft {
         self.passes.iter_mut().for_each(|pass| pass.outer *= mine);
         let regrown = next.passes.iter().map(|p| Pass { outer: p.outer * theirs, ..p.clone() });
         self.passes.extend(regrown);
-        let kept = usize::from(self.passes[0].changes_len());
-        self.passes[kept..].sort_by_key(|pass| std::cmp::Reverse(pass.inner));
+        if block >= FAR_BYTES {
+            let kept = usize::from(self.passes[0].changes_len());
+            self.passes[kept..].sort_by_key(|pass| std::cmp::Reverse(pass.inner));
+        }
         true
     }
 }

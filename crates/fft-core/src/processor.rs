@@ -10,7 +10,7 @@ use num_complex::Complex;
 use crate::codec::{BadMessage, copy};
 use crate::columns::Columns;
 use crate::lines::{LineFft, LinePlanner};
-use crate::local::BLOCK_BYTES;
+use crate::local::{BLOCK_BYTES, FAR_BYTES};
 use crate::slot::{Line, SLOT_ALIGN};
 use crate::{Codec, Energy, Error, LocalFft, Memory, Packed, Pass, Real, Transfer};
 
@@ -305,7 +305,7 @@ impl<T: Real> Processor<T> for Cpu<T> {
 }
 
 /// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether their rows are fetched
-/// from afar: of a block that is not in `cached` memory, or does not fit there.
+/// from afar: those of a block that does not fit into cache, or is large and not there yet.
 fn lines_at_once<T: Real>(
     pitch: usize,
     inner: usize,
@@ -318,7 +318,8 @@ fn lines_at_once<T: Real>(
     }
     let columns = |bytes: usize| bytes / (2 * size_of::<T>());
     let (few, many) = (columns(COLUMNS_BYTES), columns(FAR_COLUMNS_BYTES));
-    let far = memory == Memory::Ample && (!cached || line * inner > BLOCK_BYTES);
+    let near = if cached { BLOCK_BYTES } else { FAR_BYTES - 1 };
+    let far = memory == Memory::Ample && line * inner > near;
     let together = if far { (FAR_LINES_BYTES / line).clamp(few, many) } else { few };
     (together.min(inner).max(1), far)
 }
@@ -433,5 +434,6 @@ mod tests {
         assert_eq!(lines(2 << 16, 512, Memory::Ample), (8, true));
         assert_eq!(lines(line, 0, Memory::Ample), (1, false));
         assert_eq!(lines_at_once::<f64>(line, 64, false, Memory::Ample), (64, true));
+        assert_eq!(lines_at_once::<f64>(line, 31, false, Memory::Ample), (8, false));
     }
 }
