@@ -3,7 +3,7 @@
 //! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads; N is a multiple of 8) of double precision, each thread with its share. A copy
 //! of the data in one run, for which libraries write past the caches; passes, which bring tiles of 512 KiB into cache and write
 //! them from there, back or to another place (of which a processor reads each line before it writes it): of whole planes row by row, or of
-//! lines along the slowest axis, some side by side (of 256^3 2 KiB), of eight rows by turns; and the lines, transformed from one place in cache to another, always the same, 16 at
+//! lines along the slowest axis, some side by side (of 256³ 2 KiB), of eight rows by turns; and the lines, transformed from one place in cache to another, always the same, 16 at
 //! a time if complex, and one by one, each copied first, if real.
 //! Milliseconds: the median of 15 rounds, and the fastest.
 
@@ -71,6 +71,24 @@ struct Runs {
     by_turns: usize,
 }
 
+/// Calls `copy` with where lines of memory are in the tile and in the array, from its first, and how long: whole runs, or lines of some by
+/// turns.
+#[inline(always)]
+fn by_lines(runs: Runs, mut copy: impl FnMut(usize, usize, usize)) {
+    let Runs { len, stride, many, by_turns } = runs;
+    for first in (0..many).step_by(by_turns) {
+        if by_turns == 1 {
+            copy(first * len, first * stride, len);
+            continue;
+        }
+        for at in (0..len).step_by(LINE_BYTES) {
+            for run in first..first + by_turns {
+                copy(run * len + at, run * stride + at, LINE_BYTES);
+            }
+        }
+    }
+}
+
 /// The largest part of a whole that is not more than so much.
 fn part(whole: usize, most: usize) -> usize {
     (1..=most).rev().find(|part| whole.is_multiple_of(*part)).unwrap_or(1)
@@ -78,7 +96,7 @@ fn part(whole: usize, most: usize) -> usize {
 
 /// Tiles of an array of each thread, brought into cache and written back, or elsewhere.
 fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
-    let Runs { len, stride, many, by_turns } = runs;
+    let Runs { len, stride, many, .. } = runs;
     timed(threads, || {
         let block = stride * many;
         // Whole blocks.
@@ -89,20 +107,14 @@ fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
         move || {
             for block in (0..from.len()).step_by(block) {
                 for first in (block..block + stride).step_by(len) {
-                    // Lines of memory: where they are in the tile, and where in the array.
-                    let lines = (0..many).step_by(by_turns).flat_map(|run| {
-                        let of = move |at| (run..run + by_turns).map(move |run| (run, at));
-                        (0..len).step_by(LINE_BYTES).flat_map(of)
+                    by_lines(runs, |here, there, len| {
+                        tile[here..][..len].copy_from_slice(&from[first + there..][..len]);
                     });
-                    let lines = lines.map(|(run, at)| (run * len + at, first + run * stride + at));
-                    for (here, there) in lines.clone() {
-                        tile[here..][..LINE_BYTES].copy_from_slice(&from[there..][..LINE_BYTES]);
-                    }
                     let (tile, to) =
                         (black_box(&tile), if elsewhere { &mut to } else { &mut from });
-                    for (here, there) in lines {
-                        to[there..][..LINE_BYTES].copy_from_slice(&tile[here..][..LINE_BYTES]);
-                    }
+                    by_lines(runs, |here, there, len| {
+                        to[first + there..][..len].copy_from_slice(&tile[here..][..len]);
+                    });
                 }
             }
             black_box((&mut from, &mut to));
@@ -147,6 +159,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with('-'));
     let mut number = |otherwise: usize| words.next().map_or(Ok(otherwise), |word| word.parse());
     let (n, threads) = (number(256)?, number(2)?);
+    if !n.is_multiple_of(8) {
+        return Err(format!("{n} points are not whole lines of memory: a multiple of 8").into());
+    }
     let half = n / 2 + 1;
     let print = |what: &str, [median, fastest]: [f64; 2]| {
         println!("{what:<56} {median:8.2} {fastest:8.2}");
@@ -158,6 +173,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (row, plane) = (bytes / (n * n), bytes / n / threads);
         let many = part(n * n / threads, TILE_BYTES / row);
         let planes = Runs { len: row, stride: row, many, by_turns: 1 };
+        let plane = plane / LINE_BYTES * LINE_BYTES;
         let len = part(plane / LINE_BYTES, TILE_BYTES / n / LINE_BYTES) * LINE_BYTES;
         let lines = Runs { len, stride: plane, many: n, by_turns: part(n, 8) };
         for (what, runs) in [("whole planes", planes), ("lines across planes", lines)] {

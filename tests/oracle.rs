@@ -28,6 +28,16 @@ fn three_axes() {
 }
 
 #[test]
+fn many_neighbours() {
+    on_all_ranks(cases::many_neighbours);
+}
+
+#[test]
+fn large_planes() {
+    on_all_ranks(cases::large_planes);
+}
+
+#[test]
 fn four_axes() {
     on_all_ranks(cases::four_axes);
 }

@@ -101,6 +101,34 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     real(comm, Case::new([4, 3, 8], [Dst1, Identity, Dct2]).scales(Scale::Symmetric, Scale::Full))
 }
 
+/// So many neighbours that lines across ranks are brought together one by one, of elements of all sizes; owners with whole groups of eight
+/// rows, with less, with one and with none.
+pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
+    let grids = [[18, 3, 140], [5, 4, 130], [3, 2, 70]];
+    for (shape, howmany) in grids.into_iter().zip([1, 2, 1]) {
+        for orders in [[0, 1, 2], [1, 0, 2]] {
+            let case = |kinds| Case::new(shape, kinds).howmany(howmany).orders(orders, orders);
+            check::<C2c<f64>, 3>(comm, &case([C2C; 3]))?;
+            check::<C2c<f32>, 3>(comm, &case([C2C; 3]))?;
+        }
+    }
+    for shape in [[18, 3, 270], [4, 3, 140]] {
+        check::<R2r<f64>, 3>(comm, &Case::new(shape, [Dct2, Dst3, Dct4]))?;
+        check::<R2r<f32>, 3>(comm, &Case::new(shape, [Dct2, Dst3, Dct4]))?;
+        check::<R2c<f64>, 3>(comm, &Case::new(shape, [C2C, C2C, R2C]))?;
+    }
+    Ok(())
+}
+
+/// Planes that are not in cache when their transforms begin, but for one that is: the axis that lies apart is first.
+pub(crate) fn large_planes(comm: &dyn Comm) -> Done {
+    let case = |kinds| Case::new([2, 130, 128], kinds).scales(Scale::Symmetric, Scale::Symmetric);
+    check::<C2c<f64>, 3>(comm, &case([C2C; 3]))?;
+    check::<C2c<f64>, 3>(comm, &case([C2C, Dct2, C2C]))?;
+    check::<R2c<f64>, 3>(comm, &Case::new([2, 130, 260], [C2C, C2C, R2C]))?;
+    check::<R2c<f64>, 4>(comm, &Case::new([2, 6, 24, 240], [C2C, C2C, C2C, R2C]))
+}
+
 /// Real transforms from and to bricks where lines are whole along the halved axis alone, by a recipe that leaves data where it is,
 /// several of them scaled; where there are ranks enough, on one host.
 pub(crate) fn pencils(

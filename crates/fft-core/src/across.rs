@@ -22,7 +22,7 @@ const TILE_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes that are fetched side by side if tiles do not get too large: what it takes to make the most of a page of
 /// memory that must be found.
 const RUN_BYTES: usize = 2048;
-/// Bytes side by side from which on lines are worth to be brought to the tile one by one. With half as much it took as long as row by row
+/// Bytes side by side from which on lines are worth bringing to the tile one by one. With half as much it took as long as row by row
 /// where they are written back, and a third longer where they are written elsewhere.
 const STRAIGHT_BYTES: usize = 1024;
 /// Bytes that are fetched side by side at least: a cache line.
@@ -181,8 +181,9 @@ impl<const D: usize> Division<'_, D> {
                 false => (1, brick.len(axis)),
             };
             let wanted = (TILE_BYTES / bytes).min(most).max(least).max(1);
-            // In equal parts: a short one would come in short runs.
-            let parts = (brick.len(axis) + wanted / 2) / wanted;
+            // In equal parts, a short one would come in short runs; and rather runs that are longer by half than shorter ones.
+            let more = if place == D - 1 { wanted / 2 } else { wanted - 1 };
+            let parts = (brick.len(axis) + more) / wanted;
             step[axis] = brick.len(axis).div_ceil(parts.max(1));
         }
         step

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::transfer::lines_of;
 
-/// Rows that are read or written side by side where they lie far apart: the processor fetches all of them ahead.
-const ROWS: usize = 8;
+/// Rows that are read or written side by side, but for few columns that are near: the processor fetches all of them ahead.
+const BY_TURNS: usize = 8;
 
 /// Neighbouring columns of a row-major array whose rows have `inner` elements.
 #[derive(Clone, Copy)]
@@ -25,8 +25,8 @@ impl Columns {
             8 if !self.far => self.gather_few::<E, 8>(n, array, tile, pitch),
             16 if !self.far => self.gather_few::<E, 16>(n, array, tile, pitch),
             _ => {
-                let whole = n - n % ROWS;
-                self.gather_many::<E, ROWS>(0..whole, array, tile, pitch);
+                let whole = n - n % BY_TURNS;
+                self.gather_many::<E, BY_TURNS>(0..whole, array, tile, pitch);
                 self.gather_many::<E, 1>(whole..n, array, tile, pitch);
             }
         }
@@ -38,8 +38,8 @@ impl Columns {
             8 if !self.far => self.scatter_few::<E, 8>(n, tile, pitch, array),
             16 if !self.far => self.scatter_few::<E, 16>(n, tile, pitch, array),
             _ => {
-                let whole = n - n % ROWS;
-                self.scatter_many::<E, ROWS>(0..whole, tile, pitch, array);
+                let whole = n - n % BY_TURNS;
+                self.scatter_many::<E, BY_TURNS>(0..whole, tile, pitch, array);
                 self.scatter_many::<E, 1>(whole..n, tile, pitch, array);
             }
         }

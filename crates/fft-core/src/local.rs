@@ -1,18 +1,13 @@
 //! Local transforms as data: which passes over memory run along which axes of a rank's brick.
 //!
 //! Transforms along several whole axes in a row are grouped into one pass over memory wherever a block that
-//! holds these axes fits into cache: a 256×256 plane is transformed along both its axes while it is there. The axis whose
-//! points lie farthest apart goes first: its lines are fetched many at a time, some rows side by side, where whole rows first
-//! would leave them to be collected from all of the block. (256³ complex numbers, planes by two ranks: 55 instead of 56 ms to another place, 46 instead of
-//! 55 in place; columns first with eight columns at a time took 108 to another place.)
+//! holds these axes fits into cache: a 256×256 plane is transformed along both its axes while it is there.
 
 use crate::{Brick, Direction, Kind};
 
 /// The block of data that a group of passes may work on: half of the second-level cache of the processors
 /// of the 2020s, so that its lines stay while scratch and tables come and go.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
-/// A block from which on rows of one column are far apart while it is not in cache.
-pub(crate) const FAR_BYTES: usize = BLOCK_BYTES / 4;
 
 /// Transforms along one axis of every block.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +68,7 @@ impl Pass {
 pub struct LocalFft {
     /// How many blocks.
     pub blocks: usize,
-    /// The passes; only the first may change the length of lines. Those of large blocks come in the order of axes in memory, slowest first.
+    /// The passes; only the first may change the length of lines. Others may be done in any order.
     pub passes: Vec<Pass>,
     /// Whether blocks are in cache before.
     pub cached: bool,
@@ -121,16 +116,13 @@ impl LocalFft {
         self.passes[0].factor *= factor;
     }
 
-    /// Joins `next`, which follows on the same array, when it can work on blocks that fit into cache. What transforms along different
-    /// axes comes to is the same in any order: of large blocks first comes the one for which rows lie farthest apart, as that can fetch
-    /// many at a time.
+    /// Joins `next`, which follows on the same array, when it can work on blocks that fit into cache.
     pub(crate) fn join(&mut self, next: &Self, real_bytes: usize) -> bool {
         let blocks = gcd_of_nested(self.blocks, next.blocks);
         let grown = |fft: &Self| fft.blocks.checked_div(blocks).unwrap_or(1);
         let bytes =
             |fft: &Self| fft.block_before().max(fft.block_after()) * grown(fft) * real_bytes;
-        let block = bytes(self).max(bytes(next));
-        if next.passes[0].changes_len() || block > BLOCK_BYTES {
+        if next.passes[0].changes_len() || bytes(self).max(bytes(next)) > BLOCK_BYTES {
             return false;
         }
         let (mine, theirs) = (grown(self), grown(next));
@@ -138,10 +130,6 @@ impl LocalFft {
         self.passes.iter_mut().for_each(|pass| pass.outer *= mine);
         let regrown = next.passes.iter().map(|p| Pass { outer: p.outer * theirs, ..p.clone() });
         self.passes.extend(regrown);
-        if block >= FAR_BYTES {
-            let kept = usize::from(self.passes[0].changes_len());
-            self.passes[kept..].sort_by_key(|pass| std::cmp::Reverse(pass.inner));
-        }
         true
     }
 }
@@ -176,7 +164,7 @@ mod tests {
         assert!(fft.join(&LocalFft::new(&[4, 256, 256], 1, pass(Kind::C2C, 256)), 8));
         assert_eq!(fft.blocks, 4);
         let shapes: Vec<_> = fft.passes.iter().map(|p| (p.outer, p.inner)).collect();
-        assert_eq!(shapes, [(1, 256), (256, 1)]);
+        assert_eq!(shapes, [(256, 1), (1, 256)]);
         // The third axis would make the block the whole array.
         assert!(!fft.join(&LocalFft::new(&[4, 256, 256], 0, pass(Kind::C2C, 4)), 8));
     }

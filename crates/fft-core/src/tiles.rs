@@ -8,7 +8,7 @@ use crate::{Brick, Error, LocalFft, Pass, Processor, Real};
 #[derive(Clone, Copy)]
 pub(crate) struct Lines<'a, const D: usize> {
     pub(crate) rank: usize,
-    /// Of axes in memory, slowest first.
+    /// Of axes in a tile, slowest first.
     pub(crate) order: [usize; D],
     pub(crate) howmany: usize,
     /// The axes, each with its transform; the first may lengthen or shorten lines, or the last, where the tile has two places.

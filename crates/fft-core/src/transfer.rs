@@ -213,18 +213,19 @@ impl Transfer {
 
     /// Calls `panel` for all that is copied, in disjoint parts. No place is beyond [`Transfer::reach`], or [`Transfer::span`].
     pub fn panels(&self, mut panel: impl FnMut(Panel)) {
-        match self.units() {
-            [Some(read), Some(write)] if read != write && self.elements() > 0 => {
-                let (columns, rows) = (self.shape[read], self.shape[write]);
-                let (jump, pitch) = (self.from.stride[write], self.to.stride[read]);
-                self.each(&[(); 0], &mut [], [read, write], |_, _, from, to| {
-                    panel(Panel { from, to, rows, columns, jump, pitch });
-                });
-            }
-            _ => self.runs(|from, to, columns| {
+        let [read, write] = self.units();
+        if read == write || self.elements() == 0 {
+            return self.runs(|from, to, columns| {
                 panel(Panel { from, to, rows: 1, columns, jump: 0, pitch: 1 });
-            }),
+            });
         }
+        // Where one side has no neighbours, because it has one element along the other's axis, that is one row, or one column.
+        let (columns, pitch) = read.map_or((1, 1), |dim| (self.shape[dim], self.to.stride[dim]));
+        let (rows, jump) = write.map_or((1, 0), |dim| (self.shape[dim], self.from.stride[dim]));
+        let skip = [read, write].map(|dim| dim.unwrap_or(DIMS));
+        self.each(&[(); 0], &mut [], skip, |_, _, from, to| {
+            panel(Panel { from, to, rows, columns, jump, pitch });
+        });
     }
 
     /// Calls `run` with the first places, from and to, and the length of every run of elements that are neighbours on
