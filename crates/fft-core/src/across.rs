@@ -181,10 +181,11 @@ impl<const D: usize> Division<'_, D> {
                 false => (1, brick.len(axis)),
             };
             let wanted = (TILE_BYTES / bytes).min(most).max(least).max(1);
-            // In equal parts, a short one would come in short runs; and rather runs that are longer by half than shorter ones.
-            let more = if place == D - 1 { wanted / 2 } else { wanted - 1 };
-            let parts = (brick.len(axis) + more) / wanted;
-            step[axis] = brick.len(axis).div_ceil(parts.max(1));
+            // In equal parts, as a short one would come in short runs: nearly as wanted, and hardly larger than a tile.
+            let near = (brick.len(axis) + wanted / 2) / wanted;
+            let fits = (TILE_BYTES + TILE_BYTES / 8) / bytes;
+            let parts = near.max(brick.len(axis).div_ceil(fits.max(wanted)));
+            step[axis] = brick.len(axis).div_ceil(parts);
         }
         step
     }
