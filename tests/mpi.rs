@@ -218,11 +218,13 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 17] = [
+        let checks: [(&str, Check); 19] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
             ("four axes", cases::four_axes),
+            ("many neighbours", cases::many_neighbours),
+            ("large planes", cases::large_planes),
             ("random tilings", cases::random_tilings),
             ("sub-communicators", sub_communicators),
             ("two plans", two_plans),

@@ -137,35 +137,61 @@ mod tests {
     use super::*;
     use fft_core::{Brick, Placed};
 
-    /// A tile of a brick, in both orders of axes and as memory is, there and back.
-    fn goes_there_and_back(lens: [usize; 3], part: [[usize; 2]; 3], element: usize) {
-        let brick = Brick { lo: [0; 3], hi: lens };
+    /// Bytes around all memory, so that nothing is aligned and what is written beside is seen.
+    const AROUND: usize = 3;
+    const UNTOUCHED: u8 = 0;
+
+    fn surrounded(bytes: usize) -> Vec<u8> {
+        vec![UNTOUCHED; bytes + 2 * AROUND]
+    }
+
+    /// A part of a brick, to tiles with several orders of axes, there and back.
+    fn goes_there_and_back(
+        brick: [usize; 3],
+        part: [[usize; 2]; 3],
+        howmany: usize,
+        element: usize,
+    ) {
+        let brick = Brick { lo: [0; 3], hi: brick };
         let part = Brick { lo: part.map(|[lo, _]| lo), hi: part.map(|[_, hi]| hi) };
-        let (all, order) = (element * lens.iter().product::<usize>(), [0, 1, 2]);
-        let memory: Vec<u8> = (0..all).map(|i| (i % 251) as u8 + 1).collect();
+        let order = [0, 1, 2];
+        let mut memory = surrounded(brick.points() * howmany * element);
+        let end = memory.len() - AROUND;
+        memory[AROUND..end].iter_mut().zip((1..=251).cycle()).for_each(|(byte, i)| *byte = i);
         for turned in [order, [0, 2, 1], [1, 2, 0], [2, 1, 0]] {
-            let from = Placed { brick, order, howmany: 1 };
-            let to = Placed { brick: part, order: turned, howmany: 1 };
-            let transfer = Transfer::new(&part, 0..1, &from, &to);
-            let mut tile = vec![0; part.points() * element];
-            // SAFETY: both have all elements of the transfer.
-            unsafe { fetch(&transfer, element, memory.as_ptr(), tile.as_mut_ptr()) };
-            let mut expected = vec![0; all];
-            let at = |lens: [usize; 3], index: [usize; 3], order: [usize; 3]| {
-                order.iter().fold(0, |at, &axis| at * lens[axis] + index[axis]) * element
-            };
-            let sides: [usize; 3] = std::array::from_fn(|axis| part.len(axis));
-            for i in 0..part.points() {
-                let index = [i / sides[2] / sides[1], i / sides[2] % sides[1], i % sides[2]];
-                let there = std::array::from_fn(|axis| part.lo[axis] + index[axis]);
-                let (there, here) = (at(lens, there, order), at(sides, index, turned));
-                assert_eq!(tile[here..][..element], memory[there..][..element], "{index:?}");
-                expected[there..][..element].copy_from_slice(&memory[there..][..element]);
+            let from = Placed { brick, order, howmany };
+            let to = Placed { brick: part, order: turned, howmany };
+            let transfer = Transfer::new(&part, 0..howmany, &from, &to);
+            let mut tile = surrounded(part.points() * howmany * element);
+            // SAFETY: both have all elements of the transfer, after the bytes before.
+            unsafe {
+                let (from, to) = (memory.as_ptr().add(AROUND), tile.as_mut_ptr().add(AROUND));
+                fetch(&transfer, element, from, to);
             }
-            let mut back = vec![0; all];
+            let (mut lines, mut back) =
+                (surrounded(tile.len() - 2 * AROUND), surrounded(end - AROUND));
+            let place = |brick: &Brick<3>, order: [usize; 3], batch: usize, index: [usize; 3]| {
+                let at = |at, &axis: &usize| at * brick.len(axis) + index[axis] - brick.lo[axis];
+                AROUND + order.iter().fold(batch, at) * element
+            };
+            let [columns, layers] = [1, 2].map(|axis| part.len(axis));
+            for i in 0..howmany * part.points() {
+                let (batch, i) = (i / part.points(), i % part.points());
+                let index = [i / layers / columns, i / layers % columns, i % layers];
+                let index = std::array::from_fn(|axis| part.lo[axis] + index[axis]);
+                let there = place(&brick, order, batch, index);
+                let here = place(&part, turned, batch, index);
+                lines[here..][..element].copy_from_slice(&memory[there..][..element]);
+                back[there..][..element].copy_from_slice(&memory[there..][..element]);
+            }
+            assert_eq!(tile, lines, "{turned:?}");
+            let mut written = surrounded(end - AROUND);
             // SAFETY: as above.
-            unsafe { store(&transfer, element, tile.as_ptr(), back.as_mut_ptr()) };
-            assert_eq!(back, expected, "{turned:?}");
+            unsafe {
+                let (from, to) = (tile.as_ptr().add(AROUND), written.as_mut_ptr().add(AROUND));
+                store(&transfer, element, from, to);
+            }
+            assert_eq!(written, back, "{turned:?}");
         }
     }
 
@@ -173,8 +199,11 @@ mod tests {
     fn tiles_are_what_the_definition_says_and_nothing_beside_is_touched() {
         for element in [1, 4, 8, 12, 16, 20] {
             for lens in [[5, 7, 6], [17, 9, 8], [8, 16, 24], [1, 1, 3], [19, 1, 1]] {
-                goes_there_and_back(lens, lens.map(|n| [0, n]), element);
-                goes_there_and_back(lens, lens.map(|n| [n / 3, n - n / 4]), element);
+                for howmany in [1, 2] {
+                    goes_there_and_back(lens, lens.map(|n| [0, n]), howmany, element);
+                    goes_there_and_back(lens, lens.map(|n| [n / 3, n - n / 4]), howmany, element);
+                }
+                goes_there_and_back(lens, lens.map(|n| [n / 2, n / 2]), 1, element);
             }
         }
     }
