@@ -134,7 +134,7 @@ static int broadcast_asleep(const world *w, int value) {
     for (;;) {
         check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
         if (done) return value;
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
 }
 

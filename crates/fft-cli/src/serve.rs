@@ -11,7 +11,7 @@ use thriffty::{Comm, Error, Flight};
 use crate::world::{Failure, agree, print};
 
 /// How often a rank looks for orders. That it wakes late costs nothing: transforms begin with a barrier.
-const NAP: Duration = Duration::from_millis(20);
+const NAP: Duration = Duration::from_millis(50);
 
 /// What a line of standard input asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
