@@ -37,6 +37,15 @@ __device__ inline u32 quad(const u32* x, u32 byte)
     return __byte_perm(__byte_perm(x[0], x[1], two), __byte_perm(x[2], x[3], two), 0x5410);
 }
 
+// Codes of 16 bits, by twos.
+template <class Team>
+__device__ void store_16_bits(const u32 (&codes)[4], u8* block, Team team)
+{
+    uint2* const to = reinterpret_cast<uint2*>(block + 8 * team.lane);
+    to[0] = {codes[0], codes[1]};
+    to[8] = {codes[2], codes[3]};
+}
+
 // `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be anything. Where the whole warp comes
 // by, a team that has nothing to store has codes of no bits.
 template <class Code, class Team>

@@ -12,6 +12,12 @@ struct Short {
     float value;
 };
 
+// Two numbers of single precision in a short format: their codes, the first in the lower half, and what they stand for.
+struct TwoShort {
+    u32 codes;
+    float values[2];
+};
+
 // A format has a code of `BITS` bits, of which the last `MANTISSA` are behind the leading one, and takes numbers up to an
 // exponent of `TOP`. `round` is to nearest, ties to even, of a finite number in range; `special` is the code of another. Numbers
 // of single precision may be scaled as such by 2^-scale for scales up to `MOST_SCALE_OF_FLOATS`: what the product then loses,
@@ -62,6 +68,12 @@ struct Half : Format<5, 10> {
         asm("cvt.rn.f16.f32 %0, %1;" : "=h"(near) : "f"(x));
         return {near, value(near)};
     }
+    __device__ static TwoShort round_two(float first, float second)
+    {
+        u32 near;
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(near) : "f"(second), "f"(first));
+        return {near, {value(near), value(near >> 16)}};
+    }
     __device__ static float value(u32 code)
     {
         float value;
@@ -85,6 +97,12 @@ struct Brain : Format<8, 7> {
         u32 word = __float_as_uint(x), code = (word + 0x7FFF + (word >> 16 & 1)) >> 16;
         return {code, value(code)};
     }
+    __device__ static TwoShort round_two(float first, float second)
+    {
+        u32 near;
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(near) : "f"(second), "f"(first));
+        return {near, {value(near), __uint_as_float(near & 0xFFFF0000)}};
+    }
     __device__ static float value(u32 code) { return __uint_as_float(code << 16); }
 };
 
@@ -94,7 +112,17 @@ template <class Format, class T> __device__ bool scales_floats(int scale)
     return sizeof(T) == 4 && scale >= -126 && scale <= Format::MOST_SCALE_OF_FLOATS;
 }
 
-// The warp's maximum of keys, of which each thread has those of eight numbers.
+// The warp's maximum of keys, of which each thread has those of eight numbers; of a NaN it may be the largest of all.
+template <class T>
+__device__ int largest_key(const T (&x)[8])
+{
+    int most = 0;
+#pragma unroll
+    for (u32 i = 0; i < 8; i++) most = Real<T>::larger(most, x[i]);
+    return __reduce_max_sync(0xFFFFFFFF, most);
+}
+
+// The same of those below one.
 template <class T>
 __device__ int largest_key(const T (&x)[8], int below)
 {
@@ -104,10 +132,7 @@ __device__ int largest_key(const T (&x)[8], int below)
         int key = Real<T>::key(x[i]);
         most = key < below && key > most ? key : most;
     }
-#pragma unroll
-    for (u32 distance = 16; distance > 0; distance /= 2)
-        most = max(most, __shfl_xor_sync(0xFFFFFFFF, most, distance));
-    return most;
+    return __reduce_max_sync(0xFFFFFFFF, most);
 }
 
 // The binary exponent of a number of which the key is known; of numbers that are not normal, that of the least normal one.
@@ -125,7 +150,7 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
     // Larger numbers would round to one that `T` does not have: they are cut to this one.
     constexpr u32 DROP = Real<T>::MANTISSA > Format::MANTISSA ? Real<T>::MANTISSA - Format::MANTISSA : 0;
     const T limit = Real<T>::from_word((Real<T>::INFINITY_BITS - 1) >> DROP << DROP);
-    int most = largest_key(x, 0x7FFFFFFF);
+    int most = largest_key(x);
     // With all ones in the lower half of a word, the limit may seem exceeded where it is not: that changes nothing.
     bool plain = most < Real<T>::key(limit);
     if (!plain) most = largest_key(x, int(Real<T>::INFINITY_BITS >> (sizeof(T) == 8 ? 32 : 0)));
@@ -141,12 +166,28 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
     u32 code[8];
     if (plain && scales_floats<Format, T>(scale)) {
         float down = float(factor), up = float(back);
+        auto add = [&](float near, float x) {
+            // Of numbers so near to each other, exact.
+            double wrong = near * up - x;
+            error = fma(wrong, wrong, error);
+        };
+        if constexpr (Format::BITS == 16) {
+            u32 codes[4];
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                const float first = float(x[2 * i]), second = float(x[2 * i + 1]);
+                const TwoShort near = Format::round_two(first * down, second * down);
+                add(near.values[0], first);
+                add(near.values[1], second);
+                codes[i] = near.codes;
+            }
+            if (writes) store_16_bits(codes, out, team);
+            return scale;
+        }
 #pragma unroll
         for (u32 i = 0; i < 8; i++) {
             Short near = Format::round(float(x[i]) * down);
-            // Of numbers so near to each other, exact.
-            double wrong = near.value * up - float(x[i]);
-            error = fma(wrong, wrong, error);
+            add(near.value, float(x[i]));
             code[i] = near.code;
         }
     } else if (plain) {
@@ -220,11 +261,18 @@ __device__ bool trim(const T (&x)[8], u32 bits, typename Real<T>::Word (&code)[8
             code[i] = (word | (nan ? ONE << (Real<T>::MANTISSA - 1) : 0)) >> dropped;
         nans |= nan;
     }
-#pragma unroll
-    for (u32 i = 0; i < 8; i++) {
+    auto add = [&](u32 i) {
         // Of numbers so near to each other, exact.
         const T wrong = Real<T>::from_word(code[i] << dropped) - x[i];
-        if (far || isfinite(x[i])) error = fma(double(wrong), double(wrong), error);
+        error = fma(double(wrong), double(wrong), error);
+    };
+    if (far) {
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) add(i);
+    } else {
+#pragma unroll
+        for (u32 i = 0; i < 8; i++)
+            if (isfinite(x[i])) add(i);
     }
     return nans;
 }

@@ -48,6 +48,8 @@ pub(crate) fn fields<T: Real>(n: usize) -> Vec<(&'static str, Vec<T>)> {
     let mut with_nan = strange.clone();
     with_nan[at(2500)] = T::of(f64::NAN);
     with_nan[at(4000)] = T::of(-f64::NAN);
+    // Memory filled with ones is NaNs.
+    bytemuck::bytes_of_mut(&mut with_nan[at(3000)]).fill(0xFF);
     vec![
         ("gaussian", gaussian),
         ("wild", wild),
