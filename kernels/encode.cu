@@ -162,15 +162,12 @@ __device__ void encode_bits(const Job<T>& job)
         u8* const codes = body.bytes + body.table;
         const u32 bits = job.bits;
         double error = 0;
-        alignas(16) T x[16];
-        auto read = [&](u32 pair, T (&x)[16]) { P::read(shared, body, pair, x); };
-        // A single pair is read once.
-        constexpr bool ONCE = P::PAIRS == 1;
-        if (ONCE) read(0, x);
-        const u64 most = P::largest([&](u32 pair, T (&other)[16]) {
-            if (!ONCE) return read(pair, other);
+        alignas(16) T x[P::PAIRS][16];
 #pragma unroll
-            for (u32 i = 0; i < 16; i++) other[i] = x[i];
+        for (u32 pair = 0; pair < P::PAIRS; pair++) P::read(shared, body, pair, x[pair]);
+        const u64 most = P::largest([&](u32 pair, T (&numbers)[16]) {
+#pragma unroll
+            for (u32 i = 0; i < 16; i++) numbers[i] = x[pair][i];
         });
         const u32 scale = most == 0 ? 0 : most < INFINITE ? scale_of(from_bits(most) * job.part) : STRANGE;
         const double inverse = Integers(step_of(scale), bits).inverse;
@@ -181,7 +178,7 @@ __device__ void encode_bits(const Job<T>& job)
                 const u32 first = tile.element / BLOCK * WIDTH, mine = P::mine();
                 if (team.lane < P::BLOCKS)
                     reinterpret_cast<u16*>(body.bytes)[first + P::group(mine / 2, mine % 2) * WIDTH + mine % WIDTH] = u16(scale);
-                encode_together<T, WIDTH>(shared, scale, inverse, bits, codes + 8 * u64(first * bits), error);
+                encode_together<T, WIDTH>(shared, x, scale, inverse, bits, codes + 8 * u64(first * bits), error);
                 return error;
             }
         }
@@ -189,7 +186,8 @@ __device__ void encode_bits(const Job<T>& job)
         u32 later = 0;
 #pragma unroll 1
         for (u32 pair = 0; pair < P::PAIRS; pair++) {
-            if (!ONCE) read(pair, x);
+            // Of several pairs there are not registers enough for all of them until here.
+            if (P::PAIRS > 1) P::read(shared, body, pair, x[0]);
             u32 has[2], at[2], code[2][8];
             bool usual[2];
             double steps[2], inverses[2];
@@ -211,12 +209,12 @@ __device__ void encode_bits(const Job<T>& job)
                                           {steps[1], inverses[1], bits, Integers::few_digits(steps[1])}};
             if (sizeof(T) == 4 || bits <= 32) {
                 // Where there is no block the tile has zeros.
-                round_two<T, WIDTH, true>(integers, x, usual, code, error);
+                round_two<T, WIDTH, true>(integers, x[0], usual, code, error);
                 store_two(code, has, bits, codes, at);
             } else {
 #pragma unroll
                 for (u32 k = 0; k < 2; k++) {
-                    const double sum = integers[k].template encode<WIDTH>(x + P::NEXT * k, has[k], codes + 8 * u64(at[k]), Team());
+                    const double sum = integers[k].template encode<WIDTH>(x[0] + P::NEXT * k, has[k], codes + 8 * u64(at[k]), Team());
                     error += usual[k] ? sum : 0;
                 }
             }

@@ -10,9 +10,9 @@ constexpr u32 FEWEST_TOGETHER = 6, MOST_TOGETHER = 18;
 // Makes the codes of the blocks that a team has of a tile, which is a run of the message, where all steps have few digits or are
 // 0, and all numbers are far from the end of the range. Each thread brings the scale of one of the blocks, and one over its step. Parts
 // of codes are no whole sectors of memory, which are 32 bytes, but the codes of a warp are: they are put together in the shared memory
-// that it has read. `codes`, where those of the tile begin, is a multiple of 16 bytes.
+// from which it has read all its `numbers`. `codes`, where those of the tile begin, is a multiple of 16 bytes.
 template <class T, u32 WIDTH>
-__device__ void encode_together(Shared shared, u32 scale, double inverse, u32 bits, u8* codes, double& error)
+__device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 scale, double inverse, u32 bits, u8* codes, double& error)
 {
     using P = Pairs<T, WIDTH>;
     // Bytes of a group of elements, and from a pair of blocks to the next; runs of the message that the blocks of a pair are of.
@@ -20,23 +20,15 @@ __device__ void encode_together(Shared shared, u32 scale, double inverse, u32 bi
     static_assert(sizeof(T) == 4 && MOST_TOGETHER * 8 <= BLOCK * sizeof(T), "codes fit into what was read");
     // Of powers of two, places are sums without a carry.
     const u32 lane = threadIdx.x & 7, of_warp = threadIdx.x % 32, first = threadIdx.x / 32 * 4;
-    const u32 from = Shared::place(threadIdx.x / 8 * BYTES + 4 * WIDTH * sizeof(T) * lane);
     // Where its codes begin, and from there to those of the other block; then its parts of 8, 4, 2 bits and one.
     const u32 begin = first * BYTES + of_warp / 8 * (8 * WIDTH * bits), next = WIDTH == 2 ? 8 * bits : TEAMS * BYTES;
     const bool upper = lane & 4;
     u8* mine = shared.memory + begin + 4 * lane;
     u8* halved = shared.memory + begin + (upper ? next : 0);
     u8* out = codes + u64(first * WIDTH) * (8 * bits);
-#pragma unroll 1
-    for (u32 pair = 0; pair < P::PAIRS; pair++) {
-        alignas(16) T x[16];
-        const u32 there = from ^ Shared::place(pair * STRIDE);
 #pragma unroll
-        for (u32 unit = 0; unit < 4; unit++) {
-            constexpr u32 HALF = BYTES / 2;
-            const u32 byte = WIDTH == 2 ? unit % 2 * 16 + unit / 2 * HALF : unit % 2 * HALF + unit / 2 * (TEAMS * BYTES);
-            reinterpret_cast<uint4*>(x)[unit] = *reinterpret_cast<const uint4*>(shared.memory + (there ^ Shared::place(byte)));
-        }
+    for (u32 pair = 0; pair < P::PAIRS; pair++) {
+        const T (&x)[16] = numbers[pair];
         u32 code[2][8];
 #pragma unroll
         for (u32 k = 0; k < 2; k++) {
