@@ -195,15 +195,51 @@ __device__ inline void store_together(const u32 (&code)[2][8], u32 bits, u8* cod
         reinterpret_cast<uint4*>(codes)[unit] = reinterpret_cast<const uint4*>(memory)[unit];
 }
 
-// The reverse.
+// The reverse, of codes of up to 31 bits: four in a word while they have eight bits, then two.
+__device__ inline void load_few(u32 (&code)[8], u32 bits, const u8* block, u32 lane)
+{
+    // What codes 0 to 3 have below eight bits, and 4 to 7.
+    u32 low[2] = {0, 0}, high[2] = {0, 0}, shift = 0;
+    const u8* at = block + 8 * (bits & 24);
+#pragma unroll
+    for (u32 part = 4; part > 0; part /= 2) {
+        if ((bits & part) == 0) continue;
+        const u32 mask = ((1u << part) - 1) * 0x01010101u, down = lane / (2 * part) * part;
+        const u32 word = *reinterpret_cast<const u32*>(at + 4 * (lane % (2 * part))) >> down;
+        low[0] |= (word & mask) << shift;
+        low[1] |= (word >> 4 & mask) << shift;
+        at += 8 * part;
+        shift += part;
+    }
+    if (bits & 8) {
+        const u8* from = block + 8 * (bits & 16) + 4 * lane;
+#pragma unroll
+        for (u32 half = 0; half < 2; half++) {
+            high[half] = low[half];
+            low[half] = *reinterpret_cast<const u32*>(from + 32 * half);
+        }
+    }
+#pragma unroll
+    for (u32 half = 0; half < 2; half++) {
+        u32 two[2] = {__byte_perm(low[half], high[half], 0x5140), __byte_perm(low[half], high[half], 0x7362)}, above[2] = {0, 0};
+        if (bits & 16) {
+            const uint2 four = *reinterpret_cast<const uint2*>(block + 64 * half + 8 * lane);
+            above[0] = two[0], above[1] = two[1];
+            two[0] = four.x, two[1] = four.y;
+        }
+#pragma unroll
+        for (u32 i = 0; i < 2; i++) {
+            code[4 * half + 2 * i] = __byte_perm(two[i], above[i], 0x5410);
+            code[4 * half + 2 * i + 1] = __byte_perm(two[i], above[i], 0x7632);
+        }
+    }
+}
+
+// The same of any number of bits.
 template <class Code>
 __device__ void load_codes(Code (&code)[8], u32 bits, const u8* block, Team team)
 {
-    // Parts are brought to their places by products, which are done elsewhere than what takes bytes apart.
-    Code place = 1;
     const u32 lane = team.lane;
-#pragma unroll
-    for (u32 i = 0; i < 8; i++) code[i] = 0;
     if (sizeof(Code) == 8 && bits & 64) {
 #pragma unroll
         for (u32 i = 0; i < 8; i += 2) {
@@ -213,47 +249,19 @@ __device__ void load_codes(Code (&code)[8], u32 bits, const u8* block, Team team
         }
         return;
     }
+    u32 rest[8];
     if (bits & 32) {
+        if (sizeof(Code) == 8) load_few(rest, bits & 31, block + 256, lane);
 #pragma unroll
         for (u32 i = 0; i < 8; i += 4) {
-            uint4 four = load_16(block + 32 * i + 16 * lane);
-            code[i] = four.x, code[i + 1] = four.y, code[i + 2] = four.z, code[i + 3] = four.w;
+            const uint4 four = load_16(block + 32 * i + 16 * lane);
+            const u32 first[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) code[i + j] = sizeof(Code) == 8 ? Code(u64(rest[i + j]) << 32 | first[j]) : Code(first[j]);
         }
-        block += 256;
-        place = sizeof(Code) == 8 ? Code(1ull << 32) : 0;
+        return;
     }
-    if (sizeof(Code) == 4 && bits == 32) return;
-    if (bits & 16) {
+    load_few(rest, bits, block, lane);
 #pragma unroll
-        for (u32 i = 0; i < 8; i += 4) {
-            uint2 four = *reinterpret_cast<const uint2*>(block + 16 * i + 8 * lane);
-            code[i] += (four.x & 0xFFFF) * place;
-            code[i + 1] += (four.x >> 16) * place;
-            code[i + 2] += (four.y & 0xFFFF) * place;
-            code[i + 3] += (four.y >> 16) * place;
-        }
-        block += 128;
-        place <<= 16;
-    }
-    if (bits & 8) {
-#pragma unroll
-        for (u32 i = 0; i < 8; i += 4) {
-            u32 four = *reinterpret_cast<const u32*>(block + 8 * i + 4 * lane);
-#pragma unroll
-            for (u32 j = 0; j < 4; j++) code[i + j] += (four >> (8 * j) & 0xFF) * place;
-        }
-        block += 64;
-        place <<= 8;
-    }
-#pragma unroll
-    for (u32 part = 4; part > 0; part /= 2) {
-        if ((bits & part) == 0) continue;
-        u32 down = lane / (2 * part) * part, mask = (1u << part) - 1;
-        u32 bytes = *reinterpret_cast<const u32*>(block + 4 * (lane % (2 * part))) >> down;
-#pragma unroll
-        for (u32 i = 0; i < 8; i++)
-            code[i] += (bytes >> (8 * (i & 3) + (i < 4 ? 0 : 4)) & mask) * place;
-        block += 8 * part;
-        place <<= part;
-    }
+    for (u32 i = 0; i < 8; i++) code[i] = rest[i];
 }
