@@ -1,10 +1,11 @@
 //! What a transform on one node is made of, one after the other: its passes through memory, and its lines, done in cache.
 //!
-//! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads; N is a multiple of 8) of double precision, each thread with its share. A copy
-//! of the data in one run, for which libraries write past the caches; passes, which bring tiles of 512 KiB into cache and write
-//! them from there, back or to another place (of which a processor reads each line before it writes it): of whole planes row by row, or of
-//! lines along the slowest axis, some side by side (of 256³ 2 KiB), of eight rows by turns; and the lines, transformed from one place in cache to another, always the same, 16 at
-//! a time if complex, and one by one, each copied first, if real.
+//! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads; N is a multiple of 8) of double precision, each thread
+//! with its share. A copy of the data in one run, for which libraries write past the caches; passes, which bring tiles of 512 KiB into
+//! cache and write them from there, back or to another place (of which a processor reads each line before it writes it): of whole
+//! planes row by row, or of lines along the slowest axis, some side by side (of 256³ 2 KiB), of eight rows by turns; and the lines,
+//! transformed from one place in cache to another, always the same, 16 at a time if complex, and one by one, each copied first, if
+//! real.
 //! Milliseconds: the median of 15 rounds, and the fastest.
 
 use std::error::Error;

@@ -62,12 +62,6 @@ struct Half : Format<5, 10> {
         asm("cvt.rn.f16.f64 %0, %1;" : "=h"(near) : "d"(x));
         return {near, value(near)};
     }
-    __device__ static Short round(float x)
-    {
-        u16 near;
-        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(near) : "f"(x));
-        return {near, value(near)};
-    }
     __device__ static TwoShort round_two(float first, float second)
     {
         u32 near;
@@ -166,29 +160,29 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
     u32 code[8];
     if (plain && scales_floats<Format, T>(scale)) {
         float down = float(factor), up = float(back);
-        auto add = [&](float near, float x) {
+        auto add = [&](float near, u32 i) {
             // Of numbers so near to each other, exact.
-            double wrong = near * up - x;
+            double wrong = near * up - float(x[i]);
             error = fma(wrong, wrong, error);
         };
         if constexpr (Format::BITS == 16) {
             u32 codes[4];
 #pragma unroll
             for (u32 i = 0; i < 4; i++) {
-                const float first = float(x[2 * i]), second = float(x[2 * i + 1]);
-                const TwoShort near = Format::round_two(first * down, second * down);
-                add(near.values[0], first);
-                add(near.values[1], second);
+                const TwoShort near = Format::round_two(float(x[2 * i]) * down, float(x[2 * i + 1]) * down);
+                add(near.values[0], 2 * i);
+                add(near.values[1], 2 * i + 1);
                 codes[i] = near.codes;
             }
             if (writes) store_16_bits(codes, out, team);
             return scale;
-        }
+        } else {
 #pragma unroll
-        for (u32 i = 0; i < 8; i++) {
-            Short near = Format::round(float(x[i]) * down);
-            add(near.value, float(x[i]));
-            code[i] = near.code;
+            for (u32 i = 0; i < 8; i++) {
+                Short near = Format::round(float(x[i]) * down);
+                add(near.value, i);
+                code[i] = near.code;
+            }
         }
     } else if (plain) {
 #pragma unroll

@@ -120,7 +120,8 @@ pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Planes that are not in cache when their transforms begin, but for one that is: the axis that lies apart is first.
+/// Planes so large that they are not in cache when their transforms begin: the axis that lies farthest apart is first, but behind one
+/// that is halved.
 pub(crate) fn large_planes(comm: &dyn Comm) -> Done {
     let case = |kinds| Case::new([2, 130, 128], kinds).scales(Scale::Symmetric, Scale::Symmetric);
     check::<C2c<f64>, 3>(comm, &case([C2C; 3]))?;

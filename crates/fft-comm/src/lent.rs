@@ -1,16 +1,16 @@
 //! Copies between memory that several ranks write at the same time, each elsewhere, and a tile. No reference may lead there:
 //! these go by pointers.
 //!
-//! Where the axes of a tile are not those of the memory, lines of it are rows of memory that lie far apart. Some rows are read side by
-//! side, or written: then what a line of the tile gets of them is together, and the processor fetches all of them ahead, where of one
-//! after the other it would come to know when each is over. (256³ complex numbers by two ranks, lines along the slowest axis, each
-//! rank to memory of its own, with their transforms: 65 ms by way of a tile in the order of memory, 41 straight.)
+//! Where the axes of a tile are not those of the memory, a line of it has an element of each of some rows that lie far apart. Eight
+//! rows are read, or written, by turns: what a line gets of them is then together, and the processor fetches all eight ahead, where of
+//! one row after the other it would learn of the next only when one ends. (256³ complex numbers by two ranks, lines along the slowest
+//! axis, each rank to memory of its own, with their transforms: 65 ms by way of a tile in the order of memory, 41 straight.)
 #![allow(unsafe_code)]
 
 use fft_core::{Panel, Transfer};
 
-/// Rows that are read or written side by side.
-const ROWS: usize = 8;
+/// Rows that are read or written by turns.
+const BY_TURNS: usize = 8;
 
 /// Copies from memory, `from`, to a tile, `to`, elements of so many bytes.
 ///
@@ -79,15 +79,15 @@ fn each(panel: &Panel, mut element: impl FnMut(usize, usize)) {
 /// Both pointers are valid for all of the panel's places, counted from its first; they need not be aligned.
 unsafe fn gather<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
     let Panel { rows, columns, jump, pitch, .. } = *panel;
-    let whole = rows - rows % ROWS;
-    for first in (0..whole).step_by(ROWS) {
+    let whole = rows - rows % BY_TURNS;
+    for first in (0..whole).step_by(BY_TURNS) {
         for column in 0..columns {
             // SAFETY: the caller's; row and column are the panel's.
             unsafe {
                 let (from, to) = (from.add(first * jump + column), to.add(column * pitch + first));
-                let taken: [E; ROWS] =
+                let taken: [E; BY_TURNS] =
                     std::array::from_fn(|row| from.add(row * jump).read_unaligned());
-                to.cast::<[E; ROWS]>().write_unaligned(taken);
+                to.cast::<[E; BY_TURNS]>().write_unaligned(taken);
             }
         }
     }
@@ -108,13 +108,13 @@ unsafe fn gather<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
 /// As [`gather`].
 unsafe fn scatter<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
     let Panel { rows, columns, jump, pitch, .. } = *panel;
-    let whole = rows - rows % ROWS;
-    for first in (0..whole).step_by(ROWS) {
+    let whole = rows - rows % BY_TURNS;
+    for first in (0..whole).step_by(BY_TURNS) {
         for column in 0..columns {
             // SAFETY: as in `gather`.
             unsafe {
                 let (from, to) = (from.add(column * pitch + first), to.add(first * jump + column));
-                let taken: [E; ROWS] = from.cast::<[E; ROWS]>().read_unaligned();
+                let taken: [E; BY_TURNS] = from.cast::<[E; BY_TURNS]>().read_unaligned();
                 for (row, element) in taken.into_iter().enumerate() {
                     to.add(row * jump).write_unaligned(element);
                 }
@@ -205,6 +205,9 @@ mod tests {
                 }
                 goes_there_and_back(lens, lens.map(|n| [n / 2, n / 2]), 1, element);
             }
+            // One row, and one column.
+            goes_there_and_back([9, 7, 6], [[4, 5], [0, 7], [0, 6]], 1, element);
+            goes_there_and_back([9, 7, 6], [[0, 9], [0, 7], [3, 4]], 1, element);
         }
     }
 }

@@ -22,8 +22,8 @@ const TILE_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes that are fetched side by side if tiles do not get too large: what it takes to make the most of a page of
 /// memory that must be found.
 const RUN_BYTES: usize = 2048;
-/// Bytes side by side from which on lines are worth bringing to the tile one by one. With half as much it took as long as row by row
-/// where they are written back, and a third longer where they are written elsewhere.
+/// Bytes side by side from which on lines are worth bringing to the tile one by one. With half as much it took as long as row by
+/// row where they are written back, and a third longer where they are written elsewhere.
 const STRAIGHT_BYTES: usize = 1024;
 /// Bytes that are fetched side by side at least: a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -190,8 +190,8 @@ impl<const D: usize> Division<'_, D> {
         step
     }
 
-    /// The order of axes in tiles. Lines along one axis that lie apart come straight to one piece of the tile each, where as much is side by
-    /// side as makes that worth while; otherwise tiles are as memory is.
+    /// The order of axes in tiles. Lines along one axis that lie apart come straight to one piece of the tile each, where as much
+    /// is side by side as makes that worth while; otherwise tiles are as memory is.
     fn order(&self, lengths: [usize; D], element: usize) -> [usize; D] {
         let mut order = self.home.order();
         let [(axis, _)] = self.axes else { return order };
@@ -413,5 +413,107 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let reads = self.halving.as_ref().map_or(0, |halving| halving.reads.len());
         let pieces = self.tiles.iter().map(|tile| tile.pieces.len()).sum::<usize>() + reads;
         size_of_val(&*self.tiles) + size_of_val(&*self.others) + pieces * size_of::<Piece>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Grid, Kind, ProcGrid};
+
+    fn pass(kind: Kind, n: usize) -> Pass {
+        let complex_before = kind != Kind::R2C;
+        Pass {
+            kind,
+            direction: Direction::Forward,
+            n,
+            complex_before,
+            complex_after: true,
+            outer: 1,
+            inner: 1,
+            factor: 1.0,
+        }
+    }
+
+    /// What one rank does of complex double precision along some axes, of a grid cut into such bricks.
+    fn of_rank_0<R>(
+        shape: [usize; 3],
+        cuts: [usize; 3],
+        axes: &[usize],
+        then: impl FnOnce(&Division<'_, 3>) -> R,
+    ) -> R {
+        let grid = Grid::new(shape).unwrap();
+        let ranks = cuts.iter().product();
+        let even = |cuts| Layout::even(grid, ProcGrid::new(cuts), ranks);
+        let axes: Vec<_> = axes.iter().map(|&axis| (axis, pass(Kind::C2C, shape[axis]))).collect();
+        let (home, work) = (even([ranks, 1, 1]), even(cuts));
+        let (howmany, width) = (1, 2);
+        then(&Division {
+            rank: 0,
+            home: &home,
+            work: &work,
+            howmany,
+            width,
+            axes: &axes,
+            real: None,
+        })
+    }
+
+    const ELEMENT: usize = 16;
+
+    #[test]
+    fn lines_come_straight_where_enough_is_side_by_side() {
+        let order = |shape, cuts, axes: &[usize]| {
+            of_rank_0(shape, cuts, axes, |it| it.order(it.lengths(ELEMENT), ELEMENT))
+        };
+        let least = STRAIGHT_BYTES / ELEMENT;
+        assert_eq!(order([64, 8, least], [1, 2, 1], &[0]), [1, 2, 0]);
+        assert_eq!(order([64, 8, least], [1, 1, 2], &[0]), [0, 1, 2], "in the half of it");
+        assert_eq!(order([8, 64, least], [2, 1, 1], &[1]), [0, 2, 1]);
+        assert_eq!(order([8, 8, 2 * least], [2, 1, 1], &[2]), [0, 1, 2], "rows");
+        assert_eq!(order([16, 16, least], [1, 1, 1], &[0, 1]), [0, 1, 2], "planes");
+    }
+
+    #[test]
+    fn order_with_real_data_is_that_of_memory() {
+        let grid = Grid::new([64, 8, 65]).unwrap();
+        let half = Layout::even(grid, ProcGrid::new([1, 2, 1]), 2);
+        let real = Layout::even(Grid::new([64, 8, 128]).unwrap(), ProcGrid::new([1, 2, 1]), 2);
+        let axes = [(0, pass(Kind::C2C, 64))];
+        let division = |real| Division {
+            rank: 0,
+            home: &half,
+            work: &half,
+            howmany: 1,
+            width: 2,
+            axes: &axes,
+            real,
+        };
+        let lengths = [64, 1, 65];
+        assert_eq!(division(None).order(lengths, ELEMENT), [1, 2, 0]);
+        let real = Some((Direction::Forward, &real));
+        assert_eq!(division(real).order(lengths, ELEMENT), [0, 1, 2]);
+    }
+
+    #[test]
+    fn tiles_are_hardly_larger_than_wanted_and_hold_whole_lines() {
+        let lengths = |shape, cuts, axes: &[usize]| {
+            of_rank_0(shape, cuts, axes, |it| (it.lengths(ELEMENT), it.work.brick(0)))
+        };
+        // One line of memory is fetched whatever it takes.
+        let least = |whole: usize| (whole * LINE_BYTES).max(TILE_BYTES + TILE_BYTES / 8);
+        for n in [3, 16, 31, 64, 100, 129, 256, 300, 513, 4096] {
+            for (axes, whole) in [(&[0][..], n), (&[0, 1][..], 20 * n)] {
+                let (found, brick) = lengths([n, 20, 150], [1, 1, 2], axes);
+                let bytes = ELEMENT * found.iter().product::<usize>();
+                assert!(bytes <= least(whole), "{found:?}");
+                assert!(axes.iter().all(|&axis| found[axis] == brick.len(axis)), "{found:?}");
+                assert!((0..3).all(|axis| (1..=brick.len(axis)).contains(&found[axis])));
+            }
+        }
+        assert_eq!(lengths([256; 3], [1, 2, 1], &[0]).0, [256, 1, 128]);
+        // A brick that is a little wider than a run is not cut.
+        assert_eq!(lengths([256, 256, 129], [1, 2, 1], &[0]).0, [256, 1, 129]);
+        assert_eq!(lengths([64; 3], [1, 1, 6], &[0, 1]).0, [64, 64, 5]);
     }
 }

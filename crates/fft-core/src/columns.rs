@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::transfer::lines_of;
 
-/// Rows that are read or written side by side, but for few columns that are near: the processor fetches all of them ahead.
+/// Rows that are read or written by turns, but for few columns that are near: the processor fetches all of them ahead.
 const BY_TURNS: usize = 8;
 
 /// Neighbouring columns of a row-major array whose rows have `inner` elements.

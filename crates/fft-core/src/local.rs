@@ -68,9 +68,10 @@ impl Pass {
 pub struct LocalFft {
     /// How many blocks.
     pub blocks: usize,
-    /// The passes; only the first may change the length of lines. Others may be done in any order.
+    /// The passes; only the first may change the length of lines, and is then done first. Others are done in an order that the
+    /// processor chooses.
     pub passes: Vec<Pass>,
-    /// Whether blocks are in cache before.
+    /// Whether blocks are in cache when their transforms begin.
     pub cached: bool,
 }
 

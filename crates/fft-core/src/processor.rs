@@ -151,9 +151,9 @@ impl<T: Real> Cpu<T> {
     }
 
     /// The passes in the order in which they are done. Of a large block that is not in cache the one comes first for which rows lie
-    /// farthest apart, as it fetches many lines at a time, some rows side by side; where whole rows came first, it had to collect them from
+    /// farthest apart, as it fetches many lines at a time, some rows by turns; where whole rows came first, it had to collect them from
     /// all of the block. (256³ complex numbers, planes by two ranks: 54 instead of 56 ms to another place, 46 instead of 55 in place. With
-    /// eight lines at a time it would be 108 to another place, and with few lines it stays as it is.)
+    /// only eight lines at a time columns first would take 108: with [`Memory::Least`] the order stays.)
     fn ordered<'a>(&self, shape: &'a LocalFft) -> Vec<&'a Pass> {
         let mut passes: Vec<_> = shape.passes.iter().collect();
         let block = shape.block_before().max(shape.block_after()) * size_of::<T>();
@@ -165,7 +165,7 @@ impl<T: Real> Cpu<T> {
     }
 }
 
-/// A block from which on rows of one column are far apart while it is not in cache.
+/// Bytes of a block from which on rows of one column are far apart while it is not in cache.
 const FAR_BYTES: usize = BLOCK_BYTES / 4;
 /// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
 /// fetched is used up at once whatever the distance of rows.
@@ -190,7 +190,7 @@ struct CpuPass<T> {
     shape: Pass,
     /// Lines that go through the tile together.
     at_once: usize,
-    /// Whether their rows lie far apart.
+    /// Whether their rows are fetched from afar.
     far: bool,
 }
 

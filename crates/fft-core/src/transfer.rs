@@ -75,7 +75,9 @@ impl<const D: usize> Placed<D> {
         for (place, &axis) in order.iter().enumerate() {
             view.stride[DIMS - D + place] = stride_of[axis];
             // An empty part may be anywhere.
-            view.offset += part.lo[axis].saturating_sub(self.brick.lo[axis]) * stride_of[axis];
+            if !part.is_empty() {
+                view.offset += (part.lo[axis] - self.brick.lo[axis]) * stride_of[axis];
+            }
         }
         view
     }
