@@ -419,7 +419,9 @@ impl<G: Ground> Commons for HostCommons<G> {
         let leaving = Leaving(self);
         let result = leaving.0.look(share, own, &mut shown).and_then(|()| {
             let share = share.map(|share| &leaving.0.shares[share]);
-            work(&mut Visit { commons: leaving.0, shown: &shown, share })
+            let all = shown.iter().map(|shown| shown.write.1).sum::<usize>();
+            let large = all >= fft_stream::LARGE_BYTES;
+            work(&mut Visit { commons: leaving.0, shown: &shown, share, large })
         });
         drop(leaving);
         self.shown = shown;
@@ -433,6 +435,8 @@ struct Visit<'a, G: Ground> {
     shown: &'a [Shown],
     /// What this rank may touch, when memory is divided.
     share: Option<&'a Share>,
+    /// Whether what all show to be written is larger than the caches.
+    large: bool,
 }
 
 impl<G: Ground> Visit<'_, G> {
@@ -480,7 +484,9 @@ impl<G: Ground> Neighbours for Visit<'_, G> {
     fn store(&mut self, piece: usize, tile: &[u8]) {
         let (transfer, element, shown) = self.piece(piece, tile.len());
         let (from, to) = (tile.as_ptr(), shown.write.0);
+        // What was read there is in a cache, and so may all be that is small.
+        let past = shown.read.0 != shown.write.0 && self.large;
         // SAFETY: as in `fetch`, the other way round; elements that are written are read by nobody else.
-        unsafe { lent::store(transfer, element, from, to) };
+        unsafe { lent::store(transfer, element, from, to, past) };
     }
 }

@@ -23,7 +23,7 @@ pub(crate) unsafe fn fetch(transfer: &Transfer, element: usize, from: *const u8,
         unsafe {
             let (from, to) = (from.add(panel.from * element), to.add(panel.to * element));
             match element {
-                _ if is_run(&panel) => from.copy_to_nonoverlapping(to, panel.columns * element),
+                _ if is_run(&panel) => fetch_run(from, to, panel.columns * element),
                 4 => gather::<u32>(&panel, from.cast(), to.cast()),
                 8 => gather::<u64>(&panel, from.cast(), to.cast()),
                 16 => gather::<u128>(&panel, from.cast(), to.cast()),
@@ -36,17 +36,23 @@ pub(crate) unsafe fn fetch(transfer: &Transfer, element: usize, from: *const u8,
     });
 }
 
-/// Copies back: from a tile, `from`, to memory, `to`.
+/// Copies back: from a tile, `from`, to memory, `to`; long runs past the caches where that is asked for.
 ///
 /// # Safety
 /// As [`fetch`], with reading and writing exchanged; what is written nobody reads meanwhile.
-pub(crate) unsafe fn store(transfer: &Transfer, element: usize, from: *const u8, to: *mut u8) {
+pub(crate) unsafe fn store(
+    transfer: &Transfer,
+    element: usize,
+    from: *const u8,
+    to: *mut u8,
+    past: bool,
+) {
     transfer.panels(|panel| {
         // SAFETY: as in `fetch`.
         unsafe {
             let (from, to) = (from.add(panel.to * element), to.add(panel.from * element));
             match element {
-                _ if is_run(&panel) => from.copy_to_nonoverlapping(to, panel.columns * element),
+                _ if is_run(&panel) => store_run(from, to, panel.columns * element, past),
                 4 => scatter::<u32>(&panel, from.cast(), to.cast()),
                 8 => scatter::<u64>(&panel, from.cast(), to.cast()),
                 16 => scatter::<u128>(&panel, from.cast(), to.cast()),
@@ -57,6 +63,35 @@ pub(crate) unsafe fn store(transfer: &Transfer, element: usize, from: *const u8,
             }
         }
     });
+}
+
+/// Copies a run to a tile.
+///
+/// # Safety
+/// `from` is valid for reads and `to` for writes of so many bytes, and they do not overlap.
+unsafe fn fetch_run(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match bytes >= fft_stream::LONG_BYTES {
+            true => fft_stream::near(from, to, bytes),
+            false => from.copy_to_nonoverlapping(to, bytes),
+        }
+    }
+}
+
+/// Copies a run from a tile.
+///
+/// # Safety
+/// As [`fetch_run`].
+unsafe fn store_run(from: *const u8, to: *mut u8, bytes: usize, past: bool) {
+    // SAFETY: the caller's.
+    unsafe {
+        if !past || bytes < fft_stream::LONG_BYTES {
+            return from.copy_to_nonoverlapping(to, bytes);
+        }
+        fft_stream::past(from, to, bytes);
+    }
+    fft_stream::fence();
 }
 
 /// Whether its elements are neighbours on both sides.
@@ -152,6 +187,18 @@ mod tests {
         howmany: usize,
         element: usize,
     ) {
+        for past in [false, true] {
+            goes_there_and_back_past(brick, part, howmany, element, past);
+        }
+    }
+
+    fn goes_there_and_back_past(
+        brick: [usize; 3],
+        part: [[usize; 2]; 3],
+        howmany: usize,
+        element: usize,
+        past: bool,
+    ) {
         let brick = Brick { lo: [0; 3], hi: brick };
         let part = Brick { lo: part.map(|[lo, _]| lo), hi: part.map(|[_, hi]| hi) };
         let order = [0, 1, 2];
@@ -189,7 +236,7 @@ mod tests {
             // SAFETY: as above.
             unsafe {
                 let (from, to) = (tile.as_ptr().add(AROUND), written.as_mut_ptr().add(AROUND));
-                store(&transfer, element, from, to);
+                store(&transfer, element, from, to, past);
             }
             assert_eq!(written, back, "{turned:?}");
         }
@@ -205,6 +252,8 @@ mod tests {
                 }
                 goes_there_and_back(lens, lens.map(|n| [n / 2, n / 2]), 1, element);
             }
+            // Long runs.
+            goes_there_and_back([2, 96, 64], [[0, 2], [9, 96], [0, 64]], 1, element);
             // One row, and one column.
             goes_there_and_back([9, 7, 6], [[4, 5], [0, 7], [0, 6]], 1, element);
             goes_there_and_back([9, 7, 6], [[0, 9], [0, 7], [3, 4]], 1, element);

@@ -75,6 +75,10 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         // What cannot be held is refused before anything is made for it.
         let rank = site.comm.rank();
         self.0.buffer(recipe.most_reals(rank), rank)?;
+        let host = |rank| site.comm.host(rank);
+        let neighbours = (0..site.comm.size()).filter(|&other| host(other) == host(rank));
+        let reals: usize = neighbours.map(|rank| recipe.most_reals(rank)).sum();
+        self.0.data_of_host(reals * size_of::<T>());
         bind::bind(recipe, site, &mut self.0)
     }
 

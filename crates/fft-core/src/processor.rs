@@ -45,6 +45,9 @@ pub trait Processor<T: Real> {
     /// As [`Processor::memory`].
     fn memory_mut(bytes: &mut [u8]) -> &mut Self::Memory;
 
+    /// Says how many bytes all ranks of this host hold at most between two steps: what is larger than the caches may be written past them.
+    fn data_of_host(&mut self, _bytes: usize) {}
+
     /// A buffer of so many real numbers.
     ///
     /// # Errors
@@ -135,6 +138,8 @@ pub struct Cpu<T: Real> {
     lines: Vec<Line>,
     scratch: Vec<T>,
     memory: Memory,
+    /// Whether the host's data is larger than the caches.
+    large: bool,
 }
 
 impl<T: Real> Default for Cpu<T> {
@@ -147,7 +152,8 @@ impl<T: Real> Cpu<T> {
     /// With [`Memory::Least`] lines side by side are transformed by few, wherever they are: slower where they are far apart.
     pub fn new(memory: Memory) -> Self {
         let [tile, spare, scratch] = [const { Vec::new() }; 3];
-        Self { planner: LinePlanner::default(), tile, spare, lines: Vec::new(), scratch, memory }
+        let (planner, lines) = (LinePlanner::default(), Vec::new());
+        Self { planner, tile, spare, lines, scratch, memory, large: false }
     }
 
     /// The passes in the order in which they are done. Of a large block that is not in cache the one comes first for which rows lie
@@ -183,6 +189,8 @@ pub struct CpuFft<T> {
     before: usize,
     after: usize,
     passes: Vec<CpuPass<T>>,
+    /// Whether blocks that come from elsewhere are transformed in the tile, and go on past the caches.
+    staged: bool,
 }
 
 struct CpuPass<T> {
@@ -228,6 +236,10 @@ impl<T: Real> Processor<T> for Cpu<T> {
         bytemuck::cast_slice_mut(bytes)
     }
 
+    fn data_of_host(&mut self, bytes: usize) {
+        self.large = bytes >= fft_stream::LARGE_BYTES;
+    }
+
     fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
         zeroed(reals, rank)
     }
@@ -262,7 +274,15 @@ impl<T: Real> Processor<T> for Cpu<T> {
             passes.push(CpuPass { line, shape: pass.clone(), at_once, far });
         }
         let (before, after) = (shape.block_before(), shape.block_after());
-        Ok(CpuFft { before, after, passes })
+        let staged = self.large
+            && self.memory == Memory::Ample
+            && !shape.cached
+            && passes.len() > 1
+            && (fft_stream::LONG_BYTES..=BLOCK_BYTES).contains(&(after * size_of::<T>()));
+        if staged {
+            ensure(&mut self.tile, after, rank)?;
+        }
+        Ok(CpuFft { before, after, passes, staged })
     }
 
     fn held(&self) -> usize {
@@ -281,16 +301,32 @@ impl<T: Real> Processor<T> for Cpu<T> {
             return pass.run(src, &mut dst[of(fft.after)], lines, &mut self.scratch);
         }
         for block in blocks {
-            let mut src = src.map(|src| &src[block * fft.before..][..fft.before]);
+            let src = src.map(|src| &src[block * fft.before..][..fft.before]);
             let dst = &mut dst[block * fft.after..][..fft.after];
-            for pass in &fft.passes {
-                pass.run(src.take(), dst, lines, &mut self.scratch);
+            match src {
+                Some(_) if fft.staged => {
+                    let tile = &mut self.tile[..fft.after];
+                    fft.run(src, tile, lines, &mut self.scratch);
+                    fft_stream::copy_past(Self::bytes(tile), Self::bytes_mut(dst));
+                }
+                _ => fft.run(src, dst, lines, &mut self.scratch),
             }
         }
     }
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
-        copy(transfer, width, src, dst);
+        let bytes = |elements: usize| elements * width * size_of::<T>();
+        // What is less comes to a tile, or goes from one.
+        let past = self.large
+            && bytes(transfer.elements()) > 2 * BLOCK_BYTES
+            && bytes(transfer.run_len()) >= fft_stream::LONG_BYTES;
+        if !past {
+            return copy(transfer, width, src, dst);
+        }
+        transfer.runs(|from, to, len| {
+            let [from, to] = [from, to].map(|first| width * first..width * (first + len));
+            fft_stream::copy_past(Self::bytes(&src[from]), Self::bytes_mut(&mut dst[to]));
+        });
     }
 
     fn energy(&mut self, part: &Transfer, width: usize, src: &[T], sum: &mut Energy) {
@@ -344,6 +380,16 @@ fn lines_at_once<T: Real>(
 fn multiply<T: Real>(numbers: &mut [T], factor: T) {
     for x in numbers {
         *x = *x * factor;
+    }
+}
+
+impl<T: Real> CpuFft<T> {
+    /// Transforms a block: `src` into `dst`, or `dst` in place.
+    fn run(&self, src: Option<&[T]>, dst: &mut [T], lines: &mut [T], scratch: &mut [T]) {
+        let mut src = src;
+        for pass in &self.passes {
+            pass.run(src.take(), dst, lines, scratch);
+        }
     }
 }
 
@@ -464,6 +510,55 @@ mod tests {
         assert_eq!(order(Memory::Ample, false, &small), [1, 32]);
         let halved = [pass(Kind::R2C, 512, 1), pass(Kind::C2C, 2, 129), pass(Kind::C2C, 1, 258)];
         assert_eq!(order(Memory::Ample, false, &halved), [1, 258, 129]);
+    }
+
+    #[test]
+    fn results_are_the_same_past_the_caches() {
+        let pass = |outer, inner| Pass {
+            kind: Kind::C2C,
+            direction: Direction::Forward,
+            n: 48,
+            complex_before: true,
+            complex_after: true,
+            outer,
+            inner,
+            factor: 0.5,
+        };
+        let shape = LocalFft { blocks: 3, passes: vec![pass(48, 1), pass(1, 48)], cached: false };
+        let src: Vec<f64> =
+            (0..3 * shape.block_before()).map(|i| (i * i % 101) as f64 - 50.0).collect();
+        let transformed = |bytes| {
+            let (mut cpu, mut dst) = (Cpu::<f64>::default(), vec![0.0; src.len()]);
+            cpu.data_of_host(bytes);
+            let fft = cpu.plan_fft(&shape, 0).unwrap();
+            // The first block is left out.
+            cpu.fft(&fft, 1..3, Some(&src), &mut dst);
+            (dst, fft.staged)
+        };
+        let (near, past) =
+            (transformed(fft_stream::LARGE_BYTES - 1), transformed(fft_stream::LARGE_BYTES));
+        assert_eq!((near.1, past.1), (false, true));
+        assert_eq!(near.0, past.0);
+        assert!(past.0[..shape.block_after()].iter().all(|x| *x == 0.0));
+    }
+
+    #[test]
+    fn copies_are_the_same_past_the_caches() {
+        use crate::Brick;
+        use crate::transfer::Placed;
+        let whole = Brick { lo: [0; 3], hi: [3, 300, 256] };
+        for part in [[0, 256], [1, 255]] {
+            let part = Brick { lo: [0, 7, part[0]], hi: [3, 299, part[1]] };
+            let placed = |brick| Placed { brick, order: [0, 1, 2], howmany: 1 };
+            let transfer = Transfer::new(&part, 0..1, &placed(whole), &placed(part));
+            let src: Vec<f64> = (0..2 * whole.points()).map(|i| i as f64).collect();
+            let mut expected = vec![0.0; 2 * part.points()];
+            copy(&transfer, 2, &src, &mut expected);
+            let (mut cpu, mut dst) = (Cpu::<f64>::default(), vec![0.0; expected.len()]);
+            cpu.data_of_host(fft_stream::LARGE_BYTES);
+            cpu.copy(&transfer, 2, &src, &mut dst);
+            assert!(dst == expected);
+        }
     }
 
     #[test]

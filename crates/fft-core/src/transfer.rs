@@ -231,15 +231,25 @@ impl Transfer {
         });
     }
 
+    /// The axis along which elements are neighbours on both sides.
+    fn run_axis(&self) -> Option<usize> {
+        let both =
+            |d: &usize| self.shape[*d] > 1 && self.from.stride[*d] == 1 && self.to.stride[*d] == 1;
+        (0..DIMS).rev().find(both)
+    }
+
+    /// Elements of each of its [runs](Transfer::runs).
+    pub(crate) fn run_len(&self) -> usize {
+        self.run_axis().map_or(1, |axis| self.shape[axis])
+    }
+
     /// Calls `run` with the first places, from and to, and the length of every run of elements that are neighbours on
     /// both sides. The runs are disjoint, and no place is beyond [`Transfer::reach`], or [`Transfer::span`].
     pub fn runs(&self, mut run: impl FnMut(usize, usize, usize)) {
         if self.elements() == 0 {
             return;
         }
-        let both =
-            |d: &usize| self.shape[*d] > 1 && self.from.stride[*d] == 1 && self.to.stride[*d] == 1;
-        let (axis, len) = (0..DIMS).rev().find(both).map_or((DIMS, 1), |d| (d, self.shape[d]));
+        let (axis, len) = self.run_axis().map_or((DIMS, 1), |axis| (axis, self.shape[axis]));
         // The longest of the other axes is the inner loop.
         let other = |d: &usize| *d != axis;
         let rows = (0..DIMS).filter(other).max_by_key(|d| self.shape[*d]).unwrap_or(DIMS - 1);
