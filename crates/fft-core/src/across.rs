@@ -18,7 +18,7 @@ use crate::transfer::Placed;
 use crate::{Brick, Direction, Error, Layout, Pass, Processor, Real, SLOT_ALIGN, Transfer};
 
 /// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
-const TILE_BYTES: usize = BLOCK_BYTES / 2;
+pub(crate) const TILE_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes that are fetched side by side if tiles do not get too large: what it takes to make the most of a page of
 /// memory that must be found.
 const RUN_BYTES: usize = 2048;

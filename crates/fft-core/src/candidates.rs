@@ -4,7 +4,7 @@
 //! order, and near the input and the output ([`crate::cut`]); with each whole axis in turn contiguous in memory. Where
 //! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
 
-use crate::across::LINE_BYTES;
+use crate::across::{LINE_BYTES, TILE_BYTES};
 use crate::cut::{Cut, Near};
 use crate::load::{self, Holding, Hosts};
 use crate::moves::CHUNK_RUN_BYTES;
@@ -122,6 +122,24 @@ pub(crate) fn block<const D: usize>(
     }
     let outermost = order.iter().position(chosen).unwrap_or(D);
     lens(&mut order[outermost..].iter().copied()) * element
+}
+
+/// Bytes that lie side by side in tiles of lines along some axes, where [`tiles`] are brought together wherever lines lie; all that there
+/// is where the axis of neighbours is one of them.
+pub(crate) fn side<const D: usize>(
+    holding: &Holding<D>,
+    order: &[usize; D],
+    axes: Axes,
+    element: f64,
+) -> f64 {
+    let chosen = |axis: usize| axes & (1 << axis) != 0;
+    let (grid, neighbours) = (holding.grid(), order[D - 1]);
+    let all = holding.longest(neighbours).max(1) as f64 * element;
+    if chosen(neighbours) {
+        return all;
+    }
+    let lines: usize = (0..D).filter(|axis| chosen(*axis)).map(|axis| grid.len(axis)).product();
+    all.min((TILE_BYTES as f64 / lines as f64).max(LINE_BYTES as f64))
 }
 
 /// All axes that have something to be done.
@@ -262,4 +280,23 @@ fn whole_last<const D: usize>(whole: Axes, last: usize) -> [usize; D] {
     let mut order: [usize; D] = std::array::from_fn(|axis| axis);
     order.sort_by_key(|&axis| (axis == last, whole & (1 << axis) != 0, axis));
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_hold_runs_as_long_as_fit() {
+        let grid = Grid::new([128, 128, 128]).unwrap();
+        let side = |cuts: [usize; 3], axes: Axes| {
+            let layout = Layout::even(grid, ProcGrid::new(cuts), 4);
+            side(&Holding::Given(layout), &[0, 1, 2], axes, 16.0)
+        };
+        let [x, y, z] = [1, 2, 4];
+        assert_eq!(side([4, 1, 1], y | z), 2048.0, "rows");
+        assert_eq!(side([1, 4, 1], x), 2048.0, "neighbours of lines");
+        assert_eq!(side([1, 1, 4], x), 512.0, "a quarter of them");
+        assert_eq!(side([1, 1, 4], x | y), 64.0, "a line of memory at least");
+    }
 }

@@ -51,6 +51,16 @@ impl<const D: usize> Holding<D> {
         }
     }
 
+    /// The length of the longest brick along an axis.
+    pub(crate) fn longest(&self, axis: usize) -> usize {
+        match self {
+            Self::Given(layout) => {
+                layout.bricks().iter().map(|brick| brick.len(axis)).max().unwrap_or(0)
+            }
+            Self::Cut(grid, cut) => grid.len(axis).div_ceil(cut.parts.shape()[axis]),
+        }
+    }
+
     /// The same after a transform along a whole axis made it `n` long.
     pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
         match self {

@@ -3,7 +3,7 @@
 //! The search adds up edges, each by itself. Here a recipe is looked at as it runs: a transform after a reshape shares the
 //! pass that unpacks, one before a pipelined reshape the pass that packs, and is done while messages fly.
 
-use crate::candidates::{Axes, block, tiles};
+use crate::candidates::{Axes, block, side, tiles};
 use crate::cost::{self, Model, Order, Spent};
 use crate::load::{Holding, Hosts, Load};
 use crate::local::BLOCK_BYTES;
@@ -58,6 +58,8 @@ struct Pass {
     axes: Axes,
     arithmetic: f64,
     memory: f64,
+    /// How much longer memory takes because it is found in short runs.
+    scattered: f64,
 }
 
 impl<const D: usize> Recipe<D> {
@@ -96,6 +98,12 @@ impl<const D: usize> Recipe<D> {
                         bytes <= BLOCK_BYTES as f64
                     });
                     join(&mut passes, pass, together);
+                    if let (Some(last), true, Some(_)) = (passes.last_mut(), all_near, tiles) {
+                        let holding = Holding::Given(from.layout.clone());
+                        let (order, element) = (from.layout.order(), bytes(problem, from));
+                        last.scattered =
+                            model.scattered(side(&holding, &order, last.axes, element));
+                    }
                 }
                 Step::Reshape { wire, exchange } => {
                     moved = true;
@@ -159,7 +167,7 @@ fn one<const D: usize>(
     let gathered = from.layout.order()[D - 1] != axis || all_near;
     let (n, elements) = (from.layout.grid().len(axis), most * problem.howmany as f64);
     let [arithmetic, memory] = model.transform(n, elements, most * bytes(problem, from), gathered);
-    Pass { step: 0, axes: 1 << axis, arithmetic, memory }
+    Pass { step: 0, axes: 1 << axis, arithmetic, memory, scattered: 1.0 }
 }
 
 fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {
@@ -176,7 +184,8 @@ fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {
 /// Passes between two reshapes, the first of them in the pass of the reshape before.
 fn spend(steps: &mut [Expected], passes: &[Pass], arrived: Option<usize>) {
     for (number, pass) in passes.iter().enumerate() {
-        let memory = if number == 0 && arrived.is_some() { 0.0 } else { pass.memory };
+        let memory =
+            if number == 0 && arrived.is_some() { 0.0 } else { pass.memory * pass.scattered };
         let step = &mut steps[pass.step];
         (step.arithmetic, step.memory) = (pass.arithmetic, memory);
         step.seconds = pass.arithmetic + memory;

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal, tiles};
+use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal, side, tiles};
 use crate::cost::{self, Model, Order};
 use crate::load::{Holding, Hosts, Load};
 use crate::recipe::{Node, Step};
@@ -329,6 +329,13 @@ impl<'a, const D: usize> Costs<'a, D> {
     fn transform(&self, here: State, axes: Axes) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
+        let scattered = |state: State, holding: &Holding<D>, axes: Axes| match search.all_near {
+            true if search.tiles.is_some() => {
+                let element = search.element(state.done.0);
+                model.scattered(side(holding, &search.order(state), axes, element))
+            }
+            _ => 1.0,
+        };
         for axis in search.in_order(axes) {
             if !search.may_transform(axis, state) {
                 return None;
@@ -340,12 +347,16 @@ impl<'a, const D: usize> Costs<'a, D> {
             let (n, bytes) = (holding.grid().len(axis), most * search.element(state.done.0));
             let [flops, memory] = model.transform(n, elements, bytes, gathered);
             arithmetic += flops;
-            passes.push(memory);
+            let one = scattered(state, holding, 1 << axis);
+            passes.push([memory, memory * one]);
             state.done.0 |= 1 << axis;
         }
         let mut memory = match search.is_one_pass(state, axes) {
-            true => passes.into_iter().fold(0.0, f64::max),
-            false => passes.into_iter().sum(),
+            true => {
+                let together = scattered(state, search.holding(state)?, axes);
+                passes.into_iter().map(|[memory, _]| memory * together).fold(0.0, f64::max)
+            }
+            false => passes.into_iter().map(|[_, memory]| memory).sum(),
         };
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {
