@@ -1,9 +1,10 @@
 //! What a transform on one node is made of, one after the other: its passes through memory, and its lines, done in cache.
 //!
 //! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads; N is a multiple of 8) of double precision, each thread
-//! with its share. A copy of the data in one run, for which libraries write past the caches; passes, which bring tiles of 512 KiB into
-//! cache and write them from there, back or to another place (of which a processor reads each line before it writes it): of whole
-//! planes row by row, or of lines along the slowest axis, some side by side (of 256³ 2 KiB), of eight rows by turns; and the lines,
+//! with its share. A copy of the data, of the standard library and past the caches; passes, which bring tiles of 512 KiB into
+//! cache and write them from there, back or to another place: of whole planes in long runs, by turns, past the caches where they go
+//! elsewhere; or of lines along the slowest axis, some side by side (of 256³ 2 KiB), of eight rows by turns, with the next eight
+//! fetched ahead (of lines that are written elsewhere, too: a processor reads each line of memory before it writes it); and the lines,
 //! transformed from one place in cache to another, always the same, 16 at a time if complex, and one by one, each copied first, if
 //! real.
 //! Milliseconds: the median of 15 rounds, and the fastest.
@@ -23,7 +24,7 @@ const ROUNDS: usize = 15;
 /// Bytes of a tile.
 const TILE_BYTES: usize = 1 << 19;
 /// Bytes of a line of memory.
-const LINE_BYTES: usize = 64;
+const LINE_BYTES: usize = fft_stream::LINE;
 
 /// Rounds of what each thread makes for itself, in milliseconds: median and fastest.
 fn timed<W: FnMut()>(threads: usize, make: impl Fn() -> W + Sync) -> [f64; 2] {
@@ -53,10 +54,10 @@ fn timed<W: FnMut()>(threads: usize, make: impl Fn() -> W + Sync) -> [f64; 2] {
 }
 
 /// A copy of so many bytes by all threads.
-fn copy(threads: usize, bytes: usize) -> [f64; 2] {
+fn copy(threads: usize, bytes: usize, copy: fn(&[u8], &mut [u8])) -> [f64; 2] {
     timed(threads, || {
         let (from, mut to) = (vec![1u8; bytes / threads], vec![2u8; bytes / threads]);
-        move || black_box(&mut to).copy_from_slice(black_box(&from))
+        move || copy(black_box(&from), black_box(&mut to))
     })
 }
 
@@ -72,19 +73,15 @@ struct Runs {
     by_turns: usize,
 }
 
-/// Calls `copy` with where lines of memory are in the tile and in the array, from its first, and how long: whole runs, or lines of some by
-/// turns.
+/// Calls `copy` with where lines of memory are in the tile and in the array, from its first, some runs by turns, and where the line of
+/// the next turn is.
 #[inline(always)]
 fn by_lines(runs: Runs, mut copy: impl FnMut(usize, usize, usize)) {
     let Runs { len, stride, many, by_turns } = runs;
     for first in (0..many).step_by(by_turns) {
-        if by_turns == 1 {
-            copy(first * len, first * stride, len);
-            continue;
-        }
         for at in (0..len).step_by(LINE_BYTES) {
             for run in first..first + by_turns {
-                copy(run * len + at, run * stride + at, LINE_BYTES);
+                copy(run * len + at, run * stride + at, (run + by_turns) * stride + at);
             }
         }
     }
@@ -108,13 +105,26 @@ fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
         move || {
             for block in (0..from.len()).step_by(block) {
                 for first in (block..block + stride).step_by(len) {
-                    by_lines(runs, |here, there, len| {
-                        tile[here..][..len].copy_from_slice(&from[first + there..][..len]);
+                    if many == 1 {
+                        fft_stream::copy_near(&from[first..][..len], &mut tile);
+                        let tile = black_box(&tile);
+                        match elsewhere {
+                            true => fft_stream::copy_past(tile, &mut to[first..][..len]),
+                            false => from[first..][..len].copy_from_slice(tile),
+                        }
+                        continue;
+                    }
+                    by_lines(runs, |here, there, next| {
+                        fft_stream::ahead(from.as_ptr().wrapping_add(first + next));
+                        tile[here..][..LINE_BYTES]
+                            .copy_from_slice(&from[first + there..][..LINE_BYTES]);
                     });
                     let (tile, to) =
                         (black_box(&tile), if elsewhere { &mut to } else { &mut from });
-                    by_lines(runs, |here, there, len| {
-                        to[first + there..][..len].copy_from_slice(&tile[here..][..len]);
+                    by_lines(runs, |here, there, next| {
+                        fft_stream::ahead_to_write(to.as_ptr().wrapping_add(first + next));
+                        to[first + there..][..LINE_BYTES]
+                            .copy_from_slice(&tile[here..][..LINE_BYTES]);
                     });
                 }
             }
@@ -169,11 +179,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     println!("{n}^3 by {threads} threads: milliseconds, median and fastest");
     let passes = |kind: &str, bytes: usize| {
-        print(&format!("{kind}: a copy of the data"), copy(threads, bytes));
+        print(
+            &format!("{kind}: a copy of the data"),
+            copy(threads, bytes, |from, to| to.copy_from_slice(from)),
+        );
+        print(
+            &format!("{kind}: a copy past the caches, by turns"),
+            copy(threads, bytes, fft_stream::copy_past),
+        );
         // Rows and planes of each thread's share.
         let (row, plane) = (bytes / (n * n), bytes / n / threads);
-        let many = part(n * n / threads, TILE_BYTES / row);
-        let planes = Runs { len: row, stride: row, many, by_turns: 1 };
+        let len = row * part(n * n / threads, TILE_BYTES / row);
+        let planes = Runs { len, stride: len, many: 1, by_turns: 1 };
         let plane = plane / LINE_BYTES * LINE_BYTES;
         let len = part(plane / LINE_BYTES, TILE_BYTES / n / LINE_BYTES) * LINE_BYTES;
         let lines = Runs { len, stride: plane, many: n, by_turns: part(n, 8) };
