@@ -181,6 +181,8 @@ const COLUMNS_BYTES: usize = 128;
 const FAR_COLUMNS_BYTES: usize = 1 << 11;
 /// Bytes of the lines that such columns become, which stay in cache.
 const FAR_LINES_BYTES: usize = BLOCK_BYTES / 2;
+/// Bytes of blocks that are transformed in the tile, if they are no larger.
+const STAGE_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
 const LINES_BYTES: usize = 1 << 15;
 
@@ -189,8 +191,8 @@ pub struct CpuFft<T> {
     before: usize,
     after: usize,
     passes: Vec<CpuPass<T>>,
-    /// Whether blocks that come from elsewhere are transformed in the tile, and go on past the caches.
-    staged: bool,
+    /// How many blocks that come from elsewhere are transformed in the tile at a time, and go on past the caches. None does if 0.
+    staged: usize,
 }
 
 struct CpuPass<T> {
@@ -274,14 +276,15 @@ impl<T: Real> Processor<T> for Cpu<T> {
             passes.push(CpuPass { line, shape: pass.clone(), at_once, far });
         }
         let (before, after) = (shape.block_before(), shape.block_after());
-        let staged = self.large
-            && self.memory == Memory::Ample
-            && !shape.cached
-            && passes.len() > 1
-            && (fft_stream::LONG_BYTES..=BLOCK_BYTES).contains(&(after * size_of::<T>()));
-        if staged {
-            ensure(&mut self.tile, after, rank)?;
-        }
+        let at_a_time = match after * size_of::<T>() {
+            1..=BLOCK_BYTES => (STAGE_BYTES / (after * size_of::<T>())).max(1),
+            _ => 0,
+        };
+        // Lines alone, which are written where they are transformed, a few at a time, gained nothing.
+        let ample = self.memory == Memory::Ample;
+        let may = self.large && ample && !shape.cached && passes.len() > 1;
+        let staged = if may { at_a_time } else { 0 };
+        ensure(&mut self.tile, staged * after, rank)?;
         Ok(CpuFft { before, after, passes, staged })
     }
 
@@ -292,25 +295,17 @@ impl<T: Real> Processor<T> for Cpu<T> {
 
     fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
         let lines = bytemuck::cast_slice_mut(&mut self.lines);
-        if let [pass] = &fft.passes[..]
-            && pass.shape.inner == 1
-        {
-            // Blocks are lines, and those of several as good as those of one.
-            let of = |len: usize| blocks.start * len..blocks.end * len;
-            let src = src.map(|src| &src[of(fft.before)]);
-            return pass.run(src, &mut dst[of(fft.after)], lines, &mut self.scratch);
-        }
-        for block in blocks {
-            let src = src.map(|src| &src[block * fft.before..][..fft.before]);
-            let dst = &mut dst[block * fft.after..][..fft.after];
-            match src {
-                Some(_) if fft.staged => {
-                    let tile = &mut self.tile[..fft.after];
-                    fft.run(src, tile, lines, &mut self.scratch);
-                    fft_stream::copy_past(Self::bytes(tile), Self::bytes_mut(dst));
-                }
-                _ => fft.run(src, dst, lines, &mut self.scratch),
-            }
+        let of = |blocks: Range<usize>, len: usize| blocks.start * len..blocks.end * len;
+        let Some(src) = src.filter(|_| fft.staged > 0) else {
+            let src = src.map(|src| &src[of(blocks.clone(), fft.before)]);
+            return fft.run(src, &mut dst[of(blocks, fft.after)], lines, &mut self.scratch);
+        };
+        for first in blocks.clone().step_by(fft.staged) {
+            let some = first..blocks.end.min(first + fft.staged);
+            let (from, to) = (of(some.clone(), fft.before), of(some, fft.after));
+            let tile = &mut self.tile[..to.len()];
+            fft.run(Some(&src[from]), tile, lines, &mut self.scratch);
+            fft_stream::copy_past(Self::bytes(tile), Self::bytes_mut(&mut dst[to]));
         }
     }
 
@@ -384,11 +379,19 @@ fn multiply<T: Real>(numbers: &mut [T], factor: T) {
 }
 
 impl<T: Real> CpuFft<T> {
-    /// Transforms a block: `src` into `dst`, or `dst` in place.
+    /// Transforms blocks: `src` into `dst`, or `dst` in place.
     fn run(&self, src: Option<&[T]>, dst: &mut [T], lines: &mut [T], scratch: &mut [T]) {
-        let mut src = src;
-        for pass in &self.passes {
-            pass.run(src.take(), dst, lines, scratch);
+        if let [pass] = &self.passes[..]
+            && pass.shape.inner == 1
+        {
+            // Blocks are lines, and those of several as good as those of one.
+            return pass.run(src, dst, lines, scratch);
+        }
+        for (block, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {
+            let mut src = src.map(|src| &src[block * self.before..][..self.before]);
+            for pass in &self.passes {
+                pass.run(src.take(), dst, lines, scratch);
+            }
         }
     }
 }
@@ -537,7 +540,7 @@ mod tests {
         };
         let (near, past) =
             (transformed(fft_stream::LARGE_BYTES - 1), transformed(fft_stream::LARGE_BYTES));
-        assert_eq!((near.1, past.1), (false, true));
+        assert_eq!((near.1, past.1), (0, STAGE_BYTES / (shape.block_after() * size_of::<f64>())));
         assert_eq!(near.0, past.0);
         assert!(past.0[..shape.block_after()].iter().all(|x| *x == 0.0));
     }
