@@ -122,7 +122,7 @@ fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
                     let (tile, to) =
                         (black_box(&tile), if elsewhere { &mut to } else { &mut from });
                     by_lines(runs, |here, there, next| {
-                        fft_stream::ahead_to_write(to.as_ptr().wrapping_add(first + next));
+                        fft_stream::ahead(to.as_ptr().wrapping_add(first + next));
                         to[first + there..][..LINE_BYTES]
                             .copy_from_slice(&tile[here..][..LINE_BYTES]);
                     });

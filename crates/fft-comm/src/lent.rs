@@ -109,10 +109,11 @@ fn each(panel: &Panel, mut element: impl FnMut(usize, usize)) {
     }
 }
 
-/// Calls `ahead` for the rows of the next turn, once for each line of memory.
+/// Calls `ahead` for the rows of the turn after the one that begins at `first`, once for each line of memory.
 #[inline(always)]
-fn turn<E>(first: usize, column: usize, ahead: impl FnMut(usize)) {
-    if column.is_multiple_of((fft_stream::LINE / size_of::<E>()).max(1)) {
+fn turn<E>(first: usize, whole: usize, column: usize, ahead: impl FnMut(usize)) {
+    if column.is_multiple_of((fft_stream::LINE / size_of::<E>()).max(1)) && first + BY_TURNS < whole
+    {
         (first + BY_TURNS..first + 2 * BY_TURNS).for_each(ahead);
     }
 }
@@ -126,7 +127,7 @@ unsafe fn gather<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
     let whole = rows - rows % BY_TURNS;
     for first in (0..whole).step_by(BY_TURNS) {
         for column in 0..columns {
-            turn::<E>(first, column, |next| {
+            turn::<E>(first, whole, column, |next| {
                 fft_stream::ahead(from.wrapping_add(next * jump + column).cast())
             });
             // SAFETY: the caller's; row and column are the panel's.
@@ -158,8 +159,8 @@ unsafe fn scatter<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
     let whole = rows - rows % BY_TURNS;
     for first in (0..whole).step_by(BY_TURNS) {
         for column in 0..columns {
-            turn::<E>(first, column, |next| {
-                fft_stream::ahead_to_write(to.wrapping_add(next * jump + column).cast());
+            turn::<E>(first, whole, column, |next| {
+                fft_stream::ahead(to.wrapping_add(next * jump + column).cast());
             });
             // SAFETY: as in `gather`.
             unsafe {

@@ -339,7 +339,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let (share, width) = (self.share(), self.width);
         if let Some(input) = input {
             let parts = self.others.iter();
-            clock.own.time(|| parts.for_each(|part| device.copy(part, width, input, work)));
+            clock.own.time(|| parts.for_each(|part| device.carry(part, width, input, work)));
         }
         let ends = Ends {
             input: input.map(|input| Dev::bytes(input)),
@@ -349,7 +349,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let result = self.visit(commons, device, show, clock);
         if let Some(output) = output {
             let parts = self.others.iter();
-            clock.own.time(|| parts.for_each(|part| device.copy(part, width, work, output)));
+            clock.own.time(|| parts.for_each(|part| device.carry(part, width, work, output)));
         }
         result
     }

@@ -124,22 +124,30 @@ pub(crate) fn block<const D: usize>(
     lens(&mut order[outermost..].iter().copied()) * element
 }
 
-/// Bytes that lie side by side in tiles of lines along some axes, where [`tiles`] are brought together wherever lines lie; all that there
-/// is where the axis of neighbours is one of them.
+/// Bytes that lie side by side where lines along some axes are transformed, as [`tiles`] are brought together wherever lines lie: `home`
+/// has the data, `work` says who transforms what, and a point is an `element` of so many bytes, of which there are `howmany` batches. As
+/// if homes had all neighbours of what others bring together.
 pub(crate) fn side<const D: usize>(
-    holding: &Holding<D>,
+    [home, work]: [&Holding<D>; 2],
     order: &[usize; D],
     axes: Axes,
     element: f64,
+    howmany: usize,
 ) -> f64 {
-    let chosen = |axis: usize| axes & (1 << axis) != 0;
-    let (grid, neighbours) = (holding.grid(), order[D - 1]);
-    let all = holding.longest(neighbours).max(1) as f64 * element;
-    if chosen(neighbours) {
+    let chosen = |axis: &usize| axes & (1 << axis) != 0;
+    let bytes = |axes: &[usize]| -> f64 {
+        axes.iter().map(|axis| work.longest(*axis).max(1) as f64).product::<f64>() * element
+    };
+    let all = bytes(&order[D - 1..]);
+    let inside = &order[order.iter().rposition(chosen).map_or(D, |place| place + 1)..];
+    if inside.is_empty() {
         return all;
     }
-    let lines: usize = (0..D).filter(|axis| chosen(*axis)).map(|axis| grid.len(axis)).product();
-    all.min((TILE_BYTES as f64 / lines as f64).max(LINE_BYTES as f64))
+    let lines: usize = (0..D).filter(chosen).map(|axis| work.grid().len(axis)).product();
+    let most = (TILE_BYTES as f64 / (lines * howmany) as f64).max(LINE_BYTES as f64);
+    // Rows of a brick that stays as it is are one after the other.
+    let stays = (0..D).all(|axis| home.longest(axis) == work.longest(axis));
+    most.min(if stays { bytes(inside) } else { all })
 }
 
 /// All axes that have something to be done.
@@ -289,14 +297,19 @@ mod tests {
     #[test]
     fn tiles_hold_runs_as_long_as_fit() {
         let grid = Grid::new([128, 128, 128]).unwrap();
-        let side = |cuts: [usize; 3], axes: Axes| {
-            let layout = Layout::even(grid, ProcGrid::new(cuts), 4);
-            side(&Holding::Given(layout), &[0, 1, 2], axes, 16.0)
+        let even = |cuts| Holding::Given(Layout::even(grid, ProcGrid::new(cuts), 4));
+        let side = |cuts: [[usize; 3]; 2], axes: Axes, howmany| {
+            let [home, work] = cuts.map(even);
+            side([&home, &work], &[0, 1, 2], axes, 16.0, howmany)
         };
         let [x, y, z] = [1, 2, 4];
-        assert_eq!(side([4, 1, 1], y | z), 2048.0, "rows");
-        assert_eq!(side([1, 4, 1], x), 2048.0, "neighbours of lines");
-        assert_eq!(side([1, 1, 4], x), 512.0, "a quarter of them");
-        assert_eq!(side([1, 1, 4], x | y), 64.0, "a line of memory at least");
+        let bricks = [2, 2, 1];
+        assert_eq!(side([bricks, [4, 1, 1]], y | z, 1), 2048.0, "rows");
+        assert_eq!(side([bricks, [1, 4, 1]], x, 1), 2048.0, "neighbours of lines");
+        assert_eq!(side([bricks, [1, 4, 1]], x, 8), 512.0, "of several batches");
+        assert_eq!(side([bricks, [1, 1, 4]], x, 1), 512.0, "a quarter of a row");
+        assert_eq!(side([bricks, [1, 1, 4]], x | y, 1), 64.0, "a line of memory at least");
+        assert_eq!(side([[1, 2, 2], [1, 2, 2]], x, 1), 4096.0, "four rows of a brick");
+        assert_eq!(side([[2, 1, 2], [2, 1, 2]], y, 1), 1024.0, "rows of a brick");
     }
 }

@@ -91,7 +91,7 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
                 clock.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
             }
             for (to, own) in &chunk.own {
-                clock.own.time(|| device.copy(own, width, tile, dst[*to]));
+                clock.own.time(|| device.carry(own, width, tile, dst[*to]));
             }
         }
         self.done = self.done.max(end);

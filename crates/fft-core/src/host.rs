@@ -103,7 +103,7 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
     }
 
     fn copy(&mut self, all: &Transfer, src: &Dev::Memory, dst: &mut Dev::Memory) {
-        self.0.copy(all, 1, src, dst);
+        self.0.carry(all, 1, src, dst);
     }
 
     fn energy(&mut self, parts: &[Transfer], width: usize, src: &Dev::Memory, sums: &mut [Energy]) {
@@ -187,7 +187,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 let src = src.expect("a copy has a source and a destination");
                 clock
                     .own
-                    .time(|| parts.iter().for_each(|part| device.copy(part, *width, src, dst)));
+                    .time(|| parts.iter().for_each(|part| device.carry(part, *width, src, dst)));
                 Ok(())
             }
             Op::Across(across) => {

@@ -7,7 +7,7 @@ use crate::candidates::{Axes, block, side, tiles};
 use crate::cost::{self, Model, Order, Spent};
 use crate::load::{Holding, Hosts, Load};
 use crate::local::BLOCK_BYTES;
-use crate::{Machine, Node, Problem, Recipe, Step};
+use crate::{Layout, Machine, Node, Problem, Recipe, Step};
 
 /// The expected times of a forward transform.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ pub struct Volume {
 }
 
 /// A transform, or several that are one pass over memory.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Pass {
     /// The step of the first.
     step: usize,
@@ -60,6 +60,8 @@ struct Pass {
     memory: f64,
     /// How much longer memory takes because it is found in short runs.
     scattered: f64,
+    /// What it takes besides to bring data from where others have it.
+    brought: f64,
 }
 
 impl<const D: usize> Recipe<D> {
@@ -89,7 +91,7 @@ impl<const D: usize> Recipe<D> {
                     let grids = [from, to].map(|node| node.layout.grid());
                     if all_near && moved && grids[0] != grids[1] {
                         let most = Holding::Given(to.layout.clone()).most() as f64;
-                        pass.memory += model.brought(most * bytes(problem, to));
+                        pass.brought = model.brought(most * bytes(problem, to));
                     }
                     let together = passes.last().is_some_and(|last| {
                         let (layout, axes) = (&from.layout, last.axes | pass.axes);
@@ -99,10 +101,12 @@ impl<const D: usize> Recipe<D> {
                     });
                     join(&mut passes, pass, together);
                     if let (Some(last), true, Some(_)) = (passes.last_mut(), all_near, tiles) {
-                        let holding = Holding::Given(from.layout.clone());
-                        let (order, element) = (from.layout.order(), bytes(problem, from));
-                        last.scattered =
-                            model.scattered(side(&holding, &order, last.axes, element));
+                        let work = Holding::Given(to.layout.clone());
+                        let home = at_home(&work, &problem.input);
+                        let (order, howmany) = (to.layout.order(), problem.howmany);
+                        let element = bytes(problem, to) / howmany as f64;
+                        let side = side([&home, &work], &order, last.axes, element, howmany);
+                        last.scattered = model.scattered(side);
                     }
                 }
                 Step::Reshape { wire, exchange } => {
@@ -150,6 +154,18 @@ impl<const D: usize> Recipe<D> {
     }
 }
 
+/// Where data is that some work on: where the input has it, unless an axis has other points now and was not whole there.
+fn at_home<const D: usize>(work: &Holding<D>, input: &Layout<D>) -> Holding<D> {
+    let home = (0..D).try_fold(Holding::Given(input.clone()), |home, axis| {
+        let n = work.grid().len(axis);
+        match n == home.grid().len(axis) {
+            true => Some(home),
+            false => home.is_whole(axis).then(|| home.with_len(axis, n)),
+        }
+    });
+    home.unwrap_or_else(|| work.clone())
+}
+
 /// Bytes of a point.
 fn bytes<const D: usize>(problem: &Problem<D>, node: &Node<D>) -> f64 {
     (node.width() * problem.precision.bytes() * problem.howmany) as f64
@@ -167,7 +183,7 @@ fn one<const D: usize>(
     let gathered = from.layout.order()[D - 1] != axis || all_near;
     let (n, elements) = (from.layout.grid().len(axis), most * problem.howmany as f64);
     let [arithmetic, memory] = model.transform(n, elements, most * bytes(problem, from), gathered);
-    Pass { step: 0, axes: 1 << axis, arithmetic, memory, scattered: 1.0 }
+    Pass { step: 0, axes: 1 << axis, arithmetic, memory, scattered: 1.0, brought: 0.0 }
 }
 
 fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {
@@ -176,6 +192,7 @@ fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {
             last.axes |= pass.axes;
             last.arithmetic += pass.arithmetic;
             last.memory = last.memory.max(pass.memory);
+            last.brought += pass.brought;
         }
         None => passes.push(pass),
     }
@@ -184,8 +201,11 @@ fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {
 /// Passes between two reshapes, the first of them in the pass of the reshape before.
 fn spend(steps: &mut [Expected], passes: &[Pass], arrived: Option<usize>) {
     for (number, pass) in passes.iter().enumerate() {
-        let memory =
-            if number == 0 && arrived.is_some() { 0.0 } else { pass.memory * pass.scattered };
+        let memory = if number == 0 && arrived.is_some() {
+            0.0
+        } else {
+            pass.memory * pass.scattered + pass.brought
+        };
         let step = &mut steps[pass.step];
         (step.arithmetic, step.memory) = (pass.arithmetic, memory);
         step.seconds = pass.arithmetic + memory;

@@ -99,6 +99,17 @@ pub trait Processor<T: Real> {
         dst: &mut Self::Memory,
     );
 
+    /// The same to where it is not used soon.
+    fn carry(
+        &mut self,
+        transfer: &Transfer,
+        width: usize,
+        src: &Self::Memory,
+        dst: &mut Self::Memory,
+    ) {
+        self.copy(transfer, width, src, dst);
+    }
+
     /// Adds the squares of the numbers of a box, the source's side of a transfer.
     fn energy(&mut self, part: &Transfer, width: usize, src: &Self::Memory, sum: &mut Energy);
 
@@ -149,6 +160,14 @@ impl<T: Real> Default for Cpu<T> {
 }
 
 impl<T: Real> Cpu<T> {
+    /// Whether a box is carried past the caches: in long runs, where there is more than they hold.
+    fn carries_past(&self, transfer: &Transfer, width: usize) -> bool {
+        let bytes = |elements: usize| elements * width * size_of::<T>();
+        self.large
+            && bytes(transfer.elements()) > 2 * BLOCK_BYTES
+            && bytes(transfer.run_len()) >= fft_stream::LONG_BYTES
+    }
+
     /// With [`Memory::Least`] lines side by side are transformed by few, wherever they are: slower where they are far apart.
     pub fn new(memory: Memory) -> Self {
         let [tile, spare, scratch] = [const { Vec::new() }; 3];
@@ -191,7 +210,7 @@ pub struct CpuFft<T> {
     before: usize,
     after: usize,
     passes: Vec<CpuPass<T>>,
-    /// How many blocks that come from elsewhere are transformed in the tile at a time, and go on past the caches. None does if 0.
+    /// How many blocks that come from elsewhere are transformed in the tile at a time, and go on past the caches. 0: none.
     staged: usize,
 }
 
@@ -283,7 +302,7 @@ impl<T: Real> Processor<T> for Cpu<T> {
         // Lines alone, which are written where they are transformed, a few at a time, gained nothing.
         let ample = self.memory == Memory::Ample;
         let may = self.large && ample && !shape.cached && passes.len() > 1;
-        let staged = if may { at_a_time } else { 0 };
+        let staged = if may { at_a_time.min(shape.blocks) } else { 0 };
         ensure(&mut self.tile, staged * after, rank)?;
         Ok(CpuFft { before, after, passes, staged })
     }
@@ -310,12 +329,11 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
-        let bytes = |elements: usize| elements * width * size_of::<T>();
-        // What is less comes to a tile, or goes from one.
-        let past = self.large
-            && bytes(transfer.elements()) > 2 * BLOCK_BYTES
-            && bytes(transfer.run_len()) >= fft_stream::LONG_BYTES;
-        if !past {
+        copy(transfer, width, src, dst);
+    }
+
+    fn carry(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
+        if !self.carries_past(transfer, width) {
             return copy(transfer, width, src, dst);
         }
         transfer.runs(|from, to, len| {
@@ -515,34 +533,57 @@ mod tests {
         assert_eq!(order(Memory::Ample, false, &halved), [1, 258, 129]);
     }
 
-    #[test]
-    fn results_are_the_same_past_the_caches() {
-        let pass = |outer, inner| Pass {
-            kind: Kind::C2C,
+    /// Some blocks of planes, past the caches and not, and how many go through the tile at a time.
+    fn planes_past_the_caches(
+        kind: Kind,
+        [rows, n]: [usize; 2],
+        blocks: usize,
+        some: Range<usize>,
+    ) -> usize {
+        let pass = |kind, n, outer, inner| Pass {
+            kind,
             direction: Direction::Forward,
-            n: 48,
-            complex_before: true,
+            n,
+            complex_before: kind != Kind::R2C,
             complex_after: true,
             outer,
             inner,
             factor: 0.5,
         };
-        let shape = LocalFft { blocks: 3, passes: vec![pass(48, 1), pass(1, 48)], cached: false };
+        let passes = vec![pass(kind, n, rows, 1), pass(Kind::C2C, rows, 1, kind.spectral_len(n))];
+        let shape = LocalFft { blocks, passes, cached: false };
         let src: Vec<f64> =
-            (0..3 * shape.block_before()).map(|i| (i * i % 101) as f64 - 50.0).collect();
-        let transformed = |bytes| {
-            let (mut cpu, mut dst) = (Cpu::<f64>::default(), vec![0.0; src.len()]);
+            (0..blocks * shape.block_before()).map(|i| (i * i % 101) as f64 - 50.0).collect();
+        let transformed = |memory, bytes| {
+            let (mut cpu, mut dst) =
+                (Cpu::<f64>::new(memory), vec![0.0; blocks * shape.block_after()]);
             cpu.data_of_host(bytes);
             let fft = cpu.plan_fft(&shape, 0).unwrap();
-            // The first block is left out.
-            cpu.fft(&fft, 1..3, Some(&src), &mut dst);
+            cpu.fft(&fft, some.clone(), Some(&src), &mut dst);
             (dst, fft.staged)
         };
-        let (near, past) =
-            (transformed(fft_stream::LARGE_BYTES - 1), transformed(fft_stream::LARGE_BYTES));
-        assert_eq!((near.1, past.1), (0, STAGE_BYTES / (shape.block_after() * size_of::<f64>())));
-        assert_eq!(near.0, past.0);
-        assert!(past.0[..shape.block_after()].iter().all(|x| *x == 0.0));
+        let (near, none) = transformed(Memory::Ample, fft_stream::LARGE_BYTES - 1);
+        let (past, staged) = transformed(Memory::Ample, fft_stream::LARGE_BYTES);
+        assert_eq!((none, transformed(Memory::Least, fft_stream::LARGE_BYTES).1), (0, 0));
+        assert!(near == past, "{kind:?} {rows}x{n}, {some:?} of {blocks}");
+        staged
+    }
+
+    #[test]
+    fn results_are_the_same_past_the_caches() {
+        let bytes = |rows: usize, n: usize| 2 * size_of::<f64>() * rows * n;
+        let several = STAGE_BYTES / bytes(48, 40);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 40, 0..40), several);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 40, 3..2 * several + 1), several);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 3, 1..3), 3);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 3, 2..2), 3);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 0, 0..0), 0);
+        assert_eq!(
+            planes_past_the_caches(Kind::R2C, [48, 40], 40, 1..40),
+            STAGE_BYTES / bytes(48, 21)
+        );
+        assert_eq!(planes_past_the_caches(Kind::C2C, [200, 256], 3, 0..3), 1, "planes of 800 KiB");
+        assert_eq!(planes_past_the_caches(Kind::C2C, [300, 256], 2, 0..2), 0, "planes of 1.2 MiB");
     }
 
     #[test]
@@ -550,7 +591,7 @@ mod tests {
         use crate::Brick;
         use crate::transfer::Placed;
         let whole = Brick { lo: [0; 3], hi: [3, 300, 256] };
-        for part in [[0, 256], [1, 255]] {
+        for (part, past) in [([0, 256], true), ([1, 255], false)] {
             let part = Brick { lo: [0, 7, part[0]], hi: [3, 299, part[1]] };
             let placed = |brick| Placed { brick, order: [0, 1, 2], howmany: 1 };
             let transfer = Transfer::new(&part, 0..1, &placed(whole), &placed(part));
@@ -559,7 +600,8 @@ mod tests {
             copy(&transfer, 2, &src, &mut expected);
             let (mut cpu, mut dst) = (Cpu::<f64>::default(), vec![0.0; expected.len()]);
             cpu.data_of_host(fft_stream::LARGE_BYTES);
-            cpu.copy(&transfer, 2, &src, &mut dst);
+            assert_eq!(cpu.carries_past(&transfer, 2), past);
+            cpu.carry(&transfer, 2, &src, &mut dst);
             assert!(dst == expected);
         }
     }

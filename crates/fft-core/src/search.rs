@@ -331,8 +331,10 @@ impl<'a, const D: usize> Costs<'a, D> {
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
         let scattered = |state: State, holding: &Holding<D>, axes: Axes| match search.all_near {
             true if search.tiles.is_some() => {
-                let element = search.element(state.done.0);
-                model.scattered(side(holding, &search.order(state), axes, element))
+                let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
+                let element = search.element(state.done.0) / howmany as f64;
+                let both = [search.holding(home).unwrap_or(holding), holding];
+                model.scattered(side(both, &search.order(state), axes, element, howmany))
             }
             _ => 1.0,
         };
@@ -347,9 +349,9 @@ impl<'a, const D: usize> Costs<'a, D> {
             let (n, bytes) = (holding.grid().len(axis), most * search.element(state.done.0));
             let [flops, memory] = model.transform(n, elements, bytes, gathered);
             arithmetic += flops;
-            let one = scattered(state, holding, 1 << axis);
-            passes.push([memory, memory * one]);
             state.done.0 |= 1 << axis;
+            let one = scattered(state, search.holding(state)?, 1 << axis);
+            passes.push([memory, memory * one]);
         }
         let mut memory = match search.is_one_pass(state, axes) {
             true => {

@@ -84,19 +84,6 @@ pub fn ahead(at: *const u8) {
     let _ = at;
 }
 
-/// The same for a line that will be written.
-#[inline(always)]
-pub fn ahead_to_write(at: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: as in `ahead`. Processors without such a fetch ignore it.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_ET0>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
 /// Makes what was copied [past](past) the caches like any other memory.
 #[inline(always)]
 pub fn fence() {
