@@ -1,10 +1,10 @@
 //! What a transform on one node is made of, one after the other: its passes through memory, and its lines, done in cache.
 //!
 //! `cargo bench --bench limit [-- N THREADS]`, of N³ points (256, by 2 threads; N is a multiple of 8) of double precision, each thread
-//! with its share. A copy of the data, of the standard library and past the caches; passes, which bring tiles of 512 KiB into
-//! cache and write them from there, back or to another place: of whole planes in long runs, by turns, past the caches where they go
-//! elsewhere; or of lines along the slowest axis, some side by side (of 256³ 2 KiB), of eight rows by turns, with the next eight
-//! fetched ahead (of lines that are written elsewhere, too: a processor reads each line of memory before it writes it); and the lines,
+//! with its share. A copy of the data, of the standard library and past the caches. Passes, which bring tiles of 512 KiB into
+//! cache and write them from there, back or to another place: of whole planes in long runs, read by turns, and written past the caches
+//! where they go elsewhere; and of lines along the slowest axis, some side by side (of 256³ 2 KiB), of eight rows by turns, with the
+//! next eight fetched ahead, through the caches also where they go elsewhere. And the lines,
 //! transformed from one place in cache to another, always the same, 16 at a time if complex, and one by one, each copied first, if
 //! real.
 //! Milliseconds: the median of 15 rounds, and the fastest.

@@ -15,7 +15,7 @@ use common::faulty::{self, Switch};
 use common::injected::{self, Setup};
 use common::weak::{self, Weak};
 use common::{
-    arrays, berths, cases, failures, job, leaving, little, lossy, plans, together, windows,
+    arrays, berths, beyond, cases, failures, job, leaving, little, lossy, plans, together, windows,
 };
 use fft_core::{Link, Show, Work};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
@@ -218,13 +218,14 @@ type Check = fn(&dyn Comm) -> Result<(), Error>;
 fn body() {
     as_rank(|world, library| {
         assert!(mpi::init().is_err(), "a second initialisation is an error");
-        let checks: [(&str, Check); 19] = [
+        let checks: [(&str, Check); 20] = [
             ("one axis", cases::one_axis),
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
             ("four axes", cases::four_axes),
             ("many neighbours", cases::many_neighbours),
             ("large planes", cases::large_planes),
+            ("more than caches hold", beyond::all),
             ("random tilings", cases::random_tilings),
             ("sub-communicators", sub_communicators),
             ("two plans", two_plans),

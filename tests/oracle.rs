@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{RANKS, cases};
+use common::{RANKS, beyond, cases};
 use thriffty::{Comm, Error};
 
 fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {
@@ -35,6 +35,11 @@ fn many_neighbours() {
 #[test]
 fn large_planes() {
     on_all_ranks(cases::large_planes);
+}
+
+#[test]
+fn more_than_caches_hold() {
+    on_all_ranks(beyond::all);
 }
 
 #[test]

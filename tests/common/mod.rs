@@ -4,6 +4,7 @@
 pub(crate) mod arrays;
 #[cfg(feature = "mpi")]
 pub(crate) mod berths;
+pub(crate) mod beyond;
 pub(crate) mod cases;
 pub(crate) mod check;
 pub(crate) mod data;

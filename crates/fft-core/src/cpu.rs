@@ -1,0 +1,499 @@
+//! The processor of a host: lines are brought together in its caches, transformed there and put back.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+use num_complex::Complex;
+
+use crate::codec::{BadMessage, copy};
+use crate::columns::Columns;
+use crate::lines::{LineFft, LinePlanner};
+use crate::local::BLOCK_BYTES;
+use crate::slot::{Line, SLOT_ALIGN};
+use crate::{Codec, Energy, Error, LocalFft, Memory, Packed, Pass, Processor, Real, Transfer};
+
+/// The processor of this host, one thread per rank.
+pub struct Cpu<T: Real> {
+    planner: LinePlanner<T>,
+    /// What is brought into cache.
+    tile: Vec<T>,
+    /// What does not fit into the output.
+    spare: Vec<T>,
+    /// A few lines, from a line of memory on, and what their transforms need.
+    lines: Vec<Line>,
+    scratch: Vec<T>,
+    memory: Memory,
+    /// Whether the host's data is larger than the caches.
+    large: bool,
+}
+
+impl<T: Real> Default for Cpu<T> {
+    fn default() -> Self {
+        Self::new(Memory::Ample)
+    }
+}
+
+impl<T: Real> Cpu<T> {
+    /// Whether a box is carried past the caches: in long runs, where there is more than they hold.
+    fn carries_past(&self, transfer: &Transfer, width: usize) -> bool {
+        let bytes = |elements: usize| elements * width * size_of::<T>();
+        self.large
+            && bytes(transfer.elements()) > 2 * BLOCK_BYTES
+            && bytes(transfer.run_len()) >= fft_stream::LONG_BYTES
+    }
+
+    /// With [`Memory::Least`] lines side by side are transformed by few, wherever they are: slower where they are far apart.
+    pub fn new(memory: Memory) -> Self {
+        let [tile, spare, scratch] = [const { Vec::new() }; 3];
+        let (planner, lines) = (LinePlanner::default(), Vec::new());
+        Self { planner, tile, spare, lines, scratch, memory, large: false }
+    }
+
+    /// The passes in the order in which they are done. Of a large block that is not in cache the one comes first for which rows lie
+    /// farthest apart, as it fetches many lines at a time, some rows by turns; where whole rows came first, it had to collect them from
+    /// all of the block. (256³ complex numbers, planes by two ranks: 54 instead of 56 ms to another place, 46 instead of 55 in place. With
+    /// only eight lines at a time columns first would take 108: with [`Memory::Least`] the order stays.)
+    fn ordered<'a>(&self, shape: &'a LocalFft) -> Vec<&'a Pass> {
+        let mut passes: Vec<_> = shape.passes.iter().collect();
+        let block = shape.block_before().max(shape.block_after()) * size_of::<T>();
+        if self.memory == Memory::Ample && !shape.cached && block >= FAR_BYTES {
+            let kept = usize::from(passes[0].changes_len());
+            passes[kept..].sort_by_key(|pass| Reverse(pass.inner));
+        }
+        passes
+    }
+}
+
+/// Bytes of a block from which on rows of one column are far apart while it is not in cache.
+const FAR_BYTES: usize = BLOCK_BYTES / 4;
+/// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
+/// fetched is used up at once whatever the distance of rows.
+const COLUMNS_BYTES: usize = 128;
+/// The same where rows are far apart: enough for each to be fetched ahead, as most are in pages of their own, and often in
+/// the same sets of the caches as all others.
+const FAR_COLUMNS_BYTES: usize = 1 << 11;
+/// Bytes of the lines that such columns become, which stay in cache.
+const FAR_LINES_BYTES: usize = BLOCK_BYTES / 2;
+/// Bytes of blocks that are transformed in the tile, if they are no larger.
+const STAGE_BYTES: usize = BLOCK_BYTES / 2;
+/// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
+const LINES_BYTES: usize = 1 << 15;
+
+/// A [`LocalFft`] with its tables.
+pub struct CpuFft<T> {
+    before: usize,
+    after: usize,
+    passes: Vec<CpuPass<T>>,
+    /// How many blocks that come from elsewhere are transformed in the tile at a time, and go on past the caches. 0: none.
+    staged: usize,
+}
+
+struct CpuPass<T> {
+    line: Arc<dyn LineFft<T>>,
+    shape: Pass,
+    /// Lines that go through the tile together.
+    at_once: usize,
+    /// Whether their rows are fetched from afar.
+    far: bool,
+}
+
+fn zeroed<E: Zeroable>(len: usize, rank: usize) -> Result<Vec<E>, Error> {
+    bytemuck::allocation::try_zeroed_vec(len)
+        .map_err(|()| Error::Memory { rank, bytes: len.saturating_mul(size_of::<E>()) })
+}
+
+/// Makes sure that there is room for so many elements; what was there is lost if not.
+fn ensure<E: Zeroable>(memory: &mut Vec<E>, len: usize, rank: usize) -> Result<(), Error> {
+    if memory.len() < len {
+        *memory = zeroed(len, rank)?;
+    }
+    Ok(())
+}
+
+impl<T: Real> Processor<T> for Cpu<T> {
+    type Memory = [T];
+    type Buffer = Vec<T>;
+    type Fft = CpuFft<T>;
+
+    fn bytes(memory: &[T]) -> &[u8] {
+        bytemuck::cast_slice(memory)
+    }
+
+    fn bytes_mut(memory: &mut [T]) -> &mut [u8] {
+        bytemuck::cast_slice_mut(memory)
+    }
+
+    fn memory(bytes: &[u8]) -> &[T] {
+        bytemuck::cast_slice(bytes)
+    }
+
+    fn memory_mut(bytes: &mut [u8]) -> &mut [T] {
+        bytemuck::cast_slice_mut(bytes)
+    }
+
+    fn data_of_host(&mut self, bytes: usize) {
+        self.large = bytes >= fft_stream::LARGE_BYTES;
+    }
+
+    fn buffer(&self, reals: usize, rank: usize) -> Result<Vec<T>, Error> {
+        zeroed(reals, rank)
+    }
+
+    fn reserve_tile(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
+        ensure(&mut self.tile, reals, rank)
+    }
+
+    fn tile(&mut self) -> &mut Vec<T> {
+        &mut self.tile
+    }
+
+    fn reserve_spare(&mut self, reals: usize, rank: usize) -> Result<(), Error> {
+        ensure(&mut self.spare, reals, rank)
+    }
+
+    fn spare(&mut self) -> &mut Vec<T> {
+        &mut self.spare
+    }
+
+    fn plan_fft(&mut self, shape: &LocalFft, rank: usize) -> Result<CpuFft<T>, Error> {
+        let mut passes = Vec::with_capacity(shape.passes.len());
+        for (number, pass) in self.ordered(shape).into_iter().enumerate() {
+            let cached = shape.cached || number > 0;
+            let complex = pass.complex_before && pass.complex_after;
+            let line = self.planner.plan(pass.kind, pass.direction, pass.n, complex);
+            let line = line.expect("a recipe has no step for an axis that is left alone");
+            let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, self.memory);
+            let lines = (at_once * line.pitch() * size_of::<T>()).div_ceil(SLOT_ALIGN);
+            ensure(&mut self.lines, lines, rank)?;
+            ensure(&mut self.scratch, line.scratch_len(), rank)?;
+            passes.push(CpuPass { line, shape: pass.clone(), at_once, far });
+        }
+        let (before, after) = (shape.block_before(), shape.block_after());
+        let at_a_time = match after * size_of::<T>() {
+            1..=BLOCK_BYTES => (STAGE_BYTES / (after * size_of::<T>())).max(1),
+            _ => 0,
+        };
+        // Lines alone, which are written where they are transformed, a few at a time, gained nothing.
+        let ample = self.memory == Memory::Ample;
+        let may = self.large && ample && !shape.cached && passes.len() > 1;
+        let staged = if may { at_a_time.min(shape.blocks) } else { 0 };
+        ensure(&mut self.tile, staged * after, rank)?;
+        Ok(CpuFft { before, after, passes, staged })
+    }
+
+    fn held(&self) -> usize {
+        let all = [&self.tile, &self.spare, &self.scratch].map(|part| size_of_val(&**part));
+        all.iter().sum::<usize>() + size_of_val(&*self.lines)
+    }
+
+    fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
+        let lines = bytemuck::cast_slice_mut(&mut self.lines);
+        let of = |blocks: Range<usize>, len: usize| blocks.start * len..blocks.end * len;
+        let Some(src) = src.filter(|_| fft.staged > 0) else {
+            let src = src.map(|src| &src[of(blocks.clone(), fft.before)]);
+            return fft.run(src, &mut dst[of(blocks, fft.after)], lines, &mut self.scratch);
+        };
+        for first in blocks.clone().step_by(fft.staged) {
+            let some = first..blocks.end.min(first + fft.staged);
+            let (from, to) = (of(some.clone(), fft.before), of(some, fft.after));
+            let tile = &mut self.tile[..to.len()];
+            fft.run(Some(&src[from]), tile, lines, &mut self.scratch);
+            fft_stream::copy_past(Self::bytes(tile), Self::bytes_mut(&mut dst[to]));
+        }
+    }
+
+    fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
+        copy(transfer, width, src, dst);
+    }
+
+    fn carry(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
+        if !self.carries_past(transfer, width) {
+            return copy(transfer, width, src, dst);
+        }
+        transfer.runs(|from, to, len| {
+            let [from, to] = [from, to].map(|first| width * first..width * (first + len));
+            fft_stream::copy_past(Self::bytes(&src[from]), Self::bytes_mut(&mut dst[to]));
+        });
+    }
+
+    fn energy(&mut self, part: &Transfer, width: usize, src: &[T], sum: &mut Energy) {
+        part.runs(|first, _, len| sum.add(&src[width * first..][..width * len]));
+    }
+
+    fn pack(
+        &mut self,
+        codec: &dyn Codec<T>,
+        gather: &Transfer,
+        width: usize,
+        src: &[T],
+        step: f64,
+        message: &mut [u8],
+    ) -> Packed {
+        codec.pack(src, gather, width, step, message)
+    }
+
+    fn unpack(
+        &mut self,
+        codec: &dyn Codec<T>,
+        message: &[u8],
+        scatter: &Transfer,
+        width: usize,
+        dst: &mut [T],
+    ) -> Result<(), BadMessage> {
+        codec.unpack(message, scatter, width, dst)
+    }
+}
+
+/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether their rows are fetched
+/// from afar: those of a block that does not fit into cache, or is large and not there yet.
+fn lines_at_once<T: Real>(
+    pitch: usize,
+    inner: usize,
+    cached: bool,
+    memory: Memory,
+) -> (usize, bool) {
+    let line = pitch * size_of::<T>();
+    if inner == 1 {
+        return ((LINES_BYTES / line).max(1), false);
+    }
+    let columns = |bytes: usize| bytes / (2 * size_of::<T>());
+    let (few, many) = (columns(COLUMNS_BYTES), columns(FAR_COLUMNS_BYTES));
+    let large = line * inner > BLOCK_BYTES || !cached && line * inner >= FAR_BYTES;
+    let far = memory == Memory::Ample && large;
+    let together = if far { (FAR_LINES_BYTES / line).clamp(few, many) } else { few };
+    (together.min(inner).max(1), far)
+}
+
+fn multiply<T: Real>(numbers: &mut [T], factor: T) {
+    for x in numbers {
+        *x = *x * factor;
+    }
+}
+
+impl<T: Real> CpuFft<T> {
+    /// Transforms blocks: `src` into `dst`, or `dst` in place.
+    fn run(&self, src: Option<&[T]>, dst: &mut [T], lines: &mut [T], scratch: &mut [T]) {
+        if let [pass] = &self.passes[..]
+            && pass.shape.inner == 1
+        {
+            // Blocks are lines, and those of several as good as those of one.
+            return pass.run(src, dst, lines, scratch);
+        }
+        for (block, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {
+            let mut src = src.map(|src| &src[block * self.before..][..self.before]);
+            for pass in &self.passes {
+                pass.run(src.take(), dst, lines, scratch);
+            }
+        }
+    }
+}
+
+impl<T: Real> CpuPass<T> {
+    /// Transforms a block: `src` into `dst`, or `dst` in place.
+    fn run(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
+        let scratch = &mut scratch[..self.line.scratch_len()];
+        if self.shape.inner == 1 {
+            self.contiguous(src, dst, tile, scratch);
+        } else {
+            self.columns(src, dst, tile, scratch);
+        }
+    }
+
+    /// Lines that are contiguous in memory, in place in `dst` wherever they fit there.
+    fn contiguous(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
+        let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
+        let lines = self.at_once;
+        for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
+            let lines_here = out.len() / after;
+            let lines_in = src.map(|src| &src[chunk * lines * before..][..lines_here * before]);
+            if pitch == after {
+                if let Some(lines_in) = lines_in {
+                    spread(lines_in, before, out, pitch);
+                }
+                self.transform(out, scratch);
+            } else {
+                let lines_in = lines_in.expect("a pass that shortens lines has a source");
+                let tile = &mut tile[..lines_here * pitch];
+                tile.copy_from_slice(lines_in);
+                self.transform(tile, scratch);
+                spread(tile, pitch, out, after);
+            }
+        }
+    }
+
+    /// Lines side by side: gathers a few into the tile, transforms them there, puts them back.
+    fn columns(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
+        let Pass { outer, inner, .. } = self.shape;
+        let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
+        let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
+        let at_once = self.at_once;
+        for array in 0..outer {
+            for first in (0..inner).step_by(at_once) {
+                let columns = at_once.min(inner - first);
+                let tile = &mut tile[..columns * self.line.pitch()];
+                let pitch = self.line.pitch();
+                let start = array * n_before * inner + first;
+                let at = Columns { start, inner, columns, far: self.far };
+                let from = src.unwrap_or(&*dst);
+                match wide_before {
+                    true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),
+                    false => at.gather(n_before, from, tile, pitch),
+                }
+                self.transform(tile, scratch);
+                let at = Columns { start: array * n_after * inner + first, ..at };
+                match wide_after {
+                    true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
+                    false => at.scatter(n_after, tile, pitch, dst),
+                }
+            }
+        }
+    }
+
+    fn transform(&self, tile: &mut [T], scratch: &mut [T]) {
+        self.line.run(tile, scratch);
+        if self.shape.factor != 1.0 {
+            multiply(tile, T::of(self.shape.factor));
+        }
+    }
+}
+
+/// Copies lines of `len` numbers to places `pitch` apart, or back: whichever is shorter is copied.
+fn spread<T: Copy>(lines: &[T], len: usize, places: &mut [T], pitch: usize) {
+    if len == pitch {
+        return places.copy_from_slice(lines);
+    }
+    let n = len.min(pitch);
+    for (line, place) in lines.chunks_exact(len).zip(places.chunks_exact_mut(pitch)) {
+        place[..n].copy_from_slice(&line[..n]);
+    }
+}
+
+fn complex<T: Real>(numbers: &[T]) -> &[Complex<T>] {
+    bytemuck::cast_slice(numbers)
+}
+
+fn complex_mut<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
+    bytemuck::cast_slice_mut(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Direction, Kind};
+
+    #[test]
+    fn columns_of_a_large_block_come_first_where_many_go_together() {
+        let pass = |kind, outer, inner| Pass {
+            kind,
+            direction: Direction::Forward,
+            n: 256,
+            complex_before: kind != Kind::R2C,
+            complex_after: true,
+            outer,
+            inner,
+            factor: 1.0,
+        };
+        let order = |memory, cached, passes: &[Pass]| -> Vec<usize> {
+            let shape = LocalFft { blocks: 1, passes: passes.to_vec(), cached };
+            Cpu::<f64>::new(memory).ordered(&shape).iter().map(|pass| pass.inner).collect()
+        };
+        let rows_first = [pass(Kind::C2C, 256, 1), pass(Kind::C2C, 1, 256)];
+        assert_eq!(order(Memory::Ample, false, &rows_first), [256, 1]);
+        assert_eq!(order(Memory::Ample, true, &rows_first), [1, 256]);
+        assert_eq!(order(Memory::Least, false, &rows_first), [1, 256]);
+        let small = [pass(Kind::C2C, 32, 1), pass(Kind::C2C, 1, 32)];
+        assert_eq!(order(Memory::Ample, false, &small), [1, 32]);
+        let halved = [pass(Kind::R2C, 512, 1), pass(Kind::C2C, 2, 129), pass(Kind::C2C, 1, 258)];
+        assert_eq!(order(Memory::Ample, false, &halved), [1, 258, 129]);
+    }
+
+    /// Some blocks of planes, past the caches and not, and how many go through the tile at a time.
+    fn planes_past_the_caches(
+        kind: Kind,
+        [rows, n]: [usize; 2],
+        blocks: usize,
+        some: Range<usize>,
+    ) -> usize {
+        let pass = |kind, n, outer, inner| Pass {
+            kind,
+            direction: Direction::Forward,
+            n,
+            complex_before: kind != Kind::R2C,
+            complex_after: true,
+            outer,
+            inner,
+            factor: 0.5,
+        };
+        let passes = vec![pass(kind, n, rows, 1), pass(Kind::C2C, rows, 1, kind.spectral_len(n))];
+        let shape = LocalFft { blocks, passes, cached: false };
+        let src: Vec<f64> =
+            (0..blocks * shape.block_before()).map(|i| (i * i % 101) as f64 - 50.0).collect();
+        let transformed = |memory, bytes| {
+            let (mut cpu, mut dst) =
+                (Cpu::<f64>::new(memory), vec![0.0; blocks * shape.block_after()]);
+            cpu.data_of_host(bytes);
+            let fft = cpu.plan_fft(&shape, 0).unwrap();
+            cpu.fft(&fft, some.clone(), Some(&src), &mut dst);
+            (dst, fft.staged)
+        };
+        let (near, none) = transformed(Memory::Ample, fft_stream::LARGE_BYTES - 1);
+        let (past, staged) = transformed(Memory::Ample, fft_stream::LARGE_BYTES);
+        assert_eq!((none, transformed(Memory::Least, fft_stream::LARGE_BYTES).1), (0, 0));
+        assert!(near == past, "{kind:?} {rows}x{n}, {some:?} of {blocks}");
+        staged
+    }
+
+    #[test]
+    fn results_are_the_same_past_the_caches() {
+        let bytes = |rows: usize, n: usize| 2 * size_of::<f64>() * rows * n;
+        let several = STAGE_BYTES / bytes(48, 40);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 40, 0..40), several);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 40, 3..2 * several + 1), several);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 3, 1..3), 3);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 3, 2..2), 3);
+        assert_eq!(planes_past_the_caches(Kind::C2C, [48, 40], 0, 0..0), 0);
+        assert_eq!(
+            planes_past_the_caches(Kind::R2C, [48, 40], 40, 1..40),
+            STAGE_BYTES / bytes(48, 21)
+        );
+        assert_eq!(planes_past_the_caches(Kind::C2C, [200, 256], 3, 0..3), 1, "planes of 800 KiB");
+        assert_eq!(planes_past_the_caches(Kind::C2C, [300, 256], 2, 0..2), 0, "planes of 1.2 MiB");
+    }
+
+    #[test]
+    fn copies_are_the_same_past_the_caches() {
+        use crate::Brick;
+        use crate::transfer::Placed;
+        let whole = Brick { lo: [0; 3], hi: [3, 300, 256] };
+        for (part, past) in [([0, 256], true), ([1, 255], false)] {
+            let part = Brick { lo: [0, 7, part[0]], hi: [3, 299, part[1]] };
+            let placed = |brick| Placed { brick, order: [0, 1, 2], howmany: 1 };
+            let transfer = Transfer::new(&part, 0..1, &placed(whole), &placed(part));
+            let src: Vec<f64> = (0..2 * whole.points()).map(|i| i as f64).collect();
+            let mut expected = vec![0.0; 2 * part.points()];
+            copy(&transfer, 2, &src, &mut expected);
+            let (mut cpu, mut dst) = (Cpu::<f64>::default(), vec![0.0; expected.len()]);
+            cpu.data_of_host(fft_stream::LARGE_BYTES);
+            assert_eq!(cpu.carries_past(&transfer, 2), past);
+            cpu.carry(&transfer, 2, &src, &mut dst);
+            assert!(dst == expected);
+        }
+    }
+
+    #[test]
+    fn many_lines_go_together_where_rows_lie_far_apart() {
+        let line = 2 * 512;
+        let lines = |pitch, inner, memory| lines_at_once::<f64>(pitch, inner, true, memory);
+        assert_eq!(lines(line, 1, Memory::Ample), (4, false));
+        assert_eq!(lines(line, 64, Memory::Ample), (8, false));
+        assert_eq!(lines(line, 512 * 512, Memory::Ample), (64, true));
+        assert_eq!(lines(line, 512 * 512, Memory::Least), (8, false));
+        assert_eq!(lines(line, 3, Memory::Ample), (3, false));
+        assert_eq!(lines(2 << 16, 512, Memory::Ample), (8, true));
+        assert_eq!(lines(line, 0, Memory::Ample), (1, false));
+        assert_eq!(lines_at_once::<f64>(line, 64, false, Memory::Ample), (64, true));
+        assert_eq!(lines_at_once::<f64>(line, 31, false, Memory::Ample), (8, false));
+    }
+}
