@@ -125,10 +125,11 @@ pub(crate) fn block<const D: usize>(
 }
 
 /// Bytes that lie side by side where lines along some axes are transformed, as [`tiles`] are brought together wherever lines lie: `home`
-/// has the data, `work` says who transforms what, and a point is an `element` of so many bytes, of which there are `howmany` batches. As
+/// has the data, unless it has been brought elsewhere, `work` says who transforms what, and a point is an `element` of so many bytes, of which there are `howmany` batches. As
 /// if homes had all neighbours of what others bring together.
 pub(crate) fn side<const D: usize>(
-    [home, work]: [&Holding<D>; 2],
+    home: Option<&Holding<D>>,
+    work: &Holding<D>,
     order: &[usize; D],
     axes: Axes,
     element: f64,
@@ -146,7 +147,8 @@ pub(crate) fn side<const D: usize>(
     let lines: usize = (0..D).filter(chosen).map(|axis| work.grid().len(axis)).product();
     let most = (TILE_BYTES as f64 / (lines * howmany) as f64).max(LINE_BYTES as f64);
     // Rows of a brick that stays as it is are one after the other.
-    let stays = (0..D).all(|axis| home.longest(axis) == work.longest(axis));
+    let as_long = |home: &Holding<D>| (0..D).all(|axis| home.longest(axis) == work.longest(axis));
+    let stays = home.is_some_and(as_long);
     most.min(if stays { bytes(inside) } else { all })
 }
 
@@ -300,7 +302,7 @@ mod tests {
         let even = |cuts| Holding::Given(Layout::even(grid, ProcGrid::new(cuts), 4));
         let side = |cuts: [[usize; 3]; 2], axes: Axes, howmany| {
             let [home, work] = cuts.map(even);
-            side([&home, &work], &[0, 1, 2], axes, 16.0, howmany)
+            side(Some(&home), &work, &[0, 1, 2], axes, 16.0, howmany)
         };
         let [x, y, z] = [1, 2, 4];
         let bricks = [2, 2, 1];

@@ -105,7 +105,7 @@ impl<const D: usize> Recipe<D> {
                         let home = at_home(&work, &problem.input);
                         let (order, howmany) = (to.layout.order(), problem.howmany);
                         let element = bytes(problem, to) / howmany as f64;
-                        let side = side([&home, &work], &order, last.axes, element, howmany);
+                        let side = side(home.as_ref(), &work, &order, last.axes, element, howmany);
                         last.scattered = model.scattered(side);
                     }
                 }
@@ -154,16 +154,15 @@ impl<const D: usize> Recipe<D> {
     }
 }
 
-/// Where data is that some work on: where the input has it, unless an axis has other points now and was not whole there.
-fn at_home<const D: usize>(work: &Holding<D>, input: &Layout<D>) -> Holding<D> {
-    let home = (0..D).try_fold(Holding::Given(input.clone()), |home, axis| {
+/// Who has the data that some work on: as the input has it, unless an axis has other points now and was not whole there.
+fn at_home<const D: usize>(work: &Holding<D>, input: &Layout<D>) -> Option<Holding<D>> {
+    (0..D).try_fold(Holding::Given(input.clone()), |home, axis| {
         let n = work.grid().len(axis);
         match n == home.grid().len(axis) {
             true => Some(home),
             false => home.is_whole(axis).then(|| home.with_len(axis, n)),
         }
-    });
-    home.unwrap_or_else(|| work.clone())
+    })
 }
 
 /// Bytes of a point.

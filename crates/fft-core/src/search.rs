@@ -333,8 +333,8 @@ impl<'a, const D: usize> Costs<'a, D> {
             true if search.tiles.is_some() => {
                 let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
                 let element = search.element(state.done.0) / howmany as f64;
-                let both = [search.holding(home).unwrap_or(holding), holding];
-                model.scattered(side(both, &search.order(state), axes, element, howmany))
+                let (home, order) = (search.holding(home), search.order(state));
+                model.scattered(side(home, holding, &order, axes, element, howmany))
             }
             _ => 1.0,
         };

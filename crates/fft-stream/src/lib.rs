@@ -84,7 +84,7 @@ pub fn ahead(at: *const u8) {
     let _ = at;
 }
 
-/// Makes what was copied [past](past) the caches like any other memory.
+/// Makes what was copied [past] the caches like any other memory.
 #[inline(always)]
 pub fn fence() {
     #[cfg(target_arch = "x86_64")]
