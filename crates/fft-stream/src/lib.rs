@@ -6,7 +6,14 @@
 //! four pages go by turns. Into the second-level cache 12 ms, by turns 10.) Where a run is short, the processor has hardly begun to
 //! fetch ahead when it ends: there it is told.
 //!
-//! On processors other than x86-64 copies are those of the standard library, by turns.
+//! What is written past the caches goes by turns on processors of Intel alone. Others may collect too few lines for that: an AMD EPYC
+//! (Zen 3) took 13 ms in order for that copy, 14 with two pages by turns, and 33 with four, where the standard library took 20.
+//!
+//! On processors other than x86-64 copies are those of the standard library.
+
+use std::ops::Range;
+#[cfg(target_arch = "x86_64")]
+use std::sync::LazyLock;
 
 /// Bytes that the ranks of a host hold of an array from which on it is larger than the caches, for all that is known of them: with less a
 /// copy past the caches was slower for what came after it. (Two and four ranks on two cores of an Intel Xeon, which share their last
@@ -54,7 +61,8 @@ pub unsafe fn past(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe {
         from.copy_to_nonoverlapping(to, before);
         let (from, to, bytes) = (from.add(before), to.add(before), bytes - before);
-        let end = lines(bytes, |at| store::past(from.add(at).cast(), to.add(at).cast()));
+        let line = |at| store::past(from.add(at).cast(), to.add(at).cast());
+        let end = if past_by_turns() { lines(bytes, line) } else { in_order(0..bytes, line) };
         from.add(end).copy_to_nonoverlapping(to.add(end), bytes - end);
     }
 }
@@ -103,9 +111,33 @@ fn lines(bytes: usize, mut line: impl FnMut(usize)) -> usize {
             (0..BY_TURNS).for_each(|page| line(at + page * PAGE));
         }
     }
-    let end = bytes - bytes % LINE;
-    (turns..end).step_by(LINE).for_each(line);
+    in_order(turns..bytes, line)
+}
+
+/// Calls `line` with where each whole line begins, one after the other; returns where the last one ends.
+#[inline(always)]
+fn in_order(bytes: Range<usize>, line: impl FnMut(usize)) -> usize {
+    let end = bytes.end - bytes.end % LINE;
+    (bytes.start..end).step_by(LINE).for_each(line);
     end
+}
+
+/// Whether this processor writes several pages past the caches by turns as fast as one.
+fn past_by_turns() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        static INTEL: LazyLock<bool> = LazyLock::new(|| {
+            // Of late it is a safe function.
+            #[allow(unused_unsafe)]
+            // SAFETY: all processors of this architecture have this instruction.
+            let found = unsafe { std::arch::x86_64::__cpuid(0) };
+            let name = [found.ebx, found.edx, found.ecx].map(u32::to_le_bytes);
+            name.as_flattened() == b"GenuineIntel"
+        });
+        *INTEL
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// A line of memory.
