@@ -184,7 +184,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             copy(threads, bytes, |from, to| to.copy_from_slice(from)),
         );
         print(
-            &format!("{kind}: a copy past the caches, by turns"),
+            &format!("{kind}: a copy past the caches"),
             copy(threads, bytes, fft_stream::copy_past),
         );
         // Rows and planes of each thread's share.
