@@ -23,6 +23,8 @@ const LINES: usize = 16;
 const ROUNDS: usize = 15;
 /// Bytes of a tile.
 const TILE_BYTES: usize = 1 << 19;
+/// Rows that are copied by turns, a line of memory of each.
+const BY_TURNS: usize = 8;
 /// Bytes of a line of memory.
 const LINE_BYTES: usize = fft_stream::LINE;
 
@@ -66,22 +68,19 @@ fn copy(threads: usize, bytes: usize, copy: fn(&[u8], &mut [u8])) -> [f64; 2] {
 struct Runs {
     /// Bytes of each.
     len: usize,
-    /// From one to the next of a tile, and of a tile so many.
+    /// From one to the next of a tile, and of a tile so many, a multiple of [`BY_TURNS`].
     stride: usize,
     many: usize,
-    /// How many are copied by turns, a line of memory of each.
-    by_turns: usize,
 }
 
 /// Calls `copy` with where lines of memory are in the tile and in the array, from its first, some runs by turns, and where the line of
 /// the next turn is.
 #[inline(always)]
-fn by_lines(runs: Runs, mut copy: impl FnMut(usize, usize, usize)) {
-    let Runs { len, stride, many, by_turns } = runs;
-    for first in (0..many).step_by(by_turns) {
+fn by_lines(Runs { len, stride, many }: Runs, mut copy: impl FnMut(usize, usize, usize)) {
+    for first in (0..many).step_by(BY_TURNS) {
         for at in (0..len).step_by(LINE_BYTES) {
-            for run in first..first + by_turns {
-                copy(run * len + at, run * stride + at, (run + by_turns) * stride + at);
+            for run in first..first + BY_TURNS {
+                copy(run * len + at, run * stride + at, (run + BY_TURNS) * stride + at);
             }
         }
     }
@@ -92,41 +91,51 @@ fn part(whole: usize, most: usize) -> usize {
     (1..=most).rev().find(|part| whole.is_multiple_of(*part)).unwrap_or(1)
 }
 
-/// Tiles of an array of each thread, brought into cache and written back, or elsewhere.
-fn pass(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
-    let Runs { len, stride, many, .. } = runs;
+/// Arrays of each thread, of whole blocks: what is read, and what is written if that is elsewhere.
+fn arrays(threads: usize, bytes: usize, block: usize, elsewhere: bool) -> [Vec<u8>; 2] {
+    let all = bytes / threads / block * block;
+    [vec![1; all], vec![2; if elsewhere { all } else { 0 }]]
+}
+
+/// Tiles of so many bytes side by side, brought into cache and written back, or elsewhere.
+fn planes(threads: usize, bytes: usize, len: usize, elsewhere: bool) -> [f64; 2] {
+    timed(threads, || {
+        let [mut from, mut to] = arrays(threads, bytes, len, elsewhere);
+        let mut tile = vec![0u8; len];
+        move || {
+            for first in (0..from.len()).step_by(len) {
+                fft_stream::copy_near(&from[first..][..len], &mut tile);
+                let tile = black_box(&tile);
+                match elsewhere {
+                    true => fft_stream::copy_past(tile, &mut to[first..][..len]),
+                    false => from[first..][..len].copy_from_slice(tile),
+                }
+            }
+            black_box((&mut from, &mut to));
+        }
+    })
+}
+
+/// Tiles of runs that lie apart, brought into cache and written back, or elsewhere.
+fn lines(threads: usize, bytes: usize, runs: Runs, elsewhere: bool) -> [f64; 2] {
+    let Runs { len, stride, many } = runs;
     timed(threads, || {
         let block = stride * many;
-        // Whole blocks.
-        let all = bytes / threads / block * block;
-        let mut from = vec![1u8; all];
-        let mut to = vec![2u8; if elsewhere { all } else { 0 }];
+        let [mut from, mut to] = arrays(threads, bytes, block, elsewhere);
         let mut tile = vec![0u8; len * many];
         move || {
-            for block in (0..from.len()).step_by(block) {
-                for first in (block..block + stride).step_by(len) {
-                    if many == 1 {
-                        fft_stream::copy_near(&from[first..][..len], &mut tile);
-                        let tile = black_box(&tile);
-                        match elsewhere {
-                            true => fft_stream::copy_past(tile, &mut to[first..][..len]),
-                            false => from[first..][..len].copy_from_slice(tile),
-                        }
-                        continue;
-                    }
-                    by_lines(runs, |here, there, next| {
-                        fft_stream::ahead(from.as_ptr().wrapping_add(first + next));
-                        tile[here..][..LINE_BYTES]
-                            .copy_from_slice(&from[first + there..][..LINE_BYTES]);
-                    });
-                    let (tile, to) =
-                        (black_box(&tile), if elsewhere { &mut to } else { &mut from });
-                    by_lines(runs, |here, there, next| {
-                        fft_stream::ahead(to.as_ptr().wrapping_add(first + next));
-                        to[first + there..][..LINE_BYTES]
-                            .copy_from_slice(&tile[here..][..LINE_BYTES]);
-                    });
-                }
+            let firsts = (0..from.len()).step_by(block);
+            for first in firsts.flat_map(|block| (block..block + stride).step_by(len)) {
+                by_lines(runs, |here, there, next| {
+                    fft_stream::ahead(from.as_ptr().wrapping_add(first + next));
+                    tile[here..][..LINE_BYTES]
+                        .copy_from_slice(&from[first + there..][..LINE_BYTES]);
+                });
+                let (tile, to) = (black_box(&tile), if elsewhere { &mut to } else { &mut from });
+                by_lines(runs, |here, there, next| {
+                    fft_stream::ahead(to.as_ptr().wrapping_add(first + next));
+                    to[first + there..][..LINE_BYTES].copy_from_slice(&tile[here..][..LINE_BYTES]);
+                });
             }
             black_box((&mut from, &mut to));
         }
@@ -189,16 +198,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
         // Rows and planes of each thread's share.
         let (row, plane) = (bytes / (n * n), bytes / n / threads);
-        let len = row * part(n * n / threads, TILE_BYTES / row);
-        let planes = Runs { len, stride: len, many: 1, by_turns: 1 };
+        let whole = row * part(n * n / threads, TILE_BYTES / row);
         let plane = plane / LINE_BYTES * LINE_BYTES;
         let len = part(plane / LINE_BYTES, TILE_BYTES / n / LINE_BYTES) * LINE_BYTES;
-        let lines = Runs { len, stride: plane, many: n, by_turns: part(n, 8) };
-        for (what, runs) in [("whole planes", planes), ("lines across planes", lines)] {
-            for (to, elsewhere) in [("in place", false), ("elsewhere", true)] {
-                let what = format!("{kind}: a pass of {what}, {to}");
-                print(&what, pass(threads, bytes, runs, elsewhere));
-            }
+        let runs = Runs { len, stride: plane, many: n };
+        let places = [("in place", false), ("elsewhere", true)];
+        for (to, elsewhere) in places {
+            let what = format!("{kind}: a pass of whole planes, {to}");
+            print(&what, planes(threads, bytes, whole, elsewhere));
+        }
+        for (to, elsewhere) in places {
+            let what = format!("{kind}: a pass of lines across planes, {to}");
+            print(&what, lines(threads, bytes, runs, elsewhere));
         }
     };
     passes("c2c", 16 * n * n * n);

@@ -125,8 +125,8 @@ pub(crate) fn block<const D: usize>(
 }
 
 /// Bytes that lie side by side where lines along some axes are transformed, as [`tiles`] are brought together wherever lines lie: `home`
-/// has the data, unless it has been brought elsewhere, `work` says who transforms what, and a point is an `element` of so many bytes, of which there are `howmany` batches. As
-/// if homes had all neighbours of what others bring together.
+/// has the data, unless it has been brought elsewhere, `work` says who transforms what, and a point is an `element` of so many bytes,
+/// of which there are `howmany` batches. As if homes had all neighbours of what others bring together.
 pub(crate) fn side<const D: usize>(
     home: Option<&Holding<D>>,
     work: &Holding<D>,
