@@ -8,7 +8,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use fft_core::{Comm, Commons, Ends, Error, Neighbours, Share, SharedMemory, Show, Slot, Work};
+use fft_core::{
+    Comm, Commons, Ends, Error, Neighbours, Share, SharedMemory, Show, Slot, Transfer, Work,
+};
 
 use crate::idle::Idle;
 use crate::lent;
@@ -150,12 +152,44 @@ pub(crate) struct HostCommons<G: Ground> {
     shown: Vec<Shown>,
 }
 
-/// What a rank shows, as pointers that are good here.
+/// Memory, as a pointer that is good here.
+type Bytes = (*mut u8, usize);
+/// None.
+const NO_BYTES: Bytes = (std::ptr::null_mut(), 0);
+
+/// What a rank shows.
 #[derive(Clone, Copy)]
 struct Shown {
-    read: (*mut u8, usize),
+    read: Bytes,
     /// Null when it shows memory only to be read.
-    write: (*mut u8, usize),
+    write: Bytes,
+}
+
+/// [`Ends`].
+#[derive(Clone, Copy)]
+struct AtEnds {
+    read: Bytes,
+    write: Bytes,
+    takes: bool,
+    brings: bool,
+}
+
+impl Shown {
+    fn new(read: Option<*const [u8]>, write: Option<*mut [u8]>) -> Self {
+        let all = |bytes: *mut [u8]| (bytes.cast::<u8>(), bytes.len());
+        let write = write.map(all);
+        let read = read.map(|bytes| all(bytes.cast_mut())).or(write);
+        Self { read: read.unwrap_or(NO_BYTES), write: write.unwrap_or(NO_BYTES) }
+    }
+}
+
+impl AtEnds {
+    fn new(ends: Ends<'_>) -> Self {
+        let Ends { input, output, takes, brings } = ends;
+        let write = output.map_or(NO_BYTES, |bytes| (bytes.as_mut_ptr(), bytes.len()));
+        let read = input.map_or(write, |bytes| (bytes.as_ptr().cast_mut(), bytes.len()));
+        Self { read, write, takes, brings }
+    }
 }
 
 // SAFETY: the pointers in `shown` are followed only during a visit, on the thread that visits.
@@ -213,6 +247,10 @@ impl<G: Ground> HostCommons<G> {
 
     fn place(&self, rank: usize) -> usize {
         self.ranks.binary_search(&rank).expect("only ranks of one host are neighbours")
+    }
+
+    fn shared(&self, share: Option<usize>) -> Option<&Share> {
+        share.map(|share| &self.shares[share])
     }
 
     fn post(&self, posted: &Posted, bytes: Option<*const [u8]>) {
@@ -276,7 +314,7 @@ impl<G: Ground> HostCommons<G> {
         for (i, &rank) in self.ranks.iter().enumerate() {
             let station = self.ground.station(i);
             self.same(rank, share.unwrap_or(NOTHING), station)?;
-            let share = share.map(|share| &self.shares[share]);
+            let share = self.shared(share);
             let least = share.map_or(0, |share| share.bytes(rank));
             let least_read = share.and_then(|share| share.read_bytes(rank));
             let wrong = |found: String, least: usize| {
@@ -392,38 +430,35 @@ impl<G: Ground> Commons for HostCommons<G> {
 
     fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
         self.ground.ready()?;
-        self.visits += 1;
         let (read, write, share, ends) = match show {
             Show::Read(read) => (Some(std::ptr::from_ref(read)), None, None, Ends::default()),
             Show::Write { read, write, share, ends } => {
                 (read.map(std::ptr::from_ref), Some(std::ptr::from_mut(write)), Some(share), ends)
             }
         };
-        let station = self.own();
-        self.post(&station.read, read);
-        self.post(&station.write, write.map(<*mut [u8]>::cast_const));
-        station.share.store(share.unwrap_or(NOTHING), Ordering::Relaxed);
-        let all = |bytes: *mut [u8]| (bytes.cast::<u8>(), bytes.len());
-        let write = write.map(all);
-        let read = read.map(|bytes| all(bytes.cast_mut())).or(write);
-        let input = ends.input.map(|bytes| all(std::ptr::from_ref(bytes).cast_mut()));
-        let output = ends.output.map(|bytes| all(std::ptr::from_mut(bytes)));
-        let nothing = (std::ptr::null_mut(), 0);
-        let own = Shown {
-            read: input.or(read).unwrap_or(nothing),
-            write: output.or(write).unwrap_or(nothing),
-        };
-        self.arrive()?;
-        // From here to the drop of `leaving` in every rank, all that is shown is lent.
+        let (own, ends) = (Shown::new(read, write), AtEnds::new(ends));
         let mut shown = std::mem::take(&mut self.shown);
-        let leaving = Leaving(self);
-        let result = leaving.0.look(share, own, &mut shown).and_then(|()| {
-            let share = share.map(|share| &leaving.0.shares[share]);
-            let all = shown.iter().map(|shown| shown.write.1).sum::<usize>();
-            let large = all >= fft_stream::LARGE_BYTES;
-            work(&mut Visit { commons: leaving.0, shown: &shown, share, large })
-        });
-        drop(leaving);
+        let result = if share.is_some_and(|share| self.shares[share].is_alone()) {
+            let nothing = Shown { read: NO_BYTES, write: NO_BYTES };
+            shown.clear();
+            shown.extend(
+                (0..self.ranks.len()).map(|i| if i == self.comm.rank() { own } else { nothing }),
+            );
+            work(&mut Visit { commons: self, shown: &shown, ends, share: self.shared(share) })
+        } else {
+            self.visits += 1;
+            let station = self.own();
+            self.post(&station.read, read);
+            self.post(&station.write, write.map(<*mut [u8]>::cast_const));
+            station.share.store(share.unwrap_or(NOTHING), Ordering::Relaxed);
+            self.arrive().and_then(|()| {
+                // From here to the drop of `leaving` in every rank, all that is shown is lent.
+                let leaving = Leaving(self);
+                let commons = leaving.0;
+                commons.look(share, own, &mut shown)?;
+                work(&mut Visit { commons, shown: &shown, ends, share: commons.shared(share) })
+            })
+        };
         self.shown = shown;
         result
     }
@@ -433,27 +468,43 @@ impl<G: Ground> Commons for HostCommons<G> {
 struct Visit<'a, G: Ground> {
     commons: &'a HostCommons<G>,
     shown: &'a [Shown],
+    ends: AtEnds,
     /// What this rank may touch, when memory is divided.
     share: Option<&'a Share>,
-    /// Whether what all show to be written is larger than the caches.
-    large: bool,
 }
 
 impl<G: Ground> Visit<'_, G> {
-    /// Checks a piece against what its owner shows and against the tile.
-    fn piece(&self, piece: usize, tile: usize) -> (&fft_core::Transfer, usize, Shown) {
+    /// The number of a piece as what it is, and where it is read and where it is written.
+    fn piece(&self, piece: usize) -> Found<'_> {
         let share = self.share.expect("pieces are touched while memory is divided");
-        let (piece, element) = (&share.pieces()[piece], share.element());
+        let (piece, ends) = (&share.pieces()[piece], self.ends);
         let shown = self.shown[self.commons.place(piece.owner())];
-        let transfer = piece.transfer();
-        let (reach, span) = (transfer.reach() * element, transfer.span() * element);
-        let there = match share.read_bytes(piece.owner()) {
-            None => shown.read.1.min(shown.write.1),
-            Some(_) => shown.write.1,
+        let at = |at_end: bool, end: Bytes, shown: Bytes| {
+            let own = piece.is_private() || at_end && piece.owner() == share.rank();
+            if own { (piece.whole(), end) } else { (piece.transfer(), shown) }
         };
+        Found {
+            read: at(ends.takes, ends.read, shown.read),
+            written: at(ends.brings, ends.write, shown.write),
+            element: share.element(),
+        }
+    }
+}
+
+/// A piece, and where it is.
+struct Found<'a> {
+    read: (&'a Transfer, Bytes),
+    written: (&'a Transfer, Bytes),
+    /// Bytes of an element.
+    element: usize,
+}
+
+impl Found<'_> {
+    /// Checks one side against the memory that is there, and against the tile.
+    fn check(&self, (transfer, (_, there)): (&Transfer, Bytes), tile: usize) {
+        let (reach, span) = (transfer.reach() * self.element, transfer.span() * self.element);
         assert!(reach <= there, "a piece ends at {reach} of {there} bytes");
         assert!(span <= tile, "a piece takes {span} bytes of a tile of {tile}");
-        (transfer, element, shown)
     }
 }
 
@@ -471,22 +522,24 @@ impl<G: Ground> Neighbours for Visit<'_, G> {
     fn fetch(&mut self, piece: usize, tile: &mut [u8]) {
         let apart = self.share.is_some_and(|share| share.read_bytes(share.rank()).is_some());
         assert!(!apart, "what is read is other data than what is divided");
-        let (transfer, element, shown) = self.piece(piece, tile.len());
-        let (from, to) = (shown.read.0, tile.as_mut_ptr());
-        // SAFETY: `piece` checked that nothing ends beyond what the owner lends, nor beyond the tile. Of what the owner
+        let found = self.piece(piece);
+        found.check(found.read, tile.len());
+        let (transfer, (from, _)) = found.read;
+        // SAFETY: `check` saw that nothing ends beyond what the owner lends, nor beyond the tile. Of what the owner
         // lends to be written, nobody else touches these elements (the invariant of `Share`; `admit` and `look` made
         // sure that all ranks visit shares of one division); what it lends to be read nobody writes; and what it has elsewhere
         // no other rank knows. The tile is borrowed exclusively by the caller, who cannot at the same time borrow memory that
         // is lent.
-        unsafe { lent::fetch(transfer, element, from, to) };
+        unsafe { lent::fetch(transfer, found.element, from, tile.as_mut_ptr()) };
     }
 
     fn store(&mut self, piece: usize, tile: &[u8]) {
-        let (transfer, element, shown) = self.piece(piece, tile.len());
-        let (from, to) = (tile.as_ptr(), shown.write.0);
+        let found = self.piece(piece);
+        found.check(found.written, tile.len());
+        let ((_, (from, _)), (transfer, (to, _))) = (found.read, found.written);
         // What was read there is in a cache, and so may all be that is small.
-        let past = shown.read.0 != shown.write.0 && self.large;
+        let large = self.share.is_some_and(|share| share.all_bytes() >= fft_stream::LARGE_BYTES);
         // SAFETY: as in `fetch`, the other way round; elements that are written are read by nobody else.
-        unsafe { lent::store(transfer, element, from, to, past) };
+        unsafe { lent::store(transfer, found.element, tile.as_ptr(), to, from != to && large) };
     }
 }

@@ -1,12 +1,14 @@
 //! What the steps of a recipe become on a host: local transforms are joined, done on the way of a reshape, or across ranks.
 
-use crate::across::{self, Across, Division};
+use crate::across::Across;
 use crate::budget;
 use crate::device::{Operations, Site};
+use crate::division::{self, Division};
 use crate::halves::{Keep, Spot};
 use crate::host::{HostOp, Local, Op};
 use crate::leg::pass;
 use crate::moves::Moves;
+use crate::private::Private;
 use crate::reshape::{FusedFft, Means, Reshape};
 use crate::stages::{Stage, Thrift, Walked, stages};
 use crate::transfer::Placed;
@@ -74,6 +76,10 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
     let ends = [&nodes[0], &nodes[nodes.len() - 1]];
     let [start, end] = direction.choose(ends, [ends[1], ends[0]]);
     let (stages, Thrift { keeps, copies, messages }) = stages(recipe, site);
+    let private = stages.iter().find_map(|stage| match stage {
+        Stage::Across { private, .. } => private.as_ref(),
+        _ => None,
+    });
     let mut binder = Binder {
         problem: recipe.problem(),
         site,
@@ -83,22 +89,23 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
         messages,
         keeps: keeps.into_iter(),
         keep: Keep::default(),
+        private,
         moves: None,
         pending: Pending::default(),
     };
     binder.sizes.push(binder.size(start));
-    for stage in stages {
-        match stage {
+    for stage in &stages {
+        match *stage {
             Stage::Scale(factor) => binder.pending.scale(factor),
             Stage::Fft { from, to, axis, kind } => binder.transform(from, to, axis, kind)?,
-            Stage::Reshape { from, to, wire, exchange, rest } => {
-                binder.reshape([from, to], wire, exchange, &rest)?;
+            Stage::Reshape { from, to, wire, exchange, ref rest } => {
+                binder.reshape([from, to], wire, exchange, rest)?;
                 binder.pending.since.clear();
             }
-            Stage::Across { home, first, steps, real } => {
+            Stage::Across { home, first, ref steps, real, .. } => {
                 let before = real.filter(|_| direction == Direction::Forward);
                 binder.rest(before.map_or(home, |(real, _)| real))?;
-                binder.across(home, first, &steps, real)?;
+                binder.across(home, first, steps, real)?;
                 binder.pending.since.clear();
             }
         }
@@ -154,6 +161,8 @@ struct Binder<'a, T: Real, Dev: Processor<T>, const D: usize> {
     keeps: std::vec::IntoIter<Keep>,
     /// How they keep what they hold now.
     keep: Keep,
+    /// What is in the output from the beginning to the end, if all steps are of data that stays.
+    private: Option<&'a Private<D>>,
     /// Those of the last operation, when it is a reshape.
     moves: Option<Moves<D>>,
     pending: Pending<D>,
@@ -167,8 +176,11 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
 
     /// And in spare memory.
     fn reals(&self, node: &Node<D>) -> [usize; 2] {
-        let rank = self.site.comm.rank();
-        self.keep.reals(rank, node.layout.brick(rank), self.problem.howmany * node.width())
+        let (rank, point) = (self.site.comm.rank(), self.problem.howmany * node.width());
+        match self.private {
+            Some(private) => [private.points(rank) * point, 0],
+            None => self.keep.reals(rank, node.layout.brick(rank), point),
+        }
     }
 
     fn push(&mut self, op: Op<T, Dev>, size: usize) {
@@ -189,7 +201,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         let whole = match pipelined {
             true => {
                 let all = element * self.problem.howmany;
-                across::tiled(&from.layout, &self.pending.since, all, self.problem.tile_bytes())
+                division::tiled(&from.layout, &self.pending.since, all, self.problem.tile_bytes())
             }
             false => Vec::new(),
         };
@@ -277,7 +289,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
         if factor != 1.0 {
             self.pending.scale(factor);
         }
-        Ok(())
+        if axes.is_empty() { Ok(()) } else { self.divided(home, work, axes, None) }
     }
 
     /// Transforms along axes that are whole in `work`: together, where tiles with all these axes fit into cache.
@@ -293,6 +305,8 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
             rank: self.site.comm.rank(),
             home: &home.layout,
             work: &work.layout,
+            private: self.private,
+            first: false,
             howmany: self.problem.howmany,
             width: home.width(),
             axes: &axes,
@@ -306,7 +320,8 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
             "lines of a halved axis fit into cache with others"
         );
         for part in division.parts(T::PRECISION.bytes()) {
-            let across = Across::new(&Division { axes: part, ..division }, self.device)?;
+            let first = self.private.is_some() && self.ops.is_empty();
+            let across = Across::new(&Division { axes: part, first, ..division }, self.device)?;
             self.push(Op::Across(Box::new(across)), size);
         }
         self.moves = None;

@@ -4,8 +4,8 @@
 //! order, and near the input and the output ([`crate::cut`]); with each whole axis in turn contiguous in memory. Where
 //! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
 
-use crate::across::{LINE_BYTES, TILE_BYTES};
 use crate::cut::{Cut, Near};
+use crate::division::{LINE_BYTES, TILE_BYTES};
 use crate::load::{self, Holding, Hosts};
 use crate::moves::CHUNK_RUN_BYTES;
 use crate::{Access, Grid, Kind, Layout, Problem, ProcGrid};
@@ -261,7 +261,9 @@ fn cuts<const D: usize>(problem: &Problem<D>, parts: usize, whole: Axes) -> Vec<
     cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
 }
 
-/// A cut in C order, and, where that is not the same, near the input and near the output.
+/// A cut in C order, and, where that is not the same, near the input and near the output. Where all ranks share memory it costs as much
+/// whoever transforms what, except what a rank has at the end, which it need not bring there, nor keep where others reach it: the cut
+/// near the output is then the first of equals.
 fn placed<const D: usize>(
     problem: &Problem<D>,
     parts: ProcGrid<D>,
@@ -269,17 +271,24 @@ fn placed<const D: usize>(
     family: Family,
 ) -> Vec<Cut<D>> {
     let mut found = vec![Cut::plain(parts, problem.input.ranks())];
-    if family == Family::Any && !problem.all_near() {
-        let sides = [
-            (&problem.input, [Near::Input, Near::InputOnHosts]),
-            (&problem.output, [Near::Output, Near::OutputOnHosts]),
-        ];
-        for (layout, [ranks, on_hosts]) in sides {
-            found.extend(Cut::matched(parts, layout, ranks, hosts));
-            if (2..problem.input.ranks()).contains(&hosts.count()) {
-                found.extend(Cut::matched(parts, layout, on_hosts, hosts));
+    let near = |layout, near| Cut::matched(parts, layout, near, hosts);
+    match (family, problem.all_near()) {
+        (Family::Any, true) if problem.access == Access::Cached => {
+            found.splice(0..0, near(&problem.output, Near::Output));
+        }
+        (Family::Any, false) => {
+            let sides = [
+                (&problem.input, [Near::Input, Near::InputOnHosts]),
+                (&problem.output, [Near::Output, Near::OutputOnHosts]),
+            ];
+            for (layout, [ranks, on_hosts]) in sides {
+                found.extend(near(layout, ranks));
+                if (2..problem.input.ranks()).contains(&hosts.count()) {
+                    found.extend(near(layout, on_hosts));
+                }
             }
         }
+        _ => {}
     }
     found
 }

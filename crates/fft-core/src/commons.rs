@@ -5,6 +5,7 @@
 //! everybody's elements, which it alone may read and write until all have left. That shares are disjoint follows from
 //! the layouts they are made from, each of which gives every point of the grid to exactly one rank.
 
+use crate::private::Private;
 use crate::transfer::Placed;
 use crate::{Brick, Error, Layout, Transfer};
 
@@ -26,13 +27,18 @@ pub enum Show<'a> {
     },
 }
 
-/// Memory of one rank that no other can see, in place of its part of what is shown: its input and its output.
+/// Memory of one rank that no other can see, each as large as its whole brick: where its private elements are, and in place of what is
+/// shown those of its own that it transforms first, or last.
 #[derive(Debug, Default)]
 pub struct Ends<'a> {
-    /// Where its share of its own elements is read.
+    /// Where these are read, if elsewhere than where they are written.
     pub input: Option<&'a [u8]>,
-    /// Where that is written.
+    /// Where they are written.
     pub output: Option<&'a mut [u8]>,
+    /// Whether its share of its own elements is read here.
+    pub takes: bool,
+    /// Whether that is written here.
+    pub brings: bool,
 }
 
 /// What is done during a visit.
@@ -121,26 +127,33 @@ pub struct Share {
     element: usize,
     /// Elements that every rank must show.
     lens: Vec<usize>,
+    /// Elements of all ranks.
+    elements: usize,
     /// Bytes that every rank must show to be read, where what is read is other data than what is written.
     read: Option<Vec<usize>>,
     pieces: Vec<Piece>,
     division: Vec<u64>,
+    alone: bool,
 }
 
 /// Elements of one owner, and their places in a dense tile.
 #[derive(Debug)]
 pub struct Piece {
     owner: usize,
+    /// From what the owner shows, or from its whole brick if it is private.
     transfer: Transfer,
+    /// From the owner's whole brick, where this rank is the owner and that is something else.
+    whole: Option<Transfer>,
+    private: bool,
 }
 
 impl Share {
-    /// Nothing yet, of memory where `home` says what its owners hold (`howmany` bricks of elements of so many bytes)
-    /// and `work` which of it each rank may touch.
+    /// Nothing yet, of memory where `home` says what its owners hold (`howmany` bricks of elements of so many bytes), `private` what
+    /// of it they do not show, and `work` which of it each rank may touch.
     pub(crate) fn new<const D: usize>(
         rank: usize,
-        home: &Layout<D>,
-        work: &Layout<D>,
+        [home, work]: [&Layout<D>; 2],
+        private: &Private<D>,
         element: usize,
         howmany: usize,
     ) -> Self {
@@ -148,8 +161,11 @@ impl Share {
         for layout in [home, work] {
             division.extend(words(layout));
         }
-        let lens = home.bricks().iter().map(|brick| brick.points() * howmany).collect();
-        Self { rank, element, lens, read: None, pieces: Vec::new(), division }
+        division.extend((0..home.ranks()).flat_map(|rank| bounds(&private.brick(rank))));
+        let lens = (0..home.ranks()).map(|rank| private.points(rank) * howmany).collect();
+        let elements = home.grid().points() * howmany;
+        let alone = home.bricks() == work.bricks();
+        Self { rank, element, lens, elements, read: None, pieces: Vec::new(), division, alone }
     }
 
     /// Adds what a box of this rank's brick in `work` has in common with each owner's brick in `home`, the layouts
@@ -159,8 +175,8 @@ impl Share {
     /// If the box is not part of this rank's brick in `work`.
     pub(crate) fn claim<const D: usize>(
         &mut self,
-        home: &Layout<D>,
-        work: &Layout<D>,
+        [home, work]: [&Layout<D>; 2],
+        private: &Private<D>,
         tile: &Brick<D>,
         order: [usize; D],
         howmany: usize,
@@ -168,7 +184,7 @@ impl Share {
         let mine = work.brick(self.rank);
         let own = tile.is_empty() || tile.intersect(&mine) == *tile;
         assert!(own, "a rank claims only what is in its own brick");
-        self.pieces.extend(Piece::of(home, tile, order, howmany));
+        self.pieces.extend(Piece::of(self.rank, home, private, tile, order, howmany));
     }
 
     /// Says that other data is read than what is written: `howmany` of these bricks, of elements of so many bytes. All of it may
@@ -186,6 +202,11 @@ impl Share {
         self
     }
 
+    /// Whether no rank touches what another has: nobody need be waited for, and nothing is shown.
+    pub fn is_alone(&self) -> bool {
+        self.alone && self.read.is_none()
+    }
+
     /// The rank whose share it is.
     pub fn rank(&self) -> usize {
         self.rank
@@ -194,6 +215,11 @@ impl Share {
     /// Bytes that a rank must show.
     pub fn bytes(&self, rank: usize) -> usize {
         self.lens[rank] * self.element
+    }
+
+    /// Bytes of the data that is divided, whether it is shown or not.
+    pub fn all_bytes(&self) -> usize {
+        self.elements * self.element
     }
 
     /// Bytes that a rank must show to be read; `None` where it is what is written that is read.
@@ -219,25 +245,47 @@ impl Share {
 
 /// A layout in numbers.
 fn words<const D: usize>(layout: &Layout<D>) -> impl Iterator<Item = u64> {
-    let bounds = |brick: &Brick<D>| brick.lo.into_iter().chain(brick.hi);
-    let bricks = layout.bricks().iter().flat_map(bounds);
-    layout.order().into_iter().chain(bricks).map(|word| word as u64)
+    let order = layout.order().into_iter().map(|axis| axis as u64);
+    order.chain(layout.bricks().iter().flat_map(bounds))
+}
+
+/// A brick in numbers.
+fn bounds<const D: usize>(brick: &Brick<D>) -> impl Iterator<Item = u64> + use<D> {
+    brick.lo.into_iter().chain(brick.hi).map(|bound| bound as u64)
 }
 
 impl Piece {
-    /// What a box has in common with each owner's brick in `home`; in a tile it lies with its axes in this order.
+    /// What a box that a rank may touch has in common with each owner's brick in `home`; in a tile it lies with its axes in this
+    /// order.
     pub(crate) fn of<const D: usize>(
+        rank: usize,
         home: &Layout<D>,
+        private: &Private<D>,
         tile: &Brick<D>,
         order: [usize; D],
         howmany: usize,
     ) -> Vec<Self> {
-        let placed = |brick, order| Placed { brick, order, howmany };
         let mut pieces = Vec::new();
         home.meet(tile, |owner, common| {
-            let (from, to) = (placed(home.brick(owner), home.order()), placed(*tile, order));
-            let transfer = Transfer::new(&common, 0..howmany, &from, &to);
-            pieces.push(Self { owner, transfer });
+            let from = |part: &Brick<D>, brick| {
+                let (from, to) = (Placed { brick, order: home.order(), howmany }, *tile);
+                Transfer::new(part, 0..howmany, &from, &Placed { brick: to, order, howmany })
+            };
+            let whole = |part: &Brick<D>| from(part, home.brick(owner));
+            let common = |part: &Brick<D>| Some(common.intersect(part)).filter(|p| !p.is_empty());
+            for (dense, before) in private.public(owner) {
+                pieces.extend(common(dense).map(|part| {
+                    let transfer = from(&part, *dense).behind(before * howmany, 0);
+                    let apart = owner == rank && *dense != home.brick(owner);
+                    let whole = apart.then(|| whole(&part));
+                    Self { owner, transfer, whole, private: false }
+                }));
+            }
+            if owner == rank {
+                let piece =
+                    |part| Self { owner, transfer: whole(&part), whole: None, private: true };
+                pieces.extend(common(&private.brick(owner)).map(piece));
+            }
         });
         pieces
     }
@@ -247,9 +295,19 @@ impl Piece {
         self.owner
     }
 
-    /// From the owner's memory to the tile, in elements.
+    /// From what the owner shows to the tile, in elements; from its whole brick if it is [private](Piece::is_private).
     pub fn transfer(&self) -> &Transfer {
         &self.transfer
+    }
+
+    /// From the owner's whole brick, which this rank is.
+    pub fn whole(&self) -> &Transfer {
+        self.whole.as_ref().unwrap_or(&self.transfer)
+    }
+
+    /// Whether it is this rank's own, and not in what is shown.
+    pub fn is_private(&self) -> bool {
+        self.private
     }
 }
 
@@ -261,8 +319,9 @@ mod tests {
     /// Shares of all ranks, with whole bricks as tiles.
     fn shares(home: &Layout<3>, work: &Layout<3>, howmany: usize) -> Vec<Share> {
         let share = |rank| {
-            let mut share = Share::new(rank, home, work, 16, howmany);
-            share.claim(home, work, &work.brick(rank), home.order(), howmany);
+            let (layouts, private) = ([home, work], Private::nothing(home));
+            let mut share = Share::new(rank, layouts, &private, 16, howmany);
+            share.claim(layouts, &private, &work.brick(rank), home.order(), howmany);
             share
         };
         (0..home.ranks()).map(share).collect()
@@ -311,7 +370,8 @@ mod tests {
     fn nobody_claims_what_is_another_rank_s() {
         let grid = Grid::new([4, 4, 4]).unwrap();
         let layout = Layout::even(grid, ProcGrid::new([2, 1, 1]), 2);
-        let mut share = Share::new(0, &layout, &layout, 8, 1);
-        share.claim(&layout, &layout, &layout.brick(1), layout.order(), 1);
+        let (layouts, private) = ([&layout, &layout], Private::nothing(&layout));
+        let mut share = Share::new(0, layouts, &private, 8, 1);
+        share.claim(layouts, &private, &layout.brick(1), layout.order(), 1);
     }
 }

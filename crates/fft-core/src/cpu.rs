@@ -177,7 +177,8 @@ impl<T: Real> Processor<T> for Cpu<T> {
         };
         // Lines alone, which are written where they are transformed, a few at a time, gained nothing.
         let ample = self.memory == Memory::Ample;
-        let may = self.large && ample && !shape.cached && passes.len() > 1;
+        let stays = shape.cached || shape.to_cache;
+        let may = self.large && ample && !stays && passes.len() > 1;
         let staged = if may { at_a_time.min(shape.blocks) } else { 0 };
         ensure(&mut self.tile, staged * after, rank)?;
         Ok(CpuFft { before, after, passes, staged })
@@ -396,7 +397,7 @@ mod tests {
             factor: 1.0,
         };
         let order = |memory, cached, passes: &[Pass]| -> Vec<usize> {
-            let shape = LocalFft { blocks: 1, passes: passes.to_vec(), cached };
+            let shape = LocalFft { blocks: 1, passes: passes.to_vec(), cached, to_cache: false };
             Cpu::<f64>::new(memory).ordered(&shape).iter().map(|pass| pass.inner).collect()
         };
         let rows_first = [pass(Kind::C2C, 256, 1), pass(Kind::C2C, 1, 256)];
@@ -427,7 +428,7 @@ mod tests {
             factor: 0.5,
         };
         let passes = vec![pass(kind, n, rows, 1), pass(Kind::C2C, rows, 1, kind.spectral_len(n))];
-        let shape = LocalFft { blocks, passes, cached: false };
+        let shape = LocalFft { blocks, passes, cached: false, to_cache: false };
         let src: Vec<f64> =
             (0..blocks * shape.block_before()).map(|i| (i * i % 101) as f64 - 50.0).collect();
         let transformed = |memory, bytes| {

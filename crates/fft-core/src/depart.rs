@@ -44,7 +44,7 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
         device: &mut Dev,
     ) -> Result<Self, Error> {
         let (rank, howmany) = (moves.rank, moves.howmany());
-        let lines = Lines { rank, order: moves.order(), howmany, axes };
+        let lines = Lines { rank, order: moves.order(), howmany, axes, cached: true };
         let mut ffts = TileFfts::default();
         let (mut chunks, mut most) = (Vec::new(), 0);
         for chunk in moves.chunks.iter().filter(|chunk| !chunk.is_empty()) {

@@ -135,13 +135,13 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         dst: &mut Dev::Memory,
     ) -> Result<(), Error>;
 
-    /// In place in memory that others reach, where what this rank has comes from elsewhere, or goes there.
+    /// In place in memory that others reach, where what this rank has comes from elsewhere, goes there, or is there in part.
     ///
     /// # Errors
     /// As [`Operation::run`].
     ///
     /// # Panics
-    /// If its manner is not [`Manner::EitherShown`].
+    /// If its manner is neither [`Manner::EitherShown`] nor [`Manner::InBoth`].
     fn run_between(
         &mut self,
         _tools: &mut Tools<Dev>,
@@ -156,14 +156,18 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     }
 }
 
-/// What others reach, and where this rank's own data comes from and goes to: each as large as the other.
+/// What others reach, and the caller's arrays, where this rank's data comes from and goes to.
 pub struct Between<'a, M: ?Sized> {
-    /// Its data before, if that is not in `work`.
+    /// The caller's input, where data is taken from that and it is not the output.
     pub input: Option<&'a M>,
     /// What others reach.
     pub work: &'a mut M,
-    /// Where its data is afterwards, if not in `work`.
+    /// The caller's output, unless nothing is there.
     pub output: Option<&'a mut M>,
+    /// Whether data comes from the input, or else from the output; otherwise it is in `work`.
+    pub takes: bool,
+    /// Whether it goes to the output; otherwise it stays in `work`.
+    pub brings: bool,
 }
 
 /// The operations of one direction, in order.

@@ -123,8 +123,9 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         for (number, (op, at)) in ops.iter_mut().zip(route.places.windows(2)).enumerate() {
             let takes = route.takes.filter(|_| number == 0);
             let brings = route.brings && number + 1 == count;
-            let done = if takes.is_some() || brings {
-                op.run_between(&mut self.tools, memory.between(takes, at[0], brings))
+            let done = if takes.is_some() || brings || route.in_both {
+                let between = memory.between(takes, at[0], brings, route.in_both);
+                op.run_between(&mut self.tools, between)
             } else {
                 let (src, dst) = memory.pair(at[0], at[1]);
                 op.run(&mut self.tools, src, dst)
@@ -258,15 +259,19 @@ impl<M: ?Sized> Arena<'_, M> {
     }
 
     /// What is worked on in a place of the plan's own, and where it comes from and goes to.
-    fn between(&mut self, takes: Option<Place>, work: Place, brings: bool) -> Between<'_, M> {
+    fn between(
+        &mut self,
+        takes: Option<Place>,
+        work: Place,
+        brings: bool,
+        in_both: bool,
+    ) -> Between<'_, M> {
         let [output, first, second] = &mut self.writable;
         let work = if work == Place::Work(0) { first } else { second };
-        let (input, output) = match takes {
-            Some(Place::Output) => (Some(&**output), None),
-            Some(_) => (self.input, brings.then_some(&mut **output)),
-            None => (None, brings.then_some(&mut **output)),
-        };
-        Between { input, work, output }
+        let input = self.input.filter(|_| takes == Some(Place::Input));
+        let there = brings || in_both || takes == Some(Place::Output);
+        let output = there.then_some(&mut **output);
+        Between { input, work, output, takes: takes.is_some(), brings }
     }
 
     /// A place to read and a place to write; only the latter when they are the same.

@@ -89,8 +89,9 @@ mod tests {
             factor: 1.0,
         };
         let mut cpu = Cpu::<f64>::default();
-        let fft =
-            cpu.plan_fft(&LocalFft { blocks: 1, passes: vec![pass], cached: true }, 0).unwrap();
+        let fft = cpu
+            .plan_fft(&LocalFft { blocks: 1, passes: vec![pass], cached: true, to_cache: true }, 0)
+            .unwrap();
         let column = |j| {
             let mut unit = vec![0.0; n];
             unit[j] = 1.0;

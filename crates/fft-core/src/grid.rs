@@ -165,6 +165,23 @@ impl<const D: usize> Brick<D> {
         }
     }
 
+    /// The points that are not in `other`, a part of this brick, as boxes that do not overlap, at most two for each axis. It is cut along
+    /// the axes in this order, slowest in memory first, so that boxes are as long as can be.
+    pub(crate) fn without(&self, other: &Self, order: [usize; D]) -> Vec<Self> {
+        if other.is_empty() {
+            return if self.is_empty() { Vec::new() } else { vec![*self] };
+        }
+        let (mut rest, mut boxes) = (*self, Vec::new());
+        for axis in order {
+            let (all, inner) = (rest.range(axis), other.range(axis));
+            boxes.push(rest.with_range(axis, all.start..inner.start));
+            boxes.push(rest.with_range(axis, inner.end..all.end));
+            rest = rest.with_range(axis, inner);
+        }
+        boxes.retain(|part| !part.is_empty());
+        boxes
+    }
+
     /// The brick with other bounds along one axis.
     pub(crate) fn with_range(mut self, axis: usize, range: Range<usize>) -> Self {
         (self.lo[axis], self.hi[axis]) = (range.start, range.end);

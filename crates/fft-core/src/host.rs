@@ -121,6 +121,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
             Op::Reshape { reshape, .. } if reshape.visits() => Manner::MovesShown,
             Op::Reshape { .. } | Op::Copy { .. } => Manner::Moves,
             Op::Across(across) if across.moves() => Manner::Moves,
+            Op::Across(across) if across.in_both() => Manner::InBoth,
             Op::Across(_) => Manner::EitherShown,
         }
     }

@@ -73,6 +73,8 @@ pub struct LocalFft {
     pub passes: Vec<Pass>,
     /// Whether blocks are in cache when their transforms begin.
     pub cached: bool,
+    /// Whether they go to cache, and are there when their transforms have ended.
+    pub to_cache: bool,
 }
 
 impl LocalFft {
@@ -80,7 +82,12 @@ impl LocalFft {
     pub(crate) fn new(lens: &[usize], place: usize, pass: Pass) -> Self {
         let blocks = if lens.contains(&0) { 0 } else { lens[..place].iter().product() };
         let inner = lens[place + 1..].iter().product();
-        Self { blocks, passes: vec![Pass { outer: 1, inner, ..pass }], cached: false }
+        Self {
+            blocks,
+            passes: vec![Pass { outer: 1, inner, ..pass }],
+            cached: false,
+            to_cache: false,
+        }
     }
 
     /// One transform along an axis of a brick, of which there are `howmany`, with axes in memory in this order.

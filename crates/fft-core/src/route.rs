@@ -26,6 +26,9 @@ pub enum Manner {
     MovesShown,
     /// In place or from one place to another; other ranks read and write both.
     EitherShown,
+    /// All of a direction together, from the caller's input to the output: what other ranks read and write is in the plan's own
+    /// memory in between, and the rest in the output.
+    InBoth,
 }
 
 /// Where the data is before, between and after the operations.
@@ -37,6 +40,8 @@ pub(crate) struct Route {
     pub(crate) takes: Option<Place>,
     /// Whether the last brings that to the output.
     pub(crate) brings: bool,
+    /// Whether a part of it is in the output in between.
+    pub(crate) in_both: bool,
 }
 
 /// A plain copy before the first operation or after the last.
@@ -59,6 +64,9 @@ impl Route {
     /// For an output apart from the input, which nothing destroys.
     pub(crate) fn out_of_place(map: &Map<'_>) -> Self {
         let n = map.manners.len();
+        if map.in_both() {
+            return Self::in_both(n, Place::Input);
+        }
         let mut places = map.backwards(map.sizes[n]);
         let mut first = None;
         if n > 0 && !map.must_show(0) && map.manners[0] != Manner::Spends {
@@ -67,12 +75,15 @@ impl Route {
             first = Some(Copy::new(Place::Input, places[0], map.sizes[0]));
         }
         let last = map.last(&places);
-        Self { places, first, last, takes: None, brings: false }.joined(map)
+        Self { places, first, last, takes: None, brings: false, in_both: false }.joined(map)
     }
 
     /// For an output that is also the input.
     pub(crate) fn in_place(map: &Map<'_>) -> Self {
         let n = map.manners.len();
+        if map.in_both() {
+            return Self::in_both(n, Place::Output);
+        }
         let mut places = map.backwards(map.sizes[0].max(map.sizes[n]));
         let mut first = None;
         if places[0] != Place::Output {
@@ -83,7 +94,12 @@ impl Route {
             }
         }
         let last = map.last(&places);
-        Self { places, first, last, takes: None, brings: false }.joined(map)
+        Self { places, first, last, takes: None, brings: false, in_both: false }.joined(map)
+    }
+
+    fn in_both(operations: usize, takes: Place) -> Self {
+        let places = vec![Place::Work(0); operations + 1];
+        Self { places, first: None, last: None, takes: Some(takes), brings: true, in_both: true }
     }
 
     /// Leaves copies into memory that others reach, and out of it, to operations that work there.
@@ -95,10 +111,7 @@ impl Route {
                 && self.places[op] == self.places[op + 1]
         };
         let brings = n > 0 && self.last.is_some() && works_there(n - 1);
-        let takes = self.first.as_ref().map(|copy| copy.from).filter(|from| {
-            // Not in place as both input and output of one operation.
-            n > 0 && works_there(0) && !(n == 1 && brings && *from == Place::Output)
-        });
+        let takes = self.first.as_ref().map(|copy| copy.from).filter(|_| n > 0 && works_there(0));
         if takes.is_some() {
             (self.takes, self.first) = (takes, None);
         }
@@ -110,6 +123,10 @@ impl Route {
 }
 
 impl Map<'_> {
+    fn in_both(&self) -> bool {
+        self.manners.first() == Some(&Manner::InBoth)
+    }
+
     fn is_either(&self, op: usize) -> bool {
         matches!(self.manners[op], Manner::Either | Manner::EitherShown)
     }
@@ -169,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_others_reach_is_copied_by_who_works_there() {
-        use Manner::{Either, EitherShown};
+        use Manner::{Either, EitherShown, InBoth};
         let work = Place::Work(0);
         let (input, output) = (Some(Place::Input), Some(Place::Output));
         // Operations; what they take from, out of place and in place; whether they bring.
@@ -177,8 +194,9 @@ mod tests {
             (&[Either, EitherShown][..], [None, None], true),
             (&[EitherShown, Either], [input, output], false),
             (&[EitherShown, EitherShown], [input, output], true),
-            // One operation cannot read the array that it brings to.
-            (&[EitherShown], [input, None], true),
+            (&[EitherShown], [input, output], true),
+            (&[InBoth], [input, output], true),
+            (&[InBoth, InBoth], [input, output], true),
         ];
         for (manners, [takes, takes_in_place], brings) in cases {
             let [apart, in_place] = routes(manners, false);
@@ -188,9 +206,9 @@ mod tests {
                 assert!(route.last.is_none(), "{manners:?}");
                 assert!(route.takes.is_none() || route.first.is_none(), "{manners:?}");
                 assert!(route.places.contains(&work), "{manners:?}");
+                assert_eq!(route.in_both, manners[0] == InBoth);
             }
         }
-        assert!(routes(&[EitherShown], false)[1].first.is_some());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! [`crate::Simulator`] plays. Of k-way exchanges, those that are to be forwarded, not what forwarding makes of them; where
 //! the data decides how long messages are, an expectation.
 
-use crate::across::tiled;
 use crate::cost;
+use crate::division::tiled;
 use crate::load::Hosts;
 use crate::moves::chunks;
 use crate::turn;

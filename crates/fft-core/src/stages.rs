@@ -1,8 +1,9 @@
 //! The steps of a direction as a host does them, and where what is between them is kept when that is to be one place beside the output.
 
-use crate::across::{tiled, together};
 use crate::device::Site;
+use crate::division::{tiled, together};
 use crate::halves::{Halves, Keep};
+use crate::private::Private;
 use crate::problem::Memory;
 use crate::{Algorithm, Brick, Direction, Kind, Node, Problem, Recipe, Step, Wire};
 
@@ -31,6 +32,8 @@ pub(crate) enum Stage<'a, const D: usize> {
         home: &'a Node<D>,
         first: &'a Node<D>,
         steps: Vec<Walked<'a, D>>,
+        /// What nobody but its rank transforms from the beginning to the end, where these are all steps.
+        private: Option<Private<D>>,
         /// Real data, and the axis along which `home` has half its spectrum, where that is done with the first of the
         /// transforms, or on the way back with the last.
         real: Option<(&'a Node<D>, usize)>,
@@ -55,6 +58,9 @@ pub(crate) fn stages<'a, const D: usize>(
     recipe: &'a Recipe<D>,
     site: Site<'_>,
 ) -> (Vec<Stage<'a, D>>, Thrift) {
+    if let Some(stage) = in_both(recipe, site) {
+        return (vec![stage], Thrift::default());
+    }
     let plain = || {
         let seen = site.shows_all(recipe.problem());
         // Where only the plan's own memory is shown it takes no longer.
@@ -84,6 +90,34 @@ pub(crate) fn stages<'a, const D: usize>(
         return found;
     }
     ways.into_iter().filter(|(_, _, visits)| *visits).find_map(way).unwrap_or(found)
+}
+
+/// All steps of a direction as one stage, on complex data that ends where it began, of which each rank has some that nobody else ever
+/// transforms: as others see the plan's memory alone, that stays in the output, and the plan needs so much less.
+fn in_both<'a, const D: usize>(recipe: &'a Recipe<D>, site: Site<'_>) -> Option<Stage<'a, D>> {
+    let problem = recipe.problem();
+    if site.commons.is_none() || !problem.all_near() || site.shows_all(problem) {
+        return None;
+    }
+    let steps = recipe.walk(site.direction);
+    let (home, end) = (steps.first()?.0, steps.last()?.2);
+    let stays = |(_, step, to): &Walked<'_, D>| stays(step, to, home);
+    let transforms = |(_, step, _): &Walked<'_, D>| matches!(step, Step::Fft { .. });
+    if home.layout != end.layout || !steps.iter().all(stays) || !steps.iter().any(transforms) {
+        return None;
+    }
+    let works: Vec<_> = steps.iter().map(|(_, _, to)| &to.layout).collect();
+    let private = Some(Private::of(&home.layout, &works)).filter(Private::is_any);
+    private.is_some().then_some(Stage::Across { home, first: home, steps, private, real: None })
+}
+
+/// Whether a step may as well be done on data that stays.
+fn stays<const D: usize>(step: &Step, to: &Node<D>, home: &Node<D>) -> bool {
+    match step {
+        Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
+        Step::Reshape { .. } => false,
+        Step::Fft { kind, .. } => *kind != Kind::R2C && to.complex == home.complex,
+    }
 }
 
 /// Whether what is between stages is in the output or in one other place, from which the end may be brought to the output.
@@ -129,7 +163,13 @@ fn staged<'a, const D: usize>(
                     let (steps, tail) = tail.split_at(steps);
                     let (first, steps) = (to, steps.to_vec());
                     (rest, to) = (tail, steps[steps.len() - 1].2);
-                    stages.push(Stage::Across { home: from, first, steps, real: None });
+                    stages.push(Stage::Across {
+                        home: from,
+                        first,
+                        steps,
+                        private: None,
+                        real: None,
+                    });
                 }
                 if rest.len() == tail.len() || to.layout != from.layout {
                     let rest = rest.iter().map(|(_, step, _)| *step).collect();
@@ -221,11 +261,7 @@ fn staying<const D: usize>(
     rest: &[Walked<'_, D>],
     saves: bool,
 ) -> Option<usize> {
-    let stays = |(_, step, to): &&Walked<'_, D>| match step {
-        Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
-        Step::Reshape { .. } => false,
-        Step::Fft { kind, .. } => *kind != Kind::R2C && to.complex == from.complex,
-    };
+    let stays = |(_, step, to): &&Walked<'_, D>| stays(step, to, from);
     let shared = matches!(step, Step::Reshape { exchange: Algorithm::Shared, .. });
     if site.commons.is_none() || !shared || !problem.all_near() {
         return None;
@@ -370,7 +406,13 @@ mod tests {
                 }
                 _ if number == first => {
                     let steps = walk[first + 1..=last].to_vec();
-                    stages.push(Stage::Across { home: from, first: to, steps, real: None });
+                    stages.push(Stage::Across {
+                        home: from,
+                        first: to,
+                        steps,
+                        private: None,
+                        real: None,
+                    });
                 }
                 _ => {}
             }

@@ -13,6 +13,8 @@ pub(crate) struct Lines<'a, const D: usize> {
     pub(crate) howmany: usize,
     /// The axes, each with its transform; the first may lengthen or shorten lines, or the last, where the tile has two places.
     pub(crate) axes: &'a [(usize, Pass)],
+    /// Whether boxes are in cache before their transforms, which bring them there otherwise.
+    pub(crate) cached: bool,
 }
 
 /// Transforms for every shape of box.
@@ -33,7 +35,7 @@ impl<const D: usize> Lines<'_, D> {
         let mut ffts: Vec<LocalFft> = Vec::new();
         for (axis, pass) in self.axes {
             let along = LocalFft::along(*axis, tile, self.order, self.howmany, pass.clone());
-            let fft = LocalFft { cached: true, ..along };
+            let fft = LocalFft { cached: self.cached, to_cache: true, ..along };
             if !ffts.last_mut().is_some_and(|last| last.join(&fft, real_bytes)) {
                 ffts.push(fft);
             }

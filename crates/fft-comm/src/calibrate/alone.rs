@@ -99,8 +99,8 @@ pub(super) fn strided() -> f64 {
         factor: 1.0,
     };
     let columns = vec![Pass { inner: lines, ..pass.clone() }];
-    let first = LocalFft { blocks: 1, passes: columns, cached: false };
-    let last = LocalFft { blocks: lines, passes: vec![pass], cached: false };
+    let first = LocalFft { blocks: 1, passes: columns, cached: false, to_cache: false };
+    let last = LocalFft { blocks: lines, passes: vec![pass], cached: false, to_cache: false };
     let (src, mut dst) = (vec![1.0f64; 2 * n * lines], vec![2.0; 2 * n * lines]);
     let mut device = Cpu::<f64>::default();
     let mut shapes = [first, last].map(|shape| {
