@@ -44,6 +44,34 @@ fn arrays_that_are_shared() {
     on_all_ranks(arrays::all);
 }
 
+/// Threads that see no arrays but their own, as processes do: what no other transforms stays in the output.
+#[test]
+fn ranks_with_memory_of_their_own() {
+    on_all_ranks(|comm| {
+        let apart = Weak::new(comm, Fault::Apart)?;
+        cases::all(&apart)?;
+        cases::many_neighbours(&apart)?;
+        little::modest(&apart)
+    });
+}
+
+/// Ranks that run different directions get the same error, and the next run is well.
+#[test]
+fn ranks_with_memory_of_their_own_that_disagree() {
+    thriffty::threads(3, |comm| {
+        let apart = Weak::new(&comm, Fault::Apart)?;
+        let mut plan = Plan::<C2c>::c2c(&apart, Grid::new([12, 10, 8])?).build()?;
+        let x = vec![Complex::new(1.0, 0.0); plan.input_len()];
+        let mut y = x.clone();
+        let odd = comm.rank() == 1;
+        let found = if odd { plan.inverse_into(&x, &mut y) } else { plan.forward_into(&x, &mut y) };
+        let found = found.expect_err("ranks disagree").to_string();
+        assert!(found.contains("disagree on the share that is visited: rank 0"), "{found}");
+        plan.forward_into(&x, &mut y)
+    })
+    .unwrap();
+}
+
 /// From pencils to pencils, half a spectrum is made in the first pass across ranks, and turned back in the last, where callers'
 /// arrays are seen and memory is not to be little.
 #[test]

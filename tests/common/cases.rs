@@ -204,11 +204,39 @@ pub(crate) fn random_tilings(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
+/// Data that ends where it began: irregular bricks, ranks that hold nothing, and a recipe that comes home in between.
+pub(crate) fn returning(comm: &dyn Comm) -> Done {
+    for seed in 0..6 {
+        let turned = [1, 2, 0];
+        complex(comm, Case::new([5, 9, 7], [C2C; 3]).returning(seed))?;
+        complex(
+            comm,
+            Case::new([7, 6, 8], [C2C, Dct3, C2C])
+                .returning(seed)
+                .orders(turned, turned)
+                .howmany(3),
+        )?;
+        real(comm, Case::new([11, 8], [Dct2, Dst1]).returning(seed).howmany(2))?;
+        complex(comm, Case::new([3, 4, 2, 5], [C2C; 4]).returning(seed))?;
+        complex(comm, Case::new([30], [C2C]).returning(seed).howmany(3))?;
+    }
+    let near = (0..comm.size()).all(|rank| comm.host(rank) == comm.host(0));
+    if near && comm.size() == 4 {
+        let steps = "(exchange [4x1x1] shared raw) (fft y) (exchange [2x2x1] shared raw) (fft z) \
+                     (exchange [1x4x1] shared raw) (fft x) (scale inverse) (exchange [2x2x1] shared raw)";
+        let recipe = format!("(c2c 8x6x10 f64 ranks=4 [2x2x1] {steps})");
+        let case = Case::new([8, 6, 10], [C2C; 3]).cuts([2, 2, 1], [2, 2, 1]).exactly(recipe);
+        check::<C2c, 3>(comm, &case)?;
+    }
+    Ok(())
+}
+
 /// All of them.
 pub(crate) fn all(comm: &dyn Comm) -> Done {
     one_axis(comm)?;
     two_axes(comm)?;
     three_axes(comm)?;
     four_axes(comm)?;
-    random_tilings(comm)
+    random_tilings(comm)?;
+    returning(comm)
 }

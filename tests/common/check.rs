@@ -22,6 +22,8 @@ pub(crate) struct Case<const D: usize> {
     pub(crate) memory: Memory,
     /// Seed of random bricks for input and output; the library's default bricks otherwise.
     pub(crate) tiling: Option<u64>,
+    /// Whether those of the output are those of the input.
+    pub(crate) returns: bool,
     /// Parts along each axis of input and output, in place of those.
     pub(crate) cuts: Option<[[usize; D]; 2]>,
     /// How the recipe is chosen.
@@ -39,6 +41,7 @@ impl<const D: usize> Case<D> {
             exchange: Algorithm::default(),
             memory: Memory::default(),
             tiling: None,
+            returns: false,
             cuts: None,
             tune: Tune::Model,
         }
@@ -66,6 +69,10 @@ impl<const D: usize> Case<D> {
 
     pub(crate) fn tiling(self, seed: u64) -> Self {
         Self { tiling: Some(seed), ..self }
+    }
+
+    pub(crate) fn returning(self, seed: u64) -> Self {
+        Self { tiling: Some(seed), returns: true, ..self }
     }
 
     pub(crate) fn cuts(self, input: [usize; D], output: [usize; D]) -> Self {
@@ -97,7 +104,8 @@ impl<const D: usize> Case<D> {
             None => grids.map(even),
             Some(seed) => {
                 let mut rng = Rng(seed);
-                grids.map(|grid| tiling(grid, ranks, &mut rng))
+                let [input, output] = grids.map(|grid| tiling(grid, ranks, &mut rng));
+                if self.returns { [input.clone(), input] } else { [input, output] }
             }
         })
     }

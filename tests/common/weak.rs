@@ -36,6 +36,8 @@ pub(crate) enum Fault {
     Commons,
     /// It gets no memory that others can look into.
     Room,
+    /// No fault: ranks see what they allocate for that alone, as processes do.
+    Apart,
 }
 
 /// A communicator with a fault, which its duplicates have too. Faults come after the collective part.
@@ -177,7 +179,7 @@ struct WeakCommons {
 
 impl Commons for WeakCommons {
     fn shows_all(&self) -> bool {
-        self.commons.shows_all()
+        self.fault != Fault::Apart && self.commons.shows_all()
     }
 
     fn sees(&self, memory: &[u8]) -> bool {

@@ -2,7 +2,8 @@
 //!
 //! Each rank has a [`Station`] where all can see it: there it posts what it shows, and counts how far it has come.
 //! Nobody starts before all have posted, and nobody returns before all are done, so that a pointer is only followed
-//! while its owner lends what it points to. Waiting costs no messages; the same few lines serve threads and
+//! while its owner lends what it points to. A share that is alone has only its rank's own elements, which between visits are lent to
+//! nobody: there nobody waits. Waiting costs no messages; the same few lines serve threads and
 //! processes.
 #![allow(unsafe_code)]
 
@@ -439,11 +440,10 @@ impl<G: Ground> Commons for HostCommons<G> {
         let (own, ends) = (Shown::new(read, write), AtEnds::new(ends));
         let mut shown = std::mem::take(&mut self.shown);
         let result = if share.is_some_and(|share| self.shares[share].is_alone()) {
-            let nothing = Shown { read: NO_BYTES, write: NO_BYTES };
+            // No other rank looks into this now: from visits before, all have left, and for the next one all wait for this rank.
             shown.clear();
-            shown.extend(
-                (0..self.ranks.len()).map(|i| if i == self.comm.rank() { own } else { nothing }),
-            );
+            shown.resize(self.ranks.len(), Shown::new(None, None));
+            shown[self.comm.rank()] = own;
             work(&mut Visit { commons: self, shown: &shown, ends, share: self.shared(share) })
         } else {
             self.visits += 1;
@@ -527,7 +527,7 @@ impl<G: Ground> Neighbours for Visit<'_, G> {
         let (transfer, (from, _)) = found.read;
         // SAFETY: `check` saw that nothing ends beyond what the owner lends, nor beyond the tile. Of what the owner
         // lends to be written, nobody else touches these elements (the invariant of `Share`; `admit` and `look` made
-        // sure that all ranks visit shares of one division); what it lends to be read nobody writes; and what it has elsewhere
+        // sure that all ranks visit shares of one division, and of one that is alone all is this rank's own and lent to nobody); what it lends to be read nobody writes; and what it has elsewhere
         // no other rank knows. The tile is borrowed exclusively by the caller, who cannot at the same time borrow memory that
         // is lent.
         unsafe { lent::fetch(transfer, found.element, from, tile.as_mut_ptr()) };

@@ -82,7 +82,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let lengths = division.lengths(width * bytes);
         let order = division.order(lengths, width * bytes);
         let boxes = division.boxes(lengths);
-        // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are.
+        // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are, unless in place.
         let fetched = division.first
             && share.is_alone()
             && boxes.iter().all(|tile| division.run(tile, order).is_some());
@@ -113,7 +113,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let halving = source.zip(division.real);
         let halving =
             halving.map(|(side, (direction, _))| Halving { direction, reads, width: side.width });
-        let others = if halving.is_none() { division.others() } else { Vec::new() };
+        let others = if halving.is_none() { division.others(private) } else { Vec::new() };
         let (pass, in_both) = (Admission::Asked(Some(share)), division.private.is_some());
         Ok(Self { pass, tiles, ffts: ffts.finish(), others, width, halving, in_both })
     }

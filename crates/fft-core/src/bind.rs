@@ -75,11 +75,7 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
     let nodes = recipe.nodes();
     let ends = [&nodes[0], &nodes[nodes.len() - 1]];
     let [start, end] = direction.choose(ends, [ends[1], ends[0]]);
-    let (stages, Thrift { keeps, copies, messages }) = stages(recipe, site);
-    let private = stages.iter().find_map(|stage| match stage {
-        Stage::Across { private, .. } => private.as_ref(),
-        _ => None,
-    });
+    let (stages, Thrift { private, keeps, copies, messages }) = stages(recipe, site);
     let mut binder = Binder {
         problem: recipe.problem(),
         site,
@@ -89,23 +85,23 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
         messages,
         keeps: keeps.into_iter(),
         keep: Keep::default(),
-        private,
+        private: private.as_ref(),
         moves: None,
         pending: Pending::default(),
     };
     binder.sizes.push(binder.size(start));
-    for stage in &stages {
-        match *stage {
+    for stage in stages {
+        match stage {
             Stage::Scale(factor) => binder.pending.scale(factor),
             Stage::Fft { from, to, axis, kind } => binder.transform(from, to, axis, kind)?,
-            Stage::Reshape { from, to, wire, exchange, ref rest } => {
-                binder.reshape([from, to], wire, exchange, rest)?;
+            Stage::Reshape { from, to, wire, exchange, rest } => {
+                binder.reshape([from, to], wire, exchange, &rest)?;
                 binder.pending.since.clear();
             }
-            Stage::Across { home, first, ref steps, real, .. } => {
+            Stage::Across { home, first, steps, real } => {
                 let before = real.filter(|_| direction == Direction::Forward);
                 binder.rest(before.map_or(home, |(real, _)| real))?;
-                binder.across(home, first, steps, real)?;
+                binder.across(home, first, &steps, real)?;
                 binder.pending.since.clear();
             }
         }
@@ -178,7 +174,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     fn reals(&self, node: &Node<D>) -> [usize; 2] {
         let (rank, point) = (self.site.comm.rank(), self.problem.howmany * node.width());
         match self.private {
-            Some(private) => [private.points(rank) * point, 0],
+            Some(private) => [private.public_points(rank) * point, 0],
             None => self.keep.reals(rank, node.layout.brick(rank), point),
         }
     }

@@ -274,7 +274,9 @@ fn placed<const D: usize>(
     let near = |layout, near| Cut::matched(parts, layout, near, hosts);
     match (family, problem.all_near()) {
         (Family::Any, true) if problem.access == Access::Cached => {
-            found.splice(0..0, near(&problem.output, Near::Output));
+            if let Some(cut) = near(&problem.output, Near::Output) {
+                found.insert(0, cut);
+            }
         }
         (Family::Any, false) => {
             let sides = [

@@ -3,7 +3,8 @@
 //! A rank shows memory for the length of a *visit*: everyone arrives, everyone works, everyone leaves. What is shown
 //! to be read may be read by all in between. What is shown to be written is divided: each rank has a [`Share`] of
 //! everybody's elements, which it alone may read and write until all have left. That shares are disjoint follows from
-//! the layouts they are made from, each of which gives every point of the grid to exactly one rank.
+//! the layouts they are made from, each of which gives every point of the grid to exactly one rank. Where shares have only what
+//! is each rank's own, nobody need be met ([`Share::is_alone`]).
 
 use crate::private::Private;
 use crate::transfer::Placed;
@@ -77,7 +78,8 @@ pub trait Commons: Send {
     fn meet(&mut self, well: bool) -> Result<bool, Error>;
 
     /// Shows memory, calls `work` when all ranks show theirs, and returns when all have done with it. What `work`
-    /// returns is passed on when all have left.
+    /// returns is passed on when all have left. With a share that is alone ([`Share::is_alone`]) nothing is shown, nobody is
+    /// waited for, and memory that is too short is a panic.
     ///
     /// # Errors
     /// Those of `work`, and of [`Commons::meet`] (a process that is gone ends the job; one that turns to something else is waited
@@ -120,7 +122,8 @@ pub trait Neighbours {
 ///
 /// Invariant, on which memory safety rests elsewhere: shares with equal [`Share::division`] of different ranks have no
 /// element in common. It holds because a piece is always part of the rank's brick of one layout, made for the owner's
-/// brick of another, and [`Layout`]s give no point to two ranks.
+/// brick of another, and [`Layout`]s give no point to two ranks; and because each point of a brick has a place of its own in what its
+/// owner shows, the same for all who mean the same private parts, which are their owners' alone.
 #[derive(Debug)]
 pub struct Share {
     rank: usize,
@@ -162,7 +165,7 @@ impl Share {
             division.extend(words(layout));
         }
         division.extend((0..home.ranks()).flat_map(|rank| bounds(&private.brick(rank))));
-        let lens = (0..home.ranks()).map(|rank| private.points(rank) * howmany).collect();
+        let lens = (0..home.ranks()).map(|rank| private.public_points(rank) * howmany).collect();
         let elements = home.grid().points() * howmany;
         let alone = home.bricks() == work.bricks();
         Self { rank, element, lens, elements, read: None, pieces: Vec::new(), division, alone }
@@ -300,7 +303,7 @@ impl Piece {
         &self.transfer
     }
 
-    /// From the owner's whole brick, which this rank is.
+    /// The same elements from this rank's whole brick, if it is the owner.
     pub fn whole(&self) -> &Transfer {
         self.whole.as_ref().unwrap_or(&self.transfer)
     }
@@ -353,6 +356,63 @@ mod tests {
         }
     }
 
+    /// What all ranks show, and what is private, is touched by one rank each time, and at the ends of each rank by itself alone.
+    #[test]
+    fn shares_with_private_parts_give_every_element_to_one_rank() {
+        let grid = Grid::new([5, 7, 6]).unwrap();
+        let even = |shape| Layout::even(grid, ProcGrid::new(shape), 6);
+        let layouts = [[6, 1, 1], [1, 2, 3], [2, 3, 1], [1, 1, 4], [1, 1, 1]].map(even);
+        let howmany = 2;
+        for home in &layouts {
+            let home = home.clone().ordered([1, 2, 0]).unwrap();
+            for works in [[0, 1], [1, 2], [2, 4], [3, 3]].map(|two| two.map(|i| &layouts[i])) {
+                let private = Private::of(&home, &works);
+                let counts = |points: &dyn Fn(usize) -> usize| -> Vec<Vec<usize>> {
+                    (0..6).map(|rank| vec![0; howmany * points(rank)]).collect()
+                };
+                let all = |rank: usize| home.brick(rank).points();
+                for work in works {
+                    let mut shown = counts(&|rank| private.public_points(rank));
+                    let mut own = counts(&all);
+                    for rank in 0..6 {
+                        let mut share = Share::new(rank, [&home, work], &private, 16, howmany);
+                        let tile = work.brick(rank);
+                        share.claim([&home, work], &private, &tile, home.order(), howmany);
+                        let mut filled = vec![0; howmany * tile.points()];
+                        for piece in share.pieces() {
+                            let owner = piece.owner();
+                            let mut places = piece.whole().places();
+                            assert!(piece.is_private() <= (owner == rank));
+                            if !piece.is_private() {
+                                piece.transfer().runs(|from, _, len| {
+                                    shown[owner][from..from + len].iter_mut().for_each(|n| *n += 1);
+                                });
+                            }
+                            if owner == rank {
+                                piece.whole().runs(|from, _, len| {
+                                    own[owner][from..from + len].iter_mut().for_each(|n| *n += 1);
+                                });
+                            }
+                            // Both are the same elements of the tile.
+                            let mut others = piece.transfer().places();
+                            places.iter().for_each(|place| filled[*place] += 1);
+                            places.sort_unstable();
+                            others.sort_unstable();
+                            assert_eq!(places, others);
+                        }
+                        assert!(filled.iter().all(|n| *n == 1), "{home} {work}");
+                    }
+                    assert!(shown.iter().flatten().all(|n| *n == 1), "{home} {work}");
+                    for (rank, own) in own.iter().enumerate() {
+                        let mine = home.brick(rank).intersect(&work.brick(rank));
+                        assert_eq!(own.iter().sum::<usize>(), howmany * mine.points());
+                        assert!(own.iter().all(|n| *n <= 1), "{home} {work}");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn divisions_are_equal_where_shares_are_of_the_same_memory() {
         let grid = Grid::new([4, 4, 4]).unwrap();
@@ -363,6 +423,10 @@ mod tests {
         for other in [shares(&x, &x, 1), shares(&y, &y, 1), shares(&x, &y, 2)] {
             assert_ne!(all[0].division(), other[1].division());
         }
+        let private = Private::of(&x, &[&y]);
+        let other = Share::new(1, [&x, &y], &private, 16, 1);
+        assert_ne!(all[0].division(), other.division());
+        assert!(!other.is_alone() && Share::new(1, [&x, &x], &private, 16, 1).is_alone());
     }
 
     #[test]

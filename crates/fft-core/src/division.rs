@@ -195,11 +195,9 @@ impl<const D: usize> Division<'_, D> {
     }
 
     /// What this rank has and others transform, from a whole brick to what it shows, and back.
-    pub(crate) fn others(&self) -> Vec<[Transfer; 2]> {
+    pub(crate) fn others(&self, private: &Private<D>) -> Vec<[Transfer; 2]> {
         let (brick, howmany) = (self.home.brick(self.rank), self.howmany);
         let placed = |brick| Placed { brick, order: self.home.order(), howmany };
-        let nothing = Private::nothing(self.home);
-        let private = self.private.unwrap_or(&nothing);
         let mut others = Vec::new();
         self.work.meet(&brick, |other, common| {
             let theirs = private.public(self.rank).iter().filter(|_| other != self.rank);

@@ -63,7 +63,7 @@ impl<const D: usize> Private<D> {
     }
 
     /// Points of the rest.
-    pub(crate) fn points(&self, rank: usize) -> usize {
+    pub(crate) fn public_points(&self, rank: usize) -> usize {
         self.public(rank).last().map_or(0, |(last, before)| before + last.points())
     }
 }
@@ -92,7 +92,7 @@ mod tests {
                         before += part.points();
                         boxes.push(*part);
                     }
-                    assert_eq!(private.points(rank), before);
+                    assert_eq!(private.public_points(rank), before);
                     assert_eq!(boxes.iter().map(Brick::points).sum::<usize>(), brick.points());
                     for (i, a) in boxes.iter().enumerate() {
                         assert_eq!(a.intersect(brick).points(), a.points());
@@ -114,7 +114,7 @@ mod tests {
             let even = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
             let (home, works) = (even(home), works.iter().map(|&w| even(w)).collect::<Vec<_>>());
             let private = Private::of(&home, &works.iter().collect::<Vec<_>>());
-            (private.points(ranks - 1), home.brick(ranks - 1).points())
+            (private.public_points(ranks - 1), home.brick(ranks - 1).points())
         };
         assert_eq!(share([2, 1, 1], &[[1, 2, 1]], 2), (128, 256));
         assert_eq!(share([4, 1, 1], &[[1, 4, 1]], 4), (96, 128));

@@ -32,8 +32,6 @@ pub(crate) enum Stage<'a, const D: usize> {
         home: &'a Node<D>,
         first: &'a Node<D>,
         steps: Vec<Walked<'a, D>>,
-        /// What nobody but its rank transforms from the beginning to the end, where these are all steps.
-        private: Option<Private<D>>,
         /// Real data, and the axis along which `home` has half its spectrum, where that is done with the first of the
         /// transforms, or on the way back with the last.
         real: Option<(&'a Node<D>, usize)>,
@@ -41,8 +39,9 @@ pub(crate) enum Stage<'a, const D: usize> {
 }
 
 /// What is kept where.
-#[derive(Default)]
-pub(crate) struct Thrift {
+pub(crate) struct Thrift<const D: usize> {
+    /// What stays in the output, where all steps are one stage for that.
+    pub(crate) private: Option<Private<D>>,
     /// How ranks keep what each reshape brings, as it comes; by number of the reshape.
     pub(crate) keeps: Vec<Keep>,
     /// Whether the result comes to memory of the plan's own, and must be copied.
@@ -51,15 +50,21 @@ pub(crate) struct Thrift {
     pub(crate) messages: bool,
 }
 
-/// The stages of one direction, and what is kept where: the first of these ways that does with little memory, if it is to be
+impl<const D: usize> Default for Thrift<D> {
+    fn default() -> Self {
+        Self { private: None, keeps: Vec::new(), copies: false, messages: false }
+    }
+}
+
+/// The stages of one direction, and what is kept where: a part in the output all the while, where that can be; otherwise the first of these ways that does with little memory, if it is to be
 /// little, or if ranks that all share memory do without a second place by that (real data then took 0.84 to 1.05 of the time). By what
 /// all ranks know.
 pub(crate) fn stages<'a, const D: usize>(
     recipe: &'a Recipe<D>,
     site: Site<'_>,
-) -> (Vec<Stage<'a, D>>, Thrift) {
-    if let Some(stage) = in_both(recipe, site) {
-        return (vec![stage], Thrift::default());
+) -> (Vec<Stage<'a, D>>, Thrift<D>) {
+    if let Some((stage, private)) = in_both(recipe, site) {
+        return (vec![stage], Thrift { private: Some(private), ..Thrift::default() });
     }
     let plain = || {
         let seen = site.shows_all(recipe.problem());
@@ -92,23 +97,26 @@ pub(crate) fn stages<'a, const D: usize>(
     ways.into_iter().filter(|(_, _, visits)| *visits).find_map(way).unwrap_or(found)
 }
 
-/// All steps of a direction as one stage, on complex data that ends where it began, of which each rank has some that nobody else ever
-/// transforms: as others see the plan's memory alone, that stays in the output, and the plan needs so much less.
-fn in_both<'a, const D: usize>(recipe: &'a Recipe<D>, site: Site<'_>) -> Option<Stage<'a, D>> {
+/// All steps of a direction as one stage, on data that ends where it began, of which each rank has some that nobody else ever transforms:
+/// as others see the plan's memory alone, that stays in the output, and the plan needs so much less.
+fn in_both<'a, const D: usize>(
+    recipe: &'a Recipe<D>,
+    site: Site<'_>,
+) -> Option<(Stage<'a, D>, Private<D>)> {
     let problem = recipe.problem();
     if site.commons.is_none() || !problem.all_near() || site.shows_all(problem) {
         return None;
     }
     let steps = recipe.walk(site.direction);
     let (home, end) = (steps.first()?.0, steps.last()?.2);
-    let stays = |(_, step, to): &Walked<'_, D>| stays(step, to, home);
-    let transforms = |(_, step, _): &Walked<'_, D>| matches!(step, Step::Fft { .. });
-    if home.layout != end.layout || !steps.iter().all(stays) || !steps.iter().any(transforms) {
+    if home.layout != end.layout || !steps.iter().all(|(_, step, to)| stays(step, to, home)) {
         return None;
     }
-    let works: Vec<_> = steps.iter().map(|(_, _, to)| &to.layout).collect();
-    let private = Some(Private::of(&home.layout, &works)).filter(Private::is_any);
-    private.is_some().then_some(Stage::Across { home, first: home, steps, private, real: None })
+    let works = steps.iter().filter(|(_, step, _)| matches!(step, Step::Fft { .. }));
+    let works: Vec<_> = works.map(|(_, _, to)| &to.layout).collect();
+    let private = Private::of(&home.layout, &works);
+    let some = !works.is_empty() && private.is_any();
+    some.then(|| (Stage::Across { home, first: home, steps, real: None }, private))
 }
 
 /// Whether a step may as well be done on data that stays.
@@ -127,7 +135,7 @@ fn one_place<const D: usize>(stages: &[Stage<'_, D>], recipe: &Recipe<D>, site: 
         return true;
     }
     let kept = |copies| thrift(stages, recipe, site, (copies, true));
-    let whole = |thrift: Thrift| thrift.keeps.iter().all(|keep| keep.0.is_none());
+    let whole = |thrift: Thrift<D>| thrift.keeps.iter().all(|keep| keep.0.is_none());
     [false, true].into_iter().filter_map(kept).any(whole)
 }
 
@@ -163,13 +171,7 @@ fn staged<'a, const D: usize>(
                     let (steps, tail) = tail.split_at(steps);
                     let (first, steps) = (to, steps.to_vec());
                     (rest, to) = (tail, steps[steps.len() - 1].2);
-                    stages.push(Stage::Across {
-                        home: from,
-                        first,
-                        steps,
-                        private: None,
-                        real: None,
-                    });
+                    stages.push(Stage::Across { home: from, first, steps, real: None });
                 }
                 if rest.len() == tail.len() || to.layout != from.layout {
                     let rest = rest.iter().map(|(_, step, _)| *step).collect();
@@ -294,7 +296,7 @@ fn thrift<const D: usize>(
     recipe: &Recipe<D>,
     site: Site<'_>,
     (copies, visits): (bool, bool),
-) -> Option<Thrift> {
+) -> Option<Thrift<D>> {
     let (problem, nodes) = (recipe.problem(), recipe.nodes());
     let ends = [&nodes[0], &nodes[nodes.len() - 1]];
     let [start, end] = site.direction.choose(ends, [ends[1], ends[0]]);
@@ -371,7 +373,7 @@ fn thrift<const D: usize>(
             keeps[rest.reshapes] = if comes { keep } else { keep.turned() };
         }
     }
-    Some(Thrift { keeps: keeps.split_off(1), copies, messages: !visits })
+    Some(Thrift { private: None, keeps: keeps.split_off(1), copies, messages: !visits })
 }
 
 #[cfg(test)]
@@ -406,13 +408,7 @@ mod tests {
                 }
                 _ if number == first => {
                     let steps = walk[first + 1..=last].to_vec();
-                    stages.push(Stage::Across {
-                        home: from,
-                        first: to,
-                        steps,
-                        private: None,
-                        real: None,
-                    });
+                    stages.push(Stage::Across { home: from, first: to, steps, real: None });
                 }
                 _ => {}
             }
