@@ -100,6 +100,15 @@ __device__ inline void await_tile()
     __syncthreads();
 }
 
+// Counts on, for the first thread. As assembly, since of `atomicAdd` the compiler makes one for all of a warp who come by, and then waits
+// for the number to tell it to them.
+__device__ inline u32 draw(u64* counter)
+{
+    u32 number = 0;
+    if (threadIdx.x == 0) asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(number) : "l"(counter));
+    return number;
+}
+
 // A tile that is being worked on, or will be, and the box or message that it is of. What is not in shared memory is far: the caches
 // of a multiprocessor keep nothing while data streams through them.
 template <class Item>

@@ -195,8 +195,9 @@ __device__ inline void store_together(const u32 (&code)[2][8], u32 bits, u8* cod
         reinterpret_cast<uint4*>(codes)[unit] = reinterpret_cast<const uint4*>(memory)[unit];
 }
 
-// The reverse, of codes of up to 31 bits: four in a word while they have eight bits, then two.
-__device__ inline void load_few(u32 (&code)[8], u32 bits, const u8* block, u32 lane)
+// The reverse, of codes of up to 31 bits: four in a word while they have eight bits, then two. `TOP` is what the upper halves have besides.
+template <u32 TOP = 0>
+__device__ void load_few(u32 (&code)[8], u32 bits, const u8* block, u32 lane)
 {
     // What codes 0 to 3 have below eight bits, and 4 to 7.
     u32 low[2] = {0, 0}, high[2] = {0, 0}, shift = 0;
@@ -221,10 +222,10 @@ __device__ inline void load_few(u32 (&code)[8], u32 bits, const u8* block, u32 l
     }
 #pragma unroll
     for (u32 half = 0; half < 2; half++) {
-        u32 two[2] = {__byte_perm(low[half], high[half], 0x5140), __byte_perm(low[half], high[half], 0x7362)}, above[2] = {0, 0};
+        u32 two[2] = {__byte_perm(low[half], high[half], 0x5140), __byte_perm(low[half], high[half], 0x7362)}, above[2] = {TOP, TOP};
         if (bits & 16) {
             const uint2 four = *reinterpret_cast<const uint2*>(block + 64 * half + 8 * lane);
-            above[0] = two[0], above[1] = two[1];
+            above[0] |= two[0], above[1] |= two[1];
             two[0] = four.x, two[1] = four.y;
         }
 #pragma unroll

@@ -100,12 +100,16 @@ struct Piece {
 struct Nothing {
     __device__ void operator()(const Piece&, Shared, u32) const {}
 };
+struct Never {
+    template <class... Told> __device__ bool operator()(Told&...) const { return false; }
+};
 
 // Takes a tile to where it belongs, out of its numbers as they are, or else of codes: `decode` makes a thread's `N` numbers of each
-// piece, and says of which planes it cannot. When the numbers have taken the place of the codes, `mend` does these. Has barriers.
-template <u32 WIDTH, u32 N, class T, class Decode, class Mend>
+// piece, and says of which planes it cannot. When the numbers have taken the place of the codes, `mend` does these. Before, `quick` makes
+// all pieces of a warp, or says that it does not. Has barriers.
+template <u32 WIDTH, u32 N, class T, class Decode, class Mend, class Quick>
 __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw, const u8* codes,
-                         Buffer<Element<T, WIDTH>>& buffer, Places& places, Decode decode, Mend mend)
+                         Buffer<Element<T, WIDTH>>& buffer, Places& places, Numbers& numbers, Decode decode, Mend mend, Quick quick)
 {
     using E = Element<T, WIDTH>;
     constexpr u32 BYTES = TILE<E> * sizeof(E), PIECES = BYTES / (THREADS * N * sizeof(T)), ELEMENTS = 8 * N / WIDTH;
@@ -130,9 +134,10 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
             u32 local = (threadIdx.x / 8 + n * TEAMS) * ELEMENTS;
             return {body, state, codes, buffer.scales, local, tile.element + local};
         };
+        const bool done = quick(tile, codes, buffer.scales, x);
 #pragma unroll
         for (u32 n = 0; n < PIECES; n++)
-            if (piece(n).local < tile.cols) later |= decode(piece(n), x[n]) << (2 * n);
+            if (!done && piece(n).local < tile.cols) later |= decode(piece(n), x[n]) << (2 * n);
         __syncthreads();
 #pragma unroll
         for (u32 n = 0; n < PIECES; n++) write_block<E>(shared, piece(n).local, x[n], Team());
@@ -141,13 +146,15 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
             mend(piece(bit / 2), shared, bit % 2);
         }
     }
+    // Not while numbers fill the registers, nor when it is asked for at once.
+    numbers.draw();
     store_tile<E, false>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
 }
 
 // Reads all tiles: while one is decoded the next one's codes are fetched, from where `source` says that they are, and the one after
 // that is found.
-template <u32 WIDTH, u32 N, class T, class Source, class Decode, class Mend = Nothing>
-__device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend mend = Nothing())
+template <u32 WIDTH, u32 N, class T, class Source, class Decode, class Mend = Nothing, class Quick = Never>
+__device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend mend = Nothing(), Quick quick = Never())
 {
     __shared__ Buffer<Element<T, WIDTH>> buffers[2];
     __shared__ Places places;
@@ -167,15 +174,16 @@ __device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend 
     };
     ahead.begin(job.batch, also);
     fetch(0);
+    Numbers numbers(job.states, job.batch.count);
     for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
-        const u32 number = number_of(turn + 3, job.batch.tiles, job.states, job.batch.count);
+        const u32 number = numbers.next();
         await_tile();
         fetch(turn + 1);
         ahead.next(turn, job.batch, number, also);
         Buffer<Element<T, WIDTH>>& buffer = buffers[turn % 2];
         const Work<Message>& work = ahead.work(turn);
         if (!raw(turn)) source.begin(work, turn, reinterpret_cast<const u8*>(buffer.scales));
-        put_tile<WIDTH, N>(job, work, raw(turn), buffer.codes(), buffer, places, decode, mend);
+        put_tile<WIDTH, N>(job, work, raw(turn), buffer.codes(), buffer, places, numbers, decode, mend, quick);
     }
 }
 
@@ -233,7 +241,36 @@ __device__ void decode_bits(const Job<T>& job)
         if (!decode_edge<T>(scale, bits, from, eight)) return refuse(piece.state);
         for (u32 i = 0; i < 8; i++) number_at<T, WIDTH>(shared, piece.body, piece.local, plane, i) = T(eight.x[i]);
     };
-    each_tile<WIDTH, 8 * WIDTH>(job, Fixed<T, WIDTH>{job, 8 * bits, BLOCK}, decode, mend);
+    // In single precision, where that has what all codes of a warp stand for: nearly always.
+    auto quick = [&](const Tile& tile, const u8* codes, const u16* scales, auto& x) {
+        if constexpr (sizeof(T) == 8) {
+            return false;
+        } else {
+            constexpr u32 PIECES = sizeof(x) / sizeof(x[0]);
+            auto block = [](u32 n, u32 plane) { return (threadIdx.x / 8 + n * TEAMS) * WIDTH + plane; };
+            float steps[PIECES][WIDTH];
+            bool single = bits <= SINGLE_BITS;
+#pragma unroll
+            for (u32 n = 0; n < PIECES; n++)
+#pragma unroll
+                for (u32 plane = 0; plane < WIDTH; plane++) {
+                    const u32 scale = scales[block(n, plane)];
+                    steps[n][plane] = single_step_of(scale);
+                    // Behind the last block there may be anything.
+                    single &= is_single_scale(scale) || block(n, 0) * (BLOCK / WIDTH) >= tile.cols;
+                }
+            if (!__all_sync(0xFFFFFFFF, single)) return false;
+#pragma unroll
+            for (u32 n = 0; n < PIECES; n++)
+#pragma unroll
+                for (u32 plane = 0; plane < WIDTH; plane++) {
+                    const u8* from = codes + block(n, plane) * (8 * bits);
+                    Integers::decode_single<WIDTH>(steps[n][plane], bits, from, x[n] + plane, Team());
+                }
+            return true;
+        }
+    };
+    each_tile<WIDTH, 8 * WIDTH>(job, Fixed<T, WIDTH>{job, 8 * bits, BLOCK}, decode, mend, quick);
 }
 
 // The blocks of a tile, by each warp for itself.
@@ -346,11 +383,11 @@ MEASURE(f64x2, double, 2)
     }
 
 #define DECODE_ALL(real, T, WIDTH)                                                                   \
-    DECODE(f32, real, T, WIDTH, 5, decode_format<T, WIDTH, Single>)                                     \
-    DECODE(f16, real, T, WIDTH, 5, decode_format<T, WIDTH, Half>)                                       \
-    DECODE(bf16, real, T, WIDTH, 5, decode_format<T, WIDTH, Brain>)                                     \
+    DECODE(f32, real, T, WIDTH, 4, decode_format<T, WIDTH, Single>)                                     \
+    DECODE(f16, real, T, WIDTH, 4, decode_format<T, WIDTH, Half>)                                       \
+    DECODE(bf16, real, T, WIDTH, 4, decode_format<T, WIDTH, Brain>)                                     \
     DECODE(mantissa, real, T, WIDTH, 5, decode_mantissa<T, WIDTH>)                                      \
-    DECODE(bits, real, T, WIDTH, 5, decode_bits<T, WIDTH>)                                              \
+    DECODE(bits, real, T, WIDTH, 4, decode_bits<T, WIDTH>)                                              \
     DECODE(tolerance, real, T, WIDTH, 5, decode_tolerance<T, WIDTH>)
 
 DECODE_ALL(f32x1, float, 1)

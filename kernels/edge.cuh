@@ -18,6 +18,14 @@ __device__ inline u32 scale_of(double step)
 
 __device__ inline double step_of(u32 scale) { return from_bits(u64(scale) << 47); }
 
+// The same in single precision, of 0 and of steps from 2^-126 to 2^100, and whether a scale is of these.
+constexpr u32 SINGLE_LEAST = (1023 - 126) << 5, SINGLE_MOST = (1023 + 100) << 5;
+__device__ inline bool is_single_scale(u32 scale) { return scale == 0 || (scale >= SINGLE_LEAST && scale <= SINGLE_MOST); }
+__device__ inline float single_step_of(u32 scale)
+{
+    return scale == 0 ? 0.0f : __uint_as_float((scale << 18) - ((1023 - 127) << 23));
+}
+
 // Eight numbers of a thread, of one plane, to be passed to a function that is not inlined.
 struct Eight {
     double x[8];

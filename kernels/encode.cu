@@ -301,7 +301,7 @@ __device__ void encode_tolerance(const Job<T>& job)
     using E = Element<T, WIDTH>;
     using P = Pairs<T, WIDTH>;
     // Whether the numbers of a tile are taken into registers, so that the next one is fetched while they are encoded. In single precision
-    // registers do not suffice for that, as two blocks are encoded at once.
+    // registers do not suffice for that, as two blocks are encoded at once: it is fetched when only the last two are left.
     constexpr bool EARLY = sizeof(T) == 8;
     __shared__ __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
     __shared__ Places places;
@@ -354,8 +354,9 @@ __device__ void encode_tolerance(const Job<T>& job)
         return there;
     };
 
-    // Encodes a tile of which the codes begin there, and its numbers, where they are taken early, are these.
-    auto encode = [&](u32 turn, u64 begin, T (&x)[16]) {
+    // Encodes a tile of which the codes begin there, and its numbers, where they are taken early, are these. Calls `meanwhile` when all
+    // are in registers.
+    auto encode = [&](u32 turn, u64 begin, T (&x)[16], auto meanwhile) {
         const Measured<E>& found = measured[turn % 2];
         const Work<Message>& work = drawn[turn % 3].work;
         const Message& message = work.item;
@@ -375,6 +376,7 @@ __device__ void encode_tolerance(const Job<T>& job)
 #pragma unroll 1
         for (u32 pair = 0; pair < P::PAIRS; pair++) {
             if (!EARLY) P::read(Shared{memory[turn % 2]}, body, pair, x);
+            if (pair + 1 == P::PAIRS) meanwhile();
             u32 widths[2], bits[2], at[2];
 #pragma unroll
             for (u32 k = 0; k < 2; k++) {
@@ -440,9 +442,11 @@ __device__ void encode_tolerance(const Job<T>& job)
             begin = look_back(job.queue, work.number, work.tile.first, measured[(turn - 1) % 2].length);
             if (EARLY) P::read(Shared{memory[(turn - 1) % 2]}, Body(work.item, job.messages), 0, x);
         }
-        if (EARLY && !last) there = fetch(turn + 1);
-        if (turn > 0) encode(turn - 1, begin, x);
-        if (!EARLY && !last) there = fetch(turn + 1);
+        auto fetch_next = [&](bool now) {
+            if (now && !last) there = fetch(turn + 1);
+        };
+        fetch_next(EARLY || turn == 0);
+        if (turn > 0) encode(turn - 1, begin, x, [&] { fetch_next(!EARLY); });
         if (last) {
             __syncthreads();
             keep(turn - 1);

@@ -5,6 +5,8 @@
 
 constexpr u64 ROUNDER = (1023ull + 52) << 52;
 constexpr u32 SINGLE_ROUNDER = (127 + 23) << 23;
+// The most bits of integers of which single precision has multiples of steps of six digits.
+constexpr u32 SINGLE_BITS = 18;
 
 template <class T> constexpr u32 RAW_BYTES = BLOCK * sizeof(T);
 
@@ -35,7 +37,7 @@ struct Integers {
     __device__ double middle() const { return from_bits(ROUNDER | 1ull << (bits - 1)); }
 
     // Whether what all codes stand for need not be rounded: conversions are slow.
-    template <class T> __device__ bool is_single() const { return sizeof(T) == 4 && bits <= 18 && few; }
+    template <class T> __device__ bool is_single() const { return sizeof(T) == 4 && bits <= SINGLE_BITS && few; }
 
     // Makes and writes codes of any number of bits, and returns the sum of squared errors. Nothing is written of no bits.
     template <u32 STEP, class T>
@@ -79,14 +81,20 @@ struct Integers {
     __device__ void decode(const u8* block, T* x, Team team) const
     {
         if (is_single<T>()) {
-            u32 code[8];
-            load_codes(code, bits, block, team);
-            // As `value`, with a rounder of single precision.
-            const float step = float(this->step), middle = __uint_as_float(SINGLE_ROUNDER | 1u << (bits - 1));
-#pragma unroll
-            for (u32 i = 0; i < 8; i++) x[STEP * i] = T((__uint_as_float(SINGLE_ROUNDER | code[i]) - middle) * step);
+            decode_single<STEP>(float(this->step), bits, block, x, team);
         } else if (bits <= 32) decode_as<u32, STEP>(block, x, team);
         else decode_as<u64, STEP>(block, x, team);
+    }
+
+    // As `value`, of codes of up to 18 bits, with a rounder of single precision.
+    template <u32 STEP, class T>
+    __device__ static void decode_single(float step, u32 bits, const u8* block, T* x, Team team)
+    {
+        u32 code[8];
+        load_few<(SINGLE_ROUNDER | SINGLE_ROUNDER >> 16)>(code, bits, block, team.lane);
+        const float middle = __uint_as_float(SINGLE_ROUNDER | 1u << (bits - 1));
+#pragma unroll
+        for (u32 i = 0; i < 8; i++) x[STEP * i] = T((__uint_as_float(code[i]) - middle) * step);
     }
 
     template <class Code, u32 STEP, class T>

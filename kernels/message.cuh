@@ -70,13 +70,26 @@ static_assert(sizeof(State) == 32, "the host has the same");
 // Marks a message that does not decode.
 __device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
 
-// The number of a block's tile of this turn, the fourth or a later one, to the first thread. Most are dealt out; as blocks do not all
-// come forward equally fast, the last quarter is drawn, with a number that is counted behind all states.
+// The numbers of a decoder's tiles, of the fourth and those that follow, to the first thread. Each is drawn from a counter behind all
+// states: blocks do not all come forward equally fast, and so tiles are written in about the order in which they are listed, which is
+// faster than in any other.
+struct Numbers {
+    u64* const counter;
+    u32 drawn;
+
+    __device__ Numbers(State* states, u32 messages) : counter(&states[messages].bytes), drawn(::draw(counter)) {}
+    // Begins to ask for the next one, some time before it is needed.
+    __device__ void draw() { drawn = ::draw(counter); }
+    __device__ u32 next() const { return 3 * gridDim.x + drawn; }
+};
+
+// The number of an encoder's tile of this turn, the fourth or a later one, to the first thread. Most are dealt out, and only the last quarter
+// is drawn: encoders, which write little, do not gain by the order.
 __device__ inline u32 number_of(u32 turn, u32 tiles, State* states, u32 messages)
 {
     const u32 dealt = max(3 * gridDim.x, tiles / 4 * 3), own = blockIdx.x + turn * gridDim.x;
     if (own < dealt) return own;
-    return threadIdx.x == 0 ? dealt + u32(atomicAdd(&states[messages].bytes, 1ull)) : 0;
+    return dealt + draw(&states[messages].bytes);
 }
 
 // An element of WIDTH reals: what is moved at once.

@@ -12,7 +12,7 @@ struct Queue {
     u64* words;
 
     // The number of the next tile, to the first thread. Nobody waits for it before it is asked for.
-    __device__ u32 draw() const { return threadIdx.x == 0 ? u32(atomicAdd(words, 1ull)) : 0; }
+    __device__ u32 draw() const { return ::draw(words); }
     __device__ u64* word(u32 tile) const { return words + 1 + tile; }
 };
 

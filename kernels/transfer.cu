@@ -1,6 +1,9 @@
 // Copies of boxes with any order of axes: packing and unpacking as it is, and keeping one's own data.
 //
-// CPU twin: `Transfer::run`. One launch copies any number of boxes. Bytes moved: each element is read once and written once.
+// CPU twin: `Transfer::run`. One launch copies any number of boxes, with a block for each tile. Bytes moved: each element is read once and
+// written once.
+//
+// Nothing is fetched ahead: there are blocks enough to wait. As the device begins them in order, what is moved at a time is side by side.
 #include "tile.cuh"
 
 // Elements of 4, 8 or 16 bytes: only their size matters.
@@ -9,18 +12,18 @@ __device__ void transfer(Batch<Box> batch, const E* src, E* dst)
 {
     __shared__ __align__(128) u8 memory[TILE<E> * sizeof(E)];
     __shared__ Places from, to;
-    __shared__ Ahead<Box> ahead;
+    __shared__ Work<Box> work;
     Shared shared{memory};
-    auto nothing = [](const Work<Box>&) {};
-    ahead.begin(batch, nothing);
-    for (u32 turn = 0; ahead.work(turn).number < batch.tiles; turn++) {
-        const Work<Box>& work = ahead.work(turn);
-        ahead.next(turn, batch, work.number + 3 * gridDim.x, nothing);
-        fetch_tile(work.item, work.tile, src, shared, from);
-        await_tile();
-        store_tile(work.item, work.tile, shared, dst, to);
-        await_tile();
+    if (threadIdx.x < 32) {
+        work.find(batch, blockIdx.x);
+        asm volatile("cp.async.wait_all;" ::: "memory");
+        __syncwarp();
+        work.describe(batch);
     }
+    await_tile();
+    fetch_tile(work.item, work.tile, src, shared, from);
+    await_tile();
+    store_tile(work.item, work.tile, shared, dst, to);
 }
 
 #define TRANSFER(name, element)                                                                      \

@@ -22,14 +22,26 @@ where
     found
 }
 
-/// Whether all ranks share a GPU or have some that are joined, so that transforms fetch.
-pub(crate) fn joined(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
+/// The identities of all ranks' GPUs.
+fn identities(comm: &dyn Comm, gpu: &Gpu) -> Result<Vec<[u8; 16]>, Error> {
     let mine = gpu.context().uuid().unwrap().bytes.map(|byte| byte as u8);
     let mut all = vec![[0; 16]; comm.size()];
     comm.allgather(&mine, all.as_flattened_mut())?;
-    let mut all = [f64::from(all.iter().all(|other| thriffty::gpu::joined(gpu, *other)))];
+    Ok(all)
+}
+
+/// Whether all ranks share a GPU or have some that are joined, so that transforms of complex numbers fetch.
+pub(crate) fn joined(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
+    let near = |other: &[u8; 16]| thriffty::gpu::joined(gpu, *other);
+    let mut all = [f64::from(identities(comm, gpu)?.iter().all(near))];
     comm.allreduce(Reduce::Min, &mut all)?;
     Ok(all == [1.0])
+}
+
+/// Whether all ranks share a GPU, so that those of real numbers do, too.
+pub(crate) fn share_one(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
+    let all = identities(comm, gpu)?;
+    Ok(all.iter().all(|other| *other == all[0]))
 }
 
 /// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each other's memory; and whether the last

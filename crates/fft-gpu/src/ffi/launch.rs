@@ -59,7 +59,7 @@ pub(crate) struct Modules {
 #[derive(Clone)]
 pub(crate) struct Kernel {
     function: CudaFunction,
-    /// Blocks that the device has at once: the grid of a kernel whose blocks fetch their work.
+    /// Blocks that the device has at once: the largest grid of a kernel whose blocks fetch their work.
     resident: u32,
 }
 
@@ -95,9 +95,13 @@ impl Kernel {
 
     /// A grid for so many pieces of work.
     fn grid(&self, work: usize) -> LaunchConfig {
-        let blocks = work.clamp(1, self.resident as usize) as u32;
-        LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
+        blocks(work.clamp(1, self.resident()))
     }
+}
+
+/// A grid of so many blocks.
+fn blocks(count: usize) -> LaunchConfig {
+    LaunchConfig { grid_dim: (count as u32, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
 }
 
 /// `Batch` of `kernels/box.cuh`.
@@ -204,7 +208,7 @@ pub(crate) fn run_transfer<S, D>(
     // SAFETY: the arguments are those of `transfer_*`. It reads and writes only what the boxes of the batch cover, which
     // `check` found in the buffers, and the descriptors, which the batch owns and nobody changes. The guards of the pointers
     // outlive the launch, so that the buffers' next users wait for it.
-    unsafe { launch.launch(kernel.grid(batch.tiles())) }.map_err(tried("launching a transfer"))?;
+    unsafe { launch.launch(blocks(batch.tiles())) }.map_err(tried("launching a transfer"))?;
     Ok(())
 }
 
