@@ -116,7 +116,7 @@ fn in_both<'a, const D: usize>(
     let works: Vec<_> = works.map(|(_, _, to)| &to.layout).collect();
     let private = Private::of(&home.layout, &works);
     let some = !works.is_empty() && private.is_any();
-    some.then(|| (Stage::Across { home, first: home, steps, real: None }, private))
+    some.then_some((Stage::Across { home, first: home, steps, real: None }, private))
 }
 
 /// Whether a step may as well be done on data that stays.
