@@ -18,6 +18,7 @@ pub mod mpi;
 mod signature;
 mod threads;
 pub mod tuner;
+mod visit;
 
 pub use calibrate::calibrate;
 pub use exchange::{exchange, exchange_in};
