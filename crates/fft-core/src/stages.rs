@@ -56,9 +56,9 @@ impl<const D: usize> Default for Thrift<D> {
     }
 }
 
-/// The stages of one direction, and what is kept where: a part in the output all the while, where that can be; otherwise the first of these ways that does with little memory, if it is to be
-/// little, or if ranks that all share memory do without a second place by that (real data then took 0.84 to 1.05 of the time). By what
-/// all ranks know.
+/// The stages of one direction, and what is kept where: a part in the output all the while, where that can be ([`in_both`]); otherwise the
+/// first of these ways that does with little memory, if it is to be little, or if ranks that all share memory do without a second place
+/// by that (real data then took 0.84 to 1.05 of the time). By what all ranks know.
 pub(crate) fn stages<'a, const D: usize>(
     recipe: &'a Recipe<D>,
     site: Site<'_>,
