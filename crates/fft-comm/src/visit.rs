@@ -57,7 +57,7 @@ pub(crate) struct Visit<'a, G: Ground> {
 }
 
 impl<G: Ground> Visit<'_, G> {
-    /// The number of a piece as what it is, and where it is read and where it is written.
+    /// Where a piece of the share is read, and where it is written.
     fn piece(&self, piece: usize) -> Found<'_> {
         let share = self.share.expect("pieces are touched while memory is divided");
         let (piece, ends) = (&share.pieces()[piece], self.ends);
@@ -110,8 +110,8 @@ impl<G: Ground> Neighbours for Visit<'_, G> {
         let (transfer, (from, _)) = found.read;
         // SAFETY: `check` saw that nothing ends beyond what the owner lends, nor beyond the tile. Of what the owner
         // lends to be written, nobody else touches these elements (the invariant of `Share`; `admit` and `look` made
-        // sure that all ranks visit shares of one division, and of one that is alone all is this rank's own and lent to nobody); what it lends to be read nobody writes; and what it has elsewhere
-        // no other rank knows. The tile is borrowed exclusively by the caller, who cannot at the same time borrow memory that
+        // sure that all ranks visit shares of one division, and of one that is alone all is this rank's own and lent to
+        // nobody); what it lends to be read nobody writes; and what it has elsewhere no other rank knows. The tile is borrowed exclusively by the caller, who cannot at the same time borrow memory that
         // is lent.
         unsafe { lent::fetch(transfer, found.element, from, tile.as_mut_ptr()) };
     }

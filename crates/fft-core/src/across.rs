@@ -83,13 +83,12 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let order = division.order(lengths, width * bytes);
         let boxes = division.boxes(lengths);
         // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are, unless in place.
-        let fetched = division.first
-            && share.is_alone()
-            && boxes.iter().all(|tile| division.run(tile, order).is_some());
-        let lines = Lines { rank, order, howmany, axes: division.axes, cached: !fetched };
+        let runs = || boxes.iter().map(|tile| division.run(tile, order)).collect();
+        let runs: Option<Vec<_>> = if division.first && share.is_alone() { runs() } else { None };
+        let lines = Lines { rank, order, howmany, axes: division.axes, cached: runs.is_none() };
         let mut ffts = TileFfts::default();
         let (mut tiles, mut reads, mut most) = (Vec::new(), Vec::new(), 0);
-        for tile in boxes {
+        for (number, tile) in boxes.into_iter().enumerate() {
             let on = |side: &Side<'_, D>| match division.real {
                 Some((_, real)) if side.width == 1 => division.real_box(&tile, real),
                 _ => tile,
@@ -105,7 +104,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
             });
             let fft = ffts.plan(lines, &tile, device)?;
             let (pieces, reads) = (first..share.pieces().len(), first_read..reads.len());
-            let run = if fetched { division.run(&tile, order) } else { None };
+            let run = runs.as_ref().map(|runs| runs[number].clone());
             tiles.push(Tile { pieces, reads, before, fft, run });
             most = most.max(before + reals(&target));
         }

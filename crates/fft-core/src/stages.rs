@@ -39,6 +39,7 @@ pub(crate) enum Stage<'a, const D: usize> {
 }
 
 /// What is kept where.
+#[derive(Default)]
 pub(crate) struct Thrift<const D: usize> {
     /// What stays in the output, where all steps are one stage for that.
     pub(crate) private: Option<Private<D>>,
@@ -48,12 +49,6 @@ pub(crate) struct Thrift<const D: usize> {
     pub(crate) copies: bool,
     /// Whether ranks send messages in a reshape even where they can read each other's memory.
     pub(crate) messages: bool,
-}
-
-impl<const D: usize> Default for Thrift<D> {
-    fn default() -> Self {
-        Self { private: None, keeps: Vec::new(), copies: false, messages: false }
-    }
 }
 
 /// The stages of one direction, and what is kept where: a part in the output all the while, where that can be ([`in_both`]); otherwise the
