@@ -3,7 +3,6 @@
 //! axes is that along which real data is half a spectrum, lines come from real data, or go there.
 
 use std::borrow::BorrowMut;
-use std::cmp::Ordering::{Equal, Less};
 use std::mem::take;
 use std::ops::Range;
 use std::time::Instant;
@@ -11,17 +10,24 @@ use std::time::Instant;
 use crate::clock::{Clock, Time};
 use crate::commons::{Commons, Ends, Piece, Share, Show};
 use crate::device::Between;
-use crate::division::{Division, Side};
+use crate::division::{Division, Side, Strips, in_boxes};
 use crate::private::Private;
 use crate::tiles::{Lines, TileFfts};
 use crate::{Direction, Error, Processor, Real, SLOT_ALIGN, Transfer};
+
+/// Transforms of boxes of one shape, each with its blocks.
+type Ffts<F> = Vec<(F, Range<usize>)>;
 
 /// Transforms along some axes of data that stays where it is.
 pub(crate) struct Across<T: Real, Dev: Processor<T>> {
     pass: Admission,
     tiles: Vec<Tile>,
+    strips: Vec<Strip>,
     /// For each shape of tiles.
-    ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
+    ffts: Vec<Ffts<Dev::Fft>>,
+    /// For each shape of strips, as they arrive and as they leave.
+    arriving: Vec<Ffts<Dev::Fft>>,
+    leaving: Vec<Ffts<Dev::Fft>>,
     /// What this rank has and others transform, from a whole brick to what it shows, and back.
     others: Vec<[Transfer; 2]>,
     /// Real numbers per element.
@@ -34,10 +40,13 @@ pub(crate) struct Across<T: Real, Dev: Processor<T>> {
 /// What comes from other memory than it goes to, as other numbers.
 struct Halving {
     direction: Direction,
-    /// From whose memory all tiles are made, in turn.
+    /// From whose memory all strips are made, in turn.
     reads: Vec<Piece>,
     /// Real numbers per element there.
     width: usize,
+    /// Real numbers that what is read takes in the tile, before what is written: of the half that is a whole tile, and of a strip
+    /// of the other.
+    before: usize,
 }
 
 /// Before and after the ranks have agreed on who touches what.
@@ -48,15 +57,24 @@ enum Admission {
 
 /// A box of lines.
 struct Tile {
-    /// Which of the share's pieces it is made of.
-    pieces: Range<usize>,
-    /// Which of what is read elsewhere it is made of, and real numbers that this takes before the tile as it is written.
-    reads: Range<usize>,
-    before: usize,
+    /// What it is made of, in order.
+    strips: Range<usize>,
     /// Which transform it needs.
     fft: usize,
     /// Real numbers of this rank's brick, where a run of it is the whole tile and comes from there.
     run: Option<Range<usize>>,
+}
+
+/// A run of a tile, which arrives at once and leaves at once.
+struct Strip {
+    /// Which of the share's pieces it is made of, and which of what is read elsewhere.
+    pieces: Range<usize>,
+    reads: Range<usize>,
+    /// Which transforms it needs.
+    fft: usize,
+    /// Real numbers before it where it arrives, and where it leaves.
+    arrives: usize,
+    leaves: usize,
 }
 
 impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
@@ -85,36 +103,54 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are, unless in place.
         let runs = || boxes.iter().map(|tile| division.run(tile, order)).collect();
         let runs: Option<Vec<_>> = if division.first && share.is_alone() { runs() } else { None };
-        let lines = Lines { rank, order, howmany, axes: division.axes, cached: runs.is_none() };
-        let mut ffts = TileFfts::default();
-        let (mut tiles, mut reads, mut most) = (Vec::new(), Vec::new(), 0);
+        let cut = match runs {
+            Some(_) => Strips::none(division.axes, lengths),
+            None => division.strips(lengths, order, width * bytes * howmany),
+        };
+        let lines = |axes| Lines { rank, order, howmany, axes, cached: runs.is_none() };
+        let mut ffts = [const { TileFfts::default }; 3].map(|none| none());
+        let (mut tiles, mut strips, mut reads) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut most, mut before) = (0, 0);
         for (number, tile) in boxes.into_iter().enumerate() {
-            let on = |side: &Side<'_, D>| match division.real {
-                Some((_, real)) if side.width == 1 => division.real_box(&tile, real),
-                _ => tile,
-            };
-            let reals = |side: &Side<'_, D>| on(side).points() * howmany * side.width;
-            let (first, first_read) = (share.pieces().len(), reads.len());
-            share.claim(layouts, private, &on(&target), order, howmany);
-            let before = source.as_ref().zip(all_read.as_ref()).map_or(0, |(source, all)| {
-                let tile = on(source);
-                reads.extend(Piece::of(rank, &source.layout, all, &tile, order, howmany));
-                // Both begin alike in a line of memory.
-                reals(source).next_multiple_of(SLOT_ALIGN)
-            });
-            let fft = ffts.plan(lines, &tile, device)?;
-            let (pieces, reads) = (first..share.pieces().len(), first_read..reads.len());
+            let (first_strip, mut at) = (strips.len(), 0);
+            for strip in in_boxes(tile, order, cut.lengths) {
+                let on = |side: &Side<'_, D>| division.on(side, &strip);
+                let reals = |side: &Side<'_, D>| on(side).points() * howmany * side.width;
+                let (first, first_read) = (share.pieces().len(), reads.len());
+                share.claim(layouts, private, &on(&target), order, howmany);
+                if let Some((source, all)) = source.as_ref().zip(all_read.as_ref()) {
+                    let part = on(source);
+                    reads.extend(Piece::of(rank, &source.layout, all, &part, order, howmany));
+                }
+                let [_, arriving, leaving] = &mut ffts;
+                let fft = arriving.plan(lines(cut.arriving), &strip, device)?;
+                leaving.plan(lines(cut.leaving), &strip, device)?;
+                let (arrives, leaves) = match division.real {
+                    None => (at, at),
+                    Some((Direction::Forward, _)) => (0, at),
+                    Some((Direction::Inverse, _)) => (at, 0),
+                };
+                let (pieces, reads) = (first..share.pieces().len(), first_read..reads.len());
+                strips.push(Strip { pieces, reads, fft, arrives, leaves });
+                at += strip.points() * howmany * width;
+                most = most.max(leaves + reals(&target));
+                before = before.max(source.as_ref().map_or(0, |source| arrives + reals(source)));
+            }
+            let fft = ffts[0].plan(lines(cut.whole), &tile, device)?;
             let run = runs.as_ref().map(|runs| runs[number].clone());
-            tiles.push(Tile { pieces, reads, before, fft, run });
-            most = most.max(before + reals(&target));
+            tiles.push(Tile { strips: first_strip..strips.len(), fft, run });
         }
-        device.reserve_tile(most, rank)?;
-        let halving = source.zip(division.real);
-        let halving =
-            halving.map(|(side, (direction, _))| Halving { direction, reads, width: side.width });
+        // Both begin alike in a line of memory.
+        let before = before.next_multiple_of(SLOT_ALIGN);
+        device.reserve_tile(before + most, rank)?;
+        let halving = source.zip(division.real).map(|(side, (direction, _))| {
+            let width = side.width;
+            Halving { direction, reads, width, before }
+        });
         let others = if halving.is_none() { division.others(private) } else { Vec::new() };
         let (pass, in_both) = (Admission::Asked(Some(share)), division.private.is_some());
-        Ok(Self { pass, tiles, ffts: ffts.finish(), others, width, halving, in_both })
+        let [ffts, arriving, leaving] = ffts.map(TileFfts::finish);
+        Ok(Self { pass, tiles, strips, ffts, arriving, leaving, others, width, halving, in_both })
     }
 
     /// Whether what is private is in the output all the while.
@@ -205,45 +241,49 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         clock: &mut Clock,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), clock.busy());
-        let Self { tiles, ffts, halving, .. } = self;
+        let Self { tiles, strips, ffts, arriving, leaving, halving, .. } = self;
         let mut buffer = take(device.tile());
         let tile = Dev::bytes_mut(buffer.borrow_mut());
+        let bytes = |reals: usize| reals * size_of::<T>();
+        let (from, to) = tile.split_at_mut(bytes(halving.as_ref().map_or(0, |it| it.before)));
         let result = commons.visit(show, &mut |neighbours| {
-            for Tile { pieces, reads, before, fft, run } in &*tiles {
-                let (from, to) = tile.split_at_mut(before * size_of::<T>());
+            for Tile { strips: all, fft, run } in &*tiles {
+                let strips = &strips[all.clone()];
                 // Transformed on the way to the tile.
-                let mut run = run.as_ref().zip(input).map(|(run, input)| {
-                    let bytes = run.start * size_of::<T>()..run.end * size_of::<T>();
-                    Dev::memory(&Dev::bytes(input)[bytes])
-                });
-                clock.shared.time(|| match &*halving {
-                    None if run.is_some() => {}
-                    None => pieces.clone().for_each(|piece| neighbours.fetch(piece, to)),
-                    Some(Halving { reads: all, width, .. }) => {
-                        for piece in &all[reads.clone()] {
-                            let src = Dev::memory(neighbours.shown(piece.owner()));
-                            device.copy(piece.transfer(), *width, src, Dev::memory_mut(from));
+                let mut run = run
+                    .as_ref()
+                    .zip(input)
+                    .map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
+                for Strip { pieces, reads, fft, arrives, leaves } in strips {
+                    clock.shared.time(|| match &*halving {
+                        None if run.is_some() => {}
+                        None => {
+                            let to = &mut to[bytes(*arrives)..];
+                            pieces.clone().for_each(|piece| neighbours.fetch(piece, to));
                         }
-                    }
-                });
-                let ffts = &ffts[*fft];
-                // Which of them takes it from one place to the other.
-                let turn = halving.as_ref().map_or(0, |halving| match halving.direction {
-                    Direction::Forward => 0,
-                    Direction::Inverse => ffts.len() - 1,
-                });
-                for (number, (fft, blocks)) in ffts.iter().enumerate() {
-                    let (src, dst) = match (number.cmp(&turn), &*halving) {
-                        (Equal, Some(_)) => (Some(Dev::memory(from)), &mut *to),
-                        (Less, _) => (None, &mut *from),
-                        _ => (run.take(), &mut *to),
-                    };
-                    let dst = Dev::memory_mut(dst);
-                    clock.fft.time(|| device.fft(fft, blocks.clone(), src, dst));
+                        Some(Halving { reads: all, width, .. }) => {
+                            for piece in &all[reads.clone()] {
+                                let src = Dev::memory(neighbours.shown(piece.owner()));
+                                let from = Dev::memory_mut(&mut from[bytes(*arrives)..]);
+                                device.copy(piece.transfer(), *width, src, from);
+                            }
+                        }
+                    });
+                    let ffts = &arriving[*fft];
+                    let src = halving.as_ref().map(|_| &*from);
+                    transform(ffts, src, &mut to[bytes(*leaves)..], device, clock);
                 }
-                clock.shared.time(|| {
-                    pieces.clone().for_each(|piece| neighbours.store(piece, to));
-                });
+                let turned = halving.as_ref().is_none_or(|it| it.direction == Direction::Forward);
+                let whole = if turned { &mut *to } else { &mut *from };
+                transform(&ffts[*fft], run.take(), whole, device, clock);
+                for Strip { pieces, fft, arrives, leaves, .. } in strips {
+                    let src = halving.as_ref().map(|_| &from[bytes(*arrives)..]);
+                    let dst = &mut to[bytes(*leaves)..];
+                    transform(&leaving[*fft], src, dst, device, clock);
+                    clock.shared.time(|| {
+                        pieces.clone().for_each(|piece| neighbours.store(piece, dst));
+                    });
+                }
             }
             Ok(())
         });
@@ -255,7 +295,22 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     /// Bytes of memory held, beside the tile.
     pub(crate) fn memory(&self) -> usize {
         let reads = self.halving.as_ref().map_or(0, |halving| halving.reads.len());
-        let pieces = self.tiles.iter().map(|tile| tile.pieces.len()).sum::<usize>() + reads;
-        size_of_val(&*self.tiles) + size_of_val(&*self.others) + pieces * size_of::<Piece>()
+        let pieces = self.strips.iter().map(|strip| strip.pieces.len()).sum::<usize>() + reads;
+        let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
+        lists.iter().sum::<usize>() + size_of_val(&*self.others) + pieces * size_of::<Piece>()
+    }
+}
+
+/// Transforms a box: `src`, or what is in `dst`, into `dst`.
+fn transform<T: Real, Dev: Processor<T>>(
+    ffts: &Ffts<Dev::Fft>,
+    mut src: Option<&[u8]>,
+    dst: &mut [u8],
+    device: &mut Dev,
+    clock: &mut Clock,
+) {
+    for (fft, blocks) in ffts {
+        let (src, dst) = (src.take().map(Dev::memory), Dev::memory_mut(dst));
+        clock.fft.time(|| device.fft(fft, blocks.clone(), src, dst));
     }
 }

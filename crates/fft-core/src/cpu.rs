@@ -10,7 +10,7 @@ use num_complex::Complex;
 use crate::codec::{BadMessage, copy};
 use crate::columns::Columns;
 use crate::lines::{LineFft, LinePlanner};
-use crate::local::BLOCK_BYTES;
+use crate::local::{BLOCK_BYTES, LINES_BYTES};
 use crate::slot::{Line, SLOT_ALIGN};
 use crate::{Codec, Energy, Error, LocalFft, Memory, Packed, Pass, Processor, Real, Transfer};
 
@@ -78,8 +78,6 @@ const FAR_COLUMNS_BYTES: usize = 1 << 11;
 const FAR_LINES_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes of blocks that are transformed in the tile, if they are no larger.
 const STAGE_BYTES: usize = BLOCK_BYTES / 2;
-/// Bytes of contiguous lines transformed per call: enough to amortise it, little enough for the first cache.
-const LINES_BYTES: usize = 1 << 15;
 
 /// A [`LocalFft`] with its tables.
 pub struct CpuFft<T> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::local::BLOCK_BYTES;
+use crate::local::{BLOCK_BYTES, LINES_BYTES};
 use crate::moves::CHUNK_RUN_BYTES;
 use crate::private::Private;
 use crate::transfer::Placed;
@@ -19,6 +19,27 @@ const RUN_BYTES: usize = 2048;
 const STRAIGHT_BYTES: usize = 1024;
 /// Bytes that are fetched side by side at least: a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
+
+/// Bytes of a strip of a tile: rows that are transformed as they arrive there, or as they leave, and are in the first-level cache
+/// meanwhile.
+const STRIP_BYTES: usize = LINES_BYTES;
+
+/// How the transforms of a tile are done: the first on each strip of it as it arrives, or the last as it leaves, and the others on
+/// the whole.
+pub(crate) struct Strips<'a, const D: usize> {
+    pub(crate) arriving: &'a [(usize, Pass)],
+    pub(crate) whole: &'a [(usize, Pass)],
+    pub(crate) leaving: &'a [(usize, Pass)],
+    /// The lengths of strips, each of which is one run of a tile.
+    pub(crate) lengths: [usize; D],
+}
+
+impl<'a, const D: usize> Strips<'a, D> {
+    /// A tile is transformed when all of it is there.
+    pub(crate) fn none(axes: &'a [(usize, Pass)], lengths: [usize; D]) -> Self {
+        Self { arriving: &[], whole: axes, leaving: &[], lengths }
+    }
+}
 
 /// What a transform across ranks is made from.
 pub(crate) struct Division<'a, const D: usize> {
@@ -91,8 +112,16 @@ impl<const D: usize> Division<'_, D> {
         self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
     }
 
+    /// What a box of `home` is where it is read, or written.
+    pub(crate) fn on(&self, side: &Side<'_, D>, part: &Brick<D>) -> Brick<D> {
+        match self.real {
+            Some((_, real)) if side.width == 1 => self.real_box(part, real),
+            _ => *part,
+        }
+    }
+
     /// The box of real data of which this box of `home` is half the spectrum, or all.
-    pub(crate) fn real_box(&self, tile: &Brick<D>, real: &Layout<D>) -> Brick<D> {
+    fn real_box(&self, tile: &Brick<D>, real: &Layout<D>) -> Brick<D> {
         let halved = self.axes.iter().find(|(_, pass)| pass.changes_len());
         let (axis, _) = halved.expect("one axis is halved where there is real data");
         if tile.is_empty() { *tile } else { tile.with_range(*axis, 0..real.grid().len(*axis)) }
@@ -163,27 +192,41 @@ impl<const D: usize> Division<'_, D> {
         order
     }
 
-    /// This rank's brick in boxes of such lengths.
-    pub(crate) fn boxes(&self, step: [usize; D]) -> Vec<Brick<D>> {
-        let brick = self.work.brick(self.rank);
-        if brick.is_empty() {
-            return Vec::new();
+    /// How tiles with their axes in this order, and at most so long, are brought together and transformed. Where real data becomes
+    /// half a spectrum, or the other way round, that is done on the way to the tile or from it. `element` is in bytes, of all batches.
+    pub(crate) fn strips(
+        &self,
+        lengths: [usize; D],
+        order: [usize; D],
+        element: usize,
+    ) -> Strips<'_, D> {
+        let (axes, row) = (self.axes, order[D - 1]);
+        let is_row = |axis: Option<&(usize, Pass)>| axis.is_some_and(|(axis, _)| *axis == row);
+        let (arrives, leaves) = match self.real {
+            Some((direction, _)) => {
+                (direction == Direction::Forward, direction == Direction::Inverse)
+            }
+            None if axes.len() == 1 => (false, false),
+            None => (is_row(axes.first()), is_row(axes.last())),
+        };
+        let (arriving, rest) = axes.split_at(usize::from(arrives));
+        let (whole, leaving) = rest.split_at(rest.len() - usize::from(leaves));
+        let mut strip = lengths;
+        // Rows of several batches lie apart.
+        if self.howmany == 1 && is_row(arriving.first().or(leaving.first())) {
+            let mut bytes = element * lengths[row];
+            for &axis in order[..D - 1].iter().rev() {
+                strip[axis] = (STRIP_BYTES / bytes.max(1)).clamp(1, lengths[axis].max(1));
+                bytes *= lengths[axis];
+            }
         }
-        let mut boxes = vec![brick];
-        for axis in self.home.order() {
-            let cut = |whole: Brick<D>| {
-                let range = whole.range(axis);
-                let ends = move |lo: usize| lo..range.end.min(lo + step[axis]);
-                whole
-                    .range(axis)
-                    .step_by(step[axis])
-                    .map(move |lo| whole.with_range(axis, ends(lo)))
-            };
-            boxes = boxes.into_iter().flat_map(cut).collect();
-        }
-        boxes
+        Strips { arriving, whole, leaving, lengths: strip }
     }
 
+    /// This rank's brick in boxes of such lengths.
+    pub(crate) fn boxes(&self, step: [usize; D]) -> Vec<Brick<D>> {
+        in_boxes(self.work.brick(self.rank), self.home.order(), step)
+    }
     /// Where a box is in this rank's brick, in real numbers, if it is one run there, in a tile as well.
     pub(crate) fn run(&self, tile: &Brick<D>, order: [usize; D]) -> Option<Range<usize>> {
         let howmany = self.howmany;
@@ -214,6 +257,27 @@ impl<const D: usize> Division<'_, D> {
         });
         others
     }
+}
+
+/// A brick in boxes of such lengths, ordered as memory is.
+pub(crate) fn in_boxes<const D: usize>(
+    brick: Brick<D>,
+    order: [usize; D],
+    step: [usize; D],
+) -> Vec<Brick<D>> {
+    if brick.is_empty() {
+        return Vec::new();
+    }
+    let mut boxes = vec![brick];
+    for axis in order {
+        let cut = |whole: Brick<D>| {
+            let range = whole.range(axis);
+            let ends = move |lo: usize| lo..range.end.min(lo + step[axis]);
+            whole.range(axis).step_by(step[axis]).map(move |lo| whole.with_range(axis, ends(lo)))
+        };
+        boxes = boxes.into_iter().flat_map(cut).collect();
+    }
+    boxes
 }
 
 #[cfg(test)]

@@ -9,6 +9,9 @@ use crate::{Brick, Direction, Kind};
 /// of the 2020s, so that its lines stay while scratch and tables come and go.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
+/// Bytes of contiguous lines transformed at a time: enough to amortise the call, little enough for the first cache.
+pub(crate) const LINES_BYTES: usize = 1 << 15;
+
 /// Transforms along one axis of every block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pass {
