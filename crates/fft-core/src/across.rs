@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::clock::{Clock, Time};
-use crate::commons::{Commons, Ends, Piece, Share, Show};
+use crate::commons::{Commons, Ends, Neighbours, Piece, Share, Show};
 use crate::device::Between;
 use crate::division::{Division, Side, Strips, in_boxes};
 use crate::private::Private;
@@ -241,48 +241,54 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         clock: &mut Clock,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), clock.busy());
-        let Self { tiles, strips, ffts, arriving, leaving, halving, .. } = self;
+        let Self { tiles, strips, ffts, arriving, leaving, halving, .. } = &*self;
+        let halving = halving.as_ref();
         let mut buffer = take(device.tile());
         let tile = Dev::bytes_mut(buffer.borrow_mut());
         let bytes = |reals: usize| reals * size_of::<T>();
-        let (from, to) = tile.split_at_mut(bytes(halving.as_ref().map_or(0, |it| it.before)));
+        let (from, to) = tile.split_at_mut(bytes(halving.map_or(0, |halving| halving.before)));
         let result = commons.visit(show, &mut |neighbours| {
-            for Tile { strips: all, fft, run } in &*tiles {
-                let strips = &strips[all.clone()];
+            for Tile { strips: own, fft, run } in tiles {
                 // Transformed on the way to the tile.
-                let mut run = run
-                    .as_ref()
-                    .zip(input)
-                    .map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
-                for Strip { pieces, reads, fft, arrives, leaves } in strips {
-                    clock.shared.time(|| match &*halving {
-                        None if run.is_some() => {}
+                let run = run.as_ref().zip(input);
+                let run =
+                    run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
+                for number in own.clone().filter(|_| run.is_none()) {
+                    let strip = &strips[number];
+                    let next = strips.get(number + 1).filter(|_| !arriving[strip.fft].is_empty());
+                    clock.shared.time(|| match halving {
                         None => {
-                            let to = &mut to[bytes(*arrives)..];
-                            pieces.clone().for_each(|piece| neighbours.fetch(piece, to));
+                            strip.fetch(neighbours, &mut to[bytes(strip.arrives)..]);
+                            next.inspect(|next| next.soon::<T, Dev>(neighbours, device));
                         }
-                        Some(Halving { reads: all, width, .. }) => {
-                            for piece in &all[reads.clone()] {
-                                let src = Dev::memory(neighbours.shown(piece.owner()));
-                                let from = Dev::memory_mut(&mut from[bytes(*arrives)..]);
-                                device.copy(piece.transfer(), *width, src, from);
-                            }
+                        Some(halving) => {
+                            halving.fetch(
+                                strip,
+                                neighbours,
+                                device,
+                                &mut from[bytes(strip.arrives)..],
+                            );
+                            next.inspect(|next| halving.soon(next, neighbours, device));
                         }
                     });
-                    let ffts = &arriving[*fft];
-                    let src = halving.as_ref().map(|_| &*from);
-                    transform(ffts, src, &mut to[bytes(*leaves)..], device, clock);
+                    let src = halving.map(|_| &*from);
+                    transform(
+                        &arriving[strip.fft],
+                        src,
+                        &mut to[bytes(strip.leaves)..],
+                        device,
+                        clock,
+                    );
                 }
-                let turned = halving.as_ref().is_none_or(|it| it.direction == Direction::Forward);
+                let turned = halving.is_none_or(|halving| halving.direction == Direction::Forward);
                 let whole = if turned { &mut *to } else { &mut *from };
-                transform(&ffts[*fft], run.take(), whole, device, clock);
-                for Strip { pieces, fft, arrives, leaves, .. } in strips {
-                    let src = halving.as_ref().map(|_| &from[bytes(*arrives)..]);
-                    let dst = &mut to[bytes(*leaves)..];
-                    transform(&leaving[*fft], src, dst, device, clock);
-                    clock.shared.time(|| {
-                        pieces.clone().for_each(|piece| neighbours.store(piece, dst));
-                    });
+                transform(&ffts[*fft], run, whole, device, clock);
+                for strip in &strips[own.clone()] {
+                    let src = halving.map(|_| &from[bytes(strip.arrives)..]);
+                    let dst = &mut to[bytes(strip.leaves)..];
+                    transform(&leaving[strip.fft], src, dst, device, clock);
+                    let pieces = strip.pieces.clone();
+                    clock.shared.time(|| pieces.for_each(|piece| neighbours.store(piece, dst)));
                 }
             }
             Ok(())
@@ -298,6 +304,52 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let pieces = self.strips.iter().map(|strip| strip.pieces.len()).sum::<usize>() + reads;
         let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
         lists.iter().sum::<usize>() + size_of_val(&*self.others) + pieces * size_of::<Piece>()
+    }
+}
+
+impl Strip {
+    /// Brings it to its place in a tile.
+    fn fetch(&self, neighbours: &mut dyn Neighbours, tile: &mut [u8]) {
+        self.pieces.clone().for_each(|piece| neighbours.fetch(piece, tile));
+    }
+
+    /// Says that it comes next.
+    fn soon<T: Real, Dev: Processor<T>>(&self, neighbours: &dyn Neighbours, device: &mut Dev) {
+        for piece in self.pieces.clone() {
+            neighbours.runs(piece, &mut |at, bytes| device.soon(at, bytes));
+        }
+    }
+}
+
+impl Halving {
+    /// Brings a strip to its place in what is read.
+    fn fetch<T: Real, Dev: Processor<T>>(
+        &self,
+        strip: &Strip,
+        neighbours: &dyn Neighbours,
+        device: &mut Dev,
+        tile: &mut [u8],
+    ) {
+        for piece in &self.reads[strip.reads.clone()] {
+            let src = Dev::memory(neighbours.shown(piece.owner()));
+            device.copy(piece.transfer(), self.width, src, Dev::memory_mut(tile));
+        }
+    }
+
+    /// Says that a strip comes next.
+    fn soon<T: Real, Dev: Processor<T>>(
+        &self,
+        strip: &Strip,
+        neighbours: &dyn Neighbours,
+        device: &mut Dev,
+    ) {
+        let element = self.width * size_of::<T>();
+        for piece in &self.reads[strip.reads.clone()] {
+            let shown = neighbours.shown(piece.owner());
+            piece.transfer().runs(|first, _, len| {
+                device.soon(shown[first * element..].as_ptr(), len * element);
+            });
+        }
     }
 }
 

@@ -2,15 +2,14 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytemuck::Zeroable;
-use num_complex::Complex;
 
 use crate::codec::{BadMessage, copy};
-use crate::columns::Columns;
-use crate::lines::{LineFft, LinePlanner};
-use crate::local::{BLOCK_BYTES, LINES_BYTES};
+use crate::coming::Coming;
+use crate::lines::LinePlanner;
+use crate::local::BLOCK_BYTES;
+use crate::passes::{Beside, FAR_BYTES, LinePass};
 use crate::slot::{Line, SLOT_ALIGN};
 use crate::{Codec, Energy, Error, LocalFft, Memory, Packed, Pass, Processor, Real, Transfer};
 
@@ -24,6 +23,7 @@ pub struct Cpu<T: Real> {
     /// A few lines, from a line of memory on, and what their transforms need.
     lines: Vec<Line>,
     scratch: Vec<T>,
+    coming: Coming,
     memory: Memory,
     /// Whether the host's data is larger than the caches.
     large: bool,
@@ -48,7 +48,8 @@ impl<T: Real> Cpu<T> {
     pub fn new(memory: Memory) -> Self {
         let [tile, spare, scratch] = [const { Vec::new() }; 3];
         let (planner, lines) = (LinePlanner::default(), Vec::new());
-        Self { planner, tile, spare, lines, scratch, memory, large: false }
+        let coming = Coming::default();
+        Self { planner, tile, spare, lines, scratch, coming, memory, large: false }
     }
 
     /// The passes in the order in which they are done. Of a large block that is not in cache the one comes first for which rows lie
@@ -66,16 +67,6 @@ impl<T: Real> Cpu<T> {
     }
 }
 
-/// Bytes of a block from which on rows of one column are far apart while it is not in cache.
-const FAR_BYTES: usize = BLOCK_BYTES / 4;
-/// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
-/// fetched is used up at once whatever the distance of rows.
-const COLUMNS_BYTES: usize = 128;
-/// The same where rows are far apart: enough for each to be fetched ahead, as most are in pages of their own, and often in
-/// the same sets of the caches as all others.
-const FAR_COLUMNS_BYTES: usize = 1 << 11;
-/// Bytes of the lines that such columns become, which stay in cache.
-const FAR_LINES_BYTES: usize = BLOCK_BYTES / 2;
 /// Bytes of blocks that are transformed in the tile, if they are no larger.
 const STAGE_BYTES: usize = BLOCK_BYTES / 2;
 
@@ -83,18 +74,9 @@ const STAGE_BYTES: usize = BLOCK_BYTES / 2;
 pub struct CpuFft<T> {
     before: usize,
     after: usize,
-    passes: Vec<CpuPass<T>>,
+    passes: Vec<LinePass<T>>,
     /// How many blocks that come from elsewhere are transformed in the tile at a time, and go on past the caches. 0: none.
     staged: usize,
-}
-
-struct CpuPass<T> {
-    line: Arc<dyn LineFft<T>>,
-    shape: Pass,
-    /// Lines that go through the tile together.
-    at_once: usize,
-    /// Whether their rows are fetched from afar.
-    far: bool,
 }
 
 fn zeroed<E: Zeroable>(len: usize, rank: usize) -> Result<Vec<E>, Error> {
@@ -159,14 +141,10 @@ impl<T: Real> Processor<T> for Cpu<T> {
         let mut passes = Vec::with_capacity(shape.passes.len());
         for (number, pass) in self.ordered(shape).into_iter().enumerate() {
             let cached = shape.cached || number > 0;
-            let complex = pass.complex_before && pass.complex_after;
-            let line = self.planner.plan(pass.kind, pass.direction, pass.n, complex);
-            let line = line.expect("a recipe has no step for an axis that is left alone");
-            let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, self.memory);
-            let lines = (at_once * line.pitch() * size_of::<T>()).div_ceil(SLOT_ALIGN);
-            ensure(&mut self.lines, lines, rank)?;
-            ensure(&mut self.scratch, line.scratch_len(), rank)?;
-            passes.push(CpuPass { line, shape: pass.clone(), at_once, far });
+            let pass = LinePass::new(pass, cached, self.memory, &mut self.planner);
+            ensure(&mut self.lines, pass.bytes_at_once().div_ceil(SLOT_ALIGN), rank)?;
+            ensure(&mut self.scratch, pass.scratch_len(), rank)?;
+            passes.push(pass);
         }
         let (before, after) = (shape.block_before(), shape.block_after());
         let at_a_time = match after * size_of::<T>() {
@@ -188,19 +166,27 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 
     fn fft(&mut self, fft: &CpuFft<T>, blocks: Range<usize>, src: Option<&[T]>, dst: &mut [T]) {
-        let lines = bytemuck::cast_slice_mut(&mut self.lines);
         let of = |blocks: Range<usize>, len: usize| blocks.start * len..blocks.end * len;
+        self.coming.begin(fft.passes.iter().map(LinePass::reals).sum::<usize>() * blocks.len());
+        let (lines, scratch) = (bytemuck::cast_slice_mut(&mut self.lines), &mut *self.scratch);
+        let mut beside = Beside { lines, scratch, coming: &mut self.coming };
         let Some(src) = src.filter(|_| fft.staged > 0) else {
             let src = src.map(|src| &src[of(blocks.clone(), fft.before)]);
-            return fft.run(src, &mut dst[of(blocks, fft.after)], lines, &mut self.scratch);
+            fft.run(src, &mut dst[of(blocks, fft.after)], &mut beside);
+            return self.coming.end();
         };
         for first in blocks.clone().step_by(fft.staged) {
             let some = first..blocks.end.min(first + fft.staged);
             let (from, to) = (of(some.clone(), fft.before), of(some, fft.after));
             let tile = &mut self.tile[..to.len()];
-            fft.run(Some(&src[from]), tile, lines, &mut self.scratch);
+            fft.run(Some(&src[from]), tile, &mut beside);
             fft_stream::copy_past(Self::bytes(tile), Self::bytes_mut(&mut dst[to]));
         }
+        self.coming.end();
+    }
+
+    fn soon(&mut self, at: *const u8, bytes: usize) {
+        self.coming.add(at, bytes);
     }
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
@@ -245,136 +231,22 @@ impl<T: Real> Processor<T> for Cpu<T> {
     }
 }
 
-/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether their rows are fetched
-/// from afar: those of a block that does not fit into cache, or is large and not there yet.
-fn lines_at_once<T: Real>(
-    pitch: usize,
-    inner: usize,
-    cached: bool,
-    memory: Memory,
-) -> (usize, bool) {
-    let line = pitch * size_of::<T>();
-    if inner == 1 {
-        return ((LINES_BYTES / line).max(1), false);
-    }
-    let columns = |bytes: usize| bytes / (2 * size_of::<T>());
-    let (few, many) = (columns(COLUMNS_BYTES), columns(FAR_COLUMNS_BYTES));
-    let large = line * inner > BLOCK_BYTES || !cached && line * inner >= FAR_BYTES;
-    let far = memory == Memory::Ample && large;
-    let together = if far { (FAR_LINES_BYTES / line).clamp(few, many) } else { few };
-    (together.min(inner).max(1), far)
-}
-
-fn multiply<T: Real>(numbers: &mut [T], factor: T) {
-    for x in numbers {
-        *x = *x * factor;
-    }
-}
-
 impl<T: Real> CpuFft<T> {
     /// Transforms blocks: `src` into `dst`, or `dst` in place.
-    fn run(&self, src: Option<&[T]>, dst: &mut [T], lines: &mut [T], scratch: &mut [T]) {
+    fn run(&self, src: Option<&[T]>, dst: &mut [T], beside: &mut Beside<'_, T>) {
         if let [pass] = &self.passes[..]
-            && pass.shape.inner == 1
+            && pass.is_rows()
         {
             // Blocks are lines, and those of several as good as those of one.
-            return pass.run(src, dst, lines, scratch);
+            return pass.run(src, dst, beside);
         }
         for (block, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {
             let mut src = src.map(|src| &src[block * self.before..][..self.before]);
             for pass in &self.passes {
-                pass.run(src.take(), dst, lines, scratch);
+                pass.run(src.take(), dst, beside);
             }
         }
     }
-}
-
-impl<T: Real> CpuPass<T> {
-    /// Transforms a block: `src` into `dst`, or `dst` in place.
-    fn run(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
-        let scratch = &mut scratch[..self.line.scratch_len()];
-        if self.shape.inner == 1 {
-            self.contiguous(src, dst, tile, scratch);
-        } else {
-            self.columns(src, dst, tile, scratch);
-        }
-    }
-
-    /// Lines that are contiguous in memory, in place in `dst` wherever they fit there.
-    fn contiguous(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
-        let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
-        let lines = self.at_once;
-        for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
-            let lines_here = out.len() / after;
-            let lines_in = src.map(|src| &src[chunk * lines * before..][..lines_here * before]);
-            if pitch == after {
-                if let Some(lines_in) = lines_in {
-                    spread(lines_in, before, out, pitch);
-                }
-                self.transform(out, scratch);
-            } else {
-                let lines_in = lines_in.expect("a pass that shortens lines has a source");
-                let tile = &mut tile[..lines_here * pitch];
-                tile.copy_from_slice(lines_in);
-                self.transform(tile, scratch);
-                spread(tile, pitch, out, after);
-            }
-        }
-    }
-
-    /// Lines side by side: gathers a few into the tile, transforms them there, puts them back.
-    fn columns(&self, src: Option<&[T]>, dst: &mut [T], tile: &mut [T], scratch: &mut [T]) {
-        let Pass { outer, inner, .. } = self.shape;
-        let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
-        let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
-        let at_once = self.at_once;
-        for array in 0..outer {
-            for first in (0..inner).step_by(at_once) {
-                let columns = at_once.min(inner - first);
-                let tile = &mut tile[..columns * self.line.pitch()];
-                let pitch = self.line.pitch();
-                let start = array * n_before * inner + first;
-                let at = Columns { start, inner, columns, far: self.far };
-                let from = src.unwrap_or(&*dst);
-                match wide_before {
-                    true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),
-                    false => at.gather(n_before, from, tile, pitch),
-                }
-                self.transform(tile, scratch);
-                let at = Columns { start: array * n_after * inner + first, ..at };
-                match wide_after {
-                    true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
-                    false => at.scatter(n_after, tile, pitch, dst),
-                }
-            }
-        }
-    }
-
-    fn transform(&self, tile: &mut [T], scratch: &mut [T]) {
-        self.line.run(tile, scratch);
-        if self.shape.factor != 1.0 {
-            multiply(tile, T::of(self.shape.factor));
-        }
-    }
-}
-
-/// Copies lines of `len` numbers to places `pitch` apart, or back: whichever is shorter is copied.
-fn spread<T: Copy>(lines: &[T], len: usize, places: &mut [T], pitch: usize) {
-    if len == pitch {
-        return places.copy_from_slice(lines);
-    }
-    let n = len.min(pitch);
-    for (line, place) in lines.chunks_exact(len).zip(places.chunks_exact_mut(pitch)) {
-        place[..n].copy_from_slice(&line[..n]);
-    }
-}
-
-fn complex<T: Real>(numbers: &[T]) -> &[Complex<T>] {
-    bytemuck::cast_slice(numbers)
-}
-
-fn complex_mut<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
-    bytemuck::cast_slice_mut(numbers)
 }
 
 #[cfg(test)]
@@ -479,20 +351,5 @@ mod tests {
             cpu.carry(&transfer, 2, &src, &mut dst);
             assert!(dst == expected);
         }
-    }
-
-    #[test]
-    fn many_lines_go_together_where_rows_lie_far_apart() {
-        let line = 2 * 512;
-        let lines = |pitch, inner, memory| lines_at_once::<f64>(pitch, inner, true, memory);
-        assert_eq!(lines(line, 1, Memory::Ample), (4, false));
-        assert_eq!(lines(line, 64, Memory::Ample), (8, false));
-        assert_eq!(lines(line, 512 * 512, Memory::Ample), (64, true));
-        assert_eq!(lines(line, 512 * 512, Memory::Least), (8, false));
-        assert_eq!(lines(line, 3, Memory::Ample), (3, false));
-        assert_eq!(lines(2 << 16, 512, Memory::Ample), (8, true));
-        assert_eq!(lines(line, 0, Memory::Ample), (1, false));
-        assert_eq!(lines_at_once::<f64>(line, 64, false, Memory::Ample), (64, true));
-        assert_eq!(lines_at_once::<f64>(line, 31, false, Memory::Ample), (8, false));
     }
 }

@@ -25,7 +25,9 @@ pub(crate) const LINE_BYTES: usize = 64;
 const STRIP_BYTES: usize = LINES_BYTES;
 
 /// How the transforms of a tile are done: the first on each strip of it as it arrives, or the last as it leaves, and the others on
-/// the whole.
+/// the whole. While one strip is transformed the next is fetched ahead. (256³ by four ranks on two cores of an AMD EPYC, Zen 4, whose
+/// memory is in bricks: real data took 9% less time, of which 2% without fetching ahead, and complex data 2% less, but 6% more
+/// without. Complex data whose rows come last gained nothing from leaving in strips.)
 pub(crate) struct Strips<'a, const D: usize> {
     pub(crate) arriving: &'a [(usize, Pass)],
     pub(crate) whole: &'a [(usize, Pass)],
@@ -206,8 +208,7 @@ impl<const D: usize> Division<'_, D> {
             Some((direction, _)) => {
                 (direction == Direction::Forward, direction == Direction::Inverse)
             }
-            None if axes.len() == 1 => (false, false),
-            None => (is_row(axes.first()), is_row(axes.last())),
+            None => (axes.len() > 1 && is_row(axes.first()), false),
         };
         let (arriving, rest) = axes.split_at(usize::from(arrives));
         let (whole, leaving) = rest.split_at(rest.len() - usize::from(leaves));
@@ -361,6 +362,83 @@ mod tests {
         assert_eq!(division(None).order(lengths, ELEMENT), [1, 2, 0]);
         let real = Some((Direction::Forward, &real));
         assert_eq!(division(real).order(lengths, ELEMENT), [0, 1, 2]);
+    }
+
+    /// What arrives, what is transformed as a whole, what leaves, and the lengths of strips.
+    type Cut = ([usize; 3], [usize; 3]);
+
+    fn strips(division: &Division<'_, 3>, lengths: [usize; 3], order: [usize; 3]) -> Cut {
+        let cut = division.strips(lengths, order, ELEMENT * division.howmany);
+        ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths)
+    }
+
+    #[test]
+    fn rows_are_transformed_as_they_arrive() {
+        let of = |axes: &[usize], lengths, order| {
+            of_rank_0([64; 3], [1, 2, 1], axes, |it| strips(it, lengths, order))
+        };
+        let row = 64 * ELEMENT;
+        let (memory, lines) = ([0, 1, 2], STRIP_BYTES / row);
+        assert_eq!(of(&[2, 0], [64, 2, 64], memory), ([1, 1, 0], [lines / 2, 2, 64]));
+        assert_eq!(of(&[2, 1], [3, 64, 64], memory), ([1, 1, 0], [1, lines, 64]));
+        let unlike = ([0, 2, 0], [64, 2, 64]);
+        assert_eq!(of(&[0, 2], [64, 2, 64], memory), unlike, "rows come last");
+        assert_eq!(of(&[2, 0], [64, 2, 64], [2, 1, 0]), unlike, "rows are along another axis");
+        assert_eq!(of(&[2], [64, 2, 64], memory), ([0, 1, 0], [64, 2, 64]), "nothing follows");
+        let batches = of_rank_0([64; 3], [1, 2, 1], &[2, 0], |it| {
+            strips(&Division { howmany: 2, ..*it }, [64, 2, 64], memory)
+        });
+        assert_eq!(batches, ([1, 1, 0], [64, 2, 64]), "all batches");
+    }
+
+    #[test]
+    fn half_a_spectrum_is_made_on_the_way_to_a_tile_or_from_it() {
+        let grid = Grid::new([64, 8, 65]).unwrap();
+        let half = Layout::even(grid, ProcGrid::new([1, 2, 1]), 2);
+        let real = Layout::even(Grid::new([64, 8, 128]).unwrap(), ProcGrid::new([1, 2, 1]), 2);
+        let (lengths, lines) = ([64, 1, 65], STRIP_BYTES / (65 * ELEMENT));
+        for (direction, axes, expected) in
+            [(Direction::Forward, [2, 0], [1, 1, 0]), (Direction::Inverse, [0, 2], [0, 1, 1])]
+        {
+            let kind = |axis| if axis == 2 { Kind::R2C } else { Kind::C2C };
+            let axes = axes.map(|axis| (axis, pass(kind(axis), 64)));
+            let division = |axes| Division {
+                rank: 0,
+                home: &half,
+                work: &half,
+                private: None,
+                first: false,
+                howmany: 1,
+                width: 2,
+                axes,
+                real: Some((direction, &real)),
+            };
+            let both = division(&axes);
+            assert_eq!(strips(&both, lengths, [0, 1, 2]), (expected, [lines, 1, 65]));
+            assert_eq!(strips(&both, lengths, [2, 1, 0]), (expected, lengths), "in columns");
+            let alone = axes.iter().position(|(axis, _)| *axis == 2).unwrap();
+            let found = strips(&division(&axes[alone..=alone]), lengths, [0, 1, 2]).0;
+            assert_eq!(found, [expected[0], 0, expected[2]]);
+        }
+    }
+
+    #[test]
+    fn strips_are_runs_of_a_tile() {
+        for lengths in [[3, 5, 7], [40, 1, 9], [1, 64, 300], [5, 7, 3000], [2, 300, 2]] {
+            let tile = Brick { lo: [0; 3], hi: lengths };
+            let order = [1, 0, 2];
+            let cut = of_rank_0([64; 3], [1; 3], &[2, 0], |it| {
+                it.strips(lengths, order, ELEMENT).lengths
+            });
+            let mut at = 0;
+            for strip in in_boxes(tile, order, cut) {
+                let placed = |brick| Placed { brick, order, howmany: 1 };
+                let transfer = Transfer::new(&strip, 0..1, &placed(tile), &placed(strip));
+                assert_eq!((transfer.source().offset, transfer.run_len()), (at, strip.points()));
+                at += strip.points();
+            }
+            assert_eq!(at, tile.points());
+        }
     }
 
     #[test]

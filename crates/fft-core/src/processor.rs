@@ -81,6 +81,9 @@ pub trait Processor<T: Real> {
         dst: &mut Self::Memory,
     );
 
+    /// Says which memory is wanted after the next transform, and may be fetched ahead while that computes: an address and bytes.
+    fn soon(&mut self, _at: *const u8, _bytes: usize) {}
+
     /// Copies a box of elements of `width` real numbers each.
     fn copy(
         &mut self,

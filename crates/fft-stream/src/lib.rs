@@ -102,6 +102,19 @@ pub fn ahead(at: *const u8) {
     let _ = at;
 }
 
+/// The same to the second-level cache, where it is not in the way of what a computation has in the first.
+#[inline(always)]
+pub fn ahead_of_computing(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `ahead`.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 /// Makes what was copied [past] the caches like any other memory.
 #[inline(always)]
 pub fn fence() {

@@ -1,0 +1,110 @@
+//! Memory that is fetched ahead while transforms compute.
+
+use std::ptr::without_provenance;
+
+use fft_stream::{LINE, ahead_of_computing};
+
+/// Runs of memory that are wanted soon. They are asked for a few lines at a time, between transforms of lines of numbers: then memory
+/// has something to do while the processor computes, and the processor does not wait for it afterwards.
+#[derive(Default)]
+pub(crate) struct Coming {
+    /// Where each begins and ends. All before `run` have been asked for.
+    runs: Vec<[usize; 2]>,
+    run: usize,
+    /// Lines of memory not yet asked for, and work until all are.
+    lines: usize,
+    work: usize,
+}
+
+impl Coming {
+    /// Adds a run. Nothing is read there that a program would see.
+    pub(crate) fn add(&mut self, at: *const u8, bytes: usize) {
+        let at = at.addr();
+        let run = [at - at % LINE, at + bytes];
+        self.lines += lines(run);
+        self.runs.push(run);
+    }
+
+    /// Says how much work there is, in any unit, during which all is to be asked for.
+    pub(crate) fn begin(&mut self, work: usize) {
+        self.work = work;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines == 0
+    }
+
+    /// Asks for as much as is due when so much more work has been done.
+    pub(crate) fn step(&mut self, work: usize) {
+        self.due(work, |at| ahead_of_computing(without_provenance(at)));
+    }
+
+    /// The lines that are due.
+    fn due(&mut self, work: usize, mut line: impl FnMut(usize)) {
+        let share = self.lines.saturating_mul(work).div_ceil(self.work.max(1));
+        let mut due = share.min(self.lines);
+        self.work = self.work.saturating_sub(work);
+        self.lines -= due;
+        while due > 0 {
+            let run = &mut self.runs[self.run];
+            let here = due.min(lines(*run));
+            (0..here).for_each(|number| line(run[0] + number * LINE));
+            run[0] += here * LINE;
+            due -= here;
+            self.run += usize::from(run[0] >= run[1]);
+        }
+    }
+
+    /// Forgets all runs.
+    pub(crate) fn end(&mut self) {
+        self.runs.clear();
+        (self.run, self.lines) = (0, 0);
+    }
+}
+
+/// Lines of memory from one that begins at the first address to one with what is before the second.
+fn lines([begin, end]: [usize; 2]) -> usize {
+    end.saturating_sub(begin).div_ceil(LINE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_line_is_asked_for_once_in_order_and_in_time(
+            runs in prop::collection::vec((1..1usize << 20, 0..3000usize), 0..6),
+            steps in prop::collection::vec(1..9usize, 1..40),
+        ) {
+            let mut coming = Coming::default();
+            let mut expected = Vec::new();
+            for (at, bytes) in runs {
+                coming.add(without_provenance(at), bytes);
+                expected.extend((at / LINE * LINE..at + bytes).step_by(LINE));
+            }
+            let work: usize = steps.iter().sum();
+            coming.begin(work);
+            let (mut asked, mut done) = (Vec::new(), 0);
+            for step in steps {
+                coming.due(step, |at| asked.push(at));
+                done += step;
+                // At an even pace.
+                prop_assert!(asked.len() * work >= expected.len() * done);
+            }
+            prop_assert_eq!(asked, expected);
+            prop_assert!(coming.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_is_not_asked_for() {
+        let mut coming = Coming::default();
+        coming.add(without_provenance(LINE), 10 * LINE);
+        coming.end();
+        assert!(coming.is_empty());
+        coming.begin(1);
+        coming.due(1, |at| panic!("{at} is asked for"));
+    }
+}
