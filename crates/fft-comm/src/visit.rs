@@ -116,13 +116,6 @@ impl<G: Ground> Neighbours for Visit<'_, G> {
         unsafe { lent::fetch(transfer, found.element, from, tile.as_mut_ptr()) };
     }
 
-    fn runs(&self, piece: usize, run: &mut dyn FnMut(*const u8, usize)) {
-        let Found { read: (transfer, (from, _)), element, .. } = self.piece(piece);
-        transfer.runs(|first, _, len| {
-            run(from.wrapping_add(first * element).cast_const(), len * element);
-        });
-    }
-
     fn store(&mut self, piece: usize, tile: &[u8]) {
         let found = self.piece(piece);
         found.check(found.written, tile.len());

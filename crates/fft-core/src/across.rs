@@ -10,7 +10,7 @@ use std::time::Instant;
 use crate::clock::{Clock, Time};
 use crate::commons::{Commons, Ends, Neighbours, Piece, Share, Show};
 use crate::device::Between;
-use crate::division::{Division, Side, Strips, in_boxes};
+use crate::division::{Division, Side, in_boxes};
 use crate::private::Private;
 use crate::tiles::{Lines, TileFfts};
 use crate::{Direction, Error, Processor, Real, SLOT_ALIGN, Transfer};
@@ -72,9 +72,9 @@ struct Strip {
     reads: Range<usize>,
     /// Which transforms it needs.
     fft: usize,
-    /// Real numbers before it where it arrives, and where it leaves.
-    arrives: usize,
-    leaves: usize,
+    /// Real numbers before it in what is read, and in what is written.
+    read_at: usize,
+    at: usize,
 }
 
 impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
@@ -103,16 +103,13 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are, unless in place.
         let runs = || boxes.iter().map(|tile| division.run(tile, order)).collect();
         let runs: Option<Vec<_>> = if division.first && share.is_alone() { runs() } else { None };
-        let cut = match runs {
-            Some(_) => Strips::none(division.axes, lengths),
-            None => division.strips(lengths, order, width * bytes * howmany),
-        };
+        let cut = division.strips(lengths, order, width * bytes);
         let lines = |axes| Lines { rank, order, howmany, axes, cached: runs.is_none() };
         let mut ffts = [const { TileFfts::default }; 3].map(|none| none());
         let (mut tiles, mut strips, mut reads) = (Vec::new(), Vec::new(), Vec::new());
         let (mut most, mut before) = (0, 0);
         for (number, tile) in boxes.into_iter().enumerate() {
-            let (first_strip, mut at) = (strips.len(), 0);
+            let (first_strip, mut done) = (strips.len(), 0);
             for strip in in_boxes(tile, order, cut.lengths) {
                 let on = |side: &Side<'_, D>| division.on(side, &strip);
                 let reals = |side: &Side<'_, D>| on(side).points() * howmany * side.width;
@@ -125,16 +122,16 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                 let [_, arriving, leaving] = &mut ffts;
                 let fft = arriving.plan(lines(cut.arriving), &strip, device)?;
                 leaving.plan(lines(cut.leaving), &strip, device)?;
-                let (arrives, leaves) = match division.real {
-                    None => (at, at),
-                    Some((Direction::Forward, _)) => (0, at),
-                    Some((Direction::Inverse, _)) => (at, 0),
+                // Where a whole tile is read, strips are written one in the place of the other, and the other way round.
+                let (read_at, at) = match division.real {
+                    Some((Direction::Inverse, _)) => (done, 0),
+                    _ => (0, done),
                 };
                 let (pieces, reads) = (first..share.pieces().len(), first_read..reads.len());
-                strips.push(Strip { pieces, reads, fft, arrives, leaves });
-                at += strip.points() * howmany * width;
-                most = most.max(leaves + reals(&target));
-                before = before.max(source.as_ref().map_or(0, |source| arrives + reals(source)));
+                strips.push(Strip { pieces, reads, fft, read_at, at });
+                done += strip.points() * howmany * width;
+                most = most.max(at + reals(&target));
+                before = before.max(source.as_ref().map_or(0, |source| read_at + reals(source)));
             }
             let fft = ffts[0].plan(lines(cut.whole), &tile, device)?;
             let run = runs.as_ref().map(|runs| runs[number].clone());
@@ -255,37 +252,25 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                     run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
                 for number in own.clone().filter(|_| run.is_none()) {
                     let strip = &strips[number];
-                    let next = strips.get(number + 1).filter(|_| !arriving[strip.fft].is_empty());
+                    let ffts = &arriving[strip.fft];
+                    let next = strips.get(number + 1).filter(|_| !ffts.is_empty());
+                    let dst = &mut to[bytes(strip.at)..];
                     clock.shared.time(|| match halving {
-                        None => {
-                            strip.fetch(neighbours, &mut to[bytes(strip.arrives)..]);
-                            next.inspect(|next| next.soon::<T, Dev>(neighbours, device));
-                        }
+                        None => strip.pieces.clone().for_each(|piece| neighbours.fetch(piece, dst)),
                         Some(halving) => {
-                            halving.fetch(
-                                strip,
-                                neighbours,
-                                device,
-                                &mut from[bytes(strip.arrives)..],
-                            );
+                            let src = &mut from[bytes(strip.read_at)..];
+                            halving.fetch(strip, neighbours, device, src);
                             next.inspect(|next| halving.soon(next, neighbours, device));
                         }
                     });
-                    let src = halving.map(|_| &*from);
-                    transform(
-                        &arriving[strip.fft],
-                        src,
-                        &mut to[bytes(strip.leaves)..],
-                        device,
-                        clock,
-                    );
+                    transform(ffts, halving.map(|_| &*from), dst, device, clock);
                 }
                 let turned = halving.is_none_or(|halving| halving.direction == Direction::Forward);
                 let whole = if turned { &mut *to } else { &mut *from };
                 transform(&ffts[*fft], run, whole, device, clock);
                 for strip in &strips[own.clone()] {
-                    let src = halving.map(|_| &from[bytes(strip.arrives)..]);
-                    let dst = &mut to[bytes(strip.leaves)..];
+                    let src = halving.map(|_| &from[bytes(strip.read_at)..]);
+                    let dst = &mut to[bytes(strip.at)..];
                     transform(&leaving[strip.fft], src, dst, device, clock);
                     let pieces = strip.pieces.clone();
                     clock.shared.time(|| pieces.for_each(|piece| neighbours.store(piece, dst)));
@@ -304,20 +289,6 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let pieces = self.strips.iter().map(|strip| strip.pieces.len()).sum::<usize>() + reads;
         let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
         lists.iter().sum::<usize>() + size_of_val(&*self.others) + pieces * size_of::<Piece>()
-    }
-}
-
-impl Strip {
-    /// Brings it to its place in a tile.
-    fn fetch(&self, neighbours: &mut dyn Neighbours, tile: &mut [u8]) {
-        self.pieces.clone().for_each(|piece| neighbours.fetch(piece, tile));
-    }
-
-    /// Says that it comes next.
-    fn soon<T: Real, Dev: Processor<T>>(&self, neighbours: &dyn Neighbours, device: &mut Dev) {
-        for piece in self.pieces.clone() {
-            neighbours.runs(piece, &mut |at, bytes| device.soon(at, bytes));
-        }
     }
 }
 

@@ -111,13 +111,6 @@ pub trait Neighbours {
     /// If the share has no such piece or reads other data, `tile` is too short for it, or this visit is not to write.
     fn fetch(&mut self, piece: usize, tile: &mut [u8]);
 
-    /// Where a piece will be fetched from: for each run of memory its address and bytes, which may be
-    /// [fetched ahead](crate::Processor::soon).
-    ///
-    /// # Panics
-    /// If the share has no such piece, or this visit is not to write.
-    fn runs(&self, piece: usize, run: &mut dyn FnMut(*const u8, usize));
-
     /// Copies a piece from `tile` back to where it belongs.
     ///
     /// # Panics

@@ -25,22 +25,15 @@ pub(crate) const LINE_BYTES: usize = 64;
 const STRIP_BYTES: usize = LINES_BYTES;
 
 /// How the transforms of a tile are done: the first on each strip of it as it arrives, or the last as it leaves, and the others on
-/// the whole. While one strip is transformed the next is fetched ahead. (256³ by four ranks on two cores of an AMD EPYC, Zen 4, whose
-/// memory is in bricks: real data took 9% less time, of which 2% without fetching ahead, and complex data 2% less, but 6% more
-/// without. Complex data whose rows come last gained nothing from leaving in strips.)
+/// the whole. While one strip is transformed the next is fetched ahead. (256³ real numbers by four ranks on two cores of an AMD EPYC,
+/// Zen 4, whose memory is in bricks: 10% less time, of which 2% without fetching ahead. Complex data, in its one place, took as long
+/// or longer in strips.)
 pub(crate) struct Strips<'a, const D: usize> {
     pub(crate) arriving: &'a [(usize, Pass)],
     pub(crate) whole: &'a [(usize, Pass)],
     pub(crate) leaving: &'a [(usize, Pass)],
     /// The lengths of strips, each of which is one run of a tile.
     pub(crate) lengths: [usize; D],
-}
-
-impl<'a, const D: usize> Strips<'a, D> {
-    /// A tile is transformed when all of it is there.
-    pub(crate) fn none(axes: &'a [(usize, Pass)], lengths: [usize; D]) -> Self {
-        Self { arriving: &[], whole: axes, leaving: &[], lengths }
-    }
 }
 
 /// What a transform across ranks is made from.
@@ -194,27 +187,22 @@ impl<const D: usize> Division<'_, D> {
         order
     }
 
-    /// How tiles with their axes in this order, and at most so long, are brought together and transformed. Where real data becomes
-    /// half a spectrum, or the other way round, that is done on the way to the tile or from it. `element` is in bytes, of all batches.
+    /// How tiles with their axes in this order, and at most so long, are brought together and transformed. `element` is in bytes.
     pub(crate) fn strips(
         &self,
         lengths: [usize; D],
         order: [usize; D],
         element: usize,
     ) -> Strips<'_, D> {
-        let (axes, row) = (self.axes, order[D - 1]);
-        let is_row = |axis: Option<&(usize, Pass)>| axis.is_some_and(|(axis, _)| *axis == row);
-        let (arrives, leaves) = match self.real {
-            Some((direction, _)) => {
-                (direction == Direction::Forward, direction == Direction::Inverse)
-            }
-            None => (axes.len() > 1 && is_row(axes.first()), false),
+        let Some((direction, _)) = self.real else {
+            return Strips { arriving: &[], whole: self.axes, leaving: &[], lengths };
         };
-        let (arriving, rest) = axes.split_at(usize::from(arrives));
-        let (whole, leaving) = rest.split_at(rest.len() - usize::from(leaves));
+        let (forward, row) = (direction == Direction::Forward, order[D - 1]);
+        let (arriving, rest) = self.axes.split_at(usize::from(forward));
+        let (whole, leaving) = rest.split_at(rest.len() - usize::from(!forward));
         let mut strip = lengths;
         // Rows of several batches lie apart.
-        if self.howmany == 1 && is_row(arriving.first().or(leaving.first())) {
+        if self.howmany == 1 && arriving.iter().chain(leaving).all(|(axis, _)| *axis == row) {
             let mut bytes = element * lengths[row];
             for &axis in order[..D - 1].iter().rev() {
                 strip[axis] = (STRIP_BYTES / bytes.max(1)).clamp(1, lengths[axis].max(1));
@@ -341,85 +329,67 @@ mod tests {
         assert_eq!(order([16, 16, least], [1, 1, 1], &[0, 1]), [0, 1, 2], "planes");
     }
 
-    #[test]
-    fn order_with_real_data_is_that_of_memory() {
-        let grid = Grid::new([64, 8, 65]).unwrap();
-        let half = Layout::even(grid, ProcGrid::new([1, 2, 1]), 2);
-        let real = Layout::even(Grid::new([64, 8, 128]).unwrap(), ProcGrid::new([1, 2, 1]), 2);
-        let axes = [(0, pass(Kind::C2C, 64))];
-        let division = |real| Division {
+    /// What a rank does of the half spectra of so many rows, along these axes, of which the third is halved.
+    fn of_halves<R>(
+        direction: Direction,
+        n: [usize; 2],
+        axes: &[usize],
+        howmany: usize,
+        then: impl FnOnce(&Division<'_, 3>) -> R,
+    ) -> R {
+        let layout = |row| {
+            let grid = Grid::new([n[0], 8, row]).unwrap();
+            Layout::even(grid, ProcGrid::new([1, 2, 1]), 2)
+        };
+        let (half, real) = (layout(n[1] / 2 + 1), layout(n[1]));
+        let kind = |axis| if axis == 2 { Kind::R2C } else { Kind::C2C };
+        let axes: Vec<_> = axes.iter().map(|&axis| (axis, pass(kind(axis), n[1]))).collect();
+        then(&Division {
             rank: 0,
             home: &half,
             work: &half,
             private: None,
             first: false,
-            howmany: 1,
+            howmany,
             width: 2,
             axes: &axes,
-            real,
-        };
-        let lengths = [64, 1, 65];
-        assert_eq!(division(None).order(lengths, ELEMENT), [1, 2, 0]);
-        let real = Some((Direction::Forward, &real));
-        assert_eq!(division(real).order(lengths, ELEMENT), [0, 1, 2]);
-    }
-
-    /// What arrives, what is transformed as a whole, what leaves, and the lengths of strips.
-    type Cut = ([usize; 3], [usize; 3]);
-
-    fn strips(division: &Division<'_, 3>, lengths: [usize; 3], order: [usize; 3]) -> Cut {
-        let cut = division.strips(lengths, order, ELEMENT * division.howmany);
-        ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths)
+            real: Some((direction, &real)),
+        })
     }
 
     #[test]
-    fn rows_are_transformed_as_they_arrive() {
-        let of = |axes: &[usize], lengths, order| {
-            of_rank_0([64; 3], [1, 2, 1], axes, |it| strips(it, lengths, order))
-        };
-        let row = 64 * ELEMENT;
-        let (memory, lines) = ([0, 1, 2], STRIP_BYTES / row);
-        assert_eq!(of(&[2, 0], [64, 2, 64], memory), ([1, 1, 0], [lines / 2, 2, 64]));
-        assert_eq!(of(&[2, 1], [3, 64, 64], memory), ([1, 1, 0], [1, lines, 64]));
-        let unlike = ([0, 2, 0], [64, 2, 64]);
-        assert_eq!(of(&[0, 2], [64, 2, 64], memory), unlike, "rows come last");
-        assert_eq!(of(&[2, 0], [64, 2, 64], [2, 1, 0]), unlike, "rows are along another axis");
-        assert_eq!(of(&[2], [64, 2, 64], memory), ([0, 1, 0], [64, 2, 64]), "nothing follows");
-        let batches = of_rank_0([64; 3], [1, 2, 1], &[2, 0], |it| {
-            strips(&Division { howmany: 2, ..*it }, [64, 2, 64], memory)
+    fn order_with_real_data_is_that_of_memory() {
+        of_halves(Direction::Forward, [64, 128], &[0], 1, |it| {
+            let lengths = [64, 1, 65];
+            assert_eq!(it.order(lengths, ELEMENT), [0, 1, 2]);
+            assert_eq!(Division { real: None, ..*it }.order(lengths, ELEMENT), [1, 2, 0]);
         });
-        assert_eq!(batches, ([1, 1, 0], [64, 2, 64]), "all batches");
     }
 
     #[test]
     fn half_a_spectrum_is_made_on_the_way_to_a_tile_or_from_it() {
-        let grid = Grid::new([64, 8, 65]).unwrap();
-        let half = Layout::even(grid, ProcGrid::new([1, 2, 1]), 2);
-        let real = Layout::even(Grid::new([64, 8, 128]).unwrap(), ProcGrid::new([1, 2, 1]), 2);
         let (lengths, lines) = ([64, 1, 65], STRIP_BYTES / (65 * ELEMENT));
         for (direction, axes, expected) in
             [(Direction::Forward, [2, 0], [1, 1, 0]), (Direction::Inverse, [0, 2], [0, 1, 1])]
         {
-            let kind = |axis| if axis == 2 { Kind::R2C } else { Kind::C2C };
-            let axes = axes.map(|axis| (axis, pass(kind(axis), 64)));
-            let division = |axes| Division {
-                rank: 0,
-                home: &half,
-                work: &half,
-                private: None,
-                first: false,
-                howmany: 1,
-                width: 2,
-                axes,
-                real: Some((direction, &real)),
+            let of = |axes: &[usize], order, howmany| {
+                of_halves(direction, [64, 128], axes, howmany, |it| {
+                    let cut = it.strips(lengths, order, ELEMENT * howmany);
+                    ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths)
+                })
             };
-            let both = division(&axes);
-            assert_eq!(strips(&both, lengths, [0, 1, 2]), (expected, [lines, 1, 65]));
-            assert_eq!(strips(&both, lengths, [2, 1, 0]), (expected, lengths), "in columns");
-            let alone = axes.iter().position(|(axis, _)| *axis == 2).unwrap();
-            let found = strips(&division(&axes[alone..=alone]), lengths, [0, 1, 2]).0;
-            assert_eq!(found, [expected[0], 0, expected[2]]);
+            let memory = [0, 1, 2];
+            assert_eq!(of(&axes, memory, 1), (expected, [lines, 1, 65]));
+            assert_eq!(of(&axes, [2, 1, 0], 1), (expected, lengths), "lines are not rows");
+            assert_eq!(of(&axes, memory, 2), (expected, lengths), "batches");
+            let alone = [expected[0], 0, expected[2]];
+            assert_eq!(of(&[2], memory, 1), (alone, [lines, 1, 65]));
         }
+        let complex = of_rank_0([64; 3], [1, 2, 1], &[2, 0], |it| {
+            let cut = it.strips([64, 2, 64], [0, 1, 2], ELEMENT);
+            ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths)
+        });
+        assert_eq!(complex, ([0, 2, 0], [64, 2, 64]));
     }
 
     #[test]
@@ -427,7 +397,7 @@ mod tests {
         for lengths in [[3, 5, 7], [40, 1, 9], [1, 64, 300], [5, 7, 3000], [2, 300, 2]] {
             let tile = Brick { lo: [0; 3], hi: lengths };
             let order = [1, 0, 2];
-            let cut = of_rank_0([64; 3], [1; 3], &[2, 0], |it| {
+            let cut = of_halves(Direction::Forward, [8, 8], &[2], 1, |it| {
                 it.strips(lengths, order, ELEMENT).lengths
             });
             let mut at = 0;
