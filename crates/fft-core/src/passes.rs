@@ -29,7 +29,7 @@ pub(crate) struct LinePass<T> {
     shape: Pass,
     /// Lines that go through the cache together.
     at_once: usize,
-    /// Whether their rows are fetched from afar.
+    /// Whether they are fetched from afar.
     far: bool,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct Beside<'a, T> {
     pub(crate) coming: &'a mut Coming,
 }
 
-/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether their rows are fetched
-/// from afar: those of a block that does not fit into cache, or is large and not there yet.
+/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether they are fetched
+/// from afar: rows that are not in cache yet, and columns of a block that does not fit there, or is large and not there yet.
 fn lines_at_once<T: Real>(
     pitch: usize,
     inner: usize,
@@ -52,7 +52,7 @@ fn lines_at_once<T: Real>(
 ) -> (usize, bool) {
     let line = pitch * size_of::<T>();
     if inner == 1 {
-        return ((LINES_BYTES / line).max(1), false);
+        return ((LINES_BYTES / line).max(1), !cached);
     }
     let columns = |bytes: usize| bytes / (2 * size_of::<T>());
     let (few, many) = (columns(COLUMNS_BYTES), columns(FAR_COLUMNS_BYTES));
@@ -123,6 +123,12 @@ impl<T: Real> LinePass<T> {
         for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
             let lines_here = out.len() / after;
             let lines_in = src.map(|src| &src[chunk * lines * before..][..lines_here * before]);
+            if self.far
+                && let Some(next) = src.and_then(|src| src.chunks(lines * before).nth(chunk + 1))
+            {
+                coming.add(next.as_ptr().cast(), size_of_val(next));
+                coming.begin(lines_here * pitch);
+            }
             if pitch == after {
                 if let Some(lines_in) = lines_in {
                     spread(lines_in, before, out, pitch);
