@@ -93,6 +93,8 @@ struct Stretches {
         first = by.of(tile.start) * length;
         before = tile.start - first;
     }
+    // That of an element along a row, of which one has several: then the quotient is in the upper half of the product.
+    __device__ u32 of(u32 element) const { return __umulhi(element, by.multiplier) >> (by.shift - 32); }
     // Whether there is room for where all of so many elements begin.
     __device__ bool few(u32 cols) const { return before + cols <= Places::MOST * length; }
 };
@@ -131,10 +133,11 @@ struct Finder {
         const u32 element = stretches.before + col, stretch = stretches.by.of(element);
         return base + places.of[stretch] + (u64(row) * step + u64(element - stretch * stretches.length) * stride);
     }
-    // Along a row, which takes half as much.
-    __device__ E* at(u32 col) const
+    // The thread's own element, or one so many further, along a row, which takes half as much.
+    __device__ E* at(u32 further) const
     {
-        return reinterpret_cast<E*>(places.of[stretches.by.of(stretches.before + col)]) + col;
+        const u32 stretch = stretches.of(stretches.before + threadIdx.x + further);
+        return reinterpret_cast<E*>(places.of[stretch]) + threadIdx.x + further;
     }
 };
 
@@ -153,6 +156,20 @@ __device__ void by_some(Find find, Move move)
 #pragma unroll
         for (u32 n = 0; n < SOME; n++) move(first + n, found[n]);
     }
+}
+
+// Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which `__pipeline_memcpy_async` makes two.
+template <u32 BYTES> __device__ void fetch(u8* to, const void* from, bool there)
+{
+    const u32 place = __cvta_generic_to_shared(to);
+    if (BYTES == 16)
+        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, none;}" ::"r"(place),
+                     "l"(from), "r"(u32(there))
+                     : "memory");
+    else
+        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.ca.shared.global [%0], [%1], %3, none;}" ::"r"(place),
+                     "l"(from), "r"(u32(there)), "n"(BYTES)
+                     : "memory");
 }
 
 struct Yes { static constexpr bool value = true; };
@@ -179,17 +196,17 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
 #pragma unroll
         for (u32 k = 0; k < U::EACH; k++) {
             u8* to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
-            __pipeline_memcpy_async(to, at[k], 16, first + k * step < end ? 0 : 16);
+            fetch<16>(to, at[k], first + k * step < end);
         }
         return;
     }
     const Finder<const E> from(box, box.from, places, tile, base);
     auto copy = [&](u32 place, const E* at, bool inside) {
-        __pipeline_memcpy_async(shared.memory + place, at, sizeof(E), inside ? 0 : sizeof(E));
+        fetch<sizeof(E)>(shared.memory + place, at, inside);
     };
     if (from.along) {
         const u32 place = Shared::place(threadIdx.x * sizeof(E));
-        by_some<PER_THREAD<E>, SOME>([&](u32 k) { return from.at(threadIdx.x + k * THREADS); }, [&](u32 k, const E* at) {
+        by_some<PER_THREAD<E>, SOME>([&](u32 k) { return from.at(k * THREADS); }, [&](u32 k, const E* at) {
             copy(place ^ Shared::place(k * THREADS * sizeof(E)), at, threadIdx.x + k * THREADS < cols);
         });
         return;
@@ -282,7 +299,7 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
         const u32 place = Shared::place(threadIdx.x * sizeof(E));
         auto find = [&](u32 k) {
             const u8* held = shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E)));
-            return Placed{to.at(threadIdx.x + k * THREADS), *reinterpret_cast<const E*>(held)};
+            return Placed{to.at(k * THREADS), *reinterpret_cast<const E*>(held)};
         };
         by_some<PER_THREAD<E>, AT_ONCE<E>>(find, [&](u32 k, const Placed& one) {
             if (threadIdx.x + k * THREADS < cols) store_element(one.at, one.held);

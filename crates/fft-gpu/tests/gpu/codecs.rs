@@ -40,6 +40,13 @@ const WIRES: [(Wire, f64); 32] = [
     (Wire::Tolerance, 0.0),
 ];
 
+/// Whether a wire is asked for: those named in `THRIFFTY_WIRES`, between which there are spaces, where a tool is watching that makes
+/// everything slow; otherwise all.
+fn asked(wire: Wire) -> bool {
+    let names = std::env::var("THRIFFTY_WIRES");
+    names.map_or(true, |names| names.split(' ').any(|name| name == wire.to_string()))
+}
+
 /// The same bits, except that one NaN is as good as another.
 fn same<T: Real>(x: &[T], y: &[T]) -> bool {
     let nan = |x: T| x.as_f64().is_nan();
@@ -129,7 +136,7 @@ fn as_on_the_cpu<T: GpuReal>(gpu: &Gpu, wire: Wire, step: f64, width: usize) {
 /// All wires, in one precision and width.
 fn all_as_on_the_cpu<T: GpuReal>(width: usize) {
     let Some(gpu) = gpu() else { return };
-    for (wire, step) in WIRES {
+    for (wire, step) in WIRES.into_iter().filter(|(wire, _)| asked(*wire)) {
         as_on_the_cpu::<T>(&gpu, wire, step, width);
     }
 }
@@ -296,13 +303,14 @@ fn large<T: GpuReal>(gpu: &Gpu, width: usize) {
         // Tiles of several whole rows of the message.
         data::boxes("last axes swapped", shape, [1, shape[1] / 64, 1], [SAME, [0, 2, 1]], 1),
     ];
-    for (wire, step) in [
+    let wires = [
         (Wire::Bits(11), 0.0),
         (Wire::Bits(16), 0.0),
         (Wire::F32, 0.0),
         (Wire::Mantissa(20), 0.0),
         (Wire::Tolerance, 1e-4),
-    ] {
+    ];
+    for (wire, step) in wires.into_iter().filter(|(wire, _)| asked(*wire)) {
         std::thread::scope(|scope| {
             for (number, case) in cases.iter().enumerate() {
                 scope.spawn(move || {
