@@ -110,18 +110,26 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let (mut most, mut before) = (0, 0);
         for (number, tile) in boxes.into_iter().enumerate() {
             let (first_strip, mut done) = (strips.len(), 0);
-            for strip in in_boxes(tile, order, cut.lengths) {
-                let on = |side: &Side<'_, D>| division.on(side, &strip);
+            for (strip_number, strip) in in_boxes(tile, order, cut.lengths).iter().enumerate() {
+                let on = |side: &Side<'_, D>| division.on(side, strip);
                 let reals = |side: &Side<'_, D>| on(side).points() * howmany * side.width;
+                // What comes as a whole does so with the first, and what goes as a whole.
+                let part = |whole: bool| {
+                    if !whole { Some(strip) } else { (strip_number == 0).then_some(&tile) }
+                };
                 let (first, first_read) = (share.pieces().len(), reads.len());
-                share.claim(layouts, private, &on(&target), order, howmany);
-                if let Some((source, all)) = source.as_ref().zip(all_read.as_ref()) {
-                    let part = on(source);
+                if let Some(part) = part(cut.leaving.is_empty()) {
+                    share.claim(layouts, private, &division.on(&target, part), order, howmany);
+                }
+                let source_part =
+                    source.as_ref().zip(all_read.as_ref()).zip(part(cut.arriving.is_empty()));
+                if let Some(((source, all), part)) = source_part {
+                    let part = division.on(source, part);
                     reads.extend(Piece::of(rank, &source.layout, all, &part, order, howmany));
                 }
                 let [_, arriving, leaving] = &mut ffts;
-                let fft = arriving.plan(lines(cut.arriving), &strip, device)?;
-                leaving.plan(lines(cut.leaving), &strip, device)?;
+                let fft = arriving.plan(lines(cut.arriving), strip, device)?;
+                leaving.plan(lines(cut.leaving), strip, device)?;
                 // Where a whole tile is read, strips are written one in the place of the other, and the other way round.
                 let (read_at, at) = match division.real {
                     Some((Direction::Inverse, _)) => (done, 0),

@@ -146,7 +146,7 @@ pub struct Piece {
     /// From what the owner shows, or from its whole brick if it is private.
     transfer: Transfer,
     /// From the owner's whole brick, where this rank is the owner and that is something else.
-    whole: Option<Transfer>,
+    whole: Option<Box<Transfer>>,
     private: bool,
 }
 
@@ -280,7 +280,7 @@ impl Piece {
                 pieces.extend(common(dense).map(|part| {
                     let transfer = from(&part, *dense).behind(before * howmany, 0);
                     let apart = owner == rank && *dense != home.brick(owner);
-                    let whole = apart.then(|| whole(&part));
+                    let whole = apart.then(|| Box::new(whole(&part)));
                     Self { owner, transfer, whole, private: false }
                 }));
             }
@@ -305,7 +305,7 @@ impl Piece {
 
     /// The same elements from this rank's whole brick, if it is the owner.
     pub fn whole(&self) -> &Transfer {
-        self.whole.as_ref().unwrap_or(&self.transfer)
+        self.whole.as_deref().unwrap_or(&self.transfer)
     }
 
     /// Whether it is this rank's own, and not in what is shown.
