@@ -15,6 +15,9 @@ use crate::private::Private;
 use crate::tiles::{Lines, TileFfts};
 use crate::{Direction, Error, Processor, Real, SLOT_ALIGN, Transfer};
 
+#[cfg(test)]
+mod tests;
+
 /// Transforms of boxes of one shape, each with its blocks.
 type Ffts<F> = Vec<(F, Range<usize>)>;
 
@@ -33,6 +36,8 @@ pub(crate) struct Across<T: Real, Dev: Processor<T>> {
     /// Real numbers per element.
     width: usize,
     halving: Option<Halving>,
+    /// Bytes of all pieces.
+    pieces: usize,
     /// Whether what is private is in the output.
     in_both: bool,
 }
@@ -44,8 +49,8 @@ struct Halving {
     reads: Vec<Piece>,
     /// Real numbers per element there.
     width: usize,
-    /// Real numbers that what is read takes in the tile, before what is written: of the half that is a whole tile, and of a strip
-    /// of the other.
+    /// Real numbers at the beginning of a tile that are for what is read; what is written comes behind. Forward that is a strip of
+    /// real data, inverse all of half a spectrum.
     before: usize,
 }
 
@@ -128,9 +133,11 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                     reads.extend(Piece::of(rank, &source.layout, all, &part, order, howmany));
                 }
                 let [_, arriving, leaving] = &mut ffts;
+                // Both see the same shapes, and number them alike.
                 let fft = arriving.plan(lines(cut.arriving), strip, device)?;
-                leaving.plan(lines(cut.leaving), strip, device)?;
-                // Where a whole tile is read, strips are written one in the place of the other, and the other way round.
+                let same = leaving.plan(lines(cut.leaving), strip, device)?;
+                debug_assert_eq!(fft, same);
+                // Forward, strips are read to one place, each after the other, and written to their own; inverse, the other way round.
                 let (read_at, at) = match division.real {
                     Some((Direction::Inverse, _)) => (done, 0),
                     _ => (0, done),
@@ -148,6 +155,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         // Both begin alike in a line of memory.
         let before = before.next_multiple_of(SLOT_ALIGN);
         device.reserve_tile(before + most, rank)?;
+        let pieces = share.pieces().iter().chain(&reads).map(Piece::bytes).sum();
         let halving = source.zip(division.real).map(|(side, (direction, _))| {
             let width = side.width;
             Halving { direction, reads, width, before }
@@ -155,7 +163,19 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let others = if halving.is_none() { division.others(private) } else { Vec::new() };
         let (pass, in_both) = (Admission::Asked(Some(share)), division.private.is_some());
         let [ffts, arriving, leaving] = ffts.map(TileFfts::finish);
-        Ok(Self { pass, tiles, strips, ffts, arriving, leaving, others, width, halving, in_both })
+        Ok(Self {
+            pass,
+            tiles,
+            strips,
+            ffts,
+            arriving,
+            leaving,
+            others,
+            width,
+            halving,
+            pieces,
+            in_both,
+        })
     }
 
     /// Whether what is private is in the output all the while.
@@ -260,8 +280,10 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                     run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
                 for number in own.clone().filter(|_| run.is_none()) {
                     let strip = &strips[number];
-                    let ffts = &arriving[strip.fft];
-                    let next = strips.get(number + 1).filter(|_| !ffts.is_empty());
+                    let on_arrival = &arriving[strip.fft];
+                    // Of a tile that comes at once the next is far too much.
+                    let fetches_ahead = !on_arrival.is_empty() && own.len() > 1;
+                    let next = strips.get(number + 1).filter(|_| fetches_ahead);
                     let dst = &mut to[bytes(strip.at)..];
                     clock.shared.time(|| match halving {
                         None => strip.pieces.clone().for_each(|piece| neighbours.fetch(piece, dst)),
@@ -271,7 +293,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                             next.inspect(|next| halving.soon(next, neighbours, device));
                         }
                     });
-                    transform(ffts, halving.map(|_| &*from), dst, device, clock);
+                    transform(on_arrival, halving.map(|_| &*from), dst, device, clock);
                 }
                 let turned = halving.is_none_or(|halving| halving.direction == Direction::Forward);
                 let whole = if turned { &mut *to } else { &mut *from };
@@ -293,10 +315,8 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
 
     /// Bytes of memory held, beside the tile.
     pub(crate) fn memory(&self) -> usize {
-        let reads = self.halving.as_ref().map_or(0, |halving| halving.reads.len());
-        let pieces = self.strips.iter().map(|strip| strip.pieces.len()).sum::<usize>() + reads;
         let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
-        lists.iter().sum::<usize>() + size_of_val(&*self.others) + pieces * size_of::<Piece>()
+        lists.iter().sum::<usize>() + size_of_val(&*self.others) + self.pieces
     }
 }
 
@@ -326,7 +346,7 @@ impl Halving {
         for piece in &self.reads[strip.reads.clone()] {
             let shown = neighbours.shown(piece.owner());
             piece.transfer().runs(|first, _, len| {
-                device.soon(shown[first * element..].as_ptr(), len * element);
+                device.soon(&shown[first * element..][..len * element]);
             });
         }
     }

@@ -21,10 +21,16 @@ pub(crate) struct Coming {
 }
 
 impl Coming {
-    /// Adds a run, if there is room for it. Nothing is read there that a program would see.
-    pub(crate) fn add(&mut self, at: *const u8, bytes: usize) {
-        let Some(free) = self.runs.get_mut(self.len) else { return };
-        let at = at.addr();
+    /// Adds a run, if there is room for it: all is free when all runs have been asked for.
+    pub(crate) fn add(&mut self, memory: &[u8]) {
+        self.add_at(memory.as_ptr().addr(), memory.len());
+    }
+
+    fn add_at(&mut self, at: usize, bytes: usize) {
+        if self.lines == 0 {
+            (self.len, self.run) = (0, 0);
+        }
+        let Some(free) = self.runs.get_mut(self.len).filter(|_| bytes > 0) else { return };
         let run = [at - at % LINE, at + bytes];
         *free = run;
         self.len += 1;
@@ -36,6 +42,7 @@ impl Coming {
         self.work = work;
     }
 
+    /// Whether nothing is left to be asked for.
     pub(crate) fn is_empty(&self) -> bool {
         self.lines == 0
     }
@@ -45,7 +52,7 @@ impl Coming {
         self.due(work, |at| ahead_of_computing(without_provenance(at)));
     }
 
-    /// The lines that are due.
+    /// The addresses of lines that are due.
     fn due(&mut self, work: usize, mut line: impl FnMut(usize)) {
         let share = self.lines.saturating_mul(work).div_ceil(self.work.max(1));
         let mut due = share.min(self.lines);
@@ -85,9 +92,11 @@ mod tests {
         ) {
             let mut coming = Coming::default();
             let mut expected = Vec::new();
-            for (number, (at, bytes)) in runs.into_iter().enumerate() {
-                coming.add(without_provenance(at), bytes);
-                if number < MOST {
+            let mut taken = 0;
+            for (at, bytes) in runs {
+                coming.add_at(at, bytes);
+                taken += usize::from(bytes > 0);
+                if bytes > 0 && taken <= MOST {
                     expected.extend((at / LINE * LINE..at + bytes).step_by(LINE));
                 }
             }
@@ -108,10 +117,22 @@ mod tests {
     #[test]
     fn what_is_forgotten_is_not_asked_for() {
         let mut coming = Coming::default();
-        coming.add(without_provenance(LINE), 10 * LINE);
+        coming.add_at(LINE, 10 * LINE);
         coming.end();
         assert!(coming.is_empty());
         coming.begin(1);
         coming.due(1, |at| panic!("{at} is asked for"));
+    }
+
+    #[test]
+    fn there_is_room_again_when_all_has_been_asked_for() {
+        let mut coming = Coming::default();
+        for round in 1..=3 * MOST {
+            coming.add_at(round * LINE, LINE);
+            coming.begin(2);
+            let mut asked = Vec::new();
+            coming.due(1, |at| asked.push(at));
+            assert_eq!(asked, [round * LINE]);
+        }
     }
 }

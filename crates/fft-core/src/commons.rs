@@ -293,6 +293,11 @@ impl Piece {
         pieces
     }
 
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.whole.as_ref().map_or(0, |whole| size_of_val(&**whole))
+    }
+
     /// In whose memory it is.
     pub fn owner(&self) -> usize {
         self.owner

@@ -9,7 +9,7 @@ use crate::codec::{BadMessage, copy};
 use crate::coming::Coming;
 use crate::lines::LinePlanner;
 use crate::local::BLOCK_BYTES;
-use crate::passes::{Beside, FAR_BYTES, LinePass};
+use crate::passes::{FAR_BYTES, LinePass, Workspace};
 use crate::slot::{Line, SLOT_ALIGN};
 use crate::{Codec, Energy, Error, LocalFft, Memory, Packed, Pass, Processor, Real, Transfer};
 
@@ -169,24 +169,24 @@ impl<T: Real> Processor<T> for Cpu<T> {
         let of = |blocks: Range<usize>, len: usize| blocks.start * len..blocks.end * len;
         self.coming.begin(fft.passes.iter().map(LinePass::reals).sum::<usize>() * blocks.len());
         let (lines, scratch) = (bytemuck::cast_slice_mut(&mut self.lines), &mut *self.scratch);
-        let mut beside = Beside { lines, scratch, coming: &mut self.coming };
+        let mut workspace = Workspace { lines, scratch, coming: &mut self.coming };
         let Some(src) = src.filter(|_| fft.staged > 0) else {
             let src = src.map(|src| &src[of(blocks.clone(), fft.before)]);
-            fft.run(src, &mut dst[of(blocks, fft.after)], &mut beside);
+            fft.run(src, &mut dst[of(blocks, fft.after)], &mut workspace);
             return self.coming.end();
         };
         for first in blocks.clone().step_by(fft.staged) {
             let some = first..blocks.end.min(first + fft.staged);
             let (from, to) = (of(some.clone(), fft.before), of(some, fft.after));
             let tile = &mut self.tile[..to.len()];
-            fft.run(Some(&src[from]), tile, &mut beside);
+            fft.run(Some(&src[from]), tile, &mut workspace);
             fft_stream::copy_past(Self::bytes(tile), Self::bytes_mut(&mut dst[to]));
         }
         self.coming.end();
     }
 
-    fn soon(&mut self, at: *const u8, bytes: usize) {
-        self.coming.add(at, bytes);
+    fn soon(&mut self, memory: &[u8]) {
+        self.coming.add(memory);
     }
 
     fn copy(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
@@ -233,17 +233,17 @@ impl<T: Real> Processor<T> for Cpu<T> {
 
 impl<T: Real> CpuFft<T> {
     /// Transforms blocks: `src` into `dst`, or `dst` in place.
-    fn run(&self, src: Option<&[T]>, dst: &mut [T], beside: &mut Beside<'_, T>) {
+    fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         if let [pass] = &self.passes[..]
             && pass.is_rows()
         {
             // Blocks are lines, and those of several as good as those of one.
-            return pass.run(src, dst, beside);
+            return pass.run(src, dst, workspace);
         }
         for (block, dst) in dst.chunks_exact_mut(self.after.max(1)).enumerate() {
             let mut src = src.map(|src| &src[block * self.before..][..self.before]);
             for pass in &self.passes {
-                pass.run(src.take(), dst, beside);
+                pass.run(src.take(), dst, workspace);
             }
         }
     }

@@ -216,6 +216,7 @@ impl<const D: usize> Division<'_, D> {
     pub(crate) fn boxes(&self, step: [usize; D]) -> Vec<Brick<D>> {
         in_boxes(self.work.brick(self.rank), self.home.order(), step)
     }
+
     /// Where a box is in this rank's brick, in real numbers, if it is one run there, in a tile as well.
     pub(crate) fn run(&self, tile: &Brick<D>, order: [usize; D]) -> Option<Range<usize>> {
         let howmany = self.howmany;

@@ -34,7 +34,7 @@ pub(crate) struct LinePass<T> {
 }
 
 /// What a pass needs beside the data.
-pub(crate) struct Beside<'a, T> {
+pub(crate) struct Workspace<'a, T> {
     /// Room for [lines](LinePass::bytes_at_once) that go together.
     pub(crate) lines: &'a mut [T],
     pub(crate) scratch: &'a mut [T],
@@ -107,17 +107,17 @@ impl<T: Real> LinePass<T> {
     }
 
     /// Transforms a block: `src` into `dst`, or `dst` in place.
-    pub(crate) fn run(&self, src: Option<&[T]>, dst: &mut [T], beside: &mut Beside<'_, T>) {
+    pub(crate) fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         if self.is_rows() {
-            self.rows(src, dst, beside);
+            self.rows(src, dst, workspace);
         } else {
-            self.columns(src, dst, beside);
+            self.columns(src, dst, workspace);
         }
     }
 
     /// Lines that are contiguous in memory, in place in `dst` wherever they fit there.
-    fn rows(&self, src: Option<&[T]>, dst: &mut [T], beside: &mut Beside<'_, T>) {
-        let Beside { lines: tile, scratch, coming } = beside;
+    fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+        let Workspace { lines: tile, scratch, coming } = workspace;
         let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
         let lines = self.at_once;
         for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
@@ -126,7 +126,7 @@ impl<T: Real> LinePass<T> {
             if self.far
                 && let Some(next) = src.and_then(|src| src.chunks(lines * before).nth(chunk + 1))
             {
-                coming.add(next.as_ptr().cast(), size_of_val(next));
+                coming.add(bytemuck::cast_slice(next));
                 coming.begin(lines_here * pitch);
             }
             if pitch == after {
@@ -145,8 +145,8 @@ impl<T: Real> LinePass<T> {
     }
 
     /// Lines side by side: gathers a few into the tile, transforms them there, puts them back.
-    fn columns(&self, src: Option<&[T]>, dst: &mut [T], beside: &mut Beside<'_, T>) {
-        let Beside { lines: tile, scratch, coming } = beside;
+    fn columns(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+        let Workspace { lines: tile, scratch, coming } = workspace;
         let Pass { outer, inner, .. } = self.shape;
         let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
         let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
@@ -220,6 +220,7 @@ mod tests {
         let line = 2 * 512;
         let lines = |pitch, inner, memory| lines_at_once::<f64>(pitch, inner, true, memory);
         assert_eq!(lines(line, 1, Memory::Ample), (4, false));
+        assert_eq!(lines_at_once::<f64>(line, 1, false, Memory::Ample), (4, true), "not in cache");
         assert_eq!(lines(line, 64, Memory::Ample), (8, false));
         assert_eq!(lines(line, 512 * 512, Memory::Ample), (64, true));
         assert_eq!(lines(line, 512 * 512, Memory::Least), (8, false));

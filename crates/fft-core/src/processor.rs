@@ -81,8 +81,9 @@ pub trait Processor<T: Real> {
         dst: &mut Self::Memory,
     );
 
-    /// Says which memory is wanted after the next transform, and may be fetched ahead while that computes: an address and bytes.
-    fn soon(&mut self, _at: *const u8, _bytes: usize) {}
+    /// Says which memory is wanted after the next transform: it may be fetched ahead while that computes, or some of it. Nothing is
+    /// allocated for it, and it is forgotten when the transform has ended.
+    fn soon(&mut self, _memory: &[u8]) {}
 
     /// Copies a box of elements of `width` real numbers each.
     fn copy(

@@ -11,7 +11,7 @@ pub(crate) struct Lines<'a, const D: usize> {
     /// Of axes in a tile, slowest first.
     pub(crate) order: [usize; D],
     pub(crate) howmany: usize,
-    /// The axes, each with its transform; the first may lengthen or shorten lines, or the last, where the tile has two places.
+    /// The axes, each with its transform; one that lengthens or shortens lines is alone, and goes to another place.
     pub(crate) axes: &'a [(usize, Pass)],
     /// Whether boxes are in cache before their transforms, which bring them there otherwise.
     pub(crate) cached: bool,
