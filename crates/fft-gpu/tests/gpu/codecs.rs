@@ -42,9 +42,15 @@ const WIRES: [(Wire, f64); 32] = [
 
 /// Whether a wire is asked for: those named in `THRIFFTY_WIRES`, between which there are spaces, where a tool is watching that makes
 /// everything slow; otherwise all.
+///
+/// # Panics
+/// If one of the names is no wire's.
 fn asked(wire: Wire) -> bool {
-    let names = std::env::var("THRIFFTY_WIRES");
-    names.map_or(true, |names| names.split(' ').any(|name| name == wire.to_string()))
+    let Ok(names) = std::env::var("THRIFFTY_WIRES") else { return true };
+    let wires = names.split_whitespace();
+    let mut wires =
+        wires.map(|name| name.parse::<Wire>().expect("THRIFFTY_WIRES has names of wires"));
+    wires.any(|asked| asked == wire)
 }
 
 /// The same bits, except that one NaN is as good as another.

@@ -100,13 +100,15 @@ pub(crate) fn boxes(
     Boxes { name, elements, gathers, scatters, scattered: elements }
 }
 
-/// One run, bricks as they are, rows turned, everything reversed, uneven and small, many batches.
+/// One run, bricks as they are, rows turned, whole or not, everything reversed, uneven and small, many batches.
 pub(crate) fn all() -> Vec<Boxes> {
     const SAME: [usize; 3] = [0, 1, 2];
     vec![
         boxes("one run", [8, 32, 64], [1, 1, 1], [SAME, SAME], 1),
         boxes("bricks", [16, 32, 64], [2, 2, 2], [SAME, SAME], 1),
         boxes("rows turned", [8, 96, 64], [2, 1, 1], [SAME, [0, 2, 1]], 1),
+        // Tiles of several whole rows of the message.
+        boxes("whole rows turned", [8, 64, 64], [1, 1, 1], [SAME, [0, 2, 1]], 1),
         boxes("last axis first", [16, 64, 64], [1, 2, 1], [SAME, [2, 0, 1]], 1),
         boxes("reversed", [16, 64, 48], [1, 1, 2], [SAME, [2, 1, 0]], 1),
         boxes("first axis last", [64, 16, 24], [2, 1, 1], [SAME, [1, 2, 0]], 1),
