@@ -26,7 +26,7 @@ const STRIP_BYTES: usize = LINES_BYTES;
 
 /// How the transforms of a tile are done: the first on each strip of it as it arrives, or the last as it leaves, and the others on
 /// the whole. While one strip is transformed the next is fetched ahead. (256³ real numbers by four ranks on two cores of an AMD EPYC,
-/// Zen 4, whose memory is in bricks: 10% less time, of which 2% without fetching ahead. Complex data, in its one place, took as long
+/// Zen 4, whose memory is in bricks: 10 to 12% less time, of which 2% without fetching ahead. Complex data, in its one place, took as long
 /// or longer in strips.)
 pub(crate) struct Strips<'a, const D: usize> {
     pub(crate) arriving: &'a [(usize, Pass)],
