@@ -111,8 +111,8 @@ impl<G: Ground> Neighbours for Visit<'_, G> {
         // SAFETY: `check` saw that nothing ends beyond what the owner lends, nor beyond the tile. Of what the owner
         // lends to be written, nobody else touches these elements (the invariant of `Share`; `admit` and `look` made
         // sure that all ranks visit shares of one division, and of one that is alone all is this rank's own and lent to
-        // nobody); what it lends to be read nobody writes; and what it has elsewhere no other rank knows. The tile is borrowed exclusively by the caller, who cannot at the same time borrow memory that
-        // is lent.
+        // nobody); what it lends to be read nobody writes; and what it has elsewhere no other rank knows. The tile is borrowed
+        // exclusively by the caller, who cannot at the same time borrow memory that is lent.
         unsafe { lent::fetch(transfer, found.element, from, tile.as_mut_ptr()) };
     }
 

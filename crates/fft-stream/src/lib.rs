@@ -92,24 +92,25 @@ pub unsafe fn near(from: *const u8, to: *mut u8, bytes: usize) {
 /// Fetches the line of memory at this address ahead, whatever is there.
 #[inline(always)]
 pub fn ahead(at: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: any address may be given; nothing is read that a program would see.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
+    prefetch::<FIRST>(at);
 }
 
 /// The same to the second-level cache, where it is not in the way of what a computation has in the first.
 #[inline(always)]
 pub fn ahead_of_computing(at: *const u8) {
+    prefetch::<SECOND>(at);
+}
+
+/// To which cache: `_MM_HINT_T0` and `_MM_HINT_T1`.
+const FIRST: i32 = 3;
+const SECOND: i32 = 2;
+
+#[inline(always)]
+fn prefetch<const HINT: i32>(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as in `ahead`.
+    // SAFETY: any address may be given; nothing is read that a program would see.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+        std::arch::x86_64::_mm_prefetch::<HINT>(at.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
