@@ -100,12 +100,12 @@ __device__ inline void await_tile()
     __syncthreads();
 }
 
-// Counts on, for the first thread. As assembly, since of `atomicAdd` the compiler makes one for all of a warp who come by, and then waits
-// for the number to tell it to them.
-__device__ inline u32 draw(u64* counter)
+// Counts on, for the first of some threads. As assembly, since of `atomicAdd` the compiler makes one for all of a warp who come by, and
+// then waits for the number to tell it to them.
+__device__ inline u32 draw(u64* counter, u32 thread = threadIdx.x)
 {
     u32 number = 0;
-    if (threadIdx.x == 0) asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(number) : "l"(counter));
+    if (thread == 0) asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(number) : "l"(counter));
     return number;
 }
 
@@ -117,10 +117,10 @@ struct Work {
     Item item;
     u32 number;
 
-    // Begins to fetch the tile's description. For the first warp, as what follows.
+    // Begins to fetch the tile's description. For one warp, as what follows.
     __device__ void find(const Batch<Item>& batch, u32 next)
     {
-        if (threadIdx.x == 0) number = next;
+        if (threadIdx.x % 32 == 0) number = next;
         if (next < batch.tiles) fetch(&tile, batch.list + next);
     }
     // Begins to fetch the item's, when the tile's is there.
@@ -129,11 +129,18 @@ struct Work {
         if (number < batch.tiles) fetch(&item, batch.items + tile.item);
     }
 
+    // Takes a record over, which is there when the warp meets. For a warp.
+    template <class Record> __device__ static void take(Record& to, const Record& from)
+    {
+        for (u32 i = threadIdx.x % 32; i < sizeof(Record) / 8; i += 32)
+            reinterpret_cast<u64*>(&to)[i] = reinterpret_cast<const u64*>(&from)[i];
+    }
+
   private:
     template <class Record> __device__ static void fetch(Record* to, const Record* from)
     {
         static_assert(sizeof(Record) % 8 == 0 && sizeof(Record) <= 256, "8 bytes for each thread of a warp");
-        u32 i = threadIdx.x;
+        u32 i = threadIdx.x % 32;
         if (i < sizeof(Record) / 8)
             __pipeline_memcpy_async(reinterpret_cast<u64*>(to) + i, reinterpret_cast<const u64*>(from) + i, 8);
     }

@@ -7,9 +7,14 @@
 
 #include "numbers.cuh"
 
-// 16 bytes to or from a place that may be aligned to 8 bytes only.
-__device__ inline void store_16(u8* to, uint4 bytes)
+// 16 bytes to or from a place that may be aligned to 8 bytes only. `SHARED` says that it is in shared memory.
+template <bool SHARED> __device__ inline void store_16(u8* to, uint4 bytes)
 {
+    if (SHARED) {
+        reinterpret_cast<uint2*>(to)[0] = {bytes.x, bytes.y};
+        reinterpret_cast<uint2*>(to)[1] = {bytes.z, bytes.w};
+        return;
+    }
     // As assembly, since the compiler would make four stores of it.
     if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
         asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w)
@@ -48,7 +53,7 @@ __device__ void store_16_bits(const u32 (&codes)[4], u8* block, Team team)
 
 // `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be anything. Where the whole warp comes
 // by, a team that has nothing to store has codes of no bits.
-template <class Code, class Team>
+template <bool SHARED, class Code, class Team>
 __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team team)
 {
     const u32 lane = team.lane, all = team.all(bits);
@@ -57,14 +62,14 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
 #pragma unroll
         for (u32 i = 0; i < 8; i += 2) {
             u64 a = code[i], b = code[i + 1];
-            store_16(block + 256 * (i / 4) + 32 * lane + 8 * (i % 4), {u32(a), u32(a >> 32), u32(b), u32(b >> 32)});
+            store_16<SHARED>(block + 256 * (i / 4) + 32 * lane + 8 * (i % 4), {u32(a), u32(a >> 32), u32(b), u32(b >> 32)});
         }
         return;
     }
     if (bits & 32) {
 #pragma unroll
         for (u32 i = 0; i < 8; i += 4)
-            store_16(block + 32 * i + 16 * lane, {u32(code[i]), u32(code[i + 1]), u32(code[i + 2]), u32(code[i + 3])});
+            store_16<SHARED>(block + 32 * i + 16 * lane, {u32(code[i]), u32(code[i + 1]), u32(code[i + 2]), u32(code[i + 3])});
         block += 256;
         shift = 32;
     }
@@ -112,7 +117,7 @@ __device__ inline u32 choose(u32 mask, u32 first, u32 second) { return (first & 
 // The same of two blocks at once, by a whole warp: places of parts are worked out one by one, none waits for another, and threads of the
 // lower and the upper half of a team give each other what they have of one block and of the other, all bits below four in one word.
 // Blocks begin at so many units of 8 bytes behind `codes`; one of no bits is not stored. `all` has the bits that any of the warp has.
-template <class Code>
+template <bool SHARED, class Code>
 __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 all, u8* codes, const u32 (&at)[2])
 {
     const u32 lane = threadIdx.x & 7;
@@ -124,7 +129,7 @@ __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 al
 #pragma unroll
         for (u32 i = 0; i < 8; i += 2) {
             u64 a = code[k][i], b = code[k][i + 1];
-            store_16(to + 256 * (i / 4) + 8 * (i % 4), {u32(a), u32(a >> 32), u32(b), u32(b >> 32)});
+            store_16<SHARED>(to + 256 * (i / 4) + 8 * (i % 4), {u32(a), u32(a >> 32), u32(b), u32(b >> 32)});
         }
     }
 #pragma unroll
@@ -133,7 +138,7 @@ __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 al
         u8* to = mine + 8 * u64(at[k]) + 12 * lane;
 #pragma unroll
         for (u32 i = 0; i < 8; i += 4)
-            store_16(to + 32 * i, {u32(code[k][i]), u32(code[k][i + 1]), u32(code[k][i + 2]), u32(code[k][i + 3])});
+            store_16<SHARED>(to + 32 * i, {u32(code[k][i]), u32(code[k][i + 1]), u32(code[k][i + 2]), u32(code[k][i + 3])});
     }
     if ((all & 31) == 0) return;
     // Of each code the half that has the next bits.
@@ -188,11 +193,30 @@ __device__ inline void store_together(const u32 (&code)[2][8], u32 bits, u8* cod
 {
     const u32 lane = threadIdx.x % 32, slot = lane / 8 * 2 * bits;
     __syncwarp();
-    store_two(code, {bits, bits}, bits & 31, memory, {slot, slot + bits});
+    store_two<true>(code, {bits, bits}, bits & 31, memory, {slot, slot + bits});
     __syncwarp();
 #pragma unroll 1
     for (u32 unit = lane; unit < 4 * bits; unit += 32)
         reinterpret_cast<uint4*>(codes)[unit] = reinterpret_cast<const uint4*>(memory)[unit];
+}
+
+// Writes so many units of 8 bytes that are side by side in shared memory to a multiple of 8 bytes: by twos, where these are
+// aligned, from a line of memory on, so that all a warp writes at once is whole sectors but for the first and the last. For all threads.
+__device__ inline void copy_units(const u8* from, u32 units, u8* to)
+{
+    const uint2* read = reinterpret_cast<const uint2*>(from);
+    uint2* write = reinterpret_cast<uint2*>(to);
+    const int skew = reinterpret_cast<uintptr_t>(to) / 8 % 16, end = int(units);
+#pragma unroll 2
+    for (int unit = 2 * int(threadIdx.x) - skew; unit < end; unit += 2 * THREADS) {
+        const bool first = unit >= 0, second = unit >= -1 && unit + 1 < end;
+        uint2 x[2];
+        if (first) x[0] = read[unit];
+        if (second) x[1] = read[unit + 1];
+        if (first && second) store_unit(reinterpret_cast<u64>(write + unit), {x[0].x, x[0].y, x[1].x, x[1].y});
+        else if (first) store_element(write + unit, x[0]);
+        else if (second) store_element(write + unit + 1, x[1]);
+    }
 }
 
 // The reverse, of codes of up to 31 bits: four in a word while they have eight bits, then two. `TOP` is what the upper halves have besides.

@@ -99,7 +99,7 @@ __device__ __noinline__ double encode_edge(u32 scale, u32 bits, const Eight& eig
         double wrong = rounded<T>(edge.value(code[i])) - x;
         error = fma(wrong, wrong, error);
     }
-    store_codes(code, edge.bits, out, team);
+    store_codes<false>(code, edge.bits, out, team);
     return error;
 }
 

@@ -206,7 +206,7 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
             code[i] = near.code;
         }
     }
-    if (writes) store_codes(code, Format::BITS, out, team);
+    if (writes) store_codes<false>(code, Format::BITS, out, team);
     return scale;
 }
 

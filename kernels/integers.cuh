@@ -40,13 +40,13 @@ struct Integers {
     template <class T> __device__ bool is_single() const { return sizeof(T) == 4 && bits <= SINGLE_BITS && few; }
 
     // Makes and writes codes of any number of bits, and returns the sum of squared errors. Nothing is written of no bits.
-    template <u32 STEP, class T>
+    template <bool SHARED, u32 STEP, class T>
     __device__ double encode(const T* x, u32 bits, u8* block, Team team) const
     {
         u64 code[8];
         double error = 0;
         round<true, STEP, false>(x, code, error);
-        store_codes(code, bits, block, team);
+        store_codes<SHARED>(code, bits, block, team);
         return error;
     }
 
@@ -108,13 +108,13 @@ struct Integers {
 };
 
 // Numbers as they are.
-template <u32 STEP, class T>
+template <bool SHARED, u32 STEP, class T>
 __device__ void put_raw(const T* x, u8* block, Team team)
 {
     typename Real<T>::Word code[8];
 #pragma unroll
     for (u32 i = 0; i < 8; i++) code[i] = Real<T>::word(x[STEP * i]);
-    store_codes(code, 8 * sizeof(T), block, team);
+    store_codes<SHARED>(code, 8 * sizeof(T), block, team);
 }
 
 template <u32 STEP, class T>

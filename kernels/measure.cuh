@@ -42,10 +42,10 @@ __device__ void measure(const Job& job)
 {
     using E = Element<T, WIDTH>;
     __shared__ u32 drawn;
-    __shared__ u64 sums[THREADS / 32];
+    __shared__ u64 sums[THREADS / 32], begin;
     for (;;) {
         __syncthreads();
-        u32 ticket = job.queue.draw();
+        u32 ticket = job.queue.draw(threadIdx.x);
         if (threadIdx.x == 0) drawn = ticket;
         __syncthreads();
         const u32 group = drawn, number = group * THREADS + threadIdx.x;
@@ -88,9 +88,14 @@ __device__ void measure(const Job& job)
             if (warp < threadIdx.x / 32) end += sums[warp];
             all += sums[warp];
         }
-        // By the thread that will say more.
-        if (threadIdx.x == 32) publish_length(job.queue, group, 0, all);
-        end += look_back(job.queue, group, 0, all);
+        // By the second warp, since the first draws.
+        if (threadIdx.x / 32 == 1) {
+            if (threadIdx.x == 32) publish_length(job.queue, group, 0, all);
+            const u64 before = look_back(job.queue, group, 0, all);
+            if (threadIdx.x == 32) begin = before;
+        }
+        __syncthreads();
+        end += begin;
         if (number < job.batch.tiles) job.begins[number + 1] = end;
     }
 }

@@ -39,6 +39,19 @@ struct Places {
     u64 of[MOST];
 };
 
+// Threads that do something together: all of a block, or one warp of it.
+struct Some {
+    u32 thread, threads;
+
+    __device__ Some() : thread(threadIdx.x), threads(THREADS) {}
+    __device__ static Some warp()
+    {
+        Some some;
+        some.thread = threadIdx.x % 32, some.threads = 32;
+        return some;
+    }
+};
+
 // Units of 16 bytes of a tile, of one side.
 template <class E>
 struct Units {
@@ -50,10 +63,11 @@ struct Units {
     {
         return log != APART && (WIDE == 1 || reinterpret_cast<uintptr_t>(array) % 16 == 0);
     }
-    // Works out where those begin that stand together, `step` elements from one to the next.
-    __device__ static void note(const Box& box, const Side& side, const Tile& tile, const E* base, u32 step, Places& places)
+    // Works out where those begin that stand together, `step` elements from one to the next; by some threads.
+    __device__ static void note(const Box& box, const Side& side, const Tile& tile, const E* base, u32 step, Places& places,
+                                Some by = Some())
     {
-        for (u32 i = threadIdx.x; i * step < tile.cols; i += THREADS)
+        for (u32 i = by.thread; i * step < tile.cols; i += by.threads)
             places.of[i] = reinterpret_cast<u64>(base + within_row(box, side, tile.start + i * step));
     }
 };
@@ -112,19 +126,22 @@ struct Finder {
     // always where the length of rows is odd.
     const bool few, along;
 
-    // `base` is where the tile begins. Has a barrier.
-    __device__ Finder(const Box& box, const Side& side, Places& places, const Tile& tile, E* base)
+    // `base` is where the tile begins.
+    __device__ Finder(const Box& box, const Side& side, const Places& places, const Tile& tile, E* base)
         : box(box), side(side), places(places), stretches(box, tile), base(base), start(tile.start),
           stride(side.stride[DIMS - 1]), step(side.row), few(stretches.few(1 << box.log_cols)),
           along(few && box.log_rows == 0 && stride == 1)
     {
+    }
+    // Works out where stretches begin, by some threads: before any element is found, with a barrier in between.
+    __device__ void note(const Tile& tile, Places& places, Some by = Some()) const
+    {
         const u32 length = stretches.length, end = stretches.before + tile.cols;
-        for (u32 i = threadIdx.x; few && i * length < end; i += THREADS) {
+        for (u32 i = by.thread; few && i * length < end; i += by.threads) {
             const u64 at = within_row(box, side, stretches.first + i * length);
-            // Along a row, where the tile's first element would be.
-            places.of[i] = along ? reinterpret_cast<u64>(base + at + stretches.before - i * length) : at;
+            // Along a row, where the first element of the first stretch would be.
+            places.of[i] = along ? reinterpret_cast<u64>(base + at - i * length) : at;
         }
-        __syncthreads();
     }
     // With few stretches, or of any element.
     template <bool FEW> __device__ E* at(u32 row, u32 col) const
@@ -136,8 +153,8 @@ struct Finder {
     // The thread's own element, or one so many further, along a row, which takes half as much.
     __device__ E* at(u32 further) const
     {
-        const u32 stretch = stretches.of(stretches.before + threadIdx.x + further);
-        return reinterpret_cast<E*>(places.of[stretch]) + threadIdx.x + further;
+        const u32 element = stretches.before + threadIdx.x + further;
+        return reinterpret_cast<E*>(places.of[stretches.of(element)]) + element;
     }
 };
 
@@ -175,17 +192,30 @@ template <u32 BYTES> __device__ void fetch(u8* to, const void* from, bool there)
 struct Yes { static constexpr bool value = true; };
 struct No { static constexpr bool value = false; };
 
-// Begins to bring a tile into shared memory, with zeros where it has no element. Has a barrier.
-template <class E, u32 SOME = AT_ONCE<E>>
-__device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Places& places)
+// Works out where in an array what stands together in a tile begins, by some threads.
+template <class E>
+__device__ void find_tile(const Box& box, const Tile& tile, const E* src, Places& places, Some by = Some())
 {
     using U = Units<E>;
+    const E* base = src + (box.from.offset + tile.from);
+    if (U::are(box.log_from, src)) {
+        const u32 step = box.log_rows != 0 ? 1 : U::WIDE << box.log_from;
+        U::note(box, box.from, tile, base, step, places, by);
+    } else {
+        Finder<const E>(box, box.from, places, tile, base).note(tile, places, by);
+    }
+}
+
+// Begins to bring a tile that has been found, and a barrier after that, into shared memory, with zeros where it has no element.
+template <class E>
+__device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
+{
+    using U = Units<E>;
+    constexpr u32 SOME = AT_ONCE<E>;
     const E* base = src + (box.from.offset + tile.from);
     const u32 log = box.log_from, log_rows = box.log_rows, rows = tile.rows, cols = tile.cols;
     if (U::are(log, src)) {
         const bool turned = log_rows != 0;
-        U::note(box, box.from, tile, base, turned ? 1 : U::WIDE << log, places);
-        __syncthreads();
         // Of what stands together a thread always has the same unit.
         const u32 unit = threadIdx.x & ((1 << log) - 1), place = Shared::place(16 * threadIdx.x);
         const u32 end = turned ? (unit * U::WIDE < rows ? cols : 0) : cols / U::WIDE >> log;
@@ -201,13 +231,11 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
         return;
     }
     const Finder<const E> from(box, box.from, places, tile, base);
-    auto copy = [&](u32 place, const E* at, bool inside) {
-        fetch<sizeof(E)>(shared.memory + place, at, inside);
-    };
     if (from.along) {
         const u32 place = Shared::place(threadIdx.x * sizeof(E));
+        const int left = int(cols) - int(threadIdx.x);
         by_some<PER_THREAD<E>, SOME>([&](u32 k) { return from.at(k * THREADS); }, [&](u32 k, const E* at) {
-            copy(place ^ Shared::place(k * THREADS * sizeof(E)), at, threadIdx.x + k * THREADS < cols);
+            fetch<sizeof(E)>(shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E))), at, int(k * THREADS) < left);
         });
         return;
     }
@@ -225,7 +253,7 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
     };
     auto move = [&](u32 k, const E* at) {
         const u32 i = index(k);
-        copy(Shared::place(i * sizeof(E)), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
+        fetch<sizeof(E)>(shared.memory + Shared::place(i * sizeof(E)), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
     };
     if (from.few) {
         by_some<PER_THREAD<E>, SOME>([&](u32 k) { return find(k, Yes{}); }, move);
@@ -233,6 +261,14 @@ __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Share
     }
 #pragma unroll 1
     for (u32 k = 0; k < PER_THREAD<E>; k++) move(k, find(k, No{}));
+}
+
+// Both. Has a barrier.
+template <class E> __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Places& places)
+{
+    find_tile(box, tile, src, places);
+    __syncthreads();
+    bring_tile(box, tile, src, shared, places);
 }
 
 // Takes units of a tile to where they belong: `read` gives one, in so many numbers of 32 bits, and says where it is. Several are read
@@ -291,6 +327,8 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
         return;
     }
     const Finder<E> to(box, box.to, places, tile, base);
+    to.note(tile, places);
+    __syncthreads();
     struct Placed {
         E* at;
         E held;
