@@ -6,9 +6,7 @@
 // sides; everywhere else it is a run of elements of the message.
 #pragma once
 
-#include <cuda_pipeline.h>
-
-#include "divisor.cuh"
+#include "ptx.cuh"
 
 constexpr u32 DIMS = 5;
 // Said where nothing is together.
@@ -96,18 +94,12 @@ __device__ inline u64 within_row(const Box& box, const Side& side, u32 index)
 // before were now and then not there yet.
 __device__ inline void await_tile()
 {
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    await_fetched();
     __syncthreads();
 }
 
-// Counts on, for the first of some threads. As assembly, since of `atomicAdd` the compiler makes one for all of a warp who come by, and
-// then waits for the number to tell it to them.
-__device__ inline u32 draw(u64* counter, u32 thread = threadIdx.x)
-{
-    u32 number = 0;
-    if (thread == 0) asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(number) : "l"(counter));
-    return number;
-}
+// Counts on, for the first of some threads.
+__device__ inline u32 draw(u64* counter, u32 thread = threadIdx.x) { return thread == 0 ? count_on(counter) : 0; }
 
 // A tile that is being worked on, or will be, and the box or message that it is of. What is not in shared memory is far: the caches
 // of a multiprocessor keep nothing while data streams through them.
@@ -129,11 +121,11 @@ struct Work {
         if (number < batch.tiles) fetch(&item, batch.items + tile.item);
     }
 
-    // Takes a record over, which is there when the warp meets. For a warp.
-    template <class Record> __device__ static void take(Record& to, const Record& from)
+    // Takes over the item's description, which is there when the warp meets.
+    __device__ void take(const Item& from)
     {
-        for (u32 i = threadIdx.x % 32; i < sizeof(Record) / 8; i += 32)
-            reinterpret_cast<u64*>(&to)[i] = reinterpret_cast<const u64*>(&from)[i];
+        for (u32 i = threadIdx.x % 32; i < sizeof(Item) / 8; i += 32)
+            reinterpret_cast<u64*>(&item)[i] = reinterpret_cast<const u64*>(&from)[i];
     }
 
   private:

@@ -15,14 +15,7 @@ template <bool SHARED> __device__ inline void store_16(u8* to, uint4 bytes)
         reinterpret_cast<uint2*>(to)[1] = {bytes.z, bytes.w};
         return;
     }
-    // As assembly, since the compiler would make four stores of it.
-    if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
-        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w)
-                     : "memory");
-    } else {
-        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(bytes.x), "r"(bytes.y) : "memory");
-        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to + 8), "r"(bytes.z), "r"(bytes.w) : "memory");
-    }
+    store_16_global(to, bytes);
 }
 
 __device__ inline uint4 load_16(const u8* from)
@@ -52,7 +45,7 @@ __device__ void store_16_bits(const u32 (&codes)[4], u8* block, Team team)
 }
 
 // `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be anything. Where the whole warp comes
-// by, a team that has nothing to store has codes of no bits.
+// by, a team that has nothing to store has codes of no bits. `SHARED` as above.
 template <bool SHARED, class Code, class Team>
 __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team team)
 {
@@ -116,7 +109,8 @@ __device__ inline u32 choose(u32 mask, u32 first, u32 second) { return (first & 
 
 // The same of two blocks at once, by a whole warp: places of parts are worked out one by one, none waits for another, and threads of the
 // lower and the upper half of a team give each other what they have of one block and of the other, all bits below four in one word.
-// Blocks begin at so many units of 8 bytes behind `codes`; one of no bits is not stored. `all` has the bits that any of the warp has.
+// Blocks begin at so many units of 8 bytes behind `codes`, in shared memory or not; one of no bits is not stored. `all` has the bits that
+// any of the warp has.
 template <bool SHARED, class Code>
 __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 all, u8* codes, const u32 (&at)[2])
 {

@@ -184,7 +184,8 @@ __device__ void encode_bits(const Job<T>& job)
             } else {
 #pragma unroll
                 for (u32 k = 0; k < 2; k++) {
-                    const double sum = integers[k].template encode<false, WIDTH>(x[0] + P::NEXT * k, has[k], codes + 8 * u64(at[k]), Team());
+                    u8* const out = codes + 8 * u64(at[k]);
+                    const double sum = integers[k].template encode<false, WIDTH>(x[0] + P::NEXT * k, has[k], out, Team());
                     error += usual[k] ? sum : 0;
                 }
             }

@@ -58,22 +58,15 @@ struct Half : Format<5, 10> {
     static constexpr int MOST_SCALE_OF_FLOATS = 126;
     __device__ static Short round(double x)
     {
-        u16 near;
-        asm("cvt.rn.f16.f64 %0, %1;" : "=h"(near) : "d"(x));
+        const u16 near = half_of(x);
         return {near, value(near)};
     }
     __device__ static TwoShort round_two(float first, float second)
     {
-        u32 near;
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(near) : "f"(second), "f"(first));
+        const u32 near = halves_of(first, second);
         return {near, {value(near), value(near >> 16)}};
     }
-    __device__ static float value(u32 code)
-    {
-        float value;
-        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(u16(code)));
-        return value;
-    }
+    __device__ static float value(u32 code) { return of_half(u16(code)); }
 };
 
 struct Brain : Format<8, 7> {
@@ -93,8 +86,7 @@ struct Brain : Format<8, 7> {
     }
     __device__ static TwoShort round_two(float first, float second)
     {
-        u32 near;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(near) : "f"(second), "f"(first));
+        const u32 near = brains_of(first, second);
         return {near, {value(near), __uint_as_float(near & 0xFFFF0000)}};
     }
     __device__ static float value(u32 code) { return __uint_as_float(code << 16); }

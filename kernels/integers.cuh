@@ -107,14 +107,14 @@ struct Integers {
     }
 };
 
-// Numbers as they are.
-template <bool SHARED, u32 STEP, class T>
+// Numbers as they are, into shared memory, and back.
+template <u32 STEP, class T>
 __device__ void put_raw(const T* x, u8* block, Team team)
 {
     typename Real<T>::Word code[8];
 #pragma unroll
     for (u32 i = 0; i < 8; i++) code[i] = Real<T>::word(x[STEP * i]);
-    store_codes<SHARED>(code, 8 * sizeof(T), block, team);
+    store_codes<true>(code, 8 * sizeof(T), block, team);
 }
 
 template <u32 STEP, class T>

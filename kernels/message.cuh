@@ -83,8 +83,8 @@ struct Numbers {
     __device__ u32 next() const { return 3 * gridDim.x + drawn; }
 };
 
-// The number of an encoder's tile of this turn, the fourth or a later one, to the first thread. Most are dealt out, and only the last quarter
-// is drawn: encoders, which write little, do not gain by the order.
+// The number of an encoder's tile of this turn, the fourth or a later one, to the first thread. Most are dealt out, and only the last
+// quarter is drawn: encoders, which write little, do not gain by the order. Those of `tolerance` draw all (`Queue`).
 __device__ inline u32 number_of(u32 turn, u32 tiles, State* states, u32 messages)
 {
     const u32 dealt = max(3 * gridDim.x, tiles / 4 * 3), own = blockIdx.x + turn * gridDim.x;

@@ -40,13 +40,8 @@ template <> struct Real<float> {
     __device__ static u64 word(float x) { return __float_as_uint(x); }
     __device__ static float from_word(u64 word) { return __uint_as_float(u32(word)); }
     __device__ static int key(float x) { return __float_as_int(x) & 0x7FFFFFFF; }
-    // One instruction. Of NaNs it makes one whose key is the largest of all.
-    __device__ static int larger(int most, float x)
-    {
-        float larger;
-        asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(__int_as_float(most)), "f"(fabsf(x)));
-        return __float_as_int(larger);
-    }
+    // One instruction.
+    __device__ static int larger(int most, float x) { return __float_as_int(larger_or_nan(__int_as_float(most), fabsf(x))); }
 };
 
 // What arrives if `x` is sent.

@@ -70,7 +70,7 @@ __device__ bool round_two(const Integers (&integers)[2], T (&x)[16], const bool 
     }
     // For the compiler other numbers: what is seldom must not begin, and take registers, before it is known to be.
     if constexpr (sizeof(T) == 4)
-        for (T& number : x) asm volatile("" : "+f"(number));
+        for (T& number : x) change(number);
     if (clip) round(No{}, Yes{});
     else round(No{}, No{});
     return false;

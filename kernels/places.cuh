@@ -1,8 +1,8 @@
 // Where a tile of a message goes whose predecessors are of unknown length: a scan in the same pass, by looking back
 // (Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA NVR-2016-002).
 //
-// Of each tile it is published how long it is; then those before it are asked until one knows where it ends, and it is published where
-// it ends itself. Blocks draw tiles by number, so that whoever is waited for has been drawn by a block that runs.
+// Each tile's length is published; then the tiles before it are asked until one knows where it ends, and where this one ends is published,
+// too. Blocks draw tiles by number, so that whoever is waited for has been drawn by a block that runs.
 #pragma once
 
 #include "message.cuh"
@@ -18,17 +18,6 @@ struct Queue {
 
 // A length is below 2^62; above it is what it is the length of.
 constexpr u64 ALONE = 1ull << 62, WITH_ALL_BEFORE = 2ull << 62, LENGTH = ALONE - 1;
-
-__device__ inline u64 published(const u64* word)
-{
-    u64 value;
-    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
-    return value;
-}
-__device__ inline void publish(u64* word, u64 value)
-{
-    asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
-}
 
 // The sum over this and all earlier lanes of a warp.
 template <class N> __device__ N running_sum(N x)

@@ -40,16 +40,11 @@ struct Places {
 };
 
 // Threads that do something together: all of a block, or one warp of it.
-struct Some {
+struct Crew {
     u32 thread, threads;
 
-    __device__ Some() : thread(threadIdx.x), threads(THREADS) {}
-    __device__ static Some warp()
-    {
-        Some some;
-        some.thread = threadIdx.x % 32, some.threads = 32;
-        return some;
-    }
+    __device__ static Crew block() { return {threadIdx.x, THREADS}; }
+    __device__ static Crew warp() { return {threadIdx.x % 32, 32}; }
 };
 
 // Units of 16 bytes of a tile, of one side.
@@ -63,35 +58,14 @@ struct Units {
     {
         return log != APART && (WIDE == 1 || reinterpret_cast<uintptr_t>(array) % 16 == 0);
     }
-    // Works out where those begin that stand together, `step` elements from one to the next; by some threads.
+    // Works out where those begin that stand together, `step` elements from one to the next.
     __device__ static void note(const Box& box, const Side& side, const Tile& tile, const E* base, u32 step, Places& places,
-                                Some by = Some())
+                                Crew crew)
     {
-        for (u32 i = by.thread; i * step < tile.cols; i += by.threads)
+        for (u32 i = crew.thread; i * step < tile.cols; i += crew.threads)
             places.of[i] = reinterpret_cast<u64>(base + within_row(box, side, tile.start + i * step));
     }
 };
-
-// Stores a unit at an address in the memory of the device. Of a pointer made of a number the compiler does
-// not know what memory it is in, and would read nothing of shared memory before each store is done. `ONCE` says that the cache need not
-// keep it: nobody reads it soon, or writes beside it in the same sector.
-template <bool ONCE = false> __device__ void store_unit(u64 address, uint4 unit)
-{
-    if (ONCE)
-        asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
-                     "r"(unit.w));
-    else
-        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
-                     "r"(unit.w));
-}
-
-// Stores an element in the same way, of 16, 8 or 4 bytes.
-__device__ inline void store_element(uint4* at, uint4 x) { store_unit(reinterpret_cast<u64>(at), x); }
-__device__ inline void store_element(uint2* at, uint2 x)
-{
-    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(at), "r"(x.x), "r"(x.y));
-}
-__device__ inline void store_element(u32* at, u32 x) { asm volatile("st.global.u32 [%0], %1;" ::"l"(at), "r"(x)); }
 
 // Elements of a row of a tile that are equally far apart: those of a row of the box, or fewer, by a power of two.
 struct Stretches {
@@ -133,14 +107,14 @@ struct Finder {
           along(few && box.log_rows == 0 && stride == 1)
     {
     }
-    // Works out where stretches begin, by some threads: before any element is found, with a barrier in between.
-    __device__ void note(const Tile& tile, Places& places, Some by = Some()) const
+    // Works out where stretches begin, in the places it was made with: before any element is found, with a barrier in between.
+    __device__ void note(const Tile& tile, Places& noted, Crew crew) const
     {
         const u32 length = stretches.length, end = stretches.before + tile.cols;
-        for (u32 i = by.thread; few && i * length < end; i += by.threads) {
+        for (u32 i = crew.thread; few && i * length < end; i += crew.threads) {
             const u64 at = within_row(box, side, stretches.first + i * length);
             // Along a row, where the first element of the first stretch would be.
-            places.of[i] = along ? reinterpret_cast<u64>(base + at - i * length) : at;
+            noted.of[i] = along ? reinterpret_cast<u64>(base + at - i * length) : at;
         }
     }
     // With few stretches, or of any element.
@@ -175,43 +149,28 @@ __device__ void by_some(Find find, Move move)
     }
 }
 
-// Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which `__pipeline_memcpy_async` makes two.
-template <u32 BYTES> __device__ void fetch(u8* to, const void* from, bool there)
-{
-    const u32 place = __cvta_generic_to_shared(to);
-    if (BYTES == 16)
-        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, none;}" ::"r"(place),
-                     "l"(from), "r"(u32(there))
-                     : "memory");
-    else
-        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.ca.shared.global [%0], [%1], %3, none;}" ::"r"(place),
-                     "l"(from), "r"(u32(there)), "n"(BYTES)
-                     : "memory");
-}
-
 struct Yes { static constexpr bool value = true; };
 struct No { static constexpr bool value = false; };
 
-// Works out where in an array what stands together in a tile begins, by some threads.
+// Works out where in an array what stands together in a tile begins.
 template <class E>
-__device__ void find_tile(const Box& box, const Tile& tile, const E* src, Places& places, Some by = Some())
+__device__ void note_tile(const Box& box, const Tile& tile, const E* src, Places& places, Crew crew)
 {
     using U = Units<E>;
     const E* base = src + (box.from.offset + tile.from);
     if (U::are(box.log_from, src)) {
         const u32 step = box.log_rows != 0 ? 1 : U::WIDE << box.log_from;
-        U::note(box, box.from, tile, base, step, places, by);
+        U::note(box, box.from, tile, base, step, places, crew);
     } else {
-        Finder<const E>(box, box.from, places, tile, base).note(tile, places, by);
+        Finder<const E>(box, box.from, places, tile, base).note(tile, places, crew);
     }
 }
 
-// Begins to bring a tile that has been found, and a barrier after that, into shared memory, with zeros where it has no element.
+// Begins to bring a tile into shared memory, with zeros where it has no element. It has been noted before, with a barrier in between.
 template <class E>
 __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
 {
     using U = Units<E>;
-    constexpr u32 SOME = AT_ONCE<E>;
     const E* base = src + (box.from.offset + tile.from);
     const u32 log = box.log_from, log_rows = box.log_rows, rows = tile.rows, cols = tile.cols;
     if (U::are(log, src)) {
@@ -234,7 +193,7 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
     if (from.along) {
         const u32 place = Shared::place(threadIdx.x * sizeof(E));
         const int left = int(cols) - int(threadIdx.x);
-        by_some<PER_THREAD<E>, SOME>([&](u32 k) { return from.at(k * THREADS); }, [&](u32 k, const E* at) {
+        by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return from.at(k * THREADS); }, [&](u32 k, const E* at) {
             fetch<sizeof(E)>(shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E))), at, int(k * THREADS) < left);
         });
         return;
@@ -256,7 +215,7 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
         fetch<sizeof(E)>(shared.memory + Shared::place(i * sizeof(E)), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
     };
     if (from.few) {
-        by_some<PER_THREAD<E>, SOME>([&](u32 k) { return find(k, Yes{}); }, move);
+        by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);
         return;
     }
 #pragma unroll 1
@@ -266,7 +225,7 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
 // Both. Has a barrier.
 template <class E> __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Places& places)
 {
-    find_tile(box, tile, src, places);
+    note_tile(box, tile, src, places, Crew::block());
     __syncthreads();
     bring_tile(box, tile, src, shared, places);
 }
@@ -298,7 +257,7 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
     E* base = dst + (box.to.offset + tile.to);
     const u32 log = box.log_to, log_rows = ROWS ? box.log_rows : 0, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
     if (U::are(log, dst)) {
-        U::note(box, box.to, tile, base, U::WIDE << log, places);
+        U::note(box, box.to, tile, base, U::WIDE << log, places, Crew::block());
         __syncthreads();
         auto there = [&](u32 unit) { return places.of[unit >> log] + 16 * (unit & ((1 << log) - 1)); };
         if (log_rows == 0) {
@@ -327,7 +286,7 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
         return;
     }
     const Finder<E> to(box, box.to, places, tile, base);
-    to.note(tile, places);
+    to.note(tile, places, Crew::block());
     __syncthreads();
     struct Placed {
         E* at;

@@ -1,7 +1,8 @@
 // Messages of `tolerance`, of which nobody knows where a block's codes go before the lengths of all before it are known.
 //
-// CPU twin: crates/fft-core/src/codec/tolerance.rs. Codes of a tile are put together where its numbers were, in shared memory, and written a
-// turn later, when it is known where they begin: in whole sectors, and with time for those before to say how long they are.
+// CPU twin: crates/fft-core/src/codec/tolerance.rs. Codes of a tile are put together where its numbers were, in shared memory, a turn after
+// it was measured, and written in whole sectors when it is known where they begin: those before it have had a turn to say how long they
+// are.
 #pragma once
 
 #include "job.cuh"
@@ -26,14 +27,14 @@ template <class T> __device__ u32 bits_of(u32 width) { return width == RAW ? 8 *
 template <class E, u32 WIDTH>
 struct Measured {
     static constexpr u32 GROUPS = TILE<E> / BLOCK, BLOCKS = GROUPS * WIDTH;
-    // Bits of each block; units of 8 bytes of codes before each group of 64 elements, and of all.
+    // The width of each block; units of 8 bytes of codes before each group of 64 elements, and of all.
     __align__(4) u8 widths[BLOCKS];
     u32 before[GROUPS];
     u32 units;
 };
 
-// Widths of a tile into the table of its message, by one warp: each lane packs four, and of what four lanes have three make words of 32
-// bits. All bits of a word are of one tile.
+// Widths of a tile into the table of its message, by one warp: each lane packs four into 24 bits, and three of four lanes write the words
+// that these make. All bits of a word are of one tile.
 template <u32 WIDTH, class E>
 __device__ void put_widths(const Body& body, const Tile& tile, const Measured<E, WIDTH>& found)
 {
@@ -62,7 +63,8 @@ template <u32 N> __device__ u32 sum_up(u32 (&x)[N])
     return end;
 }
 
-// In each turn a tile is measured, the one before it, which is in codes by then, is written, and the next one is on its way.
+// In each turn a tile is brought while the one before it becomes codes; then it is measured, the one before it placed and written, and the
+// next one found.
 template <class T, u32 WIDTH>
 struct Tolerance {
     using E = Element<T, WIDTH>;
@@ -93,26 +95,27 @@ struct Tolerance {
     __device__ Work<Message>& work(u32 turn) const { return held.works[turn % 3]; }
     __device__ bool there(u32 turn) const { return work(turn).number < job.batch.tiles; }
 
-    // Begins to find the tile of this number, which the first lane knows. For one warp, as what follows.
-    __device__ void begin(u32 turn, u32 number) const { work(turn).find(job.batch, __shfl_sync(0xFFFFFFFF, number, 0)); }
+    // Begins to find the tile of this number, which the first lane knows. For one warp.
+    __device__ void seek(u32 turn, u32 number) const { work(turn).find(job.batch, __shfl_sync(0xFFFFFFFF, number, 0)); }
 
-    // Finds it, or the next one that can shrink, and where its parts are in the array.
+    // Finds it, or the next one that can shrink, and where its parts are in the array. For one warp, too.
     __device__ void find(u32 turn) const
     {
         Work<Message>& next = work(turn);
-        for (;; begin(turn, job.queue.draw(lane))) {
-            asm volatile("cp.async.wait_all;" ::: "memory");
+        for (;; seek(turn, job.queue.draw(lane))) {
+            await_fetched();
             __syncwarp();
             if (next.number >= job.batch.tiles) return;
-            if (turn > 0 && work(turn - 1).tile.item == next.tile.item) next.take(next.item, work(turn - 1).item);
-            else next.take(next.item, job.batch.items[next.tile.item]);
+            const bool same = turn > 0 && work(turn - 1).tile.item == next.tile.item;
+            if (same) next.take(work(turn - 1).item);
+            else next.take(job.batch.items[next.tile.item]);
             __syncwarp();
             if (!never_shrinks(next.item)) break;
         }
-        find_tile(next.item.box, next.tile, src, held.places, Some::warp());
+        note_tile(next.item.box, next.tile, src, held.places, Crew::warp());
     }
 
-    // Begins to bring a tile that was found.
+    // Begins to bring a tile that was found. For all threads, as what says nothing else.
     __device__ void bring(u32 turn) const
     {
         const Work<Message>& next = work(turn);
@@ -128,12 +131,12 @@ struct Tolerance {
         const u32 mine = P::mine(), group = P::group(mine / 2, mine % 2);
         const u64 word = P::largest([&](u32 pair, T (&x)[16]) { P::read(Shared{held.memory[turn % 2]}, body, pair, x); });
         // Behind the last block the table has zeros.
-        const u32 bits = group * BLOCK < tile.rows * tile.cols ? width_of<T>(word, job.inverse) : 0;
-        u32 units = bits_of<T>(bits);
+        const u32 width = group * BLOCK < tile.rows * tile.cols ? width_of<T>(word, job.inverse) : 0;
+        u32 units = bits_of<T>(width);
         if (WIDTH == 2) units += team.across(units, P::BLOCKS / 2);
         Found& found = held.measured[turn % 2];
         if (team.lane < P::BLOCKS) {
-            found.widths[group * WIDTH + mine % WIDTH] = u8(bits);
+            found.widths[group * WIDTH + mine % WIDTH] = u8(width);
             if (mine % WIDTH == 0) found.before[group] = units;
         }
     }
@@ -203,7 +206,7 @@ struct Tolerance {
                     // Zeros, without which registers do not suffice.
                     u32 code[8] = {};
                     if (bits[k] <= 32) integers(k).template round<false, WIDTH, false>(block, code, error);
-                    else if (widths[k] == RAW) put_raw<true, WIDTH>(block, out, Team());
+                    else if (widths[k] == RAW) put_raw<WIDTH>(block, out, Team());
                     else error += integers(k).template encode<true, WIDTH>(block, bits[k], out, Team());
                     store_codes<true>(code, bits[k] <= 32 ? bits[k] : 0, out, team);
                 }
@@ -224,20 +227,20 @@ struct Tolerance {
         const Tile& tile = work(turn).tile;
         const Message& message = work(turn).item;
         const u32 units = held.measured[turn % 2].units;
-        const u64 begin = held.begin, end = begin + units, codes = HEADER + message.table;
+        const u64 begin = held.begin, end = begin + units, front = HEADER + message.table;
         // A message that becomes too long will be sent as it is.
-        const bool fits = codes + 8 * end < message.room;
+        const bool fits = front + 8 * end < message.room;
         if (threadIdx.x == 0 && tile.element + tile.rows * tile.cols == message.box.elements) {
             State& state = job.states[tile.item];
             state.units = end;
             state.raw = !fits;
         }
-        if (fits) copy_units(held.memory[turn % 2], units, job.messages + message.place + codes + 8 * begin);
+        if (fits) copy_units(held.memory[turn % 2], units, job.messages + message.place + front + 8 * begin);
     }
 
     __device__ void run() const
     {
-        if (warp == 3) begin(0, job.queue.draw(lane)), find(0);
+        if (warp == 3) seek(0, job.queue.draw(lane)), find(0);
         for (u32 turn = 0;; turn++) {
             __syncthreads();
             const bool there = this->there(turn);
@@ -248,7 +251,7 @@ struct Tolerance {
             // The next tile's number is on its way while this one is measured.
             const u32 number = there && warp == 3 ? job.queue.draw(lane) : 0;
             if (there) measure(turn);
-            if (there && warp == 3) begin(turn + 1, number);
+            if (there && warp == 3) seek(turn + 1, number);
             __syncthreads();
             if (there && warp == 0) publish(turn);
             if (turn > 0 && warp == 1) place(turn - 1);

@@ -16,7 +16,7 @@ __device__ void transfer(Batch<Box> batch, const E* src, E* dst)
     Shared shared{memory};
     if (threadIdx.x < 32) {
         work.find(batch, blockIdx.x);
-        asm volatile("cp.async.wait_all;" ::: "memory");
+        await_fetched();
         __syncwarp();
         work.describe(batch);
     }

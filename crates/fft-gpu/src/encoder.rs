@@ -228,3 +228,6 @@ pub(crate) fn states(
     found.truncate(count);
     Ok(found)
 }
+
+#[cfg(test)]
+mod on_cpu;

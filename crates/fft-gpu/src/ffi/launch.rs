@@ -115,7 +115,7 @@ struct BatchRecord {
     tiles: u32,
 }
 
-/// `Job` of `kernels/encode.cu`.
+/// `Job` of `kernels/job.cuh`.
 #[repr(C)]
 struct EncodeJob {
     batch: BatchRecord,

@@ -1,0 +1,164 @@
+// Blocks of kernels on a CPU: each is a thread of the operating system, and its threads are contexts that take turns, by chance.
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "cuda.hpp"
+
+inline void fail(const char* why)
+{
+    fprintf(stderr, "%s\n", why);
+    _Exit(1);
+}
+
+class Block {
+  public:
+    // Runs 128 threads of a kernel to their end.
+    template <class Kernel> Block(unsigned seed, Kernel kernel) : chance(seed), threads(COUNT)
+    {
+        current = this;
+        run = [](void* kernel) { (*static_cast<Kernel*>(kernel))(); };
+        argument = &kernel;
+        for (unsigned i = 0; i < COUNT; i++) {
+            Thread& thread = threads[i];
+            thread.stack.reset(new char[STACK]);
+            getcontext(&thread.context);
+            thread.context.uc_stack.ss_sp = thread.stack.get();
+            thread.context.uc_stack.ss_size = STACK;
+            thread.context.uc_link = &outside;
+            makecontext(&thread.context, [] { current->run(current->argument), current->threads[threadIdx.x].done = true, ::yield(); }, 0);
+        }
+        for (unsigned left = COUNT, idle = 0, round = 0; left > 0; round++) {
+            // Now and then another half of the warps rests, so that others run far ahead.
+            if (round % 32 == 0) resting = chance();
+            const uint64_t before = meetings;
+            left = 0;
+            for (unsigned i = 0, first = chance(); i < COUNT; i++) {
+                Thread& thread = threads[threadIdx.x = (first + i * 5) % COUNT];
+                if (thread.done) continue;
+                left++;
+                if (thread.at != nullptr && thread.at->number == thread.number) continue;
+                if (resting >> threadIdx.x / 32 & 1 || chance() % 8 == 0) continue;
+                swapcontext(&outside, &thread.context);
+            }
+            idle = meetings == before ? idle + 1 : 0;
+            if (idle > 64) std::this_thread::yield();
+            if (idle > 1 << 20) fail("threads wait for each other");
+        }
+    }
+
+    static thread_local Block* current;
+
+    void yield() { swapcontext(&threads[threadIdx.x].context, &outside); }
+    const uint64_t* meet(unsigned mask, uint64_t brought)
+    {
+        const unsigned lane = threadIdx.x % 32;
+        if ((mask >> lane & 1) == 0) fail("a thread meets others, but is not one of them");
+        // Teams of eight threads, or whole warps.
+        const unsigned group = mask == ~0u ? 4 : __builtin_ctz(mask) / 8;
+        if (group < 4 && mask != 0xFFu << 8 * group) fail("threads that are no team meet");
+        Meeting& meeting = warps[threadIdx.x / 32][group];
+        const unsigned number = meeting.number;
+        meeting.brought[number % 2][lane] = brought;
+        wait(meeting, unsigned(__builtin_popcount(mask)));
+        return meeting.brought[number % 2];
+    }
+    unsigned meet_all(bool brought)
+    {
+        const unsigned number = all.number % 2;
+        if (all.come == 0) all.brought[number][0] = 0;
+        all.brought[number][0] += brought;
+        wait(all, COUNT);
+        return unsigned(all.brought[number][0]);
+    }
+    void begin_copy(void* to, const void* from, unsigned bytes, bool there)
+    {
+        const uintptr_t places = reinterpret_cast<uintptr_t>(to) | (there ? reinterpret_cast<uintptr_t>(from) : 0);
+        if (places % bytes != 0) fail("a copy is not aligned");
+        threads[threadIdx.x].copies.push_back({to, from, bytes, there});
+        memset(to, 0xEE, bytes);
+    }
+    void end_copies()
+    {
+        for (const Copy& copy : threads[threadIdx.x].copies) {
+            if (copy.there) memcpy(copy.to, copy.from, copy.bytes);
+            else memset(copy.to, 0, copy.bytes);
+        }
+        threads[threadIdx.x].copies.clear();
+        yield();
+    }
+
+  private:
+    static constexpr unsigned COUNT = 128, STACK = 256 << 10;
+    struct Copy {
+        void* to;
+        const void* from;
+        unsigned bytes;
+        bool there;
+    };
+    // What is brought to a meeting is kept until the next but one: nobody comes there before all have left.
+    struct Meeting {
+        unsigned come = 0, number = 0;
+        uint64_t brought[2][32];
+    };
+    struct Thread {
+        ucontext_t context;
+        std::unique_ptr<char[]> stack;
+        std::vector<Copy> copies;
+        // Where it waits until the meeting of this number is over.
+        const Meeting* at = nullptr;
+        unsigned number;
+        bool done = false;
+    };
+
+    void wait(Meeting& meeting, unsigned many)
+    {
+        if (++meeting.come == many) {
+            meeting.come = 0;
+            meeting.number++;
+            meetings++;
+            if (chance() % 2) yield();
+            return;
+        }
+        Thread& thread = threads[threadIdx.x];
+        thread.at = &meeting;
+        thread.number = meeting.number;
+        yield();
+    }
+
+    std::mt19937 chance;
+    std::vector<Thread> threads;
+    Meeting warps[4][5], all;
+    ucontext_t outside;
+    void (*run)(void*);
+    void* argument;
+    unsigned resting = 0;
+    uint64_t meetings = 0;
+};
+inline thread_local Block* Block::current;
+
+inline void yield() { Block::current->yield(); }
+inline const uint64_t* meet(unsigned mask, uint64_t brought) { return Block::current->meet(mask, brought); }
+inline unsigned meet_block(bool brought) { return Block::current->meet_all(brought); }
+inline void begin_copy(void* to, const void* from, unsigned bytes, bool there) { Block::current->begin_copy(to, from, bytes, there); }
+inline void end_copies() { Block::current->end_copies(); }
+
+// Runs a kernel on so many blocks.
+template <class Job> void launch(void (*kernel)(Job), unsigned blocks, unsigned seed, const Job& job)
+{
+    gridDim.x = blocks;
+    std::vector<std::thread> running;
+    for (unsigned number = 0; number < blocks; number++)
+        running.emplace_back([&, number] {
+            blockIdx.x = number;
+            Block(seed * 64 + number, [&] { kernel(job); });
+        });
+    for (std::thread& block : running) block.join();
+}

@@ -1,0 +1,117 @@
+// Instructions that CUDA C++ has no words for, or of which its compiler makes something slower. A test that compiles kernels for the CPU
+// brings functions of its own instead.
+#pragma once
+
+#include "divisor.cuh"
+
+#ifdef __CUDACC__
+#include <cuda_pipeline.h>
+
+// Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which `__pipeline_memcpy_async` makes two.
+template <u32 BYTES> __device__ void fetch(u8* to, const void* from, bool there)
+{
+    const u32 place = __cvta_generic_to_shared(to);
+    if (BYTES == 16)
+        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, none;}" ::"r"(place),
+                     "l"(from), "r"(u32(there))
+                     : "memory");
+    else
+        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.ca.shared.global [%0], [%1], %3, none;}" ::"r"(place),
+                     "l"(from), "r"(u32(there)), "n"(BYTES)
+                     : "memory");
+}
+
+// Waits for all that the thread has begun to bring.
+__device__ inline void await_fetched() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// Counts on, and returns what was there. Of `atomicAdd` the compiler makes one for all of a warp who come by, and then waits for the number
+// to tell it to them.
+__device__ inline u32 count_on(u64* counter)
+{
+    u32 number;
+    asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(number) : "l"(counter));
+    return number;
+}
+
+// What other blocks write, and for them.
+__device__ inline u64 published(const u64* word)
+{
+    u64 value;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+__device__ inline void publish(u64* word, u64 value)
+{
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
+// Stores a unit at an address in the memory of the device. Of a pointer made of a number the compiler does
+// not know what memory it is in, and would read nothing of shared memory before each store is done. `ONCE` says that the cache need not
+// keep it: nobody reads it soon, or writes beside it in the same sector.
+template <bool ONCE = false> __device__ void store_unit(u64 address, uint4 unit)
+{
+    if (ONCE)
+        asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
+                     "r"(unit.w));
+    else
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(unit.x), "r"(unit.y), "r"(unit.z),
+                     "r"(unit.w));
+}
+
+// Stores an element in the same way, of 16, 8 or 4 bytes.
+__device__ inline void store_element(uint4* at, uint4 x) { store_unit(reinterpret_cast<u64>(at), x); }
+__device__ inline void store_element(uint2* at, uint2 x)
+{
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(at), "r"(x.x), "r"(x.y));
+}
+__device__ inline void store_element(u32* at, u32 x) { asm volatile("st.global.u32 [%0], %1;" ::"l"(at), "r"(x)); }
+
+// Stores 16 bytes in order with others, at a place that may be aligned to 8 bytes only. The compiler would make four stores of it.
+__device__ inline void store_16_global(u8* to, uint4 bytes)
+{
+    if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bytes.x), "r"(bytes.y), "r"(bytes.z), "r"(bytes.w)
+                     : "memory");
+    } else {
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(bytes.x), "r"(bytes.y) : "memory");
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to + 8), "r"(bytes.z), "r"(bytes.w) : "memory");
+    }
+}
+
+// The larger of two numbers, or a NaN if one of them is: of all bits but the sign.
+__device__ inline float larger_or_nan(float x, float y)
+{
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(y));
+    return larger;
+}
+
+// For the compiler another number.
+__device__ inline void change(float& x) { asm volatile("" : "+f"(x)); }
+
+// Conversions to the nearest number, of two at once the first below, and back.
+__device__ inline u16 half_of(double x)
+{
+    u16 near;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(near) : "d"(x));
+    return near;
+}
+__device__ inline u32 halves_of(float first, float second)
+{
+    u32 near;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(near) : "f"(second), "f"(first));
+    return near;
+}
+__device__ inline float of_half(u16 code)
+{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(code));
+    return value;
+}
+__device__ inline u32 brains_of(float first, float second)
+{
+    u32 near;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(near) : "f"(second), "f"(first));
+    return near;
+}
+#endif
