@@ -228,6 +228,3 @@ pub(crate) fn states(
     found.truncate(count);
     Ok(found)
 }
-
-#[cfg(test)]
-mod on_cpu;

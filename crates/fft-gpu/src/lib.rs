@@ -40,6 +40,8 @@ mod gpu;
 mod message;
 #[cfg(feature = "cuda")]
 mod modes;
+#[cfg(all(test, feature = "cuda"))]
+mod on_cpu;
 #[cfg(feature = "cuda")]
 mod passage;
 #[cfg(feature = "cuda")]

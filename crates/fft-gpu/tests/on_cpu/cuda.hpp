@@ -1,4 +1,4 @@
-// What kernels/*.cu have of CUDA, for a C++ compiler: enough to make encoders' messages on a CPU. Threads of a block come by one at a time,
+// What kernels/*.cu have of CUDA, for a C++ compiler: enough to run codecs and copies of boxes on a CPU. Threads of a block come by one at a time,
 // and change where they meet (threads.hpp), so that what they leave to chance comes out in one way or another.
 #pragma once
 
@@ -83,6 +83,10 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which)
     unsigned bytes = 0;
     for (unsigned i = 0; i < 4; i++) bytes |= unsigned(both >> 8 * (which >> 4 * i & 7) & 0xFF) << 8 * i;
     return bytes;
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
+{
+    return unsigned((uint64_t(high) << 32 | low) >> shift % 32);
 }
 inline int __clzll(unsigned long long x) { return x == 0 ? 64 : __builtin_clzll(x); }
 inline int __ffs(unsigned x) { return __builtin_ffs(int(x)); }

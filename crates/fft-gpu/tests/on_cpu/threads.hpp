@@ -96,7 +96,7 @@ class Block {
     }
 
   private:
-    static constexpr unsigned COUNT = 128, STACK = 256 << 10;
+    static constexpr unsigned COUNT = 128, STACK = 64 << 10;
     struct Copy {
         void* to;
         const void* from;
@@ -150,15 +150,19 @@ inline unsigned meet_block(bool brought) { return Block::current->meet_all(broug
 inline void begin_copy(void* to, const void* from, unsigned bytes, bool there) { Block::current->begin_copy(to, from, bytes, there); }
 inline void end_copies() { Block::current->end_copies(); }
 
-// Runs a kernel on so many blocks.
-template <class Job> void launch(void (*kernel)(Job), unsigned blocks, unsigned seed, const Job& job)
+// Runs so many blocks of a kernel at once.
+template <class Kernel> void launch_all(Kernel kernel, unsigned blocks, unsigned seed)
 {
     gridDim.x = blocks;
     std::vector<std::thread> running;
     for (unsigned number = 0; number < blocks; number++)
         running.emplace_back([&, number] {
             blockIdx.x = number;
-            Block(seed * 64 + number, [&] { kernel(job); });
+            Block(seed * 64 + number, kernel);
         });
     for (std::thread& block : running) block.join();
+}
+template <class Job> void launch(void (*kernel)(Job), unsigned blocks, unsigned seed, const Job& job)
+{
+    launch_all([&] { kernel(job); }, blocks, seed);
 }

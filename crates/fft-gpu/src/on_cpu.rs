@@ -1,0 +1,253 @@
+//! Kernels compiled for a CPU, where threads of a block take turns by chance: without a GPU, messages are those of the codecs bit for
+//! bit, and boxes are copied as transfers do. The other side of the pipe is `tests/on_cpu`.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use fft_core::{Packed, Wire};
+
+use crate::encoder::messages;
+use crate::message::{Form, State};
+use crate::transfers::tile;
+use crate::{GpuReal, Move};
+
+#[path = "../tests/gpu/data.rs"]
+mod data;
+
+const WIRES: [(Wire, f64); 15] = [
+    (Wire::F32, 0.0),
+    (Wire::F16, 0.0),
+    (Wire::Bf16, 0.0),
+    (Wire::Mantissa(0), 0.0),
+    (Wire::Mantissa(7), 0.0),
+    (Wire::Mantissa(40), 0.0),
+    (Wire::Bits(5), 0.0),
+    (Wire::Bits(11), 0.0),
+    (Wire::Bits(16), 0.0),
+    (Wire::Bits(45), 0.0),
+    (Wire::Tolerance, 0.3),
+    (Wire::Tolerance, 1e-3),
+    (Wire::Tolerance, 1e-7),
+    (Wire::Tolerance, 1e-14),
+    (Wire::Tolerance, 0.0),
+];
+
+/// The programs that run kernels, compiled once, or none where there is no C++ compiler.
+fn programs() -> Option<&'static [PathBuf; 3]> {
+    static PROGRAMS: OnceLock<Option<[PathBuf; 3]>> = OnceLock::new();
+    let compile = |name: &str| {
+        let program = std::env::current_exe().unwrap().with_file_name(format!("{name}-on-cpu"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/on_cpu/{name}.cpp"));
+        // A product and a sum round twice, as in the kernels and on the CPU.
+        let flags = ["-std=c++17", "-O1", "-w", "-pthread", "-ffp-contract=off", "-o"];
+        let status = Command::new("c++").args(flags).arg(&program).arg(source).status();
+        if status.as_ref().is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
+            eprintln!("not run: there is no c++ (Debian's package g++)");
+            return None;
+        }
+        assert!(status.unwrap().success(), "{name}: kernels do not compile for a CPU");
+        Some(program)
+    };
+    let all = || Some([compile("encode")?, compile("decode")?, compile("transfer")?]);
+    PROGRAMS.get_or_init(all).as_ref()
+}
+
+/// Gives a program all parts of its input, and takes all parts of its output.
+fn run(program: &Path, input: &[&[u8]], output: &mut [&mut [u8]]) {
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut pipe = child.stdin.take().unwrap();
+    // If it does not take all, it says why, and ends.
+    let _ = input.iter().try_for_each(|part| pipe.write_all(part));
+    drop(pipe);
+    let mut pipe = child.stdout.take().unwrap();
+    let found = output.iter_mut().try_for_each(|part| pipe.read_exact(part));
+    assert!(child.wait().unwrap().success() && found.is_ok(), "the program says why above");
+}
+
+/// What makes units of 16 bytes, which programs take, whole.
+fn rest(bytes: &[u8]) -> &'static [u8] {
+    &[0; 16][..bytes.len().next_multiple_of(16) - bytes.len()]
+}
+
+/// What launches are told of messages: `Told` of `tests/on_cpu/pipe.hpp`.
+fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64)) -> [u64; 9] {
+    let names = ["f32", "f16", "bf16", "mantissa", "bits", "tolerance"];
+    let name = form.name().unwrap();
+    let wire = names.iter().position(|wire| *wire == name).unwrap() as u64;
+    let (real, width, bits) = (size_of::<T>() as u64, form.width as u64, form.bits().into());
+    // As `Encoder::encode` tells it.
+    let stepped = form.wire == Wire::Tolerance;
+    let step = form.wire.step::<T>(step);
+    let all_raw = stepped && !(step.is_normal() && step > 0.0);
+    let step = if stepped { step } else { 0.0 };
+    let blocks = 1 + seed % 4;
+    let (part, step) = (form.part().to_bits(), step.to_bits());
+    [real, width, wire, blocks, seed, bits, part, step, all_raw.into()]
+}
+
+/// All boxes with all wires, each time with another of the fields: messages, and what is read from them.
+fn as_the_codecs<T: GpuReal>(width: usize) {
+    let Some([encode, decode, _]) = programs() else { return };
+    let mut seed = 0;
+    for case in data::all() {
+        let fields = data::fields::<T>(case.elements * width);
+        for (wire, step) in WIRES {
+            seed += 1;
+            let (field, src) = &fields[seed as usize % fields.len()];
+            let what = format!("{wire} step {step:e} {}x{width}, {}, {field}", T::NAME, case.name);
+            let (codec, form) = (wire.codec::<T>(), Form::new::<T>(wire, width).unwrap());
+            let mut room = 0;
+            let mut place = |elements: usize| {
+                let place = form.place(elements, room);
+                room = place + form.bound(elements);
+                place
+            };
+            let places: Vec<_> = case.gathers.iter().map(|part| place(part.elements())).collect();
+            let head = told::<T>(&form, (step, seed));
+            let source: &[u8] = bytemuck::cast_slice(src);
+
+            let all = messages(&form, case.gathers.iter().zip(places.iter().copied()), true);
+            let all = all.unwrap();
+            let sizes = [all.items.len(), all.tiles.len(), source.len(), room].map(|n| n as u64);
+            let mut memory = vec![0; room];
+            let mut states = vec![State::default(); all.items.len()];
+            let input = [
+                bytemuck::cast_slice(&head),
+                bytemuck::cast_slice(&sizes),
+                bytemuck::cast_slice(&all.items),
+                bytemuck::cast_slice(&all.tiles),
+                bytemuck::cast_slice(&all.firsts),
+                source,
+                rest(source),
+            ];
+            run(encode, &input, &mut [&mut memory, bytemuck::cast_slice_mut(&mut states)]);
+            let mut expected = vec![T::of(-777.0); case.scattered * width];
+            for (i, ((gather, scatter), place)) in
+                case.gathers.iter().zip(&case.scatters).zip(&places).enumerate()
+            {
+                let mut message = vec![0; codec.bound(gather.elements() * width)];
+                let twin = codec.pack(src, gather, width, step, &mut message);
+                let Packed { bytes, squared_error: sum } = states[i].packed();
+                assert_eq!(bytes, twin.bytes, "{what}, message {i}");
+                let found = &memory[*place..place + bytes];
+                let wrong = found.iter().zip(&message).position(|(a, b)| a != b);
+                assert_eq!(wrong, None, "{what}, message {i}: the first byte that differs");
+                let close = (sum - twin.squared_error).abs() <= 1e-12 * twin.squared_error;
+                let close = close || sum == twin.squared_error;
+                assert!(close, "{what}, message {i}: {sum:e}, not {:e}", twin.squared_error);
+                codec.unpack(found, scatter, width, &mut expected).unwrap();
+            }
+
+            let all = messages(&form, case.scatters.iter().zip(places.iter().copied()), false);
+            let all = all.unwrap().mixed();
+            let lengths: Vec<_> = states.iter().map(|state| state.bytes).collect();
+            let mut numbers = vec![T::of(0.0); expected.len()];
+            let size = size_of_val(&expected[..]);
+            let sizes = [all.items.len(), all.tiles.len(), memory.len(), size].map(|n| n as u64);
+            let input = [
+                bytemuck::cast_slice(&head),
+                bytemuck::cast_slice(&sizes),
+                bytemuck::cast_slice(&all.items),
+                bytemuck::cast_slice(&all.tiles),
+                bytemuck::cast_slice(&all.firsts),
+                bytemuck::cast_slice(&lengths),
+                &memory,
+                rest(&memory),
+            ];
+            let output = bytemuck::cast_slice_mut(&mut numbers);
+            run(decode, &input, &mut [output, bytemuck::cast_slice_mut(&mut states)]);
+            assert!(states.iter().all(|state| state.bad == 0), "{what}: refused");
+            let same = |(x, y): (&T, &T)| {
+                let nans = x.as_f64().is_nan() && y.as_f64().is_nan();
+                nans || bytemuck::bytes_of(x) == bytemuck::bytes_of(y)
+            };
+            let wrong = numbers.iter().zip(&expected).position(|pair| !same(pair));
+            assert_eq!(wrong, None, "{what}: the first number that differs");
+        }
+    }
+}
+
+#[test]
+fn messages_of_f64_are_those_of_the_codecs() {
+    as_the_codecs::<f64>(1);
+}
+
+#[test]
+fn messages_of_complex_f64_are_those_of_the_codecs() {
+    as_the_codecs::<f64>(2);
+}
+
+#[test]
+fn messages_of_f32_are_those_of_the_codecs() {
+    as_the_codecs::<f32>(1);
+}
+
+#[test]
+fn messages_of_complex_f32_are_those_of_the_codecs() {
+    as_the_codecs::<f32>(2);
+}
+
+#[test]
+fn boxes_are_copied_as_transfers_do() {
+    let Some([_, _, program]) = programs() else { return };
+    for (seed, case) in data::all().iter().enumerate() {
+        as_transfers::<u32>(program, case, seed);
+        as_transfers::<u64>(program, case, seed);
+        as_transfers::<u128>(program, case, seed);
+    }
+}
+
+/// Elements of some size, packed and unpacked.
+fn as_transfers<E: bytemuck::Pod + From<u32> + PartialEq>(
+    program: &Path,
+    case: &data::Boxes,
+    seed: usize,
+) {
+    let what = format!("{} bytes, {}", size_of::<E>(), case.name);
+    let source: Vec<E> = (1..=case.elements as u32).map(E::from).collect();
+    let mut packed = vec![E::from(0); case.elements];
+    let mut unpacked = vec![E::from(0); case.scattered];
+    let (mut packs, mut unpacks, mut at) = (Vec::new(), Vec::new(), 0);
+    for (gather, scatter) in case.gathers.iter().zip(&case.scatters) {
+        let message = &mut packed[at..at + gather.elements()];
+        gather.run(&source, message);
+        scatter.run(message, &mut unpacked);
+        packs.push(Move { transfer: gather, from: 0, to: at });
+        unpacks.push(Move { transfer: scatter, from: at, to: 0 });
+        at += gather.elements();
+    }
+    assert!(copied(program, seed, &packs, &source, packed.len()) == packed, "{what}, packed");
+    let found = copied(program, seed, &unpacks, &packed, unpacked.len());
+    assert!(found == unpacked, "{what}, unpacked");
+}
+
+/// What the kernel makes of an array.
+fn copied<E: bytemuck::Pod>(
+    program: &Path,
+    seed: usize,
+    moves: &[Move<'_>],
+    src: &[E],
+    len: usize,
+) -> Vec<E> {
+    let tiles = tile(size_of::<E>(), moves).unwrap();
+    let (all, mut dst) = (tiles.all, vec![E::zeroed(); len]);
+    let source: &[u8] = bytemuck::cast_slice(src);
+    let (items, count, room) = (all.items.len(), all.tiles.len(), size_of_val(&dst[..]));
+    let sizes = [tiles.unit, seed, items, count, source.len(), room].map(|n| n as u64);
+    let input = [
+        bytemuck::cast_slice(&sizes),
+        bytemuck::cast_slice(&all.items),
+        bytemuck::cast_slice(&all.tiles),
+        bytemuck::cast_slice(&all.firsts),
+        source,
+        rest(source),
+    ];
+    run(program, &input, &mut [bytemuck::cast_slice_mut(&mut dst)]);
+    dst
+}

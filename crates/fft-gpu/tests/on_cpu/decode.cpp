@@ -1,0 +1,45 @@
+// Numbers out of messages, by the kernels of decode.cu.
+#include "pipe.hpp"
+
+#include "../../../../kernels/decode.cu"
+
+template <class T>
+static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (*measurer)(Job<T>))
+{
+    const Items<Message> all(told.items, told.tiles);
+    const auto lengths = take<u64>(told.items);
+    const auto messages = take<uint4>((told.source + 15) / 16);
+    std::vector<State> states(told.items + 1);
+    std::vector<u64> begins(told.tiles + 1), queue(told.tiles + 1);
+    Room dst(told.room);
+    const u8* bytes = reinterpret_cast<const u8*>(messages.data());
+    const u32 blocks = u32(told.blocks), seed = u32(told.seed);
+    Job<T> job{};
+    job.batch = all.batch();
+    job.messages = bytes;
+    job.dst = reinterpret_cast<T*>(dst.begin());
+    job.states = states.data();
+    job.lengths = lengths.data();
+    job.bits = u32(told.bits);
+    job.begins = begins.data();
+    job.queue = {queue.data()};
+    if (told.wire == 5 && told.tiles > 0) launch(measurer, blocks, seed, job);
+    if (told.tiles > 0) launch(decoders[told.wire], blocks, seed, job);
+    dst.send();
+    fwrite(states.data(), sizeof(State), told.items, stdout);
+}
+
+#define SERVE(real, T)                                                                                                          \
+    serve<T>(told,                                                                                                              \
+             {decode_f32_##real, decode_f16_##real, decode_bf16_##real, decode_mantissa_##real, decode_bits_##real,             \
+              decode_tolerance_##real},                                                                                         \
+             measure_##real)
+
+int main()
+{
+    const Told told = take<Told>(1)[0];
+    if (told.real == 4 && told.width == 1) SERVE(f32x1, float);
+    if (told.real == 4 && told.width == 2) SERVE(f32x2, float);
+    if (told.real == 8 && told.width == 1) SERVE(f64x1, double);
+    if (told.real == 8 && told.width == 2) SERVE(f64x2, double);
+}

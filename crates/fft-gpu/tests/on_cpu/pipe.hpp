@@ -1,0 +1,67 @@
+// A launch comes on the standard input: what kernels are told, and what is in the memory of a device. What they make of it goes out on the
+// standard output. The other side is crates/fft-gpu/src/on_cpu.rs.
+#pragma once
+
+#include "threads.hpp"
+
+#include "../../../../kernels/message.cuh"
+
+template <class N> static std::vector<N> take(size_t many)
+{
+    std::vector<N> all(many + 1);
+    if (fread(all.data(), sizeof(N), many, stdin) != many) fail("the input ends too early");
+    return all;
+}
+
+// Items and their tiles.
+template <class Item>
+struct Items {
+    std::vector<Item> items;
+    std::vector<Tile> tiles;
+    std::vector<u32> firsts;
+    u64 many, all;
+
+    Items(u64 many, u64 all) : items(take<Item>(many)), tiles(take<Tile>(all)), firsts(take<u32>(many + 1)), many(many), all(all) {}
+    Batch<Item> batch() const { return {items.data(), tiles.data(), firsts.data(), u32(many), u32(all)}; }
+};
+
+// What kernels write, with something in front and behind that must stay as it is.
+class Room {
+  public:
+    explicit Room(u64 bytes) : bytes(bytes), memory(bytes + 3 * AROUND, FILL)
+    {
+        const uintptr_t first = reinterpret_cast<uintptr_t>(memory.data()) + AROUND;
+        front = (first + AROUND - 1) / AROUND * AROUND - reinterpret_cast<uintptr_t>(memory.data());
+        current = this;
+    }
+    u8* begin() { return memory.data() + front; }
+    bool has(const void* to, u64 many) { return to >= begin() && static_cast<const u8*>(to) + many <= begin() + bytes; }
+    // Puts it out.
+    void send()
+    {
+        for (size_t i = 0; i < memory.size(); i++)
+            if ((i < front || i >= front + bytes) && memory[i] != FILL) fail("something was written outside");
+        fwrite(begin(), 1, bytes, stdout);
+    }
+    static Room* current;
+
+  private:
+    static constexpr size_t AROUND = 256;
+    static constexpr u8 FILL = 0xA5;
+    u64 bytes;
+    size_t front;
+    std::vector<u8> memory;
+};
+Room* Room::current;
+
+void check_store(const void* to, unsigned bytes)
+{
+    if (reinterpret_cast<uintptr_t>(to) % bytes != 0 || !Room::current->has(to, bytes)) fail("a store is not aligned, or outside");
+}
+
+// What launches are told of messages.
+struct Told {
+    u64 real, width, wire, blocks, seed, bits;
+    double part, step;
+    u64 all_raw, items, tiles, source, room;
+};
