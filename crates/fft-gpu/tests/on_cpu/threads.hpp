@@ -50,7 +50,7 @@ class Block {
             }
             idle = meetings == before ? idle + 1 : 0;
             if (idle > 64) std::this_thread::yield();
-            if (idle > 1 << 20) fail("threads wait for each other");
+            if (idle > 1 << 22) fail("threads wait for each other");
         }
     }
 
