@@ -1,4 +1,4 @@
-// What all encoders are told, and how they keep what they got wrong.
+// What all encoders are told, and how they keep the sums of their squared errors.
 #pragma once
 
 #include "places.cuh"

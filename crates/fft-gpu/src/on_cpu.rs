@@ -38,16 +38,24 @@ const WIRES: [(Wire, f64); 15] = [
 fn programs() -> Option<&'static [PathBuf; 3]> {
     static PROGRAMS: OnceLock<Option<[PathBuf; 3]>> = OnceLock::new();
     let compile = |name: &str| {
-        let program = std::env::current_exe().unwrap().with_file_name(format!("{name}-on-cpu"));
+        let test = std::env::current_exe().unwrap();
+        let named = |end: &str| {
+            let mut file = test.file_name().unwrap().to_owned();
+            file.push(format!("-{name}{end}"));
+            test.with_file_name(file)
+        };
+        // Whole at once, as tests may run beside others.
+        let (program, made) = (named(""), named(&format!("-{}", std::process::id())));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/on_cpu/{name}.cpp"));
         // A product and a sum round twice, as in the kernels and on the CPU.
         let flags = ["-std=c++17", "-O1", "-w", "-pthread", "-ffp-contract=off", "-o"];
-        let status = Command::new("c++").args(flags).arg(&program).arg(source).status();
+        let status = Command::new("c++").args(flags).arg(&made).arg(source).status();
         if status.as_ref().is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
             eprintln!("not run: there is no c++ (Debian's package g++)");
             return None;
         }
         assert!(status.unwrap().success(), "{name}: kernels do not compile for a CPU");
+        std::fs::rename(made, &program).unwrap();
         Some(program)
     };
     let all = || Some([compile("encode")?, compile("decode")?, compile("transfer")?]);
@@ -55,7 +63,10 @@ fn programs() -> Option<&'static [PathBuf; 3]> {
 }
 
 /// Gives a program all parts of its input, and takes all parts of its output.
-fn run(program: &Path, input: &[&[u8]], output: &mut [&mut [u8]]) {
+///
+/// # Panics
+/// If it fails or says something else: what it was told is said, too.
+fn run(program: &Path, what: &str, input: &[&[u8]], output: &mut [&mut [u8]]) {
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -67,7 +78,11 @@ fn run(program: &Path, input: &[&[u8]], output: &mut [&mut [u8]]) {
     drop(pipe);
     let mut pipe = child.stdout.take().unwrap();
     let found = output.iter_mut().try_for_each(|part| pipe.read_exact(part));
-    assert!(child.wait().unwrap().success() && found.is_ok(), "the program says why above");
+    let mut more = Vec::new();
+    pipe.read_to_end(&mut more).unwrap();
+    let status = child.wait().unwrap();
+    let ended = status.success() && found.is_ok() && more.is_empty();
+    assert!(ended, "{what}: {} ended with {status}", program.display());
 }
 
 /// What makes units of 16 bytes, which programs take, whole.
@@ -75,7 +90,7 @@ fn rest(bytes: &[u8]) -> &'static [u8] {
     &[0; 16][..bytes.len().next_multiple_of(16) - bytes.len()]
 }
 
-/// What launches are told of messages: `Told` of `tests/on_cpu/pipe.hpp`.
+/// What launches are told of messages: the first part of `Told` of `tests/on_cpu/pipe.hpp`.
 fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64)) -> [u64; 9] {
     let names = ["f32", "f16", "bf16", "mantissa", "bits", "tolerance"];
     let name = form.name().unwrap();
@@ -94,12 +109,12 @@ fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64)) -> [u64; 9] {
 /// All boxes with all wires, each time with another of the fields: messages, and what is read from them.
 fn as_the_codecs<T: GpuReal>(width: usize) {
     let Some([encode, decode, _]) = programs() else { return };
-    let mut seed = 0;
-    for case in data::all() {
+    for (turn, case) in data::all().iter().enumerate() {
         let fields = data::fields::<T>(case.elements * width);
-        for (wire, step) in WIRES {
-            seed += 1;
-            let (field, src) = &fields[seed as usize % fields.len()];
+        for (number, (wire, step)) in WIRES.into_iter().enumerate() {
+            let seed = (turn * WIRES.len() + number) as u64;
+            // As many wires are a multiple of the fields, each wire has another one with each case.
+            let (field, src) = &fields[(turn + number) % fields.len()];
             let what = format!("{wire} step {step:e} {}x{width}, {}, {field}", T::NAME, case.name);
             let (codec, form) = (wire.codec::<T>(), Form::new::<T>(wire, width).unwrap());
             let mut room = 0;
@@ -126,7 +141,7 @@ fn as_the_codecs<T: GpuReal>(width: usize) {
                 source,
                 rest(source),
             ];
-            run(encode, &input, &mut [&mut memory, bytemuck::cast_slice_mut(&mut states)]);
+            run(encode, &what, &input, &mut [&mut memory, bytemuck::cast_slice_mut(&mut states)]);
             let mut expected = vec![T::of(-777.0); case.scattered * width];
             for (i, ((gather, scatter), place)) in
                 case.gathers.iter().zip(&case.scatters).zip(&places).enumerate()
@@ -161,7 +176,7 @@ fn as_the_codecs<T: GpuReal>(width: usize) {
                 rest(&memory),
             ];
             let output = bytemuck::cast_slice_mut(&mut numbers);
-            run(decode, &input, &mut [output, bytemuck::cast_slice_mut(&mut states)]);
+            run(decode, &what, &input, &mut [output, bytemuck::cast_slice_mut(&mut states)]);
             assert!(states.iter().all(|state| state.bad == 0), "{what}: refused");
             let same = |(x, y): (&T, &T)| {
                 let nans = x.as_f64().is_nan() && y.as_f64().is_nan();
@@ -222,14 +237,17 @@ fn as_transfers<E: bytemuck::Pod + From<u32> + PartialEq>(
         unpacks.push(Move { transfer: scatter, from: at, to: 0 });
         at += gather.elements();
     }
-    assert!(copied(program, seed, &packs, &source, packed.len()) == packed, "{what}, packed");
-    let found = copied(program, seed, &unpacks, &packed, unpacked.len());
-    assert!(found == unpacked, "{what}, unpacked");
+    let differs = |x: &[E], y: &[E]| x.iter().zip(y).position(|(x, y)| x != y);
+    let found = copied(program, &what, seed, &packs, &source, packed.len());
+    assert_eq!(differs(&found, &packed), None, "{what}, packed: the first that differs");
+    let found = copied(program, &what, seed, &unpacks, &packed, unpacked.len());
+    assert_eq!(differs(&found, &unpacked), None, "{what}, unpacked: the first that differs");
 }
 
 /// What the kernel makes of an array.
 fn copied<E: bytemuck::Pod>(
     program: &Path,
+    what: &str,
     seed: usize,
     moves: &[Move<'_>],
     src: &[E],
@@ -248,6 +266,6 @@ fn copied<E: bytemuck::Pod>(
         source,
         rest(source),
     ];
-    run(program, &input, &mut [bytemuck::cast_slice_mut(&mut dst)]);
+    run(program, what, &input, &mut [bytemuck::cast_slice_mut(&mut dst)]);
     dst
 }

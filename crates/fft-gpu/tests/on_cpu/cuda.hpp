@@ -1,5 +1,5 @@
-// What kernels/*.cu have of CUDA, for a C++ compiler: enough to run codecs and copies of boxes on a CPU. Threads of a block come by one at a time,
-// and change where they meet (threads.hpp), so that what they leave to chance comes out in one way or another.
+// What kernels/*.cu have of CUDA, for a C++ compiler: enough to run codecs and copies of boxes on a CPU. Threads of a block come by one
+// at a time, and change where they meet (threads.hpp), so that what they leave to chance comes out in one way or another.
 #pragma once
 
 #include <cmath>
@@ -25,6 +25,10 @@ inline Index gridDim;
 void yield();
 // Waits for all threads of a warp that a mask has, and returns what each has brought.
 const uint64_t* meet(unsigned mask, uint64_t brought);
+// Ends the program.
+void fail(const char* why);
+// Lets other blocks go on.
+void yield_to_blocks();
 // Waits for all threads of the block, and returns how many have brought true.
 unsigned meet_block(bool brought = false);
 // Copies that a thread has begun: what they bring is there when it is waited for, and before that memory is what it should not be.
@@ -44,13 +48,15 @@ inline void __syncthreads() { meet_block(); }
 inline int __syncthreads_or(bool x) { return meet_block(x) > 0; }
 inline int __syncthreads_and(bool x) { return meet_block(!x) == 0; }
 inline void __syncwarp(unsigned mask = ~0u) { meet(mask, 0); }
-inline void __nanosleep(unsigned) { yield(); }
+inline void __nanosleep(unsigned) { yield_to_blocks(); }
 
 // What the thread at this place of the warp has, or this one if there is none.
 template <class N> N from_lane(unsigned mask, N x, unsigned lane)
 {
     const uint64_t* all = meet(mask, bits_as<uint64_t>(x));
-    return lane < 32 ? bits_as<N>(all[lane]) : x;
+    if (lane >= 32) return x;
+    if ((mask >> lane & 1) == 0) fail("a thread asks one that is not there");
+    return bits_as<N>(all[lane]);
 }
 template <class N> N __shfl_xor_sync(unsigned mask, N x, unsigned distance, unsigned = 32)
 {
@@ -156,7 +162,7 @@ inline void change(float&) {}
 inline unsigned rounded_to(double x, int digits, int least, int most)
 {
     const unsigned sign = std::signbit(x) ? 1u << (digits + (most == 15 ? 5 : 8)) : 0, infinite = unsigned(2 * most + 1) << digits;
-    if (isnan(x)) return sign | infinite | 1u << (digits - 1);
+    if (isnan(x)) return infinite | ((1u << digits) - 1);
     x = std::fabs(x);
     int exponent = x == 0 ? least : std::ilogb(x);
     if (isinf(x) || exponent > most) return sign | infinite;

@@ -1,6 +1,7 @@
 // Blocks of kernels on a CPU: each is a thread of the operating system, and its threads are contexts that take turns, by chance.
 #pragma once
 
+#include <link.h>
 #include <ucontext.h>
 
 #include <cstdio>
@@ -33,10 +34,10 @@ class Block {
             thread.context.uc_stack.ss_sp = thread.stack.get();
             thread.context.uc_stack.ss_size = STACK;
             thread.context.uc_link = &outside;
-            makecontext(&thread.context, [] { current->run(current->argument), current->threads[threadIdx.x].done = true, ::yield(); }, 0);
+            makecontext(&thread.context, whole, 0);
         }
         for (unsigned left = COUNT, idle = 0, round = 0; left > 0; round++) {
-            // Now and then another half of the warps rests, so that others run far ahead.
+            // For a while some warps rest, so that others run far ahead.
             if (round % 32 == 0) resting = chance();
             const uint64_t before = meetings;
             left = 0;
@@ -50,7 +51,7 @@ class Block {
             }
             idle = meetings == before ? idle + 1 : 0;
             if (idle > 64) std::this_thread::yield();
-            if (idle > 1 << 22) fail("threads wait for each other");
+            if (idle > 1 << 20) fail("threads wait for each other");
         }
     }
 
@@ -96,7 +97,7 @@ class Block {
     }
 
   private:
-    static constexpr unsigned COUNT = 128, STACK = 64 << 10;
+    static constexpr unsigned COUNT = 128, STACK = 256 << 10;
     struct Copy {
         void* to;
         const void* from;
@@ -117,6 +118,16 @@ class Block {
         unsigned number;
         bool done = false;
     };
+
+    // What each thread does.
+    static void whole()
+    {
+        current->run(current->argument);
+        Thread& thread = current->threads[threadIdx.x];
+        if (!thread.copies.empty()) fail("a thread ends before its copies");
+        thread.done = true;
+        ::yield();
+    }
 
     void wait(Meeting& meeting, unsigned many)
     {
@@ -145,22 +156,42 @@ class Block {
 inline thread_local Block* Block::current;
 
 inline void yield() { Block::current->yield(); }
+inline void yield_to_blocks()
+{
+    std::this_thread::yield();
+    yield();
+}
 inline const uint64_t* meet(unsigned mask, uint64_t brought) { return Block::current->meet(mask, brought); }
 inline unsigned meet_block(bool brought) { return Block::current->meet_all(brought); }
 inline void begin_copy(void* to, const void* from, unsigned bytes, bool there) { Block::current->begin_copy(to, from, bytes, there); }
 inline void end_copies() { Block::current->end_copies(); }
 
-// Runs so many blocks of a kernel at once.
+// Shared memory holds anything at first: what is `thread_local` in the program is filled.
+inline void fill_shared()
+{
+    auto fill = [](dl_phdr_info* program, size_t, void*) {
+        for (unsigned i = 0; i < program->dlpi_phnum; i++)
+            if (program->dlpi_phdr[i].p_type == PT_TLS) memset(program->dlpi_tls_data, 0xEE, program->dlpi_phdr[i].p_memsz);
+        // The first is the program itself.
+        return 1;
+    };
+    dl_iterate_phdr(fill, nullptr);
+}
+
+// Runs so many blocks of a kernel, up to eight at once.
 template <class Kernel> void launch_all(Kernel kernel, unsigned blocks, unsigned seed)
 {
     gridDim.x = blocks;
-    std::vector<std::thread> running;
-    for (unsigned number = 0; number < blocks; number++)
-        running.emplace_back([&, number] {
-            blockIdx.x = number;
-            Block(seed * 64 + number, kernel);
-        });
-    for (std::thread& block : running) block.join();
+    for (unsigned first = 0; first < blocks; first += 8) {
+        std::vector<std::thread> running;
+        for (unsigned number = first; number < blocks && number < first + 8; number++)
+            running.emplace_back([&, number] {
+                fill_shared();
+                blockIdx.x = number;
+                Block(seed * 64 + number, kernel);
+            });
+        for (std::thread& block : running) block.join();
+    }
 }
 template <class Job> void launch(void (*kernel)(Job), unsigned blocks, unsigned seed, const Job& job)
 {
