@@ -31,11 +31,4 @@ static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (
               encode_tolerance_##real},                                                                                         \
              settle_##real)
 
-int main()
-{
-    const Told told = begin<Told>();
-    if (told.real == 4 && told.width == 1) SERVE(f32x1, float);
-    if (told.real == 4 && told.width == 2) SERVE(f32x2, float);
-    if (told.real == 8 && told.width == 1) SERVE(f64x1, double);
-    if (told.real == 8 && told.width == 2) SERVE(f64x2, double);
-}
+int main() { SERVE_KIND(begin<Told>()); }

@@ -75,3 +75,11 @@ struct Told {
     double part, step;
     u64 all_raw, items, tiles, source, room;
 };
+
+// Calls `SERVE`, which names kernels by their numbers, for the kind of numbers that is told.
+#define SERVE_KIND(what)                                             \
+    const Told told = what;                                          \
+    if (told.real == 4 && told.width == 1) SERVE(f32x1, float);      \
+    if (told.real == 4 && told.width == 2) SERVE(f32x2, float);      \
+    if (told.real == 8 && told.width == 1) SERVE(f64x1, double);     \
+    if (told.real == 8 && told.width == 2) SERVE(f64x2, double)
