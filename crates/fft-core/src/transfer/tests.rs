@@ -1,0 +1,107 @@
+//! Boxes copied as an index at a time would be: any bricks, orders of axes and batches, whole and in parts.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Copies one element at a time from the definition of a placed brick.
+fn naive(part: &Brick<3>, from: &Placed<3>, to: &Placed<3>, src: &[u64], dst: &mut [u64]) {
+    let at = |p: &Placed<3>, batch: usize, index: [usize; 3]| {
+        p.order
+            .iter()
+            .fold(batch, |at, &axis| at * p.brick.len(axis) + index[axis] - p.brick.lo[axis])
+    };
+    for batch in 0..from.howmany {
+        for i in part.range(0) {
+            for j in part.range(1) {
+                for k in part.range(2) {
+                    dst[at(to, batch, [i, j, k])] = src[at(from, batch, [i, j, k])];
+                }
+            }
+        }
+    }
+}
+
+/// Copies panel by panel, to each place once.
+fn by_panels(transfer: &Transfer, src: &[u64], len: usize) -> Vec<u64> {
+    let mut dst = vec![0; len];
+    let mut copy = |from: usize, to: usize| {
+        assert!(from < transfer.reach() && to < transfer.span());
+        assert_eq!(std::mem::replace(&mut dst[to], src[from]), 0, "{to} is written twice");
+    };
+    transfer.panels(|Panel { from, to, rows, columns, jump, pitch }| {
+        for (row, column) in (0..rows * columns).map(|i| (i / columns, i % columns)) {
+            copy(from + row * jump + column, to + column * pitch + row);
+        }
+    });
+    dst
+}
+
+fn brick() -> impl Strategy<Value = Brick<3>> {
+    [(0..6usize, 0..20usize), (0..6, 0..20), (0..6, 0..20)]
+        .prop_map(|sides| Brick { lo: sides.map(|(lo, _)| lo), hi: sides.map(|(lo, n)| lo + n) })
+}
+
+fn order() -> impl Strategy<Value = [usize; 3]> {
+    Just([0, 1, 2]).prop_shuffle()
+}
+
+proptest! {
+    #[test]
+    fn copies_what_the_definition_says(
+        a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..4usize,
+    ) {
+        let from = Placed { brick: a, order: oa, howmany };
+        let to = Placed { brick: b, order: ob, howmany };
+        let part = a.intersect(&b);
+        let src: Vec<u64> = (1..=(a.points() * howmany) as u64).collect();
+        let mut dst = vec![0; b.points() * howmany];
+        let mut expected = dst.clone();
+        naive(&part, &from, &to, &src, &mut expected);
+        let transfer = Transfer::new(&part, 0..howmany, &from, &to);
+        prop_assert_eq!(by_panels(&transfer, &src, dst.len()), expected.as_slice());
+        transfer.run(&src, &mut dst);
+        prop_assert_eq!(dst, expected);
+    }
+
+    #[test]
+    fn parts_are_the_whole(
+        a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..4usize, size in 1..700usize,
+    ) {
+        let part = a.intersect(&b);
+        prop_assume!(!part.is_empty());
+        let from = Placed { brick: a, order: oa, howmany };
+        let to = Placed { brick: b, order: ob, howmany };
+        let message = Placed { brick: part, order: ob, howmany };
+        let src: Vec<u64> = (1..=(a.points() * howmany) as u64).collect();
+        let gather = Transfer::new(&part, 0..howmany, &from, &message);
+        let scatter = Transfer::new(&part, 0..howmany, &message, &to);
+        let mut dense = vec![0; gather.elements()];
+        gather.run(&src, &mut dense);
+        let (mut piece, mut dst) = (vec![0; size], vec![0; b.points() * howmany]);
+        for (start, expected) in dense.chunks(size).enumerate() {
+            let range = start * size..start * size + expected.len();
+            gather.gather(range.clone(), &src, &mut piece);
+            prop_assert_eq!(&piece[..expected.len()], expected);
+            if let Some(at) = gather.source_run(&range) {
+                prop_assert_eq!(&src[at..at + expected.len()], expected);
+            }
+            scatter.scatter(range.clone(), &piece, &mut dst);
+            if let Some(at) = scatter.destination_run(&range) {
+                prop_assert_eq!(&dst[at..at + expected.len()], expected);
+            }
+        }
+        let mut expected = vec![0; b.points() * howmany];
+        naive(&part, &from, &to, &src, &mut expected);
+        prop_assert_eq!(dst, expected);
+    }
+}
+
+#[test]
+fn whole_rows_merge_into_one_run() {
+    let brick = Brick { lo: [0, 0, 0], hi: [4, 5, 6] };
+    let placed = Placed { brick, order: [0, 1, 2], howmany: 2 };
+    let transfer = Transfer::new(&brick, 0..2, &placed, &placed);
+    assert_eq!(transfer.shape, [1, 1, 1, 1, 240]);
+    let half = Brick { lo: [1, 0, 0], hi: [3, 5, 6] };
+    assert_eq!(Transfer::new(&half, 0..2, &placed, &placed).shape, [1, 1, 1, 2, 60]);
+}
