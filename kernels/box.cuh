@@ -1,6 +1,6 @@
 // Boxes of an array: where their elements are, and how a grid of blocks shares them.
 //
-// A box is read in the order of the message, which is the order of the receiver's memory: its last axis is that of
+// A box is read in the order of the message, which is that of the receiver's memory or of the sender's: its last axis is that of
 // neighbours there. Work is cut into tiles of 16 KiB, and a block of 128 threads takes one tile at a time. Where the
 // sender's neighbours lie along another axis, a tile has rows along that axis, so that whole lines of memory are used on both
 // sides; everywhere else it is a run of elements of the message.
@@ -13,7 +13,8 @@ constexpr u32 DIMS = 5;
 constexpr u32 APART = 32;
 constexpr u32 THREADS = 128;
 // Elements of a tile, by their size, and how many of them a thread moves.
-template <class E> constexpr u32 TILE = (16 << 10) / sizeof(E);
+constexpr u32 TILE_BYTES = 16 << 10;
+template <class E> constexpr u32 TILE = TILE_BYTES / sizeof(E);
 template <class E> constexpr u32 PER_THREAD = TILE<E> / THREADS;
 
 // Where the elements of a box are in an array, in units of elements.
@@ -59,7 +60,8 @@ struct Tile {
 static_assert(sizeof(Tile) == 40, "the host has the same");
 
 // Boxes or messages, and their tiles, numbered through: those of item `i` from `firsts[i]` up to `firsts[i + 1]`. They are listed as they
-// are numbered, but for transfers and decoders: there by turns, so that what is written side by side is so at about the same time.
+// are numbered, but for transfers and decoders of tiles of one row: there by turns, so that what is written side by side is so at about
+// the same time.
 template <class Item>
 struct Batch {
     const Item* items;
@@ -138,28 +140,31 @@ struct Work {
     }
 };
 
-// The tiles of a block: the one that is worked on, the next, and two of which descriptions are on their way.
-template <class Item>
+// The tiles of a block: the one that is worked on, those of the turns that follow, and two of which descriptions are on their way, the
+// item's so many turns ahead.
+template <class Item, u32 EARLY = 2>
 struct Ahead {
-    Work<Item> works[4];
+    // The first numbers are dealt out.
+    static constexpr u32 DEALT = EARLY + 1, SLOTS = EARLY == 2 ? 4 : 8;
+    Work<Item> works[SLOTS];
 
-    __device__ Work<Item>& work(u32 turn) { return works[turn % 4]; }
+    __device__ Work<Item>& work(u32 turn) { return works[turn % SLOTS]; }
     // Has barriers. Whenever an item's description is fetched, so is what `also` does.
     template <class Also> __device__ void begin(const Batch<Item>& batch, Also also)
     {
         if (threadIdx.x < 32)
-            for (u32 turn = 0; turn < 3; turn++) work(turn).find(batch, blockIdx.x + turn * gridDim.x);
+            for (u32 turn = 0; turn < DEALT; turn++) work(turn).find(batch, blockIdx.x + turn * gridDim.x);
         await_tile();
         if (threadIdx.x < 32)
-            for (u32 turn = 0; turn < 2; turn++) work(turn).describe(batch), also(work(turn));
+            for (u32 turn = 0; turn < EARLY; turn++) work(turn).describe(batch), also(work(turn));
         await_tile();
     }
     // At the beginning of a turn, when all that was fetched is there. The tile after those has this number, to the first thread.
     template <class Also> __device__ void next(u32 turn, const Batch<Item>& batch, u32 number, Also also)
     {
         if (threadIdx.x >= 32) return;
-        work(turn + 2).describe(batch);
-        also(work(turn + 2));
-        work(turn + 3).find(batch, __shfl_sync(0xFFFFFFFF, number, 0));
+        work(turn + EARLY).describe(batch);
+        also(work(turn + EARLY));
+        work(turn + DEALT).find(batch, __shfl_sync(0xFFFFFFFF, number, 0));
     }
 };

@@ -5,6 +5,7 @@
 #include "edge.cuh"
 #include "formats.cuh"
 #include "measure.cuh"
+#include "turned.cuh"
 
 template <class T>
 struct Job {
@@ -18,6 +19,8 @@ struct Job {
     // Of `tolerance`, units of 8 bytes of codes before each tile, in all messages together, and one more: see measure.
     u64* begins;
     Queue queue;
+    // What is measured of groups, if tiles are not all runs of their messages.
+    Group* groups;
 };
 
 // What of a message must be read for a tile.
@@ -148,7 +151,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
     }
     // Not while numbers fill the registers, nor when it is asked for at once.
     numbers.draw();
-    store_tile<E, false>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
+    leave_tile<E, false>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
 }
 
 // Reads all tiles: while one is decoded the next one's codes are fetched, from where `source` says that they are, and the one after
@@ -174,7 +177,7 @@ __device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend 
     };
     ahead.begin(job.batch, also);
     fetch(0);
-    Numbers numbers(job.states, job.batch.count);
+    Numbers numbers(job.states, job.batch.count, ahead.DEALT);
     for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
         const u32 number = numbers.next();
         await_tile();
@@ -350,16 +353,8 @@ __device__ void decode_tolerance(const Job<T>& job)
     each_tile<WIDTH, 8 * WIDTH>(job, Found<T, WIDTH>{job, places, steps, measured}, [&](const Piece& piece, T (&x)[8 * WIDTH]) {
 #pragma unroll
         for (u32 plane = 0; plane < WIDTH; plane++) {
-            const u32 block = piece.local / BLOCK * WIDTH + plane, bits = mine.bits[block];
-            const u8* from = piece.codes + 8 * mine.before[block];
-            if (bits == 0) {
-#pragma unroll
-                for (u32 i = 0; i < 8; i++) x[plane + WIDTH * i] = 0;
-            } else if (bits == RAW) {
-                get_raw<WIDTH>(from, x + plane, Team());
-            } else {
-                Integers{from_bits(mine.step), 0, bits, Integers::few_digits(from_bits(mine.step))}.decode<WIDTH>(from, x + plane, Team());
-            }
+            const u32 block = piece.local / BLOCK * WIDTH + plane;
+            decode_block<WIDTH>(mine.step, mine.bits[block], piece.codes + 8 * mine.before[block], x + plane);
         }
         return 0;
     });
@@ -375,6 +370,17 @@ MEASURE(f32x1, float, 1)
 MEASURE(f32x2, float, 2)
 MEASURE(f64x1, double, 1)
 MEASURE(f64x2, double, 2)
+
+#define TURNED(real, T, WIDTH)                                                                       \
+    extern "C" __global__ void __launch_bounds__(THREADS, 4) decode_turned_##real(Job<T> job)        \
+    {                                                                                                \
+        decode_turned<T, WIDTH>(job);                                                                \
+    }
+
+TURNED(f32x1, float, 1)
+TURNED(f32x2, float, 2)
+TURNED(f64x1, double, 1)
+TURNED(f64x2, double, 2)
 
 #define DECODE(wire, real, T, WIDTH, BLOCKS, ...)                                                    \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) decode_##wire##_##real(Job<T> job)         \

@@ -24,6 +24,16 @@ struct Widths {
     }
 };
 
+// What is told of 64 elements where tiles are not runs of a message: units of codes before them, in the 16 KiB of numbers that have them,
+// and the width of their block, or of both planes'.
+struct Group {
+    u32 word;
+
+    __device__ static Group of(u32 before, const u32 (&widths)[2]) { return {before | widths[0] << 12 | widths[1] << 18}; }
+    __device__ u32 before() const { return word & 0xFFF; }
+    __device__ u32 width(u32 plane) const { return word >> (12 + 6 * plane) & RAW; }
+};
+
 // The item of which a tile is: the last whose first tile is not behind it.
 template <class Item> __device__ u32 item_of(const Batch<Item>& batch, u32 number)
 {
@@ -52,14 +62,17 @@ __device__ void measure(const Job& job)
         if (group * THREADS >= job.batch.tiles) return;
         u64 units = 0;
         if (number < job.batch.tiles) {
-            const u32 item = item_of(job.batch, number), element = (number - job.batch.firsts[item]) * TILE<E>;
+            // Tiles of rows may be more than such runs of the message as are measured.
+            const u32 item = item_of(job.batch, number), run = number - job.batch.firsts[item];
             const Message& message = job.batch.items[item];
-            const Widths<E, WIDTH> widths(message, element);
-            const u32 blocks = (min(TILE<E>, message.box.elements - element) + BLOCK - 1) / BLOCK * WIDTH;
+            const u32 runs = (message.box.elements + TILE<E> - 1) / TILE<E>, element = min(run, runs) * TILE<E>;
+            const u32 left = run < runs ? message.box.elements - element : 0;
+            const Widths<E, WIDTH> widths(message, left > 0 ? element : 0);
+            const u32 blocks = (min(TILE<E>, left) + BLOCK - 1) / BLOCK * WIDTH;
             const u32* words = reinterpret_cast<const u32*>(job.messages + message.place + HEADER + widths.at);
             bool wrong = false;
             // Of a raw message these would be numbers. Sixteen widths are three words.
-            if (job.lengths[item] != message.room) {
+            if (left > 0 && job.lengths[item] != message.room) {
 #pragma unroll
                 for (u32 first = 0; first < widths.BLOCKS; first += 16) {
                     u32 word[3];
@@ -69,12 +82,19 @@ __device__ void measure(const Job& job)
                         word[i] = 4 * at < widths.bytes ? words[at] : 0;
                     }
 #pragma unroll
-                    for (u32 i = 0; i < 16; i++) {
-                        u32 bit = WIDTH_BITS * i, high = bit / 32 == 2 ? 0 : word[bit / 32 + 1];
-                        u32 bits = __funnelshift_r(word[bit / 32], high, bit % 32) & RAW;
-                        u32 found = first + i < blocks ? units_of<T>(bits) : 0;
-                        wrong |= first + i < blocks && found == 0 && bits != 0;
-                        units += found;
+                    for (u32 i = 0; i < 16; i += WIDTH) {
+                        const u32 before = u32(units);
+                        u32 bits[2] = {};
+#pragma unroll
+                        for (u32 plane = 0; plane < WIDTH; plane++) {
+                            const u32 bit = WIDTH_BITS * (i + plane), high = bit / 32 == 2 ? 0 : word[bit / 32 + 1];
+                            bits[plane] = first + i < blocks ? __funnelshift_r(word[bit / 32], high, bit % 32) & RAW : 0;
+                            const u32 found = units_of<T>(bits[plane]);
+                            wrong |= found == 0 && bits[plane] != 0;
+                            units += found;
+                        }
+                        if (job.groups != nullptr && first + i < blocks)
+                            job.groups[(u64(number) * widths.BLOCKS + first + i) / WIDTH] = Group::of(before, bits);
                     }
                 }
             }

@@ -70,17 +70,21 @@ static_assert(sizeof(State) == 32, "the host has the same");
 // Marks a message that does not decode.
 __device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
 
-// The numbers of a decoder's tiles, of the fourth and those that follow, to the first thread. Each is drawn from a counter behind all
+// The numbers of a decoder's tiles, of those that follow the first, which are dealt out, to the first thread. Each is drawn from a counter behind all
 // states: blocks do not all come forward equally fast, and so tiles are written in about the order in which they are listed, which is
 // faster than in any other.
 struct Numbers {
     u64* const counter;
+    const u32 dealt;
     u32 drawn;
 
-    __device__ Numbers(State* states, u32 messages) : counter(&states[messages].bytes), drawn(::draw(counter)) {}
+    __device__ Numbers(State* states, u32 messages, u32 dealt)
+        : counter(&states[messages].bytes), dealt(dealt * gridDim.x), drawn(::draw(counter))
+    {
+    }
     // Begins to ask for the next one, some time before it is needed.
     __device__ void draw() { drawn = ::draw(counter); }
-    __device__ u32 next() const { return 3 * gridDim.x + drawn; }
+    __device__ u32 next() const { return dealt + drawn; }
 };
 
 // The number of an encoder's tile of this turn, the fourth or a later one, to the first thread. Most are dealt out, and only the last
@@ -129,7 +133,7 @@ __device__ void read_block(Shared shared, const Body& body, u32 first, T (&x)[N]
     }
 }
 
-// Tiles that are written have one row.
+// Into a tile of one row.
 template <class E, u32 N, class T>
 __device__ void write_block(Shared shared, u32 first, const T (&x)[N], Team team)
 {
@@ -137,4 +141,21 @@ __device__ void write_block(Shared shared, u32 first, const T (&x)[N], Team team
     u32 byte = (first + HALF * team.lane) * sizeof(E);
     shared.write<N / 2>(byte, x);
     shared.write<N / 2>(byte + 8 * HALF * sizeof(E), x + N / 2);
+}
+
+// The same where a tile may have several, as `read_block` has them.
+template <class E, u32 N, class T>
+__device__ void write_turned(Shared shared, const Body& body, u32 first, const T (&x)[N], Team team)
+{
+    constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
+    static_assert(HALF == 4, "two bits of a place within half a block");
+    const E* elements = reinterpret_cast<const E*>(x);
+    const u32 base = Shared::place(body.shared_at(first + HALF * team.lane) * sizeof(E));
+    const u32 next = Shared::place(sizeof(E) << body.log_rows), other = Shared::place(2 * sizeof(E) << body.log_rows);
+    const u32 half = Shared::place(8 * HALF * sizeof(E) << body.log_rows);
+#pragma unroll
+    for (u32 i = 0; i < 2 * HALF; i++) {
+        const u32 at = base ^ (i & 1 ? next : 0) ^ (i & 2 ? other : 0) ^ (i & HALF ? half : 0);
+        *reinterpret_cast<E*>(shared.memory + at) = elements[i];
+    }
 }

@@ -166,6 +166,18 @@ __device__ void note_tile(const Box& box, const Tile& tile, const E* src, Places
     }
 }
 
+// Whether the elements of a tile of one row lie apart in the array.
+__device__ inline bool lies_apart(const Box& box) { return box.log_rows == 0 && box.from.stride[DIMS - 1] != 1; }
+
+// The element of a tile, in shared memory, that the thread moves in this turn. Of elements that lie apart, threads side by side take some
+// that are apart in the message and nearer in memory: an access to many pages takes long.
+template <class E> __device__ u32 index_of(u32 k, bool apart)
+{
+    constexpr u32 MANY = TILE<E> / 64;
+    const u32 i = threadIdx.x + k * THREADS;
+    return apart ? i % MANY * 64 + i / MANY : i;
+}
+
 // Begins to bring a tile into shared memory, with zeros where it has no element. It has been noted before, with a barrier in between.
 template <class E>
 __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
@@ -198,14 +210,8 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
         });
         return;
     }
-    // Of elements that lie apart, threads side by side take some that are apart in the message and nearer in memory: an access to many
-    // pages takes long.
-    constexpr u32 MANY = TILE<E> / 64;
-    const bool apart = log_rows == 0 && box.from.stride[DIMS - 1] != 1;
-    auto index = [&](u32 k) {
-        const u32 i = threadIdx.x + k * THREADS;
-        return apart ? i % MANY * 64 + i / MANY : i;
-    };
+    const bool apart = lies_apart(box);
+    auto index = [&](u32 k) { return index_of<E>(k, apart); };
     auto find = [&](u32 k, auto few) {
         const u32 i = index(k);
         return from.template at<few.value>(i & ((1 << log_rows) - 1), i >> log_rows);
@@ -249,13 +255,68 @@ __device__ void store_units(Read read)
     }
 }
 
-// Takes a tile from shared memory to where it belongs. `ROWS` says whether it may have several. Begins with a barrier.
-template <class E, bool ROWS = true>
+// The reverse of `fetch_tile`: takes a tile from shared memory to the array that it would be brought from. `ROWS` says whether it may have
+// several. Begins with a barrier.
+template <class E, bool ROWS>
+__device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Places& places)
+{
+    using U = Units<E>;
+    note_tile<E>(box, tile, dst, places, Crew::block());
+    __syncthreads();
+    E* base = dst + (box.from.offset + tile.from);
+    const u32 log = box.log_from, log_rows = ROWS ? box.log_rows : 0, rows = tile.rows, cols = tile.cols;
+    const u32 place = Shared::place(16 * threadIdx.x);
+    if (U::are(log, dst)) {
+        // Units that stand together are of a row, or of a column if there are several rows.
+        const u32 in_column = threadIdx.x & ((1 << log) - 1), columns = in_column * U::WIDE < rows ? cols : 0;
+        store_units<U::EACH, ROWS>([&](u32 k, uint4& held, u64& to) {
+            const u32 unit = threadIdx.x + k * THREADS;
+            held = *reinterpret_cast<const uint4*>(shared.memory + (place ^ Shared::place(16 * k * THREADS)));
+            to = places.of[unit >> log] + 16 * (unit & ((1 << log) - 1));
+            return log_rows == 0 ? unit * U::WIDE < cols : unit >> log < columns;
+        });
+        return;
+    }
+    const Finder<E> to(box, box.from, places, tile, base);
+    struct Placed {
+        E* at;
+        E held;
+    };
+    if (to.along) {
+        const u32 place = Shared::place(threadIdx.x * sizeof(E));
+        auto find = [&](u32 k) {
+            const u8* held = shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E)));
+            return Placed{to.at(k * THREADS), *reinterpret_cast<const E*>(held)};
+        };
+        by_some<PER_THREAD<E>, AT_ONCE<E>>(find, [&](u32 k, const Placed& one) {
+            if (threadIdx.x + k * THREADS < cols) store_element(one.at, one.held);
+        });
+        return;
+    }
+    const bool apart = lies_apart(box);
+    auto find = [&](u32 k, auto few) {
+        const u32 i = index_of<E>(k, apart);
+        return Placed{to.template at<few.value>(i & ((1 << log_rows) - 1), i >> log_rows), shared.at<E>(i)};
+    };
+    auto move = [&](u32 k, const Placed& one) {
+        const u32 i = index_of<E>(k, apart);
+        if ((i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols) store_element(one.at, one.held);
+    };
+    if (to.few) {
+        by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);
+        return;
+    }
+#pragma unroll 1
+    for (u32 k = 0; k < PER_THREAD<E>; k++) move(k, find(k, No{}));
+}
+
+// Takes a tile from shared memory to where it belongs. Begins with a barrier.
+template <class E>
 __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Places& places)
 {
     using U = Units<E>;
     E* base = dst + (box.to.offset + tile.to);
-    const u32 log = box.log_to, log_rows = ROWS ? box.log_rows : 0, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
+    const u32 log = box.log_to, log_rows = box.log_rows, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
     if (U::are(log, dst)) {
         U::note(box, box.to, tile, base, U::WIDE << log, places, Crew::block());
         __syncthreads();

@@ -12,7 +12,7 @@ use crate::{Brick, Chunking, Link, Transfer};
 /// The boxes that one rank sends, receives and keeps.
 ///
 /// A message holds the points that the sender has and the receiver gets, dense, in the order of the
-/// receiver's memory, batches first.
+/// receiver's memory, or of the sender's ([`Moves::turned_when_read`]), batches first.
 pub struct Moves<const D: usize> {
     /// Whose moves.
     pub rank: usize,
@@ -20,6 +20,8 @@ pub struct Moves<const D: usize> {
     pub width: usize,
     before: Placed<D>,
     after: Placed<D>,
+    /// Elements of which whole blocks must be in rows of messages that come in the order of the sender's memory.
+    turned: Option<usize>,
     /// How ranks keep what they hold before and after.
     keeps: [Keep; 2],
     /// Who gets which box, each rank beginning with another (`turn.rs`), so that not all aim at the same one.
@@ -144,6 +146,7 @@ impl<const D: usize> Moves<D> {
             width,
             before,
             after,
+            turned: None,
             keeps: Default::default(),
             sends,
             recvs,
@@ -153,6 +156,12 @@ impl<const D: usize> Moves<D> {
             theirs,
             most_chunks,
         }
+    }
+
+    /// The same with messages in the order of the sender's memory, so that who receives them turns axes, not who sends them: those that
+    /// have whole blocks of so many elements between two that will be neighbours. Others stay as they are.
+    pub fn turned_when_read(self, block: usize) -> Self {
+        Self { turned: Some(block), ..self }
     }
 
     /// Cuts messages, and what is near, so that each is from one part to one part of what ranks keep. Not yet chunked.
@@ -304,10 +313,16 @@ impl<const D: usize> Moves<D> {
         self.held_before(part).1.read(part, self.batches(), &self.message(part))
     }
 
-    /// From a message of the points in `part` into the new brick: those that are also in `wanted`.
+    /// From a message of the points in `part` into the new brick: those that are also in `wanted`, in the order of the message.
     pub fn scatter(&self, part: &Brick<D>, wanted: &Chunk<D>) -> Option<Transfer> {
-        let message = Held { placed: self.message(part), first: 0 };
-        self.arriving(&part.intersect(&wanted.brick), &message, wanted)
+        let message = self.message(part);
+        let part = part.intersect(&wanted.brick);
+        let transfer = || {
+            let (_, to) = self.held_after(&part);
+            let batches = wanted.batches.clone();
+            Transfer::as_read(&part, batches, &message, &to.placed).behind(0, to.first)
+        };
+        (!part.is_empty()).then(transfer)
     }
 
     /// From memory that can be read into the new brick: those points that are also in `wanted`.
@@ -341,7 +356,18 @@ impl<const D: usize> Moves<D> {
     }
 
     fn message(&self, part: &Brick<D>) -> Placed<D> {
-        Placed { brick: *part, ..self.after }
+        Placed { brick: *part, order: self.order_of(part), ..self.after }
+    }
+
+    /// The order of axes in a message: the same for who sends and who receives it.
+    fn order_of(&self, part: &Brick<D>) -> [usize; D] {
+        let [sent, received] = [self.before.order, self.after.order];
+        let within = sent.iter().rev().take_while(|axis| **axis != received[D - 1]);
+        let apart: usize = within.map(|axis| part.len(*axis)).product();
+        match self.turned {
+            Some(block) if apart.is_multiple_of(block) => sent,
+            _ => received,
+        }
     }
 
     fn batches(&self) -> Range<usize> {
@@ -451,6 +477,51 @@ impl<const D: usize> Chunk<D> {
 mod tests {
     use super::*;
     use crate::{Grid, Layout, ProcGrid};
+
+    #[test]
+    fn messages_that_are_turned_when_read_arrive_where_they_belong() {
+        let (grid, howmany) = (Grid::new([8, 6, 10]).unwrap(), 2);
+        let node = |cuts, order| Node {
+            layout: Layout::even(grid, ProcGrid::new(cuts), 4).ordered(order).unwrap(),
+            complex: true,
+        };
+        let (from, to) = (node([2, 2, 1], [0, 1, 2]), node([1, 2, 2], [2, 1, 0]));
+        // An element of a brick in this order tells which one of all it is.
+        let held = |brick: Brick<3>, order| {
+            let all = Placed { brick: grid.brick(0, 1), order: [0, 1, 2], howmany };
+            let named: Vec<usize> = (1..=grid.points() * howmany).collect();
+            let mut elements = vec![0; brick.points() * howmany];
+            let own = Placed { brick, order, howmany };
+            Transfer::new(&brick, 0..howmany, &all, &own).run(&named, &mut elements);
+            elements
+        };
+        let own = |node: &Node<3>, rank| held(node.layout.brick(rank), node.layout.order());
+        // From one of the receiver's neighbours to the next a message has 3 rows of 5 elements.
+        for (block, turned) in [(None, false), (Some(5), true), (Some(15), true), (Some(2), false)]
+        {
+            let order = if turned { from.layout.order() } else { to.layout.order() };
+            let moves = |rank| {
+                let moves = Moves::new(rank, &|_| Link::Remote, &from, &to, howmany);
+                match block {
+                    Some(block) => moves.turned_when_read(block),
+                    None => moves,
+                }
+            };
+            for receiver in 0..4 {
+                let into = moves(receiver);
+                let mut found = vec![0; into.all().points()];
+                for (sender, part) in &into.recvs {
+                    let mut message = vec![0; part.points() * howmany];
+                    moves(*sender).gather(part).run(&own(&from, *sender), &mut message);
+                    assert_eq!(message, held(*part, order), "{block:?}: {sender} to {receiver}");
+                    let scatter = into.scatter(part, &into.all()).unwrap();
+                    // As codecs read it: in the order of the transfer.
+                    scatter.scatter(0..scatter.elements(), &message, &mut found);
+                }
+                assert_eq!(found, own(&to, receiver), "{block:?}: {receiver}");
+            }
+        }
+    }
 
     #[test]
     fn boxes_cover_every_block_once() {

@@ -84,7 +84,7 @@ impl<const D: usize> Placed<D> {
 }
 
 impl Transfer {
-    /// Copies some batches of `part` from where one brick has it to where another has it.
+    /// Copies some batches of `part` from where one brick has it to where another has it. Axes come in the order of the destination.
     ///
     /// # Panics
     /// If both have not all of it.
@@ -94,17 +94,39 @@ impl Transfer {
         from: &Placed<D>,
         to: &Placed<D>,
     ) -> Self {
-        for placed in [from, to] {
+        Self::ordered(part, batches, [from, to], to.order)
+    }
+
+    /// The same with axes in the order of the source, which is that of messages to be read.
+    ///
+    /// # Panics
+    /// As [`Transfer::new`].
+    pub fn as_read<const D: usize>(
+        part: &Brick<D>,
+        batches: Range<usize>,
+        from: &Placed<D>,
+        to: &Placed<D>,
+    ) -> Self {
+        Self::ordered(part, batches, [from, to], from.order)
+    }
+
+    fn ordered<const D: usize>(
+        part: &Brick<D>,
+        batches: Range<usize>,
+        sides: [&Placed<D>; 2],
+        order: [usize; D],
+    ) -> Self {
+        for placed in sides {
             let has = placed.brick.intersect(part).points() == part.points();
             assert!(has, "{part} is not inside {}", placed.brick);
         }
         let mut shape = [1; DIMS];
         shape[DIMS - 1 - D] = batches.len();
-        for (place, &axis) in to.order.iter().enumerate() {
+        for (place, &axis) in order.iter().enumerate() {
             shape[DIMS - D + place] = part.len(axis);
         }
-        let view = |placed: &Placed<D>| placed.view(part, batches.start, to.order);
-        Self { shape, from: view(from), to: view(to) }.merged()
+        let [from, to] = sides.map(|placed| placed.view(part, batches.start, order));
+        Self { shape, from, to }.merged()
     }
 
     /// The same between arrays that begin so many elements later, in the source and in the destination.
@@ -121,8 +143,8 @@ impl Transfer {
         Self::new(&brick, 0..1, &placed, &placed)
     }
 
-    /// The lengths of the axes, in the order of the destination: the last ones, where axes that lie together on both sides
-    /// are joined; those in front have length 1.
+    /// The lengths of the axes, in their order: the last ones, where axes that lie together on both sides are joined; those in front
+    /// have length 1.
     pub fn shape(&self) -> [usize; DIMS] {
         self.shape
     }
@@ -259,8 +281,8 @@ impl Transfer {
         });
     }
 
-    /// Copies a part of the box out of the source into a dense sequence: of all elements of the box, in the order of
-    /// axes of the destination, those in `part`.
+    /// Copies a part of the box out of the source into a dense sequence: of all elements of the box, in the order of its axes,
+    /// those in `part`.
     ///
     /// # Panics
     /// If the box has no such part or reaches outside the source, or the sequence is shorter.

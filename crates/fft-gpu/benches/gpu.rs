@@ -97,11 +97,13 @@ const CUTS: [Cut; 4] = [
 ];
 
 impl Cut {
-    /// The boxes, out of an array in natural order, and back into one in this order.
-    fn boxes(&self, shape: [usize; 3]) -> Vec<[Transfer; 2]> {
+    /// The boxes, out of an array in natural order into messages, and from there into an array in this order. So are the messages, as
+    /// plans have it, or those of `tolerance` as the first array.
+    fn boxes(&self, shape: [usize; 3], wire: Wire) -> Vec<[Transfer; 2]> {
         let whole = Brick { lo: [0; 3], hi: shape };
         let from = Placed { brick: whole, order: [0, 1, 2], howmany: 1 };
         let to = Placed { brick: whole, order: self.order, howmany: 1 };
+        let like = if wire == Wire::Tolerance { from } else { to };
         let count: usize = self.pieces.iter().product();
         let part = |piece: usize| {
             let [_, b, c] = self.pieces;
@@ -111,10 +113,10 @@ impl Cut {
                 lo: std::array::from_fn(|axis| at(axis, index[axis])),
                 hi: std::array::from_fn(|axis| at(axis, index[axis] + 1)),
             };
-            let message = Placed { brick, ..to };
+            let message = Placed { brick, ..like };
             [
                 Transfer::new(&brick, 0..1, &from, &message),
-                Transfer::new(&brick, 0..1, &message, &to),
+                Transfer::as_read(&brick, 0..1, &message, &to),
             ]
         };
         (0..count).map(part).collect()
@@ -142,7 +144,7 @@ impl Bench {
         let time = seconds(&self.stream, || copied(&self.stream, &src, &mut dst))?;
         self.line(&format!("the card's own copy {}x{width}{}", T::NAME, array.name), bytes, time);
         for cut in cuts {
-            let boxes = cut.boxes(array.shape);
+            let boxes = cut.boxes(array.shape, Wire::Raw);
             let mut at = 0;
             let (mut packs, mut unpacks) = (Vec::new(), Vec::new());
             for [gather, scatter] in &boxes {
@@ -174,7 +176,7 @@ impl Bench {
         let mut dst = self.stream.alloc_zeros::<T>(reals)?;
         for &(wire, step) in wires {
             for cut in cuts {
-                let boxes = cut.boxes(array.shape);
+                let boxes = cut.boxes(array.shape, wire);
                 let bound = |part: &Transfer| wire.codec::<T>().bound(part.elements() * width);
                 let mut end = 0;
                 let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
@@ -234,7 +236,8 @@ impl Bench {
         self.line(&format!("c2c {n}³ columns"), 32.0 * cube as f64, one);
         let one = seconds(stream, || rows.forward_in_place(stream, &mut x, &mut work))?;
         self.line(&format!("c2c {n}³ rows"), 32.0 * cube as f64, one);
-        let turn = Cut { name: "", pieces: [1; 3], order: [1, 2, 0] }.boxes([n; 3]).remove(0);
+        let turn = Cut { name: "", pieces: [1; 3], order: [1, 2, 0] };
+        let turn = turn.boxes([n; 3], Wire::Raw).remove(0);
         let moves = [Move { transfer: &turn[0], from: 0, to: 0 }];
         let turn = Transfers::new(&self.gpu, stream, 16, &moves)?;
         let mut y = stream.alloc_zeros::<f64>(2 * cube)?;

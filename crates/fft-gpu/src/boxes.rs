@@ -140,8 +140,6 @@ impl<I> Items<I> {
 pub(crate) enum Rows {
     /// It has one row, which is a run.
     One,
-    /// It is a run: it may have rows that are whole, so that the next begins where one ends.
-    Whole,
     /// It may have any.
     Any,
 }
@@ -181,6 +179,11 @@ impl Placement {
             from: shift(transfer.source(), from),
             to: shift(transfer.destination(), to),
         }
+    }
+
+    /// The other way.
+    pub(crate) fn reversed(self) -> Self {
+        Self { from: self.to, to: self.from, ..self }
     }
 
     pub(crate) fn elements(&self) -> usize {
@@ -245,12 +248,12 @@ impl Placement {
         }
         let axis = (0..DIMS - 1).find(|&d| self.shape[d] > 1 && self.from.stride[d] == 1)?;
         let (tile, pitch) = (tiling.tile(), self.shape[axis + 1..].iter().product::<usize>());
-        if tiling.rows == Rows::Any && pitch.is_multiple_of(tiling.quantum) {
+        if pitch.is_multiple_of(tiling.quantum) {
             let rows = (LINE_BYTES / tiling.bytes).max(tile / pitch.next_power_of_two());
             let rows = rows.min(UNITS * 16 / tiling.bytes).min(tile / tiling.quantum);
             return Some((axis, rows.min(self.shape[axis].next_power_of_two())));
         }
-        // Whole rows: all tiles are full then, and none goes on behind the last row.
+        // Whole rows, so that a tile is a run of the message: all tiles are full then, and none goes on behind the last row.
         let whole = pitch.is_power_of_two() && (WHOLE..tile).contains(&pitch);
         let full = (self.shape[axis] * pitch).is_multiple_of(tile);
         (whole && full && tiling.quantum <= tile).then_some((axis, tile / pitch))
@@ -367,9 +370,14 @@ impl Tiled {
         self.elements as usize
     }
 
+    /// Whether its tiles have several rows.
+    pub(crate) fn turns(&self) -> bool {
+        self.log_rows > 0
+    }
+
     /// Whether its tiles have several rows, all of whole units of 16 bytes in both arrays.
     pub(crate) fn turns_units(&self) -> bool {
-        self.log_rows > 0 && self.log_from != APART && self.log_to != APART
+        self.turns() && self.log_from != APART && self.log_to != APART
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Decoder<T> {
     /// Of `tolerance`, what finds out where the codes of each tile begin, and what it found.
     measure: Option<Kernel>,
     begins: CudaSlice<u64>,
+    /// And of groups of elements, where tiles are not all runs of their messages.
+    groups: Option<CudaSlice<u32>>,
     /// What the host has of the states.
     mirror: Pinned,
     real: PhantomData<T>,
@@ -53,6 +55,7 @@ pub(crate) struct DecodeArguments<'a> {
     pub(crate) queue: &'a mut CudaSlice<u64>,
     pub(crate) measure: Option<&'a Kernel>,
     pub(crate) begins: &'a mut CudaSlice<u64>,
+    pub(crate) groups: Option<&'a mut CudaSlice<u32>>,
     pub(crate) lengths: &'a CudaSlice<u64>,
     pub(crate) bits: u32,
 }
@@ -72,7 +75,10 @@ impl<T: GpuReal> Decoder<T> {
     ) -> Result<Self, GpuError> {
         let form = Form::new::<T>(wire, width)?;
         let parts = incoming.iter().map(|one| (one.scatter, one.place));
-        let all = messages(&form, parts, false)?.mixed();
+        let all = messages(&form, parts, false)?;
+        let turned = wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.turns());
+        // Where whole lines are written, those of a box after each other are faster: fewer pages of memory at a time.
+        let all = if turned { all } else { all.mixed() };
         let element = form.element_bytes();
         let filled = incoming.iter().filter(|one| one.scatter.elements() > 0);
         let bytes = filled.map(|one| one.scatter.span()).max().unwrap_or(0) * element;
@@ -80,8 +86,12 @@ impl<T: GpuReal> Decoder<T> {
         let batch = Batch::new(stream, &all, reaches)?;
         let states = zeros(stream, (all.items.len() + 1) * size_of::<State>())?;
         let queue = zeros(stream, batch.tiles() + 1)?;
-        let name = format!("decode_{}_{}x{width}", form.name()?, T::NAME);
-        let kernel = gpu.kernel(Source::Decode, &name)?;
+        let named = if turned { "turned" } else { form.name()? };
+        let kernel = gpu.kernel(Source::Decode, &format!("decode_{named}_{}x{width}", T::NAME))?;
+        let groups = match turned {
+            true => Some(zeros(stream, batch.tiles() * form.tile_groups())?),
+            false => None,
+        };
         let begins = zeros(stream, batch.tiles() + 1)?;
         let measure = match wire {
             Wire::Tolerance => {
@@ -105,6 +115,7 @@ impl<T: GpuReal> Decoder<T> {
             queue,
             measure,
             begins,
+            groups,
             mirror,
             real,
         })
@@ -145,6 +156,7 @@ impl<T: GpuReal> Decoder<T> {
             queue: &mut self.queue,
             measure: self.measure.as_ref(),
             begins: &mut self.begins,
+            groups: self.groups.as_mut(),
             lengths: &self.lengths,
             bits: self.form.bits(),
         };
@@ -172,8 +184,9 @@ impl<T: GpuReal> Decoder<T> {
 
     /// Bytes of memory of the device, and of the host where that tells it something.
     pub(crate) fn memory(&self) -> usize {
-        let Self { batch, lengths, states, queue, begins, mirror, .. } = self;
-        let told = lengths.num_bytes() + states.num_bytes();
+        let Self { batch, lengths, states, queue, begins, groups, mirror, .. } = self;
+        let groups = groups.as_ref().map_or(0, |groups| groups.num_bytes());
+        let told = lengths.num_bytes() + states.num_bytes() + groups;
         batch.memory() + told + queue.num_bytes() + begins.num_bytes() + mirror.bytes()
     }
 

@@ -15,7 +15,7 @@ pub(crate) const ALIGN: usize = 16;
 /// What stores are merged to, in the second-level cache.
 const LINE_BYTES: usize = 128;
 /// Numbers in a block.
-const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 /// Real numbers that share a scale, of the shorter floating-point formats.
 const SPAN: usize = 256;
 /// Bytes of the step, and bits of the width of a block, of `tolerance`.
@@ -112,6 +112,11 @@ impl Form {
         }
     }
 
+    /// Blocks of numbers in a tile, or of those of each plane.
+    pub(crate) fn tile_groups(&self) -> usize {
+        self.tiling(false).tile() / BLOCK
+    }
+
     /// Bytes of an element in memory.
     pub(crate) fn element_bytes(&self) -> usize {
         self.width * self.precision.bytes()
@@ -199,7 +204,8 @@ impl Form {
         places.find(|place| behind(*place) < align).expect("one in a line")
     }
 
-    /// How tiles must be cut: to be sent, where whole lines of the source are wanted, or to be received.
+    /// How tiles must be cut, to be sent or received: with whole lines of the array, where the wire allows it. Nobody who makes a message
+    /// of `tolerance` knows where a second row goes before all between the two are measured. Other messages come in the receiver's order.
     fn tiling(&self, sends: bool) -> Tiling {
         let quantum = match self.wire {
             Wire::Bits(_) | Wire::Tolerance => BLOCK,
@@ -207,11 +213,7 @@ impl Form {
         };
         Tiling {
             quantum,
-            rows: match (sends, self.wire) {
-                (false, _) => Rows::One,
-                (true, Wire::Tolerance) => Rows::Whole,
-                (true, _) => Rows::Any,
-            },
+            rows: if sends == (self.wire == Wire::Tolerance) { Rows::One } else { Rows::Any },
             bytes: self.element_bytes(),
         }
     }
@@ -231,7 +233,10 @@ impl Form {
         if !place.is_multiple_of(expected) {
             return Err(GpuError::Unaligned { what, found, expected });
         }
-        let tiled = Placement::new(part, 0, 0).tiled(&self.tiling(sends), item, tiles)?;
+        let placement = Placement::new(part, 0, 0);
+        // The array is what kernels know as the source.
+        let placement = if sends { placement } else { placement.reversed() };
+        let tiled = placement.tiled(&self.tiling(sends), item, tiles)?;
         let elements = part.elements();
         let kind = self.width << 4 | self.precision.bytes();
         let code = self.wire.code();

@@ -34,7 +34,7 @@ use crate::{Error, Real, Transfer};
 /// over memory, and so are decoding and unpacking. Neither allocates once both have run.
 ///
 /// A box is a [`Transfer`] of elements of `width` real numbers each (1 or 2) between the array and a dense
-/// sequence, in which batches come first and axes follow in the order of the receiver's memory.
+/// sequence, in which batches come first and axes follow in their order.
 pub trait Codec<T: Real>: Send + Sync {
     /// The most bytes that a message of so many real numbers can take: those that they take in memory.
     fn bound(&self, reals: usize) -> usize {

@@ -12,7 +12,7 @@ use super::fused::Next;
 use super::staged::{Ends, Staged};
 use super::visit::visit;
 use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, Place, Pulls};
-use crate::message::Form;
+use crate::message::{BLOCK, Form};
 use crate::{GpuError, GpuReal};
 
 /// Raw messages begin at multiples of this many bytes in a window.
@@ -102,6 +102,11 @@ impl<T: GpuReal> Reshape<T> {
         let bare = |peer: usize| wire == Wire::Raw || problem.bare(rank, peer);
         let link = |peer: usize| link(device, problem, wire, peer);
         let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);
+        // Who reads them knows where all codes begin, which whoever makes them does not.
+        let moves = match wire {
+            Wire::Tolerance => moves.turned_when_read(BLOCK),
+            _ => moves,
+        };
         let (width, all) = (moves.width, moves.all());
         // All that is to be transformed comes from there, and the group is of what comes.
         let fused = match peers.all && moves.recvs.is_empty() {

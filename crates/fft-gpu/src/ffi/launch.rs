@@ -153,6 +153,7 @@ struct DecodeJob {
     bits: u32,
     begins: CUdeviceptr,
     queue: CUdeviceptr,
+    groups: CUdeviceptr,
 }
 
 // SAFETY: plain data without references, laid out as C lays out the struct of the same fields in the kernels.
@@ -288,7 +289,8 @@ pub(crate) fn run_decode<T: GpuReal>(
     messages: &impl DevicePtr<u8>,
     dst: &mut impl DevicePtrMut<T>,
 ) -> Result<(), GpuError> {
-    let DecodeArguments { batch, states, queue, measure, begins, lengths, bits } = arguments;
+    let DecodeArguments { batch, states, queue, measure, begins, groups, lengths, bits } =
+        arguments;
     let (found, space) = (messages.num_bytes(), dst.num_bytes());
     let (messages, _reads) = messages.device_ptr(stream);
     let (dst, _writes) = dst.device_ptr_mut(stream);
@@ -304,6 +306,7 @@ pub(crate) fn run_decode<T: GpuReal>(
     let (queue, _queue) = queue.device_ptr_mut(stream);
     let (begins, _begins) = begins.device_ptr_mut(stream);
     let (lengths, _lengths) = lengths.device_ptr(stream);
+    let (groups, _groups) = groups.map(|groups| groups.device_ptr_mut(stream)).unzip();
     let job = DecodeJob {
         batch: record(batch, items, (list, firsts)),
         messages,
@@ -313,6 +316,7 @@ pub(crate) fn run_decode<T: GpuReal>(
         bits,
         begins,
         queue,
+        groups: groups.unwrap_or_default(),
     };
     // A block measures a tile with each of its threads.
     let measure = measure.map(|kernel| (kernel, batch.tiles().div_ceil(THREADS as usize)));
@@ -322,7 +326,7 @@ pub(crate) fn run_decode<T: GpuReal>(
         // SAFETY: the argument is that of `measure_*` and `decode_*`. Whatever messages hold, these read no more of them than
         // their lengths, which the decoder found to be of this wire and within their slots, and write only the boxes of the
         // batch: `check` found both in the buffers. Lengths and states have an entry for each message, states one more, the
-        // queue and `begins` one more than tiles. The guards outlive the launches.
+        // queue and `begins` one more than tiles, groups as many as tiles have. The guards outlive the launches.
         unsafe { launch.launch(kernel.grid(work)) }.map_err(tried("launching a decoder"))?;
     }
     Ok(())

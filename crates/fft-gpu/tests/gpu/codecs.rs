@@ -308,6 +308,7 @@ fn large<T: GpuReal>(gpu: &Gpu, width: usize) {
         data::boxes("last axis first", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
         // Tiles of several whole rows of the message.
         data::boxes("last axes swapped", shape, [1, shape[1] / 64, 1], [SAME, [0, 2, 1]], 1),
+        data::boxes_as_sent("reversed when read", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
     ];
     let wires = [
         (Wire::Bits(11), 0.0),

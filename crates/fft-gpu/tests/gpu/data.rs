@@ -78,6 +78,27 @@ pub(crate) fn boxes(
     orders: [[usize; 3]; 2],
     howmany: usize,
 ) -> Boxes {
+    cut(name, shape, cuts, orders, (howmany, orders[1]))
+}
+
+/// The same with messages in the order of the sender's array.
+pub(crate) fn boxes_as_sent(
+    name: &'static str,
+    shape: [usize; 3],
+    cuts: [usize; 3],
+    orders: [[usize; 3]; 2],
+    howmany: usize,
+) -> Boxes {
+    cut(name, shape, cuts, orders, (howmany, orders[0]))
+}
+
+fn cut(
+    name: &'static str,
+    shape: [usize; 3],
+    cuts: [usize; 3],
+    orders: [[usize; 3]; 2],
+    (howmany, order): (usize, [usize; 3]),
+) -> Boxes {
     let whole = Brick { lo: [0; 3], hi: shape };
     let from = Placed { brick: whole, order: orders[0], howmany };
     let to = Placed { brick: whole, order: orders[1], howmany };
@@ -90,9 +111,9 @@ pub(crate) fn boxes(
                 let ranges = [part(0, i), part(1, j), part(2, k)];
                 let brick =
                     Brick { lo: ranges.clone().map(|r| r.start), hi: ranges.map(|r| r.end) };
-                let message = Placed { brick, ..to };
+                let message = Placed { brick, order, howmany };
                 gathers.push(Transfer::new(&brick, 0..howmany, &from, &message));
-                scatters.push(Transfer::new(&brick, 0..howmany, &message, &to));
+                scatters.push(Transfer::as_read(&brick, 0..howmany, &message, &to));
             }
         }
     }
@@ -115,6 +136,13 @@ pub(crate) fn all() -> Vec<Boxes> {
         boxes("uneven", [17, 23, 29], [3, 2, 2], [SAME, [1, 0, 2]], 2),
         boxes("uneven turned", [13, 31, 37], [2, 3, 1], [[1, 0, 2], [2, 1, 0]], 1),
         boxes("small", [6, 5, 7], [3, 5, 7], [SAME, [2, 1, 0]], 1),
+        // Turned by the receiver: groups are rows of a tile, or several are; rows are fewer than a tile has; no group is in a row, or only
+        // those of one message.
+        boxes_as_sent("reversed when read", [64, 16, 64], [1, 2, 1], [SAME, [2, 1, 0]], 1),
+        boxes_as_sent("swapped when read", [3, 40, 192], [1, 1, 1], [SAME, [0, 2, 1]], 2),
+        boxes_as_sent("first last when read", [9, 32, 96], [1, 2, 1], [SAME, [1, 2, 0]], 1),
+        boxes_as_sent("uneven when read", [17, 23, 29], [3, 2, 2], [SAME, [2, 1, 0]], 2),
+        boxes_as_sent("some when read", [20, 129, 7], [1, 2, 1], [SAME, [2, 1, 0]], 1),
         boxes("batches", [3, 20, 50], [1, 2, 1], [SAME, [0, 2, 1]], 5),
     ]
 }

@@ -4,7 +4,7 @@
 #include "../../../../kernels/decode.cu"
 
 template <class T>
-static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (*measurer)(Job<T>))
+static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (*turned)(Job<T>), void (*measurer)(Job<T>))
 {
     const Items<Message> all(told.items, told.tiles);
     const auto lengths = take<u64>(told.items);
@@ -26,8 +26,13 @@ static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (
     job.begins = begins.data();
     job.queue = {queue.data()};
     constexpr u64 TOLERANCE = 5;
+    // As `Decoder::new` chooses.
+    bool turns = false;
+    for (u64 i = 0; i < told.items; i++) turns |= told.wire == TOLERANCE && all.items[i].box.log_rows > 0;
+    std::vector<Group> groups(turns ? told.tiles * (TILE_BYTES / BLOCK / sizeof(T) / told.width) : 0, Group{~0u});
+    job.groups = groups.data();
     if (told.wire == TOLERANCE && told.tiles > 0) launch(measurer, blocks, seed, job);
-    if (told.tiles > 0) launch(decoders[told.wire], blocks, seed, job);
+    if (told.tiles > 0) launch(turns ? turned : decoders[told.wire], blocks, seed, job);
     dst.send();
     fwrite(states.data(), sizeof(State), told.items, stdout);
 }
@@ -36,6 +41,7 @@ static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (
     serve<T>(told,                                                                                                              \
              {decode_f32_##real, decode_f16_##real, decode_bf16_##real, decode_mantissa_##real, decode_bits_##real,             \
               decode_tolerance_##real},                                                                                         \
+             decode_turned_##real,                                                                                              \
              measure_##real)
 
 int main() { SERVE_KIND(begin<Told>()); }
