@@ -40,6 +40,19 @@ pub struct Moves<const D: usize> {
     pub most_chunks: usize,
 }
 
+/// The order of axes in a message that is turned when it is read if it can be ([`Moves::turned_when_read`]): that of the sender's memory, or
+/// of the receiver's.
+pub fn message_order<const D: usize>(
+    part: &Brick<D>,
+    sent: [usize; D],
+    received: [usize; D],
+    block: usize,
+) -> [usize; D] {
+    let within = sent.iter().rev().take_while(|axis| **axis != received[D - 1]);
+    let apart: usize = within.map(|axis| part.len(*axis)).product();
+    if apart.is_multiple_of(block) { sent } else { received }
+}
+
 /// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
 pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
 /// Bytes side by side in a chunk, at least. Of shorter runs, powers of two apart, so many fall on the same places of a cache
@@ -356,18 +369,10 @@ impl<const D: usize> Moves<D> {
     }
 
     fn message(&self, part: &Brick<D>) -> Placed<D> {
-        Placed { brick: *part, order: self.order_of(part), ..self.after }
-    }
-
-    /// The order of axes in a message: the same for who sends and who receives it.
-    fn order_of(&self, part: &Brick<D>) -> [usize; D] {
-        let [sent, received] = [self.before.order, self.after.order];
-        let within = sent.iter().rev().take_while(|axis| **axis != received[D - 1]);
-        let apart: usize = within.map(|axis| part.len(*axis)).product();
-        match self.turned {
-            Some(block) if apart.is_multiple_of(block) => sent,
-            _ => received,
-        }
+        let (sent, received) = (self.before.order, self.after.order);
+        let order =
+            self.turned.map_or(received, |block| message_order(part, sent, received, block));
+        Placed { brick: *part, order, ..self.after }
     }
 
     fn batches(&self) -> Range<usize> {

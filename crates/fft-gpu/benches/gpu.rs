@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use fft_core::{Brick, Placed, Transfer, Wire};
+use fft_core::{Brick, Placed, Transfer, Wire, message_order};
 use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, DriverError, sys};
 use fft_gpu::{
     C2c, C2r, Decoder, Encoder, Fft, FftPlan, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing,
@@ -97,13 +97,12 @@ const CUTS: [Cut; 4] = [
 ];
 
 impl Cut {
-    /// The boxes, out of an array in natural order into messages, and from there into an array in this order. So are the messages, as
-    /// plans have it, or those of `tolerance` as the first array.
+    /// The boxes, out of an array in natural order into messages, and from there into an array in this order. Messages are ordered as
+    /// plans have it.
     fn boxes(&self, shape: [usize; 3], wire: Wire) -> Vec<[Transfer; 2]> {
         let whole = Brick { lo: [0; 3], hi: shape };
         let from = Placed { brick: whole, order: [0, 1, 2], howmany: 1 };
         let to = Placed { brick: whole, order: self.order, howmany: 1 };
-        let like = if wire == Wire::Tolerance { from } else { to };
         let count: usize = self.pieces.iter().product();
         let part = |piece: usize| {
             let [_, b, c] = self.pieces;
@@ -113,7 +112,11 @@ impl Cut {
                 lo: std::array::from_fn(|axis| at(axis, index[axis])),
                 hi: std::array::from_fn(|axis| at(axis, index[axis] + 1)),
             };
-            let message = Placed { brick, ..like };
+            let order = match wire {
+                Wire::Tolerance => message_order(&brick, from.order, to.order, 64),
+                _ => to.order,
+            };
+            let message = Placed { brick, order, howmany: 1 };
             [
                 Transfer::new(&brick, 0..1, &from, &message),
                 Transfer::as_read(&brick, 0..1, &message, &to),
@@ -298,6 +301,8 @@ fn main() -> Done {
     let whole = Array { name: "", shape: [n; 3] };
     // What real input becomes: rows of an odd length.
     let half = Array { name: ", half a spectrum", shape: [n, n, n / 2 + 1] };
+    // Messages of which no rows have whole blocks of numbers.
+    let uneven = Array { name: ", uneven", shape: [n - 7, n - 9, n - 13] };
     let [run, bricks, swapped, reversed] = CUTS.each_ref();
     let all = [run, bricks, swapped, reversed];
     bench.transfers::<f64>(&whole, 2, &all)?;
@@ -325,7 +330,13 @@ fn main() -> Done {
         &[bricks],
     )?;
     bench.codecs::<f32>(&whole, 1, &narrow, &[bricks])?;
+    bench.codecs::<f32>(&whole, 2, &narrow[1..], &[reversed])?;
+    bench.codecs::<f32>(&whole, 1, &narrow[1..], &[swapped, reversed])?;
     bench.codecs::<f32>(&half, 2, &[bits, tolerance(1e-3)], &[bricks])?;
+    bench.transfers::<f64>(&uneven, 2, &[bricks, swapped, reversed])?;
+    bench.codecs::<f64>(&uneven, 2, &[bits, tolerance(1e-4)], &[bricks, swapped, reversed])?;
+    bench.transfers::<f32>(&uneven, 2, &[bricks, swapped, reversed])?;
+    bench.codecs::<f32>(&uneven, 2, &[bits, tolerance(1e-3)], &[bricks, swapped, reversed])?;
     if asked("once") {
         return Ok(());
     }
