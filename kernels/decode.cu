@@ -326,7 +326,7 @@ struct Found {
         Measured<E>& mine = measured[threadIdx.x / 32];
         // A step is a normal number above 0.
         if (threadIdx.x == 0 && (steps[turn % 2] >> 52 == 0 || steps[turn % 2] >= INFINITE)) refuse(job.states[work.tile.item]);
-        mine.step = steps[turn % 2];
+        if (threadIdx.x % 32 == 0) mine.step = steps[turn % 2];
         u32 sum = 0;
 #pragma unroll
         for (u32 first = 0; first < BLOCKS; first += 32) {

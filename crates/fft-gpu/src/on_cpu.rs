@@ -34,32 +34,47 @@ const WIRES: [(Wire, f64); 15] = [
     (Wire::Tolerance, 0.0),
 ];
 
+/// Whether programs see to it that no two threads race: it takes them ten times as long.
+#[derive(Clone, Copy, PartialEq)]
+enum Races {
+    Unseen,
+    Found,
+}
+
 /// The programs that run kernels, compiled once, or none where there is no C++ compiler.
-fn programs() -> Option<&'static [PathBuf; 3]> {
-    static PROGRAMS: OnceLock<Option<[PathBuf; 3]>> = OnceLock::new();
+fn programs(races: Races) -> Option<&'static [PathBuf; 3]> {
+    static PROGRAMS: [OnceLock<Option<[PathBuf; 3]>>; 2] = [OnceLock::new(), OnceLock::new()];
+    let found = races == Races::Found;
     let compile = |name: &str| {
         let test = std::env::current_exe().unwrap();
         let named = |end: &str| {
             let mut file = test.file_name().unwrap().to_owned();
-            file.push(format!("-{name}{end}"));
+            file.push(format!("-{name}{}{end}", if found { "-races" } else { "" }));
             test.with_file_name(file)
         };
         // Whole at once, as tests may run beside others.
         let (program, made) = (named(""), named(&format!("-{}", std::process::id())));
+        let object = made.with_extension("o");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/on_cpu/{name}.cpp"));
         // A product and a sum round twice, as in the kernels and on the CPU.
-        let flags = ["-std=c++17", "-O1", "-w", "-pthread", "-ffp-contract=off", "-o"];
-        let status = Command::new("c++").args(flags).arg(&made).arg(source).status();
+        let flags = ["-std=c++17", "-O1", "-w", "-g", "-pthread", "-ffp-contract=off", "-c"];
+        // What is called then is in races.hpp, not in a library that the linker would be told of.
+        let watched = found.then_some("-fsanitize=thread");
+        let mut compiler = Command::new("c++");
+        let status = compiler.args(flags).args(watched).arg("-o").arg(&object).arg(source).status();
         if status.as_ref().is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
             eprintln!("not run: there is no c++ (Debian's package g++)");
             return None;
         }
         assert!(status.unwrap().success(), "{name}: kernels do not compile for a CPU");
+        let linked = Command::new("c++").args(["-pthread", "-o"]).args([&made, &object]).status();
+        assert!(linked.unwrap().success(), "{name}: kernels do not link for a CPU");
+        std::fs::remove_file(object).unwrap();
         std::fs::rename(made, &program).unwrap();
         Some(program)
     };
     let all = || Some([compile("encode")?, compile("decode")?, compile("transfer")?]);
-    PROGRAMS.get_or_init(all).as_ref()
+    PROGRAMS[usize::from(found)].get_or_init(all).as_ref()
 }
 
 /// Gives a program all parts of its input, and takes all parts of its output.
@@ -106,87 +121,117 @@ fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64)) -> [u64; 9] {
     [real, width, wire, blocks, seed, bits, part, step, all_raw.into()]
 }
 
-/// All boxes with all wires, each time with another of the fields: messages, and what is read from them.
+/// All boxes with all wires, each time with another of the fields.
 fn as_the_codecs<T: GpuReal>(width: usize) {
-    let Some([encode, decode, _]) = programs() else { return };
+    let Some(programs) = programs(Races::Unseen) else { return };
     for (turn, case) in data::all().iter().enumerate() {
-        let fields = data::fields::<T>(case.elements * width);
-        for (number, (wire, step)) in WIRES.into_iter().enumerate() {
-            let seed = (turn * WIRES.len() + number) as u64;
-            // As many wires are a multiple of the fields, each wire has another one with each case.
-            let (field, src) = &fields[(turn + number) % fields.len()];
-            let what = format!("{wire} step {step:e} {}x{width}, {}, {field}", T::NAME, case.name);
-            let (codec, form) = (wire.codec::<T>(), Form::new::<T>(wire, width).unwrap());
-            let mut room = 0;
-            let mut place = |elements: usize| {
-                let place = form.place(elements, room);
-                room = place + form.bound(elements);
-                place
-            };
-            let places: Vec<_> = case.gathers.iter().map(|part| place(part.elements())).collect();
-            let head = told::<T>(&form, (step, seed));
-            let source: &[u8] = bytemuck::cast_slice(src);
-
-            let all = messages(&form, case.gathers.iter().zip(places.iter().copied()), true);
-            let all = all.unwrap();
-            let sizes = [all.items.len(), all.tiles.len(), source.len(), room].map(|n| n as u64);
-            let mut memory = vec![0; room];
-            let mut states = vec![State::default(); all.items.len()];
-            let input = [
-                bytemuck::cast_slice(&head),
-                bytemuck::cast_slice(&sizes),
-                bytemuck::cast_slice(&all.items),
-                bytemuck::cast_slice(&all.tiles),
-                bytemuck::cast_slice(&all.firsts),
-                source,
-                rest(source),
-            ];
-            run(encode, &what, &input, &mut [&mut memory, bytemuck::cast_slice_mut(&mut states)]);
-            let mut expected = vec![T::of(-777.0); case.scattered * width];
-            for (i, ((gather, scatter), place)) in
-                case.gathers.iter().zip(&case.scatters).zip(&places).enumerate()
-            {
-                let mut message = vec![0; codec.bound(gather.elements() * width)];
-                let twin = codec.pack(src, gather, width, step, &mut message);
-                let Packed { bytes, squared_error: sum } = states[i].packed();
-                assert_eq!(bytes, twin.bytes, "{what}, message {i}");
-                let found = &memory[*place..place + bytes];
-                let wrong = found.iter().zip(&message).position(|(a, b)| a != b);
-                assert_eq!(wrong, None, "{what}, message {i}: the first byte that differs");
-                let close = (sum - twin.squared_error).abs() <= 1e-12 * twin.squared_error;
-                let close = close || sum == twin.squared_error;
-                assert!(close, "{what}, message {i}: {sum:e}, not {:e}", twin.squared_error);
-                codec.unpack(found, scatter, width, &mut expected).unwrap();
-            }
-
-            let all = messages(&form, case.scatters.iter().zip(places.iter().copied()), false);
-            let all = all.unwrap();
-            let all = if number % 2 == 0 { all } else { all.mixed() };
-            let lengths: Vec<_> = states.iter().map(|state| state.bytes).collect();
-            let mut numbers = vec![T::of(0.0); expected.len()];
-            let size = size_of_val(&expected[..]);
-            let sizes = [all.items.len(), all.tiles.len(), memory.len(), size].map(|n| n as u64);
-            let input = [
-                bytemuck::cast_slice(&head),
-                bytemuck::cast_slice(&sizes),
-                bytemuck::cast_slice(&all.items),
-                bytemuck::cast_slice(&all.tiles),
-                bytemuck::cast_slice(&all.firsts),
-                bytemuck::cast_slice(&lengths),
-                &memory,
-                rest(&memory),
-            ];
-            let output = bytemuck::cast_slice_mut(&mut numbers);
-            run(decode, &what, &input, &mut [output, bytemuck::cast_slice_mut(&mut states)]);
-            assert!(states.iter().all(|state| state.bad == 0), "{what}: refused");
-            let same = |(x, y): (&T, &T)| {
-                let nans = x.as_f64().is_nan() && y.as_f64().is_nan();
-                nans || bytemuck::bytes_of(x) == bytemuck::bytes_of(y)
-            };
-            let wrong = numbers.iter().zip(&expected).position(|pair| !same(pair));
-            assert_eq!(wrong, None, "{what}: the first number that differs");
+        for number in 0..WIRES.len() {
+            one_as_the_codecs::<T>(programs, width, case, (turn, number));
         }
     }
+}
+
+/// Each wire with some boxes, others with each kind of numbers, in programs that find races.
+fn without_races<T: GpuReal>(width: usize) {
+    let Some(programs) = programs(Races::Found) else { return };
+    let cases = data::all();
+    let kind = width + size_of::<T>();
+    for number in 0..WIRES.len() {
+        let turn = (kind * 5 + number) % cases.len();
+        one_as_the_codecs::<T>(programs, width, &cases[turn], (turn, number));
+    }
+}
+
+/// Boxes with the wire of this number, and one of the fields: messages, and what is read from them.
+fn one_as_the_codecs<T: GpuReal>(
+    [encode, decode, _]: &[PathBuf; 3],
+    width: usize,
+    case: &data::Boxes,
+    (turn, number): (usize, usize),
+) {
+    let fields = data::fields::<T>(case.elements * width);
+    let (wire, step) = WIRES[number];
+    let seed = (turn * WIRES.len() + number) as u64;
+    // As many wires are a multiple of the fields, each wire has another one with each case.
+    let (field, src) = &fields[(turn + number) % fields.len()];
+    let what = format!("{wire} step {step:e} {}x{width}, {}, {field}", T::NAME, case.name);
+    let (codec, form) = (wire.codec::<T>(), Form::new::<T>(wire, width).unwrap());
+    let mut room = 0;
+    let mut place = |elements: usize| {
+        let place = form.place(elements, room);
+        room = place + form.bound(elements);
+        place
+    };
+    let places: Vec<_> = case.gathers.iter().map(|part| place(part.elements())).collect();
+    let head = told::<T>(&form, (step, seed));
+    let source: &[u8] = bytemuck::cast_slice(src);
+
+    let all = messages(&form, case.gathers.iter().zip(places.iter().copied()), true);
+    let all = all.unwrap();
+    let sizes = [all.items.len(), all.tiles.len(), source.len(), room].map(|n| n as u64);
+    let mut memory = vec![0; room];
+    let mut states = vec![State::default(); all.items.len()];
+    let input = [
+        bytemuck::cast_slice(&head),
+        bytemuck::cast_slice(&sizes),
+        bytemuck::cast_slice(&all.items),
+        bytemuck::cast_slice(&all.tiles),
+        bytemuck::cast_slice(&all.firsts),
+        source,
+        rest(source),
+    ];
+    run(encode, &what, &input, &mut [&mut memory, bytemuck::cast_slice_mut(&mut states)]);
+    let mut expected = vec![T::of(-777.0); case.scattered * width];
+    for (i, ((gather, scatter), place)) in
+        case.gathers.iter().zip(&case.scatters).zip(&places).enumerate()
+    {
+        let mut message = vec![0; codec.bound(gather.elements() * width)];
+        let twin = codec.pack(src, gather, width, step, &mut message);
+        let Packed { bytes, squared_error: sum } = states[i].packed();
+        assert_eq!(bytes, twin.bytes, "{what}, message {i}");
+        let found = &memory[*place..place + bytes];
+        let wrong = found.iter().zip(&message).position(|(a, b)| a != b);
+        assert_eq!(wrong, None, "{what}, message {i}: the first byte that differs");
+        let close = (sum - twin.squared_error).abs() <= 1e-12 * twin.squared_error;
+        let close = close || sum == twin.squared_error;
+        assert!(close, "{what}, message {i}: {sum:e}, not {:e}", twin.squared_error);
+        codec.unpack(found, scatter, width, &mut expected).unwrap();
+    }
+
+    let all = messages(&form, case.scatters.iter().zip(places.iter().copied()), false);
+    let all = all.unwrap();
+    let all = if number % 2 == 0 { all } else { all.mixed() };
+    let lengths: Vec<_> = states.iter().map(|state| state.bytes).collect();
+    let mut numbers = vec![T::of(0.0); expected.len()];
+    let size = size_of_val(&expected[..]);
+    let sizes = [all.items.len(), all.tiles.len(), memory.len(), size].map(|n| n as u64);
+    let input = [
+        bytemuck::cast_slice(&head),
+        bytemuck::cast_slice(&sizes),
+        bytemuck::cast_slice(&all.items),
+        bytemuck::cast_slice(&all.tiles),
+        bytemuck::cast_slice(&all.firsts),
+        bytemuck::cast_slice(&lengths),
+        &memory,
+        rest(&memory),
+    ];
+    let output = bytemuck::cast_slice_mut(&mut numbers);
+    run(decode, &what, &input, &mut [output, bytemuck::cast_slice_mut(&mut states)]);
+    assert!(states.iter().all(|state| state.bad == 0), "{what}: refused");
+    let same = |(x, y): (&T, &T)| {
+        let nans = x.as_f64().is_nan() && y.as_f64().is_nan();
+        nans || bytemuck::bytes_of(x) == bytemuck::bytes_of(y)
+    };
+    let wrong = numbers.iter().zip(&expected).position(|pair| !same(pair));
+    assert_eq!(wrong, None, "{what}: the first number that differs");
+}
+
+#[test]
+fn threads_that_make_and_read_messages_do_not_race() {
+    without_races::<f64>(1);
+    without_races::<f64>(2);
+    without_races::<f32>(1);
+    without_races::<f32>(2);
 }
 
 #[test]
@@ -211,8 +256,10 @@ fn messages_of_complex_f32_are_those_of_the_codecs() {
 
 #[test]
 fn boxes_are_copied_as_transfers_do() {
-    let Some([_, _, program]) = programs() else { return };
+    let Some([_, _, program]) = programs(Races::Unseen) else { return };
+    let Some([_, _, watched]) = programs(Races::Found) else { return };
     for (seed, case) in data::all().iter().enumerate() {
+        as_transfers::<u64>(watched, case, seed);
         as_transfers::<u32>(program, case, seed);
         as_transfers::<u64>(program, case, seed);
         as_transfers::<u128>(program, case, seed);

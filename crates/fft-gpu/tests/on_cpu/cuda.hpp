@@ -25,6 +25,8 @@ inline Index gridDim;
 void yield();
 // Waits for all threads of a warp that a mask has, and returns what each has brought.
 const uint64_t* meet(unsigned mask, uint64_t brought);
+// The same without anything to bring: what they touched comes before what they will touch.
+void sync(unsigned mask);
 // Ends the program.
 void fail(const char* why);
 // Lets other blocks go on.
@@ -47,7 +49,7 @@ template <class To, class From> To bits_as(From from)
 inline void __syncthreads() { meet_block(); }
 inline int __syncthreads_or(bool x) { return meet_block(x) > 0; }
 inline int __syncthreads_and(bool x) { return meet_block(!x) == 0; }
-inline void __syncwarp(unsigned mask = ~0u) { meet(mask, 0); }
+inline void __syncwarp(unsigned mask = ~0u) { sync(mask); }
 inline void __nanosleep(unsigned) { yield_to_blocks(); }
 
 // What the thread at this place of the warp has, or this one if there is none.

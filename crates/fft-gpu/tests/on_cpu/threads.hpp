@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cuda.hpp"
+#include "races.hpp"
 
 inline void fail(const char* why)
 {
@@ -22,7 +23,7 @@ inline void fail(const char* why)
 class Block {
   public:
     // Runs 128 threads of a kernel to their end.
-    template <class Kernel> Block(unsigned seed, Kernel kernel) : chance(seed), threads(COUNT)
+    template <class Kernel> UNSEEN Block(unsigned seed, Kernel kernel) : chance(seed), threads(COUNT)
     {
         current = this;
         run = [](void* kernel) { (*static_cast<Kernel*>(kernel))(); };
@@ -58,7 +59,8 @@ class Block {
     static thread_local Block* current;
 
     void yield() { swapcontext(&threads[threadIdx.x].context, &outside); }
-    const uint64_t* meet(unsigned mask, uint64_t brought)
+    // `SYNC` says that what they touched comes before what any of them touches from now on.
+    template <bool SYNC> const uint64_t* meet(unsigned mask, uint64_t brought)
     {
         const unsigned lane = threadIdx.x % 32;
         if ((mask >> lane & 1) == 0) fail("a thread meets others, but is not one of them");
@@ -68,7 +70,9 @@ class Block {
         Meeting& meeting = warps[threadIdx.x / 32][group];
         const unsigned number = meeting.number;
         meeting.brought[number % 2][lane] = brought;
+        if (SYNC) touched.come(threadIdx.x, number);
         wait(meeting, unsigned(__builtin_popcount(mask)));
+        if (SYNC) touched.meet(threadIdx.x, mask, number);
         return meeting.brought[number % 2];
     }
     unsigned meet_all(bool brought)
@@ -77,13 +81,15 @@ class Block {
         if (all.come == 0) all.brought[number][0] = 0;
         all.brought[number][0] += brought;
         wait(all, COUNT);
+        touched.meet_all(threadIdx.x);
         return unsigned(all.brought[number][0]);
     }
-    void begin_copy(void* to, const void* from, unsigned bytes, bool there)
+    void begin_copy(void* to, const void* from, unsigned bytes, bool there, const void* who)
     {
         const uintptr_t places = reinterpret_cast<uintptr_t>(to) | (there ? reinterpret_cast<uintptr_t>(from) : 0);
         if (places % bytes != 0) fail("a copy is not aligned");
-        threads[threadIdx.x].copies.push_back({to, from, bytes, there});
+        threads[threadIdx.x].copies.push_back({to, from, bytes, there, who});
+        touched.touch(threadIdx.x, to, bytes, true, who);
         memset(to, 0xEE, bytes);
     }
     void end_copies()
@@ -91,6 +97,7 @@ class Block {
         for (const Copy& copy : threads[threadIdx.x].copies) {
             if (copy.there) memcpy(copy.to, copy.from, copy.bytes);
             else memset(copy.to, 0, copy.bytes);
+            touched.touch(threadIdx.x, copy.to, copy.bytes, true, copy.who);
         }
         threads[threadIdx.x].copies.clear();
         yield();
@@ -103,6 +110,7 @@ class Block {
         const void* from;
         unsigned bytes;
         bool there;
+        const void* who;
     };
     // What is brought to a meeting is kept until the next but one: nobody comes there before all have left.
     struct Meeting {
@@ -145,6 +153,7 @@ class Block {
     }
 
     std::mt19937 chance;
+    Touched touched;
     std::vector<Thread> threads;
     Meeting warps[4][5], all;
     ucontext_t outside;
@@ -161,21 +170,26 @@ inline void yield_to_blocks()
     std::this_thread::yield();
     yield();
 }
-inline const uint64_t* meet(unsigned mask, uint64_t brought) { return Block::current->meet(mask, brought); }
+inline const uint64_t* meet(unsigned mask, uint64_t brought) { return Block::current->meet<false>(mask, brought); }
+inline void sync(unsigned mask) { Block::current->meet<true>(mask, 0); }
 inline unsigned meet_block(bool brought) { return Block::current->meet_all(brought); }
-inline void begin_copy(void* to, const void* from, unsigned bytes, bool there) { Block::current->begin_copy(to, from, bytes, there); }
+inline void begin_copy(void* to, const void* from, unsigned bytes, bool there)
+{
+    Block::current->begin_copy(to, from, bytes, there, __builtin_return_address(0));
+}
 inline void end_copies() { Block::current->end_copies(); }
 
 // Shared memory holds anything at first: what is `thread_local` in the program is filled.
-inline void fill_shared()
+UNSEEN inline void fill_shared()
 {
-    auto fill = [](dl_phdr_info* program, size_t, void*) {
+    auto fill = [](dl_phdr_info* program, size_t, void*) UNSEEN {
         for (unsigned i = 0; i < program->dlpi_phnum; i++)
             if (program->dlpi_phdr[i].p_type == PT_TLS) memset(program->dlpi_tls_data, 0xEE, program->dlpi_phdr[i].p_memsz);
         // The first is the program itself.
         return 1;
     };
     dl_iterate_phdr(fill, nullptr);
+    Touched::current = nullptr;
 }
 
 // Runs so many blocks of a kernel, up to eight at once.
