@@ -25,6 +25,7 @@ struct Side {
     u32 row;
 };
 
+// From an array into a message or another array; of messages that are read, the array that is written is `from`, too.
 struct Box {
     Side from, to;
     u32 shape[DIMS];
@@ -40,7 +41,7 @@ struct Box {
     u32 pitch;
     // So many elements of a row of a tile are equally far apart, from a multiple of as many on, or `APART`.
     u32 log_run;
-    // Of a tile, so many units of 16 bytes are neighbours in an array, aligned to as much, or `APART`. In the source that is along
+    // Of a tile, so many units of 16 bytes are neighbours in an array, aligned to as much, or `APART`. In `from` that is along
     // rows, if there are several.
     u32 log_from, log_to;
 
@@ -140,12 +141,13 @@ struct Work {
     }
 };
 
-// The tiles of a block: the one that is worked on, those of the turns that follow, and two of which descriptions are on their way, the
-// item's so many turns ahead.
+// The tiles of a block: the one that is worked on, those of the turns that follow, and two of which descriptions are on their way: an item's
+// is there so many turns ahead, and its tile's one turn before that.
 template <class Item, u32 EARLY = 2>
 struct Ahead {
-    // The first numbers are dealt out.
+    // So many numbers are dealt out; there is room for that many tiles and one more, which is a power of two.
     static constexpr u32 DEALT = EARLY + 1, SLOTS = EARLY == 2 ? 4 : 8;
+    static_assert(DEALT < SLOTS, "a tile that is found takes the place of one that is done with");
     Work<Item> works[SLOTS];
 
     __device__ Work<Item>& work(u32 turn) { return works[turn % SLOTS]; }

@@ -27,6 +27,7 @@ struct Widths {
 // What is told of 64 elements where tiles are not runs of a message: units of codes before them, in the 16 KiB of numbers that have them,
 // and the width of their block, or of both planes'.
 struct Group {
+    static_assert(TILE_BYTES / 8 < 1 << 12, "units of 8 bytes are counted in 12 bits");
     u32 word;
 
     __device__ static Group of(u32 before, const u32 (&widths)[2]) { return {before | widths[0] << 12 | widths[1] << 18}; }
@@ -65,14 +66,14 @@ __device__ void measure(const Job& job)
             // Tiles of rows may be more than such runs of the message as are measured.
             const u32 item = item_of(job.batch, number), run = number - job.batch.firsts[item];
             const Message& message = job.batch.items[item];
-            const u32 runs = (message.box.elements + TILE<E> - 1) / TILE<E>, element = min(run, runs) * TILE<E>;
-            const u32 left = run < runs ? message.box.elements - element : 0;
-            const Widths<E, WIDTH> widths(message, left > 0 ? element : 0);
+            const bool measured = run < (message.box.elements + TILE<E> - 1) / TILE<E>;
+            const u32 element = measured ? run * TILE<E> : 0, left = measured ? message.box.elements - element : 0;
+            const Widths<E, WIDTH> widths(message, element);
             const u32 blocks = (min(TILE<E>, left) + BLOCK - 1) / BLOCK * WIDTH;
             const u32* words = reinterpret_cast<const u32*>(job.messages + message.place + HEADER + widths.at);
             bool wrong = false;
             // Of a raw message these would be numbers. Sixteen widths are three words.
-            if (left > 0 && job.lengths[item] != message.room) {
+            if (measured && job.lengths[item] != message.room) {
 #pragma unroll
                 for (u32 first = 0; first < widths.BLOCKS; first += 16) {
                     u32 word[3];

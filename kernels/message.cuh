@@ -70,9 +70,9 @@ static_assert(sizeof(State) == 32, "the host has the same");
 // Marks a message that does not decode.
 __device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
 
-// The numbers of a decoder's tiles, of those that follow the first, which are dealt out, to the first thread. Each is drawn from a counter behind all
-// states: blocks do not all come forward equally fast, and so tiles are written in about the order in which they are listed, which is
-// faster than in any other.
+// The numbers of a decoder's tiles, to the first thread, but for the first ones, which are dealt out. Each is drawn from a counter behind
+// all states: blocks do not all come forward equally fast, and so tiles are written in about the order in which they are listed, which
+// is faster than in any other.
 struct Numbers {
     u64* const counter;
     const u32 dealt;

@@ -86,7 +86,7 @@ struct Turned {
             return;
         }
         if (threadIdx.x == 0) __pipeline_memcpy_async(held.steps + turn % 2, body.bytes, 8);
-        // Of those that a warp fetches, each lane finds one, or some find none that others have not; then two are fetched at a time.
+        // Each lane finds one of those that its warp fetches; of fewer than lanes several find the same. Then two are fetched at a time.
         constexpr u32 OWN = GROUPS / (THREADS / 32), HALF = 16;
         static_assert(OWN <= HALF && OWN % 2 == 0, "a lane for each, two at a time");
         const u32 own = warp * OWN + lane % OWN, slot = turn % 4;

@@ -16,7 +16,7 @@ const APART: u32 = 32;
 /// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: two lines of
 /// the second-level cache.
 const LINE_BYTES: usize = 256;
-/// The shortest rows of a tile that has whole ones: a block of numbers is in one.
+/// The shortest rows of a tile that has whole ones, where more elements than a row has must not be torn apart.
 const WHOLE: usize = 64;
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.
 pub(crate) const MOST_ELEMENTS: usize = (1 << 31) - 1;

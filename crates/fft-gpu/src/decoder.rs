@@ -88,10 +88,8 @@ impl<T: GpuReal> Decoder<T> {
         let queue = zeros(stream, batch.tiles() + 1)?;
         let named = if turned { "turned" } else { form.name()? };
         let kernel = gpu.kernel(Source::Decode, &format!("decode_{named}_{}x{width}", T::NAME))?;
-        let groups = match turned {
-            true => Some(zeros(stream, batch.tiles() * form.tile_groups())?),
-            false => None,
-        };
+        let groups = turned.then(|| zeros(stream, batch.tiles() * form.tile_groups()));
+        let groups = groups.transpose()?;
         let begins = zeros(stream, batch.tiles() + 1)?;
         let measure = match wire {
             Wire::Tolerance => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use fft_core::{Packed, Wire};
+use fft_core::{Packed, Transfer, Wire};
 
 use crate::encoder::messages;
 use crate::message::{Form, State};
@@ -198,25 +198,11 @@ fn one_as_the_codecs<T: GpuReal>(
         codec.unpack(found, scatter, width, &mut expected).unwrap();
     }
 
-    let all = messages(&form, case.scatters.iter().zip(places.iter().copied()), false);
-    let all = all.unwrap();
-    let all = if number % 2 == 0 { all } else { all.mixed() };
     let lengths: Vec<_> = states.iter().map(|state| state.bytes).collect();
-    let mut numbers = vec![T::of(0.0); expected.len()];
-    let size = size_of_val(&expected[..]);
-    let sizes = [all.items.len(), all.tiles.len(), memory.len(), size].map(|n| n as u64);
-    let input = [
-        bytemuck::cast_slice(&head),
-        bytemuck::cast_slice(&sizes),
-        bytemuck::cast_slice(&all.items),
-        bytemuck::cast_slice(&all.tiles),
-        bytemuck::cast_slice(&all.firsts),
-        bytemuck::cast_slice(&lengths),
-        &memory,
-        rest(&memory),
-    ];
-    let output = bytemuck::cast_slice_mut(&mut numbers);
-    run(decode, &what, &input, &mut [output, bytemuck::cast_slice_mut(&mut states)]);
+    let told = (&head[..], number % 2 == 1);
+    let incoming = (&case.scatters[..], &places[..], &lengths[..]);
+    let (numbers, states) =
+        decoded::<T>(decode, &what, &form, told, incoming, &memory, expected.len());
     assert!(states.iter().all(|state| state.bad == 0), "{what}: refused");
     let same = |(x, y): (&T, &T)| {
         let nans = x.as_f64().is_nan() && y.as_f64().is_nan();
@@ -224,6 +210,99 @@ fn one_as_the_codecs<T: GpuReal>(
     };
     let wrong = numbers.iter().zip(&expected).position(|pair| !same(pair));
     assert_eq!(wrong, None, "{what}: the first number that differs");
+}
+
+/// What is read from messages with these boxes, places and lengths, and what becomes of them. A launch is told this; tiles may be mixed.
+fn decoded<T: GpuReal>(
+    program: &Path,
+    what: &str,
+    form: &Form,
+    (head, mixed): (&[u64], bool),
+    (scatters, places, lengths): (&[Transfer], &[usize], &[u64]),
+    memory: &[u8],
+    len: usize,
+) -> (Vec<T>, Vec<State>) {
+    let all = messages(form, scatters.iter().zip(places.iter().copied()), false).unwrap();
+    let all = if mixed { all.mixed() } else { all };
+    let (mut numbers, mut states) = (vec![T::of(0.0); len], vec![State::default(); lengths.len()]);
+    let sizes = [all.items.len(), all.tiles.len(), memory.len(), len * size_of::<T>()];
+    let sizes = sizes.map(|n| n as u64);
+    let input = [
+        bytemuck::cast_slice(head),
+        bytemuck::cast_slice(&sizes),
+        bytemuck::cast_slice(&all.items),
+        bytemuck::cast_slice(&all.tiles),
+        bytemuck::cast_slice(&all.firsts),
+        bytemuck::cast_slice(lengths),
+        memory,
+        rest(memory),
+    ];
+    let output = bytemuck::cast_slice_mut(&mut numbers);
+    run(program, what, &input, &mut [output, bytemuck::cast_slice_mut(&mut states)]);
+    (numbers, states)
+}
+
+/// Two messages of `tolerance`, of which the second does not decode: it alone is refused, and the first is read.
+fn refuses<T: GpuReal>(width: usize) {
+    let Some([_, decode, _]) = programs(Races::Unseen) else { return };
+    let (wire, step) = (Wire::Tolerance, 1e-3);
+    let (codec, form) = (wire.codec::<T>(), Form::new::<T>(wire, width).unwrap());
+    let shape = [5, 64, 64];
+    let cases = [
+        data::boxes("two runs", shape, [1, 2, 1], [[0, 1, 2]; 2], 1),
+        data::boxes_as_sent("turned", shape, [1, 2, 1], [[0, 1, 2], [2, 1, 0]], 1),
+    ];
+    // A header, a step that is none, widths that there are not, that are too large, or too small; and other lengths.
+    type Change = (&'static [(usize, u8)], i64);
+    let changes: [Change; 7] = [
+        (&[(0, 3)], 0),
+        (&[(14, 0), (15, 0)], 0),
+        (&[(16, 1)], 0),
+        (&[(16, 60)], 0),
+        (&[(16, 0)], 0),
+        (&[], -8),
+        (&[], 8),
+    ];
+    for (number, case) in cases.iter().enumerate() {
+        let (_, src) = data::fields::<T>(case.elements * width).swap_remove(0);
+        let room = form.bound(case.gathers[0].elements());
+        let places = [0, (room + 8).next_multiple_of(16)];
+        let mut memory = vec![0; 2 * places[1]];
+        let mut lengths = [0; 2];
+        let mut expected = vec![T::of(0.0); case.scattered * width];
+        for (i, gather) in case.gathers.iter().enumerate() {
+            let message = &mut memory[places[i]..places[i] + room];
+            let bytes = codec.pack(&src, gather, width, step, message).bytes;
+            lengths[i] = bytes as u64;
+            if i == 0 {
+                let read = codec.unpack(&message[..bytes], &case.scatters[0], width, &mut expected);
+                read.unwrap();
+            }
+        }
+        for (turn, (bytes, longer)) in changes.into_iter().enumerate() {
+            let what = format!("{}x{width}, {}: {bytes:?}, {longer} longer", T::NAME, case.name);
+            let mut memory = memory.clone();
+            bytes.iter().for_each(|(at, byte)| memory[places[1] + at] = *byte);
+            let lengths = [lengths[0], lengths[1].saturating_add_signed(longer)];
+            let whole = &memory[places[1]..places[1] + lengths[1] as usize];
+            let mut sink = vec![T::of(0.0); case.scattered * width];
+            assert!(codec.unpack(whole, &case.scatters[1], width, &mut sink).is_err(), "{what}");
+            let head = told::<T>(&form, (step, turn as u64));
+            let incoming = (&case.scatters[..], &places[..], &lengths[..]);
+            let told = (&head[..], number == 0);
+            let (numbers, states) =
+                decoded::<T>(decode, &what, &form, told, incoming, &memory, expected.len());
+            assert_eq!([states[0].bad, states[1].bad.min(1)], [0, 1], "{what}");
+            let wrong = |i: &usize| expected[*i].as_f64() != 0.0 && numbers[*i] != expected[*i];
+            assert_eq!((0..expected.len()).find(wrong), None, "{what}: the other one");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_decode_is_refused() {
+    refuses::<f64>(2);
+    refuses::<f32>(1);
 }
 
 #[test]

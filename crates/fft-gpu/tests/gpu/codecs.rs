@@ -167,29 +167,38 @@ fn messages_of_complex_f32_are_those_of_the_cpu() {
     all_as_on_the_cpu::<f32>(2);
 }
 
-/// One message of 10,000 complex numbers, with so many bytes more or fewer, and what the CPU and the device say of it after a
-/// change.
+/// One message of 10,000 complex numbers.
+fn run() -> data::Boxes {
+    data::boxes("one run", [10, 10, 100], [1; 3], [[0, 1, 2]; 2], 1)
+}
+
+/// One of 10,240, turned when it is read.
+fn turned() -> data::Boxes {
+    data::boxes_as_sent("turned", [5, 32, 64], [1; 3], [[0, 1, 2], [2, 1, 0]], 1)
+}
+
+/// One message, with so many bytes more or fewer, and what the CPU and the device say of it after a change.
 fn refused(
     gpu: &Gpu,
     (wire, step): (Wire, f64),
+    case: &data::Boxes,
     longer: isize,
     change: impl Fn(&mut [u8]),
 ) -> (BadMessage, BadMessage) {
-    const ELEMENTS: usize = 10_000;
     let (stream, codec) = (gpu.stream(), wire.codec::<f64>());
-    let part = Transfer::run_of(ELEMENTS);
-    let (_, x) = data::fields::<f64>(2 * ELEMENTS).swap_remove(0);
-    let mut message = vec![0; codec.bound(2 * ELEMENTS) + 8];
-    let packed = codec.pack(&x, &part, 2, step, &mut message);
+    let (gather, scatter, reals) = (&case.gathers[0], &case.scatters[0], 2 * case.elements);
+    let (_, x) = data::fields::<f64>(reals).swap_remove(0);
+    let mut message = vec![0; codec.bound(reals) + 8];
+    let packed = codec.pack(&x, gather, 2, step, &mut message);
     change(&mut message[..packed.bytes]);
     let length = packed.bytes.checked_add_signed(longer).unwrap();
-    let mut y = vec![0.0; 2 * ELEMENTS];
-    let twin = codec.unpack(&message[..length], &part, 2, &mut y).unwrap_err();
+    let mut y = vec![0.0; reals];
+    let twin = codec.unpack(&message[..length], scatter, 2, &mut y).unwrap_err();
 
-    let incoming = [Incoming { scatter: &part, place: 0 }];
+    let incoming = [Incoming { scatter, place: 0 }];
     let mut decoder = Decoder::<f64>::new(gpu, &stream, wire, 2, &incoming).unwrap();
     let memory = stream.clone_htod(&message).unwrap();
-    let mut dst = stream.alloc_zeros::<f64>(2 * ELEMENTS).unwrap();
+    let mut dst = stream.alloc_zeros::<f64>(reals).unwrap();
     let decoded = decoder.decode(&stream, &[length], &memory, &mut dst);
     match decoded.and_then(|()| decoder.check(&stream, &memory)).unwrap_err() {
         GpuError::Message { index: 0, why } => (twin, why),
@@ -221,12 +230,18 @@ fn what_does_not_decode_is_refused_with_the_words_of_the_cpu() {
         (Wire::Tolerance, 1e-3, &[(19, &[52])]),
     ];
     for (wire, step, changes) in cases {
-        let (why, found) = refused(&gpu, (wire, step), 0, |message| {
-            for (at, bytes) in changes {
-                message[*at..at + bytes.len()].copy_from_slice(bytes);
+        for case in [run(), turned()] {
+            // A block's place is that in one run.
+            if case.name != "one run" && wire != Wire::Tolerance {
+                continue;
             }
-        });
-        assert_eq!(found, why, "{wire}, {changes:?}");
+            let (why, found) = refused(&gpu, (wire, step), &case, 0, |message| {
+                for (at, bytes) in changes {
+                    message[*at..at + bytes.len()].copy_from_slice(bytes);
+                }
+            });
+            assert_eq!(found, why, "{wire}, {}, {changes:?}", case.name);
+        }
     }
 }
 
@@ -245,8 +260,11 @@ fn messages_of_another_length_are_refused_with_the_words_of_the_cpu() {
         (Wire::Tolerance, 0.0),
     ] {
         for longer in [-8, -1, 1, 8] {
-            let (why, found) = refused(&gpu, (wire, step), longer, |_| ());
-            assert_eq!(found, why, "{wire}, step {step}, {longer} bytes longer");
+            for case in [run(), turned()] {
+                let (why, found) = refused(&gpu, (wire, step), &case, longer, |_| ());
+                let what = format!("{wire}, {}, step {step}", case.name);
+                assert_eq!(found, why, "{what}, {longer} bytes longer");
+            }
         }
     }
 }
@@ -306,7 +324,7 @@ fn large<T: GpuReal>(gpu: &Gpu, width: usize) {
     let cases = [
         data::boxes("halves", shape, [2, 1, 1], [SAME, SAME], 1),
         data::boxes("last axis first", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
-        // Tiles of several whole rows of the message.
+        // Tiles of several rows that are whole, but those of `tolerance`.
         data::boxes("last axes swapped", shape, [1, shape[1] / 64, 1], [SAME, [0, 2, 1]], 1),
         data::boxes_as_sent("reversed when read", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
     ];

@@ -1,6 +1,6 @@
 // Threads of a block that touch the same shared memory, one of them writing, with nothing between that says who is first. The compiler
 // calls a function before each access (-fsanitize=thread): those of a library, or these. A barrier is between accesses, and __syncwarp
-// is for threads that come to it; other exchanges between threads are not.
+// is for threads that come to it; other exchanges between threads are not. What memcpy and memset do where they are functions goes unseen.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ class Touched {
         // Shared memory is what is `thread_local` in the program.
         auto find = [](dl_phdr_info* program, size_t, void* self) {
             for (unsigned i = 0; i < program->dlpi_phnum; i++)
-                if (program->dlpi_phdr[i].p_type == PT_TLS) static_cast<Touched*>(self)->is(program->dlpi_tls_data, program->dlpi_phdr[i].p_memsz);
+                if (program->dlpi_phdr[i].p_type == PT_TLS)
+                    static_cast<Touched*>(self)->is(program->dlpi_tls_data, program->dlpi_phdr[i].p_memsz);
             return 1;
         };
         dl_iterate_phdr(find, this);
@@ -67,14 +68,14 @@ class Touched {
             cell.written = now.of[thread % 32], cell.writer = thread, cell.wrote = who;
         }
     }
-    // A thread comes to where others of its warp come, and has met them there: what each knew is known to all.
-    UNSEEN void come(unsigned thread, unsigned meeting) { told[meeting % 2][thread] = known[thread]; }
-    UNSEEN void meet(unsigned thread, unsigned mask, unsigned meeting)
+    // A thread comes to where others of its team come, or of its warp, and has met them there: what each knew is known to all.
+    UNSEEN void come(unsigned thread, unsigned group, unsigned meeting) { told[group][meeting % 2][thread] = known[thread]; }
+    UNSEEN void meet(unsigned thread, unsigned mask, unsigned group, unsigned meeting)
     {
         Known& mine = known[thread];
         for (unsigned lane = 0; lane < 32; lane++)
             for (unsigned of = 0; of < 32 && (mask >> lane & 1); of++) {
-                const uint16_t other = told[meeting % 2][thread / 32 * 32 + lane].of[of];
+                const uint16_t other = told[group][meeting % 2][thread / 32 * 32 + lane].of[of];
                 if (other > mine.of[of]) mine.of[of] = other;
             }
         mine.of[thread % 32]++;
@@ -89,7 +90,7 @@ class Touched {
 
   private:
     static constexpr unsigned COUNT = 128, PAGE = 256;
-    // How many barriers a thread has passed, and of each of its warp up to which of its clock's times it knows what that did: of itself, now.
+    // How many barriers a thread has passed; and up to when it knows what each thread of its warp did, by that one's clock, or its own.
     struct Known {
         uint32_t epoch;
         uint16_t of[32];
@@ -119,7 +120,8 @@ class Touched {
     }
 
     uintptr_t first = 0, bytes = 0;
-    Known known[COUNT] = {}, told[2][COUNT];
+    // What was told is kept for each team of a warp, and the whole warp, until the next meeting but one.
+    Known known[COUNT] = {}, told[5][2][COUNT];
     std::vector<std::unique_ptr<Cell[]>> pages;
 };
 inline thread_local Touched* Touched::current;

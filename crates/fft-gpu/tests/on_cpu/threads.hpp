@@ -70,9 +70,9 @@ class Block {
         Meeting& meeting = warps[threadIdx.x / 32][group];
         const unsigned number = meeting.number;
         meeting.brought[number % 2][lane] = brought;
-        if (SYNC) touched.come(threadIdx.x, number);
+        if (SYNC) touched.come(threadIdx.x, group, number);
         wait(meeting, unsigned(__builtin_popcount(mask)));
-        if (SYNC) touched.meet(threadIdx.x, mask, number);
+        if (SYNC) touched.meet(threadIdx.x, mask, group, number);
         return meeting.brought[number % 2];
     }
     unsigned meet_all(bool brought)
