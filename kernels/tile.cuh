@@ -255,6 +255,27 @@ __device__ void store_units(Read read)
     }
 }
 
+// An element, and where it goes.
+template <class E>
+struct Placed {
+    E* at;
+    E held;
+};
+
+// Takes the elements of a tile of one row to where they stand along rows of the array.
+template <class E>
+__device__ void store_along(const Finder<E>& to, u32 cols, Shared shared)
+{
+    const u32 place = Shared::place(threadIdx.x * sizeof(E));
+    auto find = [&](u32 k) {
+        const u8* held = shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E)));
+        return Placed<E>{to.at(k * THREADS), *reinterpret_cast<const E*>(held)};
+    };
+    by_some<PER_THREAD<E>, AT_ONCE<E>>(find, [&](u32 k, const Placed<E>& one) {
+        if (threadIdx.x + k * THREADS < cols) store_element(one.at, one.held);
+    });
+}
+
 // The reverse of `fetch_tile`: takes a tile from shared memory to the array that it would be brought from. `ROWS` says whether it may have
 // several. Begins with a barrier.
 template <class E, bool ROWS>
@@ -278,27 +299,13 @@ __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* d
         return;
     }
     const Finder<E> to(box, box.from, places, tile, base);
-    struct Placed {
-        E* at;
-        E held;
-    };
-    if (to.along) {
-        const u32 place = Shared::place(threadIdx.x * sizeof(E));
-        auto find = [&](u32 k) {
-            const u8* held = shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E)));
-            return Placed{to.at(k * THREADS), *reinterpret_cast<const E*>(held)};
-        };
-        by_some<PER_THREAD<E>, AT_ONCE<E>>(find, [&](u32 k, const Placed& one) {
-            if (threadIdx.x + k * THREADS < cols) store_element(one.at, one.held);
-        });
-        return;
-    }
+    if (to.along) return store_along(to, cols, shared);
     const bool apart = lies_apart(box);
     auto find = [&](u32 k, auto few) {
         const u32 i = index_of<E>(k, apart);
-        return Placed{to.template at<few.value>(i & ((1 << log_rows) - 1), i >> log_rows), shared.at<E>(i)};
+        return Placed<E>{to.template at<few.value>(i & ((1 << log_rows) - 1), i >> log_rows), shared.at<E>(i)};
     };
-    auto move = [&](u32 k, const Placed& one) {
+    auto move = [&](u32 k, const Placed<E>& one) {
         const u32 i = index_of<E>(k, apart);
         if ((i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols) store_element(one.at, one.held);
     };
@@ -349,27 +356,13 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
     const Finder<E> to(box, box.to, places, tile, base);
     to.note(tile, places, Crew::block());
     __syncthreads();
-    struct Placed {
-        E* at;
-        E held;
-    };
-    if (to.along) {
-        const u32 place = Shared::place(threadIdx.x * sizeof(E));
-        auto find = [&](u32 k) {
-            const u8* held = shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E)));
-            return Placed{to.at(k * THREADS), *reinterpret_cast<const E*>(held)};
-        };
-        by_some<PER_THREAD<E>, AT_ONCE<E>>(find, [&](u32 k, const Placed& one) {
-            if (threadIdx.x + k * THREADS < cols) store_element(one.at, one.held);
-        });
-        return;
-    }
+    if (to.along) return store_along(to, cols, shared);
     auto row = [&](u32 k) { return threadIdx.x + k * THREADS >> log_cols; };
     auto col = [&](u32 k) { return threadIdx.x + k * THREADS & ((1 << log_cols) - 1); };
     auto find = [&](u32 k, auto few) {
-        return Placed{to.template at<few.value>(row(k), col(k)), shared.at<E>((col(k) << log_rows) + row(k))};
+        return Placed<E>{to.template at<few.value>(row(k), col(k)), shared.at<E>((col(k) << log_rows) + row(k))};
     };
-    auto move = [&](u32 k, const Placed& one) {
+    auto move = [&](u32 k, const Placed<E>& one) {
         if (row(k) < rows && col(k) < cols) store_element(one.at, one.held);
     };
     if (to.few) {
