@@ -328,14 +328,8 @@ impl<const D: usize> Moves<D> {
 
     /// From a message of the points in `part` into the new brick: those that are also in `wanted`, in the order of the message.
     pub fn scatter(&self, part: &Brick<D>, wanted: &Chunk<D>) -> Option<Transfer> {
-        let message = self.message(part);
-        let part = part.intersect(&wanted.brick);
-        let transfer = || {
-            let (_, to) = self.held_after(&part);
-            let batches = wanted.batches.clone();
-            Transfer::as_read(&part, batches, &message, &to.placed).behind(0, to.first)
-        };
-        (!part.is_empty()).then(transfer)
+        let message = Held { placed: self.message(part), first: 0 };
+        self.coming(&part.intersect(&wanted.brick), &message, wanted, Transfer::as_read)
     }
 
     /// From memory that can be read into the new brick: those points that are also in `wanted`.
@@ -360,9 +354,20 @@ impl<const D: usize> Moves<D> {
     }
 
     fn arriving(&self, part: &Brick<D>, from: &Held<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+        self.coming(part, from, wanted, Transfer::new)
+    }
+
+    /// Into the new brick, by one of the two ways to order a transfer.
+    fn coming(
+        &self,
+        part: &Brick<D>,
+        from: &Held<D>,
+        wanted: &Chunk<D>,
+        order: fn(&Brick<D>, Range<usize>, &Placed<D>, &Placed<D>) -> Transfer,
+    ) -> Option<Transfer> {
         let transfer = || {
             let (_, to) = self.held_after(part);
-            let transfer = Transfer::new(part, wanted.batches.clone(), &from.placed, &to.placed);
+            let transfer = order(part, wanted.batches.clone(), &from.placed, &to.placed);
             transfer.behind(from.first, to.first)
         };
         (!part.is_empty()).then(transfer)

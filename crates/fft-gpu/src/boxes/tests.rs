@@ -73,24 +73,6 @@ fn order() -> impl Strategy<Value = [usize; 3]> {
     Just([0, 1, 2]).prop_shuffle()
 }
 
-#[test]
-fn tiles_of_whole_rows_are_runs_of_the_message() {
-    let brick = Brick { lo: [0; 3], hi: [3, 128, 64] };
-    let from = Placed { brick, order: [0, 2, 1], howmany: 1 };
-    let to = Placed { brick, order: [0, 1, 2], howmany: 1 };
-    let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
-    for bytes in [4, 8, 16] {
-        let tiling = Tiling { quantum: 128, rows: Rows::Any, bytes };
-        let mut tiles = Vec::new();
-        let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
-        assert_eq!((tiled.log_cols, tiles.len()), (6, placement.elements() / tiling.tile()));
-        for (number, tile) in tiles.iter().enumerate() {
-            assert_eq!(tile.element as usize, number * tiling.tile());
-            assert_eq!((tile.rows * tile.cols) as usize, tiling.tile());
-        }
-    }
-}
-
 proptest! {
     #[test]
     fn tiles_copy_what_the_transfer_copies(
@@ -180,6 +162,24 @@ fn rows_are_whole_lines_of_memory() {
     );
     // The first are whole, and so runs of the message.
     assert_eq!([rows(16, 256, Rows::Any), rows(16, 1, Rows::One)], [16, 1]);
+}
+
+#[test]
+fn tiles_of_whole_rows_are_runs_of_the_message() {
+    let brick = Brick { lo: [0; 3], hi: [3, 128, 64] };
+    let from = Placed { brick, order: [0, 2, 1], howmany: 1 };
+    let to = Placed { brick, order: [0, 1, 2], howmany: 1 };
+    let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
+    for bytes in [4, 8, 16] {
+        let tiling = Tiling { quantum: 128, rows: Rows::Any, bytes };
+        let mut tiles = Vec::new();
+        let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
+        assert_eq!((tiled.log_cols, tiles.len()), (6, placement.elements() / tiling.tile()));
+        for (number, tile) in tiles.iter().enumerate() {
+            assert_eq!(tile.element as usize, number * tiling.tile());
+            assert_eq!((tile.rows * tile.cols) as usize, tiling.tile());
+        }
+    }
 }
 
 #[test]

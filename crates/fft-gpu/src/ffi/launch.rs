@@ -285,12 +285,11 @@ pub(crate) fn run_encode<T: GpuReal>(
 pub(crate) fn run_decode<T: GpuReal>(
     stream: &CudaStream,
     kernel: &Kernel,
-    arguments: DecodeArguments<'_>,
+    told: DecodeArguments<'_>,
     messages: &impl DevicePtr<u8>,
     dst: &mut impl DevicePtrMut<T>,
 ) -> Result<(), GpuError> {
-    let DecodeArguments { batch, states, queue, measure, begins, groups, lengths, bits } =
-        arguments;
+    let DecodeArguments { batch, states, queue, measure, begins, groups, lengths, bits } = told;
     let (found, space) = (messages.num_bytes(), dst.num_bytes());
     let (messages, _reads) = messages.device_ptr(stream);
     let (dst, _writes) = dst.device_ptr_mut(stream);
