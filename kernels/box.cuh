@@ -44,12 +44,19 @@ struct Box {
     // Of a tile, so many units of 16 bytes are neighbours in an array, aligned to as much, or `APART`. In `from` that is along
     // rows, if there are several.
     u32 log_from, log_to;
+    // Where rows of a tile begin behind those of the box, at the next element that is no part of what is in the row before and must not be
+    // torn apart: one less than how many those are, a power of two. Each row may end in the next one of the box. Otherwise 0.
+    u32 skew;
+    // Where a tile is a run of the message, but goes over several rows of the box, side by side in `from`: over so many at most. Otherwise 0.
+    u32 height;
+    Divisor by_height;
 
     __device__ bool uneven() const { return log_run == APART; }
 };
-static_assert(sizeof(Box) == 160, "the host has the same");
+static_assert(sizeof(Box) == 176, "the host has the same");
 
-// What a block works on: `rows` rows of `cols` elements, which begin at these places, from where their box begins.
+// What a block works on: `rows` rows of `cols` elements, which begin at these places, from where their box begins. Where rows are skewed,
+// `to` is where the row of the box behind the last one begins in `from`.
 struct Tile {
     u64 from, to;
     // Of the first element, in the message and in its row of the box.

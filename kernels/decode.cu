@@ -40,6 +40,8 @@ __device__ Part raw_part(const Job<T>& job, const Message& message, const Tile& 
 // Where codes have a fixed place: so many bytes for each block of 64 numbers, and scales for so many numbers each.
 template <class T, u32 WIDTH>
 struct Fixed {
+    // Messages come in the receiver's order.
+    static constexpr Cuts CUTS = Cuts::RUNS;
     const Job<T>& job;
     u32 block, numbers;
 
@@ -110,7 +112,7 @@ struct Never {
 // Takes a tile to where it belongs, out of its numbers as they are, or else of codes: `decode` makes a thread's `N` numbers of each
 // piece, and says of which planes it cannot. When the numbers have taken the place of the codes, `mend` does these. Before, `quick` makes
 // all pieces of a warp, or says that it does not. Has barriers.
-template <u32 WIDTH, u32 N, class T, class Decode, class Mend, class Quick>
+template <u32 WIDTH, u32 N, Cuts CUTS, class T, class Decode, class Mend, class Quick>
 __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw, const u8* codes,
                          Buffer<Element<T, WIDTH>>& buffer, Places& places, Numbers& numbers, Decode decode, Mend mend, Quick quick)
 {
@@ -151,7 +153,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
     }
     // Not while numbers fill the registers, nor when it is asked for at once.
     numbers.draw();
-    leave_tile<E, false>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
+    leave_tile<E, CUTS>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
 }
 
 // Reads all tiles: while one is decoded the next one's codes are fetched, from where `source` says that they are, and the one after
@@ -186,7 +188,7 @@ __device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend 
         Buffer<Element<T, WIDTH>>& buffer = buffers[turn % 2];
         const Work<Message>& work = ahead.work(turn);
         if (!raw(turn)) source.begin(work, turn, reinterpret_cast<const u8*>(buffer.scales));
-        put_tile<WIDTH, N>(job, work, raw(turn), buffer.codes(), buffer, places, numbers, decode, mend, quick);
+        put_tile<WIDTH, N, Source::CUTS>(job, work, raw(turn), buffer.codes(), buffer, places, numbers, decode, mend, quick);
     }
 }
 
@@ -290,6 +292,7 @@ template <class T, u32 WIDTH>
 struct Found {
     using E = Element<T, WIDTH>;
     static constexpr u32 BLOCKS = Widths<E, WIDTH>::BLOCKS;
+    static constexpr Cuts CUTS = Cuts::FOLDED;
     const Job<T>& job;
     // Where its codes begin and end, and the codes of its message, of the turns to come; and the step.
     u64 (*places)[3];

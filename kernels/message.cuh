@@ -20,7 +20,7 @@ struct Message {
     // The header.
     u64 head;
 };
-static_assert(sizeof(Message) == 208, "the host has the same");
+static_assert(sizeof(Message) == 224, "the host has the same");
 
 // A message that does not, whatever the data, is left to settle.cu.
 __device__ inline bool never_shrinks(const Message& message) { return HEADER + message.fixed >= message.room; }
@@ -30,20 +30,30 @@ struct Body {
     u8* bytes;
     // What it must stay below, and its table.
     const u64 room, table;
-    const u32 elements, pitch, log_rows, log_cols;
+    const u32 elements, pitch, log_rows, log_cols, skew;
 
-    __device__ Body(const Message& message, const u8* messages)
+    // `rows` says whether tiles may have several.
+    __device__ Body(const Message& message, const u8* messages, bool rows = true)
         : bytes(const_cast<u8*>(messages) + message.place + HEADER), room(message.room - HEADER), table(message.table),
-          elements(message.box.elements), pitch(message.box.pitch), log_rows(message.box.log_rows),
-          log_cols(message.box.log_cols)
+          elements(message.box.elements), pitch(message.box.pitch), log_rows(rows ? message.box.log_rows : 0),
+          log_cols(message.box.log_cols), skew(message.box.skew)
     {
     }
     // The place of an element of a tile, in the message; `there` says whether the message has it.
     __device__ u32 element_at(const Tile& tile, u32 local, bool& there) const
     {
-        u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1);
-        there = row < tile.rows && col < tile.cols;
-        return tile.element + row * pitch + col;
+        const u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1), begin = tile.element + row * pitch;
+        const u32 element = next_whole(begin, skew) + col;
+        there = row < tile.rows && (skew == 0 ? col < tile.cols : element < min(next_whole(begin - tile.start + pitch, skew), elements));
+        return element;
+    }
+    // The same of a tile that is read.
+    __device__ u32 covered_at(const Tile& tile, u32 local, bool& there) const
+    {
+        const u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1), begin = tile.element + row * pitch;
+        const u32 element = (begin & ~skew) + col;
+        there = row < tile.rows && element < begin + tile.cols;
+        return element;
     }
     // The place in shared memory of an element of a tile, in the order of the message.
     __device__ u32 shared_at(u32 local) const
@@ -141,21 +151,4 @@ __device__ void write_block(Shared shared, u32 first, const T (&x)[N], Team team
     u32 byte = (first + HALF * team.lane) * sizeof(E);
     shared.write<N / 2>(byte, x);
     shared.write<N / 2>(byte + 8 * HALF * sizeof(E), x + N / 2);
-}
-
-// The same where a tile may have several, as `read_block` has them.
-template <class E, u32 N, class T>
-__device__ void write_turned(Shared shared, const Body& body, u32 first, const T (&x)[N], Team team)
-{
-    constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
-    static_assert(HALF == 4, "two bits of a place within half a block");
-    const E* elements = reinterpret_cast<const E*>(x);
-    const u32 base = Shared::place(body.shared_at(first + HALF * team.lane) * sizeof(E));
-    const u32 next = Shared::place(sizeof(E) << body.log_rows), other = Shared::place(2 * sizeof(E) << body.log_rows);
-    const u32 half = Shared::place(8 * HALF * sizeof(E) << body.log_rows);
-#pragma unroll
-    for (u32 i = 0; i < 2 * HALF; i++) {
-        const u32 at = base ^ (i & 1 ? next : 0) ^ (i & 2 ? other : 0) ^ (i & HALF ? half : 0);
-        *reinterpret_cast<E*>(shared.memory + at) = elements[i];
-    }
 }

@@ -7,11 +7,12 @@
 #ifdef __CUDACC__
 #include <cuda_pipeline.h>
 
-// Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which `__pipeline_memcpy_async` makes two.
-template <u32 BYTES> __device__ void fetch(u8* to, const void* from, bool there)
+// Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which `__pipeline_memcpy_async` makes two. 16
+// bytes go past the first cache, unless they are `NEAR` others that go elsewhere: each would be fetched as a sector for itself.
+template <u32 BYTES, bool NEAR = false> __device__ void fetch(u8* to, const void* from, bool there)
 {
     const u32 place = __cvta_generic_to_shared(to);
-    if (BYTES == 16)
+    if (BYTES == 16 && !NEAR)
         asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, none;}" ::"r"(place),
                      "l"(from), "r"(u32(there))
                      : "memory");

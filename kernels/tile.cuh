@@ -132,6 +132,81 @@ struct Finder {
     }
 };
 
+// The first element, not before this one, at which what must not be torn apart begins.
+__device__ inline u32 next_whole(u32 element, u32 skew) { return (element + skew) & ~skew; }
+
+// The elements of a tile with skewed rows, of which one that must not be torn apart may go on in the next row of the box. Threads side by side
+// take elements of a column of the box, which are neighbours in the array; of the tile these are in different columns.
+template <class E>
+struct Skewed {
+    const Places& places;
+    const u32 log_rows, cols, skew, row;
+    // Of the thread's row: its first and its last column of those that were noted, and from where on they are of the next row of the box.
+    u32 begin, end, next;
+    // Where these two rows of the box are.
+    const E *own, *other;
+
+    // `from` is where the box begins.
+    __device__ Skewed(const Box& box, const Tile& tile, const Places& places, const E* from)
+        : places(places), log_rows(box.log_rows), cols(1 << box.log_cols), skew(box.skew), row(threadIdx.x & ((1 << log_rows) - 1)),
+          next(box.pitch - tile.start), own(from + tile.from + row), other(row + 1 < tile.rows ? own + 1 : from + tile.to)
+    {
+        const u32 first = tile.element + row * box.pitch, behind = first + next;
+        begin = next_whole(first, skew) - first;
+        end = row < tile.rows ? min(next_whole(behind, skew), box.elements) - first : 0;
+    }
+    __device__ static void note(const Box& box, const Tile& tile, Places& places, Crew crew)
+    {
+        const u32 end = min((1 << box.log_cols) + box.skew, box.pitch + box.skew - tile.start);
+        for (u32 i = crew.thread; i < end; i += crew.threads) {
+            const u32 col = tile.start + i;
+            places.of[i] = within_row(box, box.from, col < box.pitch ? col : col - box.pitch);
+        }
+    }
+    // Calls `move` with where each is in the array, its index in the tile, and whether it is there.
+    template <class Move> __device__ void each(Move move) const
+    {
+#pragma unroll 4
+        for (u32 col = threadIdx.x >> log_rows; col < cols + skew; col += THREADS >> log_rows) {
+            const u32 local = col - begin;
+            if (local < cols) move((col < next ? own : other) + places.of[col], (local << log_rows) + row, col < end);
+        }
+    }
+};
+
+// The elements of a tile that is a run of the message, but goes over several rows of the box: threads side by side take elements of a
+// column, which are neighbours in the array.
+template <class E>
+struct Folded {
+    const Places& places;
+    const Divisor by;
+    // `before` elements of the first row are not of the tile.
+    const u32 pitch, height, before, elements;
+    E* const from;
+
+    __device__ Folded(const Box& box, const Tile& tile, const Places& places, E* from)
+        : places(places), by(box.by_height), pitch(box.pitch), height(box.height), before(tile.start), elements(tile.cols), from(from)
+    {
+    }
+    // Where columns begin in the first row, and then where rows do.
+    __device__ static void note(const Box& box, const Tile& tile, Places& places, Crew crew)
+    {
+        const u32 pitch = box.pitch, first = (tile.element - tile.start) / pitch, all = box.elements / pitch;
+        for (u32 i = crew.thread; i < pitch; i += crew.threads) places.of[i] = within_row(box, box.from, i);
+        for (u32 i = crew.thread; i < min(box.height, all - first); i += crew.threads)
+            places.of[pitch + i] = distance(box, box.from, first + i, box.inner - 1, box.low);
+    }
+    // Calls `move` with where each is in the array, its index in the tile, and whether it is there.
+    template <class Move> __device__ void each(Move move) const
+    {
+#pragma unroll 4
+        for (u32 i = threadIdx.x; i < height * pitch; i += THREADS) {
+            const u32 col = by.of(i), row = i - col * height, local = row * pitch + col - before;
+            if (local < TILE<E>) move(from + places.of[col] + places.of[pitch + row], local, local < elements);
+        }
+    }
+};
+
 // So many elements are found before any is moved, as none then waits for another: more would want registers that there are not.
 template <class E> constexpr u32 AT_ONCE = sizeof(E) == 4 ? 2 : 4;
 
@@ -152,11 +227,16 @@ __device__ void by_some(Find find, Move move)
 struct Yes { static constexpr bool value = true; };
 struct No { static constexpr bool value = false; };
 
+// What tiles a kernel may be given: runs of the message, those that are folded, too, or also such as have several rows.
+enum class Cuts { RUNS, FOLDED, ROWS };
+
 // Works out where in an array what stands together in a tile begins.
-template <class E>
+template <class E, Cuts CUTS>
 __device__ void note_tile(const Box& box, const Tile& tile, const E* src, Places& places, Crew crew)
 {
     using U = Units<E>;
+    if (CUTS == Cuts::ROWS && box.skew != 0) return Skewed<E>::note(box, tile, places, crew);
+    if (CUTS != Cuts::RUNS && box.height != 0) return Folded<E>::note(box, tile, places, crew);
     const E* base = src + (box.from.offset + tile.from);
     if (U::are(box.log_from, src)) {
         const u32 step = box.log_rows != 0 ? 1 : U::WIDE << box.log_from;
@@ -179,12 +259,17 @@ template <class E> __device__ u32 index_of(u32 k, bool apart)
 }
 
 // Begins to bring a tile into shared memory, with zeros where it has no element. It has been noted before, with a barrier in between.
-template <class E>
+template <class E, Cuts CUTS>
 __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
 {
     using U = Units<E>;
+    auto bring = [&](const E* at, u32 index, bool there) {
+        fetch<sizeof(E), true>(shared.memory + Shared::place(index * sizeof(E)), at, there);
+    };
+    if (CUTS == Cuts::ROWS && box.skew != 0) return Skewed<E>(box, tile, places, src + box.from.offset).each(bring);
+    if (CUTS != Cuts::RUNS && box.height != 0) return Folded<const E>(box, tile, places, src + box.from.offset).each(bring);
     const E* base = src + (box.from.offset + tile.from);
-    const u32 log = box.log_from, log_rows = box.log_rows, rows = tile.rows, cols = tile.cols;
+    const u32 log = box.log_from, log_rows = CUTS == Cuts::ROWS ? box.log_rows : 0, rows = tile.rows, cols = tile.cols;
     if (U::are(log, src)) {
         const bool turned = log_rows != 0;
         // Of what stands together a thread always has the same unit.
@@ -231,9 +316,9 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
 // Both. Has a barrier.
 template <class E> __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Places& places)
 {
-    note_tile(box, tile, src, places, Crew::block());
+    note_tile<E, Cuts::ROWS>(box, tile, src, places, Crew::block());
     __syncthreads();
-    bring_tile(box, tile, src, shared, places);
+    bring_tile<E, Cuts::ROWS>(box, tile, src, shared, places);
 }
 
 // Takes units of a tile to where they belong: `read` gives one, in so many numbers of 32 bits, and says where it is. Several are read
@@ -276,25 +361,29 @@ __device__ void store_along(const Finder<E>& to, u32 cols, Shared shared)
     });
 }
 
-// The reverse of `fetch_tile`: takes a tile from shared memory to the array that it would be brought from. `ROWS` says whether it may have
-// several. Begins with a barrier.
-template <class E, bool ROWS>
+// The reverse of `fetch_tile`, of tiles without rows: takes one from shared memory to the array that it would be brought from. Begins with a
+// barrier.
+template <class E, Cuts CUTS>
 __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Places& places)
 {
     using U = Units<E>;
-    note_tile<E>(box, tile, dst, places, Crew::block());
+    static_assert(CUTS != Cuts::ROWS, "see turned.cuh");
+    note_tile<E, CUTS>(box, tile, dst, places, Crew::block());
     __syncthreads();
+    if (CUTS == Cuts::FOLDED && box.height != 0) {
+        Folded<E>(box, tile, places, dst + box.from.offset).each([&](E* at, u32 index, bool there) {
+            if (there) store_element(at, shared.at<E>(index));
+        });
+        return;
+    }
     E* base = dst + (box.from.offset + tile.from);
-    const u32 log = box.log_from, log_rows = ROWS ? box.log_rows : 0, rows = tile.rows, cols = tile.cols;
-    const u32 place = Shared::place(16 * threadIdx.x);
+    const u32 log = box.log_from, cols = tile.cols, place = Shared::place(16 * threadIdx.x);
     if (U::are(log, dst)) {
-        // Units that stand together are of a row, or of a column if there are several rows.
-        const u32 in_column = threadIdx.x & ((1 << log) - 1), columns = in_column * U::WIDE < rows ? cols : 0;
-        store_units<U::EACH, ROWS>([&](u32 k, uint4& held, u64& to) {
+        store_units<U::EACH, false>([&](u32 k, uint4& held, u64& to) {
             const u32 unit = threadIdx.x + k * THREADS;
             held = *reinterpret_cast<const uint4*>(shared.memory + (place ^ Shared::place(16 * k * THREADS)));
             to = places.of[unit >> log] + 16 * (unit & ((1 << log) - 1));
-            return log_rows == 0 ? unit * U::WIDE < cols : unit >> log < columns;
+            return unit * U::WIDE < cols;
         });
         return;
     }
@@ -303,11 +392,10 @@ __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* d
     const bool apart = lies_apart(box);
     auto find = [&](u32 k, auto few) {
         const u32 i = index_of<E>(k, apart);
-        return Placed<E>{to.template at<few.value>(i & ((1 << log_rows) - 1), i >> log_rows), shared.at<E>(i)};
+        return Placed<E>{to.template at<few.value>(0, i), shared.at<E>(i)};
     };
     auto move = [&](u32 k, const Placed<E>& one) {
-        const u32 i = index_of<E>(k, apart);
-        if ((i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols) store_element(one.at, one.held);
+        if (index_of<E>(k, apart) < cols) store_element(one.at, one.held);
     };
     if (to.few) {
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);

@@ -94,6 +94,7 @@ struct Tolerance {
 
     __device__ Work<Message>& work(u32 turn) const { return held.works[turn % 3]; }
     __device__ bool there(u32 turn) const { return work(turn).number < job.batch.tiles; }
+    __device__ Body body(u32 turn) const { return Body(work(turn).item, job.messages, false); }
 
     // Begins to find the tile of this number, which the first lane knows. For one warp.
     __device__ void seek(u32 turn, u32 number) const { work(turn).find(job.batch, __shfl_sync(0xFFFFFFFF, number, 0)); }
@@ -112,14 +113,14 @@ struct Tolerance {
             __syncwarp();
             if (!never_shrinks(next.item)) break;
         }
-        note_tile(next.item.box, next.tile, src, held.places, Crew::warp());
+        note_tile<E, Cuts::FOLDED>(next.item.box, next.tile, src, held.places, Crew::warp());
     }
 
     // Begins to bring a tile that was found. For all threads, as what says nothing else.
     __device__ void bring(u32 turn) const
     {
         const Work<Message>& next = work(turn);
-        bring_tile(next.item.box, next.tile, src, Shared{held.memory[turn % 2]}, held.places);
+        bring_tile<E, Cuts::FOLDED>(next.item.box, next.tile, src, Shared{held.memory[turn % 2]}, held.places);
     }
 
     // Finds out how long all blocks of a tile are, for all to see after a barrier.
@@ -127,7 +128,7 @@ struct Tolerance {
     {
         const Together team;
         const Tile& tile = work(turn).tile;
-        const Body body(work(turn).item, job.messages);
+        const Body body = this->body(turn);
         const u32 mine = P::mine(), group = P::group(mine / 2, mine % 2);
         const u64 word = P::largest([&](u32 pair, T (&x)[16]) { P::read(Shared{held.memory[turn % 2]}, body, pair, x); });
         // Behind the last block the table has zeros.
@@ -166,7 +167,7 @@ struct Tolerance {
         u8* const codes = held.memory[turn % 2];
         alignas(16) T numbers[P::PAIRS][16];
         {
-            const Body body(work(turn).item, job.messages);
+            const Body body = this->body(turn);
 #pragma unroll
             for (u32 pair = 0; pair < P::PAIRS; pair++) P::read(Shared{codes}, body, pair, numbers[pair]);
         }
@@ -255,7 +256,7 @@ struct Tolerance {
             __syncthreads();
             if (there && warp == 0) publish(turn);
             if (turn > 0 && warp == 1) place(turn - 1);
-            if (there && warp == 2) put_widths<WIDTH>(Body(work(turn).item, job.messages), work(turn).tile, held.measured[turn % 2]);
+            if (there && warp == 2) put_widths<WIDTH>(body(turn), work(turn).tile, held.measured[turn % 2]);
             if (there && warp == 3) find(turn + 1);
             __syncthreads();
             if (turn > 0) write(turn - 1);

@@ -16,16 +16,74 @@ template <u32 WIDTH, class T> __device__ void decode_block(u64 step, u32 bits, c
     } else if (bits == RAW) {
         get_raw<WIDTH>(from, x, Team());
     } else {
-        Integers{from_bits(step), 0, bits, Integers::few_digits(from_bits(step))}.decode<WIDTH>(from, x, Team());
+        const Integers integers{from_bits(step), 0, bits, Integers::few_digits(from_bits(step))};
+        if constexpr (WIDEST<T> <= 32) {
+            // As below, without what never comes.
+            if (integers.template is_single<T>()) Integers::decode_single<WIDTH>(float(integers.step), bits, from, x, Team());
+            else integers.template decode_as<u32, WIDTH>(from, x, Team());
+        } else {
+            integers.template decode<WIDTH>(from, x, Team());
+        }
     }
 }
+
+// The elements of a tile whose rows tear apart groups of 64 elements, which are decoded for both tiles that have a part of them. Threads side
+// by side take elements of a column of the box, which are neighbours in the array.
+template <class E>
+struct Covered {
+    const Places& places;
+    const u32 log_rows, row, begin, end;
+    E* const own;
+
+    // `to` is where the box begins.
+    __device__ Covered(const Box& box, const Tile& tile, const Places& places, E* to)
+        : places(places), log_rows(box.log_rows), row(threadIdx.x & ((1 << log_rows) - 1)),
+          begin(tile.element + row * box.pitch & box.skew), end(row < tile.rows ? tile.cols : 0), own(to + tile.from + row)
+    {
+    }
+    __device__ static void note(const Box& box, const Tile& tile, Places& places, Crew crew)
+    {
+        for (u32 i = crew.thread; i < tile.cols; i += crew.threads) places.of[i] = within_row(box, box.from, tile.start + i);
+    }
+    template <class Move> __device__ void each(Move move) const
+    {
+#pragma unroll 4
+        for (u32 col = threadIdx.x >> log_rows; col < end; col += THREADS >> log_rows)
+            move(own + places.of[col], row, begin + col);
+    }
+};
+
+// The groups of a tile in shared memory: the codes of each, and then its numbers in their place. Units of 16 bytes are shuffled, so that
+// threads that read what is side by side in a column, from several groups, meet in few banks.
+template <class E>
+struct Slots {
+    static constexpr u32 GROUP_BYTES = BLOCK * sizeof(E), LOG_WIDE = Units<E>::WIDE == 4 ? 2 : Units<E>::WIDE == 2 ? 1 : 0;
+    // Codes of a group are never longer than its numbers; with room in between, so that teams of a warp meet in no bank.
+    static constexpr u32 BYTES = GROUP_BYTES + 32;
+    u8* memory;
+
+    __device__ u8* of(u32 group) const { return memory + group * BYTES; }
+    // A byte of the numbers of a group.
+    __device__ u8* byte(u32 group, u32 at) const { return of(group) + (at ^ (group >> LOG_WIDE & 7) << 4); }
+    // An element, in the order of the message.
+    __device__ const E& at(u32 local) const { return *reinterpret_cast<const E*>(byte(local / BLOCK, local % BLOCK * sizeof(E))); }
+    // A thread's numbers: of each half of a group some neighbours.
+    template <u32 N, class T> __device__ void put(u32 group, const T (&x)[N], Team team) const
+    {
+        constexpr u32 UNITS = N * sizeof(T) / 32;
+#pragma unroll
+        for (u32 unit = 0; unit < 2 * UNITS; unit++) {
+            const u32 at = 16 * (UNITS * team.lane + unit % UNITS) + (unit < UNITS ? 0 : GROUP_BYTES / 2);
+            *reinterpret_cast<uint4*>(byte(group, at)) = reinterpret_cast<const uint4*>(x)[unit];
+        }
+    }
+};
 
 template <class T, u32 WIDTH, class Job>
 struct Turned {
     using E = Element<T, WIDTH>;
-    static constexpr u32 GROUPS = TILE<E> / BLOCK, GROUP_BYTES = BLOCK * sizeof(E), N = 8 * WIDTH, EACH = GROUPS / TEAMS;
-    // Room for the codes of a group, which are never longer than its numbers, so that teams of a warp meet in no bank.
-    static constexpr u32 SLOT = GROUP_BYTES + 32;
+    using U = Units<E>;
+    static constexpr u32 GROUPS = TILE<E> / BLOCK, N = 8 * WIDTH, EACH = GROUPS / TEAMS, SLOT = Slots<E>::BYTES;
 
     // In shared memory, of the turns to come: codes, and then numbers in their place; tiles; lengths of their messages, where the codes of
     // these begin, and their steps; what is known of groups.
@@ -57,7 +115,7 @@ struct Turned {
 #pragma unroll
         for (u32 k = lane; k < GROUPS; k += 32) {
             bool there;
-            const u32 group = body(turn).element_at(tile, k * BLOCK, there) / BLOCK;
+            const u32 group = body(turn).covered_at(tile, k * BLOCK, there) / BLOCK;
             if (!there) continue;
             __pipeline_memcpy_async(held.groups[slot] + k, job.groups + (u64(tile.first) * GROUPS + group), 4);
             __pipeline_memcpy_async(held.begins[slot] + k, job.begins + (tile.first + group / GROUPS), 8);
@@ -78,7 +136,7 @@ struct Turned {
 #pragma unroll 1
             for (u32 k = warp; k < GROUPS; k += THREADS / 32) {
                 bool there;
-                const u32 element = body.element_at(tile, k * BLOCK, there);
+                const u32 element = body.covered_at(tile, k * BLOCK, there);
                 const u32 bytes = there ? min(BLOCK, body.elements - element) * u32(sizeof(E)) : 0;
                 for (u32 at = 4 * lane; at < bytes; at += 4 * 32)
                     __pipeline_memcpy_async(memory + k * SLOT + at, first + (u64(element) * sizeof(E) + at), 4);
@@ -91,7 +149,7 @@ struct Turned {
         static_assert(OWN <= HALF && OWN % 2 == 0, "a lane for each, two at a time");
         const u32 own = warp * OWN + lane % OWN, slot = turn % 4;
         bool there;
-        const u32 element = body.element_at(tile, own * BLOCK, there);
+        const u32 element = body.covered_at(tile, own * BLOCK, there);
         u32 begin = 0, units = 0;
         if (there) {
             const Group group = held.groups[slot][own];
@@ -104,23 +162,25 @@ struct Turned {
             begin = u32(first);
         }
         const u8* const codes = body.bytes + body.table;
-#pragma unroll
+        // Not unrolled: of so much that is done once for a tile instructions are waited for.
+#pragma unroll 1
         for (u32 k = 0; k < OWN; k += 2) {
             const u32 which = k + lane / HALF, unit = lane % HALF;
             const u32 many = __shfl_sync(0xFFFFFFFF, units, which);
             const u8* const from = codes + 8 * (u64(__shfl_sync(0xFFFFFFFF, begin, which)) + unit);
             u8* const to = memory + (warp * OWN + which) * SLOT + 8 * unit;
 #pragma unroll
-            for (u32 step = 0; step < GROUP_BYTES / 8; step += HALF)
+            for (u32 step = 0; step < BLOCK * sizeof(E) / 8; step += HALF)
                 if (unit + step < many) __pipeline_memcpy_async(to + 8 * step, from + 8 * step, 8);
         }
     }
 
-    // Makes a thread's numbers of its groups, of which it has 4 neighbours and 4 that are half a group behind.
-    __device__ void decode(u32 turn, T (&x)[EACH][N]) const
+    // Makes the numbers of a tile.
+    __device__ void decode(u32 turn) const
     {
         const Tile& tile = work(turn).tile;
         const Body body = this->body(turn);
+        const Slots<E> slots{held.memory[turn % 2]};
         const bool raw = this->raw(turn);
         const u64 step = held.steps[turn % 2];
         if (threadIdx.x == 0 && !raw) {
@@ -128,27 +188,73 @@ struct Turned {
             // A step is a normal number above 0.
             if (!head || step >> 52 == 0 || step >= INFINITE) refuse(job.states[tile.item]);
         }
-#pragma unroll
-        for (u32 n = 0; n < EACH; n++) {
-            const u32 k = threadIdx.x / 8 + n * TEAMS;
+        // Once for all groups: of instructions that are not repeated soon there are more than are at hand.
+#pragma unroll 1
+        for (u32 k = threadIdx.x / 8; k < GROUPS; k += TEAMS) {
             bool there;
-            body.element_at(tile, k * BLOCK, there);
-            const u8* from = held.memory[turn % 2] + k * SLOT;
-            if (!there) continue;
-            if (raw) {
+            body.covered_at(tile, k * BLOCK, there);
+            const u8* from = slots.of(k);
+            alignas(16) T x[N];
+            if (there && raw) {
                 constexpr u32 UNITS = N * sizeof(T) / 32;
                 const uint4* units = reinterpret_cast<const uint4*>(from) + UNITS * Team().lane;
 #pragma unroll
                 for (u32 unit = 0; unit < 2 * UNITS; unit++)
-                    reinterpret_cast<uint4*>(x[n])[unit] = units[unit % UNITS + (unit < UNITS ? 0 : 8 * UNITS)];
-                continue;
-            }
-            const Group group = held.groups[turn % 4][k];
+                    reinterpret_cast<uint4*>(x)[unit] = units[unit % UNITS + (unit < UNITS ? 0 : 8 * UNITS)];
+            } else if (there) {
+                const Group group = held.groups[turn % 4][k];
 #pragma unroll
-            for (u32 plane = 0; plane < WIDTH; plane++) {
-                const u32 units = units_of<T>(group.width(plane));
-                decode_block<WIDTH>(step, units == 0 ? 0 : group.width(plane), from, x[n] + plane);
-                from += 8 * units;
+                for (u32 plane = 0; plane < WIDTH; plane++) {
+                    const u32 units = units_of<T>(group.width(plane));
+                    decode_block<WIDTH>(step, units == 0 ? 0 : group.width(plane), from, x + plane);
+                    from += 8 * units;
+                }
+            }
+            __syncwarp();
+            if (there) slots.put(k, x, Team());
+        }
+    }
+
+    // Takes them to the array. Begins with a barrier.
+    __device__ void leave(u32 turn) const
+    {
+        const Box& box = work(turn).item.box;
+        const Tile& tile = work(turn).tile;
+        const Slots<E> slots{held.memory[turn % 2]};
+        E* const dst = reinterpret_cast<E*>(job.dst);
+        E* const from = dst + box.from.offset;
+        Places& places = held.places;
+        if (box.skew != 0) Covered<E>::note(box, tile, places, Crew::block());
+        else note_tile<E, Cuts::FOLDED>(box, tile, dst, places, Crew::block());
+        __syncthreads();
+        const u32 log = box.log_from, log_rows = box.log_rows, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
+        if (box.skew != 0) {
+            Covered<E>(box, tile, places, from).each(
+                [&](E* at, u32 row, u32 col) { store_element(at, slots.at((row << log_cols) + col)); });
+        } else if (box.height != 0) {
+            Folded<E>(box, tile, places, from).each([&](E* at, u32 local, bool there) {
+                if (there) store_element(at, slots.at(local));
+            });
+        } else if (U::are(log, dst)) {
+            // Units that stand together are of a column, or of the only row.
+            const bool turned = log_rows != 0;
+            const u32 step = turned ? 1 << log_cols : 1;
+            store_units<U::EACH, true>([&](u32 k, uint4& held, u64& to) {
+                const u32 unit = threadIdx.x + k * THREADS, group = unit >> log, first = (unit & ((1 << log) - 1)) * U::WIDE;
+                to = places.of[group] + first * sizeof(E);
+                const u32 local = turned ? (first << log_cols) + group : unit * U::WIDE;
+#pragma unroll
+                for (u32 i = 0; i < U::WIDE; i++) reinterpret_cast<E*>(&held)[i] = slots.at(local + i * step);
+                return turned ? first < rows && group < cols : local < cols;
+            });
+        } else {
+            const Finder<E> to(box, box.from, places, tile, from + tile.from);
+#pragma unroll 1
+            for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
+                const u32 row = i & ((1 << log_rows) - 1), col = i >> log_rows;
+                if (row >= rows || col >= cols) continue;
+                E* const at = to.along ? to.at(i - threadIdx.x) : to.few ? to.template at<true>(row, col) : to.template at<false>(row, col);
+                store_element(at, slots.at((row << log_cols) + col));
             }
         }
     }
@@ -167,14 +273,9 @@ struct Turned {
             fetch(turn + 1);
             if (warp == 1) ask(turn + 2);
             held.ahead.next(turn, job.batch, number, nothing);
-            alignas(16) T x[EACH][N];
-            decode(turn, x);
-            __syncthreads();
-            const Shared shared{held.memory[turn % 2]};
-#pragma unroll
-            for (u32 n = 0; n < EACH; n++) write_turned<E>(shared, body(turn), (threadIdx.x / 8 + n * TEAMS) * BLOCK, x[n], Team());
+            decode(turn);
             numbers.draw();
-            leave_tile<E, true>(work(turn).item.box, work(turn).tile, shared, reinterpret_cast<E*>(job.dst), held.places);
+            leave(turn);
         }
     }
 };

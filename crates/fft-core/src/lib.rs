@@ -90,7 +90,7 @@ pub use lines::{LineFft, LinePlanner};
 pub use local::{LocalFft, Pass};
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
 pub use matching::matching;
-pub use moves::{Chunk, Moves, Near, NearBox, message_order};
+pub use moves::{Chunk, Moves, Near, NearBox, TurnedWhenRead};
 pub use num_complex::Complex;
 pub use opaque::{Berths, Keeper, Opaque, Vouched};
 pub use predict::{Expected, Prediction, Volume};

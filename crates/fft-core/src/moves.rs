@@ -20,8 +20,8 @@ pub struct Moves<const D: usize> {
     pub width: usize,
     before: Placed<D>,
     after: Placed<D>,
-    /// Elements of which whole blocks must be in rows of messages that come in the order of the sender's memory.
-    turned: Option<usize>,
+    /// Which messages come in the order of the sender's memory.
+    turned: Option<TurnedWhenRead>,
     /// How ranks keep what they hold before and after.
     keeps: [Keep; 2],
     /// Who gets which box, each rank beginning with another (`turn.rs`), so that not all aim at the same one.
@@ -40,17 +40,32 @@ pub struct Moves<const D: usize> {
     pub most_chunks: usize,
 }
 
-/// The order of axes in a message that is turned when it is read if it can be ([`Moves::turned_when_read`]): that of the sender's memory, or
-/// of the receiver's.
-pub fn message_order<const D: usize>(
-    part: &Brick<D>,
-    sent: [usize; D],
-    received: [usize; D],
-    block: usize,
-) -> [usize; D] {
-    let within = sent.iter().rev().take_while(|axis| **axis != received[D - 1]);
-    let apart: usize = within.map(|axis| part.len(*axis)).product();
-    if apart.is_multiple_of(block) { sent } else { received }
+/// Which messages come in the order of the sender's memory, where that is not the receiver's: those that have whole blocks between two
+/// elements that will be neighbours, and those that in the order of the receiver's memory have much between two that were.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TurnedWhenRead {
+    /// Elements of a block.
+    pub block: usize,
+    /// Elements from one to the next that are not much.
+    pub short: usize,
+}
+
+impl TurnedWhenRead {
+    /// The order of axes in a message of these points.
+    pub fn order<const D: usize>(
+        &self,
+        part: &Brick<D>,
+        sent: [usize; D],
+        received: [usize; D],
+    ) -> [usize; D] {
+        // From one to the next along the last axis of others.
+        let apart = |order: [usize; D], others: [usize; D]| -> usize {
+            let within = order.iter().rev().take_while(|axis| **axis != others[D - 1]);
+            within.map(|axis| part.len(*axis)).product()
+        };
+        let whole = apart(sent, received).is_multiple_of(self.block);
+        if whole || apart(received, sent) > self.short { sent } else { received }
+    }
 }
 
 /// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
@@ -171,10 +186,9 @@ impl<const D: usize> Moves<D> {
         }
     }
 
-    /// The same with messages in the order of the sender's memory, so that who receives them turns axes, not who sends them: those that
-    /// have whole blocks of so many elements between two that will be neighbours. Others stay as they are.
-    pub fn turned_when_read(self, block: usize) -> Self {
-        Self { turned: Some(block), ..self }
+    /// The same with some messages in the order of the sender's memory, so that who receives them turns axes, not who sends them.
+    pub fn turned_when_read(self, which: TurnedWhenRead) -> Self {
+        Self { turned: Some(which), ..self }
     }
 
     /// Cuts messages, and what is near, so that each is from one part to one part of what ranks keep. Not yet chunked.
@@ -375,8 +389,7 @@ impl<const D: usize> Moves<D> {
 
     fn message(&self, part: &Brick<D>) -> Placed<D> {
         let (sent, received) = (self.before.order, self.after.order);
-        let order =
-            self.turned.map_or(received, |block| message_order(part, sent, received, block));
+        let order = self.turned.map_or(received, |which| which.order(part, sent, received));
         Placed { brick: *part, order, ..self.after }
     }
 

@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use fft_core::{Brick, Placed, Transfer, Wire, message_order};
+use fft_core::{Brick, Placed, Transfer, Wire};
 use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, DriverError, sys};
 use fft_gpu::{
     C2c, C2r, Decoder, Encoder, Fft, FftPlan, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing,
-    R2c, Transfers,
+    R2c, Transfers, turned_when_read,
 };
 
 type Done = Result<(), Box<dyn std::error::Error>>;
@@ -99,7 +99,7 @@ const CUTS: [Cut; 4] = [
 impl Cut {
     /// The boxes, out of an array in natural order into messages, and from there into an array in this order. Messages are ordered as
     /// plans have it.
-    fn boxes(&self, shape: [usize; 3], wire: Wire) -> Vec<[Transfer; 2]> {
+    fn boxes(&self, shape: [usize; 3], wire: Wire, element: usize) -> Vec<[Transfer; 2]> {
         let whole = Brick { lo: [0; 3], hi: shape };
         let from = Placed { brick: whole, order: [0, 1, 2], howmany: 1 };
         let to = Placed { brick: whole, order: self.order, howmany: 1 };
@@ -113,7 +113,7 @@ impl Cut {
                 hi: std::array::from_fn(|axis| at(axis, index[axis] + 1)),
             };
             let order = match wire {
-                Wire::Tolerance => message_order(&brick, from.order, to.order, 64),
+                Wire::Tolerance => turned_when_read(element).order(&brick, from.order, to.order),
                 _ => to.order,
             };
             let message = Placed { brick, order, howmany: 1 };
@@ -147,7 +147,7 @@ impl Bench {
         let time = seconds(&self.stream, || copied(&self.stream, &src, &mut dst))?;
         self.line(&format!("the card's own copy {}x{width}{}", T::NAME, array.name), bytes, time);
         for cut in cuts {
-            let boxes = cut.boxes(array.shape, Wire::Raw);
+            let boxes = cut.boxes(array.shape, Wire::Raw, width * size_of::<T>());
             let mut at = 0;
             let (mut packs, mut unpacks) = (Vec::new(), Vec::new());
             for [gather, scatter] in &boxes {
@@ -179,7 +179,7 @@ impl Bench {
         let mut dst = self.stream.alloc_zeros::<T>(reals)?;
         for &(wire, step) in wires {
             for cut in cuts {
-                let boxes = cut.boxes(array.shape, wire);
+                let boxes = cut.boxes(array.shape, wire, width * size_of::<T>());
                 let bound = |part: &Transfer| wire.codec::<T>().bound(part.elements() * width);
                 let mut end = 0;
                 let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
@@ -240,7 +240,7 @@ impl Bench {
         let one = seconds(stream, || rows.forward_in_place(stream, &mut x, &mut work))?;
         self.line(&format!("c2c {n}³ rows"), 32.0 * cube as f64, one);
         let turn = Cut { name: "", pieces: [1; 3], order: [1, 2, 0] };
-        let turn = turn.boxes([n; 3], Wire::Raw).remove(0);
+        let turn = turn.boxes([n; 3], Wire::Raw, 16).remove(0);
         let moves = [Move { transfer: &turn[0], from: 0, to: 0 }];
         let turn = Transfers::new(&self.gpu, stream, 16, &moves)?;
         let mut y = stream.alloc_zeros::<f64>(2 * cube)?;

@@ -16,6 +16,9 @@ const APART: u32 = 32;
 /// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: two lines of
 /// the second-level cache.
 const LINE_BYTES: usize = 256;
+/// The longest rows of a box that are put together to a tile rather than cut. Of those that tear apart what must not be, a tile has so many
+/// elements.
+pub(crate) const SHORT: usize = 128;
 /// The shortest rows of a tile that has whole ones, where more elements than a row has must not be torn apart.
 const WHOLE: usize = 64;
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.
@@ -70,6 +73,9 @@ pub(crate) struct Tiled {
     log_run: u32,
     log_from: u32,
     log_to: u32,
+    skew: u32,
+    height: u32,
+    by_height: Divisor,
 }
 
 /// A tile of a box, from where the box begins. The fields are those of `Tile` in `kernels/box.cuh`.
@@ -135,13 +141,27 @@ impl<I> Items<I> {
     }
 }
 
-/// Whether a tile may have rows that are not one run of the message.
+/// Which tiles a kernel takes besides those of one row, or part of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rows {
-    /// It has one row, which is a run.
     One,
-    /// It may have any.
-    Any,
+    /// Runs of the message that go over several.
+    Folded,
+    /// Any; what must not be torn apart is in one tile.
+    Once,
+    /// Any; what must not be torn apart, but is by a row, is in two, each of which has its part.
+    Twice,
+}
+
+/// How a box is cut into tiles: each is a run of the message, or has some rows of the box.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cutting {
+    /// The axis along which a tile has rows, and how many.
+    rows: Option<(usize, usize)>,
+    /// One less than how many elements must not be torn apart, where rows of the box do; or 0.
+    skew: usize,
+    /// Of runs, the axis along which they are folded, and over how many rows they go, at most.
+    folds: Option<(usize, usize)>,
 }
 
 /// What a kernel needs of tiles.
@@ -240,23 +260,50 @@ impl Placement {
         self
     }
 
-    /// The axis of which a tile has several rows, and how many it should have: that of neighbours in the source, unless it is
-    /// the last.
-    fn row_axis(&self, tiling: &Tiling) -> Option<(usize, usize)> {
-        if tiling.rows == Rows::One || self.from.stride[DIMS - 1] == 1 {
-            return None;
-        }
-        let axis = (0..DIMS - 1).find(|&d| self.shape[d] > 1 && self.from.stride[d] == 1)?;
-        let (tile, pitch) = (tiling.tile(), self.shape[axis + 1..].iter().product::<usize>());
+    /// Elements from one step along an axis to the next, in the message.
+    fn pitch(&self, axis: usize) -> usize {
+        self.shape[axis + 1..].iter().product()
+    }
+
+    /// Tiles with rows along an axis, if there can be.
+    fn rows(&self, axis: usize, tiling: &Tiling) -> Option<Cutting> {
+        let (tile, pitch, run) = (tiling.tile(), self.pitch(axis), Cutting::default());
         if pitch.is_multiple_of(tiling.quantum) {
             let rows = (LINE_BYTES / tiling.bytes).max(tile / pitch.next_power_of_two());
             let rows = rows.min(UNITS * 16 / tiling.bytes).min(tile / tiling.quantum);
-            return Some((axis, rows.min(self.shape[axis].next_power_of_two())));
+            let rows = rows.min(self.shape[axis].next_power_of_two()).max(1);
+            return Some(Cutting { rows: Some((axis, rows)), ..run });
         }
         // Whole rows, so that a tile is a run of the message: all tiles are full then, and none goes on behind the last row.
         let whole = pitch.is_power_of_two() && (WHOLE..tile).contains(&pitch);
         let full = (self.shape[axis] * pitch).is_multiple_of(tile);
-        (whole && full && tiling.quantum <= tile).then_some((axis, tile / pitch))
+        if whole && full && tiling.quantum <= tile {
+            return Some(Cutting { rows: Some((axis, tile / pitch)), ..run });
+        }
+        let rows = tile / SHORT;
+        let skewed = pitch > SHORT && tiling.quantum <= SHORT && self.shape[axis] > rows / 2;
+        let skew = tiling.quantum - 1;
+        skewed.then_some(Cutting { rows: Some((axis, rows)), skew, ..run })
+    }
+
+    /// How tiles are cut: with rows along the axis of neighbours in the source, unless it is the last.
+    fn cutting(&self, tiling: &Tiling) -> Cutting {
+        let run = Cutting::default();
+        if tiling.rows == Rows::One || self.from.stride[DIMS - 1] == 1 {
+            return run;
+        }
+        let neighbours = |&d: &usize| self.shape[d] > 1 && self.from.stride[d] == 1;
+        let Some(axis) = (0..DIMS - 1).find(neighbours) else { return run };
+        let (tile, pitch) = (tiling.tile(), self.pitch(axis));
+        if matches!(tiling.rows, Rows::Once | Rows::Twice) {
+            if let Some(rows) = self.rows(axis, tiling) {
+                return rows;
+            }
+        }
+        // Of the first row all but one may be before the tile.
+        let height = (tile + pitch - 1).div_ceil(pitch);
+        let fits = pitch + height <= PLACES;
+        Cutting { folds: fits.then_some((axis, height)), ..run }
     }
 
     /// Cuts the box, which is the item of this number, into tiles.
@@ -275,17 +322,16 @@ impl Placement {
         };
         let elements = within("the number of elements of a box", self.elements(), MOST_ELEMENTS)?;
         let low = self.shape.iter().position(|n| *n != 1).unwrap_or(DIMS - 1);
-        let (found, tile) = (self.row_axis(tiling), tiling.tile());
-        let axis = found.map(|(axis, _)| axis);
-        let (rows, pitch, log_rows) = match found {
-            None => (1, self.elements(), 0),
-            Some((axis, rows)) => {
-                let pitch: usize = self.shape[axis + 1..].iter().product();
-                (self.shape[axis], pitch, rows.max(1).trailing_zeros())
-            }
+        let Cutting { rows, skew, folds } = self.cutting(tiling);
+        let (axis, log_rows) = rows.map_or((None, 0), |(axis, n)| (Some(axis), n.trailing_zeros()));
+        let (rows, pitch) = axis.map_or((1, self.elements()), |d| (self.shape[d], self.pitch(d)));
+        let cols = tiling.tile() >> log_rows;
+        // Columns from one tile to the next, and of all.
+        let (step, whole) = match tiling.rows {
+            Rows::Twice if skew > 0 => (cols - skew - 1, pitch),
+            _ => (cols, pitch.next_multiple_of(skew + 1)),
         };
-        let cols = tile >> log_rows;
-        let (down, across) = (rows.div_ceil(1 << log_rows), pitch.div_ceil(cols).max(1));
+        let (down, across) = (rows.div_ceil(1 << log_rows), whole.div_ceil(step).max(1));
         let run = cols.div_ceil(PLACES);
         let side = |view: &View| {
             let mut stride = [0; DIMS];
@@ -295,57 +341,67 @@ impl Placement {
             let row = axis.map_or(0, |axis| stride[axis]);
             Ok(Side { offset: view.offset as u64, stride, row })
         };
-        let (wide, height) = (16 / tiling.bytes, 1 << log_rows);
+        let (wide, high) = (16 / tiling.bytes, 1 << log_rows);
         // Rows that lie side by side in the source, of each column of a tile.
         let from = match axis {
             None => self.units(&self.from, tiling.bytes, cols),
             Some(axis) => {
-                let found = self.together(&self.from, axis, wide) && height >= wide;
-                if found && cols <= PLACES { (height / wide).trailing_zeros() } else { APART }
+                let found = self.together(&self.from, axis, wide) && high >= wide;
+                if found && cols <= PLACES { (high / wide).trailing_zeros() } else { APART }
             }
         };
-        let to = match axis.is_none() || height >= wide {
+        let to = match axis.is_none() || high >= wide {
             true => self.units(&self.to, tiling.bytes, cols),
             false => APART,
         };
+        // Elements are moved one by one.
+        let (from, to) = if skew > 0 || folds.is_some() { (APART, APART) } else { (from, to) };
+        let (along, height) = folds.map_or((axis, 0), |(along, height)| (Some(along), height));
         let tiled = Tiled {
             from: side(&self.from)?,
             to: side(&self.to)?,
             shape: self.shape.map(|n| n as u32),
             by: self.shape.map(|n| Divisor::by(n.max(1))),
             elements,
-            inner: axis.map_or(0, |axis| axis as u32 + 1),
+            inner: along.map_or(0, |axis| axis as u32 + 1),
             low: low as u32,
             log_rows,
             log_cols: cols.trailing_zeros(),
-            pitch: pitch as u32,
+            pitch: along.map_or(pitch, |axis| self.pitch(axis)) as u32,
             log_run: match self.shape[DIMS - 1].is_multiple_of(run) {
                 true => run.trailing_zeros(),
                 false => APART,
             },
             log_from: from,
             log_to: to,
+            skew: skew as u32,
+            height: height as u32,
+            by_height: Divisor::by(height.max(1)),
         };
         let first = tiles.len();
         let outer = if elements == 0 { 0 } else { elements as usize / (rows * pitch) };
         for n in 0..outer * across * down {
-            let (outer, start) = (n / down / across, n / down % across * cols);
+            let (outer, start) = (n / down / across, n / down % across * step);
             let row = (n % down) << log_rows;
-            let place = |view: &View| {
-                let (mut rest, mut at) = (outer, 0);
+            // Where a row begins: of the last one's end, where the first of the next ones does.
+            let place = |view: &View, row: usize| {
+                let (mut rest, mut at) = (outer + row / rows, 0);
                 for d in (0..axis.unwrap_or(0)).rev() {
                     at += rest % self.shape[d] * view.stride[d];
                     rest /= self.shape[d];
                 }
-                (at + axis.map_or(0, |axis| row * view.stride[axis])) as u64
+                (at + axis.map_or(0, |axis| row % rows * view.stride[axis])) as u64
             };
+            let (element, high) = ((outer * rows + row) * pitch + start, (rows - row).min(high));
+            let (to, behind) = if skew == 0 { (&self.to, 0) } else { (&self.from, high) };
+            let before = folds.map_or(start, |(axis, _)| element % self.pitch(axis));
             tiles.push(Tile {
-                from: place(&self.from),
-                to: place(&self.to),
-                element: ((outer * rows + row) * pitch + start) as u32,
-                start: start as u32,
-                rows: (rows - row).min(height) as u32,
-                cols: (pitch - start).min(cols) as u32,
+                from: place(&self.from, row),
+                to: place(to, row + behind),
+                element: element as u32,
+                start: before as u32,
+                rows: high as u32,
+                cols: (whole - start).min(step) as u32,
                 item,
                 first: first as u32,
             });

@@ -88,6 +88,8 @@ impl<T: GpuReal> Decoder<T> {
         let queue = zeros(stream, batch.tiles() + 1)?;
         let named = if turned { "turned" } else { form.name()? };
         let kernel = gpu.kernel(Source::Decode, &format!("decode_{named}_{}x{width}", T::NAME))?;
+        // What is written at a time must lie near together.
+        let kernel = if turned { kernel.at_most(4) } else { kernel };
         let groups = turned.then(|| zeros(stream, batch.tiles() * form.tile_groups()));
         let groups = groups.transpose()?;
         let begins = zeros(stream, batch.tiles() + 1)?;

@@ -63,6 +63,7 @@ pub use {
     },
     fft::{C2c, C2r, Fft, FftKind, FftPlan, R2c, Spread},
     gpu::{Gpu, GpuReal},
+    message::turned_when_read,
     modes::{Modes, Scaling},
     passage::Passage,
     transfers::{Move, Transfers},

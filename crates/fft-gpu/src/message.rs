@@ -1,10 +1,10 @@
 //! Messages as kernels see them: `kernels/message.cuh`, the host's part. The bytes are those of `docs/wire.md`.
 
 use bytemuck::{Pod, Zeroable};
-use fft_core::{Packed, Precision, Real, Transfer, Wire};
+use fft_core::{Packed, Precision, Real, Transfer, TurnedWhenRead, Wire};
 
 use crate::GpuError;
-use crate::boxes::{Placement, Rows, Tile, Tiled, Tiling};
+use crate::boxes::{Placement, Rows, SHORT, Tile, Tiled, Tiling};
 
 /// Bytes of a header.
 const HEADER: usize = 8;
@@ -51,6 +51,15 @@ impl State {
     pub(crate) fn packed(self) -> Packed {
         Packed { bytes: self.bytes as usize, squared_error: self.squared_error }
     }
+}
+
+/// Which messages of [`Wire::Tolerance`] should be turned by who reads them, of elements of so many bytes.
+///
+/// Who makes one does not know where a second row of a tile goes, unless the tile has all of the first; so nothing but short rows is turned
+/// well there. Who reads one knows where all codes begin. But blocks of which one row has a part and the next one the rest are decoded
+/// for both, and what is written then are parts of lines, which for elements of 16 bytes takes longer than it saves.
+pub const fn turned_when_read(element: usize) -> TurnedWhenRead {
+    TurnedWhenRead { block: BLOCK, short: if element < 16 { SHORT } else { usize::MAX } }
 }
 
 /// What messages of a wire look like: of numbers of one precision, so many to an element.
@@ -213,7 +222,12 @@ impl Form {
         };
         Tiling {
             quantum,
-            rows: if sends == (self.wire == Wire::Tolerance) { Rows::One } else { Rows::Any },
+            rows: match (self.wire, sends) {
+                (Wire::Tolerance, true) => Rows::Folded,
+                (Wire::Tolerance, false) => Rows::Twice,
+                (_, true) => Rows::Once,
+                (_, false) => Rows::One,
+            },
             bytes: self.element_bytes(),
         }
     }

@@ -92,7 +92,7 @@ pub(crate) fn tile(element_bytes: usize, moves: &[Move<'_>]) -> Result<Tiles, Gp
         [4, 2].into_iter().filter(|many| many * element_bytes <= 16).find(joins).unwrap_or(1);
     placements.iter_mut().for_each(|placement| *placement = placement.joined(many));
     let bytes = many * element_bytes;
-    let tiling = Tiling { quantum: 1, rows: Rows::Any, bytes };
+    let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes };
     let mut all = Items::new();
     for placement in &placements {
         all.add(|item, tiles| placement.tiled(&tiling, item, tiles))?;

@@ -19,13 +19,21 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
         elements
     };
     let own = |node: &Node<3>, rank| held(node.layout.brick(rank), node.layout.order());
-    // From one of the receiver's neighbours to the next a message has 3 rows of 5 elements.
-    for (block, turned) in [(None, false), (Some(5), true), (Some(15), true), (Some(2), false)] {
+    // From one of the receiver's neighbours to the next a message has 3 rows of 5 elements; from one of the sender's, in the order of the
+    // receiver's memory, 3 rows of 4.
+    let which = |block, short| Some(TurnedWhenRead { block, short });
+    for (which, turned) in [
+        (None, false),
+        (which(5, 100), true),
+        (which(15, 100), true),
+        (which(2, 11), true),
+        (which(2, 12), false),
+    ] {
         let order = if turned { from.layout.order() } else { to.layout.order() };
         let moves = |rank| {
             let moves = Moves::new(rank, &|_| Link::Remote, &from, &to, howmany);
-            match block {
-                Some(block) => moves.turned_when_read(block),
+            match which {
+                Some(which) => moves.turned_when_read(which),
                 None => moves,
             }
         };
@@ -35,12 +43,12 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
             for (sender, part) in &into.recvs {
                 let mut message = vec![0; part.points() * howmany];
                 moves(*sender).gather(part).run(&own(&from, *sender), &mut message);
-                assert_eq!(message, held(*part, order), "{block:?}: {sender} to {receiver}");
+                assert_eq!(message, held(*part, order), "{which:?}: {sender} to {receiver}");
                 let scatter = into.scatter(part, &into.all()).unwrap();
                 // As codecs read it: in the order of the transfer.
                 scatter.scatter(0..scatter.elements(), &message, &mut found);
             }
-            assert_eq!(found, own(&to, receiver), "{block:?}: {receiver}");
+            assert_eq!(found, own(&to, receiver), "{which:?}: {receiver}");
         }
     }
 }

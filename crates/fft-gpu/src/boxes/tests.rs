@@ -16,32 +16,61 @@ fn distance(tiled: &Tiled, side: &Side, mut index: usize, last: usize, low: usiz
     at + index * side.stride[low] as usize
 }
 
-/// For every element of a tile, its row and column, and its places in the source, in the message and in the destination.
-fn visit(tiled: &Tiled, tile: &Tile, mut see: impl FnMut([usize; 2], [usize; 3])) {
+/// For every element of a tile, its row and column, and its places in the source, in the message and in the destination; if rows are
+/// skewed or folded there is none of the latter.
+fn visit(tiled: &Tiled, tile: &Tile, rows: Rows, mut see: impl FnMut([usize; 2], [usize; 3])) {
     let (low, inner) = (tiled.low as usize, tiled.inner as usize);
+    let (pitch, skew) = (tiled.pitch as usize, tiled.skew as usize);
+    let within_row =
+        |side: &Side, index: usize| distance(tiled, side, index, DIMS - 1, inner.max(low));
+    let (first, start) = (tile.element as usize, tile.start as usize);
     for r in 0..tile.rows as usize {
         for c in 0..tile.cols as usize {
+            let from = tiled.from.offset as usize;
+            if tiled.height > 0 {
+                let (row, col) = ((start + c) / pitch, (start + c) % pitch);
+                assert!(row < tiled.height as usize);
+                let row = distance(tiled, &tiled.from, first / pitch + row, inner - 1, low);
+                see([r, c], [from + row + within_row(&tiled.from, col), first + c, usize::MAX]);
+                continue;
+            }
+            if skew > 0 && rows == Rows::Once {
+                let whole = |element: usize| (element + skew) & !skew;
+                let begin = first + r * pitch;
+                let (element, behind) = (whole(begin) + c, begin - start + pitch);
+                if element >= whole(behind).min(tiled.elements()) {
+                    continue;
+                }
+                let row = match (element < behind, r + 1 < tile.rows as usize) {
+                    (true, _) => tile.from as usize + r,
+                    (false, true) => tile.from as usize + r + 1,
+                    (false, false) => tile.to as usize,
+                };
+                let col = (start + element - begin) % pitch;
+                see([r, c], [from + row + within_row(&tiled.from, col), element, usize::MAX]);
+                continue;
+            }
             let at = |side: &Side, tile_at: u64| {
                 // As the first of its run, and as far on as it is in it.
                 let rest = if tiled.log_run < APART { c % (1 << tiled.log_run) } else { 0 };
-                let index = tile.start as usize + c - rest;
                 (side.offset + tile_at) as usize
                     + r * side.row as usize
-                    + distance(tiled, side, index, DIMS - 1, inner.max(low))
+                    + within_row(side, start + c - rest)
                     + rest * side.stride[DIMS - 1] as usize
             };
-            let element = tile.element as usize + r * tiled.pitch as usize + c;
-            see([r, c], [at(&tiled.from, tile.from), element, at(&tiled.to, tile.to)]);
+            let (begin, from) = (first + r * pitch, at(&tiled.from, tile.from));
+            let to = if skew > 0 { usize::MAX } else { at(&tiled.to, tile.to) };
+            see([r, (begin & skew) + c], [from, begin + c, to]);
         }
     }
 }
 
 /// Whether the units of 16 bytes of both sides are where `tile.cuh` takes them from and puts them: those that stand together
 /// behind the first, aligned, and none in part.
-fn units_stand_together(tiled: &Tiled, tile: &Tile, bytes: usize) -> bool {
+fn units_stand_together(tiled: &Tiled, tile: &Tile, rows: Rows, bytes: usize) -> bool {
     let wide = 16 / bytes;
     let mut places = std::collections::HashMap::new();
-    visit(tiled, tile, |place, [from, _, to]| {
+    visit(tiled, tile, rows, |place, [from, _, to]| {
         places.insert(place, [from, to]);
     });
     let whole = |log: u32, n: u32| log == APART || (n as usize).is_multiple_of(wide);
@@ -64,6 +93,19 @@ fn units_stand_together(tiled: &Tiled, tile: &Tile, bytes: usize) -> bool {
         })
 }
 
+/// Where all elements of a message are on one side.
+fn places(placement: &Placement, view: &View) -> Vec<usize> {
+    let place = |element: usize| {
+        let (mut rest, mut at) = (element, view.offset);
+        for d in (0..DIMS).rev() {
+            at += rest % placement.shape[d] * view.stride[d];
+            rest /= placement.shape[d];
+        }
+        at
+    };
+    (0..placement.elements()).map(place).collect()
+}
+
 fn brick() -> impl Strategy<Value = Brick<3>> {
     [(0..3usize, 1..40usize), (0..3, 1..40), (0..3, 1..70)]
         .prop_map(|sides| Brick { lo: sides.map(|(lo, _)| lo), hi: sides.map(|(lo, n)| lo + n) })
@@ -78,7 +120,7 @@ proptest! {
     fn tiles_copy_what_the_transfer_copies(
         a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..3usize,
         bytes in prop::sample::select(vec![4usize, 8, 16]), quantum in prop::sample::select(vec![1usize, 64, 256]),
-        rows in prop::sample::select(vec![Rows::One, Rows::Any]), offset in 0..3usize,
+        rows in prop::sample::select(vec![Rows::One, Rows::Folded, Rows::Once, Rows::Twice]), offset in 0..3usize,
     ) {
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
@@ -96,12 +138,18 @@ proptest! {
         let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
         let mut found = vec![0; expected.len()];
         let mut elements = vec![0; tiled.elements()];
+        let [sources, targets] = [placement.from, placement.to].map(|view| places(&placement, &view));
         for tile in &tiles {
-            visit(&tiled, tile, |_, [from, element, to]| {
-                found[to] = source[from - offset];
+            let (mut alike, mut whole) = (true, true);
+            visit(&tiled, tile, rows, |[row, col], [from, element, to]| {
+                found[targets[element]] = source[from - offset];
+                alike &= from == sources[element] && (to == targets[element] || to == usize::MAX);
+                // What must not be torn apart is not.
+                whole &= element % quantum == ((row << tiled.log_cols) + col) % quantum;
                 elements[element] += 1;
             });
-            prop_assert!(units_stand_together(&tiled, tile, bytes));
+            prop_assert!(alike && whole);
+            prop_assert!(units_stand_together(&tiled, tile, rows, bytes));
         }
         prop_assert_eq!(found, expected);
         prop_assert!(elements.iter().all(|times| *times == 1));
@@ -121,12 +169,12 @@ proptest! {
         let transfer = Transfer::new(&part, 0..1, &placed(a), &placed(b));
         let placement = Placement::new(&transfer, 0, 0);
         prop_assert!(placement.joins(many));
-        let tiling = Tiling { quantum: 1, rows: Rows::Any, bytes: 4 * many };
+        let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 4 * many };
         let pairs = |placement: &Placement, tiling: &Tiling, many: usize| {
             let (mut tiles, mut pairs) = (Vec::new(), Vec::new());
             let tiled = placement.tiled(tiling, 0, &mut tiles).unwrap();
             for tile in &tiles {
-                visit(&tiled, tile, |_, [from, _, to]| {
+                visit(&tiled, tile, Rows::Once, |_, [from, _, to]| {
                     pairs.extend((0..many).map(|i| (from * many + i, to * many + i)));
                 });
             }
@@ -157,11 +205,11 @@ fn rows_are_whole_lines_of_memory() {
     };
     // Rows have 64 elements; 16 of them make a tile of large elements, and of small ones 64 are a line.
     assert_eq!(
-        [rows(16, 1, Rows::Any), rows(4, 1, Rows::Any), rows(16, 64, Rows::Any)],
+        [rows(16, 1, Rows::Once), rows(4, 1, Rows::Once), rows(16, 64, Rows::Once)],
         [16, 64, 16]
     );
     // The first are whole, and so runs of the message.
-    assert_eq!([rows(16, 256, Rows::Any), rows(16, 1, Rows::One)], [16, 1]);
+    assert_eq!([rows(16, 256, Rows::Once), rows(16, 1, Rows::One)], [16, 1]);
 }
 
 #[test]
@@ -171,7 +219,7 @@ fn tiles_of_whole_rows_are_runs_of_the_message() {
     let to = Placed { brick, order: [0, 1, 2], howmany: 1 };
     let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
     for bytes in [4, 8, 16] {
-        let tiling = Tiling { quantum: 128, rows: Rows::Any, bytes };
+        let tiling = Tiling { quantum: 128, rows: Rows::Once, bytes };
         let mut tiles = Vec::new();
         let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
         assert_eq!((tiled.log_cols, tiles.len()), (6, placement.elements() / tiling.tile()));
@@ -184,7 +232,7 @@ fn tiles_of_whole_rows_are_runs_of_the_message() {
 
 #[test]
 fn too_large_is_an_error() {
-    let tiling = Tiling { quantum: 1, rows: Rows::Any, bytes: 16 };
+    let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 16 };
     let placement = Placement::new(&Transfer::run_of(1 << 31), 0, 0);
     let error = placement.tiled(&tiling, 0, &mut Vec::new()).unwrap_err();
     assert!(matches!(error, GpuError::TooLarge { found: 0x8000_0000, expected: 0x7FFF_FFFF, .. }));
@@ -215,7 +263,7 @@ fn boxes_that_are_turned_by_whole_units_are_told_from_others() {
         let from = Placed { brick, order: [0, 1, 2], howmany: 1 };
         let to = Placed { brick, order, howmany: 1 };
         let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
-        let tiling = Tiling { quantum: 1, rows: Rows::Any, bytes };
+        let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes };
         placement.tiled(&tiling, 0, &mut Vec::new()).unwrap().turns_units()
     };
     assert!(turns(64, [0, 2, 1], 4) && turns(64, [2, 1, 0], 16));

@@ -12,7 +12,7 @@ use super::fused::Next;
 use super::staged::{Ends, Staged};
 use super::visit::visit;
 use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, Place, Pulls};
-use crate::message::{BLOCK, Form};
+use crate::message::{Form, turned_when_read};
 use crate::{GpuError, GpuReal};
 
 /// Raw messages begin at multiples of this many bytes in a window.
@@ -104,7 +104,9 @@ impl<T: GpuReal> Reshape<T> {
         let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);
         // Who reads them knows where all codes begin, which whoever makes them does not.
         let moves = match wire {
-            Wire::Tolerance => moves.turned_when_read(BLOCK),
+            Wire::Tolerance => {
+                moves.turned_when_read(turned_when_read(leg.from.width() * size_of::<T>()))
+            }
             _ => moves,
         };
         let (width, all) = (moves.width, moves.all());

@@ -59,8 +59,9 @@ pub(crate) struct Modules {
 #[derive(Clone)]
 pub(crate) struct Kernel {
     function: CudaFunction,
-    /// Blocks that the device has at once: the largest grid of a kernel whose blocks fetch their work.
-    resident: u32,
+    /// Blocks that a multiprocessor has at once, and how many of these the device has.
+    blocks: u32,
+    multiprocessors: u32,
 }
 
 impl Modules {
@@ -82,15 +83,20 @@ impl Modules {
         self.context.bind_to_thread().map_err(tried)?;
         let function = self.modules[source as usize].load_function(name).map_err(tried)?;
         let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
-        let resident = self.multiprocessors * blocks.map_err(tried)?.max(1);
-        Ok(Kernel { function, resident })
+        let blocks = blocks.map_err(tried)?.max(1);
+        Ok(Kernel { function, blocks, multiprocessors: self.multiprocessors })
     }
 }
 
 impl Kernel {
-    /// Blocks of its largest grid.
+    /// The same with no more than so many blocks of a multiprocessor at once.
+    pub(crate) fn at_most(self, blocks: u32) -> Self {
+        Self { blocks: self.blocks.min(blocks), ..self }
+    }
+
+    /// Blocks of its largest grid, if they fetch their work: those that the device has at once.
     pub(crate) fn resident(&self) -> usize {
-        self.resident as usize
+        (self.blocks * self.multiprocessors) as usize
     }
 
     /// A grid for so many pieces of work.

@@ -320,13 +320,16 @@ fn large<T: GpuReal>(gpu: &Gpu, width: usize) {
     const SAME: [usize; 3] = [0, 1, 2];
     let few = std::env::var_os("THRIFFTY_FEW").is_some();
     let planes = 2 * 16 / (width * size_of::<T>()) * if few { 32 } else { 64 };
-    let shape = [planes, 128, 256];
+    let (shape, uneven) = ([planes, 128, 256], [planes - 1, 127, 257]);
     let cases = [
         data::boxes("halves", shape, [2, 1, 1], [SAME, SAME], 1),
         data::boxes("last axis first", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
         // Tiles of several rows that are whole, but those of `tolerance`.
         data::boxes("last axes swapped", shape, [1, shape[1] / 64, 1], [SAME, [0, 2, 1]], 1),
         data::boxes_as_sent("reversed when read", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
+        data::boxes("skewed", uneven, [1, 1, 2], [SAME, [2, 1, 0]], 1),
+        data::boxes_as_sent("skewed when read", uneven, [1, 1, 2], [SAME, [2, 1, 0]], 1),
+        data::boxes("short rows", uneven, [1, 4, 2], [SAME, [0, 2, 1]], 1),
     ];
     let wires = [
         (Wire::Bits(11), 0.0),

@@ -136,12 +136,19 @@ pub(crate) fn all() -> Vec<Boxes> {
         boxes("uneven", [17, 23, 29], [3, 2, 2], [SAME, [1, 0, 2]], 2),
         boxes("uneven turned", [13, 31, 37], [2, 3, 1], [[1, 0, 2], [2, 1, 0]], 1),
         boxes("small", [6, 5, 7], [3, 5, 7], [SAME, [2, 1, 0]], 1),
+        // Rows that are skewed: one message goes beyond the last of them, or rows go on elsewhere; and short ones, folded.
+        boxes("skewed", [25, 17, 40], [1, 2, 1], [SAME, [2, 1, 0]], 1),
+        boxes("skewed rows", [3, 150, 37], [1, 1, 1], [SAME, [0, 2, 1]], 2),
+        boxes("short rows", [7, 21, 45], [1, 1, 1], [SAME, [0, 2, 1]], 2),
         // Turned by the receiver: groups are rows of a tile, or several are; rows are fewer than a tile has; no group is in a row, or only
         // those of one message.
         boxes_as_sent("reversed when read", [64, 16, 64], [1, 2, 1], [SAME, [2, 1, 0]], 1),
         boxes_as_sent("swapped when read", [3, 40, 192], [1, 1, 1], [SAME, [0, 2, 1]], 2),
         boxes_as_sent("first last when read", [9, 32, 96], [1, 2, 1], [SAME, [1, 2, 0]], 1),
         boxes_as_sent("uneven when read", [17, 23, 29], [3, 2, 2], [SAME, [2, 1, 0]], 2),
+        boxes_as_sent("skewed when read", [33, 17, 21], [1, 1, 1], [SAME, [2, 1, 0]], 1),
+        boxes_as_sent("skewed rows when read", [3, 40, 150], [1, 1, 1], [SAME, [0, 2, 1]], 1),
+        boxes_as_sent("short rows when read", [7, 45, 21], [1, 1, 1], [SAME, [0, 2, 1]], 2),
         boxes_as_sent("some when read", [20, 129, 7], [1, 2, 1], [SAME, [2, 1, 0]], 1),
         boxes("batches", [3, 20, 50], [1, 2, 1], [SAME, [0, 2, 1]], 5),
     ]

@@ -130,7 +130,7 @@ using std::isfinite, std::isinf, std::isnan, std::signbit;
 
 // Those of kernels/ptx.cuh, and what box.cuh calls of CUDA's own.
 inline void __pipeline_memcpy_async(void* to, const void* from, unsigned bytes) { begin_copy(to, from, bytes, true); }
-template <unsigned BYTES> void fetch(uint8_t* to, const void* from, bool there) { begin_copy(to, from, BYTES, there); }
+template <unsigned BYTES, bool NEAR = false> void fetch(uint8_t* to, const void* from, bool there) { begin_copy(to, from, BYTES, there); }
 inline void await_fetched() { end_copies(); }
 inline unsigned count_on(unsigned long long* counter)
 {
