@@ -294,16 +294,17 @@ impl Placement {
         }
         let neighbours = |&d: &usize| self.shape[d] > 1 && self.from.stride[d] == 1;
         let Some(axis) = (0..DIMS - 1).find(neighbours) else { return run };
-        let (tile, pitch) = (tiling.tile(), self.pitch(axis));
-        if matches!(tiling.rows, Rows::Once | Rows::Twice) {
-            if let Some(rows) = self.rows(axis, tiling) {
-                return rows;
-            }
-        }
-        // Of the first row all but one may be before the tile.
-        let height = (tile + pitch - 1).div_ceil(pitch);
-        let fits = pitch + height <= PLACES;
-        Cutting { folds: fits.then_some((axis, height)), ..run }
+        let rows = match tiling.rows {
+            Rows::One | Rows::Folded => None,
+            Rows::Once | Rows::Twice => self.rows(axis, tiling),
+        };
+        rows.unwrap_or_else(|| {
+            let pitch = self.pitch(axis);
+            // Of the first row all but one element may be before the tile.
+            let height = (tiling.tile() + pitch - 1).div_ceil(pitch);
+            let fits = pitch + height <= PLACES;
+            Cutting { folds: fits.then_some((axis, height)), ..run }
+        })
     }
 
     /// Cuts the box, which is the item of this number, into tiles.
