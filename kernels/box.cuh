@@ -31,7 +31,7 @@ struct Box {
     u32 shape[DIMS];
     Divisor by[DIMS];
     u32 elements;
-    // Axes from `inner` on are within a row of a tile, one less is that of rows, unless there is but one row.
+    // Axes from `inner` on are within a row of a tile, or of the box if a tile is folded (`height`); one less is that of rows. Otherwise 0.
     u32 inner;
     // The first axis that has more than one element.
     u32 low;
@@ -44,8 +44,9 @@ struct Box {
     // Of a tile, so many units of 16 bytes are neighbours in an array, aligned to as much, or `APART`. In `from` that is along
     // rows, if there are several.
     u32 log_from, log_to;
-    // Where rows of a tile begin behind those of the box, at the next element that is no part of what is in the row before and must not be
-    // torn apart: one less than how many those are, a power of two. Each row may end in the next one of the box. Otherwise 0.
+    // One less than how many elements must not be torn apart, a power of two, where rows of the box do; otherwise 0. A row of a tile is all
+    // of these that begin in it, and so may end in the next one of the box (`Skewed`); of messages that are read it is its columns, out of
+    // all that have some of them (`Covered`).
     u32 skew;
     // Where a tile is a run of the message, but goes over several rows of the box, side by side in `from`: over so many at most. Otherwise 0.
     u32 height;
@@ -55,8 +56,8 @@ struct Box {
 };
 static_assert(sizeof(Box) == 176, "the host has the same");
 
-// What a block works on: `rows` rows of `cols` elements, which begin at these places, from where their box begins. Where rows are skewed,
-// `to` is where the row of the box behind the last one begins in `from`.
+// What a block works on: `rows` rows of `cols` elements, which begin at these places, from where their box begins. Of skewed rows some have
+// fewer, and `to` is where the row of the box behind the last one begins in `from`.
 struct Tile {
     u64 from, to;
     // Of the first element, in the message and in its row of the box.

@@ -23,7 +23,7 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     auto fetch = [&](u32 turn) {
         const Work<Message>& work = ahead.work(turn);
         bool there = work.number < job.batch.tiles;
-        if (there) fetch_tile(work.item.box, work.tile, src, Shared{memory[turn % 2]}, places);
+        if (there) fetch_tile<E, Cuts::ANY>(work.item.box, work.tile, src, Shared{memory[turn % 2]}, places);
         return there;
     };
     ahead.begin(job.batch, nothing);

@@ -48,7 +48,7 @@ struct Body {
         return element;
     }
     // The same of a tile that is read.
-    __device__ u32 covered_at(const Tile& tile, u32 local, bool& there) const
+    __device__ u32 read_at(const Tile& tile, u32 local, bool& there) const
     {
         const u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1), begin = tile.element + row * pitch;
         const u32 element = (begin & ~skew) + col;

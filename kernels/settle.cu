@@ -83,7 +83,7 @@ __device__ void put_numbers(const Rest<T>& rest, u32 item, Shared shared, Places
     for (u32 number = rest.batch.firsts[item] + blockIdx.x; number < rest.batch.firsts[item + 1];
          number += gridDim.x) {
         const Tile& tile = rest.batch.list[number];
-        fetch_tile(box, tile, reinterpret_cast<const E*>(rest.src), shared, places);
+        fetch_tile<E, Cuts::ANY>(box, tile, reinterpret_cast<const E*>(rest.src), shared, places);
         await_tile();
         for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
             bool there;

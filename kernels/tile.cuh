@@ -141,7 +141,8 @@ template <class E>
 struct Skewed {
     const Places& places;
     const u32 log_rows, cols, skew, row;
-    // Of the thread's row: its first and its last column of those that were noted, and from where on they are of the next row of the box.
+    // Of the thread's row: the first of its columns, the one behind the last, and from which on they are of the next row of the box, all
+    // counted from the tile's first.
     u32 begin, end, next;
     // Where these two rows of the box are.
     const E *own, *other;
@@ -227,16 +228,18 @@ __device__ void by_some(Find find, Move move)
 struct Yes { static constexpr bool value = true; };
 struct No { static constexpr bool value = false; };
 
-// What tiles a kernel may be given: runs of the message, those that are folded, too, or also such as have several rows.
-enum class Cuts { RUNS, FOLDED, ROWS };
+// What tiles a kernel may be given: runs of the message; with those that are folded, too; with several rows, but neither folded nor
+// skewed; or any. What is noted of the first three is noted alike.
+enum class Cuts { RUNS, FOLDED, ROWS, ANY };
+__device__ constexpr bool may_be_folded(Cuts cuts) { return cuts == Cuts::FOLDED || cuts == Cuts::ANY; }
 
 // Works out where in an array what stands together in a tile begins.
 template <class E, Cuts CUTS>
 __device__ void note_tile(const Box& box, const Tile& tile, const E* src, Places& places, Crew crew)
 {
     using U = Units<E>;
-    if (CUTS == Cuts::ROWS && box.skew != 0) return Skewed<E>::note(box, tile, places, crew);
-    if (CUTS != Cuts::RUNS && box.height != 0) return Folded<E>::note(box, tile, places, crew);
+    if (CUTS == Cuts::ANY && box.skew != 0) return Skewed<E>::note(box, tile, places, crew);
+    if (may_be_folded(CUTS) && box.height != 0) return Folded<E>::note(box, tile, places, crew);
     const E* base = src + (box.from.offset + tile.from);
     if (U::are(box.log_from, src)) {
         const u32 step = box.log_rows != 0 ? 1 : U::WIDE << box.log_from;
@@ -266,10 +269,10 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
     auto bring = [&](const E* at, u32 index, bool there) {
         fetch<sizeof(E), true>(shared.memory + Shared::place(index * sizeof(E)), at, there);
     };
-    if (CUTS == Cuts::ROWS && box.skew != 0) return Skewed<E>(box, tile, places, src + box.from.offset).each(bring);
-    if (CUTS != Cuts::RUNS && box.height != 0) return Folded<const E>(box, tile, places, src + box.from.offset).each(bring);
+    if (CUTS == Cuts::ANY && box.skew != 0) return Skewed<E>(box, tile, places, src + box.from.offset).each(bring);
+    if (may_be_folded(CUTS) && box.height != 0) return Folded<const E>(box, tile, places, src + box.from.offset).each(bring);
     const E* base = src + (box.from.offset + tile.from);
-    const u32 log = box.log_from, log_rows = CUTS == Cuts::ROWS ? box.log_rows : 0, rows = tile.rows, cols = tile.cols;
+    const u32 log = box.log_from, log_rows = CUTS == Cuts::ROWS || CUTS == Cuts::ANY ? box.log_rows : 0, rows = tile.rows, cols = tile.cols;
     if (U::are(log, src)) {
         const bool turned = log_rows != 0;
         // Of what stands together a thread always has the same unit.
@@ -314,11 +317,11 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
 }
 
 // Both. Has a barrier.
-template <class E> __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Places& places)
+template <class E, Cuts CUTS> __device__ void fetch_tile(const Box& box, const Tile& tile, const E* src, Shared shared, Places& places)
 {
-    note_tile<E, Cuts::ROWS>(box, tile, src, places, Crew::block());
+    note_tile<E, CUTS>(box, tile, src, places, Crew::block());
     __syncthreads();
-    bring_tile<E, Cuts::ROWS>(box, tile, src, shared, places);
+    bring_tile<E, CUTS>(box, tile, src, shared, places);
 }
 
 // Takes units of a tile to where they belong: `read` gives one, in so many numbers of 32 bits, and says where it is. Several are read
@@ -367,7 +370,7 @@ template <class E, Cuts CUTS>
 __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Places& places)
 {
     using U = Units<E>;
-    static_assert(CUTS != Cuts::ROWS, "see turned.cuh");
+    static_assert(CUTS == Cuts::RUNS || CUTS == Cuts::FOLDED, "others are in turned.cuh");
     note_tile<E, CUTS>(box, tile, dst, places, Crew::block());
     __syncthreads();
     if (CUTS == Cuts::FOLDED && box.height != 0) {

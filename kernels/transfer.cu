@@ -21,7 +21,7 @@ __device__ void transfer(Batch<Box> batch, const E* src, E* dst)
         work.describe(batch);
     }
     await_tile();
-    fetch_tile(work.item, work.tile, src, shared, from);
+    fetch_tile<E, Cuts::ROWS>(work.item, work.tile, src, shared, from);
     await_tile();
     store_tile(work.item, work.tile, shared, dst, to);
 }

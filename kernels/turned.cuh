@@ -1,5 +1,5 @@
 // Messages of `tolerance` whose neighbours are no neighbours in the array: a tile has rows of one or several groups of 64 elements, each
-// somewhere else in its message, and columns that are written as whole lines of memory.
+// somewhere else in its message, and columns that are written as whole lines of memory, or half lines where rows are not of whole groups.
 //
 // What is written here is where they are; how they are decoded is as in decode.cu. It is known where all codes begin (measure.cuh), so
 // that no tile waits for another: therefore the receiver turns axes and not the sender.
@@ -27,8 +27,8 @@ template <u32 WIDTH, class T> __device__ void decode_block(u64 step, u32 bits, c
     }
 }
 
-// The elements of a tile whose rows tear apart groups of 64 elements, which are decoded for both tiles that have a part of them. Threads side
-// by side take elements of a column of the box, which are neighbours in the array.
+// The elements of a tile whose rows are not of whole groups of 64 elements: each is as many as a group has, but begins anywhere, and what it has
+// a part of is decoded for another tile, too. Threads side by side take elements of a column of the box, which are neighbours in the array.
 template <class E>
 struct Covered {
     const Places& places;
@@ -83,7 +83,7 @@ template <class T, u32 WIDTH, class Job>
 struct Turned {
     using E = Element<T, WIDTH>;
     using U = Units<E>;
-    static constexpr u32 GROUPS = TILE<E> / BLOCK, N = 8 * WIDTH, EACH = GROUPS / TEAMS, SLOT = Slots<E>::BYTES;
+    static constexpr u32 GROUPS = TILE<E> / BLOCK, N = 8 * WIDTH, SLOT = Slots<E>::BYTES;
 
     // In shared memory, of the turns to come: codes, and then numbers in their place; tiles; lengths of their messages, where the codes of
     // these begin, and their steps; what is known of groups.
@@ -115,7 +115,7 @@ struct Turned {
 #pragma unroll
         for (u32 k = lane; k < GROUPS; k += 32) {
             bool there;
-            const u32 group = body(turn).covered_at(tile, k * BLOCK, there) / BLOCK;
+            const u32 group = body(turn).read_at(tile, k * BLOCK, there) / BLOCK;
             if (!there) continue;
             __pipeline_memcpy_async(held.groups[slot] + k, job.groups + (u64(tile.first) * GROUPS + group), 4);
             __pipeline_memcpy_async(held.begins[slot] + k, job.begins + (tile.first + group / GROUPS), 8);
@@ -136,7 +136,7 @@ struct Turned {
 #pragma unroll 1
             for (u32 k = warp; k < GROUPS; k += THREADS / 32) {
                 bool there;
-                const u32 element = body.covered_at(tile, k * BLOCK, there);
+                const u32 element = body.read_at(tile, k * BLOCK, there);
                 const u32 bytes = there ? min(BLOCK, body.elements - element) * u32(sizeof(E)) : 0;
                 for (u32 at = 4 * lane; at < bytes; at += 4 * 32)
                     __pipeline_memcpy_async(memory + k * SLOT + at, first + (u64(element) * sizeof(E) + at), 4);
@@ -149,7 +149,7 @@ struct Turned {
         static_assert(OWN <= HALF && OWN % 2 == 0, "a lane for each, two at a time");
         const u32 own = warp * OWN + lane % OWN, slot = turn % 4;
         bool there;
-        const u32 element = body.covered_at(tile, own * BLOCK, there);
+        const u32 element = body.read_at(tile, own * BLOCK, there);
         u32 begin = 0, units = 0;
         if (there) {
             const Group group = held.groups[slot][own];
@@ -192,7 +192,7 @@ struct Turned {
 #pragma unroll 1
         for (u32 k = threadIdx.x / 8; k < GROUPS; k += TEAMS) {
             bool there;
-            body.covered_at(tile, k * BLOCK, there);
+            body.read_at(tile, k * BLOCK, there);
             const u8* from = slots.of(k);
             alignas(16) T x[N];
             if (there && raw) {

@@ -7,12 +7,12 @@ use crate::halves::{Keep, Spot};
 use crate::recipe::Node;
 use crate::transfer::{DIMS, Placed, View};
 use crate::turn;
-use crate::{Brick, Chunking, Link, Transfer};
+use crate::{Brick, Chunking, Link, Transfer, TurnedWhenRead};
 
 /// The boxes that one rank sends, receives and keeps.
 ///
 /// A message holds the points that the sender has and the receiver gets, dense, in the order of the
-/// receiver's memory, or of the sender's ([`Moves::turned_when_read`]), batches first.
+/// receiver's memory, or of the sender's ([`TurnedWhenRead`]), batches first.
 pub struct Moves<const D: usize> {
     /// Whose moves.
     pub rank: usize,
@@ -38,34 +38,6 @@ pub struct Moves<const D: usize> {
     pub theirs: Vec<usize>,
     /// The most chunks of any rank.
     pub most_chunks: usize,
-}
-
-/// Which messages come in the order of the sender's memory, where that is not the receiver's: those that have whole blocks between two
-/// elements that will be neighbours, and those that in the order of the receiver's memory have much between two that were.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TurnedWhenRead {
-    /// Elements of a block.
-    pub block: usize,
-    /// Elements from one to the next that are not much.
-    pub short: usize,
-}
-
-impl TurnedWhenRead {
-    /// The order of axes in a message of these points.
-    pub fn order<const D: usize>(
-        &self,
-        part: &Brick<D>,
-        sent: [usize; D],
-        received: [usize; D],
-    ) -> [usize; D] {
-        // From one to the next along the last axis of others.
-        let apart = |order: [usize; D], others: [usize; D]| -> usize {
-            let within = order.iter().rev().take_while(|axis| **axis != others[D - 1]);
-            within.map(|axis| part.len(*axis)).product()
-        };
-        let whole = apart(sent, received).is_multiple_of(self.block);
-        if whole || apart(received, sent) > self.short { sent } else { received }
-    }
 }
 
 /// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.

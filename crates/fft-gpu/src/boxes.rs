@@ -16,8 +16,8 @@ const APART: u32 = 32;
 /// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: two lines of
 /// the second-level cache.
 const LINE_BYTES: usize = 256;
-/// The longest rows of a box that are put together to a tile rather than cut. Of those that tear apart what must not be, a tile has so many
-/// elements.
+/// The longest rows of a box that are folded to runs where they could be cut, and of rows that are, as they tear apart what must not be, so
+/// many elements are in a tile.
 pub(crate) const SHORT: usize = 128;
 /// The shortest rows of a tile that has whole ones, where more elements than a row has must not be torn apart.
 const WHOLE: usize = 64;
@@ -144,24 +144,25 @@ impl<I> Items<I> {
 /// Which tiles a kernel takes besides those of one row, or part of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rows {
+    /// None.
     One,
     /// Runs of the message that go over several.
     Folded,
     /// Any; what must not be torn apart is in one tile.
     Once,
-    /// Any; what must not be torn apart, but is by a row, is in two, each of which has its part.
+    /// Any; what must not be torn apart, but is by rows, is in all that have some of it: they begin anywhere.
     Twice,
 }
 
-/// How a box is cut into tiles: each is a run of the message, or has some rows of the box.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cutting {
-    /// The axis along which a tile has rows, and how many.
-    rows: Option<(usize, usize)>,
-    /// One less than how many elements must not be torn apart, where rows of the box do; or 0.
-    skew: usize,
-    /// Of runs, the axis along which they are folded, and over how many rows they go, at most.
-    folds: Option<(usize, usize)>,
+/// How a box is cut into tiles.
+#[derive(Clone, Copy, Debug)]
+enum Cutting {
+    /// Each is a run of the message.
+    Run,
+    /// Each is one, but goes over so many rows along this axis, at most.
+    Folded { axis: usize, height: usize },
+    /// Each has so many rows along this axis. `skew` is one less than how many elements must not be torn apart, where rows of the box do; or 0.
+    Rows { axis: usize, rows: usize, skew: usize },
 }
 
 /// What a kernel needs of tiles.
@@ -169,10 +170,15 @@ struct Cutting {
 pub(crate) struct Tiling {
     /// Elements that must not be torn apart: a power of two, at most 256.
     pub(crate) quantum: usize,
-    /// Whether tiles may have several rows.
+    /// Which tiles.
     pub(crate) rows: Rows,
     /// Bytes of an element.
     pub(crate) bytes: usize,
+}
+
+/// So few neighbours of so many bytes that rows that tear apart what must not be are not cut: most of a tile would be empty.
+pub(crate) const fn few(bytes: usize) -> usize {
+    TILE_BYTES / bytes / SHORT / 2
 }
 
 impl Tiling {
@@ -236,6 +242,9 @@ impl Placement {
 
     /// The logarithm of how many units of 16 bytes stand together in rows of so many elements of a tile, or [`APART`].
     fn units(&self, view: &View, bytes: usize, cols: usize) -> u32 {
+        if self.elements() == 0 {
+            return APART;
+        }
         let wide = 16 / bytes;
         let even = 1 << self.shape[DIMS - 1].trailing_zeros();
         let run = cols.min(UNITS * wide).min(even);
@@ -267,33 +276,33 @@ impl Placement {
 
     /// Tiles with rows along an axis, if there can be.
     fn rows(&self, axis: usize, tiling: &Tiling) -> Option<Cutting> {
-        let (tile, pitch, run) = (tiling.tile(), self.pitch(axis), Cutting::default());
+        let (tile, pitch) = (tiling.tile(), self.pitch(axis));
         if pitch.is_multiple_of(tiling.quantum) {
             let rows = (LINE_BYTES / tiling.bytes).max(tile / pitch.next_power_of_two());
             let rows = rows.min(UNITS * 16 / tiling.bytes).min(tile / tiling.quantum);
-            let rows = rows.min(self.shape[axis].next_power_of_two()).max(1);
-            return Some(Cutting { rows: Some((axis, rows)), ..run });
+            let rows = rows.min(self.shape[axis].next_power_of_two());
+            return Some(Cutting::Rows { axis, rows, skew: 0 });
         }
         // Whole rows, so that a tile is a run of the message: all tiles are full then, and none goes on behind the last row.
         let whole = pitch.is_power_of_two() && (WHOLE..tile).contains(&pitch);
         let full = (self.shape[axis] * pitch).is_multiple_of(tile);
         if whole && full && tiling.quantum <= tile {
-            return Some(Cutting { rows: Some((axis, tile / pitch)), ..run });
+            return Some(Cutting::Rows { axis, rows: tile / pitch, skew: 0 });
         }
         let rows = tile / SHORT;
-        let skewed = pitch > SHORT && tiling.quantum <= SHORT && self.shape[axis] > rows / 2;
-        let skew = tiling.quantum - 1;
-        skewed.then_some(Cutting { rows: Some((axis, rows)), skew, ..run })
+        // Read twice, a row of a tile has one quantum less.
+        let most = if tiling.rows == Rows::Twice { SHORT / 2 } else { SHORT };
+        let cut = pitch > SHORT && tiling.quantum <= most && self.shape[axis] > few(tiling.bytes);
+        cut.then_some(Cutting::Rows { axis, rows, skew: tiling.quantum - 1 })
     }
 
     /// How tiles are cut: with rows along the axis of neighbours in the source, unless it is the last.
     fn cutting(&self, tiling: &Tiling) -> Cutting {
-        let run = Cutting::default();
-        if tiling.rows == Rows::One || self.from.stride[DIMS - 1] == 1 {
-            return run;
+        if self.elements() == 0 || tiling.rows == Rows::One || self.from.stride[DIMS - 1] == 1 {
+            return Cutting::Run;
         }
         let neighbours = |&d: &usize| self.shape[d] > 1 && self.from.stride[d] == 1;
-        let Some(axis) = (0..DIMS - 1).find(neighbours) else { return run };
+        let Some(axis) = (0..DIMS - 1).find(neighbours) else { return Cutting::Run };
         let rows = match tiling.rows {
             Rows::One | Rows::Folded => None,
             Rows::Once | Rows::Twice => self.rows(axis, tiling),
@@ -303,7 +312,7 @@ impl Placement {
             // Of the first row all but one element may be before the tile.
             let height = (tiling.tile() + pitch - 1).div_ceil(pitch);
             let fits = pitch + height <= PLACES;
-            Cutting { folds: fits.then_some((axis, height)), ..run }
+            if fits { Cutting::Folded { axis, height } } else { Cutting::Run }
         })
     }
 
@@ -323,8 +332,14 @@ impl Placement {
         };
         let elements = within("the number of elements of a box", self.elements(), MOST_ELEMENTS)?;
         let low = self.shape.iter().position(|n| *n != 1).unwrap_or(DIMS - 1);
-        let Cutting { rows, skew, folds } = self.cutting(tiling);
-        let (axis, log_rows) = rows.map_or((None, 0), |(axis, n)| (Some(axis), n.trailing_zeros()));
+        // The axis of rows of tiles, or of those over which tiles are folded; how many the latter are, at most.
+        let (axis, along, log_rows, skew, height) = match self.cutting(tiling) {
+            Cutting::Run => (None, None, 0, 0, 0),
+            Cutting::Folded { axis, height } => (None, Some(axis), 0, 0, height),
+            Cutting::Rows { axis, rows, skew } => {
+                (Some(axis), Some(axis), rows.trailing_zeros(), skew, 0)
+            }
+        };
         let (rows, pitch) = axis.map_or((1, self.elements()), |d| (self.shape[d], self.pitch(d)));
         let cols = tiling.tile() >> log_rows;
         // Columns from one tile to the next, and of all.
@@ -356,8 +371,8 @@ impl Placement {
             false => APART,
         };
         // Elements are moved one by one.
-        let (from, to) = if skew > 0 || folds.is_some() { (APART, APART) } else { (from, to) };
-        let (along, height) = folds.map_or((axis, 0), |(along, height)| (Some(along), height));
+        let (from, to) = if skew > 0 || height > 0 { (APART, APART) } else { (from, to) };
+        let length = along.map_or(pitch, |axis| self.pitch(axis));
         let tiled = Tiled {
             from: side(&self.from)?,
             to: side(&self.to)?,
@@ -368,7 +383,7 @@ impl Placement {
             low: low as u32,
             log_rows,
             log_cols: cols.trailing_zeros(),
-            pitch: along.map_or(pitch, |axis| self.pitch(axis)) as u32,
+            pitch: length as u32,
             log_run: match self.shape[DIMS - 1].is_multiple_of(run) {
                 true => run.trailing_zeros(),
                 false => APART,
@@ -395,12 +410,11 @@ impl Placement {
             };
             let (element, high) = ((outer * rows + row) * pitch + start, (rows - row).min(high));
             let (to, behind) = if skew == 0 { (&self.to, 0) } else { (&self.from, high) };
-            let before = folds.map_or(start, |(axis, _)| element % self.pitch(axis));
             tiles.push(Tile {
                 from: place(&self.from, row),
                 to: place(to, row + behind),
                 element: element as u32,
-                start: before as u32,
+                start: if height > 0 { element % length } else { start } as u32,
                 rows: high as u32,
                 cols: (whole - start).min(step) as u32,
                 item,

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use fft_core::{Packed, Precision, Real, Transfer, TurnedWhenRead, Wire};
 
 use crate::GpuError;
-use crate::boxes::{Placement, Rows, SHORT, Tile, Tiled, Tiling};
+use crate::boxes::{Placement, Rows, SHORT, Tile, Tiled, Tiling, few};
 
 /// Bytes of a header.
 const HEADER: usize = 8;
@@ -56,10 +56,11 @@ impl State {
 /// Which messages of [`Wire::Tolerance`] should be turned by who reads them, of elements of so many bytes.
 ///
 /// Who makes one does not know where a second row of a tile goes, unless the tile has all of the first; so nothing but short rows is turned
-/// well there. Who reads one knows where all codes begin. But blocks of which one row has a part and the next one the rest are decoded
-/// for both, and what is written then are parts of lines, which for elements of 16 bytes takes longer than it saves.
+/// well there. Who reads one knows where all codes begin. But where rows have no whole blocks, most blocks are decoded twice and parts
+/// of lines are written, which of elements of 16 bytes takes longer than it saves.
 pub const fn turned_when_read(element: usize) -> TurnedWhenRead {
-    TurnedWhenRead { block: BLOCK, short: if element < 16 { SHORT } else { usize::MAX } }
+    let short = if element < 16 { SHORT } else { usize::MAX };
+    TurnedWhenRead { block: BLOCK, short, few: few(element) }
 }
 
 /// What messages of a wire look like: of numbers of one precision, so many to an element.

@@ -251,6 +251,8 @@ fn refuses<T: GpuReal>(width: usize) {
     let cases = [
         data::boxes("two runs", shape, [1, 2, 1], [[0, 1, 2]; 2], 1),
         data::boxes_as_sent("turned", shape, [1, 2, 1], [[0, 1, 2], [2, 1, 0]], 1),
+        data::boxes_as_sent("torn", [40, 22, 21], [1, 2, 1], [[0, 1, 2], [2, 1, 0]], 1),
+        data::boxes_as_sent("folded", [40, 22, 5], [1, 2, 1], [[0, 1, 2], [2, 1, 0]], 1),
     ];
     // A header, a step that is none, widths that there are not, that are too large, or too small; and other lengths.
     type Change = (&'static [(usize, u8)], i64);

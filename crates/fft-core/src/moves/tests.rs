@@ -21,13 +21,14 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
     let own = |node: &Node<3>, rank| held(node.layout.brick(rank), node.layout.order());
     // From one of the receiver's neighbours to the next a message has 3 rows of 5 elements; from one of the sender's, in the order of the
     // receiver's memory, 3 rows of 4.
-    let which = |block, short| Some(TurnedWhenRead { block, short });
+    let which = |block, short, few| Some(TurnedWhenRead { block, short, few });
     for (which, turned) in [
         (None, false),
-        (which(5, 100), true),
-        (which(15, 100), true),
-        (which(2, 11), true),
-        (which(2, 12), false),
+        (which(5, 100, 0), true),
+        (which(15, 100, 9), true),
+        (which(2, 11, 3), true),
+        (which(2, 11, 4), false),
+        (which(2, 12, 0), false),
     ] {
         let order = if turned { from.layout.order() } else { to.layout.order() };
         let moves = |rank| {

@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn tiles_copy_what_the_transfer_copies(
         a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..3usize,
-        bytes in prop::sample::select(vec![4usize, 8, 16]), quantum in prop::sample::select(vec![1usize, 64, 256]),
+        bytes in prop::sample::select(vec![4usize, 8, 16]), quantum in prop::sample::select(vec![1usize, 64, 128, 256]),
         rows in prop::sample::select(vec![Rows::One, Rows::Folded, Rows::Once, Rows::Twice]), offset in 0..3usize,
     ) {
         let part = a.intersect(&b);
@@ -226,6 +226,22 @@ fn tiles_of_whole_rows_are_runs_of_the_message() {
         for (number, tile) in tiles.iter().enumerate() {
             assert_eq!(tile.element as usize, number * tiling.tile());
             assert_eq!((tile.rows * tile.cols) as usize, tiling.tile());
+        }
+    }
+}
+
+#[test]
+fn empty_boxes_have_no_tiles() {
+    for axis in 0..3 {
+        let mut brick = Brick { lo: [0; 3], hi: [6, 5, 7] };
+        brick.hi[axis] = 0;
+        let whole = Brick { lo: [0; 3], hi: [6, 5, 7] };
+        let placed = |order| Placed { brick: whole, order, howmany: 1 };
+        let transfer = Transfer::new(&brick, 0..1, &placed([0, 1, 2]), &placed([2, 1, 0]));
+        for rows in [Rows::One, Rows::Folded, Rows::Once, Rows::Twice] {
+            let (mut tiles, tiling) = (Vec::new(), Tiling { quantum: 64, rows, bytes: 8 });
+            Placement::new(&transfer, 0, 0).tiled(&tiling, 0, &mut tiles).unwrap();
+            assert!(tiles.is_empty(), "{axis}, {rows:?}");
         }
     }
 }

@@ -177,6 +177,11 @@ fn turned() -> data::Boxes {
     data::boxes_as_sent("turned", [5, 32, 64], [1; 3], [[0, 1, 2], [2, 1, 0]], 1)
 }
 
+/// The same of which rows tear blocks apart.
+fn torn() -> data::Boxes {
+    data::boxes_as_sent("torn", [64, 10, 16], [1; 3], [[0, 1, 2], [2, 1, 0]], 1)
+}
+
 /// One message, with so many bytes more or fewer, and what the CPU and the device say of it after a change.
 fn refused(
     gpu: &Gpu,
@@ -230,7 +235,7 @@ fn what_does_not_decode_is_refused_with_the_words_of_the_cpu() {
         (Wire::Tolerance, 1e-3, &[(19, &[52])]),
     ];
     for (wire, step, changes) in cases {
-        for case in [run(), turned()] {
+        for case in [run(), turned(), torn()] {
             // A block's place is that in one run.
             if case.name != "one run" && wire != Wire::Tolerance {
                 continue;
@@ -260,7 +265,7 @@ fn messages_of_another_length_are_refused_with_the_words_of_the_cpu() {
         (Wire::Tolerance, 0.0),
     ] {
         for longer in [-8, -1, 1, 8] {
-            for case in [run(), turned()] {
+            for case in [run(), turned(), torn()] {
                 let (why, found) = refused(&gpu, (wire, step), &case, longer, |_| ());
                 let what = format!("{wire}, {}, step {step}", case.name);
                 assert_eq!(found, why, "{what}, {longer} bytes longer");
