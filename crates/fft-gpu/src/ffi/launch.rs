@@ -1,18 +1,13 @@
-//! Kernels and their launches. What a kernel reads and writes is known from its batch, so that each function here checks the
+//! Launches of kernels. What a kernel reads and writes is known from its batch, so that each function here checks the
 //! lengths of the buffers and is safe to call.
 
-use std::sync::Arc;
-
 use cudarc::driver::sys::CUdeviceptr;
-use cudarc::driver::{
-    CudaContext, CudaFunction, CudaModule, CudaStream, DevicePtr, DevicePtrMut, DeviceRepr,
-    DeviceSlice, DriverError, LaunchConfig, PushKernelArg, sys,
-};
-use cudarc::nvrtc::Ptx;
+use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, PushKernelArg};
 
 use fft_core::{DIMS, Transfer};
 
 use super::memory::DeviceMemory;
+use super::modules::{Kernel, THREADS, blocks};
 use super::pinned::Pinned;
 use super::tried;
 use crate::batch::{Batch, Reach};
@@ -21,94 +16,6 @@ use crate::device::LinesRecord;
 use crate::encoder::EncodeArguments;
 use crate::modes::ModesRecord;
 use crate::{GpuError, GpuReal};
-
-/// Threads of a block, of all kernels.
-const THREADS: u32 = 128;
-
-/// The binaries of `kernels/`, in the order of [`Source`], for the architectures that `cargo xtask kernels` names.
-const BINARIES: [&[u8]; 7] = [
-    include_bytes!("../../kernels/transfer.fatbin"),
-    include_bytes!("../../kernels/encode.fatbin"),
-    include_bytes!("../../kernels/settle.fatbin"),
-    include_bytes!("../../kernels/decode.fatbin"),
-    include_bytes!("../../kernels/spectral.fatbin"),
-    include_bytes!("../../kernels/energy.fatbin"),
-    include_bytes!("../../kernels/trig.fatbin"),
-];
-
-/// Which of the sources a kernel is in.
-#[derive(Clone, Copy)]
-pub(crate) enum Source {
-    Transfer,
-    Encode,
-    Settle,
-    Decode,
-    Spectral,
-    Energy,
-    Trig,
-}
-
-/// The binaries, loaded into a context.
-pub(crate) struct Modules {
-    context: Arc<CudaContext>,
-    modules: Vec<Arc<CudaModule>>,
-    multiprocessors: u32,
-}
-
-/// A kernel, ready to be launched.
-#[derive(Clone)]
-pub(crate) struct Kernel {
-    function: CudaFunction,
-    /// Blocks that a multiprocessor has at once, and how many of these the device has.
-    blocks: u32,
-    multiprocessors: u32,
-}
-
-impl Modules {
-    pub(crate) fn load(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
-        let load = |binary: &&[u8]| context.load_module(Ptx::from_binary(binary.to_vec()));
-        let count = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        Ok(Self {
-            context: context.clone(),
-            modules: BINARIES.iter().map(load).collect::<Result<_, _>>()?,
-            multiprocessors: context.attribute(count)?.max(1) as u32,
-        })
-    }
-
-    pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
-        let tried = |why: DriverError| GpuError::Driver {
-            what: "loading a kernel",
-            why: format!("{name}: {why}"),
-        };
-        self.context.bind_to_thread().map_err(tried)?;
-        let function = self.modules[source as usize].load_function(name).map_err(tried)?;
-        let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
-        let blocks = blocks.map_err(tried)?.max(1);
-        Ok(Kernel { function, blocks, multiprocessors: self.multiprocessors })
-    }
-}
-
-impl Kernel {
-    /// The same with no more than so many blocks of a multiprocessor at once.
-    pub(crate) fn at_most(self, blocks: u32) -> Self {
-        Self { blocks: self.blocks.min(blocks), ..self }
-    }
-
-    /// Blocks of its largest grid, if they fetch their work: those that the device has at once.
-    pub(crate) fn resident(&self) -> usize {
-        (self.blocks * self.multiprocessors) as usize
-    }
-
-    /// A grid for so many pieces of work.
-    fn grid(&self, work: usize) -> LaunchConfig {
-        blocks(work.clamp(1, self.resident()))
-    }
-}
-
-/// A grid of so many blocks.
-fn blocks(count: usize) -> LaunchConfig {
-    LaunchConfig { grid_dim: (count as u32, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
-}
 
 /// `Batch` of `kernels/box.cuh`.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Every call into CUDA that is not safe by itself, and all unsafe code of this crate: loading, launches (`launch.rs`), cuFFT
+//! Every call into CUDA that is not safe by itself, and all unsafe code of this crate: loading (`modules.rs`), launches (`launch.rs`), cuFFT
 //! (`cufft.rs`), memory, and what others own (`foreign.rs`).
 #![allow(unsafe_code)]
 
@@ -9,6 +9,7 @@ mod gathering;
 mod launch;
 mod mail;
 mod memory;
+mod modules;
 mod peers;
 mod pinned;
 mod pull;
@@ -19,13 +20,14 @@ pub(crate) use event::Event;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use gathering::Gathering;
 pub(crate) use launch::{
-    Kernel, Modules, Source, after_trig, before_trig, gradient, poisson, run_decode, run_encode,
-    run_energy, run_transfer, scale,
+    after_trig, before_trig, gradient, poisson, run_decode, run_encode, run_energy, run_transfer,
+    scale,
 };
 
 pub(crate) use mail::{Inbox, Outbox};
 pub(crate) use memory::{Block, Owned, Slot, opaque};
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
+pub(crate) use modules::{Kernel, Modules, Source};
 pub(crate) use peers::{BLOCKS, Estate, Peer, Peers, identity, joined, meet};
 pub(crate) use pinned::{Pages, Pinned};
 pub(crate) use pull::{Place, Pulls};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::Transfer;
 
-use super::launch::{Kernel, Source, run_pull};
+use super::launch::run_pull;
 use super::memory::DeviceMemory;
+use super::modules::{Kernel, Source};
 use crate::batch::{Batch, Reach};
 use crate::boxes::Tiled;
 use crate::transfers::{Tiles, tile};
