@@ -63,14 +63,14 @@ struct Tile {
     // Of the first element, in the message and in its row of the box.
     u32 element, start;
     u32 rows, cols;
-    // The box or message that it is of, and the number of the first tile of that.
-    u32 item, first;
+    // The box or message that it is of, the number of the first tile of that, and its own.
+    u32 item, first, number, none;
 };
-static_assert(sizeof(Tile) == 40, "the host has the same");
+static_assert(sizeof(Tile) == 48, "the host has the same");
 
-// Boxes or messages, and their tiles, numbered through: those of item `i` from `firsts[i]` up to `firsts[i + 1]`. They are listed as they
-// are numbered, but for transfers and decoders of tiles of one row: there by turns, so that what is written side by side is so at about
-// the same time.
+// Boxes or messages, and their tiles, numbered through: those of item `i` from `firsts[i]` up to `firsts[i + 1]`. They may be listed in
+// another order: that of an array, so that what is side by side there is moved at about the same time. Those of `tolerance` that are encoded
+// are listed as they are numbered.
 template <class Item>
 struct Batch {
     const Item* items;
@@ -118,6 +118,7 @@ template <class Item>
 struct Work {
     Tile tile;
     Item item;
+    // The tile's place in the list.
     u32 number;
 
     // Begins to fetch the tile's description. For one warp, as what follows.

@@ -301,8 +301,7 @@ struct Found {
 
     __device__ void also(const Work<Message>& work, u32 slot) const
     {
-        // Tiles are listed in another order than they are numbered in.
-        const u32 number = work.tile.first + work.tile.element / TILE<E>, from[3] = {number, number + 1, work.tile.first};
+        const u32 from[3] = {work.tile.number, work.tile.number + 1, work.tile.first};
 #pragma unroll
         for (u32 i = 0; i < 3; i++)
             if (threadIdx.x == i) __pipeline_memcpy_async(places[slot] + i, job.begins + from[i], 8);

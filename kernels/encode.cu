@@ -34,14 +34,14 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
         bool later = fetch(turn + 1);
         if (!later) __syncthreads();
         const Work<Message>& work = ahead.work(turn);
-        if (threadIdx.x == 0 && turn > 0) job.errors[ahead.work(turn - 1).number] = errors.sum(turn - 1);
+        if (threadIdx.x == 0 && turn > 0) job.errors[ahead.work(turn - 1).tile.number] = errors.sum(turn - 1);
         ahead.next(turn, job.batch, number, nothing);
         double error = 0;
         if (!never_shrinks(work.item)) error = encode(work.item, job.states[work.tile.item], work.tile, Shared{memory[turn % 2]});
         errors.add(turn, error);
         if (!later) {
             __syncthreads();
-            if (threadIdx.x == 0) job.errors[work.number] = errors.sum(turn);
+            if (threadIdx.x == 0) job.errors[work.tile.number] = errors.sum(turn);
         }
     }
 }

@@ -111,8 +111,9 @@ __device__ void measure(const Job& job)
         }
         // By the second warp, since the first draws.
         if (threadIdx.x / 32 == 1) {
-            if (threadIdx.x == 32) publish_length(job.queue, group, 0, all);
-            const u64 before = look_back(job.queue, group, 0, all);
+            const InLine line(job.queue, group, 0, 0);
+            if (threadIdx.x == 32) line.say(all);
+            const u64 before = line.begin(all);
             if (threadIdx.x == 32) begin = before;
         }
         __syncthreads();

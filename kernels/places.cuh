@@ -1,23 +1,33 @@
 // Where a tile of a message goes whose predecessors are of unknown length: a scan in the same pass, by looking back
-// (Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA NVR-2016-002).
+// (Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA NVR-2016-002), in two steps.
 //
-// Each tile's length is published; then the tiles before it are asked until one knows where it ends, and where this one ends is published,
-// too. Blocks draw tiles by number, so that whoever is waited for has been drawn by a block that runs.
+// Each tile says how long it is, and is counted in with its series of 64. Who wants to know where a tile begins asks those of its series that
+// come before it, and 32 series before that, all at once; that is further back than blocks are at work, and so seldom is anything left to
+// ask. Where a series ends is said when its last tile knows. Blocks draw tiles by number, so that whoever is waited for has been drawn by a
+// block that runs.
 #pragma once
 
 #include "message.cuh"
 
-// Set to zeros before a launch: one word for each tile, and the number of the next tile in front of them.
+// Tiles of a message one behind the other, so many but for the last: how long those are that have said it, and how many these are, above; and
+// where the last of them ends, when that is known.
+struct Series {
+    u64 sum, end;
+};
+constexpr u32 SERIES = 64;
+// One tile, in `sum`. A length is below it, or whatever several are together.
+constexpr u64 ONE_TILE = 1ull << 56;
+// Said together with a length, which may be 0.
+constexpr u64 SAID = 1ull << 63;
+
+// Set to zeros before a launch: the number of the next tile, and one word for each tile behind it; and all series of all messages.
 struct Queue {
     u64* words;
+    Series* series;
 
     // The number of the next tile, to the first thread of some. Nobody waits for it before it is asked for.
     __device__ u32 draw(u32 thread) const { return ::draw(words, thread); }
-    __device__ u64* word(u32 tile) const { return words + 1 + tile; }
 };
-
-// A length is below 2^62; above it is what it is the length of.
-constexpr u64 ALONE = 1ull << 62, WITH_ALL_BEFORE = 2ull << 62, LENGTH = ALONE - 1;
 
 // The sum over this and all earlier lanes of a warp.
 template <class N> __device__ N running_sum(N x)
@@ -30,44 +40,58 @@ template <class N> __device__ N running_sum(N x)
     return x;
 }
 
-// Says how long a tile is, of those of a message that begin with the first. For one thread.
-__device__ inline void publish_length(const Queue& queue, u32 tile, u32 first, u64 length)
-{
-    publish(queue.word(tile), (tile == first ? WITH_ALL_BEFORE : ALONE) | length);
-}
+// A tile among those of its message.
+struct InLine {
+    u64* const lengths;
+    Series* const series;
+    const u32 index;
 
-// Where a tile begins whose length has been said: the sum of all before it in its message. For one warp, which asks 64 of those before it
-// at once, takes what it is told from the nearest on, and asks again for the rest.
-__device__ inline u64 look_back(const Queue& queue, u32 tile, u32 first, u64 length)
-{
-    // More are seldom wanted, and take longer.
-    constexpr u32 MANY = 2;
-    const u32 lane = threadIdx.x % 32;
-    u64 before = 0;
-    bool found = tile == first;
-    for (u32 next = tile; !found;) {
-        u64 words[MANY];
-#pragma unroll
-        for (u32 k = 0; k < MANY; k++) {
-            u32 back = 32 * k + lane + 1;
-            words[k] = next >= first + back ? published(queue.word(next - back)) : WITH_ALL_BEFORE;
-        }
-        u32 taken = 0;
-#pragma unroll
-        for (u32 k = 0; k < MANY; k++) {
-            u32 unknown = __ballot_sync(0xFFFFFFFF, words[k] == 0), know = __ballot_sync(0xFFFFFFFF, words[k] >= WITH_ALL_BEFORE);
-            // Lanes up to the nearest that knows where it ends, or all.
-            u32 wanted = know ^ (know - 1);
-            if (found || taken < k || (unknown & wanted) != 0) break;
-            if (wanted >> lane & 1) before += words[k] & LENGTH;
-            found = know != 0;
-            taken++;
-        }
-        next -= 32 * taken;
-        if (taken == 0) __nanosleep(40);
+    // The tile of this number, of an item whose first tile has that one. Series of an item begin where no other has one.
+    __device__ InLine(const Queue& queue, u32 number, u32 item, u32 first)
+        : lengths(queue.words + 1 + first), series(queue.series + (first / SERIES + item)), index(number - first)
+    {
     }
+    // Says how long it is. For one thread.
+    __device__ void say(u64 length) const
+    {
+        publish(lengths + index, SAID | length);
+        count_in(&series[index / SERIES].sum, ONE_TILE | length);
+    }
+    // Where it begins, of which the length has been said. For one warp.
+    __device__ u64 begin(u64 length) const
+    {
+        const u32 lane = threadIdx.x % 32, first = index / SERIES * SERIES;
+        u64 before = 0;
+        // Who has not been asked yet: tiles of the own series up to one, and so many series before it.
+        for (u32 tile = index, left = index / SERIES;;) {
+            u64 tiles[SERIES / 32];
 #pragma unroll
-    for (u32 distance = 16; distance > 0; distance /= 2) before += __shfl_xor_sync(0xFFFFFFFF, before, distance);
-    if (lane == 0 && tile != first) publish(queue.word(tile), WITH_ALL_BEFORE | (before + length));
-    return before;
-}
+            for (u32 k = 0; k < SERIES / 32; k++) {
+                const u32 at = first + 32 * k + lane;
+                tiles[k] = at < tile ? published(lengths + at) : SAID;
+            }
+            // Before the first one nothing is.
+            Series one{0, SAID};
+            if (lane < left) one = {published(&series[left - 1 - lane].sum), published(&series[left - 1 - lane].end)};
+            bool told = true;
+            for (u64 word : tiles) told &= word != 0;
+            const bool ends = one.end != 0;
+            const u32 know = __ballot_sync(0xFFFFFFFF, ends), miss = __ballot_sync(0xFFFFFFFF, !ends && one.sum / ONE_TILE != SERIES);
+            // Lanes up to the nearest that knows where it ends, or all.
+            const u32 wanted = know ^ (know - 1);
+            if (!__all_sync(0xFFFFFFFF, told) || (miss & wanted) != 0) {
+                __nanosleep(40);
+                continue;
+            }
+            for (u64 word : tiles) before += word & ~SAID;
+            if (wanted >> lane & 1) before += ends ? one.end & ~SAID : one.sum % ONE_TILE;
+            if (know != 0) break;
+            tile = first;
+            left -= 32;
+        }
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2) before += __shfl_xor_sync(0xFFFFFFFF, before, distance);
+        if (lane == 0 && index % SERIES == SERIES - 1) publish(&series[index / SERIES].end, SAID | (before + length));
+        return before;
+    }
+};

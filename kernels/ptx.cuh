@@ -34,6 +34,12 @@ __device__ inline u32 count_on(u64* counter)
     return number;
 }
 
+// Adds to a word that other blocks add to, for them. Nobody waits for it.
+__device__ inline void count_in(u64* word, u64 more)
+{
+    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"(more) : "memory");
+}
+
 // What other blocks write, and for them.
 __device__ inline u64 published(const u64* word)
 {

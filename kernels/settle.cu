@@ -72,26 +72,21 @@ __device__ void finish(const Rest<T>& rest, u32 item, double squared_error)
     state.squared_error = raw ? 0 : squared_error;
 }
 
-// A message that is the numbers as they are, of which each block of threads does its share.
+// A tile of a message that is its numbers as they are. Has barriers.
 template <class T, u32 WIDTH>
-__device__ void put_numbers(const Rest<T>& rest, u32 item, Shared shared, Places& places)
+__device__ void put_numbers(const Rest<T>& rest, const Tile& tile, Shared shared, Places& places)
 {
     using E = Element<T, WIDTH>;
-    const Message& message = rest.batch.items[item];
-    const Box& box = message.box;
+    const Message& message = rest.batch.items[tile.item];
     const Body body(message, rest.messages);
-    for (u32 number = rest.batch.firsts[item] + blockIdx.x; number < rest.batch.firsts[item + 1];
-         number += gridDim.x) {
-        const Tile& tile = rest.batch.list[number];
-        fetch_tile<E, Cuts::ANY>(box, tile, reinterpret_cast<const E*>(rest.src), shared, places);
-        await_tile();
-        for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
-            bool there;
-            u32 element = body.element_at(tile, i, there);
-            if (there) reinterpret_cast<E*>(rest.messages + message.place)[element] = shared.at<E>(body.shared_at(i));
-        }
-        __syncthreads();
+    fetch_tile<E, Cuts::ANY>(message.box, tile, reinterpret_cast<const E*>(rest.src), shared, places);
+    await_tile();
+    for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
+        bool there;
+        u32 element = body.element_at(tile, i, there);
+        if (there) reinterpret_cast<E*>(rest.messages + message.place)[element] = shared.at<E>(body.shared_at(i));
     }
+    __syncthreads();
 }
 
 template <class T, u32 WIDTH>
@@ -104,11 +99,12 @@ __device__ void settle(const Rest<T>& rest)
         double error = sum_of_block(is_raw(rest, item) ? 0 : errors_of(rest, item));
         if (threadIdx.x == 0) finish(rest, item, error);
     }
-    for (u32 first = 0; first < rest.batch.count; first += THREADS) {
-        u32 mine = first + threadIdx.x;
-        if (!__syncthreads_or(mine < rest.batch.count && is_raw(rest, mine))) continue;
-        for (u32 item = first; item < min(first + THREADS, rest.batch.count); item++)
-            if (is_raw(rest, item)) put_numbers<T, WIDTH>(rest, item, shared, places);
+    bool raw = false;
+    for (u32 item = threadIdx.x; item < rest.batch.count; item += THREADS) raw |= is_raw(rest, item);
+    if (!__syncthreads_or(raw)) return;
+    for (u32 place = blockIdx.x; place < rest.batch.tiles; place += gridDim.x) {
+        const Tile& tile = rest.batch.list[place];
+        if (is_raw(rest, tile.item)) put_numbers<T, WIDTH>(rest, tile, shared, places);
     }
 }
 

@@ -87,6 +87,14 @@ struct Stretches {
     __device__ bool few(u32 cols) const { return before + cols <= Places::MOST * length; }
 };
 
+// As many elements of a tile, from this one on, as are 16 bytes, where the first is in the array, and whether they are a unit there, too.
+template <class E>
+struct Unit {
+    E* at;
+    u32 first;
+    bool whole;
+};
+
 // How the elements of a tile are found in an array, held in registers: descriptors would be read again after every copy.
 template <class E>
 struct Finder {
@@ -124,11 +132,20 @@ struct Finder {
         const u32 element = stretches.before + col, stretch = stretches.by.of(element);
         return base + places.of[stretch] + (u64(row) * step + u64(element - stretch * stretches.length) * stride);
     }
-    // The thread's own element, or one so many further, along a row, which takes half as much.
-    __device__ E* at(u32 further) const
+    // An element along a row, which takes half as much.
+    __device__ E* at(u32 index) const
     {
-        const u32 element = stretches.before + threadIdx.x + further;
+        const u32 element = stretches.before + index;
         return reinterpret_cast<E*>(places.of[stretches.of(element)]) + element;
+    }
+    // The thread's own unit of 16 bytes along a row of so many elements, or one so many further.
+    __device__ Unit<E> unit(u32 further, u32 cols) const
+    {
+        constexpr u32 WIDE = Units<E>::WIDE;
+        const u32 first = (threadIdx.x + further) * WIDE, element = stretches.before + first, stretch = stretches.of(element);
+        E* const at = reinterpret_cast<E*>(places.of[stretch]) + element;
+        const bool within = element + WIDE <= (stretch + 1) * stretches.length && first + WIDE <= cols;
+        return {at, first, within && reinterpret_cast<uintptr_t>(at) % 16 == 0};
     }
 };
 
@@ -261,6 +278,19 @@ template <class E> __device__ u32 index_of(u32 k, bool apart)
     return apart ? i % MANY * 64 + i / MANY : i;
 }
 
+// The same of a tile of one row that lies along rows of the array.
+template <class E> __device__ void bring_along(const Finder<const E>& from, u32 cols, Shared shared)
+{
+    using U = Units<E>;
+    const u32 place = Shared::place(16 * threadIdx.x);
+    by_some<U::EACH, AT_ONCE<E>>([&](u32 k) { return from.unit(k * THREADS, cols); }, [&](u32 k, const Unit<const E>& unit) {
+        u8* const to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
+        if (unit.whole) return fetch<16>(to, unit.at, true);
+#pragma unroll
+        for (u32 i = 0; i < U::WIDE; i++) fetch<sizeof(E)>(to + i * sizeof(E), from.at(unit.first + i), unit.first + i < cols);
+    });
+}
+
 // Begins to bring a tile into shared memory, with zeros where it has no element. It has been noted before, with a barrier in between.
 template <class E, Cuts CUTS>
 __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
@@ -290,14 +320,7 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
         return;
     }
     const Finder<const E> from(box, box.from, places, tile, base);
-    if (from.along) {
-        const u32 place = Shared::place(threadIdx.x * sizeof(E));
-        const int left = int(cols) - int(threadIdx.x);
-        by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return from.at(k * THREADS); }, [&](u32 k, const E* at) {
-            fetch<sizeof(E)>(shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E))), at, int(k * THREADS) < left);
-        });
-        return;
-    }
+    if (from.along) return bring_along<E>(from, cols, shared);
     const bool apart = lies_apart(box);
     auto index = [&](u32 k) { return index_of<E>(k, apart); };
     auto find = [&](u32 k, auto few) {
@@ -357,7 +380,7 @@ __device__ void store_along(const Finder<E>& to, u32 cols, Shared shared)
     const u32 place = Shared::place(threadIdx.x * sizeof(E));
     auto find = [&](u32 k) {
         const u8* held = shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E)));
-        return Placed<E>{to.at(k * THREADS), *reinterpret_cast<const E*>(held)};
+        return Placed<E>{to.at(threadIdx.x + k * THREADS), *reinterpret_cast<const E*>(held)};
     };
     by_some<PER_THREAD<E>, AT_ONCE<E>>(find, [&](u32 k, const Placed<E>& one) {
         if (threadIdx.x + k * THREADS < cols) store_element(one.at, one.held);

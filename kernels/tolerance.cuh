@@ -142,6 +142,12 @@ struct Tolerance {
         }
     }
 
+    __device__ InLine line(u32 turn) const
+    {
+        const Work<Message>& work = this->work(turn);
+        return {job.queue, work.number, work.tile.item, work.tile.first};
+    }
+
     // Adds up what was measured, and says how long the tile is. For one warp.
     __device__ void publish(u32 turn) const
     {
@@ -149,13 +155,13 @@ struct Tolerance {
         const u32 units = sum_up(found.before);
         if (lane != 31) return;
         found.units = units;
-        publish_length(job.queue, work(turn).number, work(turn).tile.first, units);
+        line(turn).say(units);
     }
 
     // Asks where the codes of a tile begin. For one warp.
     __device__ void place(u32 turn) const
     {
-        const u64 begin = look_back(job.queue, work(turn).number, work(turn).tile.first, held.measured[turn % 2].units);
+        const u64 begin = line(turn).begin(held.measured[turn % 2].units);
         if (lane == 0) held.begin = begin;
     }
 
@@ -242,6 +248,8 @@ struct Tolerance {
     __device__ void run() const
     {
         if (warp == 3) seek(0, job.queue.draw(lane)), find(0);
+        // The compiler would do two at a time, and instructions would be waited for.
+#pragma unroll 1
         for (u32 turn = 0;; turn++) {
             __syncthreads();
             const bool there = this->there(turn);

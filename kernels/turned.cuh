@@ -253,7 +253,7 @@ struct Turned {
             for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
                 const u32 row = i & ((1 << log_rows) - 1), col = i >> log_rows;
                 if (row >= rows || col >= cols) continue;
-                E* const at = to.along ? to.at(i - threadIdx.x) : to.few ? to.template at<true>(row, col) : to.template at<false>(row, col);
+                E* const at = to.along ? to.at(i) : to.few ? to.template at<true>(row, col) : to.template at<false>(row, col);
                 store_element(at, slots.at((row << log_cols) + col));
             }
         }

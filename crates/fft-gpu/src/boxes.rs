@@ -90,10 +90,12 @@ pub(crate) struct Tile {
     cols: u32,
     item: u32,
     first: u32,
+    number: u32,
+    none: u32,
 }
 
 /// Items for a launch, boxes or messages, and their tiles, numbered through; with the number of the first tile of each item, and
-/// of the end. Tiles are listed as they are numbered, unless they are [`Items::mixed`].
+/// of the end. Tiles are listed as they are numbered, or [`Items::along`] an array.
 pub(crate) struct Items<I> {
     pub(crate) items: Vec<I>,
     pub(crate) tiles: Vec<Tile>,
@@ -123,20 +125,12 @@ impl<I> Items<I> {
         Ok(())
     }
 
-    /// Lists the tiles of all items by turns, those of an item in their order, so that all items come forward alike. Boxes side by
-    /// side share lines of memory where rows are of odd lengths: the two parts of such a line are then written soon after each
-    /// other. If the second comes late, what of the line is not written by the first is read from memory.
-    pub(crate) fn mixed(mut self) -> Self {
-        // How much of its item comes before the middle of a tile.
-        let before = |number: usize, tile: &Tile| {
-            let item = tile.item as usize;
-            let (first, end) = (u64::from(self.firsts[item]), u64::from(self.firsts[item + 1]));
-            ((2 * (number as u64 - first) + 1) << 31) / (end - first)
-        };
-        let tiles = self.tiles.iter().enumerate();
-        let mut order: Vec<_> = tiles.map(|(i, tile)| (before(i, tile), i)).collect();
-        order.sort_unstable();
-        self.tiles = order.into_iter().map(|(_, i)| self.tiles[i]).collect();
+    /// Lists the tiles of all items as they begin along an array of which these are boxes, so that what is moved at a time is side by
+    /// side there. Boxes share lines of memory where rows are of odd lengths: the two parts of such a line are then written soon after
+    /// each other. If the second comes late, what of the line is not written by the first is read from memory.
+    pub(crate) fn along(mut self, place: impl Fn(&I, &Tile) -> u64) -> Self {
+        let Self { items, tiles, .. } = &mut self;
+        tiles.sort_by_cached_key(|tile| place(&items[tile.item as usize], tile));
         self
     }
 }
@@ -252,6 +246,12 @@ impl Placement {
             true => (run / wide).trailing_zeros(),
             false => APART,
         }
+    }
+
+    /// Whether this takes a message out of an array in which what will be neighbours is at most so many elements apart.
+    pub(crate) fn packs(&self, apart: usize) -> bool {
+        self.end(&self.to) - self.to.offset == self.elements()
+            && self.from.stride[DIMS - 1] <= apart
     }
 
     /// Whether [`Placement::joined`] can be had.
@@ -419,6 +419,8 @@ impl Placement {
                 cols: (whole - start).min(step) as u32,
                 item,
                 first: first as u32,
+                number: tiles.len() as u32,
+                none: 0,
             });
         }
         Ok(tiled)
@@ -446,9 +448,23 @@ impl Tiled {
         self.log_rows > 0
     }
 
-    /// Whether its tiles have several rows, all of whole units of 16 bytes in both arrays.
-    pub(crate) fn turns_units(&self) -> bool {
-        self.turns() && self.log_from != APART && self.log_to != APART
+    /// Where a tile begins in the source.
+    pub(crate) fn source_of(&self, tile: &Tile) -> u64 {
+        self.place_of(&self.from, tile)
+    }
+
+    /// The same in the destination.
+    pub(crate) fn destination_of(&self, tile: &Tile) -> u64 {
+        self.place_of(&self.to, tile)
+    }
+
+    fn place_of(&self, side: &Side, tile: &Tile) -> u64 {
+        let (mut rest, mut at) = (tile.element, side.offset);
+        for (n, stride) in self.shape.into_iter().zip(side.stride).rev() {
+            at += u64::from(rest % n) * u64::from(stride);
+            rest /= n;
+        }
+        at
     }
 }
 

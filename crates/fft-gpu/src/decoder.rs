@@ -8,7 +8,7 @@ use fft_core::{BadMessage, Transfer, Wire};
 
 use crate::batch::{Batch, Reach, upload, zeros};
 use crate::encoder::{messages, mirrored, slots, states};
-use crate::ffi::{Kernel, Pinned, Source, run_decode, tried};
+use crate::ffi::{Kernel, Pinned, Source, queue_words, run_decode, tried};
 use crate::message::{Form, State};
 use crate::{Gpu, GpuError, GpuReal};
 
@@ -77,19 +77,17 @@ impl<T: GpuReal> Decoder<T> {
         let parts = incoming.iter().map(|one| (one.scatter, one.place));
         let all = messages(&form, parts, false)?;
         let turned = wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.turns());
-        // Where whole lines are written, those of a box after each other are faster: fewer pages of memory at a time.
-        let all = if turned { all } else { all.mixed() };
         let element = form.element_bytes();
         let filled = incoming.iter().filter(|one| one.scatter.elements() > 0);
         let bytes = filled.map(|one| one.scatter.span()).max().unwrap_or(0) * element;
         let reaches = (slots(&form, &all.items)?, Reach { bytes, align: element });
         let batch = Batch::new(stream, &all, reaches)?;
         let states = zeros(stream, (all.items.len() + 1) * size_of::<State>())?;
-        let queue = zeros(stream, batch.tiles() + 1)?;
+        let queue = zeros(stream, queue_words(&batch))?;
         let named = if turned { "turned" } else { form.name()? };
         let kernel = gpu.kernel(Source::Decode, &format!("decode_{named}_{}x{width}", T::NAME))?;
         // What is written at a time must lie near together.
-        let kernel = if turned { kernel.at_most(4) } else { kernel };
+        let kernel = if turned { kernel.at_most(4)? } else { kernel };
         let groups = turned.then(|| zeros(stream, batch.tiles() * form.tile_groups()));
         let groups = groups.transpose()?;
         let begins = zeros(stream, batch.tiles() + 1)?;

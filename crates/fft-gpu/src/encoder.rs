@@ -8,7 +8,7 @@ use fft_core::{Packed, Transfer, Wire};
 
 use crate::batch::{Batch, Reach, zeros};
 use crate::boxes::Items;
-use crate::ffi::{Kernel, Pinned, Source, run_encode, tried};
+use crate::ffi::{Kernel, Pinned, Source, queue_words, run_encode, tried};
 use crate::message::{ALIGN, Form, Message, State};
 use crate::{Gpu, GpuError, GpuReal};
 
@@ -52,7 +52,8 @@ pub(crate) struct EncodeArguments<'a> {
     pub(crate) all_raw: bool,
 }
 
-/// Messages and their tiles.
+/// Messages and their tiles: along the array, in which a decoder writes, and an encoder reads. But encoders that turn axes write faster
+/// than they read, and those of `tolerance` ask tiles that come before others in their message.
 pub(crate) fn messages<'a>(
     form: &Form,
     parts: impl Iterator<Item = (&'a Transfer, usize)>,
@@ -62,7 +63,8 @@ pub(crate) fn messages<'a>(
     for (part, place) in parts {
         all.add(|item, tiles| form.message(part, place, sends, (item, tiles)))?;
     }
-    Ok(all)
+    let numbered = sends && (form.varies() || all.items.iter().any(|one| one.tiled.turns()));
+    Ok(if numbered { all } else { all.along(|one, tile| one.tiled.source_of(tile)) })
 }
 
 /// What of the memory of messages is theirs.
@@ -108,7 +110,7 @@ impl<T: GpuReal> Encoder<T> {
         let batch = Batch::new(stream, &all, reaches)?;
         let states = zeros(stream, (all.items.len() + 1) * size_of::<State>())?;
         let errors = zeros(stream, batch.tiles() + 1)?;
-        let queue = zeros(stream, batch.tiles() + 1)?;
+        let queue = zeros(stream, queue_words(&batch))?;
         let mirror = Pinned::new(gpu.context(), states.len())?;
         let real = format!("{}x{width}", T::NAME);
         let encode = format!("encode_{}_{real}", form.name()?);

@@ -42,8 +42,8 @@ enum Races {
 }
 
 /// The programs that run kernels, compiled once, or none where there is no C++ compiler.
-fn programs(races: Races) -> Option<&'static [PathBuf; 3]> {
-    static PROGRAMS: [OnceLock<Option<[PathBuf; 3]>>; 2] = [OnceLock::new(), OnceLock::new()];
+fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
+    static PROGRAMS: [OnceLock<Option<[PathBuf; 4]>>; 2] = [OnceLock::new(), OnceLock::new()];
     let found = races == Races::Found;
     let compile = |name: &str| {
         let test = std::env::current_exe().unwrap();
@@ -73,7 +73,8 @@ fn programs(races: Races) -> Option<&'static [PathBuf; 3]> {
         std::fs::rename(made, &program).unwrap();
         Some(program)
     };
-    let all = || Some([compile("encode")?, compile("decode")?, compile("transfer")?]);
+    let all =
+        || Some([compile("encode")?, compile("decode")?, compile("transfer")?, compile("places")?]);
     PROGRAMS[usize::from(found)].get_or_init(all).as_ref()
 }
 
@@ -144,7 +145,7 @@ fn without_races<T: GpuReal>(width: usize) {
 
 /// Boxes with the wire of this number, and one of the fields: messages, and what is read from them.
 fn one_as_the_codecs<T: GpuReal>(
-    [encode, decode, _]: &[PathBuf; 3],
+    [encode, decode, ..]: &[PathBuf; 4],
     width: usize,
     case: &data::Boxes,
     (turn, number): (usize, usize),
@@ -199,10 +200,9 @@ fn one_as_the_codecs<T: GpuReal>(
     }
 
     let lengths: Vec<_> = states.iter().map(|state| state.bytes).collect();
-    let told = (&head[..], number % 2 == 1);
     let incoming = (&case.scatters[..], &places[..], &lengths[..]);
     let (numbers, states) =
-        decoded::<T>(decode, &what, &form, told, incoming, &memory, expected.len());
+        decoded::<T>(decode, &what, &form, &head, incoming, &memory, expected.len());
     assert!(states.iter().all(|state| state.bad == 0), "{what}: refused");
     let same = |(x, y): (&T, &T)| {
         let nans = x.as_f64().is_nan() && y.as_f64().is_nan();
@@ -212,18 +212,17 @@ fn one_as_the_codecs<T: GpuReal>(
     assert_eq!(wrong, None, "{what}: the first number that differs");
 }
 
-/// What is read from messages with these boxes, places and lengths, and what becomes of them. A launch is told this; tiles may be mixed.
+/// What is read from messages with these boxes, places and lengths, and what becomes of them. A launch is told this.
 fn decoded<T: GpuReal>(
     program: &Path,
     what: &str,
     form: &Form,
-    (head, mixed): (&[u64], bool),
+    head: &[u64],
     (scatters, places, lengths): (&[Transfer], &[usize], &[u64]),
     memory: &[u8],
     len: usize,
 ) -> (Vec<T>, Vec<State>) {
     let all = messages(form, scatters.iter().zip(places.iter().copied()), false).unwrap();
-    let all = if mixed { all.mixed() } else { all };
     let (mut numbers, mut states) = (vec![T::of(0.0); len], vec![State::default(); lengths.len()]);
     let sizes = [all.items.len(), all.tiles.len(), memory.len(), len * size_of::<T>()];
     let sizes = sizes.map(|n| n as u64);
@@ -244,7 +243,7 @@ fn decoded<T: GpuReal>(
 
 /// Two messages of `tolerance`, of which the second does not decode: it alone is refused, and the first is read.
 fn refuses<T: GpuReal>(width: usize) {
-    let Some([_, decode, _]) = programs(Races::Unseen) else { return };
+    let Some([_, decode, ..]) = programs(Races::Unseen) else { return };
     let (wire, step) = (Wire::Tolerance, 1e-3);
     let (codec, form) = (wire.codec::<T>(), Form::new::<T>(wire, width).unwrap());
     let shape = [5, 64, 64];
@@ -265,7 +264,7 @@ fn refuses<T: GpuReal>(width: usize) {
         (&[], -8),
         (&[], 8),
     ];
-    for (number, case) in cases.iter().enumerate() {
+    for case in &cases {
         let (_, src) = data::fields::<T>(case.elements * width).swap_remove(0);
         let room = form.bound(case.gathers[0].elements());
         let places = [0, (room + 8).next_multiple_of(16)];
@@ -291,9 +290,8 @@ fn refuses<T: GpuReal>(width: usize) {
             assert!(codec.unpack(whole, &case.scatters[1], width, &mut sink).is_err(), "{what}");
             let head = told::<T>(&form, (step, turn as u64));
             let incoming = (&case.scatters[..], &places[..], &lengths[..]);
-            let told = (&head[..], number == 0);
             let (numbers, states) =
-                decoded::<T>(decode, &what, &form, told, incoming, &memory, expected.len());
+                decoded::<T>(decode, &what, &form, &head, incoming, &memory, expected.len());
             assert_eq!([states[0].bad, states[1].bad.min(1)], [0, 1], "{what}");
             let wrong = |i: &usize| expected[*i].as_f64() != 0.0 && numbers[*i] != expected[*i];
             assert_eq!((0..expected.len()).find(wrong), None, "{what}: the other one");
@@ -336,9 +334,44 @@ fn messages_of_complex_f32_are_those_of_the_codecs() {
 }
 
 #[test]
+fn tiles_find_where_they_begin() {
+    let Some([.., program]) = programs(Races::Unseen) else { return };
+    // More series than are asked at once, whole ones, none, and some that are not whole.
+    let counts = [1, 64, 2400, 0, 65, 63, 128, 1];
+    let mut state = 1_u64;
+    let mut length = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // Up to 2^48, and often nothing.
+        if state >> 62 == 0 { 0 } else { state >> (16 + state % 40) }
+    };
+    let (mut items, mut firsts, mut lengths, mut expected) = (vec![], vec![], vec![], vec![]);
+    for (item, count) in counts.into_iter().enumerate() {
+        firsts.push(items.len() as u32);
+        let mut end = 0;
+        for _ in 0..count {
+            items.push(item as u32);
+            lengths.push(length());
+            expected.push(end);
+            end += lengths[lengths.len() - 1];
+        }
+    }
+    for (seed, (blocks, backwards)) in [(1, 1), (1, 0), (2, 0), (5, 0)].into_iter().enumerate() {
+        let asked = [blocks, seed as u64, items.len() as u64, counts.len() as u64, backwards];
+        let (asked, lengths) = (bytemuck::cast_slice(&asked), bytemuck::cast_slice(&lengths));
+        let input = [asked, lengths, bytemuck::cast_slice(&items), bytemuck::cast_slice(&firsts)];
+        let mut begins = vec![u64::MAX; items.len()];
+        let what = format!("{blocks} blocks, backwards: {backwards}");
+        run(program, &what, &input, &mut [bytemuck::cast_slice_mut(&mut begins)]);
+        let wrong = (0..items.len()).find(|&tile| begins[tile] != expected[tile]);
+        assert_eq!(wrong, None, "{what}: the first tile that begins elsewhere");
+    }
+}
+
+#[test]
 fn boxes_are_copied_as_transfers_do() {
-    let Some([_, _, program]) = programs(Races::Unseen) else { return };
-    let Some([_, _, watched]) = programs(Races::Found) else { return };
+    let Some([_, _, program, _]) = programs(Races::Unseen) else { return };
+    let Some([_, _, watched, _]) = programs(Races::Found) else { return };
     for (seed, case) in data::all().iter().enumerate() {
         as_transfers::<u64>(watched, case, seed);
         as_transfers::<u32>(program, case, seed);

@@ -66,6 +66,9 @@ impl Transfers {
     }
 }
 
+/// What is further apart in an array is in other pages of memory.
+const NEAR_BYTES: usize = 64 << 10;
+
 /// Copies, cut into tiles.
 pub(crate) struct Tiles {
     pub(crate) all: Items<Tiled>,
@@ -102,8 +105,8 @@ pub(crate) fn tile(element_bytes: usize, moves: &[Move<'_>]) -> Result<Tiles, Gp
         align: bytes,
     };
     let reaches = (reach(|p| p.end(&p.from)), reach(|p| p.end(&p.to)));
-    // Where axes are turned, tiles of one box after the other are faster, unless boxes share lines.
-    let turned = all.items.iter().all(Tiled::turns_units);
-    let all = if turned { all } else { all.mixed() };
-    Ok(Tiles { all, unit: bytes, reaches })
+    // What is written at a time should be side by side; unless that are messages, and what they take lies together.
+    let packs = placements.iter().all(|placement| placement.packs(NEAR_BYTES / bytes));
+    let place = if packs { Tiled::source_of } else { Tiled::destination_of };
+    Ok(Tiles { all: all.along(place), unit: bytes, reaches })
 }

@@ -255,34 +255,67 @@ fn too_large_is_an_error() {
 }
 
 #[test]
-fn tiles_of_all_items_are_listed_by_turns() {
-    let tile = |item: u32, element: u32| Tile { item, element, ..Tile::zeroed() };
-    let mut all = Items::new();
-    for (item, many) in [(0, 3), (1, 0), (2, 3), (3, 6)] {
-        let make = |item, tiles: &mut Vec<Tile>| {
-            tiles.extend((0..many).map(|element| tile(item, element)));
-            Ok(())
+fn tiles_are_listed_along_the_array_that_boxes_are_of() {
+    // Halves of rows, planes in reverse; tiles of two rows of three elements.
+    let brick = |lo: usize, hi: usize| Brick { lo: [0, 0, lo], hi: [4, 5, hi] };
+    let whole = Placed { brick: brick(0, 6), order: [0, 1, 2], howmany: 1 };
+    let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 16 };
+    for order in [[0, 1, 2], [2, 1, 0], [0, 2, 1]] {
+        let mut all = Items::new();
+        for (lo, hi) in [(3, 6), (2, 3), (0, 2)] {
+            let brick = brick(lo, hi);
+            let message = Placed { brick, order, howmany: 1 };
+            let placement = Placement::new(&Transfer::new(&brick, 0..1, &whole, &message), 1000, 0);
+            let make = |item, tiles: &mut Vec<Tile>| {
+                let tiled = placement.tiled(&tiling, item, &mut Vec::new())?;
+                // As if a tile had six elements.
+                let elements = (0..placement.elements() as u32).step_by(6);
+                let number = tiles.len() as u32..;
+                tiles.extend(elements.zip(number).map(|(element, number)| Tile {
+                    element,
+                    item,
+                    number,
+                    ..Tile::zeroed()
+                }));
+                Ok(tiled)
+            };
+            all.add(make).unwrap_or_else(|why| panic!("{lo}: {why}"));
+        }
+        let numbered = all.tiles.clone();
+        // Where a tile begins, by the definition.
+        let begins = |tile: &Tile| {
+            let (lo, hi) = [(3, 6), (2, 3), (0, 2)][tile.item as usize];
+            let n = [4, 5, hi - lo];
+            let (mut rest, mut at) = (tile.element as usize, [0; 3]);
+            for axis in order.into_iter().rev() {
+                (at[axis], rest) = (rest % n[axis], rest / n[axis]);
+            }
+            (1000 + (at[0] * 5 + at[1]) * 6 + lo + at[2]) as u64
         };
-        all.add(make).unwrap_or_else(|why| panic!("{item}: {why}"));
+        let all = all.along(|tiled, tile| tiled.source_of(tile));
+        let found: Vec<_> = all.tiles.iter().map(&begins).collect();
+        assert!(found.is_sorted(), "{order:?}: {found:?}");
+        let mut numbers: Vec<_> = all.tiles.iter().map(|tile| tile.number).collect();
+        assert_ne!(numbers, numbered.iter().map(|tile| tile.number).collect::<Vec<_>>());
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..numbered.len() as u32), "{order:?}");
+        // In the message it is where its elements are.
+        let to = |tile: &Tile| all.items[tile.item as usize].destination_of(tile);
+        assert!(numbered.iter().all(|tile| to(tile) == u64::from(tile.element)), "{order:?}");
+        assert_eq!(all.firsts, [0, 10, 14, 21]);
     }
-    let all = all.mixed();
-    let found: Vec<_> = all.tiles.iter().map(|tile| (tile.item, tile.element)).collect();
-    let third = |n: u32| [(3, 2 * n), (0, n), (2, n), (3, 2 * n + 1)];
-    assert_eq!(found, [third(0), third(1), third(2)].concat());
-    assert_eq!(all.firsts, [0, 3, 3, 6, 12]);
 }
 
 #[test]
-fn boxes_that_are_turned_by_whole_units_are_told_from_others() {
-    let turns = |size: usize, order: [usize; 3], bytes: usize| {
-        let brick = Brick { lo: [0; 3], hi: [size; 3] };
-        let from = Placed { brick, order: [0, 1, 2], howmany: 1 };
-        let to = Placed { brick, order, howmany: 1 };
-        let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
-        let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes };
-        placement.tiled(&tiling, 0, &mut Vec::new()).unwrap().turns_units()
+fn what_packs_is_told_from_other_copies() {
+    let brick = Brick { lo: [0; 3], hi: [4, 5, 6] };
+    let part = Brick { lo: [0, 1, 0], hi: [4, 3, 6] };
+    let packs = |from: [usize; 3], to: (Brick<3>, [usize; 3]), apart: usize| {
+        let from = Placed { brick, order: from, howmany: 1 };
+        let to = Placed { brick: to.0, order: to.1, howmany: 1 };
+        Placement::new(&Transfer::new(&part, 0..1, &from, &to), 7, 9).packs(apart)
     };
-    assert!(turns(64, [0, 2, 1], 4) && turns(64, [2, 1, 0], 16));
-    assert!(!turns(64, [0, 1, 2], 4), "as it is");
-    assert!(!turns(65, [0, 2, 1], 8), "rows of an odd length");
+    assert!(packs([0, 1, 2], (part, [0, 1, 2]), 1));
+    assert!(packs([0, 1, 2], (part, [0, 2, 1]), 6) && !packs([0, 1, 2], (part, [0, 2, 1]), 5));
+    assert!(!packs([0, 1, 2], (brick, [0, 1, 2]), 100), "into an array");
 }

@@ -28,6 +28,34 @@ struct BatchRecord {
     tiles: u32,
 }
 
+/// Tiles of a message that are counted together: `SERIES` of `kernels/places.cuh`.
+const SERIES: usize = 64;
+
+/// `Queue` of `kernels/places.cuh`.
+#[repr(C)]
+struct QueueRecord {
+    words: CUdeviceptr,
+    series: CUdeviceptr,
+}
+
+impl QueueRecord {
+    /// Where series begin in the memory of a queue, in words: what is before them, and whole pairs.
+    fn series(tiles: usize) -> usize {
+        (tiles + 1).next_multiple_of(2)
+    }
+
+    /// That of a batch, in memory of [`queue_words`].
+    fn of(batch: &Batch, words: CUdeviceptr) -> Self {
+        Self { words, series: words + (size_of::<u64>() * Self::series(batch.tiles())) as u64 }
+    }
+}
+
+/// Words of memory of a queue: one, one for each tile, and two for each series, of which an item's begin with number
+/// `first / SERIES + item`.
+pub(crate) fn queue_words(batch: &Batch) -> usize {
+    QueueRecord::series(batch.tiles()) + 2 * (batch.tiles() / SERIES + batch.count() + 1)
+}
+
 /// `Job` of `kernels/job.cuh`.
 #[repr(C)]
 struct EncodeJob {
@@ -40,7 +68,7 @@ struct EncodeJob {
     part: f64,
     step: f64,
     inverse: f64,
-    queue: CUdeviceptr,
+    queue: QueueRecord,
 }
 
 /// `Rest` of `kernels/settle.cu`.
@@ -65,7 +93,7 @@ struct DecodeJob {
     lengths: CUdeviceptr,
     bits: u32,
     begins: CUdeviceptr,
-    queue: CUdeviceptr,
+    queue: QueueRecord,
     groups: CUdeviceptr,
 }
 
@@ -169,6 +197,7 @@ pub(crate) fn run_encode<T: GpuReal>(
     let (states, _states) = states.device_ptr_mut(stream);
     let (errors, _errors) = errors.device_ptr_mut(stream);
     let (queue, _queue) = queue.device_ptr_mut(stream);
+    let queue = QueueRecord::of(batch, queue);
     let batch_record = record(batch, items, (list, firsts));
     if batch.tiles() > 0 && !all_raw {
         let batch = batch_record;
@@ -178,9 +207,9 @@ pub(crate) fn run_encode<T: GpuReal>(
         let mut launch = stream.launch_builder(&encode.function);
         launch.arg(&job);
         // SAFETY: the argument is that of `encode_*`. It reads the boxes of the batch, and of messages that shrink it writes at
-        // most what is fixed of them, or of those that vary what their room is: `check` found both in the buffers. States, errors
-        // and queue have an entry for each message and one more, for each tile, and one more than tiles, as the encoder made them
-        // with the batch. The guards outlive the launch.
+        // most what is fixed of them, or of those that vary what their room is: `check` found both in the buffers. States and
+        // errors have an entry for each message and one more, and for each tile, and the queue has `queue_words`, as the encoder
+        // made them with the batch. The guards outlive the launch.
         unsafe { launch.launch(encode.grid(batch_record.tiles as usize)) }
             .map_err(tried("launching an encoder"))?;
     }
@@ -227,7 +256,7 @@ pub(crate) fn run_decode<T: GpuReal>(
         lengths,
         bits,
         begins,
-        queue,
+        queue: QueueRecord::of(batch, queue),
         groups: groups.unwrap_or_default(),
     };
     // A block measures a tile with each of its threads.
@@ -237,8 +266,8 @@ pub(crate) fn run_decode<T: GpuReal>(
         launch.arg(&job);
         // SAFETY: the argument is that of `measure_*` and `decode_*`. Whatever messages hold, these read no more of them than
         // their lengths, which the decoder found to be of this wire and within their slots, and write only the boxes of the
-        // batch: `check` found both in the buffers. Lengths and states have an entry for each message, states one more, the
-        // queue and `begins` one more than tiles, groups as many as tiles have. The guards outlive the launches.
+        // batch: `check` found both in the buffers. Lengths and states have an entry for each message, states one more,
+        // `begins` one more than tiles, the queue `queue_words`, groups as many as tiles have. The guards outlive the launches.
         unsafe { launch.launch(kernel.grid(work)) }.map_err(tried("launching a decoder"))?;
     }
     Ok(())

@@ -20,8 +20,8 @@ pub(crate) use event::Event;
 pub use foreign::{borrow, borrow_stream, keeping_context};
 pub(crate) use gathering::Gathering;
 pub(crate) use launch::{
-    after_trig, before_trig, gradient, poisson, run_decode, run_encode, run_energy, run_transfer,
-    scale,
+    after_trig, before_trig, gradient, poisson, queue_words, run_decode, run_encode, run_energy,
+    run_transfer, scale,
 };
 
 pub(crate) use mail::{Inbox, Outbox};

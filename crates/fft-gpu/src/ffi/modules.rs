@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, DriverError, LaunchConfig, sys};
 use cudarc::nvrtc::Ptx;
 
+use super::tried;
 use crate::GpuError;
 
 /// Threads of a block, of all kernels.
@@ -47,6 +48,8 @@ pub(crate) struct Kernel {
     /// Blocks that a multiprocessor has at once, and how many of these the device has.
     blocks: u32,
     multiprocessors: u32,
+    /// Bytes of shared memory that a block has for nothing, so that a multiprocessor has no more of them.
+    idle_bytes: u32,
 }
 
 impl Modules {
@@ -69,14 +72,30 @@ impl Modules {
         let function = self.modules[source as usize].load_function(name).map_err(tried)?;
         let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
         let blocks = blocks.map_err(tried)?.max(1);
-        Ok(Kernel { function, blocks, multiprocessors: self.multiprocessors })
+        Ok(Kernel { function, blocks, multiprocessors: self.multiprocessors, idle_bytes: 0 })
     }
 }
 
 impl Kernel {
-    /// The same with no more than so many blocks of a multiprocessor at once.
-    pub(crate) fn at_most(self, blocks: u32) -> Self {
-        Self { blocks: self.blocks.min(blocks), ..self }
+    /// The same with no more than so many blocks of a multiprocessor at once. A smaller grid alone does not do: some multiprocessors
+    /// would have more of it, and others fewer.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`].
+    pub(crate) fn at_most(mut self, blocks: u32) -> Result<Self, GpuError> {
+        /// By so much more is tried; what a block may have without being asked for.
+        const STEP: u32 = 256;
+        const MOST: u32 = 48 << 10;
+        let tried = tried("finding out how many blocks there are at once");
+        let own = self.function.shared_size_bytes().map_err(&tried)? as u32;
+        while self.blocks > blocks && own + self.idle_bytes + STEP <= MOST {
+            self.idle_bytes += STEP;
+            let (idle, function) = (self.idle_bytes as usize, &self.function);
+            let found =
+                function.occupancy_max_active_blocks_per_multiprocessor(THREADS, idle, None);
+            self.blocks = found.map_err(&tried)?.max(1);
+        }
+        Ok(Self { blocks: self.blocks.min(blocks), ..self })
     }
 
     /// Blocks of its largest grid, if they fetch their work: those that the device has at once.
@@ -86,7 +105,7 @@ impl Kernel {
 
     /// A grid for so many pieces of work.
     pub(super) fn grid(&self, work: usize) -> LaunchConfig {
-        blocks(work.clamp(1, self.resident()))
+        LaunchConfig { shared_mem_bytes: self.idle_bytes, ..blocks(work.clamp(1, self.resident())) }
     }
 }
 

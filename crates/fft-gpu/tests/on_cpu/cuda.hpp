@@ -137,6 +137,11 @@ inline unsigned count_on(unsigned long long* counter)
     yield();
     return unsigned(__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED));
 }
+inline void count_in(unsigned long long* word, unsigned long long more)
+{
+    yield();
+    __atomic_fetch_add(word, more, __ATOMIC_RELAXED);
+}
 inline unsigned long long published(const unsigned long long* word)
 {
     yield();

@@ -12,6 +12,7 @@ static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (
     std::vector<State> states(told.items + 1);
     // Of another launch, as on a device, but for the first.
     std::vector<u64> begins(told.tiles + 1, 1), queue(told.tiles + 1);
+    std::vector<Series> series(told.tiles / SERIES + told.items + 1);
     begins[0] = 0;
     Room dst(told.room);
     const u8* bytes = reinterpret_cast<const u8*>(messages.data());
@@ -24,7 +25,7 @@ static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (
     job.lengths = lengths.data();
     job.bits = u32(told.bits);
     job.begins = begins.data();
-    job.queue = {queue.data()};
+    job.queue = {queue.data(), series.data()};
     constexpr u64 TOLERANCE = 5;
     // As `Decoder::new` chooses.
     bool turns = false;

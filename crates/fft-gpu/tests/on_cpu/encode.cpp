@@ -13,11 +13,12 @@ static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (
     // Of another launch, as on a device.
     std::vector<double> errors(told.tiles + 1, NAN);
     std::vector<u64> queue(told.tiles + 1);
+    std::vector<Series> series(told.tiles / SERIES + told.items + 1);
     Room messages(told.room);
     const T* src = reinterpret_cast<const T*>(source.data());
     const u32 blocks = u32(told.blocks), seed = u32(told.seed), bits = u32(told.bits);
     const double part = told.part, step = told.step;
-    const Job<T> job{all.batch(), src, messages.begin(), states.data(), errors.data(), bits, part, step, 1 / step, {queue.data()}};
+    const Job<T> job{all.batch(), src, messages.begin(), states.data(), errors.data(), bits, part, step, 1 / step, {queue.data(), series.data()}};
     if (!told.all_raw && told.tiles > 0) launch(encoders[told.wire], blocks, seed, job);
     const Rest<T> rest{all.batch(), src, messages.begin(), states.data(), errors.data(), step, u32(told.all_raw)};
     launch(settler, blocks, seed, rest);
