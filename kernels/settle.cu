@@ -39,18 +39,20 @@ __device__ inline double sum_of_block(double x)
     return sum;
 }
 
-// The errors of a thread's share of the tiles of a message. Several at once, as a message may have many tiles.
+// The errors of a thread's share of the tiles of a message. Many at once: a message may have many tiles, and a block adds up them all.
 template <class T>
 __device__ double errors_of(const Rest<T>& rest, u32 item)
 {
-    double sums[8] = {};
-    u32 end = rest.batch.firsts[item + 1];
-    for (u32 tile = rest.batch.firsts[item] + threadIdx.x; tile < end; tile += 8 * THREADS)
-#pragma unroll
-        for (u32 i = 0; i < 8; i++)
-            if (tile + i * THREADS < end) sums[i] += rest.errors[tile + i * THREADS];
+    constexpr u32 MANY = 32;
+    const u32 end = rest.batch.firsts[item + 1];
     double sum = 0;
-    for (double part : sums) sum += part;
+    for (u32 tile = rest.batch.firsts[item] + threadIdx.x; tile < end; tile += MANY * THREADS) {
+        double some[MANY];
+#pragma unroll
+        for (u32 i = 0; i < MANY; i++) some[i] = tile + i * THREADS < end ? rest.errors[tile + i * THREADS] : 0;
+#pragma unroll
+        for (u32 i = 0; i < MANY; i++) sum += some[i];
+    }
     return sum;
 }
 
@@ -109,7 +111,7 @@ __device__ void settle(const Rest<T>& rest)
 }
 
 #define SETTLE(real, T, WIDTH)                                                                       \
-    extern "C" __global__ void __launch_bounds__(THREADS) settle_##real(Rest<T> rest)                \
+    extern "C" __global__ void __launch_bounds__(THREADS, 5) settle_##real(Rest<T> rest)             \
     {                                                                                                \
         settle<T, WIDTH>(rest);                                                                      \
     }
