@@ -64,13 +64,15 @@ struct Tile {
     u32 element, start;
     u32 rows, cols;
     // The box or message that it is of, the number of the first tile of that, and its own.
-    u32 item, first, number, none;
+    u32 item, first, number;
+    // Up to a multiple of 8 bytes.
+    u32 none;
 };
 static_assert(sizeof(Tile) == 48, "the host has the same");
 
 // Boxes or messages, and their tiles, numbered through: those of item `i` from `firsts[i]` up to `firsts[i + 1]`. They may be listed in
-// another order: that of an array, so that what is side by side there is moved at about the same time. Those of `tolerance` that are encoded
-// are listed as they are numbered.
+// another order: that of an array, so that what is side by side there is moved at about the same time. Encoders that turn axes are faster
+// without; those of `tolerance` must have tiles listed as they are numbered, as they wait for those before them.
 template <class Item>
 struct Batch {
     const Item* items;

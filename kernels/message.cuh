@@ -98,7 +98,7 @@ struct Numbers {
 };
 
 // The number of an encoder's tile of this turn, the fourth or a later one, to the first thread. Most are dealt out, and only the last
-// quarter is drawn: encoders, which write little, do not gain by the order. Those of `tolerance` draw all (`Queue`).
+// quarter is drawn: encoders, which write little, do not gain by drawing all. Those of `tolerance` draw all (`Queue`).
 __device__ inline u32 number_of(u32 turn, u32 tiles, State* states, u32 messages)
 {
     const u32 dealt = max(3 * gridDim.x, tiles / 4 * 3), own = blockIdx.x + turn * gridDim.x;

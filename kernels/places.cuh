@@ -15,7 +15,8 @@ struct Series {
     u64 sum, end;
 };
 constexpr u32 SERIES = 64;
-// One tile, in `sum`. A length is below it, or whatever several are together.
+static_assert(SERIES == 64 && sizeof(Series) == 16, "the host has the same");
+// One tile, in `sum`. What the tiles of a series are long together is below it.
 constexpr u64 ONE_TILE = 1ull << 56;
 // Said together with a length, which may be 0.
 constexpr u64 SAID = 1ull << 63;

@@ -1,7 +1,7 @@
 // What encode.cu leaves: headers, sums of errors, what is sent as it is. One launch after that of encode.cu.
 //
-// CPU twin: `Frame::pack` of crates/fft-core/src/codec/frame.rs. Bytes moved: 8 for each tile; and all of a message that is
-// sent as it is, which encode.cu has read in vain.
+// CPU twin: `Frame::pack` of crates/fft-core/src/codec/frame.rs. Bytes moved: 8 for each tile; if any message is sent as it is, 48 more for
+// each, and all of that message, which encode.cu has read in vain.
 #include "message.cuh"
 
 template <class T>
@@ -101,12 +101,24 @@ __device__ void settle(const Rest<T>& rest)
         double error = sum_of_block(is_raw(rest, item) ? 0 : errors_of(rest, item));
         if (threadIdx.x == 0) finish(rest, item, error);
     }
-    bool raw = false;
-    for (u32 item = threadIdx.x; item < rest.batch.count; item += THREADS) raw |= is_raw(rest, item);
-    if (!__syncthreads_or(raw)) return;
-    for (u32 place = blockIdx.x; place < rest.batch.tiles; place += gridDim.x) {
-        const Tile& tile = rest.batch.list[place];
-        if (is_raw(rest, tile.item)) put_numbers<T, WIDTH>(rest, tile, shared, places);
+    bool any = false;
+    for (u32 item = threadIdx.x; item < rest.batch.count; item += THREADS) any |= is_raw(rest, item);
+    if (!__syncthreads_or(any)) return;
+    // Each thread finds out about one tile of the block's, and then all do those that are to be done.
+    __shared__ u32 raw[THREADS / 32];
+    for (u32 first = 0; blockIdx.x + first * gridDim.x < rest.batch.tiles; first += THREADS) {
+        auto tile = [&](u32 k) -> const Tile* {
+            const u32 place = blockIdx.x + (first + k) * gridDim.x;
+            return place < rest.batch.tiles ? rest.batch.list + place : nullptr;
+        };
+        const Tile* const own = tile(threadIdx.x);
+        const u32 found = __ballot_sync(0xFFFFFFFF, own != nullptr && is_raw(rest, own->item));
+        if (threadIdx.x % 32 == 0) raw[threadIdx.x / 32] = found;
+        __syncthreads();
+        for (u32 warp = 0; warp < THREADS / 32; warp++)
+            for (u32 left = raw[warp]; left != 0; left &= left - 1)
+                put_numbers<T, WIDTH>(rest, *tile(32 * warp + __ffs(left) - 1), shared, places);
+        __syncthreads();
     }
 }
 

@@ -1,7 +1,7 @@
 // A tile on its way: from an array into shared memory, and from there into another.
 //
 // Where 16 bytes or more are neighbours in the array, as nearly always, units of 16 bytes are moved, and where such units stand
-// together is worked out once by one thread. Where they are not, elements are moved.
+// together is worked out once by one thread. Where they are not, elements are moved, or two of them fetched at a time.
 #pragma once
 
 #include "box.cuh"
@@ -278,10 +278,18 @@ template <class E> __device__ u32 index_of(u32 k, bool apart)
     return apart ? i % MANY * 64 + i / MANY : i;
 }
 
-// The same of a tile of one row that lies along rows of the array.
+// Begins to bring a tile of one row that lies along rows of the array: of elements of 8 bytes by twos where these are aligned there, too.
 template <class E> __device__ void bring_along(const Finder<const E>& from, u32 cols, Shared shared)
 {
     using U = Units<E>;
+    if constexpr (sizeof(E) == 4) {
+        // Three of four rows may begin elsewhere, where threads side by side would not take neighbours.
+        const u32 place = Shared::place(threadIdx.x * sizeof(E));
+        by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return from.at(threadIdx.x + k * THREADS); }, [&](u32 k, const E* at) {
+            fetch<sizeof(E)>(shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E))), at, threadIdx.x + k * THREADS < cols);
+        });
+        return;
+    }
     const u32 place = Shared::place(16 * threadIdx.x);
     by_some<U::EACH, AT_ONCE<E>>([&](u32 k) { return from.unit(k * THREADS, cols); }, [&](u32 k, const Unit<const E>& unit) {
         u8* const to = shared.memory + (place ^ Shared::place(16 * k * THREADS));

@@ -145,7 +145,7 @@ struct Tolerance {
     __device__ InLine line(u32 turn) const
     {
         const Work<Message>& work = this->work(turn);
-        return {job.queue, work.number, work.tile.item, work.tile.first};
+        return {job.queue, work.tile.number, work.tile.item, work.tile.first};
     }
 
     // Adds up what was measured, and says how long the tile is. For one warp.
@@ -225,7 +225,7 @@ struct Tolerance {
     // Keeps the errors of a tile that has been encoded, after a barrier.
     __device__ void keep(u32 turn) const
     {
-        if (threadIdx.x == 0) job.errors[work(turn).number] = held.errors.sum(turn);
+        if (threadIdx.x == 0) job.errors[work(turn).tile.number] = held.errors.sum(turn);
     }
 
     // Writes the codes of a tile that has been placed.
@@ -248,7 +248,7 @@ struct Tolerance {
     __device__ void run() const
     {
         if (warp == 3) seek(0, job.queue.draw(lane)), find(0);
-        // The compiler would do two at a time, and instructions would be waited for.
+        // The compiler would do two at a time: twice the code, and no faster.
 #pragma unroll 1
         for (u32 turn = 0;; turn++) {
             __syncthreads();

@@ -337,6 +337,8 @@ fn main() -> Done {
     bench.codecs::<f64>(&uneven, 2, &[bits, tolerance(1e-4)], &[bricks, swapped, reversed])?;
     bench.transfers::<f32>(&uneven, 2, &[bricks, swapped, reversed])?;
     bench.codecs::<f32>(&uneven, 2, &[bits, tolerance(1e-3)], &[bricks, swapped, reversed])?;
+    bench.transfers::<f32>(&uneven, 1, &[bricks])?;
+    bench.codecs::<f32>(&uneven, 1, &narrow, &[bricks])?;
     if asked("once") {
         return Ok(());
     }

@@ -88,9 +88,10 @@ pub(crate) struct Tile {
     start: u32,
     rows: u32,
     cols: u32,
-    item: u32,
+    pub(crate) item: u32,
     first: u32,
-    number: u32,
+    pub(crate) number: u32,
+    /// Up to a multiple of 8 bytes.
     none: u32,
 }
 
@@ -248,7 +249,7 @@ impl Placement {
         }
     }
 
-    /// Whether this takes a message out of an array in which what will be neighbours is at most so many elements apart.
+    /// Whether this fills one run of the destination, as packing does, with what is at most so many elements from one to the next in the source.
     pub(crate) fn packs(&self, apart: usize) -> bool {
         self.end(&self.to) - self.to.offset == self.elements()
             && self.from.stride[DIMS - 1] <= apart

@@ -52,8 +52,11 @@ pub(crate) struct EncodeArguments<'a> {
     pub(crate) all_raw: bool,
 }
 
-/// Messages and their tiles: along the array, in which a decoder writes, and an encoder reads. But encoders that turn axes write faster
-/// than they read, and those of `tolerance` ask tiles that come before others in their message.
+/// Messages and their tiles, listed along the array, which an encoder reads and a decoder writes. But encoders whose tiles have rows are faster
+/// message by message; and those of `tolerance` must have them as they are numbered: who has one waits for those before it.
+///
+/// # Errors
+/// [`GpuError::Unaligned`], [`GpuError::TooLarge`].
 pub(crate) fn messages<'a>(
     form: &Form,
     parts: impl Iterator<Item = (&'a Transfer, usize)>,
@@ -63,7 +66,8 @@ pub(crate) fn messages<'a>(
     for (part, place) in parts {
         all.add(|item, tiles| form.message(part, place, sends, (item, tiles)))?;
     }
-    let numbered = sends && (form.varies() || all.items.iter().any(|one| one.tiled.turns()));
+    let numbered =
+        sends && (form.wire == Wire::Tolerance || all.items.iter().any(|one| one.tiled.turns()));
     Ok(if numbered { all } else { all.along(|one, tile| one.tiled.source_of(tile)) })
 }
 
@@ -229,4 +233,40 @@ pub(crate) fn states(
     stream.synchronize().map_err(&tried)?;
     found.truncate(count);
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use fft_core::{Brick, Placed};
+
+    use super::*;
+    use crate::boxes::Tile;
+
+    /// Whether tiles of the halves of rows of an array are listed as they are numbered; and along the array.
+    fn listed(wire: Wire, order: [usize; 3], sends: bool) -> [bool; 2] {
+        let shape = [4, 64, 512];
+        let array = Placed { brick: Brick { lo: [0; 3], hi: shape }, order: [0, 1, 2], howmany: 1 };
+        let half = |i: usize| {
+            let brick = Brick { lo: [0, 0, 256 * i], hi: [4, 64, 256 * (i + 1)] };
+            let message = Placed { brick, order, howmany: 1 };
+            let [from, to] = if sends { [&array, &message] } else { [&message, &array] };
+            Transfer::new(&brick, 0..1, from, to)
+        };
+        let halves = [half(0), half(1)];
+        let form = Form::new::<f64>(wire, 2).unwrap();
+        let all = messages(&form, halves.iter().zip([0, 1 << 21]), sends).unwrap();
+        let place = |tile: &Tile| all.items[tile.item as usize].tiled.source_of(tile);
+        [all.tiles.is_sorted_by_key(|tile| tile.number), all.tiles.is_sorted_by_key(place)]
+    }
+
+    #[test]
+    fn messages_are_made_along_the_array_unless_they_turn_or_wait_and_read_along_it() {
+        let (as_it_is, turned) = ([0, 1, 2], [0, 2, 1]);
+        assert_eq!(listed(Wire::Bits(16), as_it_is, true), [false, true]);
+        assert_eq!(listed(Wire::Bits(16), turned, true), [true, false]);
+        assert_eq!(listed(Wire::Tolerance, as_it_is, true), [true, false]);
+        for (wire, order) in [(Wire::Bits(16), turned), (Wire::Tolerance, as_it_is)] {
+            assert_eq!(listed(wire, order, false), [false, true], "{wire}");
+        }
+    }
 }

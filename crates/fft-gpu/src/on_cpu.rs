@@ -356,12 +356,14 @@ fn tiles_find_where_they_begin() {
             end += lengths[lengths.len() - 1];
         }
     }
-    for (seed, (blocks, backwards)) in [(1, 1), (1, 0), (2, 0), (5, 0)].into_iter().enumerate() {
-        let asked = [blocks, seed as u64, items.len() as u64, counts.len() as u64, backwards];
+    // As encoders ask; or all say first, and then so many ask from the first on, and the others from the last on.
+    let asked = [(1, 0), (1, 1000), (1, u64::MAX), (2, u64::MAX), (5, u64::MAX)];
+    for (seed, (blocks, forwards)) in asked.into_iter().enumerate() {
+        let asked = [blocks, seed as u64, items.len() as u64, counts.len() as u64, forwards];
         let (asked, lengths) = (bytemuck::cast_slice(&asked), bytemuck::cast_slice(&lengths));
         let input = [asked, lengths, bytemuck::cast_slice(&items), bytemuck::cast_slice(&firsts)];
         let mut begins = vec![u64::MAX; items.len()];
-        let what = format!("{blocks} blocks, backwards: {backwards}");
+        let what = format!("{blocks} blocks, {forwards} forwards");
         run(program, &what, &input, &mut [bytemuck::cast_slice_mut(&mut begins)]);
         let wrong = (0..items.len()).find(|&tile| begins[tile] != expected[tile]);
         assert_eq!(wrong, None, "{what}: the first tile that begins elsewhere");
@@ -387,15 +389,17 @@ fn as_transfers<E: bytemuck::Pod + From<u32> + PartialEq>(
     seed: usize,
 ) {
     let what = format!("{} bytes, {}", size_of::<E>(), case.name);
-    let source: Vec<E> = (1..=case.elements as u32).map(E::from).collect();
+    // Arrays may begin at any element.
+    let begin = seed % 2;
+    let source: Vec<E> = (1..=(case.elements + begin) as u32).map(E::from).collect();
     let mut packed = vec![E::from(0); case.elements];
     let mut unpacked = vec![E::from(0); case.scattered];
     let (mut packs, mut unpacks, mut at) = (Vec::new(), Vec::new(), 0);
     for (gather, scatter) in case.gathers.iter().zip(&case.scatters) {
         let message = &mut packed[at..at + gather.elements()];
-        gather.run(&source, message);
+        gather.run(&source[begin..], message);
         scatter.run(message, &mut unpacked);
-        packs.push(Move { transfer: gather, from: 0, to: at });
+        packs.push(Move { transfer: gather, from: begin, to: at });
         unpacks.push(Move { transfer: scatter, from: at, to: 0 });
         at += gather.elements();
     }
@@ -415,7 +419,7 @@ fn copied<E: bytemuck::Pod>(
     src: &[E],
     len: usize,
 ) -> Vec<E> {
-    let tiles = tile(size_of::<E>(), moves).unwrap();
+    let tiles = tile(size_of::<E>(), moves).unwrap().between_two();
     let (all, mut dst) = (tiles.all, vec![E::zeroed(); len]);
     let source: &[u8] = bytemuck::cast_slice(src);
     let (items, count, room) = (all.items.len(), all.tiles.len(), size_of_val(&dst[..]));

@@ -42,7 +42,7 @@ impl Transfers {
         element_bytes: usize,
         moves: &[Move<'_>],
     ) -> Result<Self, GpuError> {
-        let Tiles { all, unit, reaches } = tile(element_bytes, moves)?;
+        let Tiles { all, unit, reaches, .. } = tile(element_bytes, moves)?.between_two();
         let batch = Batch::new(stream, &all, reaches)?;
         Ok(Self { kernel: gpu.kernel(Source::Transfer, &format!("transfer_{unit}"))?, batch })
     }
@@ -72,6 +72,8 @@ const NEAR_BYTES: usize = 64 << 10;
 /// Copies, cut into tiles.
 pub(crate) struct Tiles {
     pub(crate) all: Items<Tiled>,
+    /// Whether each fills one run of the destination, with what is at most [`NEAR_BYTES`] from one to the next in the source.
+    packs: bool,
     /// Bytes that travel as one element.
     pub(crate) unit: usize,
     pub(crate) reaches: (Reach, Reach),
@@ -105,8 +107,85 @@ pub(crate) fn tile(element_bytes: usize, moves: &[Move<'_>]) -> Result<Tiles, Gp
         align: bytes,
     };
     let reaches = (reach(|p| p.end(&p.from)), reach(|p| p.end(&p.to)));
-    // What is written at a time should be side by side; unless that are messages, and what they take lies together.
     let packs = placements.iter().all(|placement| placement.packs(NEAR_BYTES / bytes));
-    let place = if packs { Tiled::source_of } else { Tiled::destination_of };
-    Ok(Tiles { all: all.along(place), unit: bytes, reaches })
+    Ok(Tiles { all, packs, unit: bytes, reaches })
+}
+
+impl Tiles {
+    /// Listed for copies from one array to another: as they are written, so that what is written at a time is side by side; but where runs
+    /// are, of what lies together in the source, as they are read.
+    pub(crate) fn between_two(mut self) -> Self {
+        let place = if self.packs { Tiled::source_of } else { Tiled::destination_of };
+        self.all = self.all.along(place);
+        self
+    }
+
+    /// Listed for copies from several arrays to one: as they are written, in a circle from where the first copy begins, which should be
+    /// another for each who copies. So not all read the same array at a time.
+    pub(crate) fn into_one(mut self) -> Self {
+        self.all = self.all.along(Tiled::destination_of);
+        let first = self.all.tiles.iter().position(|tile| tile.item == 0);
+        self.all.tiles.rotate_left(first.unwrap_or(0));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fft_core::{Brick, Placed};
+
+    use super::*;
+    use crate::boxes::Tile;
+
+    const SHAPE: [usize; 3] = [8, 64, 256];
+
+    /// Copies of quarters of an array along an axis, from this one on: into messages one behind the other, of this order, or back.
+    fn quarters((axis, first): (usize, usize), order: [usize; 3], unpacks: bool) -> Tiles {
+        let whole = Placed { brick: Brick { lo: [0; 3], hi: SHAPE }, order: [0, 1, 2], howmany: 1 };
+        let (many, each) = (SHAPE.iter().product::<usize>() / 4, SHAPE[axis] / 4);
+        let part = |i: usize| {
+            let (mut brick, i) = (whole.brick, (first + i) % 4);
+            (brick.lo[axis], brick.hi[axis]) = (each * i, each * (i + 1));
+            let message = Placed { brick, order, howmany: 1 };
+            let [from, to] = if unpacks { [&message, &whole] } else { [&whole, &message] };
+            Transfer::new(&brick, 0..1, from, to)
+        };
+        let parts: Vec<_> = (0..4).map(part).collect();
+        let moves = parts.iter().enumerate().map(|(i, transfer)| match unpacks {
+            true => Move { transfer, from: many * i, to: 0 },
+            false => Move { transfer, from: 0, to: many * i },
+        });
+        tile(16, &moves.collect::<Vec<_>>()).unwrap()
+    }
+
+    fn is_along(Tiles { all, .. }: &Tiles, place: fn(&Tiled, &Tile) -> u64) -> bool {
+        all.tiles.is_sorted_by_key(|tile| place(&all.items[tile.item as usize], tile))
+    }
+
+    #[test]
+    fn copies_are_listed_as_they_are_written_or_what_is_packed_as_it_lies() {
+        let packed = quarters((2, 0), [0, 1, 2], false).between_two();
+        assert!(is_along(&packed, Tiled::source_of) && !is_along(&packed, Tiled::destination_of));
+        let unpacked = quarters((2, 0), [0, 1, 2], true).between_two();
+        assert!(is_along(&unpacked, Tiled::destination_of));
+        assert!(!is_along(&unpacked, Tiled::source_of));
+        // Neighbours in the message are 64 × 256 × 16 bytes apart.
+        let apart = quarters((2, 0), [1, 2, 0], false).between_two();
+        assert!(is_along(&apart, Tiled::destination_of) && !is_along(&apart, Tiled::source_of));
+    }
+
+    #[test]
+    fn what_comes_from_several_arrays_is_listed_in_a_circle() {
+        // The first copy is of the third quarter of what is written.
+        let Tiles { all, .. } = quarters((0, 2), [0, 1, 2], true).into_one();
+        let each = all.tiles.len() / 4;
+        let found: Vec<u32> = all.tiles.iter().map(|tile| tile.item).collect();
+        let expected: Vec<u32> = (0..4).flat_map(|item| vec![item; each]).collect();
+        assert_eq!(found, expected);
+        let places: Vec<u64> = (all.tiles.iter())
+            .map(|tile| all.items[tile.item as usize].destination_of(tile))
+            .collect();
+        assert!(places[..2 * each].is_sorted() && places[2 * each..].is_sorted());
+        assert_eq!([places[0], places[2 * each]], [2 * 2 * 64 * 256, 0]);
+    }
 }

@@ -139,7 +139,8 @@ proptest! {
         let mut found = vec![0; expected.len()];
         let mut elements = vec![0; tiled.elements()];
         let [sources, targets] = [placement.from, placement.to].map(|view| places(&placement, &view));
-        for tile in &tiles {
+        for (number, tile) in tiles.iter().enumerate() {
+            prop_assert_eq!([tile.number, tile.first], [number as u32, 0]);
             let (mut alike, mut whole) = (true, true);
             visit(&tiled, tile, rows, |[row, col], [from, element, to]| {
                 found[targets[element]] = source[from - offset];
@@ -256,7 +257,7 @@ fn too_large_is_an_error() {
 
 #[test]
 fn tiles_are_listed_along_the_array_that_boxes_are_of() {
-    // Halves of rows, planes in reverse; tiles of two rows of three elements.
+    // Three parts of each row, not in their order.
     let brick = |lo: usize, hi: usize| Brick { lo: [0, 0, lo], hi: [4, 5, hi] };
     let whole = Placed { brick: brick(0, 6), order: [0, 1, 2], howmany: 1 };
     let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 16 };
@@ -310,12 +311,12 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
 fn what_packs_is_told_from_other_copies() {
     let brick = Brick { lo: [0; 3], hi: [4, 5, 6] };
     let part = Brick { lo: [0, 1, 0], hi: [4, 3, 6] };
-    let packs = |from: [usize; 3], to: (Brick<3>, [usize; 3]), apart: usize| {
-        let from = Placed { brick, order: from, howmany: 1 };
-        let to = Placed { brick: to.0, order: to.1, howmany: 1 };
+    let packs = |to: Brick<3>, order: [usize; 3], apart: usize| {
+        let from = Placed { brick, order: [0, 1, 2], howmany: 1 };
+        let to = Placed { brick: to, order, howmany: 1 };
         Placement::new(&Transfer::new(&part, 0..1, &from, &to), 7, 9).packs(apart)
     };
-    assert!(packs([0, 1, 2], (part, [0, 1, 2]), 1));
-    assert!(packs([0, 1, 2], (part, [0, 2, 1]), 6) && !packs([0, 1, 2], (part, [0, 2, 1]), 5));
-    assert!(!packs([0, 1, 2], (brick, [0, 1, 2]), 100), "into an array");
+    assert!(packs(part, [0, 1, 2], 1));
+    assert!(packs(part, [0, 2, 1], 6) && !packs(part, [0, 2, 1], 5));
+    assert!(!packs(brick, [0, 1, 2], 100), "into an array");
 }

@@ -83,8 +83,9 @@ impl Kernel {
     /// # Errors
     /// [`GpuError::Driver`].
     pub(crate) fn at_most(mut self, blocks: u32) -> Result<Self, GpuError> {
-        /// By so much more is tried; what a block may have without being asked for.
+        /// By so much more is tried.
         const STEP: u32 = 256;
+        /// What a block may have without being asked for.
         const MOST: u32 = 48 << 10;
         let tried = tried("finding out how many blocks there are at once");
         let own = self.function.shared_size_bytes().map_err(&tried)? as u32;

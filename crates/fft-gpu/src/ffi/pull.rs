@@ -134,7 +134,7 @@ impl Pulls {
         let moves: Vec<_> =
             parts.iter().map(|(_, transfer)| Move { transfer, from: 0, to: 0 }).collect();
         let element = width * size_of::<T>();
-        let Tiles { all, unit, reaches: (_, writes) } = tile(element, &moves)?;
+        let Tiles { all, unit, reaches: (_, writes), .. } = tile(element, &moves)?.into_one();
         let mut reaches = vec![0; sources];
         let mut places = Vec::with_capacity(all.items.len());
         let filled = parts.iter().filter(|(_, transfer)| transfer.elements() > 0);

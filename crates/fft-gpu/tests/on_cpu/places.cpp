@@ -4,12 +4,13 @@
 #include "../../../../kernels/places.cuh"
 
 struct Asked {
-    u64 blocks, seed, tiles, items, backwards;
+    u64 blocks, seed, tiles, items, forwards;
 };
 
 // What one warp of each block does. `items` has that of each tile. Blocks say how long one tile is before they ask for the one before it, as
-// encoders do; or one block does all, and asks for the last first, so that no series has an end yet.
-static void stand(Queue queue, const u64* lengths, const u32* items, const u32* firsts, u32 tiles, bool backwards, u64* begins)
+// encoders do; or one block says all, and then asks for so many from the first on, so that their series have an end, and for the others from
+// the last on, of which none has.
+static void stand(Queue queue, const u64* lengths, const u32* items, const u32* firsts, u32 tiles, u64 forwards, u64* begins)
 {
     const u32 lane = threadIdx.x;
     if (lane >= 32) return;
@@ -21,10 +22,11 @@ static void stand(Queue queue, const u64* lengths, const u32* items, const u32* 
         const u64 begin = line(number).begin(lengths[number]);
         if (lane == 0) begins[number] = begin;
     };
-    if (backwards) {
+    if (forwards <= tiles) {
         for (u32 number = 0; number < tiles; number++) say(number);
         __syncwarp();
-        for (u32 number = tiles; number-- > 0;) ask(number);
+        for (u32 number = 0; number < forwards; number++) ask(number);
+        for (u32 number = tiles; number-- > forwards;) ask(number);
         return;
     }
     for (u32 before = tiles;;) {
@@ -45,7 +47,7 @@ int main()
     std::vector<Series> series(asked.tiles / SERIES + asked.items);
     const Queue queue{words.data(), series.data()};
     const u32 tiles = u32(asked.tiles);
-    launch_all([&] { stand(queue, lengths.data(), items.data(), firsts.data(), tiles, asked.backwards, begins.data()); },
+    launch_all([&] { stand(queue, lengths.data(), items.data(), firsts.data(), tiles, asked.forwards, begins.data()); },
                u32(asked.blocks), u32(asked.seed));
     fwrite(begins.data(), 8, asked.tiles, stdout);
 }
