@@ -35,6 +35,8 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
         if (!later) __syncthreads();
         const Work<Message>& work = ahead.work(turn);
         if (threadIdx.x == 0 && turn > 0) job.errors[ahead.work(turn - 1).tile.number] = errors.sum(turn - 1);
+        // Where that tile's description is the next one's will be.
+        __syncwarp();
         ahead.next(turn, job.batch, number, nothing);
         double error = 0;
         if (!never_shrinks(work.item)) error = encode(work.item, job.states[work.tile.item], work.tile, Shared{memory[turn % 2]});

@@ -1,5 +1,5 @@
 //! Kernels compiled for a CPU, where threads of a block take turns by chance: without a GPU, messages are those of the codecs bit for
-//! bit, and boxes are copied as transfers do. The other side of the pipe is `tests/on_cpu`.
+//! bit, boxes are copied as transfers do, and tiles find where they begin. The other side of the pipe is `tests/on_cpu`.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
