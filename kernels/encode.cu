@@ -140,17 +140,22 @@ __device__ void encode_bits(const Job<T>& job)
         const u32 scale = most == 0 ? 0 : most < INFINITE ? scale_of(from_bits(most) * job.part) : STRANGE;
         const double inverse = Integers(step_of(scale), bits).inverse;
         if constexpr (sizeof(T) == 4) {
+            // Codes of a tile that is a run of the message follow each other.
             const u32 first = tile.element / BLOCK * WIDTH;
-            u8* const out = codes + 8 * u64(first * bits);
             const bool run = tile.rows * tile.cols == TILE<typename P::E> && (body.log_rows == 0 || tile.cols == body.pitch);
-            const bool together = run && bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER && reinterpret_cast<uintptr_t>(out) % 16 == 0;
+            const bool rows = body.log_rows != 0 && Destination<T, WIDTH>::fits(bits);
+            u8* const out = codes + (run ? 8 * u64(first * bits) : 0);
+            const bool together = (run || rows) && bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER && reinterpret_cast<uintptr_t>(out) % 16 == 0;
             const bool plain = most == 0 || (most < Real<T>::HUGE_BITS && Integers::few_digits(step_of(scale)));
             // Of several rows, numbers of a warp are where those of others are: all must have read theirs.
             if (together && (body.log_rows == 0 ? __all_sync(0xFFFFFFFF, plain) : __syncthreads_and(plain))) {
-                const u32 mine = P::mine();
-                if (team.lane < P::BLOCKS)
-                    reinterpret_cast<u16*>(body.bytes)[first + P::group(mine / 2, mine % 2) * WIDTH + mine % WIDTH] = u16(scale);
-                encode_together<T, WIDTH>(shared, x, scale, inverse, bits, out, error);
+                const u32 mine = P::mine(), group = P::group(mine / 2, mine % 2);
+                bool there = true;
+                const u32 element = run ? tile.element + group * BLOCK : body.element_at(tile, group * BLOCK, there);
+                const u32 block = there ? element / BLOCK * WIDTH + mine % WIDTH : Destination<T, WIDTH>::NONE;
+                if (there && team.lane < P::BLOCKS) reinterpret_cast<u16*>(body.bytes)[block] = u16(scale);
+                const Destination<T, WIDTH> to{out, bits, run ? Destination<T, WIDTH>::RUN : block};
+                encode_together<T, WIDTH>(shared, x, scale, inverse, bits, to, error);
                 return error;
             }
         }

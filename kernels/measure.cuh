@@ -33,6 +33,10 @@ struct Group {
     __device__ static Group of(u32 before, const u32 (&widths)[2]) { return {before | widths[0] << 12 | widths[1] << 18}; }
     __device__ u32 before() const { return word & 0xFFF; }
     __device__ u32 width(u32 plane) const { return word >> (12 + 6 * plane) & RAW; }
+
+    // Codes that begin at this unit of 8 bytes of memory are fetched from a multiple of 16 bytes on: bytes before them.
+    __device__ void skip(u64 unit) { word |= u32(unit % 2) << 24; }
+    __device__ u32 skipped() const { return word >> 24 << 3; }
 };
 
 // The item of which a tile is: the last whose first tile is not behind it.

@@ -4,7 +4,7 @@
 #include "codes.cuh"
 
 constexpr u32 HEADER = 8;
-constexpr u32 BLOCK = 64;
+constexpr u32 LOG_BLOCK = 6, BLOCK = 1 << LOG_BLOCK;
 // Teams of eight threads.
 constexpr u32 TEAMS = THREADS / 8;
 

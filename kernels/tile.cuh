@@ -87,10 +87,10 @@ struct Stretches {
     __device__ bool few(u32 cols) const { return before + cols <= Places::MOST * length; }
 };
 
-// As many elements of a tile, from this one on, as are 16 bytes, where the first is in the array, and whether they are a unit there, too.
+// As many elements of a tile, from this one on, as are 16 bytes, two at most: where they are in the array, and whether they are a unit there, too.
 template <class E>
 struct Unit {
-    E* at;
+    E *at, *second;
     u32 first;
     bool whole;
 };
@@ -144,8 +144,10 @@ struct Finder {
         constexpr u32 WIDE = Units<E>::WIDE;
         const u32 first = (threadIdx.x + further) * WIDE, element = stretches.before + first, stretch = stretches.of(element);
         E* const at = reinterpret_cast<E*>(places.of[stretch]) + element;
-        const bool within = element + WIDE <= (stretch + 1) * stretches.length && first + WIDE <= cols;
-        return {at, first, within && reinterpret_cast<uintptr_t>(at) % 16 == 0};
+        const u32 end = (stretch + 1) * stretches.length;
+        const bool within = element + WIDE <= end && first + WIDE <= cols;
+        E* const other = reinterpret_cast<E*>(places.of[min(stretch + 1, Places::MOST - 1)]) + element + 1;
+        return {at, element + 1 < end ? at + 1 : other, first, within && reinterpret_cast<uintptr_t>(at) % 16 == 0};
     }
 };
 
@@ -294,8 +296,8 @@ template <class E> __device__ void bring_along(const Finder<const E>& from, u32 
     by_some<U::EACH, AT_ONCE<E>>([&](u32 k) { return from.unit(k * THREADS, cols); }, [&](u32 k, const Unit<const E>& unit) {
         u8* const to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
         if (unit.whole) return fetch<16>(to, unit.at, true);
-#pragma unroll
-        for (u32 i = 0; i < U::WIDE; i++) fetch<sizeof(E)>(to + i * sizeof(E), from.at(unit.first + i), unit.first + i < cols);
+        fetch<sizeof(E)>(to, unit.at, unit.first < cols);
+        if (U::WIDE == 2) fetch<sizeof(E)>(to + sizeof(E), unit.second, unit.first + 1 < cols);
     });
 }
 

@@ -7,12 +7,56 @@
 // Codes have 6 to 18 bits: nothing is clipped, and single precision has what they stand for.
 constexpr u32 FEWEST_TOGETHER = 6, MOST_TOGETHER = 18;
 
-// Makes the codes of the blocks that a team has of a tile, which is a run of the message, where all steps have few digits or are
-// 0, and all numbers are far from the end of the range. Each thread brings the scale of one of the blocks, and one over its step. Parts
-// of codes are no whole sectors of memory, which are 32 bytes, but the codes of a warp are: they are put together in the shared memory
-// from which it has read all its `numbers`. `codes`, where those of the tile begin, is a multiple of 16 bytes.
+// Where codes go that a warp has put together, of a pair of blocks of each of its teams.
 template <class T, u32 WIDTH>
-__device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 scale, double inverse, u32 bits, u8* codes, double& error)
+struct Destination {
+    // Where the message's codes begin, or those of a tile that is a run of the message.
+    u8* const codes;
+    const u32 bits;
+    // In a tile with rows that are somewhere else each, the number of the block of which the thread brings the scale, or `NONE` if the
+    // message does not have it; of a run, `RUN`.
+    const u32 block;
+    static constexpr u32 NONE = ~0u, RUN = ~1u;
+
+    // Whether codes begin at multiples of 16 bytes wherever a block does.
+    __device__ static bool fits(u32 bits) { return WIDTH == 2 || bits % 2 == 0; }
+    // Writes them. They are at `read` in shared memory, and if they are of two runs, those of the second so many bytes further.
+    __device__ void write(u32 pair, const u8* read, u32 further) const
+    {
+        constexpr u32 RUNS = 2 / WIDTH, FURTHER = 32 * 16;
+        if (block == RUN) {
+            u8* const write = codes + u64((threadIdx.x / 32 * 4 + pair * RUNS * TEAMS) * WIDTH) * (8 * bits);
+#pragma unroll 1
+            for (u32 unit = threadIdx.x % 32; unit < 2 * WIDTH * bits; unit += 32 * WIDTH) {
+                // Two are read before one is written: of both runs, or the next one of the only run. More would want registers.
+                const bool both = WIDTH == 1 || unit + 32 < 4 * bits;
+                const uint4 one = *reinterpret_cast<const uint4*>(read + 16 * unit);
+                uint4 two;
+                if (both) two = *reinterpret_cast<const uint4*>(read + 16 * unit + (WIDTH == 1 ? further : FURTHER));
+                *reinterpret_cast<uint4*>(write + 16 * unit) = one;
+                if (both) *reinterpret_cast<uint4*>(write + 16 * unit + (WIDTH == 1 ? 8 * TEAMS * bits : FURTHER)) = two;
+            }
+            return;
+        }
+        read += threadIdx.x % 32 / 8 * (8 * WIDTH * bits);
+#pragma unroll
+        for (u32 k = 0; k < 2; k += WIDTH) {
+            const u32 own = __shfl_sync(0xFFFFFFFF, block, kept_in<Pairs<T, WIDTH>::BLOCKS>(2 * pair + k), 8);
+            const uint4* const from = reinterpret_cast<const uint4*>(read + k * further);
+            uint4* const to = reinterpret_cast<uint4*>(codes + 8 * u64(own * bits));
+            const u32 end = own == NONE ? 0 : WIDTH * bits / 2;
+#pragma unroll 1
+            for (u32 unit = threadIdx.x & 7; unit < end; unit += 8) to[unit] = from[unit];
+        }
+    }
+};
+
+// Makes the codes of the blocks that a team has of a tile, where all steps have few digits or are 0, and all numbers are far from the end of
+// the range. Each thread brings the scale of one of the blocks, and one over its step. Parts of codes are no whole sectors of memory, which
+// are 32 bytes, but the codes of a warp are: they are put together in the shared memory from which it has read all its `numbers`, and then
+// `write` takes them to the message.
+template <class T, u32 WIDTH>
+__device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 scale, double inverse, u32 bits, Destination<T, WIDTH> to, double& error)
 {
     using P = Pairs<T, WIDTH>;
     // Bytes of a group of elements, and from a pair of blocks to the next; runs of the message that the blocks of a pair are of.
@@ -25,7 +69,6 @@ __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 sc
     const bool upper = lane & 4;
     u8* mine = shared.memory + begin + 4 * lane;
     u8* halved = shared.memory + begin + (upper ? next : 0);
-    u8* out = codes + u64(first * WIDTH) * (8 * bits);
 #pragma unroll
     for (u32 pair = 0; pair < P::PAIRS; pair++) {
         const T (&x)[16] = numbers[pair];
@@ -77,21 +120,8 @@ __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 sc
             }
         }
         __syncwarp();
-#pragma unroll 1
-        for (u32 unit = of_warp; unit < 2 * WIDTH * bits; unit += 32 * WIDTH) {
-            // Two are read before one is written: of both runs, or the next one of the only run. More would want registers.
-            const u8* const read = shared.memory + pair * STRIDE + first * BYTES + 16 * unit;
-            u8* const write = out + 16 * unit;
-            constexpr u32 NEXT = 32 * 16;
-            const bool both = WIDTH == 1 || unit + 32 < 4 * bits;
-            const uint4 one = *reinterpret_cast<const uint4*>(read);
-            uint4 two;
-            if (both) two = *reinterpret_cast<const uint4*>(read + (WIDTH == 1 ? TEAMS * BYTES : NEXT));
-            *reinterpret_cast<uint4*>(write) = one;
-            if (both) *reinterpret_cast<uint4*>(write + (WIDTH == 1 ? 8 * TEAMS * bits : NEXT)) = two;
-        }
+        to.write(pair, shared.memory + pair * STRIDE + first * BYTES, next);
         mine += STRIDE;
         halved += STRIDE;
-        out += RUNS * TEAMS * WIDTH * 8 * bits;
     }
 }

@@ -53,18 +53,24 @@ struct Covered {
     }
 };
 
-// The groups of a tile in shared memory: the codes of each, and then its numbers in their place. Units of 16 bytes are shuffled, so that
-// threads that read what is side by side in a column, from several groups, meet in few banks.
+// The groups of a tile in shared memory: the codes of each, and then its numbers in their place. Units of 16 bytes are shuffled, by the row
+// of the tile, so that threads that read what is side by side in a column, from several rows, meet in few banks.
 template <class E>
 struct Slots {
     static constexpr u32 GROUP_BYTES = BLOCK * sizeof(E), LOG_WIDE = Units<E>::WIDE == 4 ? 2 : Units<E>::WIDE == 2 ? 1 : 0;
-    // Codes of a group are never longer than its numbers; with room in between, so that teams of a warp meet in no bank.
+    // Codes of a group are never longer than its numbers, and may begin 8 bytes behind its slot; with room in between, so that teams of a
+    // warp meet in no bank.
     static constexpr u32 BYTES = GROUP_BYTES + 32;
-    u8* memory;
+    u8* const memory;
+    // A row has so many groups, as a power of two.
+    const u32 log_groups;
 
+    __device__ Slots(u8* memory, const Box& box) : memory(memory), log_groups(box.log_cols - LOG_BLOCK) {}
     __device__ u8* of(u32 group) const { return memory + group * BYTES; }
+    // Rows of which elements make up a unit of the array are shuffled alike.
+    __device__ static u32 shuffle(u32 row) { return (row >> LOG_WIDE & 7) << 4; }
     // A byte of the numbers of a group.
-    __device__ u8* byte(u32 group, u32 at) const { return of(group) + (at ^ (group >> LOG_WIDE & 7) << 4); }
+    __device__ u8* byte(u32 group, u32 at) const { return of(group) + (at ^ shuffle(group >> log_groups)); }
     // An element, in the order of the message.
     __device__ const E& at(u32 local) const { return *reinterpret_cast<const E*>(byte(local / BLOCK, local % BLOCK * sizeof(E))); }
     // A thread's numbers: of each half of a group some neighbours.
@@ -144,74 +150,88 @@ struct Turned {
             return;
         }
         if (threadIdx.x == 0) __pipeline_memcpy_async(held.steps + turn % 2, body.bytes, 8);
-        // Each lane finds one of those that its warp fetches; of fewer than lanes several find the same. Then two are fetched at a time.
-        constexpr u32 OWN = GROUPS / (THREADS / 32), HALF = 16;
-        static_assert(OWN <= HALF && OWN % 2 == 0, "a lane for each, two at a time");
+        // Each lane finds one of those that its warp fetches; of fewer than lanes several find the same. Then four are fetched at a time.
+        constexpr u32 OWN = GROUPS / (THREADS / 32), LANES = 8;
+        static_assert(OWN <= 32 && OWN % (32 / LANES) == 0, "a lane for each, four at a time");
         const u32 own = warp * OWN + lane % OWN, slot = turn % 4;
+        const u8* const codes = body.bytes + body.table;
         bool there;
         const u32 element = body.read_at(tile, own * BLOCK, there);
-        u32 begin = 0, units = 0;
+        // Where its codes begin, in units of 8 bytes, and how many bytes are fetched, from a multiple of 16 on.
+        u32 begin = 0, bytes = 0;
+        Group group{0};
         if (there) {
-            const Group group = held.groups[slot][own];
+            group = held.groups[slot][own];
+            u32 units = 0;
 #pragma unroll
             for (u32 plane = 0; plane < WIDTH; plane++) units += units_of<T>(group.width(plane));
             const u64 first = held.begins[slot][own] - held.firsts[slot] + group.before();
             const u64 end = body.table + 8 * (first + units), behind = held.lengths[slot] - HEADER;
             if (end > behind || (element + BLOCK >= body.elements && end != behind)) refuse(job.states[tile.item]);
-            if (end > behind) units = 0;
             begin = u32(first);
+            group.skip(reinterpret_cast<uintptr_t>(codes) / 8 + begin);
+            if (units != 0 && end <= behind) bytes = 8 * units + group.skipped();
         }
-        const u8* const codes = body.bytes + body.table;
+        __syncwarp();
+        if (lane < OWN) held.groups[slot][own] = group;
         // Not unrolled: of so much that is done once for a tile instructions are waited for.
 #pragma unroll 1
-        for (u32 k = 0; k < OWN; k += 2) {
-            const u32 which = k + lane / HALF, unit = lane % HALF;
-            const u32 many = __shfl_sync(0xFFFFFFFF, units, which);
-            const u8* const from = codes + 8 * (u64(__shfl_sync(0xFFFFFFFF, begin, which)) + unit);
-            u8* const to = memory + (warp * OWN + which) * SLOT + 8 * unit;
+        for (u32 k = 0; k < OWN; k += 32 / LANES) {
+            const u32 which = k + lane / LANES, end = __shfl_sync(0xFFFFFFFF, bytes, which);
+            const u8* from = codes + 8 * u64(__shfl_sync(0xFFFFFFFF, begin, which));
+            from -= reinterpret_cast<uintptr_t>(from) % 16;
+            u8* const to = memory + (warp * OWN + which) * SLOT;
+#pragma unroll 1
+            for (u32 at = lane % LANES * 16; at < end; at += LANES * 16) {
+                if (end - at >= 16) __pipeline_memcpy_async(to + at, from + at, 16);
+                else __pipeline_memcpy_async(to + at, from + at, 8);
+            }
+        }
+    }
+
+    // Shuffles the numbers of a tile of a message that is these.
+    __device__ void shuffle(const Slots<E>& slots) const
+    {
+        constexpr u32 UNITS = N * sizeof(T) / 32;
+#pragma unroll 1
+        for (u32 k = threadIdx.x / 8; k < GROUPS; k += TEAMS) {
+            alignas(16) T x[N];
+            const uint4* units = reinterpret_cast<const uint4*>(slots.of(k)) + UNITS * Team().lane;
 #pragma unroll
-            for (u32 step = 0; step < BLOCK * sizeof(E) / 8; step += HALF)
-                if (unit + step < many) __pipeline_memcpy_async(to + 8 * step, from + 8 * step, 8);
+            for (u32 unit = 0; unit < 2 * UNITS; unit++)
+                reinterpret_cast<uint4*>(x)[unit] = units[unit % UNITS + (unit < UNITS ? 0 : 8 * UNITS)];
+            __syncwarp();
+            slots.put(k, x, Team());
         }
     }
 
     // Makes the numbers of a tile.
     __device__ void decode(u32 turn) const
     {
-        const Tile& tile = work(turn).tile;
-        const Body body = this->body(turn);
-        const Slots<E> slots{held.memory[turn % 2]};
-        const bool raw = this->raw(turn);
+        const Slots<E> slots(held.memory[turn % 2], work(turn).item.box);
+        if (raw(turn)) return shuffle(slots);
         const u64 step = held.steps[turn % 2];
-        if (threadIdx.x == 0 && !raw) {
-            const bool head = tile.element != 0 || reinterpret_cast<const u64*>(body.bytes)[-1] == work(turn).item.head;
+        if (threadIdx.x == 0) {
+            const Tile& tile = work(turn).tile;
+            const bool head = tile.element != 0 || reinterpret_cast<const u64*>(body(turn).bytes)[-1] == work(turn).item.head;
             // A step is a normal number above 0.
             if (!head || step >> 52 == 0 || step >= INFINITE) refuse(job.states[tile.item]);
         }
         // Once for all groups: of instructions that are not repeated soon there are more than are at hand.
 #pragma unroll 1
         for (u32 k = threadIdx.x / 8; k < GROUPS; k += TEAMS) {
-            bool there;
-            body.read_at(tile, k * BLOCK, there);
-            const u8* from = slots.of(k);
+            // One that the message does not have is as one of zeros, which nobody wants.
+            const Group group = held.groups[turn % 4][k];
+            const u8* from = slots.of(k) + group.skipped();
             alignas(16) T x[N];
-            if (there && raw) {
-                constexpr u32 UNITS = N * sizeof(T) / 32;
-                const uint4* units = reinterpret_cast<const uint4*>(from) + UNITS * Team().lane;
 #pragma unroll
-                for (u32 unit = 0; unit < 2 * UNITS; unit++)
-                    reinterpret_cast<uint4*>(x)[unit] = units[unit % UNITS + (unit < UNITS ? 0 : 8 * UNITS)];
-            } else if (there) {
-                const Group group = held.groups[turn % 4][k];
-#pragma unroll
-                for (u32 plane = 0; plane < WIDTH; plane++) {
-                    const u32 units = units_of<T>(group.width(plane));
-                    decode_block<WIDTH>(step, units == 0 ? 0 : group.width(plane), from, x + plane);
-                    from += 8 * units;
-                }
+            for (u32 plane = 0; plane < WIDTH; plane++) {
+                const u32 units = units_of<T>(group.width(plane));
+                decode_block<WIDTH>(step, units == 0 ? 0 : group.width(plane), from, x + plane);
+                from += 8 * units;
             }
             __syncwarp();
-            if (there) slots.put(k, x, Team());
+            slots.put(k, x, Team());
         }
     }
 
@@ -220,7 +240,7 @@ struct Turned {
     {
         const Box& box = work(turn).item.box;
         const Tile& tile = work(turn).tile;
-        const Slots<E> slots{held.memory[turn % 2]};
+        const Slots<E> slots(held.memory[turn % 2], box);
         E* const dst = reinterpret_cast<E*>(job.dst);
         E* const from = dst + box.from.offset;
         Places& places = held.places;
@@ -236,16 +256,22 @@ struct Turned {
                 if (there) store_element(at, slots.at(local));
             });
         } else if (U::are(log, dst)) {
-            // Units that stand together are of a column, or of the only row.
-            const bool turned = log_rows != 0;
-            const u32 step = turned ? 1 << log_cols : 1;
+            // Units that stand together are of a column, or of the only row. Of a column a thread has the same rows in all of them.
+            const u32 first = log_rows != 0 ? (threadIdx.x & ((1 << log) - 1)) * U::WIDE : 0, next = SLOT << slots.log_groups;
+            const u8* const begin = slots.of(first << slots.log_groups);
             store_units<U::EACH, true>([&](u32 k, uint4& held, u64& to) {
-                const u32 unit = threadIdx.x + k * THREADS, group = unit >> log, first = (unit & ((1 << log) - 1)) * U::WIDE;
-                to = places.of[group] + first * sizeof(E);
-                const u32 local = turned ? (first << log_cols) + group : unit * U::WIDE;
+                const u32 unit = threadIdx.x + k * THREADS, group = unit >> log;
+                if (log_rows == 0) {
+                    held = *reinterpret_cast<const uint4*>(&slots.at(unit * U::WIDE));
+                    to = places.of[group] + 16 * (unit & ((1 << log) - 1));
+                    return unit * U::WIDE < cols;
+                }
+                const u32 col = (threadIdx.x >> log) + k * (THREADS >> log);
+                const u8* const at = begin + col / BLOCK * SLOT + (col % BLOCK * sizeof(E) ^ Slots<E>::shuffle(first));
 #pragma unroll
-                for (u32 i = 0; i < U::WIDE; i++) reinterpret_cast<E*>(&held)[i] = slots.at(local + i * step);
-                return turned ? first < rows && group < cols : local < cols;
+                for (u32 i = 0; i < U::WIDE; i++) reinterpret_cast<E*>(&held)[i] = *reinterpret_cast<const E*>(at + i * next);
+                to = places.of[col] + first * sizeof(E);
+                return first < rows && col < cols;
             });
         } else {
             const Finder<E> to(box, box.from, places, tile, from + tile.from);
