@@ -109,12 +109,12 @@ struct Never {
     template <class... Told> __device__ bool operator()(Told&...) const { return false; }
 };
 
-// Takes a tile to where it belongs, out of its numbers as they are, or else of codes: `decode` makes a thread's `N` numbers of each
-// piece, and says of which planes it cannot. When the numbers have taken the place of the codes, `mend` does these. Before, `quick` makes
-// all pieces of a warp, or says that it does not. Has barriers.
+// Takes a tile, which has been noted, to where it belongs, out of its numbers as they are, or else of codes: `decode` makes a thread's `N`
+// numbers of each piece, and says of which planes it cannot. When the numbers have taken the place of the codes, `mend` does these. Before,
+// `quick` makes all pieces of a warp, or says that it does not. Has barriers.
 template <u32 WIDTH, u32 N, Cuts CUTS, class T, class Decode, class Mend, class Quick>
 __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw, const u8* codes,
-                         Buffer<Element<T, WIDTH>>& buffer, Places& places, Numbers& numbers, Decode decode, Mend mend, Quick quick)
+                         Buffer<Element<T, WIDTH>>& buffer, const Places& places, Numbers& numbers, Decode decode, Mend mend, Quick quick)
 {
     using E = Element<T, WIDTH>;
     constexpr u32 BYTES = TILE<E> * sizeof(E), PIECES = BYTES / (THREADS * N * sizeof(T)), ELEMENTS = 8 * N / WIDTH;
@@ -153,6 +153,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
     }
     // Not while numbers fill the registers, nor when it is asked for at once.
     numbers.draw();
+    __syncthreads();
     leave_tile<E, CUTS>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
 }
 
@@ -185,8 +186,10 @@ __device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend 
         await_tile();
         fetch(turn + 1);
         ahead.next(turn, job.batch, number, also);
-        Buffer<Element<T, WIDTH>>& buffer = buffers[turn % 2];
         const Work<Message>& work = ahead.work(turn);
+        // Where the tile belongs is worked out before it is known what it has.
+        if (threadIdx.x / 32 == 3) note_tile<Element<T, WIDTH>, Source::CUTS>(work.item.box, work.tile, reinterpret_cast<Element<T, WIDTH>*>(job.dst), places, Crew::warp());
+        Buffer<Element<T, WIDTH>>& buffer = buffers[turn % 2];
         if (!raw(turn)) source.begin(work, turn, reinterpret_cast<const u8*>(buffer.scales));
         put_tile<WIDTH, N, Source::CUTS>(job, work, raw(turn), buffer.codes(), buffer, places, numbers, decode, mend, quick);
     }

@@ -31,19 +31,17 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
         const u32 number = number_of(turn + 3, job.batch.tiles, job.states, job.batch.count);
         await_tile();
+        if (threadIdx.x / 32 == 2 && turn > 0) errors.keep(job.errors, ahead.work(turn - 1).tile);
         bool later = fetch(turn + 1);
         if (!later) __syncthreads();
         const Work<Message>& work = ahead.work(turn);
-        if (threadIdx.x == 0 && turn > 0) job.errors[ahead.work(turn - 1).tile.number] = errors.sum(turn - 1);
-        // Where that tile's description is the next one's will be.
-        __syncwarp();
         ahead.next(turn, job.batch, number, nothing);
         double error = 0;
         if (!never_shrinks(work.item)) error = encode(work.item, job.states[work.tile.item], work.tile, Shared{memory[turn % 2]});
-        errors.add(turn, error);
+        errors.add(error);
         if (!later) {
             __syncthreads();
-            if (threadIdx.x == 0) job.errors[work.tile.number] = errors.sum(turn);
+            if (threadIdx.x / 32 == 2) errors.keep(job.errors, work.tile);
         }
     }
 }
@@ -147,8 +145,8 @@ __device__ void encode_bits(const Job<T>& job)
             u8* const out = codes + (run ? 8 * u64(first * bits) : 0);
             const bool together = (run || rows) && bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER && reinterpret_cast<uintptr_t>(out) % 16 == 0;
             const bool plain = most == 0 || (most < Real<T>::HUGE_BITS && Integers::few_digits(step_of(scale)));
-            // Of several rows, numbers of a warp are where those of others are: all must have read theirs.
-            if (together && (body.log_rows == 0 ? __all_sync(0xFFFFFFFF, plain) : __syncthreads_and(plain))) {
+            // Of several rows, numbers of a warp are where those of others are: before codes are put there, all must have read theirs.
+            if (together && (bits == 16 || body.log_rows == 0 ? __all_sync(0xFFFFFFFF, plain) : __syncthreads_and(plain))) {
                 const u32 mine = P::mine(), group = P::group(mine / 2, mine % 2);
                 bool there = true;
                 const u32 element = run ? tile.element + group * BLOCK : body.element_at(tile, group * BLOCK, there);

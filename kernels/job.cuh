@@ -18,22 +18,19 @@ struct Job {
     Queue queue;
 };
 
-// Keeps the errors of a tile, which are added up always in the same order. `sums` is for four warps, and the sum is written
-// by a later call, after a barrier.
+// The squared errors of a tile, which are added up always in the same order: by one warp, after a barrier, for all.
 struct Errors {
-    double sums[2][THREADS / 32];
+    double of[THREADS];
 
-    __device__ void add(u32 turn, double error)
+    __device__ void add(double error) { of[threadIdx.x] = error; }
+    __device__ void keep(double* errors, const Tile& tile) const
     {
-#pragma unroll
-        for (u32 distance = 16; distance > 0; distance /= 2)
-            error += __shfl_xor_sync(0xFFFFFFFF, error, distance);
-        if (threadIdx.x % 32 == 0) sums[turn % 2][threadIdx.x / 32] = error;
-    }
-    __device__ double sum(u32 turn) const
-    {
+        const u32 lane = threadIdx.x % 32;
         double sum = 0;
-        for (double part : sums[turn % 2]) sum += part;
-        return sum;
+#pragma unroll
+        for (u32 i = lane; i < THREADS; i += 32) sum += of[i];
+#pragma unroll
+        for (u32 distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xFFFFFFFF, sum, distance);
+        if (lane == 0) errors[tile.number] = sum;
     }
 };

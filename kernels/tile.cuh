@@ -397,15 +397,13 @@ __device__ void store_along(const Finder<E>& to, u32 cols, Shared shared)
     });
 }
 
-// The reverse of `fetch_tile`, of tiles without rows: takes one from shared memory to the array that it would be brought from. Begins with a
-// barrier.
+// The reverse of `bring_tile`, of tiles without rows: takes one from shared memory to the array that it would be brought from. It has been
+// noted before, with a barrier in between.
 template <class E, Cuts CUTS>
-__device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* dst, Places& places)
+__device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* dst, const Places& places)
 {
     using U = Units<E>;
     static_assert(CUTS == Cuts::RUNS || CUTS == Cuts::FOLDED, "others are in turned.cuh");
-    note_tile<E, CUTS>(box, tile, dst, places, Crew::block());
-    __syncthreads();
     if (CUTS == Cuts::FOLDED && box.height != 0) {
         Folded<E>(box, tile, places, dst + box.from.offset).each([&](E* at, u32 index, bool there) {
             if (there) store_element(at, shared.at<E>(index));

@@ -20,7 +20,22 @@ struct Destination {
 
     // Whether codes begin at multiples of 16 bytes wherever a block does.
     __device__ static bool fits(u32 bits) { return WIDTH == 2 || bits % 2 == 0; }
-    // Writes them. They are at `read` in shared memory, and if they are of two runs, those of the second so many bytes further.
+    // The number of a team's block of a pair, counted from there, or `NONE`. For whole warps.
+    __device__ u32 own(u32 pair, u32 k) const
+    {
+        using P = Pairs<T, WIDTH>;
+        if (block == RUN) return P::group(pair, k) * WIDTH + k % WIDTH;
+        return __shfl_sync(0xFFFFFFFF, block, kept_in<P::BLOCKS>(2 * pair + k), 8);
+    }
+    // Writes those of 16 bits, which are whole sectors, of a block.
+    __device__ void write_16(u32 pair, u32 k, const u32 (&code)[8]) const
+    {
+        const u32 own = this->own(pair, k);
+        if (own == NONE) return;
+        const u32 two[4] = {::pair(code[0], code[1]), ::pair(code[2], code[3]), ::pair(code[4], code[5]), ::pair(code[6], code[7])};
+        store_16_bits(two, codes + u64(own) * (16 * BLOCK / 8), Team());
+    }
+    // Writes others, when they are put together: at `read` in shared memory, and if they are of two runs, those of the second so many bytes further.
     __device__ void write(u32 pair, const u8* read, u32 further) const
     {
         constexpr u32 RUNS = 2 / WIDTH, FURTHER = 32 * 16;
@@ -41,7 +56,7 @@ struct Destination {
         read += threadIdx.x % 32 / 8 * (8 * WIDTH * bits);
 #pragma unroll
         for (u32 k = 0; k < 2; k += WIDTH) {
-            const u32 own = __shfl_sync(0xFFFFFFFF, block, kept_in<Pairs<T, WIDTH>::BLOCKS>(2 * pair + k), 8);
+            const u32 own = this->own(pair, k);
             const uint4* const from = reinterpret_cast<const uint4*>(read + k * further);
             uint4* const to = reinterpret_cast<uint4*>(codes + 8 * u64(own * bits));
             const u32 end = own == NONE ? 0 : WIDTH * bits / 2;
@@ -79,6 +94,11 @@ __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 sc
             const double step = step_of(__shfl_sync(0xFFFFFFFF, scale, keeper, 8));
             const Integers integers{step, __shfl_sync(0xFFFFFFFF, inverse, keeper, 8), bits, true};
             integers.template round<false, WIDTH, true>(x + P::NEXT * k, code[k], error);
+        }
+        if (bits == 16) {
+#pragma unroll
+            for (u32 k = 0; k < 2; k++) to.write_16(pair, k, code[k]);
+            continue;
         }
         auto put = [&](u8* at, u32 word) { *reinterpret_cast<u32*>(at) = word; };
         __syncwarp();

@@ -219,13 +219,7 @@ struct Tolerance {
                 }
             }
         }
-        held.errors.add(turn, error);
-    }
-
-    // Keeps the errors of a tile that has been encoded, after a barrier.
-    __device__ void keep(u32 turn) const
-    {
-        if (threadIdx.x == 0) job.errors[work(turn).tile.number] = held.errors.sum(turn);
+        held.errors.add(error);
     }
 
     // Writes the codes of a tile that has been placed.
@@ -256,7 +250,7 @@ struct Tolerance {
             if (there) bring(turn);
             if (turn > 0) encode(turn - 1);
             await_tile();
-            if (turn > 0) keep(turn - 1);
+            if (turn > 0 && warp == 2) held.errors.keep(job.errors, work(turn - 1).tile);
             // The next tile's number is on its way while this one is measured.
             const u32 number = there && warp == 3 ? job.queue.draw(lane) : 0;
             if (there) measure(turn);

@@ -235,7 +235,16 @@ struct Turned {
         }
     }
 
-    // Takes them to the array. Begins with a barrier.
+    // Works out where a tile belongs. For one warp.
+    __device__ void note(u32 turn) const
+    {
+        const Box& box = work(turn).item.box;
+        const Tile& tile = work(turn).tile;
+        if (box.skew != 0) return Covered<E>::note(box, tile, held.places, Crew::warp());
+        note_tile<E, Cuts::FOLDED>(box, tile, reinterpret_cast<E*>(job.dst), held.places, Crew::warp());
+    }
+
+    // Takes it there. Begins with a barrier.
     __device__ void leave(u32 turn) const
     {
         const Box& box = work(turn).item.box;
@@ -243,9 +252,7 @@ struct Turned {
         const Slots<E> slots(held.memory[turn % 2], box);
         E* const dst = reinterpret_cast<E*>(job.dst);
         E* const from = dst + box.from.offset;
-        Places& places = held.places;
-        if (box.skew != 0) Covered<E>::note(box, tile, places, Crew::block());
-        else note_tile<E, Cuts::FOLDED>(box, tile, dst, places, Crew::block());
+        const Places& places = held.places;
         __syncthreads();
         const u32 log = box.log_from, log_rows = box.log_rows, log_cols = box.log_cols, rows = tile.rows, cols = tile.cols;
         if (box.skew != 0) {
@@ -289,7 +296,7 @@ struct Turned {
     {
         auto nothing = [](const Work<Message>&) {};
         held.ahead.begin(job.batch, nothing);
-        if (warp == 1) ask(0), ask(1);
+        if (warp == 3) ask(0), ask(1);
         await_tile();
         fetch(0);
         Numbers numbers(job.states, job.batch.count, held.ahead.DEALT);
@@ -297,7 +304,8 @@ struct Turned {
             const u32 number = numbers.next();
             await_tile();
             fetch(turn + 1);
-            if (warp == 1) ask(turn + 2);
+            if (warp == 3) ask(turn + 2);
+            if (warp == 2) note(turn);
             held.ahead.next(turn, job.batch, number, nothing);
             decode(turn);
             numbers.draw();
