@@ -29,7 +29,7 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     ahead.begin(job.batch, nothing);
     fetch(0);
     for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
-        const u32 number = number_of(turn + 3, job.batch.tiles, job.states, job.batch.count);
+        const u32 number = threadIdx.x < 32 ? number_of(turn + 3, job.batch.tiles, job.states, job.batch.count) : 0;
         await_tile();
         if (threadIdx.x / 32 == 2 && turn > 0) errors.keep(job.errors, ahead.work(turn - 1).tile);
         bool later = fetch(turn + 1);

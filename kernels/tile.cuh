@@ -36,7 +36,8 @@ struct Shared {
 // Where in an array what stands together begins, as addresses in the memory of the device, or runs of a row, as distances.
 struct Places {
     static constexpr u32 MOST = 256;
-    u64 of[MOST];
+    // Behind them there is one that may be read, but not used.
+    u64 of[MOST + 1];
 };
 
 // Threads that do something together: all of a block, or one warp of it.
@@ -138,15 +139,15 @@ struct Finder {
         const u32 element = stretches.before + index;
         return reinterpret_cast<E*>(places.of[stretches.of(element)]) + element;
     }
-    // The thread's own unit of 16 bytes along a row of so many elements, or one so many further.
-    __device__ Unit<E> unit(u32 further, u32 cols) const
+    // The thread's own unit of 16 bytes along a row of so many elements, or one so many further. `FULL` says that all of the tile is there.
+    template <bool FULL> __device__ Unit<E> unit(u32 further, u32 cols) const
     {
         constexpr u32 WIDE = Units<E>::WIDE;
         const u32 first = (threadIdx.x + further) * WIDE, element = stretches.before + first, stretch = stretches.of(element);
         E* const at = reinterpret_cast<E*>(places.of[stretch]) + element;
         const u32 end = (stretch + 1) * stretches.length;
-        const bool within = element + WIDE <= end && first + WIDE <= cols;
-        E* const other = reinterpret_cast<E*>(places.of[min(stretch + 1, Places::MOST - 1)]) + element + 1;
+        const bool within = element + WIDE <= end && (FULL || first + WIDE <= cols);
+        E* const other = reinterpret_cast<E*>(places.of[stretch + 1]) + element + 1;
         return {at, element + 1 < end ? at + 1 : other, first, within && reinterpret_cast<uintptr_t>(at) % 16 == 0};
     }
 };
@@ -292,13 +293,18 @@ template <class E> __device__ void bring_along(const Finder<const E>& from, u32 
         });
         return;
     }
-    const u32 place = Shared::place(16 * threadIdx.x);
-    by_some<U::EACH, AT_ONCE<E>>([&](u32 k) { return from.unit(k * THREADS, cols); }, [&](u32 k, const Unit<const E>& unit) {
-        u8* const to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
-        if (unit.whole) return fetch<16>(to, unit.at, true);
-        fetch<sizeof(E)>(to, unit.at, unit.first < cols);
-        if (U::WIDE == 2) fetch<sizeof(E)>(to + sizeof(E), unit.second, unit.first + 1 < cols);
-    });
+    auto bring = [&](auto full) {
+        const u32 place = Shared::place(16 * threadIdx.x);
+        auto find = [&](u32 k) { return from.template unit<full.value>(k * THREADS, cols); };
+        by_some<U::EACH, AT_ONCE<E>>(find, [&](u32 k, const Unit<const E>& unit) {
+            u8* const to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
+            if (unit.whole) return fetch<16>(to, unit.at, true);
+            fetch<sizeof(E)>(to, unit.at, full.value || unit.first < cols);
+            if (U::WIDE == 2) fetch<sizeof(E)>(to + sizeof(E), unit.second, full.value || unit.first + 1 < cols);
+        });
+    };
+    if (cols == TILE<E>) bring(Yes{});
+    else bring(No{});
 }
 
 // Begins to bring a tile into shared memory, with zeros where it has no element. It has been noted before, with a barrier in between.
