@@ -62,7 +62,7 @@ __device__ void encode_format(const Job<T>& job)
             u32 first = body.element_at(tile, span * (256 / WIDTH), there) * WIDTH;
             if (!there) continue;
             alignas(16) T x[8];
-            read_block<E>(shared, body, (span * 256 + threadIdx.x % 32 / 8 * BLOCK) / WIDTH, x, team);
+            read_block<E>(shared, body, (span * 256 + threadIdx.x % 32 / 8 * BLOCK) / WIDTH, 0, x, team);
             u32 block = first / BLOCK + threadIdx.x % 32 / 8;
             bool writes = block * BLOCK < body.elements * WIDTH;
             u8* out = body.bytes + body.table + u64(block) * (8 * Format::BITS);
@@ -99,7 +99,7 @@ __device__ void encode_mantissa(const Job<T>& job)
                 // Where there is none the tile has zeros, which are encoded for nothing.
                 has[k] = there ? each : 0;
                 alignas(16) T x[8];
-                read_block<E>(shared, body, element, x, Together());
+                read_block<E>(shared, body, element, 0, x, Together());
                 if (trim(x, bits, code[k], error) && bits == 0) state.raw = 1;
             }
             if constexpr (sizeof(T) == 4) {

@@ -116,16 +116,17 @@ template <> struct ElementOf<double, 2> { using Type = uint4; };
 template <class T, u32 WIDTH> using Element = typename ElementOf<T, WIDTH>::Type;
 
 // The numbers of a team's block, or of its two planes, out of shared memory and back: of each half of the block a thread has
-// neighbours, in the order of its codes. `first` is the block's first element in the tile.
+// neighbours, in the order of its codes. `first` is the first element in the tile of one of the team's blocks, and `further` by how many the block
+// is behind that, of which neither has a bit that the other has.
 template <class E, u32 N, class T, class Team>
-__device__ void read_block(Shared shared, const Body& body, u32 first, T (&x)[N], Team team)
+__device__ void read_block(Shared shared, const Body& body, u32 first, u32 further, T (&x)[N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
     const u32 element = first + HALF * team.lane;
-    // Places are sums of bits without a carry, each of which is shuffled for itself.
+    // Places are sums of bits without a carry, each of which is shuffled for itself: what differs by thread is worked out once for all blocks.
     if (body.log_rows == 0) {
         constexpr u32 UNITS = HALF * sizeof(E) / 16;
-        const u32 base = Shared::place(element * sizeof(E));
+        const u32 base = Shared::place(element * sizeof(E)) ^ Shared::place(further * sizeof(E));
 #pragma unroll
         for (u32 unit = 0; unit < 2 * UNITS; unit++) {
             const u32 byte = 16 * (unit % UNITS) + (unit < UNITS ? 0 : 8 * HALF * sizeof(E));
@@ -134,7 +135,7 @@ __device__ void read_block(Shared shared, const Body& body, u32 first, T (&x)[N]
         return;
     }
     E* elements = reinterpret_cast<E*>(x);
-    const u32 base = Shared::place(body.shared_at(element) * sizeof(E)), next = Shared::place(sizeof(E) << body.log_rows);
+    const u32 base = Shared::place(body.shared_at(element) * sizeof(E)) ^ Shared::place(body.shared_at(further) * sizeof(E)), next = Shared::place(sizeof(E) << body.log_rows);
     const u32 other = Shared::place(2 * sizeof(E) << body.log_rows), half = Shared::place(8 * HALF * sizeof(E) << body.log_rows);
 #pragma unroll
     for (u32 i = 0; i < 2 * HALF; i++) {

@@ -17,8 +17,11 @@ struct Pairs {
     __device__ static void read(Shared shared, const Body& body, u32 pair, T (&x)[16])
     {
 #pragma unroll
-        for (u32 k = 0; k < 2; k += WIDTH)
-            read_block<E>(shared, body, group(pair, k) * BLOCK, *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k), Together());
+        for (u32 k = 0; k < 2; k += WIDTH) {
+            // Of elements of 4 bytes there are most blocks; with others a register more is one too many for `bits`.
+            const u32 first = group(sizeof(E) == 4 ? 0 : pair, 0), further = group(pair, k) - first;
+            read_block<E>(shared, body, first * BLOCK, further * BLOCK, *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k), Together());
+        }
     }
     // Each thread goes on with one of its team's blocks, of which it is told the largest magnitude. `read` gives the numbers of a pair.
     __device__ static u32 mine() { return kept_by<BLOCKS>(Together()); }

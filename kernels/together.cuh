@@ -101,7 +101,7 @@ __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 sc
             continue;
         }
         auto put = [&](u8* at, u32 word) { *reinterpret_cast<u32*>(at) = word; };
-        __syncwarp();
+        if (pair == 0) __syncwarp();
         u32 half[2][4];
 #pragma unroll
         for (u32 k = 0; k < 2; k++) {
@@ -139,9 +139,11 @@ __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 sc
                 }
             }
         }
-        __syncwarp();
-        to.write(pair, shared.memory + pair * STRIDE + first * BYTES, next);
         mine += STRIDE;
         halved += STRIDE;
     }
+    if (bits == 16) return;
+    __syncwarp();
+#pragma unroll
+    for (u32 pair = 0; pair < P::PAIRS; pair++) to.write(pair, shared.memory + pair * STRIDE + first * BYTES, next);
 }
