@@ -162,7 +162,8 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
 template <u32 WIDTH, u32 N, class T, class Source, class Decode, class Mend = Nothing, class Quick = Never>
 __device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend mend = Nothing(), Quick quick = Never())
 {
-    __shared__ Buffer<Element<T, WIDTH>> buffers[2];
+    using E = Element<T, WIDTH>;
+    __shared__ Buffer<E> buffers[2];
     __shared__ Places places;
     __shared__ Ahead<Message> ahead;
     __shared__ __align__(8) u64 lengths[4];
@@ -188,8 +189,9 @@ __device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend 
         ahead.next(turn, job.batch, number, also);
         const Work<Message>& work = ahead.work(turn);
         // Where the tile belongs is worked out before it is known what it has.
-        if (threadIdx.x / 32 == 3) note_tile<Element<T, WIDTH>, Source::CUTS>(work.item.box, work.tile, reinterpret_cast<Element<T, WIDTH>*>(job.dst), places, Crew::warp());
-        Buffer<Element<T, WIDTH>>& buffer = buffers[turn % 2];
+        if (threadIdx.x / 32 == 3)
+            note_tile<E, Source::CUTS>(work.item.box, work.tile, reinterpret_cast<E*>(job.dst), places, Crew::warp());
+        Buffer<E>& buffer = buffers[turn % 2];
         if (!raw(turn)) source.begin(work, turn, reinterpret_cast<const u8*>(buffer.scales));
         put_tile<WIDTH, N, Source::CUTS>(job, work, raw(turn), buffer.codes(), buffer, places, numbers, decode, mend, quick);
     }

@@ -31,6 +31,7 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     for (u32 turn = 0; ahead.work(turn).number < job.batch.tiles; turn++) {
         const u32 number = threadIdx.x < 32 ? number_of(turn + 3, job.batch.tiles, job.states, job.batch.count) : 0;
         await_tile();
+        // Before the barrier behind which others take the place of these errors, and of that tile's description.
         if (threadIdx.x / 32 == 2 && turn > 0) errors.keep(job.errors, ahead.work(turn - 1).tile);
         bool later = fetch(turn + 1);
         if (!later) __syncthreads();
@@ -143,9 +144,11 @@ __device__ void encode_bits(const Job<T>& job)
             const bool run = tile.rows * tile.cols == TILE<typename P::E> && (body.log_rows == 0 || tile.cols == body.pitch);
             const bool rows = body.log_rows != 0 && Destination<T, WIDTH>::fits(bits);
             u8* const out = codes + (run ? 8 * u64(first * bits) : 0);
-            const bool together = (run || rows) && bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER && reinterpret_cast<uintptr_t>(out) % 16 == 0;
+            const bool few = bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER;
+            const bool together = (run || rows) && few && reinterpret_cast<uintptr_t>(out) % 16 == 0;
             const bool plain = most == 0 || (most < Real<T>::HUGE_BITS && Integers::few_digits(step_of(scale)));
-            // Of several rows, numbers of a warp are where those of others are: before codes are put there, all must have read theirs.
+            // Of several rows, numbers of a warp are where those of others are: before codes are put there, which those of 16
+            // bits are not, all must have read theirs.
             if (together && (bits == 16 || body.log_rows == 0 ? __all_sync(0xFFFFFFFF, plain) : __syncthreads_and(plain))) {
                 const u32 mine = P::mine(), group = P::group(mine / 2, mine % 2);
                 bool there = true;

@@ -18,7 +18,8 @@ struct Job {
     Queue queue;
 };
 
-// The squared errors of a tile, which are added up always in the same order: by one warp, after a barrier, for all.
+// The squared errors of a tile, which are added up always in the same order: by one warp for all, with a barrier before, and one behind before
+// others are added.
 struct Errors {
     double of[THREADS];
 
@@ -28,7 +29,7 @@ struct Errors {
         const u32 lane = threadIdx.x % 32;
         double sum = 0;
 #pragma unroll
-        for (u32 i = lane; i < THREADS; i += 32) sum += of[i];
+        for (u32 k = 0; k < THREADS / 32; k++) sum += of[lane + 32 * k];
 #pragma unroll
         for (u32 distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xFFFFFFFF, sum, distance);
         if (lane == 0) errors[tile.number] = sum;

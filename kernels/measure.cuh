@@ -34,7 +34,8 @@ struct Group {
     __device__ u32 before() const { return word & 0xFFF; }
     __device__ u32 width(u32 plane) const { return word >> (12 + 6 * plane) & RAW; }
 
-    // Codes that begin at this unit of 8 bytes of memory are fetched from a multiple of 16 bytes on: bytes before them.
+    // Codes are fetched from a multiple of 16 bytes on: whether they begin 8 bytes behind one, as those do that begin at this unit of 8 bytes
+    // of memory; and how many bytes that is.
     __device__ void skip(u64 unit) { word |= u32(unit % 2) << 24; }
     __device__ u32 skipped() const { return word >> 24 << 3; }
 };

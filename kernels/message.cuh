@@ -135,7 +135,8 @@ __device__ void read_block(Shared shared, const Body& body, u32 first, u32 furth
         return;
     }
     E* elements = reinterpret_cast<E*>(x);
-    const u32 base = Shared::place(body.shared_at(element) * sizeof(E)) ^ Shared::place(body.shared_at(further) * sizeof(E)), next = Shared::place(sizeof(E) << body.log_rows);
+    const u32 base = Shared::place(body.shared_at(element) * sizeof(E)) ^ Shared::place(body.shared_at(further) * sizeof(E));
+    const u32 next = Shared::place(sizeof(E) << body.log_rows);
     const u32 other = Shared::place(2 * sizeof(E) << body.log_rows), half = Shared::place(8 * HALF * sizeof(E) << body.log_rows);
 #pragma unroll
     for (u32 i = 0; i < 2 * HALF; i++) {

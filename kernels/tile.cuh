@@ -33,10 +33,9 @@ struct Shared {
     }
 };
 
-// Where in an array what stands together begins, as addresses in the memory of the device, or runs of a row, as distances.
+// Where in an array what stands together begins, as addresses in the memory of the device, or runs of a row, as distances; one more may be read.
 struct Places {
     static constexpr u32 MOST = 256;
-    // Behind them there is one that may be read, but not used.
     u64 of[MOST + 1];
 };
 
@@ -286,25 +285,24 @@ template <class E> __device__ void bring_along(const Finder<const E>& from, u32 
 {
     using U = Units<E>;
     if constexpr (sizeof(E) == 4) {
-        // Three of four rows may begin elsewhere, where threads side by side would not take neighbours.
         const u32 place = Shared::place(threadIdx.x * sizeof(E));
+        // Three of four rows may begin elsewhere, where threads side by side would not take neighbours.
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return from.at(threadIdx.x + k * THREADS); }, [&](u32 k, const E* at) {
             fetch<sizeof(E)>(shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E))), at, threadIdx.x + k * THREADS < cols);
         });
-        return;
+    } else {
+        auto bring = [&](auto full) {
+            const u32 place = Shared::place(16 * threadIdx.x);
+            auto find = [&](u32 k) { return from.template unit<full.value>(k * THREADS, cols); };
+            by_some<U::EACH, AT_ONCE<E>>(find, [&](u32 k, const Unit<const E>& unit) {
+                u8* const to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
+                if (unit.whole) return fetch<16>(to, unit.at, true);
+                fetch<sizeof(E)>(to, unit.at, full.value || unit.first < cols);
+                if (U::WIDE == 2) fetch<sizeof(E)>(to + sizeof(E), unit.second, full.value || unit.first + 1 < cols);
+            });
+        };
+        cols == TILE<E> ? bring(Yes{}) : bring(No{});
     }
-    auto bring = [&](auto full) {
-        const u32 place = Shared::place(16 * threadIdx.x);
-        auto find = [&](u32 k) { return from.template unit<full.value>(k * THREADS, cols); };
-        by_some<U::EACH, AT_ONCE<E>>(find, [&](u32 k, const Unit<const E>& unit) {
-            u8* const to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
-            if (unit.whole) return fetch<16>(to, unit.at, true);
-            fetch<sizeof(E)>(to, unit.at, full.value || unit.first < cols);
-            if (U::WIDE == 2) fetch<sizeof(E)>(to + sizeof(E), unit.second, full.value || unit.first + 1 < cols);
-        });
-    };
-    if (cols == TILE<E>) bring(Yes{});
-    else bring(No{});
 }
 
 // Begins to bring a tile into shared memory, with zeros where it has no element. It has been noted before, with a barrier in between.

@@ -1,4 +1,5 @@
-// Blocks of `bits` of which the codes are put together before they are written: those of a warp, which follow each other in the message.
+// Blocks of `bits` of which the codes are put together before they are written: those of a warp, which follow each other in the message, or
+// those of a group of 64 elements, where rows of the tile are somewhere else each.
 #pragma once
 
 #include "edge.cuh"
@@ -27,29 +28,29 @@ struct Destination {
         if (block == RUN) return P::group(pair, k) * WIDTH + k % WIDTH;
         return __shfl_sync(0xFFFFFFFF, block, kept_in<P::BLOCKS>(2 * pair + k), 8);
     }
-    // Writes those of 16 bits, which are whole sectors, of a block.
+    // Writes those of 16 bits, which are whole sectors, of a block. Shared memory is left alone.
     __device__ void write_16(u32 pair, u32 k, const u32 (&code)[8]) const
     {
         const u32 own = this->own(pair, k);
         if (own == NONE) return;
-        const u32 two[4] = {::pair(code[0], code[1]), ::pair(code[2], code[3]), ::pair(code[4], code[5]), ::pair(code[6], code[7])};
-        store_16_bits(two, codes + u64(own) * (16 * BLOCK / 8), Team());
+        const u32 pairs[4] = {::pair(code[0], code[1]), ::pair(code[2], code[3]), ::pair(code[4], code[5]), ::pair(code[6], code[7])};
+        store_16_bits(pairs, codes + u64(own) * (16 * BLOCK / 8), Team());
     }
     // Writes others, when they are put together: at `read` in shared memory, and if they are of two runs, those of the second so many bytes further.
     __device__ void write(u32 pair, const u8* read, u32 further) const
     {
-        constexpr u32 RUNS = 2 / WIDTH, FURTHER = 32 * 16;
+        constexpr u32 RUNS = 2 / WIDTH, NEXT = 32 * 16;
         if (block == RUN) {
-            u8* const write = codes + u64((threadIdx.x / 32 * 4 + pair * RUNS * TEAMS) * WIDTH) * (8 * bits);
+            u8* const out = codes + u64((threadIdx.x / 32 * 4 + pair * RUNS * TEAMS) * WIDTH) * (8 * bits);
 #pragma unroll 1
             for (u32 unit = threadIdx.x % 32; unit < 2 * WIDTH * bits; unit += 32 * WIDTH) {
                 // Two are read before one is written: of both runs, or the next one of the only run. More would want registers.
                 const bool both = WIDTH == 1 || unit + 32 < 4 * bits;
                 const uint4 one = *reinterpret_cast<const uint4*>(read + 16 * unit);
                 uint4 two;
-                if (both) two = *reinterpret_cast<const uint4*>(read + 16 * unit + (WIDTH == 1 ? further : FURTHER));
-                *reinterpret_cast<uint4*>(write + 16 * unit) = one;
-                if (both) *reinterpret_cast<uint4*>(write + 16 * unit + (WIDTH == 1 ? 8 * TEAMS * bits : FURTHER)) = two;
+                if (both) two = *reinterpret_cast<const uint4*>(read + 16 * unit + (WIDTH == 1 ? further : NEXT));
+                *reinterpret_cast<uint4*>(out + 16 * unit) = one;
+                if (both) *reinterpret_cast<uint4*>(out + 16 * unit + (WIDTH == 1 ? 8 * TEAMS * bits : NEXT)) = two;
             }
             return;
         }
@@ -68,10 +69,11 @@ struct Destination {
 
 // Makes the codes of the blocks that a team has of a tile, where all steps have few digits or are 0, and all numbers are far from the end of
 // the range. Each thread brings the scale of one of the blocks, and one over its step. Parts of codes are no whole sectors of memory, which
-// are 32 bytes, but the codes of a warp are: they are put together in the shared memory from which it has read all its `numbers`, and then
-// `write` takes them to the message.
+// are 32 bytes, but the codes of a warp in a run are, and with rows nearly all of them: they are put together in the shared memory from which
+// all `numbers` that are there have been read, and then written. Those of 16 bits need not be.
 template <class T, u32 WIDTH>
-__device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 scale, double inverse, u32 bits, Destination<T, WIDTH> to, double& error)
+__device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 scale, double inverse, u32 bits, Destination<T, WIDTH> to,
+                                double& error)
 {
     using P = Pairs<T, WIDTH>;
     // Bytes of a group of elements, and from a pair of blocks to the next; runs of the message that the blocks of a pair are of.
@@ -101,6 +103,7 @@ __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 sc
             continue;
         }
         auto put = [&](u8* at, u32 word) { *reinterpret_cast<u32*>(at) = word; };
+        // The numbers of the other pair are in registers, too.
         if (pair == 0) __syncwarp();
         u32 half[2][4];
 #pragma unroll

@@ -58,7 +58,7 @@ struct Covered {
 template <class E>
 struct Slots {
     static constexpr u32 GROUP_BYTES = BLOCK * sizeof(E), LOG_WIDE = Units<E>::WIDE == 4 ? 2 : Units<E>::WIDE == 2 ? 1 : 0;
-    // Codes of a group are never longer than its numbers, and may begin 8 bytes behind its slot; with room in between, so that teams of a
+    // Codes of a group are never longer than its numbers, and may begin 8 bytes into its slot; with room in between, so that teams of a
     // warp meet in no bank.
     static constexpr u32 BYTES = GROUP_BYTES + 32;
     u8* const memory;
@@ -189,27 +189,11 @@ struct Turned {
         }
     }
 
-    // Shuffles the numbers of a tile of a message that is these.
-    __device__ void shuffle(const Slots<E>& slots) const
-    {
-        constexpr u32 UNITS = N * sizeof(T) / 32;
-#pragma unroll 1
-        for (u32 k = threadIdx.x / 8; k < GROUPS; k += TEAMS) {
-            alignas(16) T x[N];
-            const uint4* units = reinterpret_cast<const uint4*>(slots.of(k)) + UNITS * Team().lane;
-#pragma unroll
-            for (u32 unit = 0; unit < 2 * UNITS; unit++)
-                reinterpret_cast<uint4*>(x)[unit] = units[unit % UNITS + (unit < UNITS ? 0 : 8 * UNITS)];
-            __syncwarp();
-            slots.put(k, x, Team());
-        }
-    }
-
     // Makes the numbers of a tile.
     __device__ void decode(u32 turn) const
     {
         const Slots<E> slots(held.memory[turn % 2], work(turn).item.box);
-        if (raw(turn)) return shuffle(slots);
+        if (raw(turn)) return take_raw(slots);
         const u64 step = held.steps[turn % 2];
         if (threadIdx.x == 0) {
             const Tile& tile = work(turn).tile;
@@ -230,6 +214,22 @@ struct Turned {
                 decode_block<WIDTH>(step, units == 0 ? 0 : group.width(plane), from, x + plane);
                 from += 8 * units;
             }
+            __syncwarp();
+            slots.put(k, x, Team());
+        }
+    }
+
+    // The same of a message that is its numbers as they are: they only change places.
+    __device__ void take_raw(const Slots<E>& slots) const
+    {
+        constexpr u32 UNITS = N * sizeof(T) / 32;
+#pragma unroll 1
+        for (u32 k = threadIdx.x / 8; k < GROUPS; k += TEAMS) {
+            alignas(16) T x[N];
+            const uint4* units = reinterpret_cast<const uint4*>(slots.of(k)) + UNITS * Team().lane;
+#pragma unroll
+            for (u32 unit = 0; unit < 2 * UNITS; unit++)
+                reinterpret_cast<uint4*>(x)[unit] = units[unit % UNITS + (unit < UNITS ? 0 : 8 * UNITS)];
             __syncwarp();
             slots.put(k, x, Team());
         }

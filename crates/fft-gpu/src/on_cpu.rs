@@ -16,7 +16,7 @@ use crate::{GpuReal, Move};
 #[path = "../tests/gpu/data.rs"]
 mod data;
 
-const WIRES: [(Wire, f64); 15] = [
+const WIRES: [(Wire, f64); 16] = [
     (Wire::F32, 0.0),
     (Wire::F16, 0.0),
     (Wire::Bf16, 0.0),
@@ -25,6 +25,7 @@ const WIRES: [(Wire, f64); 15] = [
     (Wire::Mantissa(40), 0.0),
     (Wire::Bits(5), 0.0),
     (Wire::Bits(11), 0.0),
+    (Wire::Bits(14), 0.0),
     (Wire::Bits(16), 0.0),
     (Wire::Bits(45), 0.0),
     (Wire::Tolerance, 0.3),
@@ -141,6 +142,12 @@ fn without_races<T: GpuReal>(width: usize) {
         let turn = (kind * 5 + number) % cases.len();
         one_as_the_codecs::<T>(programs, width, &cases[turn], (turn, number));
     }
+    // Tiles with rows, of which codes take the place of numbers that other warps have read.
+    let number = WIRES.iter().position(|&(wire, _)| wire == Wire::Bits(14)).unwrap();
+    for name in ["reversed", "skewed"] {
+        let turn = cases.iter().position(|case| case.name == name).unwrap();
+        one_as_the_codecs::<T>(programs, width, &cases[turn], (turn, number));
+    }
 }
 
 /// Boxes with the wire of this number, and one of the fields: messages, and what is read from them.
@@ -153,7 +160,7 @@ fn one_as_the_codecs<T: GpuReal>(
     let fields = data::fields::<T>(case.elements * width);
     let (wire, step) = WIRES[number];
     let seed = (turn * WIRES.len() + number) as u64;
-    // As many wires are a multiple of the fields, each wire has another one with each case.
+    // Each wire has another one with each case.
     let (field, src) = &fields[(turn + number) % fields.len()];
     let what = format!("{wire} step {step:e} {}x{width}, {}, {field}", T::NAME, case.name);
     let (codec, form) = (wire.codec::<T>(), Form::new::<T>(wire, width).unwrap());
