@@ -249,7 +249,7 @@ __device__ void decode_bits(const Job<T>& job)
         const u8* from = piece.body.bytes + piece.body.table + u64(block) * (8 * bits);
         Eight eight;
         if (!decode_edge<T>(scale, bits, from, eight)) return refuse(piece.state);
-        for (u32 i = 0; i < 8; i++) number_at<T, WIDTH>(shared, piece.body, piece.local, plane, i) = T(eight.x[i]);
+        for (u32 i = 0; i < 8; i++) shared.at<T>(element_of(piece.local, i) * WIDTH + plane) = T(eight.x[i]);
     };
     // In single precision, where that has what all codes of a warp stand for: nearly always.
     auto quick = [&](const Tile& tile, const u8* codes, const u16* scales, auto& x) {

@@ -31,12 +31,8 @@ struct Eight {
     double x[8];
 };
 
-// They are where `read_block` and `write_block` have them: a block's first element in a tile is given, and the plane.
-template <class T, u32 WIDTH> __device__ T& number_at(Shared shared, const Body& body, u32 first, u32 plane, u32 i)
-{
-    u32 lane = threadIdx.x & 7;
-    return shared.at<T>(body.shared_at(first + 4 * lane + (i & 3) + 32 * (i / 4)) * WIDTH + plane);
-}
+// The elements of a tile that these are of, as `read_block` and `write_block` have them: a block's first is given.
+__device__ inline u32 element_of(u32 first, u32 i) { return first + 4 * (threadIdx.x & 7) + (i & 3) + 32 * (i / 4); }
 
 // Integers in units of a step, cut to the range of the receiver's numbers.
 template <class T>

@@ -63,7 +63,9 @@ __device__ void encode_format(const Job<T>& job)
             u32 first = body.element_at(tile, span * (256 / WIDTH), there) * WIDTH;
             if (!there) continue;
             alignas(16) T x[8];
-            read_block<E>(shared, body, (span * 256 + threadIdx.x % 32 / 8 * BLOCK) / WIDTH, 0, x, team);
+            const u32 local = (span * 256 + threadIdx.x % 32 / 8 * BLOCK) / WIDTH;
+            if (body.skew == 0) read_block<E>(shared, body, local, 0, x, team);
+            else read_skewed<E>(shared, body, tile, local, x);
             u32 block = first / BLOCK + threadIdx.x % 32 / 8;
             bool writes = block * BLOCK < body.elements * WIDTH;
             u8* out = body.bytes + body.table + u64(block) * (8 * Format::BITS);
@@ -100,7 +102,8 @@ __device__ void encode_mantissa(const Job<T>& job)
                 // Where there is none the tile has zeros, which are encoded for nothing.
                 has[k] = there ? each : 0;
                 alignas(16) T x[8];
-                read_block<E>(shared, body, element, 0, x, Together());
+                if (body.skew == 0) read_block<E>(shared, body, element, 0, x, Together());
+                else read_skewed<E>(shared, body, tile, element, x);
                 if (trim(x, bits, code[k], error) && bits == 0) state.raw = 1;
             }
             if constexpr (sizeof(T) == 4) {
@@ -130,8 +133,13 @@ __device__ void encode_bits(const Job<T>& job)
         const u32 bits = job.bits;
         double error = 0;
         alignas(16) T x[P::PAIRS][16];
+        if (body.skew == 0) {
 #pragma unroll
-        for (u32 pair = 0; pair < P::PAIRS; pair++) P::read(shared, body, pair, x[pair]);
+            for (u32 pair = 0; pair < P::PAIRS; pair++) P::read(shared, body, pair, x[pair]);
+        } else {
+#pragma unroll
+            for (u32 pair = 0; pair < P::PAIRS; pair++) P::read_skewed(shared, body, tile, pair, x[pair]);
+        }
         const u64 most = P::largest([&](u32 pair, T (&numbers)[16]) {
 #pragma unroll
             for (u32 i = 0; i < 16; i++) numbers[i] = x[pair][i];
@@ -165,7 +173,7 @@ __device__ void encode_bits(const Job<T>& job)
 #pragma unroll 1
         for (u32 pair = 0; pair < P::PAIRS; pair++) {
             // Of several pairs there are not registers enough for all of them until here.
-            if (P::PAIRS > 1) P::read(shared, body, pair, x[0]);
+            if (P::PAIRS > 1) P::read(shared, body, tile, pair, x[0]);
             u32 has[2], at[2], code[2][8];
             bool usual[2];
             double steps[2], inverses[2];
@@ -204,7 +212,10 @@ __device__ void encode_bits(const Job<T>& job)
             u32 block = body.element_at(tile, local, there) / BLOCK * WIDTH + plane;
             const Team team;
             Eight eight;
-            for (u32 i = 0; i < 8; i++) eight.x[i] = double(number_at<T, WIDTH>(shared, body, local, plane, i));
+            for (u32 i = 0; i < 8; i++) {
+                const u32 place = body.place_of<typename P::E>(tile, element_of(local, i));
+                eight.x[i] = double(reinterpret_cast<const T*>(shared.memory + place)[plane]);
+            }
             __syncwarp(team.mask);
             u32 scale = *reinterpret_cast<const volatile u16*>(body.bytes + 2 * u64(block));
             error += encode_edge<T>(scale, bits, eight, codes + u64(block) * (8 * bits));

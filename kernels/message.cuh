@@ -55,11 +55,22 @@ struct Body {
         there = row < tile.rows && element < begin + tile.cols;
         return element;
     }
-    // The place in shared memory of an element of a tile, in the order of the message.
+    // The index in shared memory, before units are shuffled, of an element of a tile, in the order of the message.
     __device__ u32 shared_at(u32 local) const
     {
         u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1);
         return (col << log_rows) + row;
+    }
+    // The same of a tile with skewed rows, as a byte of its lines.
+    template <class E> __device__ u32 byte_of(const Tile& tile, u32 local) const
+    {
+        const u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1), begin = tile.element + row * pitch;
+        return (next_whole(begin, skew) - begin + col) * Skewed<E>::LINE + row * sizeof(E);
+    }
+    // The byte in shared memory at which an element of a tile is.
+    template <class E> __device__ u32 place_of(const Tile& tile, u32 local) const
+    {
+        return skew == 0 ? Shared::place(shared_at(local) * sizeof(E)) : Skewed<E>::place(byte_of<E>(tile, local));
     }
 };
 
@@ -142,6 +153,19 @@ __device__ void read_block(Shared shared, const Body& body, u32 first, u32 furth
     for (u32 i = 0; i < 2 * HALF; i++) {
         u32 at = base ^ (i & 1 ? next : 0) ^ (i & 2 && HALF > 2 ? other : 0) ^ (i & HALF ? half : 0);
         elements[i] = *reinterpret_cast<const E*>(shared.memory + at);
+    }
+}
+
+// The same of a tile with skewed rows.
+template <class E, u32 N, class T>
+__device__ void read_skewed(Shared shared, const Body& body, const Tile& tile, u32 first, T (&x)[N])
+{
+    constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
+    const u32 byte = body.byte_of<E>(tile, first + HALF * (threadIdx.x & 7));
+#pragma unroll
+    for (u32 i = 0; i < 2 * HALF; i++) {
+        const u32 further = i < HALF ? i : i + 7 * HALF;
+        reinterpret_cast<E*>(x)[i] = *reinterpret_cast<const E*>(shared.memory + Skewed<E>::place(byte + further * Skewed<E>::LINE));
     }
 }
 

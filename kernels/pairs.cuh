@@ -23,6 +23,18 @@ struct Pairs {
             read_block<E>(shared, body, first * BLOCK, further * BLOCK, *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k), Together());
         }
     }
+    // The same of a tile with skewed rows.
+    __device__ static void read_skewed(Shared shared, const Body& body, const Tile& tile, u32 pair, T (&x)[16])
+    {
+#pragma unroll
+        for (u32 k = 0; k < 2; k += WIDTH)
+            ::read_skewed<E>(shared, body, tile, group(pair, k) * BLOCK, *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k));
+    }
+    // Of any tile.
+    __device__ static void read(Shared shared, const Body& body, const Tile& tile, u32 pair, T (&x)[16])
+    {
+        body.skew == 0 ? read(shared, body, pair, x) : read_skewed(shared, body, tile, pair, x);
+    }
     // Each thread goes on with one of its team's blocks, of which it is told the largest magnitude. `read` gives the numbers of a pair.
     __device__ static u32 mine() { return kept_by<BLOCKS>(Together()); }
     template <class Read> __device__ static u64 largest(Read read)

@@ -7,12 +7,28 @@
 #ifdef __CUDACC__
 #include <cuda_pipeline.h>
 
+// Where something is in shared memory, as a number that the compiler takes as it is: of a pointer it would work out anew, for each copy, where
+// all shared memory begins.
+using Nearby = u32;
+__device__ inline Nearby nearby(const void* at)
+{
+    u32 place = u32(__cvta_generic_to_shared(at));
+    asm volatile("" : "+r"(place));
+    return place;
+}
+__device__ inline u64 read_nearby(Nearby at)
+{
+    u64 value;
+    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(at) : "memory");
+    return value;
+}
+
 // Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which `__pipeline_memcpy_async` makes two. 16
-// bytes go past the first cache, unless they are `NEAR` others that go elsewhere: each would be fetched as a sector for itself.
-template <u32 BYTES, bool NEAR = false> __device__ void fetch(u8* to, const void* from, bool there)
+// bytes go past the first cache.
+template <u32 BYTES> __device__ void fetch(u8* to, const void* from, bool there)
 {
     const u32 place = __cvta_generic_to_shared(to);
-    if (BYTES == 16 && !NEAR)
+    if (BYTES == 16)
         asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, none;}" ::"r"(place),
                      "l"(from), "r"(u32(there))
                      : "memory");
@@ -20,6 +36,15 @@ template <u32 BYTES, bool NEAR = false> __device__ void fetch(u8* to, const void
         asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.ca.shared.global [%0], [%1], %3, none;}" ::"r"(place),
                      "l"(from), "r"(u32(there)), "n"(BYTES)
                      : "memory");
+}
+
+// The same if it is wanted at all, of what is near others that go elsewhere: past the first cache each would be fetched as a sector for itself.
+template <u32 BYTES> __device__ void fetch_if(bool wanted, Nearby to, u64 from, bool there)
+{
+    asm volatile("{.reg .pred none, wanted; setp.eq.u32 none, %2, 0; setp.ne.u32 wanted, %4, 0;"
+                 "@wanted cp.async.ca.shared.global [%0], [%1], %3, none;}" ::"r"(to),
+                 "l"(from), "r"(u32(there)), "n"(BYTES), "r"(u32(wanted))
+                 : "memory");
 }
 
 // Waits for all that the thread has begun to bring.

@@ -13,14 +13,15 @@ struct Rest {
     const double* errors;
     // Of `tolerance`, else 0.
     double step;
-    // Whether all messages are sent as they are.
-    u32 all_raw;
+    // Which messages are sent as they are.
+    u32 raw;
 };
+constexpr u32 NONE_RAW = 0, ALL_RAW = 2;
 
 template <class T>
 __device__ bool is_raw(const Rest<T>& rest, u32 item)
 {
-    return rest.all_raw || rest.states[item].raw || never_shrinks(rest.batch.items[item]);
+    return rest.raw == ALL_RAW || rest.states[item].raw || never_shrinks(rest.batch.items[item]);
 }
 
 // Adds up what the threads of a block have, always in the same order; the sum is the first thread's. Has barriers.
@@ -56,21 +57,25 @@ __device__ double errors_of(const Rest<T>& rest, u32 item)
     return sum;
 }
 
-// The header, the step, and zeros behind the table, by one thread.
+// The header, the step, and zeros behind the table. Has barriers. What it asks for is far, so all of that is asked for before errors are added
+// up: one question after the other took longer than all the rest.
 template <class T>
-__device__ void finish(const Rest<T>& rest, u32 item, double squared_error)
+__device__ void finish(const Rest<T>& rest, u32 item)
 {
     const Message& message = rest.batch.items[item];
     State& state = rest.states[item];
-    bool raw = is_raw(rest, item);
+    const u64 place = message.place, room = message.room, fixed = message.fixed, head = message.head;
+    const u64 filled = message.filled, table = message.table, units = state.units;
+    const bool raw = is_raw(rest, item);
+    const double squared_error = sum_of_block(errors_of(rest, item));
+    if (threadIdx.x != 0) return;
     if (!raw) {
-        u64* words = reinterpret_cast<u64*>(rest.messages + message.place);
-        words[0] = message.head;
-        if (rest.step != 0) words[1] = bits_of(rest.step);
-        u8* table = rest.messages + message.place + HEADER;
-        for (u64 i = message.filled; i < message.table; i++) table[i] = 0;
+        u8* const bytes = rest.messages + place;
+        *reinterpret_cast<u64*>(bytes) = head;
+        if (rest.step != 0) *reinterpret_cast<u64*>(bytes + HEADER) = bits_of(rest.step);
+        for (u64 i = filled; i < table; i++) bytes[HEADER + i] = 0;
     }
-    state.bytes = raw ? message.room : HEADER + message.fixed + 8 * state.units;
+    state.bytes = raw ? room : HEADER + fixed + 8 * units;
     state.squared_error = raw ? 0 : squared_error;
 }
 
@@ -86,7 +91,7 @@ __device__ void put_numbers(const Rest<T>& rest, const Tile& tile, Shared shared
     for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
         bool there;
         u32 element = body.element_at(tile, i, there);
-        if (there) reinterpret_cast<E*>(rest.messages + message.place)[element] = shared.at<E>(body.shared_at(i));
+        if (there) reinterpret_cast<E*>(rest.messages + message.place)[element] = *reinterpret_cast<const E*>(shared.memory + body.place_of<E>(tile, i));
     }
     __syncthreads();
 }
@@ -97,10 +102,8 @@ __device__ void settle(const Rest<T>& rest)
     __shared__ __align__(128) u8 memory[TILE<Element<T, WIDTH>> * WIDTH * sizeof(T)];
     __shared__ Places places;
     Shared shared{memory};
-    for (u32 item = blockIdx.x; item < rest.batch.count; item += gridDim.x) {
-        double error = sum_of_block(is_raw(rest, item) ? 0 : errors_of(rest, item));
-        if (threadIdx.x == 0) finish(rest, item, error);
-    }
+    for (u32 item = blockIdx.x; item < rest.batch.count; item += gridDim.x) finish(rest, item);
+    if (rest.raw == NONE_RAW) return;
     bool any = false;
     for (u32 item = threadIdx.x; item < rest.batch.count; item += THREADS) any |= is_raw(rest, item);
     if (!__syncthreads_or(any)) return;

@@ -4,48 +4,7 @@
 // together is worked out once by one thread. Where they are not, elements are moved, or two of them fetched at a time.
 #pragma once
 
-#include "box.cuh"
-
-// A tile in shared memory, in the order of the source: rows side by side, if there are several. Units of 16 bytes are shuffled
-// within groups of eight, so that threads meet in no bank, neither when they come along rows or columns nor when each takes
-// several neighbours.
-struct Shared {
-    u8* memory;
-
-    // What belongs to the upper bits of a number and what belongs to the lower may be worked out apart.
-    __device__ static constexpr u32 place(u32 byte)
-    {
-        u32 unit = byte >> 4;
-        return byte ^ (((unit >> 3 ^ unit >> 6 ^ unit >> 9) & 7) << 4);
-    }
-    template <class E> __device__ E& at(u32 index) const
-    {
-        return *reinterpret_cast<E*>(memory + place(index * sizeof(E)));
-    }
-    // `N` numbers that begin at a multiple of their size, up to 128 bytes.
-    template <u32 N, class T> __device__ void write(u32 byte, const T* x) const
-    {
-        u32 base = place(byte);
-        const uint4* units = reinterpret_cast<const uint4*>(x);
-#pragma unroll
-        for (u32 unit = 0; unit < N * sizeof(T) / 16; unit++)
-            *reinterpret_cast<uint4*>(memory + (base ^ unit << 4)) = units[unit];
-    }
-};
-
-// Where in an array what stands together begins, as addresses in the memory of the device, or runs of a row, as distances; one more may be read.
-struct Places {
-    static constexpr u32 MOST = 256;
-    u64 of[MOST + 1];
-};
-
-// Threads that do something together: all of a block, or one warp of it.
-struct Crew {
-    u32 thread, threads;
-
-    __device__ static Crew block() { return {threadIdx.x, THREADS}; }
-    __device__ static Crew warp() { return {threadIdx.x % 32, 32}; }
-};
+#include "columns.cuh"
 
 // Units of 16 bytes of a tile, of one side.
 template <class E>
@@ -151,99 +110,6 @@ struct Finder {
     }
 };
 
-// The first element, not before this one, at which what must not be torn apart begins.
-__device__ inline u32 next_whole(u32 element, u32 skew) { return (element + skew) & ~skew; }
-
-// The elements of a tile with skewed rows, of which one that must not be torn apart may go on in the next row of the box. Threads side by side
-// take elements of a column of the box, which are neighbours in the array; of the tile these are in different columns.
-template <class E>
-struct Skewed {
-    const Places& places;
-    const u32 log_rows, cols, skew, row;
-    // Of the thread's row: the first of its columns, the one behind the last, and from which on they are of the next row of the box, all
-    // counted from the tile's first.
-    u32 begin, end, next;
-    // Where these two rows of the box are.
-    const E *own, *other;
-
-    // `from` is where the box begins.
-    __device__ Skewed(const Box& box, const Tile& tile, const Places& places, const E* from)
-        : places(places), log_rows(box.log_rows), cols(1 << box.log_cols), skew(box.skew), row(threadIdx.x & ((1 << log_rows) - 1)),
-          next(box.pitch - tile.start), own(from + tile.from + row), other(row + 1 < tile.rows ? own + 1 : from + tile.to)
-    {
-        const u32 first = tile.element + row * box.pitch, behind = first + next;
-        begin = next_whole(first, skew) - first;
-        end = row < tile.rows ? min(next_whole(behind, skew), box.elements) - first : 0;
-    }
-    __device__ static void note(const Box& box, const Tile& tile, Places& places, Crew crew)
-    {
-        const u32 end = min((1 << box.log_cols) + box.skew, box.pitch + box.skew - tile.start);
-        for (u32 i = crew.thread; i < end; i += crew.threads) {
-            const u32 col = tile.start + i;
-            places.of[i] = within_row(box, box.from, col < box.pitch ? col : col - box.pitch);
-        }
-    }
-    // Calls `move` with where each is in the array, its index in the tile, and whether it is there.
-    template <class Move> __device__ void each(Move move) const
-    {
-#pragma unroll 4
-        for (u32 col = threadIdx.x >> log_rows; col < cols + skew; col += THREADS >> log_rows) {
-            const u32 local = col - begin;
-            if (local < cols) move((col < next ? own : other) + places.of[col], (local << log_rows) + row, col < end);
-        }
-    }
-};
-
-// The elements of a tile that is a run of the message, but goes over several rows of the box: threads side by side take elements of a
-// column, which are neighbours in the array.
-template <class E>
-struct Folded {
-    const Places& places;
-    const Divisor by;
-    // `before` elements of the first row are not of the tile.
-    const u32 pitch, height, before, elements;
-    E* const from;
-
-    __device__ Folded(const Box& box, const Tile& tile, const Places& places, E* from)
-        : places(places), by(box.by_height), pitch(box.pitch), height(box.height), before(tile.start), elements(tile.cols), from(from)
-    {
-    }
-    // Where columns begin in the first row, and then where rows do.
-    __device__ static void note(const Box& box, const Tile& tile, Places& places, Crew crew)
-    {
-        const u32 pitch = box.pitch, first = (tile.element - tile.start) / pitch, all = box.elements / pitch;
-        for (u32 i = crew.thread; i < pitch; i += crew.threads) places.of[i] = within_row(box, box.from, i);
-        for (u32 i = crew.thread; i < min(box.height, all - first); i += crew.threads)
-            places.of[pitch + i] = distance(box, box.from, first + i, box.inner - 1, box.low);
-    }
-    // Calls `move` with where each is in the array, its index in the tile, and whether it is there.
-    template <class Move> __device__ void each(Move move) const
-    {
-#pragma unroll 4
-        for (u32 i = threadIdx.x; i < height * pitch; i += THREADS) {
-            const u32 col = by.of(i), row = i - col * height, local = row * pitch + col - before;
-            if (local < TILE<E>) move(from + places.of[col] + places.of[pitch + row], local, local < elements);
-        }
-    }
-};
-
-// So many elements are found before any is moved, as none then waits for another: more would want registers that there are not.
-template <class E> constexpr u32 AT_ONCE = sizeof(E) == 4 ? 2 : 4;
-
-// Calls `find` so many times and, with what it gives, `move`, by `SOME`.
-template <u32 TIMES, u32 SOME, class Find, class Move>
-__device__ void by_some(Find find, Move move)
-{
-#pragma unroll
-    for (u32 first = 0; first < TIMES; first += SOME) {
-        decltype(find(0)) found[SOME];
-#pragma unroll
-        for (u32 n = 0; n < SOME; n++) found[n] = find(first + n);
-#pragma unroll
-        for (u32 n = 0; n < SOME; n++) move(first + n, found[n]);
-    }
-}
-
 struct Yes { static constexpr bool value = true; };
 struct No { static constexpr bool value = false; };
 
@@ -310,11 +176,8 @@ template <class E, Cuts CUTS>
 __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
 {
     using U = Units<E>;
-    auto bring = [&](const E* at, u32 index, bool there) {
-        fetch<sizeof(E), true>(shared.memory + Shared::place(index * sizeof(E)), at, there);
-    };
-    if (CUTS == Cuts::ANY && box.skew != 0) return Skewed<E>(box, tile, places, src + box.from.offset).each(bring);
-    if (may_be_folded(CUTS) && box.height != 0) return Folded<const E>(box, tile, places, src + box.from.offset).each(bring);
+    if (CUTS == Cuts::ANY && box.skew != 0) return Skewed<E>(box, tile, src + box.from.offset).bring(shared, places);
+    if (may_be_folded(CUTS) && box.height != 0) return Folded<E>(box, tile, src + box.from.offset).bring(shared, places);
     const E* base = src + (box.from.offset + tile.from);
     const u32 log = box.log_from, log_rows = CUTS == Cuts::ROWS || CUTS == Cuts::ANY ? box.log_rows : 0, rows = tile.rows, cols = tile.cols;
     if (U::are(log, src)) {
@@ -409,8 +272,9 @@ __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* d
     using U = Units<E>;
     static_assert(CUTS == Cuts::RUNS || CUTS == Cuts::FOLDED, "others are in turned.cuh");
     if (CUTS == Cuts::FOLDED && box.height != 0) {
-        Folded<E>(box, tile, places, dst + box.from.offset).each([&](E* at, u32 index, bool there) {
-            if (there) store_element(at, shared.at<E>(index));
+        const u32 cols = tile.cols;
+        Folded<E>(box, tile, dst + box.from.offset).each(places, [&](u64 at, u32 local) {
+            if (local < cols) store_element(reinterpret_cast<E*>(at), shared.at<E>(local));
         });
         return;
     }

@@ -259,8 +259,8 @@ struct Turned {
             Covered<E>(box, tile, places, from).each(
                 [&](E* at, u32 row, u32 col) { store_element(at, slots.at((row << log_cols) + col)); });
         } else if (box.height != 0) {
-            Folded<E>(box, tile, places, from).each([&](E* at, u32 local, bool there) {
-                if (there) store_element(at, slots.at(local));
+            Folded<E>(box, tile, from).each(places, [&](u64 at, u32 local) {
+                if (local < cols) store_element(reinterpret_cast<E*>(at), slots.at(local));
             });
         } else if (U::are(log, dst)) {
             // Units that stand together are of a column, or of the only row. Of a column a thread has the same rows in all of them.

@@ -35,6 +35,7 @@ pub struct Encoder<T> {
     states: CudaSlice<u8>,
     errors: CudaSlice<f64>,
     queue: CudaSlice<u64>,
+    raw: Raw,
     /// What the host has of the states.
     mirror: Pinned,
     real: PhantomData<T>,
@@ -49,7 +50,33 @@ pub(crate) struct EncodeArguments<'a> {
     pub(crate) bits: u32,
     pub(crate) part: f64,
     pub(crate) step: f64,
-    pub(crate) all_raw: bool,
+    pub(crate) raw: Raw,
+}
+
+/// Which messages are sent as they are, as `kernels/settle.cu` is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u32)]
+pub(crate) enum Raw {
+    /// None, whatever the data.
+    None,
+    /// Some perhaps.
+    Some,
+    /// All.
+    All,
+}
+
+impl Raw {
+    /// Those of messages whatever their step.
+    pub(crate) fn of(form: &Form, messages: &[Message]) -> Self {
+        let some = form.varies() || messages.iter().any(Message::never_shrinks);
+        if some { Self::Some } else { Self::None }
+    }
+
+    /// Those with this step.
+    pub(crate) fn with(self, form: &Form, step: f64) -> Self {
+        let none = form.wire == Wire::Tolerance && !(step.is_normal() && step > 0.0);
+        if none { Self::All } else { self }
+    }
 }
 
 /// Messages and their tiles, listed along the array, which an encoder reads and a decoder writes. But encoders whose tiles have rows are faster
@@ -126,6 +153,7 @@ impl<T: GpuReal> Encoder<T> {
             states,
             errors,
             queue,
+            raw: Raw::of(&form, &all.items),
             mirror,
             real: PhantomData,
         })
@@ -177,7 +205,7 @@ impl<T: GpuReal> Encoder<T> {
             bits: self.form.bits(),
             part: self.form.part(),
             step: if stepped { step } else { 0.0 },
-            all_raw: stepped && !(step.is_normal() && step > 0.0),
+            raw: self.raw.with(&self.form, step),
         };
         run_encode::<T>(stream, (&self.encode, &self.settle), arguments, src, messages)
     }

@@ -35,6 +35,13 @@ pub(crate) struct Message {
     pub(crate) head: u64,
 }
 
+impl Message {
+    /// Whether there is something in it that is sent as it is, whatever the data.
+    pub(crate) fn never_shrinks(&self) -> bool {
+        self.room > 0 && HEADER as u64 + self.fixed >= self.room
+    }
+}
+
 /// The fields are those of `State` in `kernels/message.cuh`.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use fft_core::{Packed, Transfer, Wire};
 
-use crate::encoder::messages;
+use crate::encoder::{Raw, messages};
 use crate::message::{Form, State};
 use crate::transfers::tile;
 use crate::{GpuReal, Move};
@@ -116,11 +116,10 @@ fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64)) -> [u64; 9] {
     // As `Encoder::encode` tells it.
     let stepped = form.wire == Wire::Tolerance;
     let step = form.wire.step::<T>(step);
-    let all_raw = stepped && !(step.is_normal() && step > 0.0);
     let step = if stepped { step } else { 0.0 };
     let blocks = 1 + seed % 4;
     let (part, step) = (form.part().to_bits(), step.to_bits());
-    [real, width, wire, blocks, seed, bits, part, step, all_raw.into()]
+    [real, width, wire, blocks, seed, bits, part, step, 0]
 }
 
 /// All boxes with all wires, each time with another of the fields.
@@ -171,11 +170,12 @@ fn one_as_the_codecs<T: GpuReal>(
         place
     };
     let places: Vec<_> = case.gathers.iter().map(|part| place(part.elements())).collect();
-    let head = told::<T>(&form, (step, seed));
+    let mut head = told::<T>(&form, (step, seed));
     let source: &[u8] = bytemuck::cast_slice(src);
 
     let all = messages(&form, case.gathers.iter().zip(places.iter().copied()), true);
     let all = all.unwrap();
+    head[8] = Raw::of(&form, &all.items).with(&form, form.wire.step::<T>(step)) as u64;
     let sizes = [all.items.len(), all.tiles.len(), source.len(), room].map(|n| n as u64);
     let mut memory = vec![0; room];
     let mut states = vec![State::default(); all.items.len()];

@@ -13,7 +13,7 @@ use super::tried;
 use crate::batch::{Batch, Reach};
 use crate::decoder::DecodeArguments;
 use crate::device::LinesRecord;
-use crate::encoder::EncodeArguments;
+use crate::encoder::{EncodeArguments, Raw};
 use crate::modes::ModesRecord;
 use crate::{GpuError, GpuReal};
 
@@ -80,7 +80,7 @@ struct SettleJob {
     states: CUdeviceptr,
     errors: CUdeviceptr,
     step: f64,
-    all_raw: u32,
+    raw: u32,
 }
 
 /// `Job` of `kernels/decode.cu`.
@@ -185,7 +185,7 @@ pub(crate) fn run_encode<T: GpuReal>(
     src: &impl DevicePtr<T>,
     messages: &mut impl DevicePtrMut<u8>,
 ) -> Result<(), GpuError> {
-    let EncodeArguments { batch, states, errors, queue, bits, part, step, all_raw } = arguments;
+    let EncodeArguments { batch, states, errors, queue, bits, part, step, raw } = arguments;
     let (found, space) = (src.num_bytes(), messages.num_bytes());
     let (src, _reads) = src.device_ptr(stream);
     let (messages, _writes) = messages.device_ptr_mut(stream);
@@ -199,7 +199,7 @@ pub(crate) fn run_encode<T: GpuReal>(
     let (queue, _queue) = queue.device_ptr_mut(stream);
     let queue = QueueRecord::of(batch, queue);
     let batch_record = record(batch, items, (list, firsts));
-    if batch.tiles() > 0 && !all_raw {
+    if batch.tiles() > 0 && raw != Raw::All {
         let batch = batch_record;
         let inverse = 1.0 / step;
         let job =
@@ -213,12 +213,13 @@ pub(crate) fn run_encode<T: GpuReal>(
         unsafe { launch.launch(encode.grid(batch_record.tiles as usize)) }
             .map_err(tried("launching an encoder"))?;
     }
-    let all_raw = u32::from(all_raw);
-    let job = SettleJob { batch: batch_record, src, messages, states, errors, step, all_raw };
+    let work = if raw == Raw::None { batch.count() } else { batch.tiles().max(batch.count()) };
+    let raw = raw as u32;
+    let job = SettleJob { batch: batch_record, src, messages, states, errors, step, raw };
     let mut launch = stream.launch_builder(&settle.function);
     launch.arg(&job);
     // SAFETY: as above, for `settle_*`, which writes headers of messages that shrink, and numbers of others, which are their room.
-    unsafe { launch.launch(settle.grid(batch.tiles().max(batch.count()))) }
+    unsafe { launch.launch(settle.grid(work)) }
         .map_err(tried("launching the end of an encoder"))?;
     Ok(())
 }

@@ -19,8 +19,8 @@ static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (
     const u32 blocks = u32(told.blocks), seed = u32(told.seed), bits = u32(told.bits);
     const double part = told.part, step = told.step;
     const Job<T> job{all.batch(), src, messages.begin(), states.data(), errors.data(), bits, part, step, 1 / step, {queue.data(), series.data()}};
-    if (!told.all_raw && told.tiles > 0) launch(encoders[told.wire], blocks, seed, job);
-    const Rest<T> rest{all.batch(), src, messages.begin(), states.data(), errors.data(), step, u32(told.all_raw)};
+    if (told.raw != ALL_RAW && told.tiles > 0) launch(encoders[told.wire], blocks, seed, job);
+    const Rest<T> rest{all.batch(), src, messages.begin(), states.data(), errors.data(), step, u32(told.raw)};
     launch(settler, blocks, seed, rest);
     messages.send();
     fwrite(states.data(), sizeof(State), told.items, stdout);

@@ -73,7 +73,7 @@ void check_store(const void* to, unsigned bytes)
 struct Told {
     u64 real, width, wire, blocks, seed, bits;
     double part, step;
-    u64 all_raw, items, tiles, source, room;
+    u64 raw, items, tiles, source, room;
 };
 
 // Calls `SERVE`, which names kernels by their numbers, for the kind of numbers that is told.

@@ -1,0 +1,72 @@
+// A tile in shared memory, where in an array its parts are, and elements that are found and moved by some at a time.
+#pragma once
+
+#include "box.cuh"
+
+// A tile in shared memory, in the order of the source: rows side by side, if there are several. Units of 16 bytes are shuffled
+// within groups of eight, so that threads meet in no bank, neither when they come along rows or columns nor when each takes
+// several neighbours.
+struct Shared {
+    u8* memory;
+
+    // What belongs to the upper bits of a number and what belongs to the lower may be worked out apart.
+    __device__ static constexpr u32 place(u32 byte)
+    {
+        u32 unit = byte >> 4;
+        return byte ^ (((unit >> 3 ^ unit >> 6 ^ unit >> 9) & 7) << 4);
+    }
+    template <class E> __device__ E& at(u32 index) const
+    {
+        return *reinterpret_cast<E*>(memory + place(index * sizeof(E)));
+    }
+    // `N` numbers that begin at a multiple of their size, up to 128 bytes.
+    template <u32 N, class T> __device__ void write(u32 byte, const T* x) const
+    {
+        u32 base = place(byte);
+        const uint4* units = reinterpret_cast<const uint4*>(x);
+#pragma unroll
+        for (u32 unit = 0; unit < N * sizeof(T) / 16; unit++)
+            *reinterpret_cast<uint4*>(memory + (base ^ unit << 4)) = units[unit];
+    }
+};
+
+// Where in an array what stands together begins, as addresses in the memory of the device, or runs of a row, as distances; one more may be read.
+struct Places {
+    static constexpr u32 MOST = 256;
+    u64 of[MOST + 1];
+};
+
+// Threads that do something together: all of a block, or one warp of it.
+struct Crew {
+    u32 thread, threads;
+
+    __device__ static Crew block() { return {threadIdx.x, THREADS}; }
+    __device__ static Crew warp() { return {threadIdx.x % 32, 32}; }
+};
+
+// So many elements are found before any is moved, as none then waits for another: more would want registers that there are not.
+template <class E> constexpr u32 AT_ONCE = sizeof(E) == 4 ? 2 : 4;
+
+// Calls `find` so many times and, with what it gives, `move`, by `SOME`.
+template <u32 TIMES, u32 SOME, class Find, class Move>
+__device__ void by_some(Find find, Move move)
+{
+#pragma unroll
+    for (u32 first = 0; first < TIMES; first += SOME) {
+        decltype(find(0)) found[SOME];
+#pragma unroll
+        for (u32 n = 0; n < SOME; n++) found[n] = find(first + n);
+#pragma unroll
+        for (u32 n = 0; n < SOME; n++) move(first + n, found[n]);
+    }
+}
+
+// The same of what comes one after the other, so many times, of which the last few are by themselves.
+template <u32 SOME, class Find, class Move>
+__device__ void by_turns(u32 turns, Find find, Move move)
+{
+#pragma unroll 1
+    for (; turns >= SOME; turns -= SOME) by_some<SOME, SOME>([&](u32) { return find(); }, [&](u32, const auto& found) { move(found); });
+#pragma unroll 1
+    for (; turns > 0; turns--) move(find());
+}
