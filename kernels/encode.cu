@@ -34,7 +34,10 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
         // Before the barrier behind which others take the place of these errors, and of that tile's description.
         if (threadIdx.x / 32 == 2 && turn > 0) errors.keep(job.errors, ahead.work(turn - 1).tile);
         bool later = fetch(turn + 1);
-        if (!later) __syncthreads();
+        if (!later) {
+            let_next_begin();
+            __syncthreads();
+        }
         const Work<Message>& work = ahead.work(turn);
         ahead.next(turn, job.batch, number, nothing);
         double error = 0;

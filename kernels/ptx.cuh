@@ -50,6 +50,21 @@ template <u32 BYTES> __device__ void fetch_if(bool wanted, Nearby to, u64 from, 
 // Waits for all that the thread has begun to bring.
 __device__ inline void await_fetched() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
+// A launch that follows another may begin as soon as all blocks of that have said so, or are done, if it waits itself until what they
+// have written is there. Devices before Hopper have neither, and there it begins when all are done.
+__device__ inline void let_next_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+__device__ inline void await_last()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // Counts on, and returns what was there. Of `atomicAdd` the compiler makes one for all of a warp who come by, and then waits for the number
 // to tell it to them.
 __device__ inline u32 count_on(u64* counter)

@@ -58,14 +58,16 @@ __device__ double errors_of(const Rest<T>& rest, u32 item)
 }
 
 // The header, the step, and zeros behind the table. Has barriers. What it asks for is far, so all of that is asked for before errors are added
-// up: one question after the other took longer than all the rest.
+// up, and what the encoder has not written before that is done.
 template <class T>
 __device__ void finish(const Rest<T>& rest, u32 item)
 {
     const Message& message = rest.batch.items[item];
     State& state = rest.states[item];
     const u64 place = message.place, room = message.room, fixed = message.fixed, head = message.head;
-    const u64 filled = message.filled, table = message.table, units = state.units;
+    const u64 filled = message.filled, table = message.table;
+    await_last();
+    const u64 units = state.units;
     const bool raw = is_raw(rest, item);
     const double squared_error = sum_of_block(errors_of(rest, item));
     if (threadIdx.x != 0) return;
@@ -103,6 +105,9 @@ __device__ void settle(const Rest<T>& rest)
     __shared__ Places places;
     Shared shared{memory};
     for (u32 item = blockIdx.x; item < rest.batch.count; item += gridDim.x) finish(rest, item);
+    await_last();
+    // The next launch draws its tiles from the first one on.
+    if (blockIdx.x == 0 && threadIdx.x == 0) rest.states[rest.batch.count].bytes = 0;
     if (rest.raw == NONE_RAW) return;
     bool any = false;
     for (u32 item = threadIdx.x; item < rest.batch.count; item += THREADS) any |= is_raw(rest, item);

@@ -248,6 +248,7 @@ struct Tolerance {
             __syncthreads();
             const bool there = this->there(turn);
             if (there) bring(turn);
+            else let_next_begin();
             if (turn > 0) encode(turn - 1);
             await_tile();
             if (turn > 0 && warp == 2) held.errors.keep(job.errors, work(turn - 1).tile);

@@ -36,6 +36,8 @@ pub struct Encoder<T> {
     errors: CudaSlice<f64>,
     queue: CudaSlice<u64>,
     raw: Raw,
+    /// Whether the last run has left states as the next one wants them, which at a fixed rate it does.
+    settled: bool,
     /// What the host has of the states.
     mirror: Pinned,
     real: PhantomData<T>,
@@ -154,6 +156,7 @@ impl<T: GpuReal> Encoder<T> {
             errors,
             queue,
             raw: Raw::of(&form, &all.items),
+            settled: false,
             mirror,
             real: PhantomData,
         })
@@ -193,7 +196,10 @@ impl<T: GpuReal> Encoder<T> {
     ) -> Result<(), GpuError> {
         let (stepped, step) = (self.form.wire == Wire::Tolerance, self.form.wire.step::<T>(step));
         let tried = tried("clearing what an encoder keeps");
-        stream.memset_zeros(&mut self.states).map_err(&tried)?;
+        if !self.settled {
+            stream.memset_zeros(&mut self.states).map_err(&tried)?;
+        }
+        self.settled = false;
         if stepped {
             stream.memset_zeros(&mut self.queue).map_err(&tried)?;
         }
@@ -207,7 +213,9 @@ impl<T: GpuReal> Encoder<T> {
             step: if stepped { step } else { 0.0 },
             raw: self.raw.with(&self.form, step),
         };
-        run_encode::<T>(stream, (&self.encode, &self.settle), arguments, src, messages)
+        run_encode::<T>(stream, (&self.encode, &self.settle), arguments, src, messages)?;
+        self.settled = !self.form.varies();
+        Ok(())
     }
 
     /// What became of each message of the last run. Waits for the stream.

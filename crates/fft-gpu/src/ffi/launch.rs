@@ -1,8 +1,14 @@
 //! Launches of kernels. What a kernel reads and writes is known from its batch, so that each function here checks the
 //! lengths of the buffers and is safe to call.
 
-use cudarc::driver::sys::CUdeviceptr;
-use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, PushKernelArg};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use cudarc::driver::sys::{self, CUdeviceptr};
+use cudarc::driver::{
+    CudaStream, DevicePtr, DevicePtrMut, DeviceRepr, DeviceSlice, DriverError, LaunchConfig,
+    PushKernelArg,
+};
 
 use fft_core::{DIMS, Transfer};
 
@@ -216,12 +222,54 @@ pub(crate) fn run_encode<T: GpuReal>(
     let work = if raw == Raw::None { batch.count() } else { batch.tiles().max(batch.count()) };
     let raw = raw as u32;
     let job = SettleJob { batch: batch_record, src, messages, states, errors, step, raw };
-    let mut launch = stream.launch_builder(&settle.function);
-    launch.arg(&job);
-    // SAFETY: as above, for `settle_*`, which writes headers of messages that shrink, and numbers of others, which are their room.
-    unsafe { launch.launch(settle.grid(work)) }
+    // SAFETY: as above, for `settle_*`, which writes headers of messages that shrink, and numbers of others, which are their room. It waits
+    // for the encoder before it reads what that has written.
+    unsafe { launch_early(stream, settle, work, job) }
         .map_err(tried("launching the end of an encoder"))?;
     Ok(())
+}
+
+/// Launches a kernel that may begin while the one before it on the stream is not done, where the device can do that: it is there by the
+/// time that is, some microseconds earlier.
+///
+/// # Safety
+/// As any launch with this argument; and the kernel must wait itself (`await_last` of `kernels/ptx.cuh`) before it reads or writes what
+/// others on the stream write or read.
+unsafe fn launch_early<Job: DeviceRepr>(
+    stream: &CudaStream,
+    kernel: &Kernel,
+    work: usize,
+    mut job: Job,
+) -> Result<(), DriverError> {
+    let LaunchConfig { grid_dim, block_dim, shared_mem_bytes } = kernel.grid(work);
+    if !kernel.overlaps {
+        let mut launch = stream.launch_builder(&kernel.function);
+        launch.arg(&job);
+        // SAFETY: the caller's.
+        return unsafe { launch.launch(kernel.grid(work)) }.map(|_| ());
+    }
+    let mut early = sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+    };
+    let config = sys::CUlaunchConfig {
+        gridDimX: grid_dim.0,
+        gridDimY: grid_dim.1,
+        gridDimZ: grid_dim.2,
+        blockDimX: block_dim.0,
+        blockDimY: block_dim.1,
+        blockDimZ: block_dim.2,
+        sharedMemBytes: shared_mem_bytes,
+        hStream: stream.cu_stream(),
+        attrs: &raw mut early,
+        numAttrs: 1,
+    };
+    let mut arguments = [(&raw mut job).cast::<c_void>()];
+    stream.context().bind_to_thread()?;
+    let function = kernel.function.cu_function();
+    // SAFETY: the caller's; attribute and argument live until the call returns, by when the driver has copied them.
+    unsafe { sys::cuLaunchKernelEx(&config, function, arguments.as_mut_ptr(), null_mut()) }.result()
 }
 
 /// Reads messages.

@@ -39,6 +39,7 @@ pub(crate) struct Modules {
     context: Arc<CudaContext>,
     modules: Vec<Arc<CudaModule>>,
     multiprocessors: u32,
+    overlaps: bool,
 }
 
 /// A kernel, ready to be launched.
@@ -50,16 +51,20 @@ pub(crate) struct Kernel {
     multiprocessors: u32,
     /// Bytes of shared memory that a block has for nothing, so that a multiprocessor has no more of them.
     idle_bytes: u32,
+    /// Whether a launch may begin before the one before it is done: Hopper and later.
+    pub(super) overlaps: bool,
 }
 
 impl Modules {
     pub(crate) fn load(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
         let load = |binary: &&[u8]| context.load_module(Ptx::from_binary(binary.to_vec()));
         let count = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        let major = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
         Ok(Self {
             context: context.clone(),
             modules: BINARIES.iter().map(load).collect::<Result<_, _>>()?,
             multiprocessors: context.attribute(count)?.max(1) as u32,
+            overlaps: context.attribute(major)? >= 9,
         })
     }
 
@@ -72,7 +77,8 @@ impl Modules {
         let function = self.modules[source as usize].load_function(name).map_err(tried)?;
         let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
         let blocks = blocks.map_err(tried)?.max(1);
-        Ok(Kernel { function, blocks, multiprocessors: self.multiprocessors, idle_bytes: 0 })
+        let Self { multiprocessors, overlaps, .. } = *self;
+        Ok(Kernel { function, blocks, multiprocessors, idle_bytes: 0, overlaps })
     }
 }
 

@@ -139,6 +139,8 @@ template <unsigned BYTES> void fetch_if(bool wanted, Nearby to, unsigned long lo
     if (wanted) begin_copy(to, reinterpret_cast<const void*>(from), BYTES, there);
 }
 inline void await_fetched() { end_copies(); }
+inline void let_next_begin() {}
+inline void await_last() {}
 inline unsigned count_on(unsigned long long* counter)
 {
     yield();

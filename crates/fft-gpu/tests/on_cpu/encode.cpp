@@ -22,6 +22,7 @@ static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (
     if (told.raw != ALL_RAW && told.tiles > 0) launch(encoders[told.wire], blocks, seed, job);
     const Rest<T> rest{all.batch(), src, messages.begin(), states.data(), errors.data(), step, u32(told.raw)};
     launch(settler, blocks, seed, rest);
+    if (states[told.items].bytes != 0) fail("the next launch would not begin with the first tile");
     messages.send();
     fwrite(states.data(), sizeof(State), told.items, stdout);
 }
