@@ -30,6 +30,7 @@ struct Skewed {
         begin = next_whole(first, skew) - first;
         end = row < tile.rows ? min(next_whole(behind, skew), box.elements) - first : begin;
     }
+    // Bytes of as many elements as a tile has rows: the host has the same (`SHORT`).
     static constexpr u32 LINE = 128;
     // Where in shared memory a byte is that would be this one if no lines were shared, and none shuffled.
     __device__ static u32 place(u32 byte) { return (byte & (TILE_BYTES - 1)) ^ (byte >> 5 & 7 << 4); }
@@ -42,7 +43,7 @@ struct Skewed {
             places.of[i] = within_row(box, box.from, col < box.pitch ? col : col - box.pitch) * sizeof(E);
         }
     }
-    // Begins to bring them.
+    // Begins to bring them. The address of one that is not there may be anything: it is not used.
     __device__ void bring(Shared shared, const Places& places) const
     {
         // All columns of most tiles are of one row of the box each.
@@ -117,7 +118,7 @@ struct Folded {
         by_turns<sizeof(E) == 16 ? 1 : AT_ONCE<E>>(all / THREADS, find, one);
         if (i < all) one(find());
     }
-    // Begins to bring them.
+    // Begins to bring them; as above.
     __device__ void bring(Shared shared, const Places& places) const
     {
         const Nearby to = nearby(shared.memory);

@@ -74,8 +74,8 @@ struct Body {
     }
 };
 
-// What comes of it: set to zeros before a launch, as is one more behind all, which counts tiles. At a fixed rate settle.cu leaves them as another
-// launch of the encoder wants them.
+// What comes of it: set to zeros before a launch, as is one more behind all, which counts tiles. At a fixed rate nobody writes units and flags,
+// and settle.cu sets that count to zero: another launch of the encoder may follow.
 struct State {
     // Bytes of the message.
     u64 bytes;

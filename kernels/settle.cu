@@ -1,4 +1,5 @@
-// What encode.cu leaves: headers, sums of errors, what is sent as it is. One launch after that of encode.cu.
+// What encode.cu leaves: headers, sums of errors, what is sent as it is. One launch after that of encode.cu, which may begin while that ends:
+// all blocks wait for it, so that what follows on the stream follows both.
 //
 // CPU twin: `Frame::pack` of crates/fft-core/src/codec/frame.rs. Bytes moved: 8 for each tile; if any message is sent as it is, 48 more for
 // each, and all of that message, which encode.cu has read in vain.
@@ -13,9 +14,10 @@ struct Rest {
     const double* errors;
     // Of `tolerance`, else 0.
     double step;
-    // Which messages are sent as they are.
+    // Which messages are sent as they are: none, some perhaps, or all. The host has the same (`Raw`).
     u32 raw;
 };
+// A message without elements is its numbers as they are even where none is: it has no header.
 constexpr u32 NONE_RAW = 0, ALL_RAW = 2;
 
 template <class T>
@@ -57,8 +59,8 @@ __device__ double errors_of(const Rest<T>& rest, u32 item)
     return sum;
 }
 
-// The header, the step, and zeros behind the table. Has barriers. What it asks for is far, so all of that is asked for before errors are added
-// up, and what the encoder has not written before that is done.
+// The header, the step, and zeros behind the table. Has barriers. What it asks for is far: what the host has written is asked for before the
+// encoder is done, and all the rest before errors are added up.
 template <class T>
 __device__ void finish(const Rest<T>& rest, u32 item)
 {
@@ -93,7 +95,9 @@ __device__ void put_numbers(const Rest<T>& rest, const Tile& tile, Shared shared
     for (u32 i = threadIdx.x; i < TILE<E>; i += THREADS) {
         bool there;
         u32 element = body.element_at(tile, i, there);
-        if (there) reinterpret_cast<E*>(rest.messages + message.place)[element] = *reinterpret_cast<const E*>(shared.memory + body.place_of<E>(tile, i));
+        if (there)
+            reinterpret_cast<E*>(rest.messages + message.place)[element] =
+                *reinterpret_cast<const E*>(shared.memory + body.place_of<E>(tile, i));
     }
     __syncthreads();
 }

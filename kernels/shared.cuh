@@ -3,7 +3,7 @@
 
 #include "box.cuh"
 
-// A tile in shared memory, in the order of the source: rows side by side, if there are several. Units of 16 bytes are shuffled
+// A tile in shared memory, in the order of the source: rows side by side, if there are several. (Those of skewed tiles: `Skewed`.) Units of 16 bytes are shuffled
 // within groups of eight, so that threads meet in no bank, neither when they come along rows or columns nor when each takes
 // several neighbours.
 struct Shared {
@@ -30,7 +30,8 @@ struct Shared {
     }
 };
 
-// Where in an array what stands together begins, as addresses in the memory of the device, or runs of a row, as distances; one more may be read.
+// Where in an array what stands together begins, as addresses in the memory of the device, or as distances in elements; of skewed and folded
+// tiles in bytes. One more may be read.
 struct Places {
     static constexpr u32 MOST = 256;
     u64 of[MOST + 1];

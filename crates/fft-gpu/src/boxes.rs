@@ -19,6 +19,8 @@ const LINE_BYTES: usize = 256;
 /// The longest rows of a box that are folded to runs where they could be cut, and of rows that are, as they tear apart what must not be, so
 /// many elements are in a tile.
 pub(crate) const SHORT: usize = 128;
+// Rows of a skewed tile make lines of 128 bytes in shared memory: `Skewed::LINE` of `kernels/columns.cuh`.
+const _: () = assert!(TILE_BYTES / SHORT == 128 && 2 * SHORT <= PLACES);
 /// The shortest rows of a tile that has whole ones, where more elements than a row has must not be torn apart.
 const WHOLE: usize = 64;
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.

@@ -76,8 +76,8 @@ impl Raw {
 
     /// Those with this step.
     pub(crate) fn with(self, form: &Form, step: f64) -> Self {
-        let none = form.wire == Wire::Tolerance && !(step.is_normal() && step > 0.0);
-        if none { Self::All } else { self }
+        let unset = form.wire == Wire::Tolerance && !(step.is_normal() && step > 0.0);
+        if unset { Self::All } else { self }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Whether there is something in it that is sent as it is, whatever the data.
+    /// Whether it is sent as it is, whatever the data. A device says so of a message without elements, too, which has nothing to send.
     pub(crate) fn never_shrinks(&self) -> bool {
         self.room > 0 && HEADER as u64 + self.fixed >= self.room
     }

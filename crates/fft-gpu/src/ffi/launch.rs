@@ -183,7 +183,7 @@ fn record(
     BatchRecord { items, list, firsts, count: batch.count() as u32, tiles: batch.tiles() as u32 }
 }
 
-/// Makes messages: both kernels, one after the other.
+/// Makes messages: both kernels, of which the second begins while the first ends.
 pub(crate) fn run_encode<T: GpuReal>(
     stream: &CudaStream,
     (encode, settle): (&Kernel, &Kernel),
@@ -222,8 +222,8 @@ pub(crate) fn run_encode<T: GpuReal>(
     let work = if raw == Raw::None { batch.count() } else { batch.tiles().max(batch.count()) };
     let raw = raw as u32;
     let job = SettleJob { batch: batch_record, src, messages, states, errors, step, raw };
-    // SAFETY: as above, for `settle_*`, which writes headers of messages that shrink, and numbers of others, which are their room. It waits
-    // for the encoder before it reads what that has written.
+    // SAFETY: as above, for `settle_*`, which writes headers of messages that shrink, and numbers of others, which are their room. Before
+    // it waits for the encoder it reads nothing but descriptors, which only copies have written.
     unsafe { launch_early(stream, settle, work, job) }
         .map_err(tried("launching the end of an encoder"))?;
     Ok(())
@@ -233,21 +233,22 @@ pub(crate) fn run_encode<T: GpuReal>(
 /// time that is, some microseconds earlier.
 ///
 /// # Safety
-/// As any launch with this argument; and the kernel must wait itself (`await_last` of `kernels/ptx.cuh`) before it reads or writes what
-/// others on the stream write or read.
+/// As any launch with this argument; and all blocks of the kernel must wait themselves (`await_last` of `kernels/ptx.cuh`) before they read
+/// or write what kernels before it on the stream write or read, and before they end.
 unsafe fn launch_early<Job: DeviceRepr>(
     stream: &CudaStream,
     kernel: &Kernel,
     work: usize,
     mut job: Job,
 ) -> Result<(), DriverError> {
-    let LaunchConfig { grid_dim, block_dim, shared_mem_bytes } = kernel.grid(work);
+    let grid = kernel.grid(work);
     if !kernel.overlaps {
         let mut launch = stream.launch_builder(&kernel.function);
         launch.arg(&job);
         // SAFETY: the caller's.
-        return unsafe { launch.launch(kernel.grid(work)) }.map(|_| ());
+        return unsafe { launch.launch(grid) }.map(|_| ());
     }
+    let LaunchConfig { grid_dim, block_dim, shared_mem_bytes } = grid;
     let mut early = sys::CUlaunchAttribute {
         id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
         pad: [0; 4],

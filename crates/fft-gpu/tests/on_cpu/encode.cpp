@@ -19,10 +19,17 @@ static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (
     const u32 blocks = u32(told.blocks), seed = u32(told.seed), bits = u32(told.bits);
     const double part = told.part, step = told.step;
     const Job<T> job{all.batch(), src, messages.begin(), states.data(), errors.data(), bits, part, step, 1 / step, {queue.data(), series.data()}};
-    if (told.raw != ALL_RAW && told.tiles > 0) launch(encoders[told.wire], blocks, seed, job);
     const Rest<T> rest{all.batch(), src, messages.begin(), states.data(), errors.data(), step, u32(told.raw)};
-    launch(settler, blocks, seed, rest);
+    // At a fixed rate states are as the launch before has left them.
+    const bool varies = told.wire == 5 || (told.wire == 3 && bits == 0);
+    const u32 again = !varies && told.seed % 3 == 0 ? 2 : 1;
+    for (u32 n = 0; n < again; n++) {
+        if (told.raw != ALL_RAW && told.tiles > 0) launch(encoders[told.wire], blocks, seed, job);
+        launch(settler, blocks, seed, rest);
+    }
     if (states[told.items].bytes != 0) fail("the next launch would not begin with the first tile");
+    for (const State& state : states)
+        if (!varies && (state.units != 0 || state.raw != 0 || state.bad != 0)) fail("the next launch would not find zeros");
     messages.send();
     fwrite(states.data(), sizeof(State), told.items, stdout);
 }
