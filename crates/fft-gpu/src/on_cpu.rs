@@ -108,7 +108,7 @@ fn rest(bytes: &[u8]) -> &'static [u8] {
 }
 
 /// What launches are told of messages: the first part of `Told` of `tests/on_cpu/pipe.hpp`.
-fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64)) -> [u64; 9] {
+fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64), raw: Raw) -> [u64; 9] {
     let names = ["f32", "f16", "bf16", "mantissa", "bits", "tolerance"];
     let name = form.name().unwrap();
     let wire = names.iter().position(|wire| *wire == name).unwrap() as u64;
@@ -119,7 +119,7 @@ fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64)) -> [u64; 9] {
     let step = if stepped { step } else { 0.0 };
     let blocks = 1 + seed % 4;
     let (part, step) = (form.part().to_bits(), step.to_bits());
-    [real, width, wire, blocks, seed, bits, part, step, 0]
+    [real, width, wire, blocks, seed, bits, part, step, raw as u64]
 }
 
 /// All boxes with all wires, each time with another of the fields.
@@ -170,12 +170,12 @@ fn one_as_the_codecs<T: GpuReal>(
         place
     };
     let places: Vec<_> = case.gathers.iter().map(|part| place(part.elements())).collect();
-    let mut head = told::<T>(&form, (step, seed));
     let source: &[u8] = bytemuck::cast_slice(src);
 
     let all = messages(&form, case.gathers.iter().zip(places.iter().copied()), true);
     let all = all.unwrap();
-    head[8] = Raw::of(&form, &all.items).with(&form, form.wire.step::<T>(step)) as u64;
+    let raw = Raw::of(&form, &all.items).with(&form, form.wire.step::<T>(step));
+    let head = told::<T>(&form, (step, seed), raw);
     let sizes = [all.items.len(), all.tiles.len(), source.len(), room].map(|n| n as u64);
     let mut memory = vec![0; room];
     let mut states = vec![State::default(); all.items.len()];
@@ -295,7 +295,7 @@ fn refuses<T: GpuReal>(width: usize) {
             let whole = &memory[places[1]..places[1] + lengths[1] as usize];
             let mut sink = vec![T::of(0.0); case.scattered * width];
             assert!(codec.unpack(whole, &case.scatters[1], width, &mut sink).is_err(), "{what}");
-            let head = told::<T>(&form, (step, turn as u64));
+            let head = told::<T>(&form, (step, turn as u64), Raw::None);
             let incoming = (&case.scatters[..], &places[..], &lengths[..]);
             let (numbers, states) =
                 decoded::<T>(decode, &what, &form, &head, incoming, &memory, expected.len());
