@@ -9,14 +9,32 @@
 // The scale of a block that has numbers that are not finite.
 constexpr u32 STRANGE = 0xFFFF;
 
-// A step, not below the smallest normal number, rounded upwards to 11 bits of exponent and 5 of mantissa.
+// A normal step, or 0, rounded upwards to 11 bits of exponent and 5 of mantissa.
+__device__ inline u32 scale_of_normal(double step) { return u32((bits_of(step) + (1ull << 47) - 1) >> 47); }
+
+// The same of any step, not below the smallest normal number.
 __device__ inline u32 scale_of(double step)
 {
     double least = from_bits(1ull << 52);
-    return u32((bits_of(step > least ? step : least) + (1ull << 47) - 1) >> 47) & 0xFFFF;
+    return scale_of_normal(step > least ? step : least);
+}
+
+// That of a block, of its largest magnitude and one over the largest integer. Of single precision no step is below the normal numbers.
+template <class T> __device__ u32 scale_for(u64 most, double part)
+{
+    const double step = from_bits(most) * part;
+    const u32 scale = sizeof(T) == 4 ? scale_of_normal(step) : most == 0 ? 0 : scale_of(step);
+    return most < INFINITE ? scale : STRANGE;
 }
 
 __device__ inline double step_of(u32 scale) { return from_bits(u64(scale) << 47); }
+
+// One over it; of 0, which only zeros have, any finite number.
+template <class T> __device__ double inverse_of(u32 scale)
+{
+    const double step = step_of(max(scale, 1u << 5));
+    return sizeof(T) == 4 ? one_over(step) : __drcp_rn(step);
+}
 
 // The same in single precision, of 0 and of steps from 2^-126 to 2^100, and whether a scale is of these.
 constexpr u32 SINGLE_LEAST = (1023 - 126) << 5, SINGLE_MOST = (1023 + 100) << 5;

@@ -148,10 +148,9 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
         most = __any_sync(0xFFFFFFFF, any) ? 1 : 0;
     }
     int scale = most == 0 ? 0 : max(exponent_of<T>(most) - Format::TOP, LEAST_SCALE);
-    double factor = power(-scale), back = power(scale);
     u32 code[8];
     if (plain && scales_floats<Format, T>(scale)) {
-        float down = float(factor), up = float(back);
+        const float down = single_power(-scale), up = single_power(scale);
         auto add = [&](float near, u32 i) {
             // Of numbers so near to each other, exact.
             double wrong = near * up - float(x[i]);
@@ -177,6 +176,7 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
             }
         }
     } else if (plain) {
+        const double factor = power(-scale), back = power(scale);
 #pragma unroll
         for (u32 i = 0; i < 8; i++) {
             Short near = Format::round(double(x[i]) * factor);
@@ -185,6 +185,7 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
             code[i] = near.code;
         }
     } else {
+        const double factor = power(-scale), back = power(scale);
 #pragma unroll
         for (u32 i = 0; i < 8; i++) {
             if (!isfinite(x[i])) {
@@ -207,12 +208,13 @@ __device__ void decode_span(const u8* block, int scale, T (&x)[8], Team team)
 {
     u32 code[8];
     load_codes(code, Format::BITS, block, team);
-    double back = power(scale);
     if (sizeof(T) == 4 && scale >= -126 && scale <= 127) {
+        const float back = single_power(scale);
 #pragma unroll
-        for (u32 i = 0; i < 8; i++) x[i] = T(Format::value(code[i]) * float(back));
+        for (u32 i = 0; i < 8; i++) x[i] = T(Format::value(code[i]) * back);
         return;
     }
+    const double back = power(scale);
 #pragma unroll
     for (u32 i = 0; i < 8; i++) x[i] = T(double(Format::value(code[i])) * back);
 }

@@ -47,6 +47,12 @@ struct Body {
         there = row < tile.rows && (skew == 0 ? col < tile.cols : element < min(next_whole(begin - tile.start + pitch, skew), elements));
         return element;
     }
+    // The same of a tile of one row.
+    __device__ u32 element_along(const Tile& tile, u32 local, bool& there) const
+    {
+        there = local < tile.cols;
+        return tile.element + local;
+    }
     // The same of a tile that is read.
     __device__ u32 read_at(const Tile& tile, u32 local, bool& there) const
     {
@@ -127,25 +133,29 @@ template <> struct ElementOf<double, 2> { using Type = uint4; };
 
 template <class T, u32 WIDTH> using Element = typename ElementOf<T, WIDTH>::Type;
 
+// As follows, of a tile of one row.
+template <class E, u32 N, class T, class Team>
+__device__ void read_run(Shared shared, u32 first, u32 further, T (&x)[N], Team team)
+{
+    constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2, UNITS = HALF * sizeof(E) / 16;
+    const u32 base = Shared::place((first + HALF * team.lane) * sizeof(E)) ^ Shared::place(further * sizeof(E));
+#pragma unroll
+    for (u32 unit = 0; unit < 2 * UNITS; unit++) {
+        const u32 byte = 16 * (unit % UNITS) + (unit < UNITS ? 0 : 8 * HALF * sizeof(E));
+        reinterpret_cast<uint4*>(x)[unit] = *reinterpret_cast<const uint4*>(shared.memory + (base ^ Shared::place(byte)));
+    }
+}
+
 // The numbers of a team's block, or of its two planes, out of shared memory and back: of each half of the block a thread has
 // neighbours, in the order of its codes. `first` is the first element in the tile of one of the team's blocks, and `further` by how many the block
-// is behind that, of which neither has a bit that the other has.
+// is behind that, of which neither has a bit that the other has: places are sums of bits without a carry, each of which is shuffled for
+// itself, and what differs by thread is worked out once for all blocks.
 template <class E, u32 N, class T, class Team>
 __device__ void read_block(Shared shared, const Body& body, u32 first, u32 further, T (&x)[N], Team team)
 {
+    if (body.log_rows == 0) return read_run<E>(shared, first, further, x, team);
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
     const u32 element = first + HALF * team.lane;
-    // Places are sums of bits without a carry, each of which is shuffled for itself: what differs by thread is worked out once for all blocks.
-    if (body.log_rows == 0) {
-        constexpr u32 UNITS = HALF * sizeof(E) / 16;
-        const u32 base = Shared::place(element * sizeof(E)) ^ Shared::place(further * sizeof(E));
-#pragma unroll
-        for (u32 unit = 0; unit < 2 * UNITS; unit++) {
-            const u32 byte = 16 * (unit % UNITS) + (unit < UNITS ? 0 : 8 * HALF * sizeof(E));
-            reinterpret_cast<uint4*>(x)[unit] = *reinterpret_cast<const uint4*>(shared.memory + (base ^ Shared::place(byte)));
-        }
-        return;
-    }
     E* elements = reinterpret_cast<E*>(x);
     const u32 base = Shared::place(body.shared_at(element) * sizeof(E)) ^ Shared::place(body.shared_at(further) * sizeof(E));
     const u32 next = Shared::place(sizeof(E) << body.log_rows);

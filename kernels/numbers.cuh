@@ -14,6 +14,8 @@ __device__ inline u64 bits_of(double x) { return __double_as_longlong(x); }
 // 2^exponent, for exponents of normal numbers.
 __device__ constexpr u64 power_bits(int exponent) { return u64(exponent + 1023) << 52; }
 __device__ inline double power(int exponent) { return from_bits(power_bits(exponent)); }
+// The same in single precision, of exponents from -126 to 127.
+__device__ inline float single_power(int exponent) { return __uint_as_float(u32(exponent + 127) << 23); }
 
 // What differs between double and single precision.
 template <class T> struct Real;
@@ -79,7 +81,7 @@ template <class T> __device__ u64 word_of_key(int key)
 {
     // A number of single precision that is not 0 is not small in double precision.
     u64 word = sizeof(T) == 4 ? bits_of(double(__int_as_float(key))) : u64(u32(key)) << 32;
-    return word == 0 ? 0 : word | 0xFFFFFFFFull;
+    return key == 0 ? 0 : word | 0xFFFFFFFFull;
 }
 
 // Maxima over a team of `N` numbers that each thread has, of which it keeps one: two or four, in a half or a third of the exchanges

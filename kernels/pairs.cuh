@@ -4,23 +4,33 @@
 #include "integers.cuh"
 
 // Of a tile a team takes `PAIRS` pairs of blocks of 64 numbers: of real and imaginary parts of the same elements, or of reals one after
-// the other.
-template <class T, u32 WIDTH>
+// the other. Groups of 64 elements that a team has are `NEIGHBOURS`, of tiles of one row, or those of several teams are.
+template <class T, u32 WIDTH, bool NEIGHBOURS = false>
 struct Pairs {
     using E = Element<T, WIDTH>;
-    static constexpr u32 PAIRS = TILE<E> * WIDTH / BLOCK / TEAMS / 2, BLOCKS = 2 * PAIRS;
+    static constexpr u32 PAIRS = TILE<E> * WIDTH / BLOCK / TEAMS / 2, BLOCKS = 2 * PAIRS, GROUPS = BLOCKS / WIDTH;
+    // What these are of, for others.
+    using Number = T;
+    static constexpr u32 PLANES = WIDTH;
+    static constexpr bool SIDE_BY_SIDE = NEIGHBOURS;
     // From the first of a thread's numbers in a block to that in the next one.
     static constexpr u32 NEXT = WIDTH == 2 ? 1 : 8;
 
-    // The group of 64 elements of a tile that a block of a pair is of.
-    __device__ static u32 group(u32 pair, u32 k) { return threadIdx.x / 8 + (WIDTH == 2 ? pair : 2 * pair + k) * TEAMS; }
+    // The group of a tile that a block of a pair is of.
+    __device__ static u32 group(u32 pair, u32 k)
+    {
+        const u32 team = threadIdx.x / 8, n = WIDTH == 2 ? pair : 2 * pair + k;
+        return NEIGHBOURS ? team * GROUPS + n : team + n * TEAMS;
+    }
     __device__ static void read(Shared shared, const Body& body, u32 pair, T (&x)[16])
     {
 #pragma unroll
         for (u32 k = 0; k < 2; k += WIDTH) {
             // Of elements of 4 bytes there are most blocks; with others a register more is one too many for `bits`.
             const u32 first = group(sizeof(E) == 4 ? 0 : pair, 0), further = group(pair, k) - first;
-            read_block<E>(shared, body, first * BLOCK, further * BLOCK, *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k), Together());
+            auto& numbers = *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k);
+            if (NEIGHBOURS) read_run<E>(shared, first * BLOCK, further * BLOCK, numbers, Together());
+            else read_block<E>(shared, body, first * BLOCK, further * BLOCK, numbers, Together());
         }
     }
     // The same of a tile with skewed rows.
@@ -33,7 +43,7 @@ struct Pairs {
     // Of any tile.
     __device__ static void read(Shared shared, const Body& body, const Tile& tile, u32 pair, T (&x)[16])
     {
-        body.skew == 0 ? read(shared, body, pair, x) : read_skewed(shared, body, tile, pair, x);
+        NEIGHBOURS || body.skew == 0 ? read(shared, body, pair, x) : read_skewed(shared, body, tile, pair, x);
     }
     // Each thread goes on with one of its team's blocks, of which it is told the largest magnitude. `read` gives the numbers of a pair.
     __device__ static u32 mine() { return kept_by<BLOCKS>(Together()); }

@@ -133,6 +133,16 @@ __device__ inline float larger_or_nan(float x, float y)
     return larger;
 }
 
+// One over a number, if both are normal: what `__drcp_rn` does, without asking whether they are.
+__device__ inline double one_over(double x)
+{
+    double near;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(near) : "d"(x));
+    double wrong = __fma_rn(-x, near, 1.0);
+    near = __fma_rn(near, __fma_rn(wrong, wrong, wrong), near);
+    return __fma_rn(near, __fma_rn(-x, near, 1.0), near);
+}
+
 // For the compiler another number.
 __device__ inline void change(float& x) { asm volatile("" : "+f"(x)); }
 

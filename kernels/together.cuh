@@ -8,9 +8,25 @@
 // Codes have 6 to 18 bits: nothing is clipped, and single precision has what they stand for.
 constexpr u32 FEWEST_TOGETHER = 6, MOST_TOGETHER = 18;
 
-// Where codes go that a warp has put together, of a pair of blocks of each of its teams.
-template <class T, u32 WIDTH>
+// Copies units of 16 bytes, by a warp. Two are read before one is written: more would want registers.
+__device__ inline void copy_by_warp(u8* to, const u8* from, u32 units)
+{
+    constexpr u32 NEXT = 32 * 16;
+    u32 unit = threadIdx.x % 32;
+#pragma unroll 1
+    for (; unit + 32 < units; unit += 64) {
+        const uint4 one = *reinterpret_cast<const uint4*>(from + 16 * unit);
+        const uint4 two = *reinterpret_cast<const uint4*>(from + 16 * unit + NEXT);
+        *reinterpret_cast<uint4*>(to + 16 * unit) = one;
+        *reinterpret_cast<uint4*>(to + 16 * unit + NEXT) = two;
+    }
+    if (unit < units) *reinterpret_cast<uint4*>(to + 16 * unit) = *reinterpret_cast<const uint4*>(from + 16 * unit);
+}
+
+// Where the codes go of the blocks that a warp has.
+template <class P>
 struct Destination {
+    static constexpr u32 WIDTH = P::PLANES;
     // Where the message's codes begin, or those of a tile that is a run of the message.
     u8* const codes;
     const u32 bits;
@@ -24,7 +40,6 @@ struct Destination {
     // The number of a team's block of a pair, counted from there, or `NONE`. For whole warps.
     __device__ u32 own(u32 pair, u32 k) const
     {
-        using P = Pairs<T, WIDTH>;
         if (block == RUN) return P::group(pair, k) * WIDTH + k % WIDTH;
         return __shfl_sync(0xFFFFFFFF, block, kept_in<P::BLOCKS>(2 * pair + k), 8);
     }
@@ -36,22 +51,21 @@ struct Destination {
         const u32 pairs[4] = {::pair(code[0], code[1]), ::pair(code[2], code[3]), ::pair(code[4], code[5]), ::pair(code[6], code[7])};
         store_16_bits(pairs, codes + u64(own) * (16 * BLOCK / 8), Team());
     }
-    // Writes others, when they are put together: at `read` in shared memory, and if they are of two runs, those of the second so many bytes further.
+    // Writes others, when they are put together: all of the warp where its groups are neighbours.
+    __device__ void write(const u8* read) const
+    {
+        static_assert(P::SIDE_BY_SIDE, "one run");
+        const u32 units = P::BLOCKS * 2 * bits;
+        copy_by_warp(codes + u64(threadIdx.x / 32) * (16 * units), read, units);
+    }
+    // The same of a pair otherwise; if its blocks are of two runs, those of the second are so many bytes further.
     __device__ void write(u32 pair, const u8* read, u32 further) const
     {
-        constexpr u32 RUNS = 2 / WIDTH, NEXT = 32 * 16;
+        constexpr u32 RUNS = 2 / WIDTH;
         if (block == RUN) {
             u8* const out = codes + u64((threadIdx.x / 32 * 4 + pair * RUNS * TEAMS) * WIDTH) * (8 * bits);
-#pragma unroll 1
-            for (u32 unit = threadIdx.x % 32; unit < 2 * WIDTH * bits; unit += 32 * WIDTH) {
-                // Two are read before one is written: of both runs, or the next one of the only run. More would want registers.
-                const bool both = WIDTH == 1 || unit + 32 < 4 * bits;
-                const uint4 one = *reinterpret_cast<const uint4*>(read + 16 * unit);
-                uint4 two;
-                if (both) two = *reinterpret_cast<const uint4*>(read + 16 * unit + (WIDTH == 1 ? further : NEXT));
-                *reinterpret_cast<uint4*>(out + 16 * unit) = one;
-                if (both) *reinterpret_cast<uint4*>(out + 16 * unit + (WIDTH == 1 ? 8 * TEAMS * bits : NEXT)) = two;
-            }
+#pragma unroll
+            for (u32 k = 0; k < RUNS; k++) copy_by_warp(out + 8 * TEAMS * bits * k, read + further * k, 2 * WIDTH * bits);
             return;
         }
         read += threadIdx.x % 32 / 8 * (8 * WIDTH * bits);
@@ -71,21 +85,22 @@ struct Destination {
 // the range. Each thread brings the scale of one of the blocks, and one over its step. Parts of codes are no whole sectors of memory, which
 // are 32 bytes, but the codes of a warp in a run are, and with rows nearly all of them: they are put together in the shared memory from which
 // all `numbers` that are there have been read, and then written. Those of 16 bits need not be.
-template <class T, u32 WIDTH>
-__device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 scale, double inverse, u32 bits, Destination<T, WIDTH> to,
-                                double& error)
+template <class P, class T>
+__device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 scale, double inverse, u32 bits, Destination<P> to, double& error)
 {
-    using P = Pairs<T, WIDTH>;
-    // Bytes of a group of elements, and from a pair of blocks to the next; runs of the message that the blocks of a pair are of.
-    constexpr u32 BYTES = BLOCK * sizeof(T) * WIDTH, RUNS = 2 / WIDTH, STRIDE = RUNS * TEAMS * BYTES;
+    constexpr u32 WIDTH = P::PLANES;
+    // Bytes of a group of elements, and from a team's group to its next one where these are apart.
+    constexpr u32 BYTES = BLOCK * sizeof(T) * WIDTH, APART = TEAMS * BYTES;
     static_assert(sizeof(T) == 4 && MOST_TOGETHER * 8 <= BLOCK * sizeof(T), "codes fit into what was read");
-    // Of powers of two, places are sums without a carry.
-    const u32 lane = threadIdx.x & 7, of_warp = threadIdx.x % 32, first = threadIdx.x / 32 * 4;
-    // Where its codes begin, and from there to those of the other block; then its parts of 8, 4, 2 bits and one.
-    const u32 begin = first * BYTES + of_warp / 8 * (8 * WIDTH * bits), next = WIDTH == 2 ? 8 * bits : TEAMS * BYTES;
+    const u32 lane = threadIdx.x & 7, team = threadIdx.x % 32 / 8;
+    // Where the warp's codes begin, and its own; and from a pair's first block to the other, and from a pair to the next.
+    u8* const all = shared.memory + threadIdx.x / 32 * (P::SIDE_BY_SIDE ? 4 * P::GROUPS * BYTES : 4 * BYTES);
+    u8* const begin = all + team * (P::SIDE_BY_SIDE ? P::BLOCKS : WIDTH) * (8 * bits);
+    const u32 next = P::SIDE_BY_SIDE || WIDTH == 2 ? 8 * bits : APART, further = P::SIDE_BY_SIDE ? 16 * bits : APART * 2 / WIDTH;
     const bool upper = lane & 4;
-    u8* mine = shared.memory + begin + 4 * lane;
-    u8* halved = shared.memory + begin + (upper ? next : 0);
+    // Then those of its parts of 8, 4, 2 bits and one.
+    u8* mine = begin + 4 * lane;
+    u8* halved = begin + (upper ? next : 0);
 #pragma unroll
     for (u32 pair = 0; pair < P::PAIRS; pair++) {
         const T (&x)[16] = numbers[pair];
@@ -142,11 +157,15 @@ __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 sc
                 }
             }
         }
-        mine += STRIDE;
-        halved += STRIDE;
+        mine += further;
+        halved += further;
     }
     if (bits == 16) return;
     __syncwarp();
+    if constexpr (P::SIDE_BY_SIDE) {
+        to.write(all);
+    } else {
 #pragma unroll
-    for (u32 pair = 0; pair < P::PAIRS; pair++) to.write(pair, shared.memory + pair * STRIDE + first * BYTES, next);
+        for (u32 pair = 0; pair < P::PAIRS; pair++) to.write(pair, all + pair * further, next);
+    }
 }

@@ -171,6 +171,7 @@ inline void store_16_global(uint8_t* to, uint4 bytes)
     check_store(to, 8);
     memcpy(to, &bytes, sizeof(bytes));
 }
+inline double one_over(double x) { return 1 / x; }
 inline float larger_or_nan(float x, float y) { return isnan(x) || isnan(y) ? bits_as<float>(0x7FFFFFFF) : x > y ? x : y; }
 inline void change(float&) {}
 // A number of a shorter format: digits behind the point, and exponents of the least and largest numbers. To the nearest, and of two to the
