@@ -31,12 +31,14 @@ struct Body {
     // What it must stay below, and its table.
     const u64 room, table;
     const u32 elements, pitch, log_rows, log_cols, skew;
+    // Of elements of 4 bytes, whether they are in shared memory as they are (`Shared::straight`).
+    const bool straight;
 
     // `rows` says whether tiles may have several.
     __device__ Body(const Message& message, const u8* messages, bool rows = true)
         : bytes(const_cast<u8*>(messages) + message.place + HEADER), room(message.room - HEADER), table(message.table),
           elements(message.box.elements), pitch(message.box.pitch), log_rows(rows ? message.box.log_rows : 0),
-          log_cols(message.box.log_cols), skew(message.box.skew)
+          log_cols(message.box.log_cols), skew(message.box.skew), straight(message.box.lies_along())
     {
     }
     // The place of an element of a tile, in the message; `there` says whether the message has it.
@@ -76,6 +78,7 @@ struct Body {
     // The byte in shared memory at which an element of a tile is.
     template <class E> __device__ u32 place_of(const Tile& tile, u32 local) const
     {
+        if (sizeof(E) == 4 && straight) return local * sizeof(E);
         return skew == 0 ? Shared::place(shared_at(local) * sizeof(E)) : Skewed<E>::place(byte_of<E>(tile, local));
     }
 };
@@ -135,9 +138,15 @@ template <class T, u32 WIDTH> using Element = typename ElementOf<T, WIDTH>::Type
 
 // As follows, of a tile of one row.
 template <class E, u32 N, class T, class Team>
-__device__ void read_run(Shared shared, u32 first, u32 further, T (&x)[N], Team team)
+__device__ void read_run(Shared shared, const Body& body, u32 first, u32 further, T (&x)[N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2, UNITS = HALF * sizeof(E) / 16;
+    if (sizeof(E) == 4 && body.straight) {
+        const uint4* const from = reinterpret_cast<const uint4*>(shared.memory + (first + further + HALF * team.lane) * sizeof(E));
+#pragma unroll
+        for (u32 unit = 0; unit < 2 * UNITS; unit++) reinterpret_cast<uint4*>(x)[unit] = from[unit < UNITS ? unit : unit + 7 * UNITS];
+        return;
+    }
     const u32 base = Shared::place((first + HALF * team.lane) * sizeof(E)) ^ Shared::place(further * sizeof(E));
 #pragma unroll
     for (u32 unit = 0; unit < 2 * UNITS; unit++) {
@@ -153,7 +162,7 @@ __device__ void read_run(Shared shared, u32 first, u32 further, T (&x)[N], Team 
 template <class E, u32 N, class T, class Team>
 __device__ void read_block(Shared shared, const Body& body, u32 first, u32 further, T (&x)[N], Team team)
 {
-    if (body.log_rows == 0) return read_run<E>(shared, first, further, x, team);
+    if (body.log_rows == 0) return read_run<E>(shared, body, first, further, x, team);
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
     const u32 element = first + HALF * team.lane;
     E* elements = reinterpret_cast<E*>(x);

@@ -29,7 +29,7 @@ struct Pairs {
             // Of elements of 4 bytes there are most blocks; with others a register more is one too many for `bits`.
             const u32 first = group(sizeof(E) == 4 ? 0 : pair, 0), further = group(pair, k) - first;
             auto& numbers = *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k);
-            if (NEIGHBOURS) read_run<E>(shared, first * BLOCK, further * BLOCK, numbers, Together());
+            if (NEIGHBOURS) read_run<E>(shared, body, first * BLOCK, further * BLOCK, numbers, Together());
             else read_block<E>(shared, body, first * BLOCK, further * BLOCK, numbers, Together());
         }
     }

@@ -117,6 +117,8 @@ struct No { static constexpr bool value = false; };
 // skewed; or any. What is noted of the first three is noted alike.
 enum class Cuts { RUNS, FOLDED, ROWS, ANY };
 __device__ constexpr bool may_be_folded(Cuts cuts) { return cuts == Cuts::FOLDED || cuts == Cuts::ANY; }
+// Whether those of elements of 4 bytes may be in shared memory as they are (`Shared::straight`): of transfers none are.
+__device__ constexpr bool may_be_straight(Cuts cuts) { return cuts != Cuts::ROWS; }
 
 // Works out where in an array what stands together in a tile begins.
 template <class E, Cuts CUTS>
@@ -146,15 +148,48 @@ template <class E> __device__ u32 index_of(u32 k, bool apart)
     return apart ? i % MANY * 64 + i / MANY : i;
 }
 
+// Begins to bring a tile of one row that lies along long rows of the array, to where it is as it was (`Shared::straight`): each warp a quarter,
+// row by row. `FULL` says that all of the tile is there.
+template <class E, bool FULL> __device__ void bring_rows(const Finder<const E>& from, u32 cols, Shared shared)
+{
+    constexpr u32 QUARTER = TILE<E> / (THREADS / 32), AT_ONCE = 8, BYTES = sizeof(E);
+    const Stretches& rows = from.stretches;
+    const u32 lane = threadIdx.x % 32, begin = rows.before + threadIdx.x / 32 * QUARTER, end = rows.before + cols;
+    u32 row = rows.of(begin), next = (row + 1) * rows.length;
+    Nearby to = nearby(shared.memory) + (begin - rows.before + lane) * BYTES;
+#pragma unroll 1
+    for (u32 first = begin; first < begin + QUARTER; row++, next += rows.length) {
+        const u32 count = min(next, begin + QUARTER) - first;
+        u64 at = from.places.of[row] + u64(first + lane) * BYTES;
+        Nearby place = to;
+#pragma unroll 1
+        for (int left = int(count - lane), there = int(end - first - lane); left > 0; left -= 32 * AT_ONCE, there -= 32 * AT_ONCE) {
+#pragma unroll
+            for (int n = 0; n < int(32 * AT_ONCE); n += 32)
+                fetch_if<BYTES>(left > n, place + n * BYTES, at + n * BYTES, FULL || there > n);
+            at += 32 * AT_ONCE * BYTES;
+            place += 32 * AT_ONCE * BYTES;
+        }
+        first += count;
+        to += count * BYTES;
+    }
+}
+
 // Begins to bring a tile of one row that lies along rows of the array: of elements of 8 bytes by twos where these are aligned there, too.
-template <class E> __device__ void bring_along(const Finder<const E>& from, u32 cols, Shared shared)
+// `STRAIGHT` says that it is in shared memory as it was.
+template <class E, bool STRAIGHT> __device__ void bring_along(const Finder<const E>& from, u32 cols, Shared shared)
 {
     using U = Units<E>;
     if constexpr (sizeof(E) == 4) {
-        const u32 place = Shared::place(threadIdx.x * sizeof(E));
+        // Shorter ones are found element by element.
+        constexpr u32 LONG = 128;
+        if (STRAIGHT && from.stretches.length >= LONG)
+            return cols == TILE<E> ? bring_rows<E, true>(from, cols, shared) : bring_rows<E, false>(from, cols, shared);
+        const u32 place = STRAIGHT ? threadIdx.x * sizeof(E) : Shared::place(threadIdx.x * sizeof(E));
         // Three of four rows may begin elsewhere, where threads side by side would not take neighbours.
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return from.at(threadIdx.x + k * THREADS); }, [&](u32 k, const E* at) {
-            fetch<sizeof(E)>(shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E))), at, threadIdx.x + k * THREADS < cols);
+            const u32 further = k * THREADS * sizeof(E);
+            fetch<sizeof(E)>(shared.memory + (STRAIGHT ? place + further : place ^ Shared::place(further)), at, threadIdx.x + k * THREADS < cols);
         });
     } else {
         auto bring = [&](auto full) {
@@ -176,6 +211,7 @@ template <class E, Cuts CUTS>
 __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
 {
     using U = Units<E>;
+    const bool straight = may_be_straight(CUTS) && Shared::straight<E>(box);
     if (CUTS == Cuts::ANY && box.skew != 0) return Skewed<E>(box, tile, src + box.from.offset).bring(shared, places);
     if (may_be_folded(CUTS) && box.height != 0) return Folded<E>(box, tile, src + box.from.offset).bring(shared, places);
     const E* base = src + (box.from.offset + tile.from);
@@ -189,15 +225,19 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
         const uint4* at[U::EACH];
 #pragma unroll
         for (u32 k = 0; k < U::EACH; k++) at[k] = reinterpret_cast<const uint4*>(places.of[first + k * step]) + unit;
+        auto bring = [&](auto straight) {
 #pragma unroll
-        for (u32 k = 0; k < U::EACH; k++) {
-            u8* to = shared.memory + (place ^ Shared::place(16 * k * THREADS));
-            fetch<16>(to, at[k], first + k * step < end);
-        }
+            for (u32 k = 0; k < U::EACH; k++) {
+                const u32 further = 16 * k * THREADS;
+                u8* to = shared.memory + (straight.value ? 16 * threadIdx.x + further : place ^ Shared::place(further));
+                fetch<16>(to, at[k], first + k * step < end);
+            }
+        };
+        straight ? bring(Yes{}) : bring(No{});
         return;
     }
     const Finder<const E> from(box, box.from, places, tile, base);
-    if (from.along) return bring_along<E>(from, cols, shared);
+    if (from.along) return bring_along<E, may_be_straight(CUTS)>(from, cols, shared);
     const bool apart = lies_apart(box);
     auto index = [&](u32 k) { return index_of<E>(k, apart); };
     auto find = [&](u32 k, auto few) {
@@ -206,7 +246,8 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
     };
     auto move = [&](u32 k, const E* at) {
         const u32 i = index(k);
-        fetch<sizeof(E)>(shared.memory + Shared::place(i * sizeof(E)), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
+        const u32 byte = i * sizeof(E);
+        fetch<sizeof(E)>(shared.memory + (straight ? byte : Shared::place(byte)), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
     };
     if (from.few) {
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);
