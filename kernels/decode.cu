@@ -121,7 +121,8 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
     const Message& message = work.item;
     const Tile& tile = work.tile;
     const Shared shared{buffer.memory};
-    if (raw) {
+    const bool straight = Shared::straight<E>(message.box);
+    if (raw && !straight) {
         uint4 units[BYTES / THREADS / 16];
 #pragma unroll
         for (u32 k = 0; k < BYTES / THREADS / 16; k++)
@@ -129,7 +130,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
         __syncthreads();
 #pragma unroll
         for (u32 k = 0; k < BYTES / THREADS / 16; k++) shared.at<uint4>(threadIdx.x + k * THREADS) = units[k];
-    } else {
+    } else if (!raw) {
         const Body body(message, job.messages);
         State& state = job.states[tile.item];
         if (threadIdx.x == 0 && tile.element == 0 && reinterpret_cast<const u64*>(body.bytes)[-1] != message.head) refuse(state);
@@ -145,7 +146,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
             if (!done && piece(n).local < tile.cols) later |= decode(piece(n), x[n]) << (2 * n);
         __syncthreads();
 #pragma unroll
-        for (u32 n = 0; n < PIECES; n++) write_block<E>(shared, piece(n).local, x[n], Team());
+        for (u32 n = 0; n < PIECES; n++) write_block<E>(shared, straight, piece(n).local, x[n], Team());
         for (; later != 0; later &= later - 1) {
             u32 bit = __ffs(later) - 1;
             mend(piece(bit / 2), shared, bit % 2);
@@ -249,7 +250,10 @@ __device__ void decode_bits(const Job<T>& job)
         const u8* from = piece.body.bytes + piece.body.table + u64(block) * (8 * bits);
         Eight eight;
         if (!decode_edge<T>(scale, bits, from, eight)) return refuse(piece.state);
-        for (u32 i = 0; i < 8; i++) shared.at<T>(element_of(piece.local, i) * WIDTH + plane) = T(eight.x[i]);
+        for (u32 i = 0; i < 8; i++) {
+            const u32 byte = (element_of(piece.local, i) * WIDTH + plane) * sizeof(T);
+            *reinterpret_cast<T*>(shared.memory + Shared::spot(WIDTH * sizeof(T) == 4 && piece.body.straight, byte)) = T(eight.x[i]);
+        }
     };
     // In single precision, where that has what all codes of a warp stand for: nearly always.
     auto quick = [&](const Tile& tile, const u8* codes, const u16* scales, auto& x) {

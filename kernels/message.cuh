@@ -78,8 +78,8 @@ struct Body {
     // The byte in shared memory at which an element of a tile is.
     template <class E> __device__ u32 place_of(const Tile& tile, u32 local) const
     {
-        if (sizeof(E) == 4 && straight) return local * sizeof(E);
-        return skew == 0 ? Shared::place(shared_at(local) * sizeof(E)) : Skewed<E>::place(byte_of<E>(tile, local));
+        if (skew != 0) return Skewed<E>::place(byte_of<E>(tile, local));
+        return Shared::spot(sizeof(E) == 4 && straight, shared_at(local) * sizeof(E));
     }
 };
 
@@ -191,10 +191,17 @@ __device__ void read_skewed(Shared shared, const Body& body, const Tile& tile, u
 
 // Into a tile of one row.
 template <class E, u32 N, class T>
-__device__ void write_block(Shared shared, u32 first, const T (&x)[N], Team team)
+__device__ void write_block(Shared shared, bool straight, u32 first, const T (&x)[N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
     u32 byte = (first + HALF * team.lane) * sizeof(E);
+    if (sizeof(E) == 4 && straight) {
+        uint4* const to = reinterpret_cast<uint4*>(shared.memory + byte);
+        constexpr u32 UNITS = HALF * sizeof(E) / 16;
+#pragma unroll
+        for (u32 unit = 0; unit < 2 * UNITS; unit++) to[unit < UNITS ? unit : unit + 7 * UNITS] = reinterpret_cast<const uint4*>(x)[unit];
+        return;
+    }
     shared.write<N / 2>(byte, x);
     shared.write<N / 2>(byte + 8 * HALF * sizeof(E), x + N / 2);
 }

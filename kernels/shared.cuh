@@ -15,8 +15,9 @@ struct Shared {
         u32 unit = byte >> 4;
         return byte ^ (((unit >> 3 ^ unit >> 6 ^ unit >> 9) & 7) << 4);
     }
-    // Tiles of an encoder whose elements of 4 bytes come along rows are in shared memory as they are: threads meet in no bank there.
+    // Of codecs, tiles of elements of 4 bytes that lie along rows are in shared memory as they are: threads meet in no bank there.
     template <class E> __device__ static bool straight(const Box& box) { return sizeof(E) == 4 && box.lies_along(); }
+    __device__ static u32 spot(bool straight, u32 byte) { return straight ? byte : place(byte); }
     template <class E> __device__ E& at(u32 index) const
     {
         return *reinterpret_cast<E*>(memory + place(index * sizeof(E)));

@@ -148,31 +148,58 @@ template <class E> __device__ u32 index_of(u32 k, bool apart)
     return apart ? i % MANY * 64 + i / MANY : i;
 }
 
-// Begins to bring a tile of one row that lies along long rows of the array, to where it is as it was (`Shared::straight`): each warp a quarter,
-// row by row. `FULL` says that all of the tile is there.
+// Rows of the array that are shorter than this are gone through element by element.
+constexpr u32 LONG_ROW = 128;
+
+// Goes through a tile of one row that lies along long rows of the array, each warp through a quarter, row by row, up to this element. Calls
+// `move` with where the thread's first element of such a part is in the array, its index in the tile, and how many there are from that on, of
+// which the thread has every 32nd: none, if there are not more than 0.
+template <class E, class Move> __device__ void each_row(const Stretches& rows, const Places& places, u32 cols, Move move)
+{
+    constexpr u32 QUARTER = TILE<E> / (THREADS / 32);
+    const u32 lane = threadIdx.x % 32, begin = rows.before + threadIdx.x / 32 * QUARTER, end = min(begin + QUARTER, rows.before + cols);
+    u32 row = rows.of(begin), next = (row + 1) * rows.length;
+#pragma unroll 1
+    for (u32 first = begin; first < end; first = next, row++, next += rows.length) {
+        const u32 element = first + lane;
+        move(places.of[row] + u64(element) * sizeof(E), element - rows.before, int(min(next, end) - element));
+    }
+}
+
+// Begins to bring such a tile to where it is as it was (`Shared::straight`). `FULL` says that all of it is there.
 template <class E, bool FULL> __device__ void bring_rows(const Finder<const E>& from, u32 cols, Shared shared)
 {
-    constexpr u32 QUARTER = TILE<E> / (THREADS / 32), AT_ONCE = 8, BYTES = sizeof(E);
-    const Stretches& rows = from.stretches;
-    const u32 lane = threadIdx.x % 32, begin = rows.before + threadIdx.x / 32 * QUARTER, end = rows.before + cols;
-    u32 row = rows.of(begin), next = (row + 1) * rows.length;
-    Nearby to = nearby(shared.memory) + (begin - rows.before + lane) * BYTES;
+    constexpr u32 SOME = 8, STEP = 32 * sizeof(E);
+    const Nearby begin = nearby(shared.memory);
+    // What is not there becomes zeros.
+    each_row<E>(from.stretches, from.places, TILE<E>, [&](u64 at, u32 local, int left) {
+        Nearby to = begin + local * sizeof(E);
+        int there = int(cols - local);
 #pragma unroll 1
-    for (u32 first = begin; first < begin + QUARTER; row++, next += rows.length) {
-        const u32 count = min(next, begin + QUARTER) - first;
-        u64 at = from.places.of[row] + u64(first + lane) * BYTES;
-        Nearby place = to;
-#pragma unroll 1
-        for (int left = int(count - lane), there = int(end - first - lane); left > 0; left -= 32 * AT_ONCE, there -= 32 * AT_ONCE) {
+        for (; left > 0; left -= 32 * SOME, there -= 32 * SOME, at += SOME * STEP, to += SOME * STEP)
 #pragma unroll
-            for (int n = 0; n < int(32 * AT_ONCE); n += 32)
-                fetch_if<BYTES>(left > n, place + n * BYTES, at + n * BYTES, FULL || there > n);
-            at += 32 * AT_ONCE * BYTES;
-            place += 32 * AT_ONCE * BYTES;
+            for (int n = 0; n < int(SOME); n++) fetch_if<sizeof(E)>(left > 32 * n, to + n * STEP, at + n * STEP, FULL || there > 32 * n);
+    });
+}
+
+// Takes such a tile to where it stands along rows of the array.
+template <class E> __device__ void store_rows(const Finder<E>& to, u32 cols, Shared shared)
+{
+    constexpr u32 SOME = 8;
+    each_row<E>(to.stretches, to.places, cols, [&](u64 at, u32 local, int left) {
+        const E* from = reinterpret_cast<const E*>(shared.memory) + local;
+        E* element = reinterpret_cast<E*>(at);
+#pragma unroll 1
+        for (; left > 0; left -= 32 * SOME, from += 32 * SOME, element += 32 * SOME) {
+            E held[SOME];
+#pragma unroll
+            for (int n = 0; n < int(SOME); n++)
+                if (left > 32 * n) held[n] = from[32 * n];
+#pragma unroll
+            for (int n = 0; n < int(SOME); n++)
+                if (left > 32 * n) store_element(element + 32 * n, held[n]);
         }
-        first += count;
-        to += count * BYTES;
-    }
+    });
 }
 
 // Begins to bring a tile of one row that lies along rows of the array: of elements of 8 bytes by twos where these are aligned there, too.
@@ -181,9 +208,7 @@ template <class E, bool STRAIGHT> __device__ void bring_along(const Finder<const
 {
     using U = Units<E>;
     if constexpr (sizeof(E) == 4) {
-        // Shorter ones are found element by element.
-        constexpr u32 LONG = 128;
-        if (STRAIGHT && from.stretches.length >= LONG)
+        if (STRAIGHT && from.stretches.length >= LONG_ROW)
             return cols == TILE<E> ? bring_rows<E, true>(from, cols, shared) : bring_rows<E, false>(from, cols, shared);
         const u32 place = STRAIGHT ? threadIdx.x * sizeof(E) : Shared::place(threadIdx.x * sizeof(E));
         // Three of four rows may begin elsewhere, where threads side by side would not take neighbours.
@@ -246,8 +271,7 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
     };
     auto move = [&](u32 k, const E* at) {
         const u32 i = index(k);
-        const u32 byte = i * sizeof(E);
-        fetch<sizeof(E)>(shared.memory + (straight ? byte : Shared::place(byte)), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
+        fetch<sizeof(E)>(shared.memory + Shared::spot(straight, i * sizeof(E)), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
     };
     if (from.few) {
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);
@@ -292,12 +316,14 @@ struct Placed {
 };
 
 // Takes the elements of a tile of one row to where they stand along rows of the array.
-template <class E>
+template <class E, bool STRAIGHT>
 __device__ void store_along(const Finder<E>& to, u32 cols, Shared shared)
 {
-    const u32 place = Shared::place(threadIdx.x * sizeof(E));
+    if (STRAIGHT && to.stretches.length >= LONG_ROW) return store_rows(to, cols, shared);
+    const u32 place = Shared::spot(STRAIGHT, threadIdx.x * sizeof(E));
     auto find = [&](u32 k) {
-        const u8* held = shared.memory + (place ^ Shared::place(k * THREADS * sizeof(E)));
+        const u32 further = k * THREADS * sizeof(E);
+        const u8* held = shared.memory + (STRAIGHT ? place + further : place ^ Shared::place(further));
         return Placed<E>{to.at(threadIdx.x + k * THREADS), *reinterpret_cast<const E*>(held)};
     };
     by_some<PER_THREAD<E>, AT_ONCE<E>>(find, [&](u32 k, const Placed<E>& one) {
@@ -319,23 +345,25 @@ __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* d
         });
         return;
     }
+    const bool straight = Shared::straight<E>(box);
     E* base = dst + (box.from.offset + tile.from);
     const u32 log = box.log_from, cols = tile.cols, place = Shared::place(16 * threadIdx.x);
     if (U::are(log, dst)) {
         store_units<U::EACH, false>([&](u32 k, uint4& held, u64& to) {
             const u32 unit = threadIdx.x + k * THREADS;
-            held = *reinterpret_cast<const uint4*>(shared.memory + (place ^ Shared::place(16 * k * THREADS)));
+            const u32 further = 16 * k * THREADS;
+            held = *reinterpret_cast<const uint4*>(shared.memory + (straight ? 16 * threadIdx.x + further : place ^ Shared::place(further)));
             to = places.of[unit >> log] + 16 * (unit & ((1 << log) - 1));
             return unit * U::WIDE < cols;
         });
         return;
     }
     const Finder<E> to(box, box.from, places, tile, base);
-    if (to.along) return store_along(to, cols, shared);
+    if (to.along) return store_along<E, sizeof(E) == 4>(to, cols, shared);
     const bool apart = lies_apart(box);
     auto find = [&](u32 k, auto few) {
         const u32 i = index_of<E>(k, apart);
-        return Placed<E>{to.template at<few.value>(0, i), shared.at<E>(i)};
+        return Placed<E>{to.template at<few.value>(0, i), *reinterpret_cast<const E*>(shared.memory + Shared::spot(straight, i * sizeof(E)))};
     };
     auto move = [&](u32 k, const Placed<E>& one) {
         if (index_of<E>(k, apart) < cols) store_element(one.at, one.held);
@@ -387,7 +415,7 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
     const Finder<E> to(box, box.to, places, tile, base);
     to.note(tile, places, Crew::block());
     __syncthreads();
-    if (to.along) return store_along(to, cols, shared);
+    if (to.along) return store_along<E, false>(to, cols, shared);
     auto row = [&](u32 k) { return threadIdx.x + k * THREADS >> log_cols; };
     auto col = [&](u32 k) { return threadIdx.x + k * THREADS & ((1 << log_cols) - 1); };
     auto find = [&](u32 k, auto few) {
