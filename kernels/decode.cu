@@ -121,8 +121,8 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
     const Message& message = work.item;
     const Tile& tile = work.tile;
     const Shared shared{buffer.memory};
-    const bool straight = Shared::straight<E>(message.box);
-    if (raw && !straight) {
+    const u32 shuffled = Shared::shuffled<E>(message.box);
+    if (raw && shuffled != Shared::STRAIGHT) {
         uint4 units[BYTES / THREADS / 16];
 #pragma unroll
         for (u32 k = 0; k < BYTES / THREADS / 16; k++)
@@ -146,7 +146,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
             if (!done && piece(n).local < tile.cols) later |= decode(piece(n), x[n]) << (2 * n);
         __syncthreads();
 #pragma unroll
-        for (u32 n = 0; n < PIECES; n++) write_block<E>(shared, straight, piece(n).local, x[n], Team());
+        for (u32 n = 0; n < PIECES; n++) write_block<E>(shared, shuffled, piece(n).local, x[n], Team());
         for (; later != 0; later &= later - 1) {
             u32 bit = __ffs(later) - 1;
             mend(piece(bit / 2), shared, bit % 2);
@@ -252,7 +252,7 @@ __device__ void decode_bits(const Job<T>& job)
         if (!decode_edge<T>(scale, bits, from, eight)) return refuse(piece.state);
         for (u32 i = 0; i < 8; i++) {
             const u32 byte = (element_of(piece.local, i) * WIDTH + plane) * sizeof(T);
-            *reinterpret_cast<T*>(shared.memory + Shared::spot(WIDTH * sizeof(T) == 4 && piece.body.straight, byte)) = T(eight.x[i]);
+            *reinterpret_cast<T*>(shared.memory + Shared::place(byte, piece.body.shuffle<Element<T, WIDTH>>())) = T(eight.x[i]);
         }
     };
     // In single precision, where that has what all codes of a warp stand for: nearly always.

@@ -67,8 +67,7 @@ __device__ void encode_format(const Job<T>& job)
             if (!there) continue;
             alignas(16) T x[8];
             const u32 local = (span * 256 + threadIdx.x % 32 / 8 * BLOCK) / WIDTH;
-            if (body.skew == 0) read_block<E>(shared, body, local, 0, x, team);
-            else read_skewed<E>(shared, body, tile, local, x);
+            read_any<E>(shared, body, tile, local, x, team);
             u32 block = first / BLOCK + threadIdx.x % 32 / 8;
             bool writes = block * BLOCK < body.elements * WIDTH;
             u8* out = body.bytes + body.table + u64(block) * (8 * Format::BITS);
@@ -105,8 +104,7 @@ __device__ void encode_mantissa(const Job<T>& job)
                 // Where there is none the tile has zeros, which are encoded for nothing.
                 has[k] = there ? each : 0;
                 alignas(16) T x[8];
-                if (body.skew == 0) read_block<E>(shared, body, element, 0, x, Together());
-                else read_skewed<E>(shared, body, tile, element, x);
+                read_any<E>(shared, body, tile, element, x, Together());
                 if (trim(x, bits, code[k], error) && bits == 0) state.raw = 1;
             }
             if constexpr (sizeof(T) == 4) {

@@ -31,14 +31,14 @@ struct Body {
     // What it must stay below, and its table.
     const u64 room, table;
     const u32 elements, pitch, log_rows, log_cols, skew;
-    // Of elements of 4 bytes, whether they are in shared memory as they are (`Shared::straight`).
-    const bool straight;
+    // Of elements of 4 bytes, how they are shuffled.
+    const u32 shuffled;
 
     // `rows` says whether tiles may have several.
     __device__ Body(const Message& message, const u8* messages, bool rows = true)
         : bytes(const_cast<u8*>(messages) + message.place + HEADER), room(message.room - HEADER), table(message.table),
           elements(message.box.elements), pitch(message.box.pitch), log_rows(rows ? message.box.log_rows : 0),
-          log_cols(message.box.log_cols), skew(message.box.skew), straight(message.box.lies_along())
+          log_cols(message.box.log_cols), skew(message.box.skew), shuffled(Shared::shuffled<u32>(message.box))
     {
     }
     // The place of an element of a tile, in the message; `there` says whether the message has it.
@@ -75,11 +75,12 @@ struct Body {
         const u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1), begin = tile.element + row * pitch;
         return (next_whole(begin, skew) - begin + col) * Skewed<E>::LINE + row * sizeof(E);
     }
+    template <class E> __device__ u32 shuffle() const { return sizeof(E) == 4 ? shuffled : Shared::SHUFFLED; }
     // The byte in shared memory at which an element of a tile is.
     template <class E> __device__ u32 place_of(const Tile& tile, u32 local) const
     {
         if (skew != 0) return Skewed<E>::place(byte_of<E>(tile, local));
-        return Shared::spot(sizeof(E) == 4 && straight, shared_at(local) * sizeof(E));
+        return Shared::place(shared_at(local) * sizeof(E), shuffle<E>());
     }
 };
 
@@ -141,17 +142,12 @@ template <class E, u32 N, class T, class Team>
 __device__ void read_run(Shared shared, const Body& body, u32 first, u32 further, T (&x)[N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2, UNITS = HALF * sizeof(E) / 16;
-    if (sizeof(E) == 4 && body.straight) {
-        const uint4* const from = reinterpret_cast<const uint4*>(shared.memory + (first + further + HALF * team.lane) * sizeof(E));
-#pragma unroll
-        for (u32 unit = 0; unit < 2 * UNITS; unit++) reinterpret_cast<uint4*>(x)[unit] = from[unit < UNITS ? unit : unit + 7 * UNITS];
-        return;
-    }
-    const u32 base = Shared::place((first + HALF * team.lane) * sizeof(E)) ^ Shared::place(further * sizeof(E));
+    const u32 shuffled = body.shuffle<E>();
+    const u32 base = Shared::place((first + HALF * team.lane) * sizeof(E), shuffled) ^ Shared::place(further * sizeof(E), shuffled);
 #pragma unroll
     for (u32 unit = 0; unit < 2 * UNITS; unit++) {
         const u32 byte = 16 * (unit % UNITS) + (unit < UNITS ? 0 : 8 * HALF * sizeof(E));
-        reinterpret_cast<uint4*>(x)[unit] = *reinterpret_cast<const uint4*>(shared.memory + (base ^ Shared::place(byte)));
+        reinterpret_cast<uint4*>(x)[unit] = *reinterpret_cast<const uint4*>(shared.memory + (base ^ Shared::place(byte, shuffled)));
     }
 }
 
@@ -189,19 +185,19 @@ __device__ void read_skewed(Shared shared, const Body& body, const Tile& tile, u
     }
 }
 
+// The same of any.
+template <class E, u32 N, class T, class Team>
+__device__ void read_any(Shared shared, const Body& body, const Tile& tile, u32 first, T (&x)[N], Team team)
+{
+    body.skew == 0 ? read_block<E>(shared, body, first, 0, x, team) : read_skewed<E>(shared, body, tile, first, x);
+}
+
 // Into a tile of one row.
 template <class E, u32 N, class T>
-__device__ void write_block(Shared shared, bool straight, u32 first, const T (&x)[N], Team team)
+__device__ void write_block(Shared shared, u32 shuffled, u32 first, const T (&x)[N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
     u32 byte = (first + HALF * team.lane) * sizeof(E);
-    if (sizeof(E) == 4 && straight) {
-        uint4* const to = reinterpret_cast<uint4*>(shared.memory + byte);
-        constexpr u32 UNITS = HALF * sizeof(E) / 16;
-#pragma unroll
-        for (u32 unit = 0; unit < 2 * UNITS; unit++) to[unit < UNITS ? unit : unit + 7 * UNITS] = reinterpret_cast<const uint4*>(x)[unit];
-        return;
-    }
-    shared.write<N / 2>(byte, x);
-    shared.write<N / 2>(byte + 8 * HALF * sizeof(E), x + N / 2);
+    shared.write<N / 2>(byte, x, shuffled);
+    shared.write<N / 2>(byte + 8 * HALF * sizeof(E), x + N / 2, shuffled);
 }

@@ -10,22 +10,23 @@ struct Shared {
     u8* memory;
 
     // What belongs to the upper bits of a number and what belongs to the lower may be worked out apart.
-    __device__ static constexpr u32 place(u32 byte)
+    __device__ static constexpr u32 place(u32 byte, u32 shuffled = SHUFFLED)
     {
         u32 unit = byte >> 4;
-        return byte ^ (((unit >> 3 ^ unit >> 6 ^ unit >> 9) & 7) << 4);
+        return byte ^ ((unit >> 3 ^ unit >> 6 ^ unit >> 9) << 4 & shuffled);
     }
-    // Of codecs, tiles of elements of 4 bytes that lie along rows are in shared memory as they are: threads meet in no bank there.
-    template <class E> __device__ static bool straight(const Box& box) { return sizeof(E) == 4 && box.lies_along(); }
-    __device__ static u32 spot(bool straight, u32 byte) { return straight ? byte : place(byte); }
+    // The bits that are. Of codecs, tiles of elements of 4 bytes that lie along rows are straight, which has none: threads meet in no bank
+    // there, and row after row is as it is in the array.
+    static constexpr u32 SHUFFLED = 7 << 4, STRAIGHT = 0;
+    template <class E> __device__ static u32 shuffled(const Box& box) { return sizeof(E) == 4 && box.lies_along() ? STRAIGHT : SHUFFLED; }
     template <class E> __device__ E& at(u32 index) const
     {
         return *reinterpret_cast<E*>(memory + place(index * sizeof(E)));
     }
     // `N` numbers that begin at a multiple of their size, up to 128 bytes.
-    template <u32 N, class T> __device__ void write(u32 byte, const T* x) const
+    template <u32 N, class T> __device__ void write(u32 byte, const T* x, u32 shuffled) const
     {
-        u32 base = place(byte);
+        u32 base = place(byte, shuffled);
         const uint4* units = reinterpret_cast<const uint4*>(x);
 #pragma unroll
         for (u32 unit = 0; unit < N * sizeof(T) / 16; unit++)
