@@ -125,6 +125,7 @@ __device__ int largest_key(const T (&x)[8], int below)
 template <class T> __device__ int exponent_of(int key)
 {
     if (sizeof(T) == 8) return (key >> 20) - 1023;
+    if (key >= 1 << 23) return (key >> 23) - 127;
     return int(bits_of(double(__int_as_float(key))) >> 52) - 1023;
 }
 

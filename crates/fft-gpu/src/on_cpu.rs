@@ -143,7 +143,8 @@ fn without_races<T: GpuReal>(width: usize) {
     }
     // Tiles with rows, of which codes take the place of numbers that other warps have read.
     let number = WIRES.iter().position(|&(wire, _)| wire == Wire::Bits(14)).unwrap();
-    for name in ["reversed", "skewed"] {
+    // And rows that warps go through.
+    for name in ["reversed", "skewed", "long rows"] {
         let turn = cases.iter().position(|case| case.name == name).unwrap();
         one_as_the_codecs::<T>(programs, width, &cases[turn], (turn, number));
     }

@@ -328,6 +328,7 @@ fn large<T: GpuReal>(gpu: &Gpu, width: usize) {
     let (shape, uneven) = ([planes, 128, 256], [planes - 1, 127, 257]);
     let cases = [
         data::boxes("halves", shape, [2, 1, 1], [SAME, SAME], 1),
+        data::boxes("long rows", uneven, [1, 1, 2], [SAME, SAME], 1),
         data::boxes("last axis first", shape, [1, 1, 2], [SAME, [2, 1, 0]], 1),
         // Tiles of several rows that are whole, but those of `tolerance`.
         data::boxes("last axes swapped", shape, [1, shape[1] / 64, 1], [SAME, [0, 2, 1]], 1),

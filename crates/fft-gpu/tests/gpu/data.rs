@@ -127,6 +127,7 @@ pub(crate) fn all() -> Vec<Boxes> {
     vec![
         boxes("one run", [8, 32, 64], [1, 1, 1], [SAME, SAME], 1),
         boxes("bricks", [16, 32, 64], [2, 2, 2], [SAME, SAME], 1),
+        boxes("long rows", [5, 13, 301], [1, 2, 2], [SAME, SAME], 1),
         boxes("rows turned", [8, 96, 64], [2, 1, 1], [SAME, [0, 2, 1]], 1),
         // Tiles of several whole rows of the message.
         boxes("whole rows turned", [8, 64, 64], [1, 1, 1], [SAME, [0, 2, 1]], 1),
