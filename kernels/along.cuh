@@ -110,7 +110,7 @@ struct Finder {
 struct Yes { static constexpr bool value = true; };
 struct No { static constexpr bool value = false; };
 
-// Rows of the array that are shorter than this are gone through element by element.
+// Stretches of rows that are shorter than this are gone through element by element.
 constexpr u32 LONG_ROW = 128;
 
 // Goes through a tile of one row that lies along long rows of the array, each warp through a quarter, row by row, up to this element. Calls
@@ -176,7 +176,8 @@ template <class E, bool STRAIGHT> __device__ void bring_along(const Finder<const
         // Three of four rows may begin elsewhere, where threads side by side would not take neighbours.
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return from.at(threadIdx.x + k * THREADS); }, [&](u32 k, const E* at) {
             const u32 further = k * THREADS * sizeof(E);
-            fetch<sizeof(E)>(shared.memory + (STRAIGHT ? place + further : place ^ Shared::place(further)), at, threadIdx.x + k * THREADS < cols);
+            u8* const to = shared.memory + (STRAIGHT ? place + further : place ^ Shared::place(further));
+            fetch<sizeof(E)>(to, at, threadIdx.x + k * THREADS < cols);
         });
     } else {
         auto bring = [&](auto full) {

@@ -53,7 +53,8 @@ struct Box {
     Divisor by_height;
 
     __device__ bool uneven() const { return log_run == APART; }
-    // Whether tiles are runs of the message that lie along rows of `from`.
+    // Whether the elements of a tile of one row lie apart in `from`; whether tiles are runs of the message that lie along its rows.
+    __device__ bool lies_apart() const { return log_rows == 0 && from.stride[DIMS - 1] != 1; }
     __device__ bool lies_along() const { return log_rows == 0 && height == 0 && from.stride[DIMS - 1] == 1; }
 };
 static_assert(sizeof(Box) == 176, "the host has the same");

@@ -252,7 +252,7 @@ __device__ void decode_bits(const Job<T>& job)
         if (!decode_edge<T>(scale, bits, from, eight)) return refuse(piece.state);
         for (u32 i = 0; i < 8; i++) {
             const u32 byte = (element_of(piece.local, i) * WIDTH + plane) * sizeof(T);
-            *reinterpret_cast<T*>(shared.memory + Shared::place(byte, piece.body.shuffle<Element<T, WIDTH>>())) = T(eight.x[i]);
+            *reinterpret_cast<T*>(shared.memory + Shared::place(byte, piece.body.shuffled_of<Element<T, WIDTH>>())) = T(eight.x[i]);
         }
     };
     // In single precision, where that has what all codes of a warp stand for: nearly always.

@@ -29,19 +29,19 @@ template <class T> __device__ u32 scale_for(u64 most, double part)
 
 __device__ inline double step_of(u32 scale) { return from_bits(u64(scale) << 47); }
 
-// One over it; of 0, which only zeros have, any finite number.
-template <class T> __device__ double inverse_of(u32 scale)
-{
-    const double step = step_of(max(scale, 1u << 5));
-    return sizeof(T) == 4 ? one_over(step) : __drcp_rn(step);
-}
-
 // The same in single precision, of 0 and of steps from 2^-126 to 2^100, and whether a scale is of these.
 constexpr u32 SINGLE_LEAST = (1023 - 126) << 5, SINGLE_MOST = (1023 + 100) << 5;
 __device__ inline bool is_single_scale(u32 scale) { return scale == 0 || (scale >= SINGLE_LEAST && scale <= SINGLE_MOST); }
 __device__ inline float single_step_of(u32 scale)
 {
     return scale == 0 ? 0.0f : __uint_as_float((scale << 18) - ((1023 - 127) << 23));
+}
+
+// One over a scale's step; of 0, which only zeros have, any finite number.
+template <class T> __device__ double inverse_of(u32 scale)
+{
+    const double step = step_of(max(scale, 1u << 5));
+    return sizeof(T) == 4 ? one_over(step) : __drcp_rn(step);
 }
 
 // Eight numbers of a thread, of one plane, to be passed to a function that is not inlined.

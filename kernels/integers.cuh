@@ -21,8 +21,6 @@ struct Integers {
     // Whether single precision has multiples of the step by integers of up to 18 bits, as they are.
     bool few;
 
-    // A step of 0 is for zeros.
-    __device__ Integers(double step, u32 bits) : Integers(step, step == 0 ? 0 : __drcp_rn(step), bits, few_digits(step)) {}
     __device__ Integers(double step, double inverse, u32 bits, bool few) : step(step), inverse(inverse), bits(bits), few(few) {}
 
     // Whether a step has at most 6 digits, as scales have and steps that `tolerance` takes, and is from 2^-126 to 2^100.

@@ -75,12 +75,12 @@ struct Body {
         const u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1), begin = tile.element + row * pitch;
         return (next_whole(begin, skew) - begin + col) * Skewed<E>::LINE + row * sizeof(E);
     }
-    template <class E> __device__ u32 shuffle() const { return sizeof(E) == 4 ? shuffled : Shared::SHUFFLED; }
+    template <class E> __device__ u32 shuffled_of() const { return sizeof(E) == 4 ? shuffled : Shared::SHUFFLED; }
     // The byte in shared memory at which an element of a tile is.
     template <class E> __device__ u32 place_of(const Tile& tile, u32 local) const
     {
         if (skew != 0) return Skewed<E>::place(byte_of<E>(tile, local));
-        return Shared::place(shared_at(local) * sizeof(E), shuffle<E>());
+        return Shared::place(shared_at(local) * sizeof(E), shuffled_of<E>());
     }
 };
 
@@ -142,7 +142,7 @@ template <class E, u32 N, class T, class Team>
 __device__ void read_run(Shared shared, const Body& body, u32 first, u32 further, T (&x)[N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2, UNITS = HALF * sizeof(E) / 16;
-    const u32 shuffled = body.shuffle<E>();
+    const u32 shuffled = body.shuffled_of<E>();
     const u32 base = Shared::place((first + HALF * team.lane) * sizeof(E), shuffled) ^ Shared::place(further * sizeof(E), shuffled);
 #pragma unroll
     for (u32 unit = 0; unit < 2 * UNITS; unit++) {
@@ -199,7 +199,7 @@ __device__ void read_straight(Shared shared, u32 first, T (&x)[N], Team team)
 template <class E, u32 N, class T, class Team>
 __device__ void read_any(Shared shared, const Body& body, const Tile& tile, u32 first, T (&x)[N], Team team)
 {
-    if (body.shuffle<E>() == Shared::STRAIGHT) read_straight<E>(shared, first, x, team);
+    if (body.shuffled_of<E>() == Shared::STRAIGHT) read_straight<E>(shared, first, x, team);
     else if (body.skew == 0) read_block<E>(shared, body, first, 0, x, team);
     else read_skewed<E>(shared, body, tile, first, x);
 }

@@ -4,15 +4,14 @@
 #include "integers.cuh"
 
 // Of a tile a team takes `PAIRS` pairs of blocks of 64 numbers: of real and imaginary parts of the same elements, or of reals one after
-// the other. Groups of 64 elements that a team has are `NEIGHBOURS`, of tiles of one row, or those of several teams are.
-template <class T, u32 WIDTH, bool NEIGHBOURS = false>
+// the other. Groups of 64 elements that a team has are side by side (`BESIDE`), of tiles of one row, or those of several teams are.
+template <class T, u32 WIDTH, bool BESIDE = false>
 struct Pairs {
     using E = Element<T, WIDTH>;
     static constexpr u32 PAIRS = TILE<E> * WIDTH / BLOCK / TEAMS / 2, BLOCKS = 2 * PAIRS, GROUPS = BLOCKS / WIDTH;
-    // What these are of, for others.
-    using Number = T;
+    // What these are, for others.
     static constexpr u32 PLANES = WIDTH;
-    static constexpr bool SIDE_BY_SIDE = NEIGHBOURS;
+    static constexpr bool SIDE_BY_SIDE = BESIDE;
     // From the first of a thread's numbers in a block to that in the next one.
     static constexpr u32 NEXT = WIDTH == 2 ? 1 : 8;
 
@@ -20,7 +19,7 @@ struct Pairs {
     __device__ static u32 group(u32 pair, u32 k)
     {
         const u32 team = threadIdx.x / 8, n = WIDTH == 2 ? pair : 2 * pair + k;
-        return NEIGHBOURS ? team * GROUPS + n : team + n * TEAMS;
+        return SIDE_BY_SIDE ? team * GROUPS + n : team + n * TEAMS;
     }
     __device__ static void read(Shared shared, const Body& body, u32 pair, T (&x)[16])
     {
@@ -29,7 +28,7 @@ struct Pairs {
             // Of elements of 4 bytes there are most blocks; with others a register more is one too many for `bits`.
             const u32 first = group(sizeof(E) == 4 ? 0 : pair, 0), further = group(pair, k) - first;
             auto& numbers = *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k);
-            if (NEIGHBOURS) read_run<E>(shared, body, first * BLOCK, further * BLOCK, numbers, Together());
+            if (SIDE_BY_SIDE) read_run<E>(shared, body, first * BLOCK, further * BLOCK, numbers, Together());
             else read_block<E>(shared, body, first * BLOCK, further * BLOCK, numbers, Together());
         }
     }
@@ -43,7 +42,7 @@ struct Pairs {
     // Of any tile.
     __device__ static void read(Shared shared, const Body& body, const Tile& tile, u32 pair, T (&x)[16])
     {
-        NEIGHBOURS || body.skew == 0 ? read(shared, body, pair, x) : read_skewed(shared, body, tile, pair, x);
+        SIDE_BY_SIDE || body.skew == 0 ? read(shared, body, pair, x) : read_skewed(shared, body, tile, pair, x);
     }
     // Each thread goes on with one of its team's blocks, of which it is told the largest magnitude. `read` gives the numbers of a pair.
     __device__ static u32 mine() { return kept_by<BLOCKS>(Together()); }

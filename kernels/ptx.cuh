@@ -133,9 +133,9 @@ __device__ inline float larger_or_nan(float x, float y)
     return larger;
 }
 
-// One over a number of 6 digits, if both are normal: as `__drcp_rn`, without asking whether they are. What comes before the last instruction is
-// wrong by some 2^-53, and what that rounds by 2^-105. So it rounds right: one over a number of 6 digits is a number itself, or a 126th of a
-// last digit or more from the middle of two.
+// One over a number of 6 digits, if both are normal: as `__drcp_rn`, without asking whether they are. What comes before the last
+// instruction is wrong by some 2^-53, and what that rounds by 2^-105. So it rounds right: one over a number of 6 digits is a number itself,
+// or a 126th of a last digit or more from the middle of two.
 __device__ inline double one_over(double x)
 {
     double near;

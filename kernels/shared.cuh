@@ -3,9 +3,9 @@
 
 #include "box.cuh"
 
-// A tile in shared memory, in the order of the source: rows side by side, if there are several. (Those of skewed tiles: `Skewed`.) Units of 16 bytes are shuffled
-// within groups of eight, so that threads meet in no bank, neither when they come along rows or columns nor when each takes
-// several neighbours.
+// A tile in shared memory, in the order of the source: rows side by side, if there are several. (Those of skewed tiles: `Skewed`.) Units of
+// 16 bytes are shuffled within groups of eight, unless the tile is straight, so that threads meet in no bank, neither when they come along
+// rows or columns nor when each takes several neighbours.
 struct Shared {
     u8* memory;
 
@@ -15,8 +15,8 @@ struct Shared {
         u32 unit = byte >> 4;
         return byte ^ ((unit >> 3 ^ unit >> 6 ^ unit >> 9) << 4 & shuffled);
     }
-    // The bits that are. Of codecs, tiles of elements of 4 bytes that lie along rows are straight, which has none: threads meet in no bank
-    // there, and row after row is as it is in the array.
+    // The bits of a place that are shuffled. Of codecs, tiles of elements of 4 bytes that lie along rows are straight, which has none: threads
+    // meet in no bank there, and row after row is as it is in the array.
     static constexpr u32 SHUFFLED = 7 << 4, STRAIGHT = 0;
     template <class E> __device__ static u32 shuffled(const Box& box) { return sizeof(E) == 4 && box.lies_along() ? STRAIGHT : SHUFFLED; }
     template <class E> __device__ E& at(u32 index) const

@@ -1,7 +1,8 @@
 // A tile on its way: from an array into shared memory, and from there into another.
 //
 // Where 16 bytes or more are neighbours in the array, as nearly always, units of 16 bytes are moved, and where such units stand
-// together is worked out once by one thread. Where they are not, elements are moved, or two of them fetched at a time.
+// together is worked out once by one thread. Where they are not, elements are moved, two of them fetched at a time, or whole rows gone
+// along by warps.
 #pragma once
 
 #include "along.cuh"
@@ -10,8 +11,8 @@
 // skewed; or any. What is noted of the first three is noted alike.
 enum class Cuts { RUNS, FOLDED, ROWS, ANY };
 __device__ constexpr bool may_be_folded(Cuts cuts) { return cuts == Cuts::FOLDED || cuts == Cuts::ANY; }
-// Whether those of elements of 4 bytes may be straight (`Shared`): of transfers none are.
-__device__ constexpr bool may_be_straight(Cuts cuts) { return cuts != Cuts::ROWS; }
+// Whether they may be straight (`Shared`): those of elements of 4 bytes, but of transfers none.
+template <class E> __device__ constexpr bool may_be_straight(Cuts cuts) { return sizeof(E) == 4 && cuts != Cuts::ROWS; }
 
 // Works out where in an array what stands together in a tile begins.
 template <class E, Cuts CUTS>
@@ -29,9 +30,6 @@ __device__ void note_tile(const Box& box, const Tile& tile, const E* src, Places
     }
 }
 
-// Whether the elements of a tile of one row lie apart in the array.
-__device__ inline bool lies_apart(const Box& box) { return box.log_rows == 0 && box.from.stride[DIMS - 1] != 1; }
-
 // The element of a tile, in shared memory, that the thread moves in this turn. Of elements that lie apart, threads side by side take some
 // that are apart in the message and nearer in memory: an access to many pages takes long.
 template <class E> __device__ u32 index_of(u32 k, bool apart)
@@ -46,7 +44,7 @@ template <class E, Cuts CUTS>
 __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
 {
     using U = Units<E>;
-    const u32 shuffled = may_be_straight(CUTS) ? Shared::shuffled<E>(box) : Shared::SHUFFLED;
+    const u32 shuffled = may_be_straight<E>(CUTS) ? Shared::shuffled<E>(box) : Shared::SHUFFLED;
     if (CUTS == Cuts::ANY && box.skew != 0) return Skewed<E>(box, tile, src + box.from.offset).bring(shared, places);
     if (may_be_folded(CUTS) && box.height != 0) return Folded<E>(box, tile, src + box.from.offset).bring(shared, places);
     const E* base = src + (box.from.offset + tile.from);
@@ -72,8 +70,8 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
         return;
     }
     const Finder<const E> from(box, box.from, places, tile, base);
-    if (from.along) return bring_along<E, may_be_straight(CUTS)>(from, cols, shared);
-    const bool apart = lies_apart(box);
+    if (from.along) return bring_along<E, may_be_straight<E>(CUTS)>(from, cols, shared);
+    const bool apart = box.lies_apart();
     auto index = [&](u32 k) { return index_of<E>(k, apart); };
     auto find = [&](u32 k, auto few) {
         const u32 i = index(k);
@@ -81,7 +79,8 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
     };
     auto move = [&](u32 k, const E* at) {
         const u32 i = index(k);
-        fetch<sizeof(E)>(shared.memory + Shared::place(i * sizeof(E), shuffled), at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
+        u8* const to = shared.memory + Shared::place(i * sizeof(E), shuffled);
+        fetch<sizeof(E)>(to, at, (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols);
     };
     if (from.few) {
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);
@@ -145,11 +144,12 @@ __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* d
         return;
     }
     const Finder<E> to(box, box.from, places, tile, base);
-    if (to.along) return store_along<E, sizeof(E) == 4>(to, cols, shared);
-    const bool apart = lies_apart(box);
+    if (to.along) return store_along<E, may_be_straight<E>(CUTS)>(to, cols, shared);
+    const bool apart = box.lies_apart();
     auto find = [&](u32 k, auto few) {
         const u32 i = index_of<E>(k, apart);
-        return Placed<E>{to.template at<few.value>(0, i), *reinterpret_cast<const E*>(shared.memory + Shared::place(i * sizeof(E), shuffled))};
+        E* const at = to.template at<few.value>(0, i);
+        return Placed<E>{at, *reinterpret_cast<const E*>(shared.memory + Shared::place(i * sizeof(E), shuffled))};
     };
     auto move = [&](u32 k, const Placed<E>& one) {
         if (index_of<E>(k, apart) < cols) store_element(one.at, one.held);

@@ -51,7 +51,7 @@ struct Destination {
         const u32 pairs[4] = {::pair(code[0], code[1]), ::pair(code[2], code[3]), ::pair(code[4], code[5]), ::pair(code[6], code[7])};
         store_16_bits(pairs, codes + u64(own) * (16 * BLOCK / 8), Team());
     }
-    // Writes others, when they are put together: all of the warp where its groups are neighbours.
+    // Writes others, when they are put together: all of the warp where groups of a team are side by side.
     __device__ void write(const u8* read) const
     {
         static_assert(P::SIDE_BY_SIDE, "one run");

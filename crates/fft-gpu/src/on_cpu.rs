@@ -141,11 +141,16 @@ fn without_races<T: GpuReal>(width: usize) {
         let turn = (kind * 5 + number) % cases.len();
         one_as_the_codecs::<T>(programs, width, &cases[turn], (turn, number));
     }
-    // Tiles with rows, of which codes take the place of numbers that other warps have read.
-    let number = WIRES.iter().position(|&(wire, _)| wire == Wire::Bits(14)).unwrap();
-    // And rows that warps go through.
-    for name in ["reversed", "skewed", "long rows"] {
+    // Tiles with rows, of which codes take the place of numbers that other warps have read; and rows that warps go along.
+    let more = [
+        ("reversed", Wire::Bits(14)),
+        ("skewed", Wire::Bits(14)),
+        ("long rows", Wire::Bits(14)),
+        ("long rows", Wire::F16),
+    ];
+    for (name, wire) in more {
         let turn = cases.iter().position(|case| case.name == name).unwrap();
+        let number = WIRES.iter().position(|&(found, _)| found == wire).unwrap();
         one_as_the_codecs::<T>(programs, width, &cases[turn], (turn, number));
     }
 }
