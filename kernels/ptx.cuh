@@ -24,11 +24,16 @@ __device__ inline u64 read_nearby(Nearby at)
 }
 
 // Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which `__pipeline_memcpy_async` makes two. 16
-// bytes go past the first cache.
-template <u32 BYTES> __device__ void fetch(u8* to, const void* from, bool there)
+// bytes go past the first cache; those that lie apart from what else is brought make the second one ask for their line, of which others
+// are wanted soon.
+template <u32 BYTES, bool APART = false> __device__ void fetch(u8* to, const void* from, bool there)
 {
     const u32 place = __cvta_generic_to_shared(to);
-    if (BYTES == 16)
+    if (BYTES == 16 && APART)
+        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global.L2::128B [%0], [%1], 16, none;}" ::"r"(place),
+                     "l"(from), "r"(u32(there))
+                     : "memory");
+    else if (BYTES == 16)
         asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, none;}" ::"r"(place),
                      "l"(from), "r"(u32(there))
                      : "memory");

@@ -451,20 +451,25 @@ impl Tiled {
         self.log_rows > 0
     }
 
-    /// Where a tile begins in the source.
+    /// Where a tile lies in the source: where it begins. But of rows that tear apart what must not be each tile begins elsewhere: there it does
+    /// not matter where on an axis that it has from end to end.
     pub(crate) fn source_of(&self, tile: &Tile) -> u64 {
-        self.place_of(&self.from, tile)
+        self.place_of(&self.from, tile, if self.skew > 0 { tile.cols } else { 0 })
     }
 
-    /// The same in the destination.
+    /// Where a tile begins in the destination.
     pub(crate) fn destination_of(&self, tile: &Tile) -> u64 {
-        self.place_of(&self.to, tile)
+        self.place_of(&self.to, tile, 0)
     }
 
-    fn place_of(&self, side: &Side, tile: &Tile) -> u64 {
-        let (mut rest, mut at) = (tile.element, side.offset);
+    /// Where a tile begins on a side, but for the last axes, as far as they have together no more than so many elements.
+    fn place_of(&self, side: &Side, tile: &Tile, but: u32) -> u64 {
+        let (mut rest, mut at, mut elements) = (tile.element, side.offset, 1u32);
         for (n, stride) in self.shape.into_iter().zip(side.stride).rev() {
-            at += u64::from(rest % n) * u64::from(stride);
+            elements = elements.saturating_mul(n);
+            if elements > but {
+                at += u64::from(rest % n) * u64::from(stride);
+            }
             rest /= n;
         }
         at

@@ -308,6 +308,33 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
 }
 
 #[test]
+fn tiles_of_torn_rows_are_listed_by_the_axes_that_they_have_parts_of() {
+    let whole = Brick { lo: [0; 3], hi: [62, 40, 40] };
+    let array = Placed { brick: whole, order: [0, 1, 2], howmany: 1 };
+    let tiling = Tiling { quantum: 64, rows: Rows::Twice, bytes: 8 };
+    let mut all = Items::new();
+    let parts = [(20, 40), (0, 20)];
+    for (lo, hi) in parts {
+        let brick = Brick { lo: [0, 0, lo], hi: [62, 40, hi] };
+        let message = Placed { brick, order: [2, 1, 0], howmany: 1 };
+        let placement = Placement::new(&Transfer::new(&brick, 0..1, &array, &message), 0, 0);
+        all.add(|item, tiles| placement.tiled(&tiling, item, tiles)).unwrap();
+    }
+    let all = all.along(|tiled, tile| tiled.source_of(tile));
+    // Where a tile begins: along the first axis, of which each has all, and in one of its planes.
+    let begins = |tile: &Tile| {
+        let (row, within) = (tile.element as usize / (40 * 62), tile.element as usize % (40 * 62));
+        (within % 62, within / 62 * 40 + parts[tile.item as usize].0 + row)
+    };
+    let found: Vec<_> = all.tiles.iter().map(begins).collect();
+    assert!(all.items.iter().all(|tiled| tiled.skew > 0));
+    // But for those at a row's end, which have less of it.
+    let (last, others): (Vec<_>, Vec<_>) = all.tiles.iter().partition(|tile| tile.cols < 62);
+    assert!(others.iter().map(|tile| begins(tile).1).is_sorted(), "{found:?}");
+    assert!(last.len() < others.len() && !found.is_sorted_by_key(|place| place.0), "{found:?}");
+}
+
+#[test]
 fn what_packs_is_told_from_other_copies() {
     let brick = Brick { lo: [0; 3], hi: [4, 5, 6] };
     let part = Brick { lo: [0, 1, 0], hi: [4, 3, 6] };

@@ -130,7 +130,7 @@ using std::isfinite, std::isinf, std::isnan, std::signbit;
 
 // Those of kernels/ptx.cuh, and what box.cuh calls of CUDA's own.
 inline void __pipeline_memcpy_async(void* to, const void* from, unsigned bytes) { begin_copy(to, from, bytes, true); }
-template <unsigned BYTES> void fetch(uint8_t* to, const void* from, bool there) { begin_copy(to, from, BYTES, there); }
+template <unsigned BYTES, bool = false> void fetch(uint8_t* to, const void* from, bool there) { begin_copy(to, from, BYTES, there); }
 using Nearby = uint8_t*;
 inline Nearby nearby(const void* at) { return static_cast<uint8_t*>(const_cast<void*>(at)); }
 inline unsigned long long read_nearby(Nearby at) { return *reinterpret_cast<const unsigned long long*>(at); }
