@@ -81,7 +81,9 @@ __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Share
         const u32 i = index(k);
         u8* const to = shared.memory + Shared::place(i * sizeof(E), shuffled);
         const bool there = (i & ((1 << log_rows) - 1)) < rows && i >> log_rows < cols;
-        apart ? fetch<sizeof(E), sizeof(E) == 16>(to, at, there) : fetch<sizeof(E)>(to, at, there);
+        // Of other sizes one copy, not two of which either may be.
+        if (sizeof(E) == 16 && apart) fetch<sizeof(E), true>(to, at, there);
+        else fetch<sizeof(E)>(to, at, there);
     };
     if (from.few) {
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);

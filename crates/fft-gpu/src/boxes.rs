@@ -128,7 +128,7 @@ impl<I> Items<I> {
         Ok(())
     }
 
-    /// Lists the tiles of all items as they begin along an array of which these are boxes, so that what is moved at a time is side by
+    /// Lists the tiles of all items by where they lie in an array of which these are boxes, so that what is moved at a time is side by
     /// side there. Boxes share lines of memory where rows are of odd lengths: the two parts of such a line are then written soon after
     /// each other. If the second comes late, what of the line is not written by the first is read from memory.
     pub(crate) fn along(mut self, place: impl Fn(&I, &Tile) -> u64) -> Self {
@@ -451,8 +451,8 @@ impl Tiled {
         self.log_rows > 0
     }
 
-    /// Where a tile lies in the source: where it begins. But of rows that tear apart what must not be each tile begins elsewhere: there it does
-    /// not matter where on an axis that it has from end to end.
+    /// Where a tile lies in the source: where it begins. Where rows tear apart what must not be, tiles begin anywhere on the axes that they
+    /// have from end to end, which says nothing of where they lie: these are left out.
     pub(crate) fn source_of(&self, tile: &Tile) -> u64 {
         self.place_of(&self.from, tile, if self.skew > 0 { tile.cols } else { 0 })
     }
@@ -462,12 +462,12 @@ impl Tiled {
         self.place_of(&self.to, tile, 0)
     }
 
-    /// Where a tile begins on a side, but for the last axes, as far as they have together no more than so many elements.
-    fn place_of(&self, side: &Side, tile: &Tile, but: u32) -> u64 {
-        let (mut rest, mut at, mut elements) = (tile.element, side.offset, 1u32);
+    /// Where a tile begins on a side, without what the last axes add that have no more than `whole` elements together.
+    fn place_of(&self, side: &Side, tile: &Tile, whole: u32) -> u64 {
+        let (mut rest, mut at, mut elements) = (tile.element, side.offset, 1);
         for (n, stride) in self.shape.into_iter().zip(side.stride).rev() {
-            elements = elements.saturating_mul(n);
-            if elements > but {
+            elements *= n;
+            if elements > whole {
                 at += u64::from(rest % n) * u64::from(stride);
             }
             rest /= n;
