@@ -128,8 +128,10 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
         for (u32 k = 0; k < BYTES / THREADS / 16; k++)
             units[k] = reinterpret_cast<const uint4*>(buffer.memory)[threadIdx.x + k * THREADS];
         __syncthreads();
+        u32 own = Shared::place(16 * threadIdx.x);
+        change(own);
 #pragma unroll
-        for (u32 k = 0; k < BYTES / THREADS / 16; k++) shared.at<uint4>(threadIdx.x + k * THREADS) = units[k];
+        for (u32 k = 0; k < BYTES / THREADS / 16; k++) shared.unit(own, 16 * k * THREADS) = units[k];
     } else if (!raw) {
         const Body body(message, job.messages);
         State& state = job.states[tile.item];
@@ -145,8 +147,9 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
         for (u32 n = 0; n < PIECES; n++)
             if (!done && piece(n).local < tile.cols) later |= decode(piece(n), x[n]) << (2 * n);
         __syncthreads();
-#pragma unroll
-        for (u32 n = 0; n < PIECES; n++) write_block<E>(shared, shuffled, piece(n).local, x[n], Team());
+        // Apart, so that of straight tiles one place is worked out.
+        auto write = [&](u32 shuffled) { write_blocks<TEAMS * ELEMENTS * sizeof(E)>(shared, shuffled, x, Team()); };
+        shuffled == Shared::STRAIGHT ? write(Shared::STRAIGHT) : write(Shared::SHUFFLED);
         for (; later != 0; later &= later - 1) {
             u32 bit = __ffs(later) - 1;
             mend(piece(bit / 2), shared, bit % 2);

@@ -49,7 +49,7 @@ struct Eight {
     double x[8];
 };
 
-// The elements of a tile that these are of, as `read_block` and `write_block` have them: a block's first is given.
+// The elements of a tile that these are of, as `read_block` and `write_blocks` have them: a block's first is given.
 __device__ inline u32 element_of(u32 first, u32 i) { return first + 4 * (threadIdx.x & 7) + (i & 3) + 32 * (i / 4); }
 
 // Integers in units of a step, cut to the range of the receiver's numbers.

@@ -204,12 +204,19 @@ __device__ void read_any(Shared shared, const Body& body, const Tile& tile, u32 
     else read_skewed<E>(shared, body, tile, first, x);
 }
 
-// Into a tile of one row.
-template <class E, u32 N, class T>
-__device__ void write_block(Shared shared, u32 shuffled, u32 first, const T (&x)[N], Team team)
+// Into a tile of one row: a thread's numbers of its team's blocks, `STEP` bytes from one to the next.
+template <u32 STEP, u32 MANY, u32 N, class T>
+__device__ void write_blocks(Shared shared, u32 shuffled, const T (&x)[MANY][N], Team team)
 {
-    constexpr u32 HALF = N * sizeof(T) / sizeof(E) / 2;
-    u32 byte = (first + HALF * team.lane) * sizeof(E);
-    shared.write<N / 2>(byte, x, shuffled);
-    shared.write<N / 2>(byte + 8 * HALF * sizeof(E), x + N / 2, shuffled);
+    constexpr u32 HALF = N * sizeof(T) / 2, UNITS = HALF / 16;
+    u32 own = Shared::place(threadIdx.x / 8 * (16 * HALF) + HALF * team.lane, shuffled);
+    // Or the compiler works out all places before the first tile, for which there are not registers enough.
+    change(own);
+#pragma unroll
+    for (u32 block = 0; block < MANY; block++)
+#pragma unroll
+        for (u32 unit = 0; unit < 2 * UNITS; unit++) {
+            const u32 further = block * STEP + 16 * (unit % UNITS) + (unit < UNITS ? 0 : 8 * HALF);
+            shared.unit(own, further, shuffled) = reinterpret_cast<const uint4*>(x[block])[unit];
+        }
 }

@@ -29,18 +29,14 @@ __device__ inline u64 read_nearby(Nearby at)
 template <u32 BYTES, bool APART = false> __device__ void fetch(u8* to, const void* from, bool there)
 {
     const u32 place = __cvta_generic_to_shared(to);
-    if (BYTES == 16 && APART)
-        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global.L2::128B [%0], [%1], 16, none;}" ::"r"(place),
-                     "l"(from), "r"(u32(there))
-                     : "memory");
-    else if (BYTES == 16)
-        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, none;}" ::"r"(place),
-                     "l"(from), "r"(u32(there))
-                     : "memory");
-    else
-        asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async.ca.shared.global [%0], [%1], %3, none;}" ::"r"(place),
-                     "l"(from), "r"(u32(there)), "n"(BYTES)
-                     : "memory");
+#define FETCH(how)                                                                                            \
+    asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async." how " [%0], [%1], %3, none;}" ::"r"(place), "l"(from), \
+                 "r"(u32(there)), "n"(BYTES)                                                                  \
+                 : "memory")
+    if (BYTES == 16 && APART) FETCH("cg.shared.global.L2::128B");
+    else if (BYTES == 16) FETCH("cg.shared.global");
+    else FETCH("ca.shared.global");
+#undef FETCH
 }
 
 // The same if it is wanted at all, of what is near others that go elsewhere: past the first cache each would be fetched as a sector for itself.
@@ -152,6 +148,7 @@ __device__ inline double one_over(double x)
 
 // For the compiler another number.
 __device__ inline void change(float& x) { asm volatile("" : "+f"(x)); }
+__device__ inline void change(u32& x) { asm volatile("" : "+r"(x)); }
 
 // Conversions to the nearest number, of two at once the first below, and back.
 __device__ inline u16 half_of(double x)

@@ -23,14 +23,11 @@ struct Shared {
     {
         return *reinterpret_cast<E*>(memory + place(index * sizeof(E)));
     }
-    // `N` numbers that begin at a multiple of their size, up to 128 bytes.
-    template <u32 N, class T> __device__ void write(u32 byte, const T* x, u32 shuffled) const
+    // A unit that is so many bytes behind a place, which has none of their bits before it is shuffled.
+    __device__ uint4& unit(u32 place, u32 further, u32 shuffled = SHUFFLED) const
     {
-        u32 base = place(byte, shuffled);
-        const uint4* units = reinterpret_cast<const uint4*>(x);
-#pragma unroll
-        for (u32 unit = 0; unit < N * sizeof(T) / 16; unit++)
-            *reinterpret_cast<uint4*>(memory + (base ^ unit << 4)) = units[unit];
+        // No more than the place within 128 bytes is shuffled: by a constant, as nearly always, what is more is in the instruction.
+        return *reinterpret_cast<uint4*>(memory + (place ^ (Shared::place(further, shuffled) & 127)) + (further & ~127u));
     }
 };
 

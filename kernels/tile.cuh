@@ -136,15 +136,19 @@ __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* d
     }
     const u32 shuffled = Shared::shuffled<E>(box);
     E* base = dst + (box.from.offset + tile.from);
-    const u32 log = box.log_from, cols = tile.cols, place = Shared::place(16 * threadIdx.x, shuffled);
+    const u32 log = box.log_from, cols = tile.cols;
     if (U::are(log, dst)) {
-        store_units<U::EACH, false>([&](u32 k, uint4& held, u64& to) {
-            const u32 unit = threadIdx.x + k * THREADS;
-            held = *reinterpret_cast<const uint4*>(shared.memory + (place ^ Shared::place(16 * k * THREADS, shuffled)));
-            to = places.of[unit >> log] + 16 * (unit & ((1 << log) - 1));
-            return unit * U::WIDE < cols;
-        });
-        return;
+        auto store = [&](auto straight) {
+            const u32 place = straight.value ? 16 * threadIdx.x : Shared::place(16 * threadIdx.x);
+            store_units<U::EACH, false>([&](u32 k, uint4& held, u64& to) {
+                const u32 unit = threadIdx.x + k * THREADS, further = 16 * k * THREADS;
+                const u8* const from = shared.memory + (straight.value ? place + further : place ^ Shared::place(further));
+                held = *reinterpret_cast<const uint4*>(from);
+                to = places.of[unit >> log] + 16 * (unit & ((1 << log) - 1));
+                return unit * U::WIDE < cols;
+            });
+        };
+        return shuffled == Shared::STRAIGHT ? store(Yes{}) : store(No{});
     }
     const Finder<E> to(box, box.from, places, tile, base);
     if (to.along) return store_along<E, may_be_straight<E>(CUTS)>(to, cols, shared);
@@ -157,12 +161,11 @@ __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* d
     auto move = [&](u32 k, const Placed<E>& one) {
         if (index_of<E>(k, apart) < cols) store_element(one.at, one.held);
     };
-    if (to.few) {
-        by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return find(k, Yes{}); }, move);
-        return;
-    }
 #pragma unroll 1
-    for (u32 k = 0; k < PER_THREAD<E>; k++) move(k, find(k, No{}));
+    for (u32 first = 0; first < PER_THREAD<E> && to.few; first += AT_ONCE<E>)
+        by_some<AT_ONCE<E>, AT_ONCE<E>>([&](u32 n) { return find(first + n, Yes{}); }, [&](u32 n, const Placed<E>& one) { move(first + n, one); });
+#pragma unroll 1
+    for (u32 k = 0; k < PER_THREAD<E> && !to.few; k++) move(k, find(k, No{}));
 }
 
 // Takes a tile from shared memory to where it belongs. Begins with a barrier.

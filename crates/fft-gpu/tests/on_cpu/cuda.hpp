@@ -174,6 +174,7 @@ inline void store_16_global(uint8_t* to, uint4 bytes)
 inline double one_over(double x) { return 1 / x; }
 inline float larger_or_nan(float x, float y) { return isnan(x) || isnan(y) ? bits_as<float>(0x7FFFFFFF) : x > y ? x : y; }
 inline void change(float&) {}
+inline void change(unsigned&) {}
 // A number of a shorter format: digits behind the point, and exponents of the least and largest numbers. To the nearest, and of two to the
 // even one.
 inline unsigned rounded_to(double x, int digits, int least, int most)
