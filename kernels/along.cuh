@@ -23,7 +23,7 @@ struct Units {
     }
 };
 
-// Elements of a row of a tile that are equally far apart: those of a row of the box, or fewer, by a power of two.
+// Elements of a row of a tile that are equally far apart: those of a row of the box.
 struct Stretches {
     Divisor by;
     // Elements of one, the first of them, and how many of that come before the tile.
@@ -31,9 +31,8 @@ struct Stretches {
 
     __device__ Stretches(const Box& box, const Tile& tile)
     {
-        const bool uneven = box.uneven();
-        by = uneven ? box.by[DIMS - 1] : Divisor{1u << 31, 31 + box.log_run};
-        length = uneven ? box.shape[DIMS - 1] : 1u << box.log_run;
+        by = box.by[DIMS - 1];
+        length = box.shape[DIMS - 1];
         first = by.of(tile.start) * length;
         before = tile.start - first;
     }
@@ -61,7 +60,7 @@ struct Finder {
     E* base;
     const u32 start, stride, step;
     // Whether there are few stretches; and if so, whether the tile has one row and elements of a stretch are neighbours, as nearly
-    // always where the length of rows is odd.
+    // always where rows do not begin at multiples of 16 bytes.
     const bool few, along;
 
     // `base` is where the tile begins.

@@ -39,8 +39,6 @@ struct Box {
     u32 log_rows, log_cols;
     // Elements in a row of the box, not of the tile.
     u32 pitch;
-    // So many elements of a row of a tile are equally far apart, from a multiple of as many on, or `APART`.
-    u32 log_run;
     // Of a tile, so many units of 16 bytes are neighbours in an array, aligned to as much, or `APART`. In `from` that is along
     // rows, if there are several.
     u32 log_from, log_to;
@@ -51,8 +49,9 @@ struct Box {
     // Where a tile is a run of the message, but goes over several rows of the box, side by side in `from`: over so many at most. Otherwise 0.
     u32 height;
     Divisor by_height;
+    // Up to a multiple of 8 bytes.
+    u32 none;
 
-    __device__ bool uneven() const { return log_run == APART; }
     // Whether the elements of a tile of one row lie apart in `from`; whether tiles are runs of the message that lie along its rows.
     __device__ bool lies_apart() const { return log_rows == 0 && from.stride[DIMS - 1] != 1; }
     __device__ bool lies_along() const { return log_rows == 0 && height == 0 && from.stride[DIMS - 1] == 1; }

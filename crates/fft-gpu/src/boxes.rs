@@ -7,11 +7,11 @@ use crate::GpuError;
 
 /// Bytes of a tile.
 const TILE_BYTES: usize = 16 << 10;
-/// Runs of a row of a tile, or what else stands together in it, of which a kernel knows where they are.
+/// Parts of a tile that stand together, of which a kernel knows where they are.
 const PLACES: usize = 256;
 /// Units of 16 bytes that stand together, at most: one for each thread of a block.
 const UNITS: usize = 128;
-/// Said of a side where units do not stand together, and of runs that are no longer than an element.
+/// Said of a side where units do not stand together.
 const APART: u32 = 32;
 /// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: two lines of
 /// the second-level cache.
@@ -72,12 +72,13 @@ pub(crate) struct Tiled {
     log_rows: u32,
     log_cols: u32,
     pitch: u32,
-    log_run: u32,
     log_from: u32,
     log_to: u32,
     skew: u32,
     height: u32,
     by_height: Divisor,
+    /// Up to a multiple of 8 bytes.
+    none: u32,
 }
 
 /// A tile of a box, from where the box begins. The fields are those of `Tile` in `kernels/box.cuh`.
@@ -351,7 +352,6 @@ impl Placement {
             _ => (cols, pitch.next_multiple_of(skew + 1)),
         };
         let (down, across) = (rows.div_ceil(1 << log_rows), whole.div_ceil(step).max(1));
-        let run = cols.div_ceil(PLACES);
         let side = |view: &View| {
             let mut stride = [0; DIMS];
             for d in (0..DIMS).filter(|&d| self.shape[d] > 1) {
@@ -387,15 +387,12 @@ impl Placement {
             log_rows,
             log_cols: cols.trailing_zeros(),
             pitch: length as u32,
-            log_run: match self.shape[DIMS - 1].is_multiple_of(run) {
-                true => run.trailing_zeros(),
-                false => APART,
-            },
             log_from: from,
             log_to: to,
             skew: skew as u32,
             height: height as u32,
             by_height: Divisor::by(height.max(1)),
+            none: 0,
         };
         let first = tiles.len();
         let outer = if elements == 0 { 0 } else { elements as usize / (rows * pitch) };
@@ -444,6 +441,11 @@ impl Tiled {
     /// The number of elements.
     pub(crate) fn elements(&self) -> usize {
         self.elements as usize
+    }
+
+    /// Whether its tiles are runs of the message that go over several rows of the array.
+    pub(crate) fn folds(&self) -> bool {
+        self.height > 0
     }
 
     /// Whether its tiles have several rows.

@@ -51,12 +51,9 @@ fn visit(tiled: &Tiled, tile: &Tile, rows: Rows, mut see: impl FnMut([usize; 2],
                 continue;
             }
             let at = |side: &Side, tile_at: u64| {
-                // As the first of its run, and as far on as it is in it.
-                let rest = if tiled.log_run < APART { c % (1 << tiled.log_run) } else { 0 };
                 (side.offset + tile_at) as usize
                     + r * side.row as usize
-                    + within_row(side, start + c - rest)
-                    + rest * side.stride[DIMS - 1] as usize
+                    + within_row(side, start + c)
             };
             let (begin, from) = (first + r * pitch, at(&tiled.from, tile.from));
             let to = if skew > 0 { usize::MAX } else { at(&tiled.to, tile.to) };
