@@ -11,11 +11,14 @@ const STAMP: &str = "sources.fnv";
 
 /// NVIDIA's compiler, which needs no installation, of the oldest driver that the kernels are for.
 const NVCC: &str = "cuda-toolkit[nvcc,cudart,cccl,crt,nvvm]==13.0.2";
-/// Products are never fused with sums, since the CPU does not, and messages are the same bit for bit.
-const FLAGS: [&str; 11] = [
+/// Products are never fused with sums, since the CPU does not, and messages are the same bit for bit. A kernel whose registers do not
+/// suffice is told of: what it keeps in memory instead may be asked for in each turn, far away.
+const FLAGS: [&str; 13] = [
     "-O3",
     "-std=c++17",
     "-fmad=false",
+    "-Xptxas",
+    "-warn-spills",
     "--fatbin",
     "-compress-mode=size",
     "-gencode",
