@@ -60,6 +60,16 @@ pub(crate) struct DecodeArguments<'a> {
     pub(crate) bits: u32,
 }
 
+/// Blocks that a multiprocessor should have at once, at most: what is written at a time must lie near together, and slow memory is kept busy by fewer.
+fn blocks_at_once(wire: Wire, turned: bool, slow_memory: bool) -> u32 {
+    match wire {
+        Wire::Tolerance if turned || slow_memory => 4,
+        _ if slow_memory => 3,
+        // More than five there never are.
+        _ => 5,
+    }
+}
+
 impl<T: GpuReal> Decoder<T> {
     /// Prepares to read messages of elements of `width` real numbers each: descriptors go to the device through this
     /// stream.
@@ -86,8 +96,7 @@ impl<T: GpuReal> Decoder<T> {
         let queue = zeros(stream, queue_words(&batch))?;
         let named = if turned { "turned" } else { form.name()? };
         let kernel = gpu.kernel(Source::Decode, &format!("decode_{named}_{}x{width}", T::NAME))?;
-        // What is written at a time must lie near together.
-        let kernel = if turned { kernel.at_most(4)? } else { kernel };
+        let kernel = kernel.at_most(blocks_at_once(wire, turned, gpu.has_slow_memory()))?;
         let groups = turned.then(|| zeros(stream, batch.tiles() * form.tile_groups()));
         let groups = groups.transpose()?;
         let begins = zeros(stream, batch.tiles() + 1)?;

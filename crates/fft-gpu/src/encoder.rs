@@ -146,10 +146,14 @@ impl<T: GpuReal> Encoder<T> {
         let queue = zeros(stream, queue_words(&batch))?;
         let mirror = Pinned::new(gpu.context(), states.len())?;
         let real = format!("{}x{width}", T::NAME);
-        let encode = format!("encode_{}_{real}", form.name()?);
+        let encode = gpu.kernel(Source::Encode, &format!("encode_{}_{real}", form.name()?))?;
+        // Neighbours of the array that are none in the message are fetched one by one, and in between the first cache must keep them: with fewer blocks it is
+        // larger. Where nothing is folded all that registers allow are faster.
+        let folds = wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.folds());
+        let encode = if folds { encode.at_most(5)? } else { encode };
         Ok(Self {
             form,
-            encode: gpu.kernel(Source::Encode, &encode)?,
+            encode,
             settle: gpu.kernel(Source::Settle, &format!("settle_{real}"))?,
             batch,
             states,

@@ -242,7 +242,7 @@ unsafe fn launch_early<Job: DeviceRepr>(
     mut job: Job,
 ) -> Result<(), DriverError> {
     let grid = kernel.grid(work);
-    if !kernel.overlaps {
+    if !kernel.card.overlaps {
         let mut launch = stream.launch_builder(&kernel.function);
         launch.arg(&job);
         // SAFETY: the caller's.

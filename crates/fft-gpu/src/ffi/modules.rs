@@ -34,38 +34,73 @@ pub(crate) enum Source {
     Trig,
 }
 
+/// What of a device says how kernels are launched.
+#[derive(Clone, Copy)]
+pub(super) struct Card {
+    multiprocessors: u32,
+    /// Bytes of shared memory that a block may have if it asks for them.
+    shared_bytes: u32,
+    slow_memory: bool,
+    /// Whether a launch may begin before the one before it is done: Hopper and later.
+    pub(super) overlaps: bool,
+}
+
+/// Whether memory of so many kHz, each of which moves so many bits twice, is slow for so many multiprocessors: such as an H100 has, and not an H200.
+/// Of memory that is not known it is not said.
+fn is_slow(clock: u32, bits: u32, multiprocessors: u32) -> bool {
+    /// Bytes per second and multiprocessor.
+    const FAST: u64 = 30_000_000_000;
+    let rate = u64::from(clock) * 1000 * 2 * u64::from(bits / 8) / u64::from(multiprocessors);
+    (1..FAST).contains(&rate)
+}
+
+impl Card {
+    fn of(context: &CudaContext) -> Result<Self, DriverError> {
+        use sys::CUdevice_attribute as Of;
+        let ask = |what| context.attribute(what).map(|found| found.max(0) as u32);
+        let multiprocessors = ask(Of::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1);
+        let clock = ask(Of::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
+        let bits = ask(Of::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;
+        Ok(Self {
+            multiprocessors,
+            shared_bytes: ask(Of::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            slow_memory: is_slow(clock, bits, multiprocessors),
+            overlaps: ask(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? >= 9,
+        })
+    }
+}
+
 /// The binaries, loaded into a context.
 pub(crate) struct Modules {
     context: Arc<CudaContext>,
     modules: Vec<Arc<CudaModule>>,
-    multiprocessors: u32,
-    overlaps: bool,
+    card: Card,
 }
 
 /// A kernel, ready to be launched.
 #[derive(Clone)]
 pub(crate) struct Kernel {
     pub(super) function: CudaFunction,
-    /// Blocks that a multiprocessor has at once, and how many of these the device has.
+    /// Blocks that a multiprocessor has at once.
     blocks: u32,
-    multiprocessors: u32,
     /// Bytes of shared memory that a block has for nothing, so that a multiprocessor has no more of them.
     idle_bytes: u32,
-    /// Whether a launch may begin before the one before it is done: Hopper and later.
-    pub(super) overlaps: bool,
+    pub(super) card: Card,
 }
 
 impl Modules {
     pub(crate) fn load(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
         let load = |binary: &&[u8]| context.load_module(Ptx::from_binary(binary.to_vec()));
-        let count = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        let major = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
         Ok(Self {
             context: context.clone(),
             modules: BINARIES.iter().map(load).collect::<Result<_, _>>()?,
-            multiprocessors: context.attribute(count)?.max(1) as u32,
-            overlaps: context.attribute(major)? >= 9,
+            card: Card::of(context)?,
         })
+    }
+
+    /// Whether memory gives each multiprocessor little of what it could move.
+    pub(crate) fn have_slow_memory(&self) -> bool {
+        self.card.slow_memory
     }
 
     pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
@@ -77,8 +112,7 @@ impl Modules {
         let function = self.modules[source as usize].load_function(name).map_err(tried)?;
         let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
         let blocks = blocks.map_err(tried)?.max(1);
-        let Self { multiprocessors, overlaps, .. } = *self;
-        Ok(Kernel { function, blocks, multiprocessors, idle_bytes: 0, overlaps })
+        Ok(Kernel { function, blocks, idle_bytes: 0, card: self.card })
     }
 }
 
@@ -91,11 +125,15 @@ impl Kernel {
     pub(crate) fn at_most(mut self, blocks: u32) -> Result<Self, GpuError> {
         /// By so much more is tried.
         const STEP: u32 = 256;
-        /// What a block may have without being asked for.
-        const MOST: u32 = 48 << 10;
+        use sys::CUfunction_attribute_enum as Of;
         let tried = tried("finding out how many blocks there are at once");
         let own = self.function.shared_size_bytes().map_err(&tried)? as u32;
-        while self.blocks > blocks && own + self.idle_bytes + STEP <= MOST {
+        let most = self.card.shared_bytes.saturating_sub(own);
+        if self.blocks > blocks {
+            let what = Of::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            self.function.set_attribute(what, most as i32).map_err(&tried)?;
+        }
+        while self.blocks > blocks && self.idle_bytes + STEP <= most {
             self.idle_bytes += STEP;
             let (idle, function) = (self.idle_bytes as usize, &self.function);
             let found =
@@ -107,7 +145,7 @@ impl Kernel {
 
     /// Blocks of its largest grid, if they fetch their work: those that the device has at once.
     pub(crate) fn resident(&self) -> usize {
-        (self.blocks * self.multiprocessors) as usize
+        (self.blocks * self.card.multiprocessors) as usize
     }
 
     /// A grid for so many pieces of work.
@@ -119,4 +157,18 @@ impl Kernel {
 /// A grid of so many blocks.
 pub(super) fn blocks(count: usize) -> LaunchConfig {
     LaunchConfig { grid_dim: (count as u32, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_an_h100_is_slow_and_that_of_an_h200_is_not() {
+        assert!(is_slow(2_619_000, 5120, 132));
+        assert!(!is_slow(3_201_000, 6144, 132));
+        // An H100 of which seven tenths of the multiprocessors are used.
+        assert!(!is_slow(2_619_000, 5120, 92));
+        assert!(!is_slow(0, 5120, 132), "who does not know does not say");
+    }
 }
