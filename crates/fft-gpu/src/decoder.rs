@@ -60,7 +60,8 @@ pub(crate) struct DecodeArguments<'a> {
     pub(crate) bits: u32,
 }
 
-/// Blocks that a multiprocessor should have at once, at most: what is written at a time must lie near together, and slow memory is kept busy by fewer.
+/// Blocks that a multiprocessor should have at once, at most: what is written at a time must lie near together, and slow memory is kept
+/// busy by fewer.
 fn blocks_at_once(wire: Wire, turned: bool, slow_memory: bool) -> u32 {
     match wire {
         Wire::Tolerance if turned || slow_memory => 4,

@@ -147,8 +147,8 @@ impl<T: GpuReal> Encoder<T> {
         let mirror = Pinned::new(gpu.context(), states.len())?;
         let real = format!("{}x{width}", T::NAME);
         let encode = gpu.kernel(Source::Encode, &format!("encode_{}_{real}", form.name()?))?;
-        // Neighbours of the array that are none in the message are fetched one by one, and in between the first cache must keep them: with fewer blocks it is
-        // larger. Where nothing is folded all that registers allow are faster.
+        // What is folded is fetched one by one, out of lines that the first cache keeps for others: with fewer blocks it is larger. Where
+        // nothing is, as many as registers allow are faster.
         let folds = wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.folds());
         let encode = if folds { encode.at_most(5)? } else { encode };
         Ok(Self {

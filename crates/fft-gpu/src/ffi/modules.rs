@@ -40,13 +40,14 @@ pub(super) struct Card {
     multiprocessors: u32,
     /// Bytes of shared memory that a block may have if it asks for them.
     shared_bytes: u32,
+    /// Whether memory gives a multiprocessor little of what it could move.
     slow_memory: bool,
     /// Whether a launch may begin before the one before it is done: Hopper and later.
     pub(super) overlaps: bool,
 }
 
-/// Whether memory of so many kHz, each of which moves so many bits twice, is slow for so many multiprocessors: such as an H100 has, and not an H200.
-/// Of memory that is not known it is not said.
+/// Whether memory of so many kHz, that moves so many bits twice in a cycle, is slow for so many multiprocessors: as on an H100, not on an
+/// H200. Of memory that is not known it is not said.
 fn is_slow(clock: u32, bits: u32, multiprocessors: u32) -> bool {
     /// Bytes per second and multiprocessor.
     const FAST: u64 = 30_000_000_000;
@@ -98,7 +99,7 @@ impl Modules {
         })
     }
 
-    /// Whether memory gives each multiprocessor little of what it could move.
+    /// Whether they run where memory is slow for as many multiprocessors as there are.
     pub(crate) fn have_slow_memory(&self) -> bool {
         self.card.slow_memory
     }
