@@ -128,6 +128,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
         for (u32 k = 0; k < BYTES / THREADS / 16; k++)
             units[k] = reinterpret_cast<const uint4*>(buffer.memory)[threadIdx.x + k * THREADS];
         __syncthreads();
+        // As in `write_blocks`.
         u32 own = Shared::place(16 * threadIdx.x);
         change(own);
 #pragma unroll
@@ -148,7 +149,7 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
             if (!done && piece(n).local < tile.cols) later |= decode(piece(n), x[n]) << (2 * n);
         __syncthreads();
         // Apart, so that of straight tiles one place is worked out.
-        auto write = [&](u32 shuffled) { write_blocks<TEAMS * ELEMENTS * sizeof(E)>(shared, shuffled, x, Team()); };
+        auto write = [&](u32 bits) { write_blocks<TEAMS * ELEMENTS * sizeof(E)>(shared, bits, x, Team()); };
         shuffled == Shared::STRAIGHT ? write(Shared::STRAIGHT) : write(Shared::SHUFFLED);
         for (; later != 0; later &= later - 1) {
             u32 bit = __ffs(later) - 1;

@@ -34,7 +34,7 @@ constexpr u32 SINGLE_LEAST = (1023 - 126) << 5, SINGLE_MOST = (1023 + 100) << 5;
 __device__ inline bool is_single_scale(u32 scale) { return scale == 0 || (scale >= SINGLE_LEAST && scale <= SINGLE_MOST); }
 __device__ inline float single_step_of(u32 scale)
 {
-    return scale == 0 ? 0.0f : __uint_as_float((scale << 18) - ((1023 - 127) << 23));
+    return scale == 0 ? 0.0f : __uint_as_float((scale << 18) - ((1023u - 127) << 23));
 }
 
 // One over a scale's step; of 0, which only zeros have, any finite number.

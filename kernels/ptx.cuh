@@ -29,12 +29,12 @@ __device__ inline u64 read_nearby(Nearby at)
 template <u32 BYTES, bool APART = false> __device__ void fetch(u8* to, const void* from, bool there)
 {
     const u32 place = __cvta_generic_to_shared(to);
-#define FETCH(how)                                                                                            \
-    asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async." how " [%0], [%1], %3, none;}" ::"r"(place), "l"(from), \
-                 "r"(u32(there)), "n"(BYTES)                                                                  \
+#define FETCH(how)                                                                                       \
+    asm volatile("{.reg .pred none; setp.eq.u32 none, %2, 0; cp.async." how " [%0], [%1], %3, none;}" :: \
+                 "r"(place), "l"(from), "r"(u32(there)), "n"(BYTES)                                      \
                  : "memory")
-    if (BYTES == 16 && APART) FETCH("cg.shared.global.L2::128B");
-    else if (BYTES == 16) FETCH("cg.shared.global");
+    if constexpr (BYTES == 16 && APART) FETCH("cg.shared.global.L2::128B");
+    else if constexpr (BYTES == 16) FETCH("cg.shared.global");
     else FETCH("ca.shared.global");
 #undef FETCH
 }

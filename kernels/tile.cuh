@@ -161,6 +161,7 @@ __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* d
     auto move = [&](u32 k, const Placed<E>& one) {
         if (index_of<E>(k, apart) < cols) store_element(one.at, one.held);
     };
+    // Not unrolled: all places would be worked out before the first tile, and spilled.
 #pragma unroll 1
     for (u32 first = 0; first < PER_THREAD<E> && to.few; first += AT_ONCE<E>)
         by_some<AT_ONCE<E>, AT_ONCE<E>>([&](u32 n) { return find(first + n, Yes{}); }, [&](u32 n, const Placed<E>& one) { move(first + n, one); });

@@ -245,3 +245,19 @@ impl<T: GpuReal> Decoder<T> {
         read.err().unwrap_or(BadMessage::Length { found, expected: found })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_blocks_decode_where_memory_is_slow_or_axes_are_turned() {
+        let of = |wire| {
+            [(false, false), (true, false), (false, true), (true, true)]
+                .map(|(turned, slow)| blocks_at_once(wire, turned, slow))
+        };
+        assert_eq!(of(Wire::Tolerance), [5, 4, 4, 4]);
+        // Only messages of a tolerance are turned by who reads them.
+        assert_eq!([of(Wire::F16), of(Wire::Bits(11))].map(|of| [of[0], of[2]]), [[5, 3]; 2]);
+    }
+}

@@ -128,6 +128,9 @@ pub(crate) fn all() -> Vec<Boxes> {
         boxes("one run", [8, 32, 64], [1, 1, 1], [SAME, SAME], 1),
         boxes("bricks", [16, 32, 64], [2, 2, 2], [SAME, SAME], 1),
         boxes("long rows", [5, 13, 301], [1, 2, 2], [SAME, SAME], 1),
+        // Rows that begin anywhere, but are of a length by which tiles can be divided: long ones, and as many as there may be.
+        boxes("even long rows", [5, 13, 321], [1, 2, 2], [SAME, SAME], 1),
+        boxes("rows of 16", [9, 41, 33], [1, 1, 2], [SAME, SAME], 1),
         boxes("rows turned", [8, 96, 64], [2, 1, 1], [SAME, [0, 2, 1]], 1),
         // Tiles of several whole rows of the message.
         boxes("whole rows turned", [8, 64, 64], [1, 1, 1], [SAME, [0, 2, 1]], 1),
