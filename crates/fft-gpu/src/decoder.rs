@@ -97,7 +97,8 @@ impl<T: GpuReal> Decoder<T> {
         let queue = zeros(stream, queue_words(&batch))?;
         let named = if turned { "turned" } else { form.name()? };
         let kernel = gpu.kernel(Source::Decode, &format!("decode_{named}_{}x{width}", T::NAME))?;
-        let kernel = kernel.at_most(blocks_at_once(wire, turned, gpu.has_slow_memory()))?;
+        let most = blocks_at_once(wire, turned, kernel.has_slow_memory());
+        let kernel = kernel.at_most(most)?;
         let groups = turned.then(|| zeros(stream, batch.tiles() * form.tile_groups()));
         let groups = groups.transpose()?;
         let begins = zeros(stream, batch.tiles() + 1)?;

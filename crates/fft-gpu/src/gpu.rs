@@ -87,9 +87,4 @@ impl Gpu {
     pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
         self.modules.kernel(source, name)
     }
-
-    /// Whether its memory is slow for as many multiprocessors as it has, which few blocks at once keep busy.
-    pub(crate) fn has_slow_memory(&self) -> bool {
-        self.modules.have_slow_memory()
-    }
 }

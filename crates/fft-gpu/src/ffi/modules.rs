@@ -101,11 +101,6 @@ impl Modules {
         })
     }
 
-    /// Whether they run where memory is slow for as many multiprocessors as there are.
-    pub(crate) fn have_slow_memory(&self) -> bool {
-        self.card.slow_memory
-    }
-
     pub(crate) fn kernel(&self, source: Source, name: &str) -> Result<Kernel, GpuError> {
         let tried = |why: DriverError| GpuError::Driver {
             what: "loading a kernel",
@@ -120,6 +115,11 @@ impl Modules {
 }
 
 impl Kernel {
+    /// Whether it runs where memory is slow for as many multiprocessors as there are, which few blocks at once keep busy.
+    pub(crate) fn has_slow_memory(&self) -> bool {
+        self.card.slow_memory
+    }
+
     /// The same with no more than so many blocks of a multiprocessor at once. A smaller grid alone does not do: some multiprocessors
     /// would have more of it, and others fewer.
     ///
