@@ -55,7 +55,8 @@ impl<const D: usize> Candidates<D> {
         let mut found = Self { places: Vec::new(), all: Vec::new() };
         let halving = Halving::of(problem);
         let given = |layout: &Layout<D>| Some(Holding::Given(layout.clone()));
-        found.add(halving.place(given(&problem.input), None), [problem.input.order()]);
+        let input = told_apart(&problem.input, &problem.output);
+        found.add(halving.place(given(&input), None), [input.order()]);
         found.add(halving.place(None, given(&problem.output)), [problem.output.order()]);
         let goal = goal(problem);
         let mut wholes: Vec<Axes> = (1..1 << D).filter(|whole| whole & goal != 0).collect();
@@ -91,6 +92,15 @@ impl<const D: usize> Candidates<D> {
         let number = self.places.len();
         self.places.push(place);
         self.all.extend(orders.into_iter().map(|order| Candidate { place: number, order }));
+    }
+}
+
+/// The input; where the output has other uneven bricks, printed so that neither is taken for the other.
+fn told_apart<const D: usize>(input: &Layout<D>, output: &Layout<D>) -> Layout<D> {
+    let is_even = |layout: &Layout<D>| layout.plain_cut().is_some();
+    match is_even(input) || is_even(output) || input.bricks() == output.bricks() {
+        true => input.clone(),
+        false => input.called(Near::Input),
     }
 }
 

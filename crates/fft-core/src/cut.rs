@@ -16,9 +16,11 @@ use crate::{Brick, Grid, Layout, ProcGrid};
 /// What the parts of a cut are placed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Near {
-    /// In C order; parts fewer than ranks are spread evenly over them.
+    /// In C order.
     #[default]
     Nothing,
+    /// In C order, fewer than ranks, and spread evenly over them.
+    Spread,
     /// Each rank keeps as much as possible of the input.
     Input,
     /// Of the output.
@@ -29,11 +31,12 @@ pub(crate) enum Near {
     OutputOnHosts,
 }
 
-/// ``, `~in`, `~out`, `~hosts-in`, `~hosts-out`: behind the parts of each axis.
+/// ``, `~spread`, `~in`, `~out`, `~hosts-in`, `~hosts-out`: behind the parts of each axis.
 impl fmt::Display for Near {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "",
+            Self::Spread => "~spread",
             Self::Input => "~in",
             Self::Output => "~out",
             Self::InputOnHosts => "~hosts-in",
@@ -69,7 +72,9 @@ impl<const D: usize> Cut<D> {
     /// If there are more parts than ranks, or none.
     pub(crate) fn plain(parts: ProcGrid<D>, ranks: usize) -> Self {
         assert!((1..=ranks).contains(&parts.ranks()), "cut {parts} over {ranks} ranks");
-        Self { parts, near: Near::Nothing, ranks, places: None }
+        // One part is where it would be in any case.
+        let near = if (2..ranks).contains(&parts.ranks()) { Near::Spread } else { Near::Nothing };
+        Self { parts, near, ranks, places: None }
     }
 
     /// As many parts as ranks, placed so that ranks, or hosts, keep what they hold in `layout`. `None` where that is the C
@@ -86,7 +91,7 @@ impl<const D: usize> Cut<D> {
         }
         let even = layout.plain_cut().filter(|other| other.ranks() == ranks);
         let part_of = match (near, even) {
-            (Near::Nothing, _) => return None,
+            (Near::Nothing | Near::Spread, _) => return None,
             (Near::Input | Near::Output, Some(other))
                 if ranks > MOST_MATCHED || common(&other, &parts) != [1; D] =>
             {

@@ -85,6 +85,12 @@ impl<const D: usize> Layout<D> {
         self.bricks.cut.filter(|_| self.bricks.near == Near::Nothing)
     }
 
+    /// The same bricks in the same order; uneven ones are printed with what they are near to.
+    pub(crate) fn called(&self, near: Near) -> Self {
+        let bricks = self.bricks().to_vec();
+        Self { order: self.order, ..Self::unchecked(self.grid, bricks, self.bricks.cut, near) }
+    }
+
     /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is Fortran's.
     ///
     /// # Errors
@@ -245,12 +251,13 @@ impl<const D: usize> PartialEq for Layout<D> {
 
 /// `[2x2x1]`: into how many parts each axis is cut when the layout is even, `[bricks]` otherwise, followed
 /// by the order of axes when it is not row-major. `[4x2x1~in]` and `[4x2x1~out]`: parts are not held in C order, but so that ranks
-/// keep what they have of the input or the output.
+/// keep what they have of the input or the output; `[4x2x1~spread]`: parts are fewer than ranks, and spread evenly over
+/// them. `[bricks~in]`: the bricks of a recipe's input, where its output has other uneven ones.
 impl<const D: usize> fmt::Display for Layout<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bricks.cut {
             Some(cut) => write!(f, "[{cut}{}]", self.bricks.near)?,
-            None => write!(f, "[bricks]")?,
+            None => write!(f, "[bricks{}]", self.bricks.near)?,
         }
         f.write_str(&order_name(&self.order))
     }

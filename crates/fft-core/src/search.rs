@@ -174,11 +174,16 @@ impl<'a, const D: usize> Search<'a, D> {
         block(&grid, &self.order(state), axes, element, self.tiles) <= local::BLOCK_BYTES as f64
     }
 
-    pub(crate) fn is_goal(&self, state: State) -> bool {
+    fn is_goal(&self, state: State) -> bool {
         let there = state.candidate == OUTPUT
             || state.candidate == INPUT
                 && self.layout(state).is_some_and(|layout| layout == self.problem.output);
-        state.done.0 == self.goal && there
+        self.is_done(state) && there
+    }
+
+    /// Whether all axes are done.
+    pub(crate) fn is_done(&self, state: State) -> bool {
+        state.done.0 == self.goal
     }
 
     pub(crate) fn start() -> State {

@@ -4,8 +4,8 @@ mod tiling;
 
 use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, Identity, R2C};
 use fft_core::{
-    Algorithm, Direction, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Scale, Step,
-    Tolerance, Wire,
+    Algorithm, Brick, Direction, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Scale,
+    Step, Tolerance, Wire,
 };
 use proptest::prelude::*;
 use tiling::{Rng, tiling};
@@ -94,7 +94,7 @@ fn two_axes() {
         ),
         (
             plain([1000, 2], [C2C; 2], 8),
-            "(c2c 1000x2 f64 ranks=8 [8x1] (fft y) (exchange [1x2]yx p2p raw) (fft x) (scale inverse) (exchange [8x1] p2p raw))",
+            "(c2c 1000x2 f64 ranks=8 [8x1] (fft y) (exchange [1x2~spread]yx p2p raw) (fft x) (scale inverse) (exchange [8x1] p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -130,7 +130,7 @@ fn three_axes() {
         ),
         (
             plain([4; 3], [C2C; 3], 64),
-            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [4x16x1] p2p raw) (fft z) (exchange [1x4x4]yzx p2p raw) (fft x) (exchange [4x1x16]xzy p2p raw) (fft y) (scale inverse) (exchange [4x4x4] p2p raw))",
+            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [4x16x1] p2p raw) (fft z) (exchange [1x4x4~spread]yzx p2p raw) (fft x) (exchange [4x1x16]xzy p2p raw) (fft y) (scale inverse) (exchange [4x4x4] p2p raw))",
         ),
     ] {
         assert_eq!(found, expected);
@@ -330,7 +330,17 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
         });
         let grid = Grid::new(shape).unwrap();
         let mut layout = |grid: Grid<D>| {
-            let bricks = tiling(grid, ranks, &mut rng);
+            let cuts = ProcGrid::all(1 + rng.below(ranks));
+            let even = Layout::even(grid, cuts[rng.below(cuts.len())], ranks);
+            let bricks = match rng.below(4) {
+                0 => return even.ordered(rng.order()).unwrap(),
+                1 => {
+                    let mut bricks = even.bricks().to_vec();
+                    rng.shuffle(&mut bricks);
+                    bricks
+                }
+                _ => tiling(grid, ranks, &mut rng),
+            };
             Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order()).unwrap()
         };
         let (input, output) = (layout(grid), layout(Problem::spectral_grid(grid, kinds)));
@@ -431,6 +441,54 @@ fn a_recipe_that_is_not_one_is_refused() {
     // Another exchange is another recipe, and a good one.
     let other = text.replace("p2p", "alltoallv");
     assert_eq!(read(&other).unwrap().to_string(), other);
+}
+
+/// Layouts that are not the same are not printed as the same, so that a printed recipe is one recipe.
+#[test]
+fn what_is_printed_of_layouts_tells_them_apart() {
+    let grid = Grid::new([4, 4]).unwrap();
+    let rows = |lens: [usize; 3]| {
+        let mut from = 0;
+        let bricks = lens.map(|len| {
+            from += len;
+            Brick { lo: [from - len, 0], hi: [from, 4] }
+        });
+        Layout::new(grid, bricks.to_vec(), 3).unwrap()
+    };
+    let problem = |input: &Layout<2>, output: &Layout<2>| {
+        let (input, output) = (input.clone(), output.clone());
+        let mut problem = Problem::new([C2C; 2], true, Precision::F64, input, output).unwrap();
+        problem.hosts = (0..problem.input.ranks()).map(|rank| rank / 2).collect();
+        problem
+    };
+    let read = |problem: &Problem<2>, text: &str| Recipe::exact(problem.clone(), text);
+
+    let (input, output) = (rows([1, 2, 1]), rows([2, 1, 1]));
+    let back = problem(&input, &output);
+    let text = "(c2c 4x4 f64 ranks=3 [bricks] (exchange [1x3]yx p2p raw) (fft x) (exchange [bricks~in] p2p raw) (exchange [bricks] p2p raw) (fft y) (scale inverse))";
+    let recipe = read(&back, text).unwrap();
+    let layouts = recipe.nodes().iter().map(|node| &node.layout);
+    assert_eq!(layouts.clone().filter(|layout| **layout == input).count(), 2);
+    assert_eq!(layouts.filter(|layout| **layout == output).count(), 3);
+    let twice = text.replace("~in", "");
+    assert!(read(&back, &twice).unwrap_err().to_string().contains("one that can come there"));
+
+    // Two cuts of two parts: on the first ranks, and one on each host.
+    let even = Layout::even(grid, ProcGrid::new([2, 1]), 4);
+    let text = "(c2c 4x4 f64 ranks=4 [2x1] (exchange [2x1~spread] p2p raw) (fft y) (exchange [1x2~spread]yx p2p raw) (fft x) (scale inverse) (exchange [2x1] p2p raw))";
+    let recipe = read(&problem(&even, &even), text).unwrap();
+    assert_eq!(recipe.nodes()[1].layout.brick(1), Brick::EMPTY);
+    assert_eq!(recipe.nodes()[1].layout.brick(2), even.brick(1));
+
+    // A cut that is the output, whatever it is called.
+    let columns = Layout::even(grid, ProcGrid::new([1, 3]), 3);
+    let mut bricks = Layout::even(grid, ProcGrid::new([3, 1]), 3).bricks().to_vec();
+    bricks.swap(0, 2);
+    let output = Layout::new(grid, bricks, 3).unwrap();
+    let text =
+        "(c2c 4x4 f64 ranks=3 [1x3] (fft x) (exchange [3x1~out] p2p raw) (fft y) (scale inverse))";
+    let recipe = read(&problem(&columns, &output), text).unwrap();
+    assert_eq!(recipe.nodes().last().unwrap().layout, output);
 }
 
 proptest! {
