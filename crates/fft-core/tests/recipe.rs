@@ -4,8 +4,8 @@ mod tiling;
 
 use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, Identity, R2C};
 use fft_core::{
-    Algorithm, Brick, Direction, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Scale,
-    Step, Tolerance, Wire,
+    Access, Algorithm, Brick, Direction, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe,
+    Scale, Step, Tolerance, Wire,
 };
 use proptest::prelude::*;
 use tiling::{Rng, tiling};
@@ -351,6 +351,9 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
         problem.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
         let hosts = 1 + rng.below(3);
         problem.hosts = (0..ranks).map(|_| rng.below(hosts)).collect();
+        problem.wire = [Wire::Raw, Wire::F16, Wire::Lossless][rng.below(3)];
+        problem.access = [Access::Cached, Access::Contiguous, Access::Fetched][rng.below(3)];
+        problem.shared_arrays = rng.below(2) == 0;
         problem
     })
 }
