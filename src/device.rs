@@ -379,12 +379,13 @@ mod tests {
                 let chosen = draft.exchange(exchange).decide_for_device(access, by_clock)?;
                 Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
             };
-            let pipelined = [Algorithm::Pipelined, Algorithm::Ring(fft_core::Epochs::Fence)];
+            let others =
+                [Algorithm::Shared, Algorithm::Pipelined, Algorithm::Ring(fft_core::Epochs::Fence)];
             for access in [Access::Contiguous, Access::Fetched] {
                 let whole = recipe(Algorithm::P2p, access)?;
                 let turned = whole.contains("zyx") || whole.contains("yzx");
                 assert!(turned || access == Access::Fetched, "{whole}");
-                for exchange in pipelined {
+                for exchange in others {
                     assert_eq!(recipe(exchange, access)?, whole);
                 }
             }

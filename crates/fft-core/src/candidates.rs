@@ -8,7 +8,7 @@ use crate::cut::{Cut, Near};
 use crate::division::{LINE_BYTES, TILE_BYTES};
 use crate::load::{self, Holding, Hosts};
 use crate::moves::CHUNK_RUN_BYTES;
-use crate::{Access, Grid, Kind, Layout, Problem, ProcGrid};
+use crate::{Grid, Kind, Layout, Problem, ProcGrid};
 
 /// A set of axes, as bits.
 pub(crate) type Axes = u32;
@@ -55,9 +55,9 @@ impl<const D: usize> Candidates<D> {
         let mut found = Self { places: Vec::new(), all: Vec::new() };
         let halving = Halving::of(problem);
         let given = |layout: &Layout<D>| Some(Holding::Given(layout.clone()));
-        let input = told_apart(&problem.input, &problem.output);
+        let [input, output] = ends(problem);
         found.add(halving.place(given(&input), None), [input.order()]);
-        found.add(halving.place(None, given(&problem.output)), [problem.output.order()]);
+        found.add(halving.place(None, given(&output)), [output.order()]);
         let goal = goal(problem);
         let mut wholes: Vec<Axes> = (1..1 << D).filter(|whole| whole & goal != 0).collect();
         let kept = tiled || problem.fetches();
@@ -95,19 +95,21 @@ impl<const D: usize> Candidates<D> {
     }
 }
 
-/// The input; where the output has other uneven bricks, printed so that neither is taken for the other.
-fn told_apart<const D: usize>(input: &Layout<D>, output: &Layout<D>) -> Layout<D> {
+/// The input and the output; where both have uneven bricks, which are not the same, printed so that neither is taken for the
+/// other.
+fn ends<const D: usize>(problem: &Problem<D>) -> [Layout<D>; 2] {
+    let [input, output] = [&problem.input, &problem.output].map(Layout::uncalled);
     let is_even = |layout: &Layout<D>| layout.plain_cut().is_some();
-    match is_even(input) || is_even(output) || input.bricks() == output.bricks() {
-        true => input.clone(),
-        false => input.called(Near::Input),
+    match is_even(&input) || is_even(&output) || input.bricks() == output.bricks() {
+        true => [input, output],
+        false => [input.called(format_args!("bricks{}", Near::Input)), output],
     }
 }
 
 /// Where lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay: how many bytes
 /// of neighbours at least. All ranks of one host read where data is; what departs in chunks is brought first.
 pub(crate) fn tiles<const D: usize>(problem: &Problem<D>) -> Option<usize> {
-    match problem.all_near() && problem.input.ranks() > 1 && problem.access == Access::Cached {
+    match problem.all_near() && problem.input.ranks() > 1 {
         true => Some(LINE_BYTES),
         false => problem.pipelined().then_some(CHUNK_RUN_BYTES),
     }
@@ -283,7 +285,7 @@ fn placed<const D: usize>(
     let mut found = vec![Cut::plain(parts, problem.input.ranks())];
     let near = |layout, near| Cut::matched(parts, layout, near, hosts);
     match (family, problem.all_near()) {
-        (Family::Any, true) if problem.access == Access::Cached => {
+        (Family::Any, true) => {
             if let Some(cut) = near(&problem.output, Near::Output) {
                 found.insert(0, cut);
             }

@@ -54,6 +54,13 @@ pub(crate) struct Cut<const D: usize> {
     places: Option<Arc<Places>>,
 }
 
+/// `4x2x1`, `4x2x1~in`: into how many parts each axis goes, and what they are placed by.
+impl<const D: usize> fmt::Display for Cut<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.parts, self.near)
+    }
+}
+
 /// The parts of ranks, and the ranks of parts.
 #[derive(Debug)]
 struct Places {

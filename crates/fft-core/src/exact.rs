@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::candidates::{Family, INPUT, OUTPUT};
+use crate::candidates::Family;
 use crate::layout::axis_names;
 use crate::search::{Search, State};
 use crate::{Algorithm, Error, Problem, Recipe, Wire};
@@ -18,7 +18,8 @@ enum Word<'t> {
 
 impl<const D: usize> Recipe<D> {
     /// The recipe that was printed as this text, for a problem like the one that it was printed for: what is to be done,
-    /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text.
+    /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text; where it has no
+    /// chunks, they have [`Problem::CHUNK`] bytes.
     ///
     /// ```
     /// use fft_core::*;
@@ -73,11 +74,15 @@ impl<const D: usize> Recipe<D> {
         super::recipe::check(&problem)?;
         let search = Search::new(&problem, Family::Any);
         let mut path = vec![Search::<D>::start()];
+        let mut left = exchanges.len();
         for (step, word) in words {
             let here = path[path.len() - 1];
             let there = match word {
                 Word::Scale => continue,
-                Word::Exchange(name, ..) => search.named(name, here),
+                Word::Exchange(name, ..) => {
+                    left -= 1;
+                    search.named(name, here, left == 0)
+                }
                 Word::Transform(axis) => search.may_transform(axis, here).then(|| {
                     let Reverse(done) = here.done;
                     State { done: Reverse(done | 1 << axis), ..here }
@@ -89,9 +94,9 @@ impl<const D: usize> Recipe<D> {
             }
         }
         let (nodes, steps) = search.recipe(&path);
-        let is_done = path.last().is_some_and(|last| search.is_done(*last));
+        let (last, end) = (path[path.len() - 1], &nodes[nodes.len() - 1].layout);
         // A cut with the same bricks as the output is the output, too.
-        if !is_done || nodes.last().is_none_or(|last| last.layout != problem.output) {
+        if !search.is_done(last) || *end != problem.output {
             return wrong("end", text, format!("the output {}, all axes done", problem.output));
         }
         let recipe = Self::from_parts(problem, nodes, steps);
@@ -103,12 +108,11 @@ impl<const D: usize> Recipe<D> {
 }
 
 impl<const D: usize> Search<'_, D> {
-    /// The state after a reshape to the layout of this name.
-    fn named(&self, name: &str, here: State) -> Option<State> {
-        // Where the input and the output print the same, it is the output that one goes to.
-        let others =
-            (0..self.candidates.all.len()).filter(|which| ![INPUT, OUTPUT].contains(which));
-        let all = [OUTPUT].into_iter().chain(others).chain([INPUT]);
+    /// The state after a reshape, the last one or another, to the layout of this name.
+    fn named(&self, name: &str, here: State, is_last: bool) -> Option<State> {
+        // The input is the first; where it prints as the output does, but for its order, the last reshape does not go there.
+        let first = usize::from(is_last);
+        let all = (first..self.candidates.all.len()).chain(0..first);
         let mut states = all.map(|candidate| State { candidate, ..here });
         // Orders of what is fetched follow from what is done; whether they are those of the text is seen in the end.
         let known = |name: &str| match self.problem().fetches() {

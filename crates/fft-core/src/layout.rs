@@ -16,14 +16,14 @@ pub struct Layout<const D: usize> {
     grid: Grid<D>,
     order: [usize; D],
     bricks: Arc<Bricks<D>>,
+    /// What it is printed as in a recipe, where that is not what its bricks are printed as.
+    name: Option<Arc<str>>,
 }
 
 struct Bricks<const D: usize> {
     of_rank: Vec<Brick<D>>,
-    /// The process grid these bricks are the even cut over, when they are one.
+    /// The process grid these bricks are the even cut over, in C order, when they are one.
     cut: Option<ProcGrid<D>>,
-    /// What its parts are placed by.
-    near: Near,
     /// Made on first use: most layouts that a search looks at are never asked.
     index: OnceLock<BrickIndex<D>>,
 }
@@ -46,7 +46,7 @@ impl<const D: usize> Layout<D> {
             bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.brick(&grid, rank))
         };
         let cut = ProcGrid::all(ranks).into_iter().find(even);
-        let layout = Self::unchecked(grid, bricks, cut, Near::Nothing);
+        let layout = Self::unchecked(grid, bricks, cut);
         layout.check_range()?;
         layout.check_overlap()?;
         layout.check_gap()?;
@@ -61,34 +61,36 @@ impl<const D: usize> Layout<D> {
         assert!(cut.ranks() > 0, "process grid {cut} has no ranks");
         assert!(cut.ranks() <= ranks, "process grid {cut} has more than {ranks} ranks");
         let bricks = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
-        Self::unchecked(grid, bricks, Some(cut), Near::Nothing)
+        Self::unchecked(grid, bricks, Some(cut))
     }
 
     /// The grid cut evenly, its parts placed as a search found best; row-major in memory.
     pub(crate) fn placed(grid: Grid<D>, cut: &Cut<D>) -> Self {
         let bricks = (0..cut.ranks()).map(|rank| cut.brick(&grid, rank)).collect();
-        Self::unchecked(grid, bricks, Some(cut.parts), cut.near)
+        match cut.near {
+            Near::Nothing => Self::unchecked(grid, bricks, Some(cut.parts)),
+            _ => Self::unchecked(grid, bricks, None).called(cut),
+        }
     }
 
-    fn unchecked(
-        grid: Grid<D>,
-        of_rank: Vec<Brick<D>>,
-        cut: Option<ProcGrid<D>>,
-        near: Near,
-    ) -> Self {
-        let bricks = Arc::new(Bricks { of_rank, cut, near, index: OnceLock::new() });
-        Self { grid, order: std::array::from_fn(|axis| axis), bricks }
+    fn unchecked(grid: Grid<D>, of_rank: Vec<Brick<D>>, cut: Option<ProcGrid<D>>) -> Self {
+        let bricks = Arc::new(Bricks { of_rank, cut, index: OnceLock::new() });
+        Self { grid, order: std::array::from_fn(|axis| axis), bricks, name: None }
     }
 
     /// The process grid these bricks are the even cut over, in C order, when they are one.
     pub(crate) fn plain_cut(&self) -> Option<ProcGrid<D>> {
-        self.bricks.cut.filter(|_| self.bricks.near == Near::Nothing)
+        self.bricks.cut
     }
 
-    /// The same bricks in the same order; uneven ones are printed with what they are near to.
-    pub(crate) fn called(&self, near: Near) -> Self {
-        let bricks = self.bricks().to_vec();
-        Self { order: self.order, ..Self::unchecked(self.grid, bricks, self.bricks.cut, near) }
+    /// The same, printed by this name and the order of axes.
+    pub(crate) fn called(self, name: impl fmt::Display) -> Self {
+        Self { name: Some(name.to_string().into()), ..self }
+    }
+
+    /// The same, printed by its bricks and the order of axes: what another recipe calls it means nothing here.
+    pub(crate) fn uncalled(&self) -> Self {
+        Self { name: None, ..self.clone() }
     }
 
     /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is Fortran's.
@@ -150,10 +152,8 @@ impl<const D: usize> Layout<D> {
         let stretch = |b: &Brick<D>| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
         let bricks = self.bricks().iter().map(stretch).collect();
         let grid = self.grid.with_len(axis, n);
-        Self {
-            order: self.order,
-            ..Self::unchecked(grid, bricks, self.bricks.cut, self.bricks.near)
-        }
+        let name = self.name.clone();
+        Self { order: self.order, name, ..Self::unchecked(grid, bricks, self.bricks.cut) }
     }
 
     fn check_range(&self) -> Result<(), Error> {
@@ -255,9 +255,10 @@ impl<const D: usize> PartialEq for Layout<D> {
 /// them. `[bricks~in]`: the bricks of a recipe's input, where its output has other uneven ones.
 impl<const D: usize> fmt::Display for Layout<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.bricks.cut {
-            Some(cut) => write!(f, "[{cut}{}]", self.bricks.near)?,
-            None => write!(f, "[bricks{}]", self.bricks.near)?,
+        match (&self.name, self.bricks.cut) {
+            (Some(name), _) => write!(f, "[{name}]")?,
+            (None, Some(cut)) => write!(f, "[{cut}]")?,
+            (None, None) => write!(f, "[bricks]")?,
         }
         f.write_str(&order_name(&self.order))
     }

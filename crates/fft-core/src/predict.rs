@@ -124,7 +124,7 @@ impl<const D: usize> Recipe<D> {
                         element,
                         share,
                         wire,
-                        exchange,
+                        exchange: problem.reckoned(exchange),
                         chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
                         rounds: problem.memory.rounds(exchange) as f64,
                     };

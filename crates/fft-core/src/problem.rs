@@ -215,9 +215,18 @@ impl<const D: usize> Problem<D> {
     /// Whether two ranks can read each other's memory in a reshape.
     pub fn near(&self, a: usize, b: usize) -> bool {
         a == b
-            || self.exchange == Algorithm::Shared
+            || self.reckoned(self.exchange) == Algorithm::Shared
                 && !self.hosts.is_empty()
                 && self.hosts[a] == self.hosts[b]
+    }
+
+    /// The exchange that costs of another are reckoned with: it is a host's memory that ranks share, and what devices read of each other
+    /// has nothing to do with the exchange.
+    pub(crate) fn reckoned(&self, exchange: Algorithm) -> Algorithm {
+        match exchange {
+            Algorithm::Shared if self.access != Access::Cached => Algorithm::P2p,
+            _ => exchange,
+        }
     }
 
     /// How messages of a reshape are represented, by its number in the forward transform.

@@ -180,10 +180,12 @@ impl<const D: usize> Recipe<D> {
 }
 
 /// One line: the problem, the first layout, the steps with the layouts they lead to. A layout is printed as
-/// the number of parts of each axis, followed by the order of axes in memory when it is not row-major.
+/// the number of parts of each axis, followed by the order of axes in memory when it is not row-major ([`Layout`] has more); two that
+/// are printed as the same are the same.
 impl<const D: usize> fmt::Display for Recipe<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Problem { kinds, howmany, precision, input, .. } = &self.problem;
+        let start = &self.nodes[0].layout;
         let uniform = kinds.iter().all(|kind| *kind == kinds[0]);
         let name = match (uniform, kinds.contains(&Kind::R2C)) {
             (true, _) => kinds[0].to_string(),
@@ -194,7 +196,7 @@ impl<const D: usize> fmt::Display for Recipe<D> {
         if *howmany != 1 {
             write!(f, " howmany={howmany}")?;
         }
-        write!(f, " ranks={} {input}", input.ranks())?;
+        write!(f, " ranks={} {start}", input.ranks())?;
         if let Some(tolerance) = self.problem.tolerance {
             write!(f, " tol={tolerance}")?;
         }

@@ -137,8 +137,7 @@ impl<'a, const D: usize> Search<'a, D> {
         Some(match self.holding(state)? {
             Holding::Given(layout) => layout.to_string(),
             Holding::Cut(_, cut) => {
-                let order = layout::order_name(&self.order(state));
-                format!("[{}{}]{order}", cut.parts, cut.near)
+                format!("[{cut}]{}", layout::order_name(&self.order(state)))
             }
         })
     }
@@ -175,10 +174,8 @@ impl<'a, const D: usize> Search<'a, D> {
     }
 
     fn is_goal(&self, state: State) -> bool {
-        let there = state.candidate == OUTPUT
-            || state.candidate == INPUT
-                && self.layout(state).is_some_and(|layout| layout == self.problem.output);
-        self.is_done(state) && there
+        let same = || self.layout(state).is_some_and(|layout| layout == self.problem.output);
+        self.is_done(state) && (state.candidate == OUTPUT || state.candidate == INPUT && same())
     }
 
     /// Whether all axes are done.
@@ -318,7 +315,9 @@ impl<'a, const D: usize> Costs<'a, D> {
             let there = State { candidate, ..here };
             // Without something to be transformed there, a layout is not worth going to.
             let useful = || (0..D).any(|axis| search.may_transform(axis, there));
-            let taken = |holding: &Holding<D>| !thrift.all_ranks || holding.is_spread();
+            let taken = |holding: &Holding<D>| {
+                (!thrift.all_ranks || holding.is_spread()) && self.has_point(here, there, holding)
+            };
             if candidate != here.candidate
                 && search.holding(there).is_some_and(taken)
                 && (candidate == OUTPUT || useful())
@@ -328,6 +327,14 @@ impl<'a, const D: usize> Costs<'a, D> {
             }
         }
         edges
+    }
+
+    /// Whether a reshape to what is held there has a point. Of what is fetched, orders in between follow from what is done, and another
+    /// order alone has none.
+    fn has_point(&self, here: State, there: State, held: &Holding<D>) -> bool {
+        let (search, ranks) = (self.search, self.search.problem.input.ranks());
+        let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
+        ordered || search.holding(here).is_none_or(|now| !now.is_like(held, ranks))
     }
 
     /// Transforms along several axes, if all of them may come now.
@@ -404,14 +411,15 @@ impl<'a, const D: usize> Costs<'a, D> {
         }
         let (from, to) = (search.holding(here), search.holding(there));
         let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
+        let problem = search.problem;
         let order = Order {
             load: Load::new(from, to, &search.hosts),
             element: search.element(here.done.0),
             share: self.share,
-            wire: search.problem.wire,
-            exchange: search.problem.exchange,
-            chunk: search.problem.chunked().then(|| search.problem.chunk_bytes() as f64),
-            rounds: search.problem.memory.rounds(search.problem.exchange) as f64,
+            wire: problem.wire,
+            exchange: problem.reckoned(problem.exchange),
+            chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
+            rounds: problem.memory.rounds(problem.exchange) as f64,
         };
         let seconds = self.model.reshape(&order).seconds();
         let network = self.model.network(order.load.mean * order.element * order.share);

@@ -2,10 +2,12 @@
 
 mod tiling;
 
+use std::sync::Arc;
+
 use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, Identity, R2C};
 use fft_core::{
-    Access, Algorithm, Direction, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Scale,
-    Step, Tolerance, Wire,
+    Access, Algorithm, Direction, Grid, Kind, Layout, Machine, Precision, Problem, ProcGrid,
+    Recipe, Scale, Step, Tolerance, Wire,
 };
 use proptest::prelude::*;
 use tiling::{Rng, tiling};
@@ -343,7 +345,11 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
             };
             Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order()).unwrap()
         };
-        let (input, output) = (layout(grid), layout(Problem::spectral_grid(grid, kinds)));
+        let spectral = Problem::spectral_grid(grid, kinds);
+        let (input, mut output) = (layout(grid), layout(spectral));
+        if grid == spectral && rng.below(4) == 0 {
+            output = input.clone().ordered(rng.order()).unwrap();
+        }
         let complex = halved == D;
         let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
         problem.howmany = 1 + rng.below(3);
@@ -354,6 +360,11 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
         problem.wire = [Wire::Raw, Wire::F16, Wire::Lossless][rng.below(3)];
         problem.access = [Access::Cached, Access::Contiguous, Access::Fetched][rng.below(3)];
         problem.shared_arrays = rng.below(2) == 0;
+        let mut machine = Machine::default();
+        for quantity in machine.quantities_mut() {
+            quantity.value *= 10f64.powf(rng.signed());
+        }
+        problem.machine = Arc::new(machine);
         problem
     })
 }
