@@ -369,7 +369,7 @@ mod tests {
     use crate::tune::ByClock;
     use fft_core::Grid;
 
-    /// A device transforms no chunks in its cache: the recipe is the same however messages travel.
+    /// A device transforms no chunks in its cache: the recipe is the same whether messages are in chunks or whole.
     #[test]
     fn recipes_of_devices_are_those_of_whole_messages() {
         let recipes = |comm: crate::ThreadComm| {

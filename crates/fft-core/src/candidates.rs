@@ -100,9 +100,9 @@ impl<const D: usize> Candidates<D> {
 fn ends<const D: usize>(problem: &Problem<D>) -> [Layout<D>; 2] {
     let [input, output] = [&problem.input, &problem.output].map(Layout::uncalled);
     let is_even = |layout: &Layout<D>| layout.plain_cut().is_some();
-    match is_even(&input) || is_even(&output) || input.bricks() == output.bricks() {
+    match is_even(&input) || is_even(&output) || input.has_bricks_of(&output) {
         true => [input, output],
-        false => [input.called(format_args!("bricks{}", Near::Input)), output],
+        false => [input.called("bricks~in"), output],
     }
 }
 

@@ -18,8 +18,8 @@ enum Word<'t> {
 
 impl<const D: usize> Recipe<D> {
     /// The recipe that was printed as this text, for a problem like the one that it was printed for: what is to be done,
-    /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text; where it has no
-    /// chunks, they have [`Problem::CHUNK`] bytes.
+    /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text; one that names
+    /// no chunk has [`Problem::CHUNK`] bytes.
     ///
     /// ```
     /// use fft_core::*;

@@ -12,7 +12,7 @@ use crate::{Berths, Error, Pins};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Ranks of one host read each other's memory and send nothing. Others exchange messages in chunks, as
+    /// Ranks of one host read each other's memory there and send nothing; on devices as [`Algorithm::Pipelined`]. Others exchange messages in chunks, as
     /// [`Algorithm::Pipelined`], and where no two ranks are on one host transform them on the way.
     #[default]
     Shared,

@@ -21,7 +21,7 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     /// Real numbers of the plan's own memory.
     sizes: [usize; 2],
     tools: Tools<Dev>,
-    /// Whether all ranks are on one host.
+    /// Whether all ranks read each other's memory on one host.
     near: bool,
     lost: Option<WireError>,
 }
@@ -142,7 +142,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         Ok(())
     }
 
-    /// As [`agree`]; where all ranks share memory, no message is sent as long as all is well. Collective.
+    /// As [`agree`]; where all ranks read each other's memory on one host, no message is sent as long as all is well. Collective.
     ///
     /// # Errors
     /// The lowest failing rank's; [`Error::Left`] when a process has dropped its executor.

@@ -140,6 +140,11 @@ impl<const D: usize> Brick<D> {
         (0..D).any(|axis| self.len(axis) == 0)
     }
 
+    /// Whether both hold the same points: wherever they would be, those without any are the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self == other || self.is_empty() && other.is_empty()
+    }
+
     /// The indices along one axis.
     ///
     /// # Panics

@@ -93,6 +93,14 @@ impl<const D: usize> Layout<D> {
         Self { name: None, ..self.clone() }
     }
 
+    /// Whether every rank holds the same points of the same grid.
+    pub(crate) fn has_bricks_of(&self, other: &Self) -> bool {
+        let mut pairs = self.bricks().iter().zip(other.bricks());
+        self.grid == other.grid
+            && self.ranks() == other.ranks()
+            && (Arc::ptr_eq(&self.bricks, &other.bricks) || pairs.all(|(a, b)| a.is_same(b)))
+    }
+
     /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is Fortran's.
     ///
     /// # Errors
@@ -237,21 +245,16 @@ impl<const D: usize> Layout<D> {
     }
 }
 
-/// Equal when every rank holds the same points in the same order.
+/// Equal when every rank holds the same points in the same order, whatever they are printed as.
 impl<const D: usize> PartialEq for Layout<D> {
     fn eq(&self, other: &Self) -> bool {
-        let same = |(a, b): (&Brick<D>, &Brick<D>)| a == b || (a.is_empty() && b.is_empty());
-        self.grid == other.grid
-            && self.order == other.order
-            && self.ranks() == other.ranks()
-            && (Arc::ptr_eq(&self.bricks, &other.bricks)
-                || self.bricks().iter().zip(other.bricks()).all(same))
+        self.order == other.order && self.has_bricks_of(other)
     }
 }
 
 /// `[2x2x1]`: into how many parts each axis is cut when the layout is even, `[bricks]` otherwise, followed
 /// by the order of axes when it is not row-major. `[4x2x1~in]` and `[4x2x1~out]`: parts are not held in C order, but so that ranks
-/// keep what they have of the input or the output; `[4x2x1~spread]`: parts are fewer than ranks, and spread evenly over
+/// keep what they have of the input or the output, or hosts do (`~hosts-in`, `~hosts-out`); `[4x2x1~spread]`: parts are fewer than ranks, and spread evenly over
 /// them. `[bricks~in]`: the bricks of a recipe's input, where its output has other uneven ones.
 impl<const D: usize> fmt::Display for Layout<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

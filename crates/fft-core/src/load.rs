@@ -34,8 +34,7 @@ impl<const D: usize> Holding<D> {
 
     /// Whether each of so many ranks has the same of both.
     pub(crate) fn is_like(&self, other: &Self, ranks: usize) -> bool {
-        let same = |(a, b): (Brick<D>, Brick<D>)| a == b || a.is_empty() && b.is_empty();
-        (0..ranks).map(|rank| (self.brick(rank), other.brick(rank))).all(same)
+        (0..ranks).all(|rank| self.brick(rank).is_same(&other.brick(rank)))
     }
 
     /// Whether it is as given, or has a part for each rank.

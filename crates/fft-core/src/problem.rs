@@ -212,7 +212,7 @@ impl<const D: usize> Problem<D> {
         })
     }
 
-    /// Whether two ranks can read each other's memory in a reshape.
+    /// Whether two ranks can read each other's memory on their host in a reshape; what devices reach is found when they meet.
     pub fn near(&self, a: usize, b: usize) -> bool {
         a == b
             || self.reckoned(self.exchange) == Algorithm::Shared
@@ -220,11 +220,11 @@ impl<const D: usize> Problem<D> {
                 && self.hosts[a] == self.hosts[b]
     }
 
-    /// The exchange that costs of another are reckoned with: it is a host's memory that ranks share, and what devices read of each other
-    /// has nothing to do with the exchange.
+    /// The exchange as which this one is reckoned: it is memory of a host that ranks share; on devices messages go in chunks, whoever is at
+    /// the other end.
     pub(crate) fn reckoned(&self, exchange: Algorithm) -> Algorithm {
         match exchange {
-            Algorithm::Shared if self.access != Access::Cached => Algorithm::P2p,
+            Algorithm::Shared if self.access != Access::Cached => Algorithm::Pipelined,
             _ => exchange,
         }
     }

@@ -180,8 +180,8 @@ impl<const D: usize> Recipe<D> {
 }
 
 /// One line: the problem, the first layout, the steps with the layouts they lead to. A layout is printed as
-/// the number of parts of each axis, followed by the order of axes in memory when it is not row-major ([`Layout`] has more); two that
-/// are printed as the same are the same.
+/// the number of parts of each axis, followed by the order of axes in memory when it is not row-major ([`Layout`] has more); two of
+/// one grid that are printed as the same are the same.
 impl<const D: usize> fmt::Display for Recipe<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Problem { kinds, howmany, precision, input, .. } = &self.problem;

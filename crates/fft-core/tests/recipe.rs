@@ -319,6 +319,26 @@ fn slabs_that_match_need_one_exchange() {
     );
 }
 
+/// What devices read of each other has nothing to do with the exchange.
+#[test]
+fn shared_is_pipelined_on_devices() {
+    for shape in [[16; 3], [256; 3]] {
+        for access in [Access::Contiguous, Access::Fetched] {
+            let on = |exchange| {
+                let mut problem = problem(shape, [C2C; 3], 8);
+                (problem.exchange, problem.access) = (exchange, access);
+                (problem.hosts, problem.chunk) = (vec![0; 8], 1 << 17);
+                Recipe::new(problem).unwrap()
+            };
+            let [shared, pipelined] = [Algorithm::Shared, Algorithm::Pipelined].map(on);
+            assert_eq!(shared.nodes(), pipelined.nodes());
+            assert_eq!(shared.predict().seconds, pipelined.predict().seconds);
+            assert_eq!(shared.to_string().replace("shared", "pipelined"), pipelined.to_string());
+            assert!(!shared.problem().near(0, 1), "{shared}");
+        }
+    }
+}
+
 /// A problem with random kinds, bricks, orders and options.
 fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
     let shape: [_; D] = std::array::from_fn(|_| 2..=longest);
