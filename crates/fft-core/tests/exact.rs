@@ -1,7 +1,7 @@
 //! Printed recipes, read again; that every recipe can be is a property of recipes (`recipe.rs`).
 
-use fft_core::Kind::C2C;
-use fft_core::{Algorithm, Brick, Grid, Layout, Precision, Problem, ProcGrid, Recipe};
+use fft_core::Kind::{C2C, Dst1, Dst2, R2C};
+use fft_core::{Access, Algorithm, Brick, Grid, Layout, Precision, Problem, ProcGrid, Recipe};
 
 #[test]
 fn a_recipe_that_is_not_one_is_refused() {
@@ -81,6 +81,10 @@ fn what_is_printed_of_layouts_tells_them_apart() {
     let recipe = read(&problem(&even, &even), text).unwrap();
     assert_eq!(recipe.nodes()[1].layout.brick(1), Brick::EMPTY);
     assert_eq!(recipe.nodes()[1].layout.brick(2), even.brick(1));
+    // What one recipe calls it is nothing to another, of which it is the input.
+    let spread = &recipe.nodes()[1].layout;
+    let recipe = Recipe::new(problem(spread, spread)).unwrap();
+    assert!(recipe.to_string().contains("ranks=4 [bricks] "), "{recipe}");
 
     // A cut that is the output, whatever it is called.
     let columns = Layout::even(grid, ProcGrid::new([1, 3]), 3);
@@ -91,4 +95,19 @@ fn what_is_printed_of_layouts_tells_them_apart() {
         "(c2c 4x4 f64 ranks=3 [1x3] (fft x) (exchange [3x1~out] p2p raw) (fft y) (scale inverse))";
     let recipe = read(&problem(&columns, &output), text).unwrap();
     assert_eq!(recipe.nodes().last().unwrap().layout, output);
+}
+
+/// Where transforms fetch, orders in between are not searched for: a recipe from an input to an output that differs from it by its order
+/// alone, by way of the input.
+#[test]
+fn what_is_fetched_comes_by_the_input_and_ends_in_the_output() {
+    let (grid, kinds) = (Grid::new([2, 4, 3]).unwrap(), [R2C, Dst2, Dst1]);
+    let even =
+        |grid, order| Layout::even(grid, ProcGrid::new([1, 13, 7]), 129).ordered(order).unwrap();
+    let (input, output) =
+        (even(grid, [2, 1, 0]), even(Problem::spectral_grid(grid, kinds), [0, 2, 1]));
+    let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
+    (problem.access, problem.hosts) = (Access::Fetched, vec![0; 129]);
+    let recipe = Recipe::new(problem.clone()).unwrap();
+    assert_eq!(Recipe::exact(problem, &recipe.to_string()), Ok(recipe));
 }
