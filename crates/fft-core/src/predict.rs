@@ -109,7 +109,7 @@ impl<const D: usize> Recipe<D> {
                         last.scattered = model.scattered(side);
                     }
                 }
-                Step::Reshape { wire, exchange } => {
+                Step::Reshape { wire, .. } => {
                     moved = true;
                     let departing =
                         if problem.pipelined() && !all_near { passes.pop() } else { None };
@@ -124,9 +124,9 @@ impl<const D: usize> Recipe<D> {
                         element,
                         share,
                         wire,
-                        exchange: problem.reckoned(exchange),
+                        exchange: problem.reckoned(),
                         chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
-                        rounds: problem.memory.rounds(exchange) as f64,
+                        rounds: problem.memory.rounds(problem.reckoned()) as f64,
                     };
                     let spent = match all_near {
                         true => Spent { unpack: model.meeting(), pieces: 1.0, ..Spent::default() },

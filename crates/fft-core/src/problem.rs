@@ -215,17 +215,17 @@ impl<const D: usize> Problem<D> {
     /// Whether two ranks can read each other's memory on their host in a reshape; what devices reach is found when they meet.
     pub fn near(&self, a: usize, b: usize) -> bool {
         a == b
-            || self.reckoned(self.exchange) == Algorithm::Shared
+            || self.reckoned() == Algorithm::Shared
                 && !self.hosts.is_empty()
                 && self.hosts[a] == self.hosts[b]
     }
 
-    /// The exchange as which this one is reckoned: it is memory of a host that ranks share; on devices messages go in chunks, whoever is at
-    /// the other end.
-    pub(crate) fn reckoned(&self, exchange: Algorithm) -> Algorithm {
-        match exchange {
+    /// The exchange as which the problem's is reckoned. With [`Algorithm::Shared`] ranks share memory of a host; messages between devices go
+    /// in chunks, whoever is at the other end.
+    pub(crate) fn reckoned(&self) -> Algorithm {
+        match self.exchange {
             Algorithm::Shared if self.access != Access::Cached => Algorithm::Pipelined,
-            _ => exchange,
+            exchange => exchange,
         }
     }
 

@@ -417,9 +417,9 @@ impl<'a, const D: usize> Costs<'a, D> {
             element: search.element(here.done.0),
             share: self.share,
             wire: problem.wire,
-            exchange: problem.reckoned(problem.exchange),
+            exchange: problem.reckoned(),
             chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
-            rounds: problem.memory.rounds(problem.exchange) as f64,
+            rounds: problem.memory.rounds(problem.reckoned()) as f64,
         };
         let seconds = self.model.reshape(&order).seconds();
         let network = self.model.network(order.load.mean * order.element * order.share);

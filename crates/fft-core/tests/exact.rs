@@ -97,8 +97,7 @@ fn what_is_printed_of_layouts_tells_them_apart() {
     assert_eq!(recipe.nodes().last().unwrap().layout, output);
 }
 
-/// Where transforms fetch, orders in between are not searched for: a recipe from an input to an output that differs from it by its order
-/// alone, by way of the input.
+/// Where transforms fetch, names are read without their orders: input and output are the same but for these, and the way goes by both.
 #[test]
 fn what_is_fetched_comes_by_the_input_and_ends_in_the_output() {
     let (grid, kinds) = (Grid::new([2, 4, 3]).unwrap(), [R2C, Dst2, Dst1]);
