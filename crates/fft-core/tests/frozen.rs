@@ -1,0 +1,160 @@
+//! What is planned for 200 random problems is what was planned before: recipe, prediction and messages, to the letter.
+//!
+//! A change that means to plan otherwise writes the file anew, and shows the difference to whoever reviews it:
+//! `THRIFFTY_BLESS=1 cargo test -p fft-core --test frozen`.
+
+mod tiling;
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use fft_core::{
+    Access, Algorithm, Grid, Kind, Layout, Machine, Memory, Precision, Prediction, Problem,
+    ProcGrid, Recipe, Scale, Schedule, Tolerance, Wire,
+};
+use tiling::{Rng, tiling};
+
+const PROBLEMS: u64 = 200;
+/// Points along an axis, at most, of problems with 1 to 4 axes.
+const LONGEST: [usize; 4] = [4096, 160, 48, 14];
+
+const GOLDEN: &str = "tests/golden/problems.txt";
+
+/// A layout of one of three kinds: an even cut, its bricks dealt out to other ranks, any tiling.
+fn layout<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Layout<D> {
+    let cuts = ProcGrid::all(ranks - rng.below(1 + ranks / 4));
+    let mut bricks = Layout::even(grid, cuts[rng.below(cuts.len())], ranks).bricks().to_vec();
+    match rng.below(4) {
+        0 | 1 => {}
+        2 => rng.shuffle(&mut bricks),
+        _ => bricks = tiling(grid, ranks, rng),
+    }
+    Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order()).unwrap()
+}
+
+/// The problem of a number: any kinds, bricks, orders, hosts, wires, exchanges, memory and machine.
+fn problem<const D: usize>(rng: &mut Rng) -> Problem<D> {
+    let shape = std::array::from_fn(|_| 2 + rng.below(LONGEST[D - 1] - 1));
+    let ranks = 1 + rng.below(20);
+    let halved = rng.below(D + 2).min(D);
+    let kinds = std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
+        _ if axis == halved => Kind::R2C,
+        _ if rng.below(2) == 0 => {
+            if halved == D {
+                Kind::C2C
+            } else {
+                Kind::Dct2
+            }
+        }
+        Kind::R2C => Kind::C2C,
+        kind => kind,
+    });
+    let grid = Grid::new(shape).unwrap();
+    let spectral = Problem::spectral_grid(grid, kinds);
+    let (input, output) = (layout(grid, ranks, rng), layout(spectral, ranks, rng));
+    let precision = [Precision::F32, Precision::F64][rng.below(2)];
+    let mut problem = Problem::new(kinds, halved == D, precision, input, output).unwrap();
+    problem.howmany = 1 + rng.below(3);
+    problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
+    problem.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+    let hosts = 1 + rng.below(4);
+    problem.hosts = match rng.below(4) {
+        0 => Vec::new(),
+        1 => (0..ranks).map(|_| rng.below(hosts)).collect(),
+        _ => (0..ranks).map(|rank| rank * hosts / ranks).collect(),
+    };
+    let wires = [Wire::Raw, Wire::F16, Wire::Lossless, Wire::Bits(16), Wire::Tolerance];
+    problem.wire = wires[rng.below(wires.len())];
+    if problem.wire == Wire::Tolerance {
+        problem.tolerance = Some(Tolerance::relative([1e-2, 1e-4][rng.below(2)]).unwrap());
+    }
+    problem.access = match rng.below(4) {
+        0 => Access::Contiguous,
+        1 => Access::Fetched,
+        _ => Access::Cached,
+    };
+    problem.shared_arrays = rng.below(3) == 0;
+    problem.memory = [Memory::Ample, Memory::Least][rng.below(2)];
+    problem.chunk = [1 << 13, 1 << 16, Problem::<D>::CHUNK][rng.below(3)];
+    if rng.below(2) == 0 {
+        let mut machine = Machine::default();
+        for quantity in machine.quantities_mut() {
+            quantity.value *= 10f64.powf(rng.signed());
+        }
+        problem.machine = Arc::new(machine);
+    }
+    problem
+}
+
+/// Of numbers that are compared to the sixth digit: libraries of mathematics differ in the last.
+fn told(prediction: &Prediction) -> String {
+    let step = |it: &fft_core::Expected| {
+        let (spent, volume) = (it.spent, it.volume);
+        let times = [it.seconds, it.memory, it.arithmetic, spent.pack, spent.flight, spent.unpack];
+        let moved = [volume.own, volume.near, volume.far, volume.host];
+        let messages = [spent.pieces, volume.near_messages, volume.far_messages];
+        let numbers = times.iter().chain(&moved).chain(&messages);
+        let numbers: Vec<_> = numbers.map(|number| format!("{number:.5e}")).collect();
+        let line = numbers.join(" ").replace("0.00000e0", "0");
+        if line.bytes().all(|byte| matches!(byte, b'0' | b' ')) { "nothing".into() } else { line }
+    };
+    let steps: Vec<_> = prediction.steps.iter().map(step).collect();
+    format!("  {:.5e} s\n    {}\n", prediction.seconds, steps.join("\n    "))
+}
+
+/// A sum that changes when any message does, or their order (FNV-1a).
+fn checksum(schedule: &Schedule) -> u64 {
+    let messages = schedule.messages().iter().flat_map(|it| {
+        [u64::from(it.from), u64::from(it.to), u64::from(it.chunk), it.bytes, it.wire]
+    });
+    let kept = (0..schedule.ranks()).flat_map(|rank| [schedule.own(rank), schedule.read(rank)]);
+    let bytes = messages.chain(kept).flat_map(u64::to_le_bytes);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// All that is planned for a problem. One that has no recipe has an error.
+fn planned<const D: usize>(rng: &mut Rng) -> String {
+    let recipe = match Recipe::new(problem::<D>(rng)) {
+        Ok(recipe) => recipe,
+        Err(error) => return format!("{error}\n"),
+    };
+    let mut text = format!("{recipe}\n{}", told(&recipe.predict()));
+    for (step, schedule) in Schedule::of(&recipe) {
+        let it = schedule.summary();
+        let sum = checksum(&schedule);
+        writeln!(
+            text,
+            "  step {step}: {} messages of {} to {} bytes, {} own, {} read, {} near, {} far, {sum:016x}",
+            it.messages, it.min, it.max, it.own, it.read, it.near, it.far
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn what_is_planned_stays_as_it_was() {
+    let mut found = String::new();
+    for number in 0..PROBLEMS {
+        let mut rng = Rng(number);
+        let plan = match number % 4 {
+            0 => planned::<1>(&mut rng),
+            1 => planned::<2>(&mut rng),
+            2 => planned::<3>(&mut rng),
+            _ => planned::<4>(&mut rng),
+        };
+        write!(found, "{number}: {plan}").unwrap();
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN);
+    if std::env::var_os("THRIFFTY_BLESS").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    for (line, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(found, golden, "line {} of {GOLDEN}", line + 1);
+    }
+    assert_eq!(found.lines().count(), golden.lines().count());
+}
