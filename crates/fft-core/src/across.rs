@@ -87,15 +87,12 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn new<const D: usize>(
-        division: &Division<'_, D>,
-        device: &mut Dev,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(division: &Division<'_>, device: &mut Dev) -> Result<Self, Error> {
         let Division { rank, howmany, width, .. } = *division;
         let bytes = T::PRECISION.bytes();
         let (source, target) = division.sides();
         let layouts = [&*target.layout, &*target.work];
-        let nothing = |side: &Side<'_, D>| Private::nothing(&side.layout);
+        let nothing = |side: &Side<'_>| Private::nothing(&side.layout);
         let (all, all_read) = (nothing(&target), source.as_ref().map(nothing));
         let private = division.private.unwrap_or(&all);
         let mut share = Share::new(rank, layouts, private, target.width * bytes, howmany);
@@ -116,8 +113,8 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         for (number, tile) in boxes.into_iter().enumerate() {
             let (first_strip, mut done) = (strips.len(), 0);
             for (strip_number, strip) in in_boxes(tile, order, cut.lengths).iter().enumerate() {
-                let on = |side: &Side<'_, D>| division.on(side, strip);
-                let reals = |side: &Side<'_, D>| on(side).points() * howmany * side.width;
+                let on = |side: &Side<'_>| division.on(side, strip);
+                let reals = |side: &Side<'_>| on(side).points() * howmany * side.width;
                 // What comes as a whole does so with the first, and what goes as a whole.
                 let part = |whole: bool| {
                     if !whole { Some(strip) } else { (strip_number == 0).then_some(&tile) }

@@ -13,15 +13,15 @@ use crate::reshape::{FusedFft, Means, Reshape};
 use crate::stages::{Stage, Thrift, Walked, stages};
 use crate::transfer::Placed;
 use crate::{
-    Algorithm, Brick, Direction, Error, Kind, Link, LocalFft, Node, Pass, Problem, Processor, Real,
-    Recipe, Step, Transfer, Wire,
+    Algorithm, Direction, DynBrick, Error, Kind, Link, LocalFft, Node, Pass, Problem, Processor,
+    Real, Recipe, Step, Transfer, Wire,
 };
 
 /// Local transforms that are still to become an operation, and a factor that waits for the next: a recipe scales
 /// right beside a transform.
 #[derive(Default)]
-struct Pending<const D: usize> {
-    fft: Option<PartFfts<D>>,
+struct Pending {
+    fft: Option<PartFfts>,
     /// Axis by axis, the same transforms.
     axes: Vec<(usize, Pass)>,
     factor: Option<f64>,
@@ -31,17 +31,17 @@ struct Pending<const D: usize> {
 
 /// A local transform of a brick: of each part that is dense.
 #[derive(Clone)]
-struct PartFfts<const D: usize> {
+struct PartFfts {
     ffts: Vec<LocalFft>,
     /// The parts before.
-    parts: Vec<Brick<D>>,
+    parts: Vec<DynBrick>,
     /// Where they are, before and after.
     spots: [Vec<Spot>; 2],
     /// Whether they are in two pieces of memory before.
     apart: bool,
 }
 
-impl<const D: usize> PartFfts<D> {
+impl PartFfts {
     fn in_place(&self) -> bool {
         self.ffts[0].in_place()
     }
@@ -65,8 +65,8 @@ impl<const D: usize> PartFfts<D> {
 ///
 /// # Errors
 /// [`Error::Memory`].
-pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
-    recipe: &Recipe<D>,
+pub(crate) fn bind<T: Real, Dev: Processor<T>>(
+    recipe: &Recipe,
     site: Site<'_>,
     device: &mut Dev,
 ) -> Result<Operations<HostOp<T, Dev>>, Error> {
@@ -115,7 +115,7 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>, const D: usize>(
     Ok(Operations { ops, sizes, shows_all })
 }
 
-impl<const D: usize> Pending<D> {
+impl Pending {
     /// Folds a factor into the transform before it, or keeps it for the one after.
     fn scale(&mut self, factor: f64) {
         match &mut self.fft {
@@ -128,7 +128,7 @@ impl<const D: usize> Pending<D> {
     }
 
     /// Takes another transform; returns the ones before it when it cannot be joined to them.
-    fn add(&mut self, axis: usize, mut fft: PartFfts<D>, real_bytes: usize) -> Option<PartFfts<D>> {
+    fn add(&mut self, axis: usize, mut fft: PartFfts, real_bytes: usize) -> Option<PartFfts> {
         if let Some(factor) = self.factor.take() {
             fft.scale(factor);
         }
@@ -144,8 +144,8 @@ impl<const D: usize> Pending<D> {
 }
 
 /// Makes operations, one after the other.
-struct Binder<'a, T: Real, Dev: Processor<T>, const D: usize> {
-    problem: &'a Problem<D>,
+struct Binder<'a, T: Real, Dev: Processor<T>> {
+    problem: &'a Problem,
     site: Site<'a>,
     device: &'a mut Dev,
     ops: Vec<Op<T, Dev>>,
@@ -158,20 +158,20 @@ struct Binder<'a, T: Real, Dev: Processor<T>, const D: usize> {
     /// How they keep what they hold now.
     keep: Keep,
     /// What is in the output from the beginning to the end, if all steps are of data that stays.
-    private: Option<&'a Private<D>>,
+    private: Option<&'a Private>,
     /// Those of the last operation, when it is a reshape.
-    moves: Option<Moves<D>>,
-    pending: Pending<D>,
+    moves: Option<Moves>,
+    pending: Pending,
 }
 
-impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
+impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
     /// Real numbers of this rank where operations are told to read and write.
-    fn size(&self, node: &Node<D>) -> usize {
+    fn size(&self, node: &Node) -> usize {
         self.reals(node)[0]
     }
 
     /// And in spare memory.
-    fn reals(&self, node: &Node<D>) -> [usize; 2] {
+    fn reals(&self, node: &Node) -> [usize; 2] {
         let (rank, point) = (self.site.comm.rank(), self.problem.howmany * node.width());
         match self.private {
             Some(private) => [private.public_points(rank) * point, 0],
@@ -187,7 +187,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     /// Data moves to another layout, before the rest of the steps. Ranks that can see each other's memory do so.
     fn reshape(
         &mut self,
-        [from, to]: [&Node<D>; 2],
+        [from, to]: [&Node; 2],
         wire: Wire,
         exchange: Algorithm,
         rest: &[Step],
@@ -241,16 +241,16 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     /// Transforms on other layouts, of data that stays where it is.
     fn across(
         &mut self,
-        home: &Node<D>,
-        first: &Node<D>,
-        steps: &[Walked<'_, D>],
-        mut real: Option<(&Node<D>, usize)>,
+        home: &Node,
+        first: &Node,
+        steps: &[Walked<'_>],
+        mut real: Option<(&Node, usize)>,
     ) -> Result<(), Error> {
         let direction = self.site.direction;
         let forward = direction == Direction::Forward;
         let mut work = first;
         let mut axes: Vec<(usize, Pass)> = Vec::new();
-        let half = |(node, axis): (&Node<D>, usize)| {
+        let half = |(node, axis): (&Node, usize)| {
             let n = self.problem.grid().len(axis);
             let [from, to] = direction.choose([node, home], [home, node]);
             (axis, pass(from, to, Kind::R2C, direction, n))
@@ -291,10 +291,10 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     /// Transforms along axes that are whole in `work`: together, where tiles with all these axes fit into cache.
     fn divided(
         &mut self,
-        home: &Node<D>,
-        work: &Node<D>,
+        home: &Node,
+        work: &Node,
         axes: Vec<(usize, Pass)>,
-        real: Option<&Node<D>>,
+        real: Option<&Node>,
     ) -> Result<(), Error> {
         let direction = self.site.direction;
         let division = Division {
@@ -325,19 +325,13 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     }
 
     /// A transform along one axis: joined to those pending where they fit into cache together.
-    fn transform(
-        &mut self,
-        from: &Node<D>,
-        to: &Node<D>,
-        axis: usize,
-        kind: Kind,
-    ) -> Result<(), Error> {
+    fn transform(&mut self, from: &Node, to: &Node, axis: usize, kind: Kind) -> Result<(), Error> {
         let n = self.problem.grid().len(axis);
         let pass = pass(from, to, kind, self.site.direction, n);
         let (rank, howmany) = (self.site.comm.rank(), self.problem.howmany);
         let [before, after] = [from, to].map(|node| node.layout.brick(rank));
         let parts = self.keep.parts(rank, before);
-        let spots = |keep: &Keep, brick, node: &Node<D>| -> Vec<Spot> {
+        let spots = |keep: &Keep, brick, node: &Node| -> Vec<Spot> {
             let spot = |part| keep.spot(part, rank, brick, howmany * node.width());
             (0..keep.count()).map(spot).collect()
         };
@@ -348,7 +342,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
             self.device.reserve_spare(self.reals(to)[1], rank)?;
         }
         let spots = [spots(&kept, before, from), spots(&self.keep, after, to)];
-        let along = |part: &Brick<D>| {
+        let along = |part: &DynBrick| {
             LocalFft::along(axis, part, from.layout.order(), howmany, pass.clone())
         };
         let ffts = parts.iter().map(along).collect();
@@ -360,7 +354,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     }
 
     /// A local transform: on the way of the reshape before it, where that is possible.
-    fn fft(&mut self, local: &PartFfts<D>, size: usize) -> Result<(), Error> {
+    fn fft(&mut self, local: &PartFfts, size: usize) -> Result<(), Error> {
         let rank = self.site.comm.rank();
         let PartFfts { ffts, parts, spots, apart } = local;
         let in_place = local.in_place();
@@ -398,11 +392,11 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     }
 
     /// The result goes to the output.
-    fn copy(&mut self, node: &Node<D>) {
+    fn copy(&mut self, node: &Node) {
         let (rank, howmany, width) = (self.site.comm.rank(), self.problem.howmany, node.width());
         let (brick, order) = (node.layout.brick(rank), node.layout.order());
         let placed = |brick| Placed { brick, order, howmany };
-        let copy = |(number, part): (usize, Brick<D>)| {
+        let copy = |(number, part): (usize, DynBrick)| {
             let Spot { first, .. } = self.keep.spot(number, rank, brick, howmany);
             let copy = Transfer::new(&part, 0..howmany, &placed(part), &placed(brick));
             copy.behind(first, 0)
@@ -414,7 +408,7 @@ impl<T: Real, Dev: Processor<T>, const D: usize> Binder<'_, T, Dev, D> {
     }
 
     /// What is pending.
-    fn rest(&mut self, node: &Node<D>) -> Result<(), Error> {
+    fn rest(&mut self, node: &Node) -> Result<(), Error> {
         match self.pending.fft.take() {
             Some(fft) => self.fft(&fft, self.size(node)),
             None => Ok(()),

@@ -42,8 +42,8 @@ impl Budget {
     ///
     /// # Errors
     /// What the communicator returns.
-    pub(crate) fn new<T: Real, Dev: Device<T>, const D: usize>(
-        recipe: &Recipe<D>,
+    pub(crate) fn new<T: Real, Dev: Device<T>>(
+        recipe: &Recipe,
         direction: Direction,
         ops: &[Dev::Op],
         comm: &dyn Comm,
@@ -199,11 +199,7 @@ impl Budget {
 }
 
 /// What these steps do to the norm of data, and of errors.
-pub(crate) fn gain_of<const D: usize>(
-    steps: &[Step],
-    problem: &Problem<D>,
-    direction: Direction,
-) -> Gain {
+pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -> Gain {
     steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
         Step::Reshape { .. } => gain,
         Step::Fft { axis, kind } => gain.then(Gain::of(kind, direction, problem.grid().len(axis))),
@@ -214,10 +210,10 @@ pub(crate) fn gain_of<const D: usize>(
 }
 
 /// What happens to an error made in data of `from` on its way to the result. Of half a spectrum, it is made twice.
-pub(crate) fn gain_after<const D: usize>(
-    from: &Node<D>,
+pub(crate) fn gain_after(
+    from: &Node,
     rest: &[Step],
-    problem: &Problem<D>,
+    problem: &Problem,
     direction: Direction,
 ) -> Gain {
     let gain = gain_of(rest, problem, direction);

@@ -8,7 +8,7 @@
 
 use crate::private::Private;
 use crate::transfer::Placed;
-use crate::{Brick, Error, Layout, Transfer};
+use crate::{DynBrick, Error, Layout, PerAxis, Transfer};
 
 /// What a rank shows during a visit.
 #[derive(Debug)]
@@ -153,14 +153,14 @@ pub struct Piece {
 impl Share {
     /// Nothing yet, of memory where `home` says what its owners hold (`howmany` bricks of elements of so many bytes), `private` what
     /// of it they do not show, and `work` which of it each rank may touch.
-    pub(crate) fn new<const D: usize>(
+    pub(crate) fn new(
         rank: usize,
-        [home, work]: [&Layout<D>; 2],
-        private: &Private<D>,
+        [home, work]: [&Layout; 2],
+        private: &Private,
         element: usize,
         howmany: usize,
     ) -> Self {
-        let mut division = vec![D as u64, element as u64, howmany as u64];
+        let mut division = vec![home.grid().axes() as u64, element as u64, howmany as u64];
         for layout in [home, work] {
             division.extend(words(layout));
         }
@@ -176,12 +176,12 @@ impl Share {
     ///
     /// # Panics
     /// If the box is not part of this rank's brick in `work`.
-    pub(crate) fn claim<const D: usize>(
+    pub(crate) fn claim(
         &mut self,
-        [home, work]: [&Layout<D>; 2],
-        private: &Private<D>,
-        tile: &Brick<D>,
-        order: [usize; D],
+        [home, work]: [&Layout; 2],
+        private: &Private,
+        tile: &DynBrick,
+        order: PerAxis<usize>,
         howmany: usize,
     ) {
         let mine = work.brick(self.rank);
@@ -192,15 +192,10 @@ impl Share {
 
     /// Says that other data is read than what is written: `howmany` of these bricks, of elements of so many bytes. All of it may
     /// be read by all.
-    pub(crate) fn reading<const D: usize>(
-        mut self,
-        layout: &Layout<D>,
-        element: usize,
-        howmany: usize,
-    ) -> Self {
+    pub(crate) fn reading(mut self, layout: &Layout, element: usize, howmany: usize) -> Self {
         self.division.push(element as u64);
         self.division.extend(words(layout));
-        let bytes = |brick: &Brick<D>| brick.points() * howmany * element;
+        let bytes = |brick: &DynBrick| brick.points() * howmany * element;
         self.read = Some(layout.bricks().iter().map(bytes).collect());
         self
     }
@@ -247,35 +242,35 @@ impl Share {
 }
 
 /// A layout in numbers.
-fn words<const D: usize>(layout: &Layout<D>) -> impl Iterator<Item = u64> {
+fn words(layout: &Layout) -> impl Iterator<Item = u64> {
     let order = layout.order().into_iter().map(|axis| axis as u64);
     order.chain(layout.bricks().iter().flat_map(bounds))
 }
 
 /// A brick in numbers.
-fn bounds<const D: usize>(brick: &Brick<D>) -> impl Iterator<Item = u64> + use<D> {
+fn bounds(brick: &DynBrick) -> impl Iterator<Item = u64> + use<> {
     brick.lo.into_iter().chain(brick.hi).map(|bound| bound as u64)
 }
 
 impl Piece {
     /// What a box that a rank may touch has in common with each owner's brick in `home`; in a tile it lies with its axes in this
     /// order.
-    pub(crate) fn of<const D: usize>(
+    pub(crate) fn of(
         rank: usize,
-        home: &Layout<D>,
-        private: &Private<D>,
-        tile: &Brick<D>,
-        order: [usize; D],
+        home: &Layout,
+        private: &Private,
+        tile: &DynBrick,
+        order: PerAxis<usize>,
         howmany: usize,
     ) -> Vec<Self> {
         let mut pieces = Vec::new();
         home.meet(tile, |owner, common| {
-            let from = |part: &Brick<D>, brick| {
+            let from = |part: &DynBrick, brick| {
                 let (from, to) = (Placed { brick, order: home.order(), howmany }, *tile);
                 Transfer::new(part, 0..howmany, &from, &Placed { brick: to, order, howmany })
             };
-            let whole = |part: &Brick<D>| from(part, home.brick(owner));
-            let common = |part: &Brick<D>| Some(common.intersect(part)).filter(|p| !p.is_empty());
+            let whole = |part: &DynBrick| from(part, home.brick(owner));
+            let common = |part: &DynBrick| Some(common.intersect(part)).filter(|p| !p.is_empty());
             for (dense, before) in private.public(owner) {
                 pieces.extend(common(dense).map(|part| {
                     let transfer = from(&part, *dense).behind(before * howmany, 0);
@@ -322,10 +317,10 @@ impl Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Grid, ProcGrid};
+    use crate::{DynGrid, ProcGrid};
 
     /// Shares of all ranks, with whole bricks as tiles.
-    fn shares(home: &Layout<3>, work: &Layout<3>, howmany: usize) -> Vec<Share> {
+    fn shares(home: &Layout, work: &Layout, howmany: usize) -> Vec<Share> {
         let share = |rank| {
             let (layouts, private) = ([home, work], Private::nothing(home));
             let mut share = Share::new(rank, layouts, &private, 16, howmany);
@@ -337,7 +332,7 @@ mod tests {
 
     #[test]
     fn shares_give_every_element_to_one_rank() {
-        let grid = Grid::new([5, 7, 6]).unwrap();
+        let grid = DynGrid::new([5, 7, 6]).unwrap();
         let even = |shape| Layout::even(grid, ProcGrid::new(shape), 6);
         let layouts = [[6, 1, 1], [1, 2, 3], [2, 3, 1], [1, 1, 4], [1, 1, 1]].map(even);
         for home in &layouts {
@@ -364,7 +359,7 @@ mod tests {
     /// What all ranks show, and what is private, is touched by one rank each time, and at the ends of each rank by itself alone.
     #[test]
     fn shares_with_private_parts_give_every_element_to_one_rank() {
-        let grid = Grid::new([5, 7, 6]).unwrap();
+        let grid = DynGrid::new([5, 7, 6]).unwrap();
         let even = |shape| Layout::even(grid, ProcGrid::new(shape), 6);
         let layouts = [[6, 1, 1], [1, 2, 3], [2, 3, 1], [1, 1, 4], [1, 1, 1]].map(even);
         let howmany = 2;
@@ -420,7 +415,7 @@ mod tests {
 
     #[test]
     fn divisions_are_equal_where_shares_are_of_the_same_memory() {
-        let grid = Grid::new([4, 4, 4]).unwrap();
+        let grid = DynGrid::new([4, 4, 4]).unwrap();
         let even = |shape| Layout::even(grid, ProcGrid::new(shape), 2);
         let (x, y) = (even([2, 1, 1]), even([1, 2, 1]));
         let all = shares(&x, &y, 1);
@@ -437,7 +432,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "a rank claims only what is in its own brick")]
     fn nobody_claims_what_is_another_rank_s() {
-        let grid = Grid::new([4, 4, 4]).unwrap();
+        let grid = DynGrid::new([4, 4, 4]).unwrap();
         let layout = Layout::even(grid, ProcGrid::new([2, 1, 1]), 2);
         let (layouts, private) = ([&layout, &layout], Private::nothing(&layout));
         let mut share = Share::new(0, layouts, &private, 8, 1);

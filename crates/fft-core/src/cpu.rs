@@ -335,11 +335,11 @@ mod tests {
 
     #[test]
     fn copies_are_the_same_past_the_caches() {
-        use crate::Brick;
+        use crate::DynBrick;
         use crate::transfer::Placed;
-        let whole = Brick { lo: [0; 3], hi: [3, 300, 256] };
+        let whole = DynBrick::new([0; 3], [3, 300, 256]);
         for (part, past) in [([0, 256], true), ([1, 255], false)] {
-            let part = Brick { lo: [0, 7, part[0]], hi: [3, 299, part[1]] };
+            let part = DynBrick { lo: [0, 7, part[0]], hi: [3, 299, part[1]] };
             let placed = |brick| Placed { brick, order: [0, 1, 2], howmany: 1 };
             let transfer = Transfer::new(&part, 0..1, &placed(whole), &placed(part));
             let src: Vec<f64> = (0..2 * whole.points()).map(|i| i as f64).collect();

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::load::Hosts;
-use crate::{Brick, Grid, Layout, ProcGrid};
+use crate::{DynBrick, DynGrid, Layout, MAX_AXES, PerAxis, ProcGrid};
 
 /// What the parts of a cut are placed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,15 +47,15 @@ impl fmt::Display for Near {
 
 /// An even cut over the ranks.
 #[derive(Clone, Debug)]
-pub(crate) struct Cut<const D: usize> {
-    pub(crate) parts: ProcGrid<D>,
+pub(crate) struct Cut {
+    pub(crate) parts: ProcGrid,
     pub(crate) near: Near,
     ranks: usize,
     places: Option<Arc<Places>>,
 }
 
 /// `4x2x1`, `4x2x1~in`: into how many parts each axis goes, and what they are placed by.
-impl<const D: usize> fmt::Display for Cut<D> {
+impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.parts, self.near)
     }
@@ -72,12 +72,12 @@ struct Places {
 /// list of all messages.
 const MOST_MATCHED: usize = 512;
 
-impl<const D: usize> Cut<D> {
+impl Cut {
     /// Parts in C order.
     ///
     /// # Panics
     /// If there are more parts than ranks, or none.
-    pub(crate) fn plain(parts: ProcGrid<D>, ranks: usize) -> Self {
+    pub(crate) fn plain(parts: ProcGrid, ranks: usize) -> Self {
         assert!((1..=ranks).contains(&parts.ranks()), "cut {parts} over {ranks} ranks");
         // One part is where it would be in any case.
         let near = if (2..ranks).contains(&parts.ranks()) { Near::Spread } else { Near::Nothing };
@@ -87,8 +87,8 @@ impl<const D: usize> Cut<D> {
     /// As many parts as ranks, placed so that ranks, or hosts, keep what they hold in `layout`. `None` where that is the C
     /// order, or takes too long to find.
     pub(crate) fn matched(
-        parts: ProcGrid<D>,
-        layout: &Layout<D>,
+        parts: ProcGrid,
+        layout: &Layout,
         near: Near,
         hosts: &Hosts,
     ) -> Option<Self> {
@@ -100,7 +100,8 @@ impl<const D: usize> Cut<D> {
         let part_of = match (near, even) {
             (Near::Nothing | Near::Spread, _) => return None,
             (Near::Input | Near::Output, Some(other))
-                if ranks > MOST_MATCHED || common(&other, &parts) != [1; D] =>
+                if ranks > MOST_MATCHED
+                    || common(&other, &parts).iter().any(|parts| *parts != 1) =>
             {
                 nested(&other, &parts)
             }
@@ -142,13 +143,13 @@ impl<const D: usize> Cut<D> {
     }
 
     /// What a rank holds of a grid.
-    pub(crate) fn brick(&self, grid: &Grid<D>, rank: usize) -> Brick<D> {
-        self.part_of(rank).map_or(Brick::EMPTY, |part| self.parts.brick(grid, part))
+    pub(crate) fn brick(&self, grid: &DynGrid, rank: usize) -> DynBrick {
+        self.part_of(rank).map_or(grid.nothing(), |part| self.parts.part(grid, part))
     }
 
     /// The parts of each axis that a box touches, as first and one past the last.
-    fn touched(&self, grid: &Grid<D>, query: &Brick<D>) -> [(usize, usize); D] {
-        std::array::from_fn(|axis| {
+    fn touched(&self, grid: &DynGrid, query: &DynBrick) -> PerAxis<(usize, usize)> {
+        PerAxis::from_fn(grid.axes(), |axis| {
             let (n, parts) = (grid.len(axis), self.parts.shape()[axis]);
             // Part i begins at ⌊n·i/p⌋.
             let part = |x: usize| ((x + 1) * parts - 1) / n;
@@ -161,29 +162,29 @@ impl<const D: usize> Cut<D> {
     }
 
     /// How many ranks hold points of a box: at least; parts without points among those touched are counted.
-    pub(crate) fn count(&self, grid: &Grid<D>, query: &Brick<D>) -> usize {
+    pub(crate) fn count(&self, grid: &DynGrid, query: &DynBrick) -> usize {
         self.touched(grid, query).iter().map(|(first, last)| last - first).product()
     }
 
     /// Calls `found(rank, common)` for every rank that holds points of a box.
     pub(crate) fn meet(
         &self,
-        grid: &Grid<D>,
-        query: &Brick<D>,
-        mut found: impl FnMut(usize, Brick<D>),
+        grid: &DynGrid,
+        query: &DynBrick,
+        mut found: impl FnMut(usize, DynBrick),
     ) {
         let touched = self.touched(grid, query);
         let all: usize = touched.iter().map(|(first, last)| last - first).product();
         let shape = self.parts.shape();
         for number in 0..all {
             let (mut rest, mut part, mut stride) = (number, 0, 1);
-            for axis in (0..D).rev() {
+            for axis in (0..shape.len()).rev() {
                 let (first, last) = touched[axis];
                 part += (first + rest % (last - first)) * stride;
                 rest /= last - first;
                 stride *= shape[axis];
             }
-            let common = self.parts.brick(grid, part).intersect(query);
+            let common = self.parts.part(grid, part).intersect(query);
             if !common.is_empty() {
                 found(self.rank_of(part), common);
             }
@@ -196,26 +197,27 @@ fn gcd(a: usize, b: usize) -> usize {
 }
 
 /// The coarsest of what two cuts have in common.
-fn common<const D: usize>(a: &ProcGrid<D>, b: &ProcGrid<D>) -> [usize; D] {
-    std::array::from_fn(|axis| gcd(a.shape()[axis], b.shape()[axis]))
+fn common(a: &ProcGrid, b: &ProcGrid) -> PerAxis<usize> {
+    PerAxis::from_fn(a.shape().len(), |axis| gcd(a.shape()[axis], b.shape()[axis]))
 }
 
 /// The parts of ranks that hold those of another cut in C order: what both cuts have in common of each axis stays, and
 /// within the groups of ranks that have the same of it, the rest of the rank counts through the rest of the part.
-fn nested<const D: usize>(from: &ProcGrid<D>, to: &ProcGrid<D>) -> Vec<u32> {
+fn nested(from: &ProcGrid, to: &ProcGrid) -> Vec<u32> {
     let (a, c, common) = (from.shape(), to.shape(), common(from, to));
+    let axes = a.len();
     let part_of = |rank: usize| {
         let mut rest = rank;
-        let (mut coarse, mut fine) = ([0; D], [0; D]);
-        for axis in (0..D).rev() {
+        let (mut coarse, mut fine) = ([0; MAX_AXES], [0; MAX_AXES]);
+        for axis in (0..axes).rev() {
             let (at, finer) = (rest % a[axis], a[axis] / common[axis]);
             (coarse[axis], fine[axis]) = (at / finer, at % finer);
             rest /= a[axis];
         }
         let mut number =
-            (0..D).fold(0, |number, axis| number * (a[axis] / common[axis]) + fine[axis]);
+            (0..axes).fold(0, |number, axis| number * (a[axis] / common[axis]) + fine[axis]);
         let (mut part, mut stride) = (0, 1);
-        for axis in (0..D).rev() {
+        for axis in (0..axes).rev() {
             let finer = c[axis] / common[axis];
             part += (coarse[axis] * finer + number % finer) * stride;
             number /= finer;
@@ -228,7 +230,7 @@ fn nested<const D: usize>(from: &ProcGrid<D>, to: &ProcGrid<D>) -> Vec<u32> {
 
 /// The parts of ranks such that those whose hosts keep most come first, and of a host's parts, those whose ranks do; ties
 /// go to the lower host, rank, part.
-fn most_kept<const D: usize>(layout: &Layout<D>, parts: &ProcGrid<D>, hosts: &Hosts) -> Vec<u32> {
+fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Hosts) -> Vec<u32> {
     let (grid, ranks) = (layout.grid(), layout.ranks());
     let plain = Cut::plain(*parts, ranks);
     let mut of_ranks = BTreeMap::new();
@@ -285,13 +287,13 @@ fn assign(
 mod tests {
     use super::*;
 
-    fn even<const D: usize>(shape: [usize; D], cut: [usize; D]) -> Layout<D> {
+    fn even(shape: [usize; 3], cut: [usize; 3]) -> Layout {
         let cut = ProcGrid::new(cut);
-        Layout::even(Grid::new(shape).unwrap(), cut, cut.ranks())
+        Layout::even(DynGrid::new(shape).unwrap(), cut, cut.ranks())
     }
 
-    fn peers<const D: usize>(layout: &Layout<D>, cut: &Cut<D>) -> usize {
-        let count = |brick: &Brick<D>| {
+    fn peers(layout: &Layout, cut: &Cut) -> usize {
+        let count = |brick: &DynBrick| {
             let mut count = 0;
             cut.meet(&layout.grid(), brick, |_, _| count += 1);
             count
@@ -307,7 +309,7 @@ mod tests {
             bricks.swap(3, 7);
             Layout::new(layout.grid(), bricks, 12).unwrap()
         };
-        for parts in ProcGrid::all(12) {
+        for parts in ProcGrid::all(3, 12) {
             let plain = Cut::plain(parts, 12);
             let hosts = Hosts::new(&[0, 1, 1, 2, 0, 0, 0, 1, 2, 2, 2, 2], 12);
             let matched =
@@ -316,7 +318,7 @@ mod tests {
             for cut in matched.into_iter().flatten().chain([plain]) {
                 let grid = layout.grid();
                 let bricks: Vec<_> = (0..12).map(|rank| cut.brick(&grid, rank)).collect();
-                assert_eq!(bricks.iter().map(Brick::points).sum::<usize>(), grid.points());
+                assert_eq!(bricks.iter().map(DynBrick::points).sum::<usize>(), grid.points());
                 for query in layout.bricks() {
                     let mut found = Vec::new();
                     cut.meet(&grid, query, |rank, common| found.push((rank, common)));
@@ -331,7 +333,7 @@ mod tests {
 
     #[test]
     fn fewer_parts_are_spread() {
-        let grid = Grid::new([8, 8]).unwrap();
+        let grid = DynGrid::new([8, 8]).unwrap();
         let cut = Cut::plain(ProcGrid::new([3, 1]), 8);
         let busy: Vec<_> = (0..8).filter(|rank| !cut.brick(&grid, *rank).is_empty()).collect();
         assert_eq!(busy, [0, 2, 5]);
@@ -349,8 +351,8 @@ mod tests {
         assert_eq!(peers(&bricks, &matched), 8);
         assert_eq!(peers(&bricks, &Cut::plain(pencils, 512)), 8);
         // But in C order it is other ranks every time, and all of the data moves.
-        let kept = |cut: &Cut<3>| -> usize {
-            let of = |(rank, brick): (usize, &Brick<3>)| {
+        let kept = |cut: &Cut| -> usize {
+            let of = |(rank, brick): (usize, &DynBrick)| {
                 cut.brick(&bricks.grid(), rank).intersect(brick).points()
             };
             bricks.bricks().iter().enumerate().map(of).sum()

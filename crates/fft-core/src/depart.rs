@@ -38,8 +38,8 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn new<const D: usize>(
-        moves: &Moves<D>,
+    pub(crate) fn new(
+        moves: &Moves,
         axes: &[(usize, Pass)],
         device: &mut Dev,
     ) -> Result<Self, Error> {

@@ -27,22 +27,15 @@ pub trait Device<T: Real>: Sized {
     ///
     /// # Errors
     /// On every rank the same, or with [`Error::OnRank`].
-    fn meet<const D: usize>(
-        &mut self,
-        recipe: &Recipe<D>,
-        comm: &dyn Comm,
-    ) -> Result<Option<Box<dyn Commons>>, Error>;
+    fn meet(&mut self, recipe: &Recipe, comm: &dyn Comm)
+    -> Result<Option<Box<dyn Commons>>, Error>;
 
     /// The operations of one direction. Called by all ranks, of which one that fails may not come for the next direction: a device that has
     /// them agree on something agrees on failures first.
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Argument`] for what this device cannot do.
-    fn bind<const D: usize>(
-        &mut self,
-        recipe: &Recipe<D>,
-        site: Site<'_>,
-    ) -> Result<Operations<Self::Op>, Error>;
+    fn bind(&mut self, recipe: &Recipe, site: Site<'_>) -> Result<Operations<Self::Op>, Error>;
 
     /// A plan's own memory, of so many real numbers each. Collective.
     ///
@@ -193,7 +186,7 @@ pub struct Site<'a> {
 
 impl Site<'_> {
     /// Whether other ranks of the host can see the caller's arrays, too.
-    pub(crate) fn shows_all<const D: usize>(&self, problem: &Problem<D>) -> bool {
+    pub(crate) fn shows_all(&self, problem: &Problem) -> bool {
         problem.shared_arrays || self.commons.is_none_or(Commons::shows_all)
     }
 }

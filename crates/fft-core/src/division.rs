@@ -7,7 +7,7 @@ use crate::local::{BLOCK_BYTES, LINES_BYTES};
 use crate::moves::CHUNK_RUN_BYTES;
 use crate::private::Private;
 use crate::transfer::Placed;
-use crate::{Brick, Direction, Layout, Pass, Transfer};
+use crate::{Direction, DynBrick, Layout, Pass, PerAxis, Transfer};
 
 /// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
 pub(crate) const TILE_BYTES: usize = BLOCK_BYTES / 2;
@@ -28,23 +28,23 @@ const STRIP_BYTES: usize = LINES_BYTES;
 /// the whole. While one strip is transformed the next is fetched ahead. (256³ real numbers by four ranks on two cores of an AMD EPYC,
 /// Zen 4, whose memory is in bricks: 10 to 12% less time, of which 2% without fetching ahead. Complex data, in its one place, took as long
 /// or longer in strips.)
-pub(crate) struct Strips<'a, const D: usize> {
+pub(crate) struct Strips<'a> {
     pub(crate) arriving: &'a [(usize, Pass)],
     pub(crate) whole: &'a [(usize, Pass)],
     pub(crate) leaving: &'a [(usize, Pass)],
     /// The lengths of strips, each of which is one run of a tile.
-    pub(crate) lengths: [usize; D],
+    pub(crate) lengths: PerAxis<usize>,
 }
 
 /// What a transform across ranks is made from.
-pub(crate) struct Division<'a, const D: usize> {
+pub(crate) struct Division<'a> {
     pub(crate) rank: usize,
     /// Where the data is, before and after.
-    pub(crate) home: &'a Layout<D>,
+    pub(crate) home: &'a Layout,
     /// Who transforms what.
-    pub(crate) work: &'a Layout<D>,
+    pub(crate) work: &'a Layout,
     /// What nobody else touches in this transform and in those before and after, if any.
-    pub(crate) private: Option<&'a Private<D>>,
+    pub(crate) private: Option<&'a Private>,
     /// Whether it is the first of those.
     pub(crate) first: bool,
     pub(crate) howmany: usize,
@@ -53,25 +53,20 @@ pub(crate) struct Division<'a, const D: usize> {
     /// The axes, each with its transform.
     pub(crate) axes: &'a [(usize, Pass)],
     /// Where real data is, of which `home` has half the spectrum: before or after, as the direction is.
-    pub(crate) real: Option<(Direction, &'a Layout<D>)>,
+    pub(crate) real: Option<(Direction, &'a Layout)>,
 }
 
 /// Who has what and who works on what, where it is read or where it is written.
-pub(crate) struct Side<'a, const D: usize> {
-    pub(crate) layout: Cow<'a, Layout<D>>,
-    pub(crate) work: Cow<'a, Layout<D>>,
+pub(crate) struct Side<'a> {
+    pub(crate) layout: Cow<'a, Layout>,
+    pub(crate) work: Cow<'a, Layout>,
     /// Real numbers per element.
     pub(crate) width: usize,
 }
 
 /// Bytes of the smallest box that is whole along some axes and holds so many bytes side by side.
-fn tile_bytes<const D: usize>(
-    layout: &Layout<D>,
-    axes: &[usize],
-    element: usize,
-    side: usize,
-) -> usize {
-    let neighbours = match axes.contains(&layout.order()[D - 1]) {
+fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, side: usize) -> usize {
+    let neighbours = match axes.contains(&layout.order().contiguous()) {
         true => element,
         false => element.max(side),
     };
@@ -79,18 +74,13 @@ fn tile_bytes<const D: usize>(
 }
 
 /// Whether boxes that are whole along some axes fit into cache. `element` is in bytes, of all batches.
-pub(crate) fn together<const D: usize>(layout: &Layout<D>, axes: &[usize], element: usize) -> bool {
+pub(crate) fn together(layout: &Layout, axes: &[usize], element: usize) -> bool {
     tile_bytes(layout, axes, element, LINE_BYTES) <= BLOCK_BYTES
 }
 
 /// Of axes that are transformed one after the other, the last ones, as many as fit into cache together in a chunk: the same
 /// on all ranks. `element` is in bytes, of all batches, and so is `most`, of a tile.
-pub(crate) fn tiled<const D: usize>(
-    layout: &Layout<D>,
-    since: &[usize],
-    element: usize,
-    most: usize,
-) -> Vec<usize> {
+pub(crate) fn tiled(layout: &Layout, since: &[usize], element: usize, most: usize) -> Vec<usize> {
     let fits = |first: &usize| {
         tile_bytes(layout, &since[*first..], element, CHUNK_RUN_BYTES) <= most.min(BLOCK_BYTES)
     };
@@ -98,7 +88,7 @@ pub(crate) fn tiled<const D: usize>(
     since[first..].to_vec()
 }
 
-impl<const D: usize> Division<'_, D> {
+impl Division<'_> {
     /// The axes in groups whose transforms can be done on one tile in cache.
     pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {
         let axes: Vec<_> = self.axes.iter().map(|(axis, _)| *axis).collect();
@@ -108,7 +98,7 @@ impl<const D: usize> Division<'_, D> {
     }
 
     /// What a box of `home` is where it is read, or written.
-    pub(crate) fn on(&self, side: &Side<'_, D>, part: &Brick<D>) -> Brick<D> {
+    pub(crate) fn on(&self, side: &Side<'_>, part: &DynBrick) -> DynBrick {
         match self.real {
             Some((_, real)) if side.width == 1 => self.real_box(part, real),
             _ => *part,
@@ -116,14 +106,14 @@ impl<const D: usize> Division<'_, D> {
     }
 
     /// The box of real data of which this box of `home` is half the spectrum, or all.
-    fn real_box(&self, tile: &Brick<D>, real: &Layout<D>) -> Brick<D> {
+    fn real_box(&self, tile: &DynBrick, real: &Layout) -> DynBrick {
         let halved = self.axes.iter().find(|(_, pass)| pass.changes_len());
         let (axis, _) = halved.expect("one axis is halved where there is real data");
         if tile.is_empty() { *tile } else { tile.with_range(*axis, 0..real.grid().len(*axis)) }
     }
 
     /// Where it is read, if elsewhere than where it is written, and where that is.
-    pub(crate) fn sides(&self) -> (Option<Side<'_, D>>, Side<'_, D>) {
+    pub(crate) fn sides(&self) -> (Option<Side<'_>>, Side<'_>) {
         let half = || Side {
             layout: Cow::Borrowed(self.home),
             work: Cow::Borrowed(self.work),
@@ -147,17 +137,20 @@ impl<const D: usize> Division<'_, D> {
     }
 
     /// The lengths of boxes that hold whole lines along the axes that are transformed, and long runs of memory.
-    pub(crate) fn lengths(&self, element: usize) -> [usize; D] {
+    pub(crate) fn lengths(&self, element: usize) -> PerAxis<usize> {
         let (brick, order) = (self.work.brick(self.rank), self.home.order());
-        let mut step: [usize; D] =
-            std::array::from_fn(|axis| if self.whole(axis) { brick.len(axis) } else { 1 });
+        let mut step =
+            PerAxis::from_fn(
+                order.len(),
+                |axis| if self.whole(axis) { brick.len(axis) } else { 1 },
+            );
         // Inner axes first: they make runs longer.
         for (place, &axis) in order.iter().enumerate().rev() {
             if self.whole(axis) || brick.is_empty() {
                 continue;
             }
             let bytes = step.iter().product::<usize>() * self.howmany * element;
-            let (least, most) = match place == D - 1 {
+            let (least, most) = match place + 1 == order.len() {
                 true => (LINE_BYTES / element, RUN_BYTES / element),
                 false => (1, brick.len(axis)),
             };
@@ -173,10 +166,10 @@ impl<const D: usize> Division<'_, D> {
 
     /// The order of axes in tiles. Lines along one axis that lie apart come straight to one piece of the tile each, where as much
     /// is side by side as makes that worth while; otherwise tiles are as memory is.
-    pub(crate) fn order(&self, lengths: [usize; D], element: usize) -> [usize; D] {
+    pub(crate) fn order(&self, lengths: PerAxis<usize>, element: usize) -> PerAxis<usize> {
         let mut order = self.home.order();
         let [(axis, _)] = self.axes else { return order };
-        let neighbours = order[D - 1];
+        let neighbours = order.contiguous();
         if *axis != neighbours
             && self.real.is_none()
             && lengths[neighbours] * element >= STRAIGHT_BYTES
@@ -190,21 +183,21 @@ impl<const D: usize> Division<'_, D> {
     /// How tiles with their axes in this order, and at most so long, are brought together and transformed. `element` is in bytes.
     pub(crate) fn strips(
         &self,
-        lengths: [usize; D],
-        order: [usize; D],
+        lengths: PerAxis<usize>,
+        order: PerAxis<usize>,
         element: usize,
-    ) -> Strips<'_, D> {
+    ) -> Strips<'_> {
         let Some((direction, _)) = self.real else {
             return Strips { arriving: &[], whole: self.axes, leaving: &[], lengths };
         };
-        let (forward, row) = (direction == Direction::Forward, order[D - 1]);
+        let (forward, row) = (direction == Direction::Forward, order.contiguous());
         let (arriving, rest) = self.axes.split_at(usize::from(forward));
         let (whole, leaving) = rest.split_at(rest.len() - usize::from(!forward));
         let mut strip = lengths;
         // Rows of several batches lie apart.
         if self.howmany == 1 && arriving.iter().chain(leaving).all(|(axis, _)| *axis == row) {
             let mut bytes = element * lengths[row];
-            for &axis in order[..D - 1].iter().rev() {
+            for &axis in order[..order.len() - 1].iter().rev() {
                 strip[axis] = (STRIP_BYTES / bytes.max(1)).clamp(1, lengths[axis].max(1));
                 bytes *= lengths[axis];
             }
@@ -213,12 +206,12 @@ impl<const D: usize> Division<'_, D> {
     }
 
     /// This rank's brick in boxes of such lengths.
-    pub(crate) fn boxes(&self, step: [usize; D]) -> Vec<Brick<D>> {
+    pub(crate) fn boxes(&self, step: PerAxis<usize>) -> Vec<DynBrick> {
         in_boxes(self.work.brick(self.rank), self.home.order(), step)
     }
 
     /// Where a box is in this rank's brick, in real numbers, if it is one run there, in a tile as well.
-    pub(crate) fn run(&self, tile: &Brick<D>, order: [usize; D]) -> Option<Range<usize>> {
+    pub(crate) fn run(&self, tile: &DynBrick, order: PerAxis<usize>) -> Option<Range<usize>> {
         let howmany = self.howmany;
         let placed = |brick, order| Placed { brick, order, howmany };
         let from = placed(self.home.brick(self.rank), self.home.order());
@@ -228,7 +221,7 @@ impl<const D: usize> Division<'_, D> {
     }
 
     /// What this rank has and others transform, from a whole brick to what it shows, and back.
-    pub(crate) fn others(&self, private: &Private<D>) -> Vec<[Transfer; 2]> {
+    pub(crate) fn others(&self, private: &Private) -> Vec<[Transfer; 2]> {
         let (brick, howmany) = (self.home.brick(self.rank), self.howmany);
         let placed = |brick| Placed { brick, order: self.home.order(), howmany };
         let mut others = Vec::new();
@@ -250,17 +243,17 @@ impl<const D: usize> Division<'_, D> {
 }
 
 /// A brick in boxes of such lengths, ordered as memory is.
-pub(crate) fn in_boxes<const D: usize>(
-    brick: Brick<D>,
-    order: [usize; D],
-    step: [usize; D],
-) -> Vec<Brick<D>> {
+pub(crate) fn in_boxes(
+    brick: DynBrick,
+    order: PerAxis<usize>,
+    step: PerAxis<usize>,
+) -> Vec<DynBrick> {
     if brick.is_empty() {
         return Vec::new();
     }
     let mut boxes = vec![brick];
     for axis in order {
-        let cut = |whole: Brick<D>| {
+        let cut = |whole: DynBrick| {
             let range = whole.range(axis);
             let ends = move |lo: usize| lo..range.end.min(lo + step[axis]);
             whole.range(axis).step_by(step[axis]).map(move |lo| whole.with_range(axis, ends(lo)))
@@ -273,7 +266,7 @@ pub(crate) fn in_boxes<const D: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Grid, Kind, ProcGrid};
+    use crate::{DynGrid, Kind, ProcGrid};
 
     fn pass(kind: Kind, n: usize) -> Pass {
         let complex_before = kind != Kind::R2C;
@@ -294,9 +287,9 @@ mod tests {
         shape: [usize; 3],
         cuts: [usize; 3],
         axes: &[usize],
-        then: impl FnOnce(&Division<'_, 3>) -> R,
+        then: impl FnOnce(&Division<'_>) -> R,
     ) -> R {
-        let grid = Grid::new(shape).unwrap();
+        let grid = DynGrid::new(shape).unwrap();
         let ranks = cuts.iter().product();
         let even = |cuts| Layout::even(grid, ProcGrid::new(cuts), ranks);
         let axes: Vec<_> = axes.iter().map(|&axis| (axis, pass(Kind::C2C, shape[axis]))).collect();
@@ -336,10 +329,10 @@ mod tests {
         n: [usize; 2],
         axes: &[usize],
         howmany: usize,
-        then: impl FnOnce(&Division<'_, 3>) -> R,
+        then: impl FnOnce(&Division<'_>) -> R,
     ) -> R {
         let layout = |row| {
-            let grid = Grid::new([n[0], 8, row]).unwrap();
+            let grid = DynGrid::new([n[0], 8, row]).unwrap();
             Layout::even(grid, ProcGrid::new([1, 2, 1]), 2)
         };
         let (half, real) = (layout(n[1] / 2 + 1), layout(n[1]));
@@ -396,7 +389,7 @@ mod tests {
     #[test]
     fn strips_are_runs_of_a_tile() {
         for lengths in [[3, 5, 7], [40, 1, 9], [1, 64, 300], [5, 7, 3000], [2, 300, 2]] {
-            let tile = Brick { lo: [0; 3], hi: lengths };
+            let tile = DynBrick { lo: [0; 3], hi: lengths };
             let order = [1, 0, 2];
             let cut = of_halves(Direction::Forward, [8, 8], &[2], 1, |it| {
                 it.strips(lengths, order, ELEMENT).lengths

@@ -16,14 +16,14 @@ enum Word<'t> {
     Scale,
 }
 
-impl<const D: usize> Recipe<D> {
+impl Recipe {
     /// The recipe that was printed as this text, for a problem like the one that it was printed for: what is to be done,
     /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text; one that names
     /// no chunk has [`Problem::CHUNK`] bytes.
     ///
     /// ```
     /// use fft_core::*;
-    /// let grid = Grid::new([32, 32, 32])?;
+    /// let grid = DynGrid::new([32, 32, 32])?;
     /// let bricks = Layout::even(grid, ProcGrid::cubic(&grid, 4), 4);
     /// let problem = Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
     /// let recipe = Recipe::new(problem.clone())?;
@@ -37,7 +37,7 @@ impl<const D: usize> Recipe<D> {
     /// # Errors
     /// Those of [`Recipe::new`]; [`Error::Argument`] where the text is no recipe, is one of another problem, or has a step
     /// that cannot come there.
-    pub fn exact(mut problem: Problem<D>, text: &str) -> Result<Self, Error> {
+    pub fn exact(mut problem: Problem, text: &str) -> Result<Self, Error> {
         let text = text.trim();
         let wrong = |what: &str, found: &str, expected: String| {
             Err(Error::argument(format!("{what} of the recipe {text}"), found, expected))
@@ -47,7 +47,7 @@ impl<const D: usize> Recipe<D> {
         };
         let mut words = Vec::new();
         for step in steps {
-            match read::<D>(step) {
+            match read(step, problem.kinds.len()) {
                 Ok(word) => words.push((step, word)),
                 Err(expected) => return wrong("step", step, expected),
             }
@@ -65,7 +65,7 @@ impl<const D: usize> Recipe<D> {
             problem.wires.clear();
         }
         problem.chunk = match header.split(' ').find_map(|word| word.strip_prefix("chunk=")) {
-            None => Problem::<D>::CHUNK,
+            None => Problem::CHUNK,
             Some(bytes) => match bytes.parse() {
                 Ok(bytes) => bytes,
                 Err(_) => return wrong("chunk", bytes, "a number of bytes".into()),
@@ -73,7 +73,7 @@ impl<const D: usize> Recipe<D> {
         };
         super::recipe::check(&problem)?;
         let search = Search::new(&problem, Family::Any);
-        let mut path = vec![Search::<D>::start()];
+        let mut path = vec![Search::start()];
         let mut left = exchanges.len();
         for (step, word) in words {
             let here = path[path.len() - 1];
@@ -107,7 +107,7 @@ impl<const D: usize> Recipe<D> {
     }
 }
 
-impl<const D: usize> Search<'_, D> {
+impl Search<'_> {
     /// The state after a reshape, the last one or another, to the layout of this name.
     fn named(&self, name: &str, here: State, is_last: bool) -> Option<State> {
         // The input is the first; where it prints as the output does, but for its order, the last reshape does not go there.
@@ -135,7 +135,7 @@ fn split(text: &str) -> Option<(&str, Vec<&str>)> {
 }
 
 /// One step; what it should have been otherwise.
-fn read<const D: usize>(step: &str) -> Result<Word<'_>, String> {
+fn read(step: &str, axes: usize) -> Result<Word<'_>, String> {
     let words: Vec<_> = step.split(' ').collect();
     match words[..] {
         ["scale", _] => Ok(Word::Scale),
@@ -145,7 +145,7 @@ fn read<const D: usize>(step: &str) -> Result<Word<'_>, String> {
             Ok(Word::Exchange(layout, exchange, wire))
         }
         [_, axis] => {
-            let names = axis_names::<D>();
+            let names = axis_names(axes);
             let found = names.iter().position(|name| axis == name.to_string());
             found
                 .map(Word::Transform)

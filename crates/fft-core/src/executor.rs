@@ -40,8 +40,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// # Errors
     /// On every rank the same: [`Error::OnRank`] when memory is short on one, or what `exchange` returns;
     /// [`Error::Disagreement`] when a rank expects other messages than are sent to it ([`matching`]).
-    pub fn bind<const D: usize>(
-        recipe: &Recipe<D>,
+    pub fn bind(
+        recipe: &Recipe,
         comm: Box<dyn Comm>,
         mut device: Dev,
         exchange: MakeExchange<'_>,
@@ -66,8 +66,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         for (program, direction) in
             programs.iter_mut().zip([Direction::Forward, Direction::Inverse])
         {
-            program.budget =
-                Budget::new::<T, Dev, D>(recipe, direction, &program.ops, comm.as_ref())?;
+            program.budget = Budget::new::<T, Dev>(recipe, direction, &program.ops, comm.as_ref())?;
         }
         let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
         let sizes = [size(0), size(1)];

@@ -4,6 +4,7 @@
 //! side, so the axis which was contiguous stays so. One that is transformed alone becomes the slowest, since a device does all
 //! its lines at once then; of two across, the device itself has now the one and now the other there.
 
+use crate::PerAxis;
 use crate::recipe::{Node, Step};
 
 /// What it takes to fetch or to store complex data, beside a pass: 0.1 ms of 1.0, at 512³ on an H200. Where the output is not seen, the last
@@ -12,8 +13,8 @@ pub(crate) const SHARE: f64 = 0.1;
 
 /// The order of axes in memory, slowest first, after a reshape from an order `before`, for transforms along `axes`, in the order in
 /// which they are done.
-pub(crate) fn order<const D: usize>(before: [usize; D], axes: &[usize]) -> [usize; D] {
-    let last = before[D - 1];
+pub(crate) fn order(before: PerAxis<usize>, axes: &[usize]) -> PerAxis<usize> {
+    let last = before.contiguous();
     let Some((&first, others)) = axes.split_first() else { return before };
     let mut order = before;
     // The sort is stable: what is equal stays as it was.
@@ -27,12 +28,12 @@ pub(crate) fn order<const D: usize>(before: [usize; D], axes: &[usize]) -> [usiz
 
 /// Whether what comes to an output in this order of axes may be fetched by the transforms along `axes` there, or, if there are none, stored by
 /// those before, where ranks see it.
-pub(crate) fn suits<const D: usize>(output: [usize; D], axes: &[usize]) -> bool {
+pub(crate) fn suits(output: PerAxis<usize>, axes: &[usize]) -> bool {
     order(output, axes) == output
 }
 
 /// Gives the layouts between reshapes such orders.
-pub(crate) fn arrange<const D: usize>(nodes: &mut [Node<D>], steps: &[Step]) {
+pub(crate) fn arrange(nodes: &mut [Node], steps: &[Step]) {
     let is_reshape = |step: &Step| matches!(step, Step::Reshape { .. });
     let reshapes: Vec<usize> = (0..steps.len()).filter(|step| is_reshape(&steps[*step])).collect();
     for pair in reshapes.windows(2) {
@@ -51,7 +52,7 @@ pub(crate) fn arrange<const D: usize>(nodes: &mut [Node<D>], steps: &[Step]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, Algorithm, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe};
+    use crate::{Access, Algorithm, DynGrid, Kind, Layout, Precision, Problem, ProcGrid, Recipe};
 
     #[test]
     fn the_contiguous_axis_stays_so() {
@@ -67,7 +68,7 @@ mod tests {
 
     #[test]
     fn recipes_are_arranged_and_read_again() {
-        let grid = Grid::new([512; 3]).unwrap();
+        let grid = DynGrid::new([512; 3]).unwrap();
         for (ranks, expected) in [(2, "[1x2x1]"), (4, "[1x1x4]"), (8, "[8x1x1]")] {
             let bricks = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
             let problem =
@@ -91,8 +92,8 @@ mod tests {
     #[test]
     fn real_data_is_not_moved_where_complex_data_is_fetched_and_stored() {
         let kinds = [Kind::C2C, Kind::C2C, Kind::R2C];
-        let real = Grid::new([512; 3]).unwrap();
-        let even = |grid: Grid<3>| Layout::even(grid, ProcGrid::cubic(&grid, 2), 2);
+        let real = DynGrid::new([512; 3]).unwrap();
+        let even = |grid: DynGrid| Layout::even(grid, ProcGrid::cubic(&grid, 2), 2);
         let (input, output) = (even(real), even(Problem::spectral_grid(real, kinds)));
         let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
         (problem.hosts, problem.exchange) = (vec![0; 2], Algorithm::P2p);
@@ -112,7 +113,7 @@ mod tests {
         const ORDERS: [[usize; 3]; 6] =
             [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
         const SHAPES: [[usize; 3]; 5] = [[2, 1, 1], [1, 2, 1], [1, 1, 2], [2, 2, 1], [1, 2, 2]];
-        let grid = Grid::new([12, 10, 8]).unwrap();
+        let grid = DynGrid::new([12, 10, 8]).unwrap();
         for kinds in [[C2C; 3], [Identity, C2C, C2C], [C2C, C2C, R2C], [R2C, Identity, C2C]] {
             let spectral = Problem::spectral_grid(grid, kinds);
             let recipe = |(from, first): ([usize; 3], _), (to, last): ([usize; 3], _)| {

@@ -1,9 +1,8 @@
-//! The global index space and the boxes cut out of it.
+//! The global index space.
 
 use std::fmt;
-use std::ops::Range;
 
-use crate::{Error, ProcGrid};
+use crate::{Brick, DynBrick, Error, PerAxis, ProcGrid};
 
 /// The global index space: `D` axes (1 to 4), row-major, the last axis contiguous as in C and NumPy.
 ///
@@ -27,22 +26,8 @@ impl<const D: usize> Grid<D> {
     /// [`Error::EmptyAxis`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points. A number of
     /// axes outside 1..=4 does not compile.
     pub fn new(shape: [usize; D]) -> Result<Self, Error> {
-        const { assert!(D >= 1 && D <= 4, "a grid has 1 to 4 axes") };
-        let grid = Self { shape };
-        if let Some(axis) = shape.iter().position(|&n| n == 0) {
-            return Err(Error::EmptyAxis { axis, grid: grid.to_string() });
-        }
-        grid.checked_points(1)?;
-        Ok(grid)
-    }
-
-    /// Points in `howmany` such grids, if they can be counted with room for their size in bytes.
-    pub(crate) fn checked_points(&self, howmany: usize) -> Result<usize, Error> {
-        self.shape
-            .iter()
-            .try_fold(howmany, |product, &n| product.checked_mul(n))
-            .filter(|&points| points <= 1 << 58)
-            .ok_or_else(|| Error::TooLarge { grid: self.to_string(), howmany })
+        DynGrid::new(shape)?;
+        Ok(Self { shape })
     }
 
     /// Points along each axis.
@@ -74,7 +59,116 @@ impl<const D: usize> Grid<D> {
     /// # Panics
     /// If `rank >= ranks`.
     pub fn brick(&self, rank: usize, ranks: usize) -> Brick<D> {
-        ProcGrid::cubic(self, ranks).brick(self, rank)
+        DynGrid::from(*self).brick(rank, ranks).typed()
+    }
+}
+
+impl<const D: usize> fmt::Display for Grid<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        DynGrid::from(*self).fmt(f)
+    }
+}
+
+/// A [`Grid`] whose number of axes is known when the program runs: what layouts, problems and recipes are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DynGrid {
+    shape: PerAxis<usize>,
+}
+
+impl<const D: usize> From<Grid<D>> for DynGrid {
+    fn from(grid: Grid<D>) -> Self {
+        Self { shape: grid.shape.into() }
+    }
+}
+
+impl<const D: usize> From<&Grid<D>> for DynGrid {
+    fn from(grid: &Grid<D>) -> Self {
+        Self::from(*grid)
+    }
+}
+
+impl From<&Self> for DynGrid {
+    fn from(grid: &Self) -> Self {
+        *grid
+    }
+}
+
+impl<const D: usize> PartialEq<Grid<D>> for DynGrid {
+    fn eq(&self, other: &Grid<D>) -> bool {
+        self.shape == other.shape
+    }
+}
+
+impl DynGrid {
+    /// A grid of this shape.
+    ///
+    /// # Errors
+    /// Those of [`Grid::new`].
+    pub fn new(shape: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
+        let grid = Self { shape: shape.into() };
+        if let Some(axis) = grid.shape.iter().position(|&n| n == 0) {
+            return Err(Error::EmptyAxis { axis, grid: grid.to_string() });
+        }
+        grid.checked_points(1)?;
+        Ok(grid)
+    }
+
+    /// Points in `howmany` such grids, if they can be counted with room for their size in bytes.
+    pub(crate) fn checked_points(&self, howmany: usize) -> Result<usize, Error> {
+        self.shape
+            .iter()
+            .try_fold(howmany, |product, &n| product.checked_mul(n))
+            .filter(|&points| points <= 1 << 58)
+            .ok_or_else(|| Error::TooLarge { grid: self.to_string(), howmany })
+    }
+
+    /// How many axes it has.
+    pub fn axes(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Points along each axis.
+    pub fn shape(&self) -> PerAxis<usize> {
+        self.shape
+    }
+
+    /// Points along one axis.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    pub fn len(&self, axis: usize) -> usize {
+        self.shape[axis]
+    }
+
+    /// Points in all.
+    pub fn points(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// The whole grid as one brick.
+    pub fn whole(&self) -> DynBrick {
+        DynBrick { lo: self.shape.map(|_| 0), hi: self.shape }
+    }
+
+    /// The brick without points.
+    pub(crate) fn nothing(&self) -> DynBrick {
+        DynBrick::empty(self.axes())
+    }
+
+    /// As [`Grid::brick`].
+    ///
+    /// # Panics
+    /// If `rank >= ranks`.
+    pub fn brick(&self, rank: usize, ranks: usize) -> DynBrick {
+        ProcGrid::cubic(self, ranks).part(self, rank)
+    }
+
+    /// The grid as one of `D` axes.
+    ///
+    /// # Panics
+    /// If it has another number of them.
+    pub fn typed<const D: usize>(&self) -> Grid<D> {
+        Grid { shape: self.shape.array() }
     }
 
     /// The grid with another length along one axis, as after a real-to-complex transform.
@@ -84,7 +178,7 @@ impl<const D: usize> Grid<D> {
     }
 }
 
-impl<const D: usize> fmt::Display for Grid<D> {
+impl fmt::Display for DynGrid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&times(&self.shape))
     }
@@ -93,111 +187,4 @@ impl<const D: usize> fmt::Display for Grid<D> {
 /// `4x6x8`
 pub(crate) fn times(numbers: &[usize]) -> String {
     numbers.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
-}
-
-/// A half-open box `lo..hi` of the grid: what one rank holds. Empty when `hi <= lo` along any axis.
-///
-/// ```
-/// use fft_core::Brick;
-/// let a = Brick { lo: [0, 0], hi: [4, 4] };
-/// let b = Brick { lo: [2, 3], hi: [9, 9] };
-/// assert_eq!(a.intersect(&b), Brick { lo: [2, 3], hi: [4, 4] });
-/// assert_eq!(a.intersect(&b).points(), 2);
-/// assert_eq!(a.to_string(), "[0..4, 0..4]");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Brick<const D: usize> {
-    /// First index along each axis.
-    pub lo: [usize; D],
-    /// One past the last index along each axis.
-    pub hi: [usize; D],
-}
-
-impl<const D: usize> Brick<D> {
-    /// The brick without points.
-    pub const EMPTY: Self = Self { lo: [0; D], hi: [0; D] };
-
-    /// Points along one axis; 0 when reversed.
-    ///
-    /// # Panics
-    /// If `axis >= D`.
-    pub fn len(&self, axis: usize) -> usize {
-        self.hi[axis].saturating_sub(self.lo[axis])
-    }
-
-    /// Points along each axis.
-    pub fn shape(&self) -> [usize; D] {
-        std::array::from_fn(|axis| self.len(axis))
-    }
-
-    /// Points in all.
-    pub fn points(&self) -> usize {
-        self.shape().iter().product()
-    }
-
-    /// Whether it holds no point.
-    pub fn is_empty(&self) -> bool {
-        (0..D).any(|axis| self.len(axis) == 0)
-    }
-
-    /// Whether both hold the same points: wherever they would be, those without any are the same.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self == other || self.is_empty() && other.is_empty()
-    }
-
-    /// The indices along one axis.
-    ///
-    /// # Panics
-    /// If `axis >= D`.
-    pub fn range(&self, axis: usize) -> Range<usize> {
-        self.lo[axis]..self.hi[axis]
-    }
-
-    /// The points in both; [`Brick::EMPTY`] when there are none.
-    pub fn intersect(&self, other: &Self) -> Self {
-        let common = Self {
-            lo: std::array::from_fn(|axis| self.lo[axis].max(other.lo[axis])),
-            hi: std::array::from_fn(|axis| self.hi[axis].min(other.hi[axis])),
-        };
-        if common.is_empty() { Self::EMPTY } else { common }
-    }
-
-    /// The smallest brick around both.
-    pub(crate) fn hull(&self, other: &Self) -> Self {
-        Self {
-            lo: std::array::from_fn(|axis| self.lo[axis].min(other.lo[axis])),
-            hi: std::array::from_fn(|axis| self.hi[axis].max(other.hi[axis])),
-        }
-    }
-
-    /// The points that are not in `other`, a part of this brick, as boxes that do not overlap, at most two for each axis. It is cut along
-    /// the axes in this order, slowest in memory first, so that boxes are as long as can be.
-    pub(crate) fn without(&self, other: &Self, order: [usize; D]) -> Vec<Self> {
-        if other.is_empty() {
-            return if self.is_empty() { Vec::new() } else { vec![*self] };
-        }
-        let (mut rest, mut boxes) = (*self, Vec::new());
-        for axis in order {
-            let (all, inner) = (rest.range(axis), other.range(axis));
-            boxes.push(rest.with_range(axis, all.start..inner.start));
-            boxes.push(rest.with_range(axis, inner.end..all.end));
-            rest = rest.with_range(axis, inner);
-        }
-        boxes.retain(|part| !part.is_empty());
-        boxes
-    }
-
-    /// The brick with other bounds along one axis.
-    pub(crate) fn with_range(mut self, axis: usize, range: Range<usize>) -> Self {
-        (self.lo[axis], self.hi[axis]) = (range.start, range.end);
-        self
-    }
-}
-
-impl<const D: usize> fmt::Display for Brick<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ranges: Vec<_> =
-            (0..D).map(|axis| format!("{}..{}", self.lo[axis], self.hi[axis])).collect();
-        write!(f, "[{}]", ranges.join(", "))
-    }
 }

@@ -7,7 +7,7 @@
 use std::borrow::{Borrow, BorrowMut};
 use std::sync::Arc;
 
-use crate::{Brick, Node, Processor, Real};
+use crate::{DynBrick, Node, Processor, Real};
 
 /// How all ranks cut their bricks, between two reshapes.
 #[derive(Clone, Debug)]
@@ -29,8 +29,8 @@ pub(crate) struct Spot {
 impl Halves {
     /// Cuts what ranks hold at a node so that each one's first half has no more real numbers than `room(rank)`, across the
     /// slowest axis that is not among `whole`. `None` where there is no such axis.
-    pub(crate) fn new<const D: usize>(
-        node: &Node<D>,
+    pub(crate) fn new(
+        node: &Node,
         howmany: usize,
         whole: &[usize],
         room: impl Fn(usize) -> usize,
@@ -45,13 +45,13 @@ impl Halves {
     }
 
     /// The halves of a rank's brick.
-    pub(crate) fn of<const D: usize>(&self, rank: usize, brick: Brick<D>) -> [Brick<D>; 2] {
+    pub(crate) fn of(&self, rank: usize, brick: DynBrick) -> [DynBrick; 2] {
         let (all, at) = (brick.range(self.axis), self.at[rank]);
         [all.start..at, at..all.end].map(|range| brick.with_range(self.axis, range))
     }
 
     /// In which half of a rank's brick a part is that is not in both.
-    fn half<const D: usize>(&self, rank: usize, part: &Brick<D>) -> usize {
+    fn half(&self, rank: usize, part: &DynBrick) -> usize {
         usize::from(part.lo[self.axis] >= self.at[rank])
     }
 }
@@ -62,7 +62,7 @@ pub(crate) struct Keep(pub(crate) Option<Halves>);
 
 impl Keep {
     /// The parts of a rank's brick that are dense: one or two, of which one at most is empty unless the brick is.
-    pub(crate) fn parts<const D: usize>(&self, rank: usize, brick: Brick<D>) -> Vec<Brick<D>> {
+    pub(crate) fn parts(&self, rank: usize, brick: DynBrick) -> Vec<DynBrick> {
         self.0.as_ref().map_or(vec![brick], |halves| halves.of(rank, brick).to_vec())
     }
 
@@ -72,18 +72,12 @@ impl Keep {
     }
 
     /// In which part of a rank's brick a box is.
-    pub(crate) fn part<const D: usize>(&self, rank: usize, within: &Brick<D>) -> usize {
+    pub(crate) fn part(&self, rank: usize, within: &DynBrick) -> usize {
         self.0.as_ref().map_or(0, |halves| halves.half(rank, within))
     }
 
     /// Where a part of a rank's brick is, of so many real numbers for each point.
-    pub(crate) fn spot<const D: usize>(
-        &self,
-        part: usize,
-        rank: usize,
-        brick: Brick<D>,
-        point: usize,
-    ) -> Spot {
+    pub(crate) fn spot(&self, part: usize, rank: usize, brick: DynBrick, point: usize) -> Spot {
         match &self.0 {
             Some(halves) if part == 1 && halves.apart => Spot { piece: 1, first: 0 },
             Some(halves) if part == 1 => {
@@ -94,12 +88,7 @@ impl Keep {
     }
 
     /// Real numbers of a rank's brick in the first piece of memory and in the second.
-    pub(crate) fn reals<const D: usize>(
-        &self,
-        rank: usize,
-        brick: Brick<D>,
-        point: usize,
-    ) -> [usize; 2] {
+    pub(crate) fn reals(&self, rank: usize, brick: DynBrick, point: usize) -> [usize; 2] {
         match &self.0 {
             Some(halves) if halves.apart => {
                 halves.of(rank, brick).map(|half| half.points() * point)

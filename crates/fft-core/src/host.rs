@@ -54,9 +54,9 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
     type Work = HostWork<Dev::Buffer>;
     type Op = HostOp<T, Dev>;
 
-    fn meet<const D: usize>(
+    fn meet(
         &mut self,
-        recipe: &Recipe<D>,
+        recipe: &Recipe,
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn Commons>>, Error> {
         let hosts = &recipe.problem().hosts;
@@ -67,9 +67,9 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         agree(comm, comm.commons())
     }
 
-    fn bind<const D: usize>(
+    fn bind(
         &mut self,
-        recipe: &Recipe<D>,
+        recipe: &Recipe,
         site: Site<'_>,
     ) -> Result<Operations<HostOp<T, Dev>>, Error> {
         // What cannot be held is refused before anything is made for it.

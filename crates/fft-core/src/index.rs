@@ -5,30 +5,30 @@
 //! query O(log P + found) for the disjoint bricks of a layout. All-pairs comparison, which makes planning
 //! quadratic in the number of ranks, never happens.
 
-use crate::Brick;
+use crate::DynBrick;
 
 /// Bricks per leaf: comparing a handful is faster than walking further down.
 const LEAF: usize = 8;
 
 /// The non-empty bricks of a layout, searchable.
 #[derive(Debug)]
-pub(crate) struct BrickIndex<const D: usize> {
+pub(crate) struct BrickIndex {
     /// In tree order.
-    items: Vec<(usize, Brick<D>)>,
-    nodes: Vec<Node<D>>,
+    items: Vec<(usize, DynBrick)>,
+    nodes: Vec<Node>,
 }
 
 #[derive(Debug)]
-struct Node<const D: usize> {
-    hull: Brick<D>,
+struct Node {
+    hull: DynBrick,
     /// Leaf: its items are `first..last`. Inner node: the left child is the next node, the right is `right`.
     first: usize,
     last: usize,
     right: Option<usize>,
 }
 
-impl<const D: usize> BrickIndex<D> {
-    pub(crate) fn new(bricks: &[Brick<D>]) -> Self {
+impl BrickIndex {
+    pub(crate) fn new(bricks: &[DynBrick]) -> Self {
         let items = bricks.iter().copied().enumerate().filter(|(_, b)| !b.is_empty()).collect();
         let mut index = Self { items, nodes: Vec::new() };
         if !index.items.is_empty() {
@@ -45,7 +45,7 @@ impl<const D: usize> BrickIndex<D> {
         if last - first <= LEAF {
             return;
         }
-        let axis = (0..D).max_by_key(|&axis| hull.len(axis)).expect("D >= 1");
+        let axis = (0..hull.axes()).max_by_key(|&axis| hull.len(axis)).expect("at least one axis");
         let half = (last - first) / 2;
         items.select_nth_unstable_by_key(half, |(rank, b)| (b.lo[axis] + b.hi[axis], *rank));
         self.grow(first, first + half);
@@ -54,7 +54,7 @@ impl<const D: usize> BrickIndex<D> {
     }
 
     /// Calls `found(rank, common)` for every brick that shares points with `query`, in tree order.
-    pub(crate) fn meet(&self, query: &Brick<D>, mut found: impl FnMut(usize, Brick<D>)) {
+    pub(crate) fn meet(&self, query: &DynBrick, mut found: impl FnMut(usize, DynBrick)) {
         if query.is_empty() || self.nodes.is_empty() {
             return;
         }
@@ -89,20 +89,20 @@ impl<const D: usize> BrickIndex<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Grid, ProcGrid};
+    use crate::{DynGrid, ProcGrid};
 
     #[test]
     fn finds_what_comparing_all_finds() {
-        let grid = Grid::new([37, 21, 16]).unwrap();
+        let grid = DynGrid::new([37, 21, 16]).unwrap();
         for shape in [[1, 1, 1], [5, 1, 3], [7, 4, 4], [37, 21, 2]] {
             let ranks = ProcGrid::new(shape);
-            let bricks: Vec<_> = (0..ranks.ranks()).map(|r| ranks.brick(&grid, r)).collect();
+            let bricks: Vec<_> = (0..ranks.ranks()).map(|r| ranks.part(&grid, r)).collect();
             let index = BrickIndex::new(&bricks);
             for query in [
                 grid.whole(),
-                Brick { lo: [3, 4, 5], hi: [4, 5, 6] },
-                Brick { lo: [0, 10, 0], hi: [37, 12, 16] },
-                Brick::EMPTY,
+                DynBrick::new([3, 4, 5], [4, 5, 6]),
+                DynBrick::new([0, 10, 0], [37, 12, 16]),
+                DynBrick::empty(3),
             ] {
                 let mut found = Vec::new();
                 index.meet(&query, |rank, common| found.push((rank, common)));

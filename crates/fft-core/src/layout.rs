@@ -5,47 +5,55 @@ use std::sync::{Arc, OnceLock};
 
 use crate::cut::{Cut, Near};
 use crate::index::BrickIndex;
-use crate::{Brick, Error, Grid, ProcGrid};
+use crate::{DynBrick, DynGrid, Error, MAX_AXES, PerAxis, ProcGrid};
 
 /// One brick per rank, tiling the grid exactly, plus the order of axes in each rank's memory.
 ///
 /// A layout cannot be made from bricks that overlap, leave points out or reach outside the grid. Ranks may
 /// hold nothing. Cloning is cheap: the bricks are shared.
 #[derive(Clone)]
-pub struct Layout<const D: usize> {
-    grid: Grid<D>,
-    order: [usize; D],
-    bricks: Arc<Bricks<D>>,
+pub struct Layout {
+    grid: DynGrid,
+    order: PerAxis<usize>,
+    bricks: Arc<Bricks>,
     /// What it is printed as in a recipe, where that is not what its bricks are printed as.
     name: Option<Arc<str>>,
 }
 
-struct Bricks<const D: usize> {
-    of_rank: Vec<Brick<D>>,
+struct Bricks {
+    of_rank: Vec<DynBrick>,
     /// The process grid these bricks are the even cut over, in C order, when they are one.
-    cut: Option<ProcGrid<D>>,
+    cut: Option<ProcGrid>,
     /// Made on first use: most layouts that a search looks at are never asked.
-    index: OnceLock<BrickIndex<D>>,
+    index: OnceLock<BrickIndex>,
 }
 
-impl<const D: usize> Layout<D> {
+impl Layout {
     /// A layout of any bricks, one per rank; row-major in memory.
     ///
     /// # Errors
     /// [`Error::RankCount`], [`Error::OutOfRange`], [`Error::Overlap`] or [`Error::Gap`] when the bricks do
     /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank. Cost:
     /// O(P log P).
-    pub fn new(grid: Grid<D>, bricks: Vec<Brick<D>>, ranks: usize) -> Result<Self, Error> {
+    pub fn new<B: Into<DynBrick>>(
+        grid: impl Into<DynGrid>,
+        bricks: Vec<B>,
+        ranks: usize,
+    ) -> Result<Self, Error> {
+        Self::of_bricks(grid.into(), bricks.into_iter().map(Into::into).collect(), ranks)
+    }
+
+    fn of_bricks(grid: DynGrid, bricks: Vec<DynBrick>, ranks: usize) -> Result<Self, Error> {
         if bricks.len() != ranks {
             return Err(Error::RankCount { bricks: bricks.len(), ranks });
         }
         if ranks == 0 {
             return Err(Error::argument("ranks of a layout", ranks, "at least 1"));
         }
-        let even = |cut: &ProcGrid<D>| {
-            bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.brick(&grid, rank))
+        let even = |cut: &ProcGrid| {
+            bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.part(&grid, rank))
         };
-        let cut = ProcGrid::all(ranks).into_iter().find(even);
+        let cut = ProcGrid::all(grid.axes(), ranks).into_iter().find(even);
         let layout = Self::unchecked(grid, bricks, cut);
         layout.check_range()?;
         layout.check_overlap()?;
@@ -57,15 +65,16 @@ impl<const D: usize> Layout<D> {
     ///
     /// # Panics
     /// If the process grid has no ranks or more than `ranks`.
-    pub fn even(grid: Grid<D>, cut: ProcGrid<D>, ranks: usize) -> Self {
+    pub fn even(grid: impl Into<DynGrid>, cut: ProcGrid, ranks: usize) -> Self {
+        let grid = grid.into();
         assert!(cut.ranks() > 0, "process grid {cut} has no ranks");
         assert!(cut.ranks() <= ranks, "process grid {cut} has more than {ranks} ranks");
-        let bricks = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
+        let bricks = (0..ranks).map(|rank| cut.part(&grid, rank)).collect();
         Self::unchecked(grid, bricks, Some(cut))
     }
 
     /// The grid cut evenly, its parts placed as a search found best; row-major in memory.
-    pub(crate) fn placed(grid: Grid<D>, cut: &Cut<D>) -> Self {
+    pub(crate) fn placed(grid: DynGrid, cut: &Cut) -> Self {
         let bricks = (0..cut.ranks()).map(|rank| cut.brick(&grid, rank)).collect();
         match cut.near {
             Near::Nothing => Self::unchecked(grid, bricks, Some(cut.parts)),
@@ -73,13 +82,13 @@ impl<const D: usize> Layout<D> {
         }
     }
 
-    fn unchecked(grid: Grid<D>, of_rank: Vec<Brick<D>>, cut: Option<ProcGrid<D>>) -> Self {
+    fn unchecked(grid: DynGrid, of_rank: Vec<DynBrick>, cut: Option<ProcGrid>) -> Self {
         let bricks = Arc::new(Bricks { of_rank, cut, index: OnceLock::new() });
-        Self { grid, order: std::array::from_fn(|axis| axis), bricks, name: None }
+        Self { grid, order: PerAxis::row_major(grid.axes()), bricks, name: None }
     }
 
     /// The process grid these bricks are the even cut over, in C order, when they are one.
-    pub(crate) fn plain_cut(&self) -> Option<ProcGrid<D>> {
+    pub(crate) fn plain_cut(&self) -> Option<ProcGrid> {
         self.bricks.cut
     }
 
@@ -105,21 +114,21 @@ impl<const D: usize> Layout<D> {
     ///
     /// # Errors
     /// [`Error::Order`] when it is no permutation of the axes.
-    pub fn ordered(mut self, order: [usize; D]) -> Result<Self, Error> {
-        if (0..D).any(|axis| !order.contains(&axis)) {
-            return Err(Error::Order { order: format!("{order:?}"), axes: D });
+    pub fn ordered(self, order: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
+        let (order, axes) = (order.into(), self.grid.axes());
+        if order.len() != axes || (0..axes).any(|axis| !order.contains(&axis)) {
+            return Err(Error::Order { order: format!("{order:?}"), axes });
         }
-        self.order = order;
-        Ok(self)
+        Ok(Self { order, ..self })
     }
 
     /// The index space.
-    pub fn grid(&self) -> Grid<D> {
+    pub fn grid(&self) -> DynGrid {
         self.grid
     }
 
     /// The order of axes in memory, slowest first.
-    pub fn order(&self) -> [usize; D] {
+    pub fn order(&self) -> PerAxis<usize> {
         self.order
     }
 
@@ -132,12 +141,12 @@ impl<const D: usize> Layout<D> {
     ///
     /// # Panics
     /// If `rank >= ranks()`.
-    pub fn brick(&self, rank: usize) -> Brick<D> {
+    pub fn brick(&self, rank: usize) -> DynBrick {
         self.bricks.of_rank[rank]
     }
 
     /// What every rank holds, in order of ranks.
-    pub fn bricks(&self) -> &[Brick<D>] {
+    pub fn bricks(&self) -> &[DynBrick] {
         &self.bricks.of_rank
     }
 
@@ -149,7 +158,7 @@ impl<const D: usize> Layout<D> {
     }
 
     /// Calls `found(rank, common)` for every rank whose brick shares points with `query`.
-    pub(crate) fn meet(&self, query: &Brick<D>, found: impl FnMut(usize, Brick<D>)) {
+    pub(crate) fn meet(&self, query: &DynBrick, found: impl FnMut(usize, DynBrick)) {
         let make = || BrickIndex::new(&self.bricks.of_rank);
         self.bricks.index.get_or_init(make).meet(query, found);
     }
@@ -157,7 +166,7 @@ impl<const D: usize> Layout<D> {
     /// The layout after a local transform changed the length of a whole axis to `n`.
     pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
         debug_assert!(self.is_whole(axis));
-        let stretch = |b: &Brick<D>| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
+        let stretch = |b: &DynBrick| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
         let bricks = self.bricks().iter().map(stretch).collect();
         let grid = self.grid.with_len(axis, n);
         let name = self.name.clone();
@@ -165,8 +174,9 @@ impl<const D: usize> Layout<D> {
     }
 
     fn check_range(&self) -> Result<(), Error> {
-        let inside = |b: &Brick<D>| {
-            (0..D).all(|axis| b.lo[axis] <= b.hi[axis] && b.hi[axis] <= self.grid.len(axis))
+        let inside = |b: &DynBrick| {
+            (0..self.grid.axes())
+                .all(|axis| b.lo[axis] <= b.hi[axis] && b.hi[axis] <= self.grid.len(axis))
         };
         match self.bricks().iter().position(|brick| !inside(brick)) {
             None => Ok(()),
@@ -180,7 +190,7 @@ impl<const D: usize> Layout<D> {
 
     fn check_overlap(&self) -> Result<(), Error> {
         for (rank, brick) in self.bricks().iter().enumerate() {
-            let mut other: Option<(usize, Brick<D>)> = None;
+            let mut other: Option<(usize, DynBrick)> = None;
             self.meet(brick, |r, common| {
                 if r != rank && other.is_none_or(|(lowest, _)| r < lowest) {
                     other = Some((r, common));
@@ -202,17 +212,17 @@ impl<const D: usize> Layout<D> {
     /// Bricks inside the grid that do not overlap tile it exactly when their points add up.
     fn check_gap(&self) -> Result<(), Error> {
         let (covered, points) =
-            (self.bricks().iter().map(Brick::points).sum::<usize>(), self.grid.points());
+            (self.bricks().iter().map(DynBrick::points).sum::<usize>(), self.grid.points());
         if covered == points {
             return Ok(());
         }
         let hole = self.hole(self.grid.whole());
-        let distance = |b: &Brick<D>| -> usize {
+        let distance = |b: &DynBrick| -> usize {
             let gap = |axis: usize| {
                 let before = hole.lo[axis].saturating_sub(b.hi[axis]);
                 before.max(b.lo[axis].saturating_sub(hole.hi[axis]))
             };
-            (0..D).map(gap).sum()
+            (0..self.grid.axes()).map(gap).sum()
         };
         let nearest = self.bricks().iter().enumerate();
         let (rank, nearest) = nearest.min_by_key(|(_, b)| distance(b)).expect("at least one rank");
@@ -228,13 +238,14 @@ impl<const D: usize> Layout<D> {
 
     /// A box inside `within` that no brick touches, given that `within` is not fully covered: halve it and
     /// go on in a half with points missing.
-    fn hole(&self, within: Brick<D>) -> Brick<D> {
+    fn hole(&self, within: DynBrick) -> DynBrick {
         let mut covered = 0;
         self.meet(&within, |_, common| covered += common.points());
         if covered == 0 {
             return within;
         }
-        let axis = (0..D).max_by_key(|&axis| within.len(axis)).expect("D >= 1");
+        let axis =
+            (0..within.axes()).max_by_key(|&axis| within.len(axis)).expect("at least one axis");
         let (lo, hi) = (within.lo[axis], within.hi[axis]);
         let middle = lo + (hi - lo) / 2;
         let left = within.with_range(axis, lo..middle);
@@ -246,7 +257,7 @@ impl<const D: usize> Layout<D> {
 }
 
 /// Equal when every rank holds the same points in the same order, whatever they are printed as.
-impl<const D: usize> PartialEq for Layout<D> {
+impl PartialEq for Layout {
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order && self.has_bricks_of(other)
     }
@@ -256,7 +267,7 @@ impl<const D: usize> PartialEq for Layout<D> {
 /// by the order of axes when it is not row-major. `[4x2x1~in]` and `[4x2x1~out]`: parts are not held in C order, but so that ranks
 /// keep what they have of the input or the output, or hosts do (`~hosts-in`, `~hosts-out`); `[4x2x1~spread]`: parts are fewer than ranks, and spread evenly over
 /// them. `[bricks~in]`: the bricks of a recipe's input, where its output has other uneven ones.
-impl<const D: usize> fmt::Display for Layout<D> {
+impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.name, self.bricks.cut) {
             (Some(name), _) => write!(f, "[{name}]")?,
@@ -267,20 +278,20 @@ impl<const D: usize> fmt::Display for Layout<D> {
     }
 }
 
-impl<const D: usize> fmt::Debug for Layout<D> {
+impl fmt::Debug for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Layout({self} of {} over {} ranks)", self.grid, self.ranks())
     }
 }
 
 /// The axes in the order of memory; nothing when it is row-major.
-pub(crate) fn order_name<const D: usize>(order: &[usize; D]) -> String {
-    let names = axis_names::<D>();
+pub(crate) fn order_name(order: &[usize]) -> String {
+    let names = axis_names(order.len());
     if order.is_sorted() { String::new() } else { order.iter().map(|axis| names[*axis]).collect() }
 }
 
 /// What the axes are called in print.
-pub(crate) fn axis_names<const D: usize>() -> [char; D] {
-    let names = if D == 4 { ['w', 'x', 'y', 'z'] } else { ['x', 'y', 'z', ' '] };
-    std::array::from_fn(|axis| names[axis])
+pub(crate) fn axis_names(axes: usize) -> PerAxis<char> {
+    let names = if axes == MAX_AXES { ['w', 'x', 'y', 'z'] } else { ['x', 'y', 'z', ' '] };
+    PerAxis::from_fn(axes, |axis| names[axis])
 }

@@ -5,11 +5,11 @@ use crate::gain::Gain;
 use crate::{Direction, Kind, Loss, Node, Pass, Recipe, Step, Wire};
 
 /// A step between two nodes.
-pub struct Leg<'a, const D: usize> {
+pub struct Leg<'a> {
     /// Who holds what before.
-    pub from: &'a Node<D>,
+    pub from: &'a Node,
     /// Who holds what after.
-    pub to: &'a Node<D>,
+    pub to: &'a Node,
     /// What is done.
     pub step: Step,
     direction: Direction,
@@ -18,9 +18,9 @@ pub struct Leg<'a, const D: usize> {
     gain: Gain,
 }
 
-impl<const D: usize> Recipe<D> {
+impl Recipe {
     /// The steps of a direction, in order.
-    pub fn legs(&self, direction: Direction) -> Vec<Leg<'_, D>> {
+    pub fn legs(&self, direction: Direction) -> Vec<Leg<'_>> {
         let walk = self.walk(direction);
         let steps: Vec<_> = walk.iter().map(|(_, step, _)| *step).collect();
         let legs = walk.into_iter().enumerate().map(|(number, (from, step, to))| {
@@ -35,7 +35,7 @@ impl<const D: usize> Recipe<D> {
     }
 }
 
-impl<const D: usize> Leg<'_, D> {
+impl Leg<'_> {
     /// What a transform does along its axis, before anyone has said where that is in memory; nothing for another step.
     pub fn pass(&self) -> Option<(usize, Pass)> {
         let Step::Fft { axis, kind } = self.step else { return None };
@@ -57,13 +57,7 @@ impl<const D: usize> Leg<'_, D> {
 }
 
 /// One axis' transform between two nodes; where in the array is for others to say.
-pub(crate) fn pass<const D: usize>(
-    from: &Node<D>,
-    to: &Node<D>,
-    kind: Kind,
-    direction: Direction,
-    n: usize,
-) -> Pass {
+pub(crate) fn pass(from: &Node, to: &Node, kind: Kind, direction: Direction, n: usize) -> Pass {
     let (complex_before, complex_after) = (from.complex, to.complex);
     Pass { kind, direction, n, complex_before, complex_after, outer: 1, inner: 1, factor: 1.0 }
 }

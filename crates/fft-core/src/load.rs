@@ -1,24 +1,24 @@
 //! How much a reshape moves between two layouts, by link: what its cost is made of.
 
 use crate::cut::Cut;
-use crate::{Brick, Grid, Layout};
+use crate::{DynBrick, DynGrid, Layout};
 
 /// Who holds what, as the search looks at it: a layout, or a cut that would become one.
 #[derive(Clone, Debug)]
-pub(crate) enum Holding<const D: usize> {
-    Given(Layout<D>),
-    Cut(Grid<D>, Cut<D>),
+pub(crate) enum Holding {
+    Given(Layout),
+    Cut(DynGrid, Cut),
 }
 
-impl<const D: usize> Holding<D> {
-    pub(crate) fn grid(&self) -> Grid<D> {
+impl Holding {
+    pub(crate) fn grid(&self) -> DynGrid {
         match self {
             Self::Given(layout) => layout.grid(),
             Self::Cut(grid, _) => *grid,
         }
     }
 
-    pub(crate) fn brick(&self, rank: usize) -> Brick<D> {
+    pub(crate) fn brick(&self, rank: usize) -> DynBrick {
         match self {
             Self::Given(layout) => layout.brick(rank),
             Self::Cut(grid, cut) => cut.brick(grid, rank),
@@ -48,10 +48,10 @@ impl<const D: usize> Holding<D> {
     /// Points of the largest brick.
     pub(crate) fn most(&self) -> usize {
         match self {
-            Self::Given(layout) => layout.bricks().iter().map(Brick::points).max().unwrap_or(0),
+            Self::Given(layout) => layout.bricks().iter().map(DynBrick::points).max().unwrap_or(0),
             Self::Cut(grid, cut) => {
                 let side = |axis: usize| grid.len(axis).div_ceil(cut.parts.shape()[axis]);
-                (0..D).map(side).product()
+                (0..grid.axes()).map(side).product()
             }
         }
     }
@@ -75,7 +75,7 @@ impl<const D: usize> Holding<D> {
     }
 
     /// How many ranks hold points of a box.
-    fn count(&self, query: &Brick<D>) -> usize {
+    fn count(&self, query: &DynBrick) -> usize {
         match self {
             Self::Given(layout) => {
                 let mut count = 0;
@@ -181,7 +181,7 @@ pub(crate) struct Load {
 
 impl Load {
     /// Of more than 64 ranks, some of a few hosts are looked at, the first and the last among them.
-    pub(crate) fn new<const D: usize>(from: &Holding<D>, to: &Holding<D>, hosts: &Hosts) -> Self {
+    pub(crate) fn new(from: &Holding, to: &Holding, hosts: &Hosts) -> Self {
         let mut load = Self::default();
         let (mut sent, mut ranks) = (0.0, 0.0);
         for host in &hosts.looked_at {
@@ -212,11 +212,11 @@ impl Load {
         self.far_messages = self.far_messages.max(one.far_messages);
     }
 
-    fn of_rank<const D: usize>(
+    fn of_rank(
         rank: usize,
         members: &[usize],
-        from: &Holding<D>,
-        to: &Holding<D>,
+        from: &Holding,
+        to: &Holding,
         hosts: &Hosts,
     ) -> OfRank {
         let (before, after) = (from.brick(rank), to.brick(rank));
@@ -271,13 +271,13 @@ mod tests {
     use super::*;
     use crate::ProcGrid;
 
-    fn cut(grid: Grid<2>, parts: [usize; 2], ranks: usize) -> Holding<2> {
+    fn cut(grid: DynGrid, parts: [usize; 2], ranks: usize) -> Holding {
         Holding::Cut(grid, Cut::plain(ProcGrid::new(parts), ranks))
     }
 
     #[test]
     fn points_go_by_the_links_they_take() {
-        let grid = Grid::new([8, 8]).unwrap();
+        let grid = DynGrid::new([8, 8]).unwrap();
         // Four ranks on two hosts turn rows into columns: a quarter stays, a quarter to the neighbour, half abroad.
         let hosts = Hosts::new(&[7, 7, 5, 5], 4);
         let load = Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn some_of_many_hosts_stand_for_all() {
-        let grid = Grid::new([1024, 1024]).unwrap();
+        let grid = DynGrid::new([1024, 1024]).unwrap();
         let numbers: Vec<_> = (0..1024).map(|rank| rank / 8).collect();
         let hosts = Hosts::new(&numbers, 1024);
         assert_eq!(hosts.looked_at, [0, 42, 84, 127]);
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn given_and_cut_are_the_same() {
-        let grid = Grid::new([12, 10]).unwrap();
+        let grid = DynGrid::new([12, 10]).unwrap();
         let given = |parts| Holding::Given(Layout::even(grid, ProcGrid::new(parts), 6));
         let hosts = Hosts::new(&[0, 0, 1, 1, 1, 2], 6);
         for a in [[6, 1], [2, 3], [1, 6]] {

@@ -3,7 +3,7 @@
 //! Transforms along several whole axes in a row are grouped into one pass over memory wherever a block that
 //! holds these axes fits into cache: a 256×256 plane is transformed along both its axes while it is there.
 
-use crate::{Brick, Direction, Kind};
+use crate::{Direction, DynBrick, Kind, PerAxis};
 
 /// The block of data that a group of passes may work on: half of the second-level cache of the processors
 /// of the 2020s, so that its lines stay while scratch and tables come and go.
@@ -94,15 +94,15 @@ impl LocalFft {
     }
 
     /// One transform along an axis of a brick, of which there are `howmany`, with axes in memory in this order.
-    pub(crate) fn along<const D: usize>(
+    pub(crate) fn along(
         axis: usize,
-        brick: &Brick<D>,
-        order: [usize; D],
+        brick: &DynBrick,
+        order: PerAxis<usize>,
         howmany: usize,
         pass: Pass,
     ) -> Self {
         let mut lens = vec![howmany];
-        lens.extend(order.map(|axis| brick.len(axis)));
+        lens.extend(order.into_iter().map(|axis| brick.len(axis)));
         let place = order.iter().position(|a| *a == axis).expect("the order has every axis");
         Self::new(&lens, place + 1, pass)
     }

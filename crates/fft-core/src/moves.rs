@@ -7,31 +7,31 @@ use crate::halves::{Keep, Spot};
 use crate::recipe::Node;
 use crate::transfer::{DIMS, Placed, View};
 use crate::turn;
-use crate::{Brick, Chunking, Link, Transfer, TurnedWhenRead};
+use crate::{Chunking, DynBrick, Link, PerAxis, Transfer, TurnedWhenRead};
 
 /// The boxes that one rank sends, receives and keeps.
 ///
 /// A message holds the points that the sender has and the receiver gets, dense, in the order of the
 /// receiver's memory, or of the sender's ([`TurnedWhenRead`]), batches first.
-pub struct Moves<const D: usize> {
+pub struct Moves {
     /// Whose moves.
     pub rank: usize,
     /// Real numbers per element.
     pub width: usize,
-    before: Placed<D>,
-    after: Placed<D>,
+    before: Placed,
+    after: Placed,
     /// Which messages come in the order of the sender's memory.
     turned: Option<TurnedWhenRead>,
     /// How ranks keep what they hold before and after.
     keeps: [Keep; 2],
     /// Who gets which box, each rank beginning with another (`turn.rs`), so that not all aim at the same one.
-    pub sends: Vec<(usize, Brick<D>)>,
+    pub sends: Vec<(usize, DynBrick)>,
     /// Who sends which box, beginning with the rank before this one.
-    pub recvs: Vec<(usize, Brick<D>)>,
+    pub recvs: Vec<(usize, DynBrick)>,
     /// What is taken from memory that this rank can read, its own first.
-    pub near: Vec<Near<D>>,
+    pub near: Vec<Near>,
     /// The old brick in chunks.
-    pub(crate) chunks: Vec<Brick<D>>,
+    pub(crate) chunks: Vec<DynBrick>,
     /// For every message to be sent, in which chunk it is. Of receivers that keep halves, what is for either counts as a chunk.
     pub chunk_of: Vec<usize>,
     /// For every message to come, in which chunk of its sender's it is.
@@ -52,20 +52,20 @@ pub(crate) const CHUNK_RUN_BYTES: usize = 256;
 /// The first is the one behind what the rank holds `after` the reshape. Where chunks are cut along an axis that is dealt out,
 /// each goes to a few ranks only; if all ranks began with their first one, all would aim at the same few. Where no chunk is
 /// behind it, or it holds nothing, the order is that of memory.
-pub(crate) fn chunks<const D: usize>(
-    brick: Brick<D>,
-    after: Brick<D>,
-    order: [usize; D],
+pub(crate) fn chunks(
+    brick: DynBrick,
+    after: DynBrick,
+    order: PerAxis<usize>,
     whole: &[usize],
     bytes: usize,
     most: Chunking,
-) -> Vec<Brick<D>> {
+) -> Vec<DynBrick> {
     let mut axes = order.into_iter().filter(|axis| brick.len(*axis) > 1 && !whole.contains(axis));
     let Some(outer) = axes.next() else { return vec![brick] };
-    let cut = |brick: Brick<D>, axis: usize| {
+    let cut = |brick: DynBrick, axis: usize| {
         let range = brick.range(axis);
         // Neighbours in memory are not torn apart.
-        let least = if axis == order[D - 1] { CHUNK_RUN_BYTES.div_ceil(bytes) } else { 1 };
+        let least = if axis == order.contiguous() { CHUNK_RUN_BYTES.div_ceil(bytes) } else { 1 };
         let plane = (brick.points() / brick.len(axis).max(1) * bytes).max(1);
         let step = (most.bytes / plane).max(least);
         let chunk = move |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
@@ -81,24 +81,24 @@ pub(crate) fn chunks<const D: usize>(
 }
 
 /// A part of a brick in memory, behind so many elements.
-struct Held<const D: usize> {
-    placed: Placed<D>,
+struct Held {
+    placed: Placed,
     first: usize,
 }
 
-impl<const D: usize> Held<D> {
-    fn read(&self, part: &Brick<D>, batches: Range<usize>, to: &Placed<D>) -> Transfer {
+impl Held {
+    fn read(&self, part: &DynBrick, batches: Range<usize>, to: &Placed) -> Transfer {
         Transfer::new(part, batches, &self.placed, to).behind(self.first, 0)
     }
 }
 
 /// A box in memory that can be read.
 #[derive(Clone, Copy)]
-pub struct Near<const D: usize> {
+pub struct Near {
     /// In whose memory it is.
     pub owner: usize,
-    pub(crate) part: Brick<D>,
-    before: Placed<D>,
+    pub(crate) part: DynBrick,
+    before: Placed,
 }
 
 /// A box of the new brick in memory that can be read.
@@ -111,17 +111,17 @@ pub struct NearBox {
     pub source: View,
 }
 
-impl<const D: usize> Moves<D> {
+impl Moves {
     /// The moves of this rank from one node to the next, where it is linked to others in this way. Costs
     /// O(log P + messages) once the layouts are indexed.
     pub fn new(
         rank: usize,
         link: &dyn Fn(usize) -> Link,
-        from: &Node<D>,
-        to: &Node<D>,
+        from: &Node,
+        to: &Node,
         howmany: usize,
     ) -> Self {
-        let place = |node: &Node<D>, rank| Placed {
+        let place = |node: &Node, rank| Placed {
             brick: node.layout.brick(rank),
             order: node.layout.order(),
             howmany,
@@ -164,25 +164,25 @@ impl<const D: usize> Moves<D> {
     }
 
     /// Cuts messages, and what is near, so that each is from one part to one part of what ranks keep. Not yet chunked.
-    pub(crate) fn kept(mut self, keeps: [&Keep; 2], [from, to]: [&Node<D>; 2]) -> Self {
+    pub(crate) fn kept(mut self, keeps: [&Keep; 2], [from, to]: [&Node; 2]) -> Self {
         self.keeps = keeps.map(Keep::clone);
         let [before, after] = keeps;
-        let cut = |(sender, receiver): (usize, usize), part: &Brick<D>| -> Vec<Brick<D>> {
+        let cut = |(sender, receiver): (usize, usize), part: &DynBrick| -> Vec<DynBrick> {
             let befores = before.parts(sender, from.layout.brick(sender));
             let afters = after.parts(receiver, to.layout.brick(receiver));
             let both = befores.iter().flat_map(|a| afters.iter().map(|b| a.intersect(b)));
             both.map(|both| both.intersect(part)).filter(|part| !part.is_empty()).collect()
         };
         let rank = self.rank;
-        let out = |(peer, part): (usize, Brick<D>)| {
+        let out = |(peer, part): (usize, DynBrick)| {
             cut((rank, peer), &part).into_iter().map(move |part| (peer, part))
         };
-        let come = |(peer, part): (usize, Brick<D>)| {
+        let come = |(peer, part): (usize, DynBrick)| {
             cut((peer, rank), &part).into_iter().map(move |part| (peer, part))
         };
         self.sends = self.sends.into_iter().flat_map(out).collect();
         self.recvs = self.recvs.into_iter().flat_map(come).collect();
-        let near = |near: Near<D>| {
+        let near = |near: Near| {
             let parts = cut((near.owner, rank), &near.part).into_iter();
             parts.map(move |part| Near { part, ..near })
         };
@@ -194,7 +194,7 @@ impl<const D: usize> Moves<D> {
     /// chunks. `element` is in bytes.
     pub fn chunked(
         mut self,
-        [from, to]: [&Node<D>; 2],
+        [from, to]: [&Node; 2],
         whole: &[usize],
         element: usize,
         most: Chunking,
@@ -203,7 +203,7 @@ impl<const D: usize> Moves<D> {
         let order = self.before.order;
         let most = most.for_ranks(from.layout.ranks());
         let [kept, given] = self.keeps.clone();
-        let cut = |rank| -> Vec<Brick<D>> {
+        let cut = |rank| -> Vec<DynBrick> {
             let (before, after) = (from.layout.brick(rank), to.layout.brick(rank));
             let parts = kept.parts(rank, before).into_iter();
             let parts = parts.filter(|part| !part.is_empty() || before.is_empty());
@@ -214,7 +214,7 @@ impl<const D: usize> Moves<D> {
         let mut sends = Vec::new();
         for (number, chunk) in self.chunks.iter().enumerate() {
             let parts = self.sends.iter().map(|(peer, part)| (*peer, part.intersect(chunk)));
-            let number = |(peer, part): (usize, Brick<D>)| {
+            let number = |(peer, part): (usize, DynBrick)| {
                 (halves * number + given.part(peer, &part), (peer, part))
             };
             sends.extend(parts.filter(|(_, part)| !part.is_empty()).map(number));
@@ -241,22 +241,16 @@ impl<const D: usize> Moves<D> {
     }
 
     /// In which piece of memory a box of the old brick is, and how that is arranged.
-    fn held_before(&self, part: &Brick<D>) -> (usize, Held<D>) {
+    fn held_before(&self, part: &DynBrick) -> (usize, Held) {
         self.held(&self.keeps[0], self.rank, &self.before, part)
     }
 
     /// The same of the new brick.
-    fn held_after(&self, part: &Brick<D>) -> (usize, Held<D>) {
+    fn held_after(&self, part: &DynBrick) -> (usize, Held) {
         self.held(&self.keeps[1], self.rank, &self.after, part)
     }
 
-    fn held(
-        &self,
-        keep: &Keep,
-        rank: usize,
-        whole: &Placed<D>,
-        part: &Brick<D>,
-    ) -> (usize, Held<D>) {
+    fn held(&self, keep: &Keep, rank: usize, whole: &Placed, part: &DynBrick) -> (usize, Held) {
         let number = keep.part(rank, part);
         let Spot { piece, first } = keep.spot(number, rank, whole.brick, whole.howmany);
         let brick = keep.parts(rank, whole.brick)[number];
@@ -264,27 +258,27 @@ impl<const D: usize> Moves<D> {
     }
 
     /// From which piece of memory a box of the old brick is taken.
-    pub(crate) fn source(&self, part: &Brick<D>) -> usize {
+    pub(crate) fn source(&self, part: &DynBrick) -> usize {
         self.held_before(part).0
     }
 
     /// Into which piece of memory a box of the new brick is put.
-    pub(crate) fn destination(&self, part: &Brick<D>) -> usize {
+    pub(crate) fn destination(&self, part: &DynBrick) -> usize {
         self.held_after(part).0
     }
 
     /// All of a chunk of the old brick, to a tile.
-    pub(crate) fn load(&self, chunk: &Brick<D>) -> Transfer {
+    pub(crate) fn load(&self, chunk: &DynBrick) -> Transfer {
         self.held_before(chunk).1.read(chunk, self.batches(), &self.tile(chunk))
     }
 
     /// From a tile with a chunk of the old brick into a message of the points in `part`.
-    pub(crate) fn gather_from(&self, chunk: &Brick<D>, part: &Brick<D>) -> Transfer {
+    pub(crate) fn gather_from(&self, chunk: &DynBrick, part: &DynBrick) -> Transfer {
         Transfer::new(part, self.batches(), &self.tile(chunk), &self.message(part))
     }
 
     /// From a tile with a chunk of the old brick into the new one, by piece of memory.
-    pub(crate) fn keep_from(&self, chunk: &Brick<D>) -> Vec<(usize, Transfer)> {
+    pub(crate) fn keep_from(&self, chunk: &DynBrick) -> Vec<(usize, Transfer)> {
         let tile = Held { placed: self.tile(chunk), first: 0 };
         let own = self.near.iter().filter(|near| near.owner == self.rank);
         let parts = own.map(|near| near.part.intersect(chunk));
@@ -293,12 +287,12 @@ impl<const D: usize> Moves<D> {
         parts.filter(|part| !part.is_empty()).filter_map(keep).collect()
     }
 
-    fn tile(&self, chunk: &Brick<D>) -> Placed<D> {
+    fn tile(&self, chunk: &DynBrick) -> Placed {
         Placed { brick: *chunk, ..self.before }
     }
 
     /// Of axes in memory, before.
-    pub(crate) fn order(&self) -> [usize; D] {
+    pub(crate) fn order(&self) -> PerAxis<usize> {
         self.before.order
     }
 
@@ -308,18 +302,18 @@ impl<const D: usize> Moves<D> {
     }
 
     /// From the old brick into a message of the points in `part`.
-    pub fn gather(&self, part: &Brick<D>) -> Transfer {
+    pub fn gather(&self, part: &DynBrick) -> Transfer {
         self.held_before(part).1.read(part, self.batches(), &self.message(part))
     }
 
     /// From a message of the points in `part` into the new brick: those that are also in `wanted`, in the order of the message.
-    pub fn scatter(&self, part: &Brick<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+    pub fn scatter(&self, part: &DynBrick, wanted: &Chunk) -> Option<Transfer> {
         let message = Held { placed: self.message(part), first: 0 };
         self.coming(&part.intersect(&wanted.brick), &message, wanted, Transfer::as_read)
     }
 
     /// From memory that can be read into the new brick: those points that are also in `wanted`.
-    pub fn take(&self, near: &Near<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+    pub fn take(&self, near: &Near, wanted: &Chunk) -> Option<Transfer> {
         let (_, held) = self.held(&self.keeps[0], near.owner, &near.before, &near.part);
         self.arriving(&near.part.intersect(&wanted.brick), &held, wanted)
     }
@@ -327,29 +321,30 @@ impl<const D: usize> Moves<D> {
     /// What is taken from memory that can be read, box by box.
     pub fn pieces(&self) -> Vec<NearBox> {
         let Placed { brick, order, howmany } = self.after;
-        let piece = |near: &Near<D>| {
+        let piece = |near: &Near| {
             let mut ranges = std::array::from_fn(|_| 0..1);
-            ranges[DIMS - 1 - D] = 0..howmany;
+            let first_axis = DIMS - order.len();
+            ranges[first_axis - 1] = 0..howmany;
             for (place, &axis) in order.iter().enumerate() {
                 let first = brick.lo[axis];
-                ranges[DIMS - D + place] = near.part.lo[axis] - first..near.part.hi[axis] - first;
+                ranges[first_axis + place] = near.part.lo[axis] - first..near.part.hi[axis] - first;
             }
             NearBox { owner: near.owner, ranges, source: near.before.view(&near.part, 0, order) }
         };
         self.near.iter().map(piece).collect()
     }
 
-    fn arriving(&self, part: &Brick<D>, from: &Held<D>, wanted: &Chunk<D>) -> Option<Transfer> {
+    fn arriving(&self, part: &DynBrick, from: &Held, wanted: &Chunk) -> Option<Transfer> {
         self.coming(part, from, wanted, Transfer::new)
     }
 
     /// Into the new brick, by one of the two ways to order a transfer.
     fn coming(
         &self,
-        part: &Brick<D>,
-        from: &Held<D>,
-        wanted: &Chunk<D>,
-        order: fn(&Brick<D>, Range<usize>, &Placed<D>, &Placed<D>) -> Transfer,
+        part: &DynBrick,
+        from: &Held,
+        wanted: &Chunk,
+        order: fn(&DynBrick, Range<usize>, &Placed, &Placed) -> Transfer,
     ) -> Option<Transfer> {
         let transfer = || {
             let (_, to) = self.held_after(part);
@@ -359,7 +354,7 @@ impl<const D: usize> Moves<D> {
         (!part.is_empty()).then(transfer)
     }
 
-    fn message(&self, part: &Brick<D>) -> Placed<D> {
+    fn message(&self, part: &DynBrick) -> Placed {
         let (sent, received) = (self.before.order, self.after.order);
         let order = self.turned.map_or(received, |which| which.order(part, sent, received));
         Placed { brick: *part, order, ..self.after }
@@ -370,7 +365,7 @@ impl<const D: usize> Moves<D> {
     }
 
     /// All of the new brick.
-    pub fn all(&self) -> Chunk<D> {
+    pub fn all(&self) -> Chunk {
         Chunk { brick: self.after.brick, batches: self.batches() }
     }
 
@@ -382,23 +377,23 @@ impl<const D: usize> Moves<D> {
     /// keep it at `most` elements.
     pub(crate) fn boxes(
         &self,
-        part: Brick<D>,
+        part: DynBrick,
         blocks: usize,
         run: Range<usize>,
         most: usize,
-    ) -> Vec<(Chunk<D>, Blocks)> {
+    ) -> Vec<(Chunk, Blocks)> {
         let Placed { order, howmany, .. } = self.after;
         let all = Chunk { brick: part, batches: self.batches() };
         let brick = part;
         let mut lens = vec![howmany];
-        lens.extend(order.map(|axis| brick.len(axis)));
+        lens.extend(order.into_iter().map(|axis| brick.len(axis)));
         // The loops around a block, outermost first.
         let around = |depth: &usize| lens[..*depth].iter().product::<usize>() == blocks;
-        let depth = (0..=D + 1).find(around).expect("blocks are whole inner axes");
+        let depth = (0..=lens.len()).find(around).expect("blocks are whole inner axes");
         let lens = &lens[..depth];
         let mut step = vec![1; depth];
         let block = all.points() / blocks;
-        let contiguous = self.before.order[D - 1];
+        let contiguous = self.before.order.contiguous();
         if let Some(axis) = (1..depth).find(|&d| order[d - 1] == contiguous) {
             step[axis] = (most / block).clamp(run.start, run.end).min(lens[axis]);
         }
@@ -455,14 +450,14 @@ fn odometer(lens: &[usize]) -> impl Iterator<Item = Vec<usize>> {
 
 /// Part of a brick, and of a batch of bricks.
 #[derive(Clone, Debug)]
-pub struct Chunk<const D: usize> {
+pub struct Chunk {
     /// The part.
-    pub brick: Brick<D>,
+    pub brick: DynBrick,
     /// Which batches.
     pub batches: Range<usize>,
 }
 
-impl<const D: usize> Chunk<D> {
+impl Chunk {
     pub(crate) fn points(&self) -> usize {
         self.brick.points() * self.batches.len()
     }

@@ -3,7 +3,7 @@
 //! The search adds up edges, each by itself. Here a recipe is looked at as it runs: a transform after a reshape shares the
 //! pass that unpacks, one before a pipelined reshape the pass that packs, and is done while messages fly.
 
-use crate::candidates::{Axes, block, side, tiles};
+use crate::candidates::{AxisSet, block, side, tiles};
 use crate::cost::{self, Model, Order, Spent};
 use crate::load::{Holding, Hosts, Load};
 use crate::local::BLOCK_BYTES;
@@ -55,7 +55,7 @@ pub struct Volume {
 struct Pass {
     /// The step of the first.
     step: usize,
-    axes: Axes,
+    axes: AxisSet,
     arithmetic: f64,
     memory: f64,
     /// How much longer memory takes because it is found in short runs.
@@ -64,7 +64,7 @@ struct Pass {
     brought: f64,
 }
 
-impl<const D: usize> Recipe<D> {
+impl Recipe {
     /// What the forward transform is expected to take on the problem's machine. Deterministic, and without
     /// communication. Cost: O(ranks) per step.
     pub fn predict(&self) -> Prediction {
@@ -155,8 +155,8 @@ impl<const D: usize> Recipe<D> {
 }
 
 /// Who has the data that some work on: as the input has it, unless an axis has other points now and was not whole there.
-fn at_home<const D: usize>(work: &Holding<D>, input: &Layout<D>) -> Option<Holding<D>> {
-    (0..D).try_fold(Holding::Given(input.clone()), |home, axis| {
+fn at_home(work: &Holding, input: &Layout) -> Option<Holding> {
+    (0..input.grid().axes()).try_fold(Holding::Given(input.clone()), |home, axis| {
         let n = work.grid().len(axis);
         match n == home.grid().len(axis) {
             true => Some(home),
@@ -166,20 +166,14 @@ fn at_home<const D: usize>(work: &Holding<D>, input: &Layout<D>) -> Option<Holdi
 }
 
 /// Bytes of a point.
-fn bytes<const D: usize>(problem: &Problem<D>, node: &Node<D>) -> f64 {
+fn bytes(problem: &Problem, node: &Node) -> f64 {
     (node.width() * problem.precision.bytes() * problem.howmany) as f64
 }
 
 /// The transform along one axis, as a pass of its own.
-fn one<const D: usize>(
-    model: &Model<'_>,
-    problem: &Problem<D>,
-    from: &Node<D>,
-    axis: usize,
-    all_near: bool,
-) -> Pass {
+fn one(model: &Model<'_>, problem: &Problem, from: &Node, axis: usize, all_near: bool) -> Pass {
     let most = Holding::Given(from.layout.clone()).most() as f64;
-    let gathered = from.layout.order()[D - 1] != axis || all_near;
+    let gathered = from.layout.order().contiguous() != axis || all_near;
     let (n, elements) = (from.layout.grid().len(axis), most * problem.howmany as f64);
     let [arithmetic, memory] = model.transform(n, elements, most * bytes(problem, from), gathered);
     Pass { step: 0, axes: 1 << axis, arithmetic, memory, scattered: 1.0, brought: 0.0 }

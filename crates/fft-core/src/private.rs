@@ -4,39 +4,39 @@
 //! stay in the output all the while: only the rest must be where others reach it. That is half of the data for slabs by two ranks,
 //! three quarters by four.
 
-use crate::{Brick, Layout};
+use crate::{DynBrick, Layout};
 
 /// For each rank, what stays in its output, and what is where others reach it.
-pub(crate) struct Private<const D: usize> {
-    ranks: Vec<Parted<D>>,
+pub(crate) struct Private {
+    ranks: Vec<Parted>,
 }
 
 /// A brick in parts.
-struct Parted<const D: usize> {
-    private: Brick<D>,
+struct Parted {
+    private: DynBrick,
     /// The rest in dense boxes, one after the other in memory, and how many points are before each.
-    public: Vec<(Brick<D>, usize)>,
+    public: Vec<(DynBrick, usize)>,
 }
 
-impl<const D: usize> Private<D> {
+impl Private {
     /// Others reach all that ranks hold.
-    pub(crate) fn nothing(home: &Layout<D>) -> Self {
-        Self::parted(home, |_| Brick::EMPTY)
+    pub(crate) fn nothing(home: &Layout) -> Self {
+        Self::parted(home, |_| home.grid().nothing())
     }
 
     /// What ranks hold at home and have on each of these layouts, too.
-    pub(crate) fn of(home: &Layout<D>, works: &[&Layout<D>]) -> Self {
+    pub(crate) fn of(home: &Layout, works: &[&Layout]) -> Self {
         Self::parted(home, |rank| {
-            let common = |mine: Brick<D>, work: &&Layout<D>| mine.intersect(&work.brick(rank));
+            let common = |mine: DynBrick, work: &&Layout| mine.intersect(&work.brick(rank));
             works.iter().fold(home.brick(rank), common)
         })
     }
 
-    fn parted(home: &Layout<D>, private: impl Fn(usize) -> Brick<D>) -> Self {
-        let part = |(rank, brick): (usize, &Brick<D>)| {
+    fn parted(home: &Layout, private: impl Fn(usize) -> DynBrick) -> Self {
+        let part = |(rank, brick): (usize, &DynBrick)| {
             let private = private(rank);
             let mut before = 0;
-            let place = |part: Brick<D>| {
+            let place = |part: DynBrick| {
                 let first = before;
                 before += part.points();
                 (part, first)
@@ -53,12 +53,12 @@ impl<const D: usize> Private<D> {
     }
 
     /// A rank's: a part of its brick.
-    pub(crate) fn brick(&self, rank: usize) -> Brick<D> {
+    pub(crate) fn brick(&self, rank: usize) -> DynBrick {
         self.ranks[rank].private
     }
 
     /// The rest of a rank's brick in dense boxes, one after the other in memory, and how many points are before each.
-    pub(crate) fn public(&self, rank: usize) -> &[(Brick<D>, usize)] {
+    pub(crate) fn public(&self, rank: usize) -> &[(DynBrick, usize)] {
         &self.ranks[rank].public
     }
 
@@ -71,11 +71,11 @@ impl<const D: usize> Private<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Grid, ProcGrid};
+    use crate::{DynGrid, ProcGrid};
 
     #[test]
     fn a_brick_is_its_private_part_and_boxes_that_do_not_overlap() {
-        let grid = Grid::new([5, 7, 6]).unwrap();
+        let grid = DynGrid::new([5, 7, 6]).unwrap();
         let even = |shape| Layout::even(grid, ProcGrid::new(shape), 6);
         let all = [[6, 1, 1], [1, 2, 3], [2, 3, 1], [1, 1, 4], [1, 1, 1]].map(even);
         for home in &all {
@@ -93,7 +93,7 @@ mod tests {
                         boxes.push(*part);
                     }
                     assert_eq!(private.public_points(rank), before);
-                    assert_eq!(boxes.iter().map(Brick::points).sum::<usize>(), brick.points());
+                    assert_eq!(boxes.iter().map(DynBrick::points).sum::<usize>(), brick.points());
                     for (i, a) in boxes.iter().enumerate() {
                         assert_eq!(a.intersect(brick).points(), a.points());
                         assert!(boxes[..i].iter().all(|b| a.intersect(b).is_empty()));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn half_of_two_slabs_and_a_quarter_of_four_bricks_is_private() {
-        let grid = Grid::new([8; 3]).unwrap();
+        let grid = DynGrid::new([8; 3]).unwrap();
         let share = |home, works: &[[usize; 3]], ranks| {
             let even = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
             let (home, works) = (even(home), works.iter().map(|&w| even(w)).collect::<Vec<_>>());

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::moves::MESSAGE_BYTES;
 use crate::{
-    Algorithm, Direction, Error, Grid, Kind, Layout, Machine, Precision, Scale, Tolerance, Wire,
+    Algorithm, Direction, DynGrid, Error, Kind, Layout, Machine, PerAxis, Precision, Scale,
+    Tolerance, Wire,
 };
 
 /// How much memory a plan takes beside input and output.
@@ -94,9 +95,9 @@ const MANY: usize = 8;
 /// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Problem<const D: usize> {
+pub struct Problem {
     /// What is done along each axis.
-    pub kinds: [Kind; D],
+    pub kinds: PerAxis<Kind>,
     /// Whether physical data is complex.
     pub complex: bool,
     /// Of all numbers.
@@ -108,9 +109,9 @@ pub struct Problem<const D: usize> {
     /// Scale of the inverse transform.
     pub inverse: Scale,
     /// Where physical data is.
-    pub input: Layout<D>,
+    pub input: Layout,
     /// Where spectral data is.
-    pub output: Layout<D>,
+    pub output: Layout,
     /// How messages to other hosts are represented, or all, where ranks are not to know who is on their host.
     pub wire: Wire,
     /// Reshapes of which messages are represented otherwise, by their number in the forward transform.
@@ -151,7 +152,7 @@ impl Chunking {
     }
 }
 
-impl<const D: usize> Problem<D> {
+impl Problem {
     /// Bytes of a chunk unless told otherwise: it stays in the second-level cache while the one before it flies.
     pub const CHUNK: usize = 1 << 19;
 
@@ -163,13 +164,13 @@ impl<const D: usize> Problem<D> {
     /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::RankCount`] when the
     /// layouts are for different numbers of ranks.
     pub fn new(
-        kinds: [Kind; D],
+        kinds: impl Into<PerAxis<Kind>>,
         complex: bool,
         precision: Precision,
-        input: Layout<D>,
-        output: Layout<D>,
+        input: Layout,
+        output: Layout,
     ) -> Result<Self, Error> {
-        let grid = input.grid();
+        let (kinds, grid) = (kinds.into(), input.grid());
         for (axis, kind) in kinds.iter().enumerate() {
             kind.check(axis, grid.len(axis))?;
         }
@@ -396,13 +397,14 @@ impl<const D: usize> Problem<D> {
     }
 
     /// The grid after the forward transform: the axis of kind R2C has `n/2 + 1` points.
-    pub fn spectral_grid(grid: Grid<D>, kinds: [Kind; D]) -> Grid<D> {
-        (0..D)
+    pub fn spectral_grid(grid: impl Into<DynGrid>, kinds: impl Into<PerAxis<Kind>>) -> DynGrid {
+        let (grid, kinds) = (grid.into(), kinds.into());
+        (0..kinds.len())
             .fold(grid, |grid, axis| grid.with_len(axis, kinds[axis].spectral_len(grid.len(axis))))
     }
 
     /// The index space of physical data.
-    pub fn grid(&self) -> Grid<D> {
+    pub fn grid(&self) -> DynGrid {
         self.input.grid()
     }
 
@@ -419,7 +421,7 @@ impl<const D: usize> Problem<D> {
     /// The product of the axes' logical lengths: what forward and inverse multiply by together, unscaled.
     pub fn logical_points(&self) -> f64 {
         let len = |axis: usize| self.kinds[axis].logical_len(self.grid().len(axis)) as f64;
-        (0..D).map(len).product()
+        (0..self.kinds.len()).map(len).product()
     }
 
     /// What results are multiplied by.

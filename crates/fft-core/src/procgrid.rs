@@ -5,9 +5,9 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::grid::times;
-use crate::{Brick, Grid};
+use crate::{Brick, DynBrick, DynGrid, Grid, PerAxis};
 
-/// Ranks as a `D`-dimensional array in C order: the last axis of the process grid varies fastest with the
+/// Ranks as an array with as many axes as the grid, in C order: the last axis of the process grid varies fastest with the
 /// rank. Axis `a` of the index space is cut into `shape[a]` nearly equal parts.
 ///
 /// ```
@@ -18,18 +18,18 @@ use crate::{Brick, Grid};
 /// # Ok::<(), fft_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ProcGrid<const D: usize> {
-    shape: [usize; D],
+pub struct ProcGrid {
+    shape: PerAxis<usize>,
 }
 
-impl<const D: usize> ProcGrid<D> {
+impl ProcGrid {
     /// A process grid of this shape.
-    pub fn new(shape: [usize; D]) -> Self {
-        Self { shape }
+    pub fn new(shape: impl Into<PerAxis<usize>>) -> Self {
+        Self { shape: shape.into() }
     }
 
     /// Ranks along each axis.
-    pub fn shape(&self) -> [usize; D] {
+    pub fn shape(&self) -> PerAxis<usize> {
         self.shape
     }
 
@@ -43,13 +43,13 @@ impl<const D: usize> ProcGrid<D> {
     ///
     /// # Panics
     /// If `ranks` is 0.
-    pub fn cubic(grid: &Grid<D>, ranks: usize) -> Self {
+    pub fn cubic(grid: impl Into<DynGrid>, ranks: usize) -> Self {
         assert!(ranks > 0, "a process grid needs at least one rank");
-        let n = grid.shape();
-        Self::all(ranks)
+        let n = grid.into().shape();
+        Self::all(n.len(), ranks)
             .into_iter()
             .min_by_key(|candidate| {
-                let side: [usize; D] = std::array::from_fn(|a| n[a].div_ceil(candidate.shape[a]));
+                let side = PerAxis::from_fn(n.len(), |a| n[a].div_ceil(candidate.shape[a]));
                 let volume: usize = side.iter().product();
                 let surface: usize = side.iter().map(|s| volume / s).sum();
                 (volume, surface, Reverse(candidate.shape))
@@ -57,24 +57,39 @@ impl<const D: usize> ProcGrid<D> {
             .expect("every positive number has a factorisation")
     }
 
-    /// Every way to write `ranks` as an ordered product of `D` factors, in lexicographic order.
-    pub fn all(ranks: usize) -> Vec<Self> {
+    /// Every way to write `ranks` as an ordered product of a factor for each of so many axes, in lexicographic order.
+    ///
+    /// # Panics
+    /// If there are not 1 to 4 axes.
+    pub fn all(axes: usize, ranks: usize) -> Vec<Self> {
         let mut found = Vec::new();
-        factorise(ranks, 0, [1; D], &mut found);
+        factorise(ranks, 0, PerAxis::splat(axes, 1), &mut found);
         found
     }
 
     /// The brick of `rank`, part `i` of `p` of an axis of `n` points being `n·i/p .. n·(i+1)/p`. Ranks
     /// beyond the process grid, and parts of an axis shorter than its number of parts, may be empty.
-    pub fn brick(&self, grid: &Grid<D>, rank: usize) -> Brick<D> {
+    ///
+    /// # Panics
+    /// If both grids have different numbers of axes.
+    pub fn brick<const D: usize>(&self, grid: &Grid<D>, rank: usize) -> Brick<D> {
+        self.part(&grid.into(), rank).typed()
+    }
+
+    /// The same of a grid whose number of axes is known when the program runs.
+    ///
+    /// # Panics
+    /// As [`ProcGrid::brick`].
+    pub fn part(&self, grid: &DynGrid, rank: usize) -> DynBrick {
+        assert_eq!(self.shape.len(), grid.axes(), "axes of a process grid and of a grid");
         if rank >= self.ranks() {
-            return Brick::EMPTY;
+            return grid.nothing();
         }
         let mut rest = rank;
         let mut brick = grid.whole();
-        for axis in (0..D).rev() {
+        for axis in (0..grid.axes()).rev() {
             let parts = self.shape[axis];
-            brick = brick.with_range(axis, part(grid.len(axis), parts, rest % parts));
+            brick = brick.with_range(axis, share(grid.len(axis), parts, rest % parts));
             rest /= parts;
         }
         brick
@@ -82,23 +97,18 @@ impl<const D: usize> ProcGrid<D> {
 }
 
 /// Part `i` of `parts` nearly equal parts of `0..n`.
-fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
+fn share(n: usize, parts: usize, i: usize) -> Range<usize> {
     let cut = |i: usize| (n as u128 * i as u128 / parts as u128) as usize;
     cut(i)..cut(i + 1)
 }
 
-fn factorise<const D: usize>(
-    rest: usize,
-    axis: usize,
-    shape: [usize; D],
-    found: &mut Vec<ProcGrid<D>>,
-) {
+fn factorise(rest: usize, axis: usize, shape: PerAxis<usize>, found: &mut Vec<ProcGrid>) {
     let with = |factor| {
         let mut shape = shape;
         shape[axis] = factor;
         shape
     };
-    if axis + 1 == D {
+    if axis + 1 == shape.len() {
         found.push(ProcGrid { shape: with(rest) });
         return;
     }
@@ -107,7 +117,7 @@ fn factorise<const D: usize>(
     }
 }
 
-impl<const D: usize> fmt::Display for ProcGrid<D> {
+impl fmt::Display for ProcGrid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&times(&self.shape))
     }
@@ -119,17 +129,17 @@ mod tests {
 
     #[test]
     fn counts_ordered_factorisations() {
-        assert_eq!(ProcGrid::<3>::all(12).len(), 18);
-        assert_eq!(ProcGrid::<1>::all(7), [ProcGrid::new([7])]);
+        assert_eq!(ProcGrid::all(3, 12).len(), 18);
+        assert_eq!(ProcGrid::all(1, 7), [ProcGrid::new([7])]);
     }
 
     #[test]
     fn cubic_prefers_equal_bricks_then_small_surface_then_first_axes() {
-        let cube = Grid::new([256, 256, 256]).unwrap();
+        let cube = DynGrid::new([256, 256, 256]).unwrap();
         assert_eq!(ProcGrid::cubic(&cube, 2).shape(), [2, 1, 1]);
         assert_eq!(ProcGrid::cubic(&cube, 4).shape(), [2, 2, 1]);
         assert_eq!(ProcGrid::cubic(&cube, 8).shape(), [2, 2, 2]);
-        let flat = Grid::new([2, 600, 3]).unwrap();
+        let flat = DynGrid::new([2, 600, 3]).unwrap();
         assert_eq!(ProcGrid::cubic(&flat, 6).shape(), [1, 6, 1]);
     }
 
@@ -137,7 +147,7 @@ mod tests {
     fn parts_differ_by_at_most_one_point() {
         for n in 1..40 {
             for parts in 1..10 {
-                let sizes: Vec<_> = (0..parts).map(|i| part(n, parts, i).len()).collect();
+                let sizes: Vec<_> = (0..parts).map(|i| share(n, parts, i).len()).collect();
                 assert_eq!(sizes.iter().sum::<usize>(), n);
                 assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
             }

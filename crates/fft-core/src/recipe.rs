@@ -15,7 +15,7 @@ use crate::{Algorithm, Direction, Error, Family, Kind, Layout, Problem, Wire};
 ///
 /// ```
 /// use fft_core::*;
-/// let grid = Grid::new([32, 32, 32])?;
+/// let grid = DynGrid::new([32, 32, 32])?;
 /// let bricks = Layout::even(grid, ProcGrid::cubic(&grid, 4), 4);
 /// let problem =
 ///     Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
@@ -28,22 +28,22 @@ use crate::{Algorithm, Direction, Error, Family, Kind, Layout, Problem, Wire};
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recipe<const D: usize> {
-    problem: Problem<D>,
-    nodes: Vec<Node<D>>,
+pub struct Recipe {
+    problem: Problem,
+    nodes: Vec<Node>,
     steps: Vec<Step>,
 }
 
 /// What the ranks hold between two steps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node<const D: usize> {
+pub struct Node {
     /// Who holds what, in which order.
-    pub layout: Layout<D>,
+    pub layout: Layout,
     /// Whether elements are complex.
     pub complex: bool,
 }
 
-impl<const D: usize> Node<D> {
+impl Node {
     /// Real numbers per element.
     pub fn width(&self) -> usize {
         if self.complex { 2 } else { 1 }
@@ -76,7 +76,7 @@ pub enum Step {
     },
 }
 
-impl<const D: usize> Recipe<D> {
+impl Recipe {
     /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Of two that
     /// take the same time, as far as the model can tell, it is the one that sends less to other hosts; of more than 64
     /// ranks, where what is sent is estimated, bytes count twice instead. Deterministic.
@@ -84,7 +84,7 @@ impl<const D: usize> Recipe<D> {
     /// # Errors
     /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, a tolerance below
     /// what rounding adds, or a number of the machine that cannot be.
-    pub fn new(problem: Problem<D>) -> Result<Self, Error> {
+    pub fn new(problem: Problem) -> Result<Self, Error> {
         Self::of_family(problem, Family::Any)
     }
 
@@ -92,7 +92,7 @@ impl<const D: usize> Recipe<D> {
     ///
     /// # Errors
     /// Those of [`Recipe::new`]; [`Error::Argument`] when the family has none.
-    pub fn of_family(problem: Problem<D>, family: Family) -> Result<Self, Error> {
+    pub fn of_family(problem: Problem, family: Family) -> Result<Self, Error> {
         check(&problem)?;
         let search = Search::new(&problem, family);
         let mut costs = Costs::new(&search);
@@ -116,11 +116,11 @@ impl<const D: usize> Recipe<D> {
         Ok(chosen)
     }
 
-    pub(crate) fn from_parts(problem: Problem<D>, nodes: Vec<Node<D>>, steps: Vec<Step>) -> Self {
+    pub(crate) fn from_parts(problem: Problem, nodes: Vec<Node>, steps: Vec<Step>) -> Self {
         Self { problem, nodes, steps }
     }
 
-    fn found(problem: &Problem<D>, found: Found<D>) -> Result<Self, Error> {
+    fn found(problem: &Problem, found: Found) -> Result<Self, Error> {
         let Found { nodes, steps, .. } = found;
         let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
         if let Some((number, _)) = problem.wires.iter().find(|(number, _)| *number >= reshapes) {
@@ -135,12 +135,12 @@ impl<const D: usize> Recipe<D> {
     }
 
     /// What it is for.
-    pub fn problem(&self) -> &Problem<D> {
+    pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
     /// What the ranks hold before the first, between all, and after the last step: one more than steps.
-    pub fn nodes(&self) -> &[Node<D>] {
+    pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
@@ -164,13 +164,13 @@ impl<const D: usize> Recipe<D> {
 
     /// Real numbers that a rank holds at most between two steps.
     pub(crate) fn most_reals(&self, rank: usize) -> usize {
-        let reals = |node: &Node<D>| node.layout.brick(rank).points() * node.width();
+        let reals = |node: &Node| node.layout.brick(rank).points() * node.width();
         self.nodes.iter().map(reals).max().unwrap_or(0) * self.problem.howmany
     }
 
     /// Every step with the nodes before and after it, in the order of this direction: for the inverse, the
     /// same steps reversed.
-    pub fn walk(&self, direction: Direction) -> Vec<(&Node<D>, Step, &Node<D>)> {
+    pub fn walk(&self, direction: Direction) -> Vec<(&Node, Step, &Node)> {
         let pairs = self.nodes.windows(2).zip(&self.steps);
         match direction {
             Direction::Forward => pairs.map(|(n, step)| (&n[0], *step, &n[1])).collect(),
@@ -182,7 +182,7 @@ impl<const D: usize> Recipe<D> {
 /// One line: the problem, the first layout, the steps with the layouts they lead to. A layout is printed as
 /// the number of parts of each axis, followed by the order of axes in memory when it is not row-major ([`Layout`] has more); two of
 /// one grid that are printed as the same are the same.
-impl<const D: usize> fmt::Display for Recipe<D> {
+impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Problem { kinds, howmany, precision, input, .. } = &self.problem;
         let start = &self.nodes[0].layout;
@@ -203,7 +203,7 @@ impl<const D: usize> fmt::Display for Recipe<D> {
         if let Some(chunk) = self.problem.uncommon_chunk() {
             write!(f, " chunk={chunk}")?;
         }
-        let axes = axis_names::<D>();
+        let axes = axis_names(kinds.len());
         for (_, step, to) in self.walk(Direction::Forward) {
             match step {
                 Step::Reshape { wire, exchange } => {
@@ -228,7 +228,7 @@ const EQUAL: f64 = 0.05;
 /// Bytes of the largest chunk: as good as none.
 const MOST_CHUNK: usize = 1 << 40;
 
-pub(crate) fn check<const D: usize>(problem: &Problem<D>) -> Result<(), Error> {
+pub(crate) fn check(problem: &Problem) -> Result<(), Error> {
     if problem.howmany == 0 {
         return Err(Error::argument("howmany", 0, "at least 1"));
     }

@@ -10,8 +10,8 @@ use crate::gain::Gain;
 use crate::halves::{self, Read, Spot, Written};
 use crate::moves::{Blocks, Chunk, Moves, Near};
 use crate::{
-    Brick, Clock, Codec, Commons, Error, Exchange, Neighbours, Parcel, Pass, Port, Processor, Real,
-    Show, Traffic, Transfer, Wire,
+    Clock, Codec, Commons, DynBrick, Error, Exchange, Neighbours, Parcel, Pass, Port, Processor,
+    Real, Show, Traffic, Transfer, Wire,
 };
 
 /// Bytes that are gathered, transformed and written back before the next are begun: they stay in the
@@ -103,16 +103,11 @@ struct Tile {
 
 impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     /// A reshape with this number among all of a plan. With `visits`, ranks of the same host read each other's memory.
-    pub(crate) fn new<const D: usize>(
-        moves: &Moves<D>,
-        means: Means<'_>,
-        number: usize,
-        visits: bool,
-    ) -> Self {
+    pub(crate) fn new(moves: &Moves, means: Means<'_>, number: usize, visits: bool) -> Self {
         let Means { wire, bare, gain, at_once } = means;
         let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
         let abroad =
-            |ends: &[(usize, Brick<D>)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
+            |ends: &[(usize, DynBrick)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
         let abroad: [Vec<bool>; 2] = [abroad(&moves.sends), abroad(&moves.recvs)];
         let all = moves.all();
         let from = |part| (moves.source(part), moves.gather(part));
@@ -184,13 +179,13 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn depart<const D: usize>(
+    pub(crate) fn depart(
         &mut self,
-        moves: &Moves<D>,
+        moves: &Moves,
         axes: &[(usize, Pass)],
         device: &mut Dev,
     ) -> Result<(), Error> {
-        let from = |((_, part), chunk): (&(usize, Brick<D>), usize)| {
+        let from = |((_, part), chunk): (&(usize, DynBrick), usize)| {
             (0, moves.gather_from(&moves.chunks[chunk], part))
         };
         self.gathers = moves.sends.iter().zip(moves.chunks_sent()).map(from).collect();
@@ -204,15 +199,15 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     }
 
     /// Does local transforms, in place, on the way: one for each of these parts of the new brick.
-    pub(crate) fn fuse<const D: usize>(
+    pub(crate) fn fuse(
         &mut self,
-        moves: &Moves<D>,
-        parts: &[Brick<D>],
+        moves: &Moves,
+        parts: &[DynBrick],
         ffts: Vec<FusedFft<Dev::Fft>>,
     ) {
         let element = moves.width * T::PRECISION.bytes();
         let departs = self.depart.is_some();
-        let tile = |fft: usize, (chunk, blocks): (Chunk<D>, Blocks)| Tile {
+        let tile = |fft: usize, (chunk, blocks): (Chunk, Blocks)| Tile {
             fft,
             blocks,
             // What departs transformed is kept on departure.
@@ -335,8 +330,8 @@ pub(crate) struct Ways<'a> {
 }
 
 /// What is taken from memory that can be read, for a part of the new brick.
-fn taken<const D: usize>(moves: &Moves<D>, wanted: &Chunk<D>) -> Vec<Taken> {
-    let take = |near: &Near<D>| {
+fn taken(moves: &Moves, wanted: &Chunk) -> Vec<Taken> {
+    let take = |near: &Near| {
         let (owner, transfer) = (near.owner, moves.take(near, wanted)?);
         // Others show one piece of memory.
         let from = if owner == moves.rank { moves.source(&near.part) } else { 0 };

@@ -7,7 +7,7 @@ use crate::division::tiled;
 use crate::load::Hosts;
 use crate::moves::chunks;
 use crate::turn;
-use crate::{Algorithm, Brick, Node, Precision, Problem, Recipe, Step, Wire};
+use crate::{Algorithm, DynBrick, Node, Precision, Problem, Recipe, Step, Wire};
 
 /// One message of a reshape, or of one chunk of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Message {
 ///
 /// ```
 /// use fft_core::*;
-/// let grid = Grid::new([256, 256])?;
+/// let grid = DynGrid::new([256, 256])?;
 /// let rows = Layout::even(grid, ProcGrid::new([4, 1]), 4);
 /// let columns = Layout::even(grid, ProcGrid::new([1, 4]), 4);
 /// let mut problem = Problem::new([Kind::C2C; 2], true, Precision::F64, rows, columns)?;
@@ -106,7 +106,7 @@ struct Sizes {
 const HEADER: f64 = 8.0;
 
 impl Sizes {
-    fn new<const D: usize>(problem: &Problem<D>, from: &Node<D>, wire: Wire) -> Self {
+    fn new(problem: &Problem, from: &Node, wire: Wire) -> Self {
         let (precision, width) = (problem.precision, from.width());
         let reals = width * problem.howmany;
         let share = cost::share(wire, precision, problem.tolerance);
@@ -131,7 +131,7 @@ impl Schedule {
     ///
     /// # Panics
     /// If there are 2³² ranks or more.
-    pub fn of<const D: usize>(recipe: &Recipe<D>) -> Vec<(usize, Self)> {
+    pub fn of(recipe: &Recipe) -> Vec<(usize, Self)> {
         let problem = recipe.problem();
         let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
         let mut since = Vec::new();
@@ -151,10 +151,10 @@ impl Schedule {
         found
     }
 
-    fn reshape<const D: usize>(
-        problem: &Problem<D>,
+    fn reshape(
+        problem: &Problem,
         hosts: &Hosts,
-        [from, to]: [&Node<D>; 2],
+        [from, to]: [&Node; 2],
         wire: Wire,
         exchange: Algorithm,
         since: &[usize],
@@ -167,7 +167,7 @@ impl Schedule {
         };
         let most = problem.chunking().for_ranks(ranks);
         let mut made = Self::empty(hosts, ranks);
-        let mut sends: Vec<(usize, Brick<D>)> = Vec::new();
+        let mut sends: Vec<(usize, DynBrick)> = Vec::new();
         for rank in 0..ranks {
             let brick = from.layout.brick(rank);
             sends.clear();

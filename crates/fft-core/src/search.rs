@@ -9,16 +9,16 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::candidates::{Axes, Candidates, Family, INPUT, OUTPUT, block, goal, side, tiles};
+use crate::candidates::{AxisSet, Candidates, Family, INPUT, OUTPUT, block, goal, side, tiles};
 use crate::cost::{self, Model, Order};
 use crate::load::{Holding, Hosts, Load};
 use crate::recipe::{Node, Step};
-use crate::{Direction, Error, Kind, Layout, Problem, fetching, layout, local};
+use crate::{Direction, Error, Kind, Layout, PerAxis, Problem, fetching, layout, local};
 
 /// In the order in which equally cheap ones are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct State {
-    pub(crate) done: Reverse<Axes>,
+    pub(crate) done: Reverse<AxisSet>,
     pub(crate) candidate: usize,
 }
 
@@ -30,13 +30,13 @@ type Cost = u64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     cost: Cost,
-    /// Axes done after each transform, latest axes first, as bits that are compared in reverse.
-    done: [Reverse<Axes>; 4],
+    /// AxisSet done after each transform, latest axes first, as bits that are compared in reverse.
+    done: [Reverse<AxisSet>; 4],
     transforms: usize,
 }
 
 impl Way {
-    fn and(mut self, cost: Cost, transforms: bool, done: Axes) -> Self {
+    fn and(mut self, cost: Cost, transforms: bool, done: AxisSet) -> Self {
         self.cost = self.cost.saturating_add(cost);
         if transforms {
             self.done[self.transforms] = Reverse(done);
@@ -75,28 +75,28 @@ fn picoseconds(seconds: f64) -> Cost {
 }
 
 /// What was found.
-pub(crate) struct Found<const D: usize> {
-    pub(crate) nodes: Vec<Node<D>>,
+pub(crate) struct Found {
+    pub(crate) nodes: Vec<Node>,
     pub(crate) steps: Vec<Step>,
     /// Seconds on the network of the average rank.
     pub(crate) network: f64,
 }
 
-pub(crate) struct Search<'a, const D: usize> {
-    problem: &'a Problem<D>,
+pub(crate) struct Search<'a> {
+    problem: &'a Problem,
     family: Family,
-    pub(crate) candidates: Candidates<D>,
+    pub(crate) candidates: Candidates,
     hosts: Hosts,
     halving: Option<usize>,
-    goal: Axes,
+    goal: AxisSet,
     /// Whether all ranks share memory.
     all_near: bool,
     /// See [`tiles`].
     tiles: Option<usize>,
 }
 
-impl<'a, const D: usize> Search<'a, D> {
-    pub(crate) fn new(problem: &'a Problem<D>, family: Family) -> Self {
+impl<'a> Search<'a> {
+    pub(crate) fn new(problem: &'a Problem, family: Family) -> Self {
         let ranks = problem.input.ranks();
         let all_near = problem.all_near() && ranks > 1;
         let hosts = Hosts::new(&problem.hosts, ranks);
@@ -105,26 +105,26 @@ impl<'a, const D: usize> Search<'a, D> {
         Self { problem, family, candidates, hosts, halving, goal, all_near, tiles: tiles(problem) }
     }
 
-    pub(crate) fn problem(&self) -> &'a Problem<D> {
+    pub(crate) fn problem(&self) -> &'a Problem {
         self.problem
     }
 
-    fn is_halved(&self, done: Axes) -> bool {
+    fn is_halved(&self, done: AxisSet) -> bool {
         self.halving.is_some_and(|axis| done & (1 << axis) != 0)
     }
 
-    fn order(&self, state: State) -> [usize; D] {
+    fn order(&self, state: State) -> PerAxis<usize> {
         self.candidates.all[state.candidate].order
     }
 
-    fn holding(&self, state: State) -> Option<&Holding<D>> {
+    fn holding(&self, state: State) -> Option<&Holding> {
         let place = &self.candidates.places[self.candidates.all[state.candidate].place];
         let which = if self.is_halved(state.done.0) { &place.halved } else { &place.full };
         which.as_ref()
     }
 
     /// `None` where the state's candidate does not exist on the grid as it is then.
-    pub(crate) fn layout(&self, state: State) -> Option<Layout<D>> {
+    pub(crate) fn layout(&self, state: State) -> Option<Layout> {
         let layout = match self.holding(state)? {
             Holding::Given(layout) => layout.clone(),
             Holding::Cut(grid, cut) => Layout::placed(*grid, cut),
@@ -142,13 +142,13 @@ impl<'a, const D: usize> Search<'a, D> {
         })
     }
 
-    fn node(&self, state: State) -> Node<D> {
+    fn node(&self, state: State) -> Node {
         let layout = self.layout(state).expect("states on a path have a layout");
         Node { layout, complex: self.problem.complex || self.is_halved(state.done.0) }
     }
 
     /// Bytes of an element in this state.
-    fn element(&self, done: Axes) -> f64 {
+    fn element(&self, done: AxisSet) -> f64 {
         let width = if self.problem.complex || self.is_halved(done) { 2 } else { 1 };
         (width * self.problem.precision.bytes() * self.problem.howmany) as f64
     }
@@ -167,7 +167,7 @@ impl<'a, const D: usize> Search<'a, D> {
     }
 
     /// Whether transforms along these axes are one pass.
-    fn is_one_pass(&self, state: State, axes: Axes) -> bool {
+    fn is_one_pass(&self, state: State, axes: AxisSet) -> bool {
         let grid = self.holding(state).map_or(self.problem.grid(), Holding::grid);
         let element = self.element(state.done.0);
         block(&grid, &self.order(state), axes, element, self.tiles) <= local::BLOCK_BYTES as f64
@@ -188,7 +188,7 @@ impl<'a, const D: usize> Search<'a, D> {
     }
 
     /// Dijkstra: the states of the cheapest path from the input to the output, if there is one.
-    fn path(&self, costs: &mut Costs<'_, D>, thrift: Thrift) -> Option<Vec<State>> {
+    fn path(&self, costs: &mut Costs<'_>, thrift: Thrift) -> Option<Vec<State>> {
         let mut best = HashMap::from([(Self::start(), (Way::default(), Self::start()))]);
         let mut open = BTreeSet::from([(Way::default(), Self::start())]);
         while let Some((so_far, here)) = open.pop_first() {
@@ -223,9 +223,9 @@ impl<'a, const D: usize> Search<'a, D> {
     /// [`Error::Argument`] where the family has none.
     pub(crate) fn shortest_path(
         &self,
-        costs: &mut Costs<'_, D>,
+        costs: &mut Costs<'_>,
         thrift: Thrift,
-    ) -> Result<Found<D>, Error> {
+    ) -> Result<Found, Error> {
         let path = self.path(costs, thrift).ok_or_else(|| {
             let expected = "one with a way to the output";
             Error::argument("family of layouts", format!("{:?}", self.family), expected)
@@ -238,14 +238,15 @@ impl<'a, const D: usize> Search<'a, D> {
 
     /// The order in which axes are transformed on the same layout: the halved one first, as what follows needs complex
     /// data, then the last.
-    fn in_order(&self, axes: Axes) -> impl Iterator<Item = usize> {
+    fn in_order(&self, axes: AxisSet) -> impl Iterator<Item = usize> {
         let halving = self.halving.filter(|axis| axes & (1 << axis) != 0);
-        let others = (0..D).rev().filter(move |axis| axes & (1 << axis) != 0);
+        let others =
+            (0..self.problem.kinds.len()).rev().filter(move |axis| axes & (1 << axis) != 0);
         halving.into_iter().chain(others.filter(move |axis| Some(*axis) != halving))
     }
 
     /// The path as nodes and steps, scaling after the last transform, while its results are in cache.
-    pub(crate) fn recipe(&self, path: &[State]) -> (Vec<Node<D>>, Vec<Step>) {
+    pub(crate) fn recipe(&self, path: &[State]) -> (Vec<Node>, Vec<Step>) {
         let problem = self.problem;
         let mut nodes = vec![self.node(path[0])];
         let mut steps = Vec::new();
@@ -285,16 +286,16 @@ impl<'a, const D: usize> Search<'a, D> {
 }
 
 /// The edges of the graph and what they cost.
-pub(crate) struct Costs<'a, const D: usize> {
-    search: &'a Search<'a, D>,
+pub(crate) struct Costs<'a> {
+    search: &'a Search<'a>,
     model: Model<'a>,
     share: f64,
     /// By place before, place after, and whether the grid is halved: seconds, and those of the network on average.
     reshapes: Vec<Option<[f64; 2]>>,
 }
 
-impl<'a, const D: usize> Costs<'a, D> {
-    pub(crate) fn new(search: &'a Search<'a, D>) -> Self {
+impl<'a> Costs<'a> {
+    pub(crate) fn new(search: &'a Search<'a>) -> Self {
         let problem = search.problem;
         let ranks = problem.input.ranks();
         let model = Model::of(&problem.machine, &search.hosts, ranks);
@@ -314,8 +315,9 @@ impl<'a, const D: usize> Costs<'a, D> {
         for candidate in 0..search.candidates.all.len() {
             let there = State { candidate, ..here };
             // Without something to be transformed there, a layout is not worth going to.
-            let useful = || (0..D).any(|axis| search.may_transform(axis, there));
-            let taken = |holding: &Holding<D>| {
+            let useful =
+                || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
+            let taken = |holding: &Holding| {
                 (!thrift.all_ranks || holding.is_spread()) && self.has_point(here, there, holding)
             };
             if candidate != here.candidate
@@ -331,17 +333,17 @@ impl<'a, const D: usize> Costs<'a, D> {
 
     /// Whether a reshape to what is held there has a point. Of what is fetched, orders in between follow from what is done, and another
     /// order alone has none.
-    fn has_point(&self, here: State, there: State, held: &Holding<D>) -> bool {
+    fn has_point(&self, here: State, there: State, held: &Holding) -> bool {
         let (search, ranks) = (self.search, self.search.problem.input.ranks());
         let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
         ordered || search.holding(here).is_none_or(|now| !now.is_like(held, ranks))
     }
 
     /// Transforms along several axes, if all of them may come now.
-    fn transform(&self, here: State, axes: Axes) -> Option<Cost> {
+    fn transform(&self, here: State, axes: AxisSet) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
-        let scattered = |state: State, holding: &Holding<D>, axes: Axes| match search.all_near {
+        let scattered = |state: State, holding: &Holding, axes: AxisSet| match search.all_near {
             true if search.tiles.is_some() => {
                 let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
                 let element = search.element(state.done.0) / howmany as f64;
@@ -356,7 +358,7 @@ impl<'a, const D: usize> Costs<'a, D> {
             }
             let holding = search.holding(state)?;
             let most = holding.most() as f64;
-            let gathered = search.order(state)[D - 1] != axis || search.all_near;
+            let gathered = search.order(state).contiguous() != axis || search.all_near;
             let elements = most * search.problem.howmany as f64;
             let (n, bytes) = (holding.grid().len(axis), most * search.element(state.done.0));
             let [flops, memory] = model.transform(n, elements, bytes, gathered);
@@ -395,7 +397,7 @@ impl<'a, const D: usize> Costs<'a, D> {
             there.candidate != OUTPUT || fetching::suits(ends[1], &rest)
         };
         // What is between has the axis contiguous which the input has.
-        let stays = ends[0][D - 1] == ends[1][D - 1];
+        let stays = ends[0].contiguous() == ends[1].contiguous();
         let joined = problem.fetches() && complex && stays && suits();
         [seconds * if joined { fetching::SHARE } else { 1.0 }, network]
     }

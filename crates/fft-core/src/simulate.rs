@@ -62,7 +62,7 @@ pub struct Simulation {
 ///
 /// ```
 /// use fft_core::*;
-/// let grid = Grid::new([64, 64, 64])?;
+/// let grid = DynGrid::new([64, 64, 64])?;
 /// let bricks = Layout::even(grid, ProcGrid::cubic(&grid, 8), 8);
 /// let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
 /// problem.exchange = Algorithm::P2p;
@@ -76,18 +76,18 @@ pub struct Simulation {
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Simulator<'a, const D: usize> {
-    recipe: &'a Recipe<D>,
+pub struct Simulator<'a> {
+    recipe: &'a Recipe,
     hosts: Hosts,
     schedules: Vec<(usize, Schedule)>,
 }
 
-impl<'a, const D: usize> Simulator<'a, D> {
+impl<'a> Simulator<'a> {
     /// Makes the schedules: O(messages) time and memory.
     ///
     /// # Panics
     /// If there are 2³² ranks or more.
-    pub fn new(recipe: &'a Recipe<D>) -> Self {
+    pub fn new(recipe: &'a Recipe) -> Self {
         let problem = recipe.problem();
         let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
         Self { recipe, hosts, schedules: Schedule::of(recipe) }
@@ -165,7 +165,7 @@ impl Stage<'_> {
     }
 
     /// Work of which each rank has as much as it has points.
-    fn local<const D: usize>(&mut self, layout: &crate::Layout<D>, expected: &Expected) {
+    fn local(&mut self, layout: &crate::Layout, expected: &Expected) {
         let points = |rank: usize| layout.brick(rank).points() as f64;
         let most = (0..self.clocks.len()).map(points).fold(1.0, f64::max);
         for (rank, clock) in self.clocks.iter_mut().enumerate() {

@@ -5,23 +5,23 @@ use crate::division::{tiled, together};
 use crate::halves::{Halves, Keep};
 use crate::private::Private;
 use crate::problem::Memory;
-use crate::{Algorithm, Brick, Direction, Kind, Node, Problem, Recipe, Step, Wire};
+use crate::{Algorithm, Direction, DynBrick, Kind, Node, Problem, Recipe, Step, Wire};
 
 /// A step and the nodes it leads from and to.
-pub(crate) type Walked<'a, const D: usize> = (&'a Node<D>, Step, &'a Node<D>);
+pub(crate) type Walked<'a> = (&'a Node, Step, &'a Node);
 
 /// A step, or several.
-pub(crate) enum Stage<'a, const D: usize> {
+pub(crate) enum Stage<'a> {
     Scale(f64),
     Fft {
-        from: &'a Node<D>,
-        to: &'a Node<D>,
+        from: &'a Node,
+        to: &'a Node,
         axis: usize,
         kind: Kind,
     },
     Reshape {
-        from: &'a Node<D>,
-        to: &'a Node<D>,
+        from: &'a Node,
+        to: &'a Node,
         wire: Wire,
         exchange: Algorithm,
         /// All steps that follow.
@@ -29,20 +29,20 @@ pub(crate) enum Stage<'a, const D: usize> {
     },
     /// Transforms on other layouts, of data that stays where it is.
     Across {
-        home: &'a Node<D>,
-        first: &'a Node<D>,
-        steps: Vec<Walked<'a, D>>,
+        home: &'a Node,
+        first: &'a Node,
+        steps: Vec<Walked<'a>>,
         /// Real data, and the axis along which `home` has half its spectrum, where that is done with the first of the
         /// transforms, or on the way back with the last.
-        real: Option<(&'a Node<D>, usize)>,
+        real: Option<(&'a Node, usize)>,
     },
 }
 
 /// What is kept where.
 #[derive(Default)]
-pub(crate) struct Thrift<const D: usize> {
+pub(crate) struct Thrift {
     /// What stays in the output, where all steps are one stage for that.
-    pub(crate) private: Option<Private<D>>,
+    pub(crate) private: Option<Private>,
     /// How ranks keep what each reshape brings, as it comes; by number of the reshape.
     pub(crate) keeps: Vec<Keep>,
     /// Whether the result comes to memory of the plan's own, and must be copied.
@@ -54,10 +54,7 @@ pub(crate) struct Thrift<const D: usize> {
 /// The stages of one direction, and what is kept where: a part in the output all the while, where that can be ([`in_both`]); otherwise the
 /// first of these ways that does with little memory, if it is to be little, or if ranks that all share memory do without a second place
 /// by that (real data then took 0.84 to 1.05 of the time). By what all ranks know.
-pub(crate) fn stages<'a, const D: usize>(
-    recipe: &'a Recipe<D>,
-    site: Site<'_>,
-) -> (Vec<Stage<'a, D>>, Thrift<D>) {
+pub(crate) fn stages<'a>(recipe: &'a Recipe, site: Site<'_>) -> (Vec<Stage<'a>>, Thrift) {
     if let Some((stage, private)) = in_both(recipe, site) {
         return (vec![stage], Thrift { private: Some(private), ..Thrift::default() });
     }
@@ -94,10 +91,7 @@ pub(crate) fn stages<'a, const D: usize>(
 
 /// All steps of a direction as one stage, on data that ends where it began, of which each rank has some that nobody else ever transforms:
 /// as others see the plan's memory alone, that stays in the output, and the plan needs so much less.
-fn in_both<'a, const D: usize>(
-    recipe: &'a Recipe<D>,
-    site: Site<'_>,
-) -> Option<(Stage<'a, D>, Private<D>)> {
+fn in_both<'a>(recipe: &'a Recipe, site: Site<'_>) -> Option<(Stage<'a>, Private)> {
     let problem = recipe.problem();
     if site.commons.is_none() || !problem.all_near() || site.shows_all(problem) {
         return None;
@@ -115,7 +109,7 @@ fn in_both<'a, const D: usize>(
 }
 
 /// Whether a step may as well be done on data that stays.
-fn stays<const D: usize>(step: &Step, to: &Node<D>, home: &Node<D>) -> bool {
+fn stays(step: &Step, to: &Node, home: &Node) -> bool {
     match step {
         Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
         Step::Reshape { .. } => false,
@@ -124,18 +118,18 @@ fn stays<const D: usize>(step: &Step, to: &Node<D>, home: &Node<D>) -> bool {
 }
 
 /// Whether what is between stages is in the output or in one other place, from which the end may be brought to the output.
-fn one_place<const D: usize>(stages: &[Stage<'_, D>], recipe: &Recipe<D>, site: Site<'_>) -> bool {
+fn one_place(stages: &[Stage<'_>], recipe: &Recipe, site: Site<'_>) -> bool {
     // Half a spectrum made across ranks has its place: there is nothing to be gained.
     if stages.iter().any(|stage| matches!(stage, Stage::Across { real: Some(_), .. })) {
         return true;
     }
     let kept = |copies| thrift(stages, recipe, site, (copies, true));
-    let whole = |thrift: Thrift<D>| thrift.keeps.iter().all(|keep| keep.0.is_none());
+    let whole = |thrift: Thrift| thrift.keeps.iter().all(|keep| keep.0.is_none());
     [false, true].into_iter().filter_map(kept).any(whole)
 }
 
 /// Whether all data that changes ranks is read where it is.
-fn shares<const D: usize>(stages: &[Stage<'_, D>]) -> bool {
+fn shares(stages: &[Stage<'_>]) -> bool {
     stages.iter().all(|stage| match stage {
         Stage::Reshape { exchange, .. } => *exchange == Algorithm::Shared,
         Stage::Scale(_) | Stage::Fft { .. } | Stage::Across { .. } => true,
@@ -144,12 +138,7 @@ fn shares<const D: usize>(stages: &[Stage<'_, D>]) -> bool {
 
 /// The stages of one direction, where transforms may be done `across` ranks, and `saves` says whether one place for what is between
 /// is better than two.
-fn staged<'a, const D: usize>(
-    recipe: &'a Recipe<D>,
-    site: Site<'_>,
-    across: bool,
-    saves: bool,
-) -> Vec<Stage<'a, D>> {
+fn staged<'a>(recipe: &'a Recipe, site: Site<'_>, across: bool, saves: bool) -> Vec<Stage<'a>> {
     let walk = recipe.walk(site.direction);
     let (mut stages, mut rest) = (Vec::new(), &walk[..]);
     while let [(from, step, to), tail @ ..] = rest {
@@ -180,14 +169,10 @@ fn staged<'a, const D: usize>(
 
 /// Half a spectrum is made with the transforms across ranks that follow, or on the way back with those before, where their lines
 /// fit into one tile: a pass less. Others must see the caller's arrays.
-fn halved<'a, const D: usize>(
-    stages: Vec<Stage<'a, D>>,
-    problem: &Problem<D>,
-    direction: Direction,
-) -> Vec<Stage<'a, D>> {
+fn halved<'a>(stages: Vec<Stage<'a>>, problem: &Problem, direction: Direction) -> Vec<Stage<'a>> {
     let forward = direction == Direction::Forward;
-    let leads = |(_, step, _): &Walked<'_, D>| matches!(step, Step::Reshape { .. });
-    let mut done: Vec<Stage<'a, D>> = Vec::with_capacity(stages.len());
+    let leads = |(_, step, _): &Walked<'_>| matches!(step, Step::Reshape { .. });
+    let mut done: Vec<Stage<'a>> = Vec::with_capacity(stages.len());
     let mut rest = stages.into_iter().peekable();
     while let Some(mut stage) = rest.next() {
         match (done.last_mut(), &mut stage) {
@@ -221,8 +206,8 @@ fn halved<'a, const D: usize>(
 }
 
 /// The axes of transforms.
-fn axes_of<const D: usize>(steps: &[Walked<'_, D>]) -> Vec<usize> {
-    let axis = |(_, step, _): &Walked<'_, D>| match step {
+fn axes_of(steps: &[Walked<'_>]) -> Vec<usize> {
+    let axis = |(_, step, _): &Walked<'_>| match step {
         Step::Fft { axis, .. } => Some(*axis),
         _ => None,
     };
@@ -231,14 +216,14 @@ fn axes_of<const D: usize>(steps: &[Walked<'_, D>]) -> Vec<usize> {
 
 /// Whether lines along these axes, and along that of which `home` has half a spectrum, are whole in `work`, and fit into cache
 /// together.
-fn fit<const D: usize>(
-    problem: &Problem<D>,
-    [real, home, work]: [&Node<D>; 3],
+fn fit(
+    problem: &Problem,
+    [real, home, work]: [&Node; 3],
     axis: usize,
     mut axes: Vec<usize>,
 ) -> bool {
     let len = home.layout.grid().len(axis);
-    let whole = |brick: &Brick<D>| brick.is_empty() || brick.len(axis) == len;
+    let whole = |brick: &DynBrick| brick.is_empty() || brick.len(axis) == len;
     let some = !axes.is_empty() && !axes.contains(&axis);
     axes.push(axis);
     let element = problem.howmany * home.width() * problem.precision.bytes();
@@ -250,29 +235,29 @@ fn fit<const D: usize>(
 /// Of the steps after a reshape how many may as well be done on data that stays: transforms and reshapes between ranks that
 /// all share memory, up to one that leads back to where it began. If none does, and of two places for what is between one is to be
 /// saved, up to the last.
-fn staying<const D: usize>(
-    problem: &Problem<D>,
+fn staying(
+    problem: &Problem,
     site: Site<'_>,
-    from: &Node<D>,
+    from: &Node,
     step: &Step,
-    rest: &[Walked<'_, D>],
+    rest: &[Walked<'_>],
     saves: bool,
 ) -> Option<usize> {
-    let stays = |(_, step, to): &&Walked<'_, D>| stays(step, to, from);
+    let stays = |(_, step, to): &&Walked<'_>| stays(step, to, from);
     let shared = matches!(step, Step::Reshape { exchange: Algorithm::Shared, .. });
     if site.commons.is_none() || !shared || !problem.all_near() {
         return None;
     }
     let steps = rest.iter().take_while(stays).count();
-    let leads = |(_, step, _): &Walked<'_, D>| matches!(step, Step::Reshape { .. });
-    let home = |walked: &Walked<'_, D>| leads(walked) && walked.2.layout == from.layout;
+    let leads = |(_, step, _): &Walked<'_>| matches!(step, Step::Reshape { .. });
+    let home = |walked: &Walked<'_>| leads(walked) && walked.2.layout == from.layout;
     let elsewhere = || rest[..steps].iter().rposition(leads).filter(|_| saves);
     rest[..steps].iter().position(home).or_else(elsewhere).map(|last| last + 1)
 }
 
 /// Data of a node, between two stages that move it or may not change where it is.
-struct Rest<'a, const D: usize> {
-    node: &'a Node<D>,
+struct Rest<'a> {
+    node: &'a Node,
     /// Reshapes before.
     reshapes: usize,
     /// Whether other ranks read it in a reshape.
@@ -286,20 +271,19 @@ struct Rest<'a, const D: usize> {
 /// Data between stages goes back and forth between two places: one of the plan's own, and the output. What does not fit into
 /// that is kept in halves, the second apart; where other ranks reach it, it cannot be. Then it may help to begin in the other
 /// place, and to copy the result; or else not to read others' memory but to send messages.
-fn thrift<const D: usize>(
-    stages: &[Stage<'_, D>],
-    recipe: &Recipe<D>,
+fn thrift(
+    stages: &[Stage<'_>],
+    recipe: &Recipe,
     site: Site<'_>,
     (copies, visits): (bool, bool),
-) -> Option<Thrift<D>> {
+) -> Option<Thrift> {
     let (problem, nodes) = (recipe.problem(), recipe.nodes());
     let ends = [&nodes[0], &nodes[nodes.len() - 1]];
     let [start, end] = site.direction.choose(ends, [ends[1], ends[0]]);
     let reals =
-        |node: &Node<D>, rank| node.layout.brick(rank).points() * problem.howmany * node.width();
-    let over = |node: &Node<D>| {
-        (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank))
-    };
+        |node: &Node, rank| node.layout.brick(rank).points() * problem.howmany * node.width();
+    let over =
+        |node: &Node| (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank));
     // A rank that is alone on its host has no commons, and must decide as the others do.
     let mut hosts = problem.hosts.clone();
     hosts.sort_unstable();
@@ -359,7 +343,7 @@ fn thrift<const D: usize>(
         }
         if over {
             // What others transform they look for where the whole brick has it, and so it is in the input.
-            let with = |other: &Rest<'_, D>| other.worked && other.reshapes == rest.reshapes;
+            let with = |other: &Rest<'_>| other.worked && other.reshapes == rest.reshapes;
             let whole_brick = rest.reshapes == 0 || rests.iter().any(with);
             let room = |rank| reals(end, rank);
             let halves = Halves::new(rest.node, problem.howmany, &whole[rest.reshapes], room);
@@ -374,11 +358,11 @@ fn thrift<const D: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Grid, Layout, Precision, ProcGrid};
+    use crate::{DynGrid, Layout, Precision, ProcGrid};
 
     /// A recipe for half a spectrum, from pencils to pencils on four ranks.
-    fn pencils(shape: [usize; 3]) -> Recipe<3> {
-        let (grid, kinds) = (Grid::new(shape).unwrap(), [Kind::C2C, Kind::C2C, Kind::R2C]);
+    fn pencils(shape: [usize; 3]) -> Recipe {
+        let (grid, kinds) = (DynGrid::new(shape).unwrap(), [Kind::C2C, Kind::C2C, Kind::R2C]);
         let even = |grid| Layout::even(grid, ProcGrid::new([2, 2, 1]), 4);
         let (input, output) = (even(grid), even(Problem::spectral_grid(grid, kinds)));
         let problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
@@ -390,9 +374,9 @@ mod tests {
     }
 
     /// The stages where data stays from the first reshape to the last.
-    fn across(recipe: &Recipe<3>, direction: Direction) -> Vec<Stage<'_, 3>> {
+    fn across(recipe: &Recipe, direction: Direction) -> Vec<Stage<'_>> {
         let walk = recipe.walk(direction);
-        let leads = |(_, step, _): &Walked<'_, 3>| matches!(step, Step::Reshape { .. });
+        let leads = |(_, step, _): &Walked<'_>| matches!(step, Step::Reshape { .. });
         let first = walk.iter().position(leads).unwrap();
         let last = walk.iter().rposition(leads).unwrap();
         let mut stages = Vec::new();

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use crate::{Brick, Error, LocalFft, Pass, Processor, Real};
+use crate::{DynBrick, Error, LocalFft, Pass, PerAxis, Processor, Real};
 
 /// What is done to boxes of one kind of brick.
 #[derive(Clone, Copy)]
-pub(crate) struct Lines<'a, const D: usize> {
+pub(crate) struct Lines<'a> {
     pub(crate) rank: usize,
     /// Of axes in a tile, slowest first.
-    pub(crate) order: [usize; D],
+    pub(crate) order: PerAxis<usize>,
     pub(crate) howmany: usize,
     /// The axes, each with its transform; one that lengthens or shortens lines is alone, and goes to another place.
     pub(crate) axes: &'a [(usize, Pass)],
@@ -18,20 +18,20 @@ pub(crate) struct Lines<'a, const D: usize> {
 }
 
 /// Transforms for every shape of box.
-pub(crate) struct TileFfts<T: Real, Dev: Processor<T>, const D: usize> {
-    shapes: Vec<[usize; D]>,
+pub(crate) struct TileFfts<T: Real, Dev: Processor<T>> {
+    shapes: Vec<PerAxis<usize>>,
     plans: Vec<Vec<(Dev::Fft, Range<usize>)>>,
 }
 
-impl<T: Real, Dev: Processor<T>, const D: usize> Default for TileFfts<T, Dev, D> {
+impl<T: Real, Dev: Processor<T>> Default for TileFfts<T, Dev> {
     fn default() -> Self {
         Self { shapes: Vec::new(), plans: Vec::new() }
     }
 }
 
-impl<const D: usize> Lines<'_, D> {
+impl Lines<'_> {
     /// The transforms of a box, joined where they fit into cache together.
-    fn local(&self, tile: &Brick<D>, real_bytes: usize) -> Vec<LocalFft> {
+    fn local(&self, tile: &DynBrick, real_bytes: usize) -> Vec<LocalFft> {
         let mut ffts: Vec<LocalFft> = Vec::new();
         for (axis, pass) in self.axes {
             let along = LocalFft::along(*axis, tile, self.order, self.howmany, pass.clone());
@@ -44,18 +44,18 @@ impl<const D: usize> Lines<'_, D> {
     }
 }
 
-impl<T: Real, Dev: Processor<T>, const D: usize> TileFfts<T, Dev, D> {
+impl<T: Real, Dev: Processor<T>> TileFfts<T, Dev> {
     /// The number of the transform for boxes of this shape.
     ///
     /// # Errors
     /// [`Error::Memory`].
     pub(crate) fn plan(
         &mut self,
-        lines: Lines<'_, D>,
-        tile: &Brick<D>,
+        lines: Lines<'_>,
+        tile: &DynBrick,
         device: &mut Dev,
     ) -> Result<usize, Error> {
-        let shape: [usize; D] = std::array::from_fn(|axis| tile.len(axis));
+        let shape = tile.shape();
         if let Some(known) = self.shapes.iter().position(|known| *known == shape) {
             return Ok(known);
         }

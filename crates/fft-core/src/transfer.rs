@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::Brick;
+use crate::{DynBrick, MAX_AXES, PerAxis};
 
 /// Axes of a box in memory: up to 4 of the grid and one for batches.
 pub const DIMS: usize = 5;
@@ -34,11 +34,11 @@ pub struct View {
 
 /// A brick in memory: `howmany` copies of it one after the other, axes in the given order.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed<const D: usize> {
+pub struct Placed {
     /// The brick.
-    pub brick: Brick<D>,
+    pub brick: DynBrick,
     /// Its axes in memory, the contiguous one last.
-    pub order: [usize; D],
+    pub order: PerAxis<usize>,
     /// How many of them.
     pub howmany: usize,
 }
@@ -61,19 +61,20 @@ pub struct Panel {
     pub pitch: usize,
 }
 
-impl<const D: usize> Placed<D> {
+impl Placed {
     /// The elements of `part` from this batch on, with axes arranged as in `order` and batches first.
-    pub(crate) fn view(&self, part: &Brick<D>, batch: usize, order: [usize; D]) -> View {
-        let mut stride_of = [0; D];
+    pub(crate) fn view(&self, part: &DynBrick, batch: usize, order: PerAxis<usize>) -> View {
+        let mut stride_of = [0; MAX_AXES];
         let mut stride = 1;
         for &axis in self.order.iter().rev() {
             stride_of[axis] = stride;
             stride *= self.brick.len(axis);
         }
         let mut view = View { offset: batch * stride, stride: [0; DIMS] };
-        view.stride[DIMS - 1 - D] = stride;
+        let first_axis = DIMS - order.len();
+        view.stride[first_axis - 1] = stride;
         for (place, &axis) in order.iter().enumerate() {
-            view.stride[DIMS - D + place] = stride_of[axis];
+            view.stride[first_axis + place] = stride_of[axis];
             // An empty part may be anywhere.
             if !part.is_empty() {
                 view.offset += (part.lo[axis] - self.brick.lo[axis]) * stride_of[axis];
@@ -88,12 +89,7 @@ impl Transfer {
     ///
     /// # Panics
     /// If both have not all of it.
-    pub fn new<const D: usize>(
-        part: &Brick<D>,
-        batches: Range<usize>,
-        from: &Placed<D>,
-        to: &Placed<D>,
-    ) -> Self {
+    pub fn new(part: &DynBrick, batches: Range<usize>, from: &Placed, to: &Placed) -> Self {
         Self::ordered(part, batches, [from, to], to.order)
     }
 
@@ -101,29 +97,25 @@ impl Transfer {
     ///
     /// # Panics
     /// As [`Transfer::new`].
-    pub fn as_read<const D: usize>(
-        part: &Brick<D>,
-        batches: Range<usize>,
-        from: &Placed<D>,
-        to: &Placed<D>,
-    ) -> Self {
+    pub fn as_read(part: &DynBrick, batches: Range<usize>, from: &Placed, to: &Placed) -> Self {
         Self::ordered(part, batches, [from, to], from.order)
     }
 
-    fn ordered<const D: usize>(
-        part: &Brick<D>,
+    fn ordered(
+        part: &DynBrick,
         batches: Range<usize>,
-        sides: [&Placed<D>; 2],
-        order: [usize; D],
+        sides: [&Placed; 2],
+        order: PerAxis<usize>,
     ) -> Self {
         for placed in sides {
             let has = placed.brick.intersect(part).points() == part.points();
             assert!(has, "{part} is not inside {}", placed.brick);
         }
         let mut shape = [1; DIMS];
-        shape[DIMS - 1 - D] = batches.len();
+        let first_axis = DIMS - order.len();
+        shape[first_axis - 1] = batches.len();
         for (place, &axis) in order.iter().enumerate() {
-            shape[DIMS - D + place] = part.len(axis);
+            shape[first_axis + place] = part.len(axis);
         }
         let [from, to] = sides.map(|placed| placed.view(part, batches.start, order));
         Self { shape, from, to }.merged()
@@ -138,8 +130,8 @@ impl Transfer {
 
     /// A copy of the first elements of an array to the beginning of another.
     pub fn run_of(elements: usize) -> Self {
-        let brick = Brick { lo: [0], hi: [elements] };
-        let placed = Placed { brick, order: [0], howmany: 1 };
+        let brick = DynBrick::new([0], [elements]);
+        let placed = Placed { brick, order: [0].into(), howmany: 1 };
         Self::new(&brick, 0..1, &placed, &placed)
     }
 

@@ -9,14 +9,10 @@
 
 use std::collections::HashMap;
 
-use crate::{Brick, Layout};
+use crate::{DynBrick, Layout};
 
 /// Who gets which box of a rank's, in order of sending.
-pub(crate) fn sends<const D: usize>(
-    rank: usize,
-    from: &Layout<D>,
-    to: &Layout<D>,
-) -> Vec<(usize, Brick<D>)> {
+pub(crate) fn sends(rank: usize, from: &Layout, to: &Layout) -> Vec<(usize, DynBrick)> {
     let mut peers = Vec::new();
     to.meet(&from.brick(rank), |peer, common| peers.push((peer, common)));
     peers.sort_unstable_by_key(|(peer, _)| *peer);
@@ -69,7 +65,7 @@ pub fn by_host<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Grid, ProcGrid};
+    use crate::{DynGrid, ProcGrid};
 
     /// Hosts of these sizes: ranks in blocks, or dealt out like cards.
     fn hosts(sizes: &[usize], dealt: bool) -> Vec<usize> {
@@ -129,7 +125,7 @@ mod tests {
     }
 
     /// The most messages to one rank in the same step.
-    fn incast(from: &Layout<3>, to: &Layout<3>, order: impl Fn(usize) -> Vec<usize>) -> usize {
+    fn incast(from: &Layout, to: &Layout, order: impl Fn(usize) -> Vec<usize>) -> usize {
         let lists: Vec<_> = (0..from.ranks()).map(order).collect();
         let steps = lists.iter().map(Vec::len).max().unwrap_or(0);
         let at = |step: usize| {
@@ -142,7 +138,7 @@ mod tests {
 
     #[test]
     fn nobody_is_aimed_at_by_many_at_once() {
-        let grid = Grid::new([128, 128, 128]).unwrap();
+        let grid = DynGrid::new([128, 128, 128]).unwrap();
         let even = |cut: [usize; 3]| {
             let cut = ProcGrid::new(cut);
             Layout::even(grid, cut, cut.ranks())
@@ -179,7 +175,7 @@ mod tests {
 
     #[test]
     fn everyone_gets_a_box_once() {
-        let grid = Grid::new([20, 18, 16]).unwrap();
+        let grid = DynGrid::new([20, 18, 16]).unwrap();
         let even = |cut| Layout::even(grid, ProcGrid::new(cut), 12);
         let (from, to) = (even([3, 2, 2]), even([1, 4, 3]));
         for rank in 0..12 {

@@ -1,6 +1,6 @@
 //! Which messages are turned by who reads them.
 
-use crate::Brick;
+use crate::{DynBrick, PerAxis};
 
 /// Which messages come in the order of the sender's memory, where that is not the receiver's: those that have whole blocks between two
 /// elements that will be neighbours; and, if many will be, those that have much between two that were, in the order of the receiver's
@@ -17,19 +17,19 @@ pub struct TurnedWhenRead {
 
 impl TurnedWhenRead {
     /// The order of axes in a message of these points.
-    pub fn order<const D: usize>(
+    pub fn order(
         &self,
-        part: &Brick<D>,
-        sent: [usize; D],
-        received: [usize; D],
-    ) -> [usize; D] {
+        part: &DynBrick,
+        sent: PerAxis<usize>,
+        received: PerAxis<usize>,
+    ) -> PerAxis<usize> {
         // From one to the next along the last axis of others.
-        let apart = |order: [usize; D], others: [usize; D]| -> usize {
-            let within = order.iter().rev().take_while(|axis| **axis != others[D - 1]);
+        let apart = |order: PerAxis<usize>, others: PerAxis<usize>| -> usize {
+            let within = order.iter().rev().take_while(|axis| **axis != others.contiguous());
             within.map(|axis| part.len(*axis)).product()
         };
         let whole = apart(sent, received).is_multiple_of(self.block);
-        let many = part.len(received[D - 1]) > self.few;
+        let many = part.len(received.contiguous()) > self.few;
         if whole || (many && apart(received, sent) > self.short) { sent } else { received }
     }
 }

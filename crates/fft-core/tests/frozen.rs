@@ -22,23 +22,24 @@ const LONGEST: [usize; 4] = [4096, 160, 48, 14];
 const GOLDEN: &str = "tests/golden/problems.txt";
 
 /// A layout of one of three kinds: an even cut, its bricks dealt out to other ranks, any tiling.
-fn layout<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Layout<D> {
-    let cuts = ProcGrid::all(ranks - rng.below(1 + ranks / 4));
-    let mut bricks = Layout::even(grid, cuts[rng.below(cuts.len())], ranks).bricks().to_vec();
+fn layout<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Layout {
+    let cuts = ProcGrid::all(D, ranks - rng.below(1 + ranks / 4));
+    let cut = cuts[rng.below(cuts.len())];
+    let mut bricks: Vec<_> = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
     match rng.below(4) {
         0 | 1 => {}
         2 => rng.shuffle(&mut bricks),
         _ => bricks = tiling(grid, ranks, rng),
     }
-    Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order()).unwrap()
+    Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order::<D>()).unwrap()
 }
 
 /// The problem of a number: any kinds, bricks, orders, hosts, wires, exchanges, memory and machine.
-fn problem<const D: usize>(rng: &mut Rng) -> Problem<D> {
-    let shape = std::array::from_fn(|_| 2 + rng.below(LONGEST[D - 1] - 1));
+fn problem<const D: usize>(rng: &mut Rng) -> Problem {
+    let shape: [_; D] = std::array::from_fn(|_| 2 + rng.below(LONGEST[D - 1] - 1));
     let ranks = 1 + rng.below(20);
     let halved = rng.below(D + 2).min(D);
-    let kinds = std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
+    let kinds: [Kind; D] = std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
         _ if axis == halved => Kind::R2C,
         _ if rng.below(2) == 0 => {
             if halved == D {
@@ -51,7 +52,7 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem<D> {
         kind => kind,
     });
     let grid = Grid::new(shape).unwrap();
-    let spectral = Problem::spectral_grid(grid, kinds);
+    let spectral = Problem::spectral_grid(grid, kinds).typed::<D>();
     let (input, output) = (layout(grid, ranks, rng), layout(spectral, ranks, rng));
     let precision = [Precision::F32, Precision::F64][rng.below(2)];
     let mut problem = Problem::new(kinds, halved == D, precision, input, output).unwrap();
@@ -76,7 +77,7 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem<D> {
     };
     problem.shared_arrays = rng.below(3) == 0;
     problem.memory = [Memory::Ample, Memory::Least][rng.below(2)];
-    problem.chunk = [1 << 13, 1 << 16, Problem::<D>::CHUNK][rng.below(3)];
+    problem.chunk = [1 << 13, 1 << 16, Problem::CHUNK][rng.below(3)];
     if rng.below(2) == 0 {
         let mut machine = Machine::default();
         for quantity in machine.quantities_mut() {

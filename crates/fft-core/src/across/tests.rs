@@ -1,7 +1,7 @@
 //! Half a spectrum from memory of several ranks, and back, in tiles of several strips.
 
 use super::*;
-use crate::{Cpu, Grid, Kind, Layout, LocalFft, Neighbours, Pass, ProcGrid, SharedMemory, Work};
+use crate::{Cpu, DynGrid, Kind, Layout, LocalFft, Neighbours, Pass, ProcGrid, SharedMemory, Work};
 
 /// Ranks that come one after the other: what they show is here.
 #[derive(Default)]
@@ -85,10 +85,10 @@ fn pass(axis: usize, direction: Direction) -> Pass {
 }
 
 /// What each rank holds of arrays in this order, of numbers by their places in the grid.
-fn bricks(layout: &Layout<3>, width: usize, howmany: usize, all: &[f64]) -> Vec<Vec<f64>> {
+fn bricks(layout: &Layout, width: usize, howmany: usize, all: &[f64]) -> Vec<Vec<f64>> {
     let whole = Layout::even(layout.grid(), ProcGrid::new([1; 3]), 1).brick(0);
     let placed = |brick, order| crate::transfer::Placed { brick, order, howmany };
-    let brick = |brick: &crate::Brick<3>| {
+    let brick = |brick: &crate::DynBrick| {
         let (from, to) = (placed(whole, [0, 1, 2]), placed(*brick, layout.order()));
         let transfer = Transfer::new(brick, 0..howmany, &from, &to);
         let mut numbers = vec![0.0; brick.points() * howmany * width];
@@ -123,7 +123,7 @@ fn transforms(
 ) -> usize {
     let ranks: usize = home.iter().product();
     let [grid, halved] =
-        [SHAPE[2], SHAPE[2] / 2 + 1].map(|row| Grid::new([SHAPE[0], SHAPE[1], row]).unwrap());
+        [SHAPE[2], SHAPE[2] / 2 + 1].map(|row| DynGrid::new([SHAPE[0], SHAPE[1], row]).unwrap());
     let layout = |grid, cut| Layout::even(grid, ProcGrid::new(cut), ranks).ordered(order).unwrap();
     let (real, half, work) = (layout(grid, home), layout(halved, home), layout(halved, work));
     let passes: Vec<_> = axes.iter().map(|&axis| (axis, pass(axis, direction))).collect();

@@ -1,16 +1,16 @@
 use super::*;
-use crate::{Grid, Layout, ProcGrid};
+use crate::{DynGrid, Layout, ProcGrid};
 
 #[test]
 fn messages_that_are_turned_when_read_arrive_where_they_belong() {
-    let (grid, howmany) = (Grid::new([8, 6, 10]).unwrap(), 2);
+    let (grid, howmany) = (DynGrid::new([8, 6, 10]).unwrap(), 2);
     let node = |cuts, order| Node {
         layout: Layout::even(grid, ProcGrid::new(cuts), 4).ordered(order).unwrap(),
         complex: true,
     };
     let (from, to) = (node([2, 2, 1], [0, 1, 2]), node([1, 2, 2], [2, 1, 0]));
     // An element of a brick in this order tells which one of all it is.
-    let held = |brick: Brick<3>, order| {
+    let held = |brick: DynBrick, order| {
         let all = Placed { brick: grid.brick(0, 1), order: [0, 1, 2], howmany };
         let named: Vec<usize> = (1..=grid.points() * howmany).collect();
         let mut elements = vec![0; brick.points() * howmany];
@@ -18,7 +18,7 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
         Transfer::new(&brick, 0..howmany, &all, &own).run(&named, &mut elements);
         elements
     };
-    let own = |node: &Node<3>, rank| held(node.layout.brick(rank), node.layout.order());
+    let own = |node: &Node, rank| held(node.layout.brick(rank), node.layout.order());
     // From one of the receiver's neighbours to the next a message has 3 rows of 5 elements; from one of the sender's, in the order of the
     // receiver's memory, 3 rows of 4.
     let which = |block, short, few| Some(TurnedWhenRead { block, short, few });
@@ -56,7 +56,7 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
 
 #[test]
 fn boxes_cover_every_block_once() {
-    let grid = Grid::new([6, 5, 4]).unwrap();
+    let grid = DynGrid::new([6, 5, 4]).unwrap();
     let before = Layout::even(grid, ProcGrid::new([1, 1, 1]), 1);
     let after = before.clone().ordered([1, 0, 2]).unwrap();
     let node = |layout| Node { layout, complex: true };

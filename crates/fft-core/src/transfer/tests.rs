@@ -4,8 +4,8 @@ use super::*;
 use proptest::prelude::*;
 
 /// Copies one element at a time from the definition of a placed brick.
-fn naive(part: &Brick<3>, from: &Placed<3>, to: &Placed<3>, src: &[u64], dst: &mut [u64]) {
-    let at = |p: &Placed<3>, batch: usize, index: [usize; 3]| {
+fn naive(part: &DynBrick, from: &Placed, to: &Placed, src: &[u64], dst: &mut [u64]) {
+    let at = |p: &Placed, batch: usize, index: [usize; 3]| {
         p.order
             .iter()
             .fold(batch, |at, &axis| at * p.brick.len(axis) + index[axis] - p.brick.lo[axis])
@@ -36,9 +36,9 @@ fn by_panels(transfer: &Transfer, src: &[u64], len: usize) -> Vec<u64> {
     dst
 }
 
-fn brick() -> impl Strategy<Value = Brick<3>> {
+fn brick() -> impl Strategy<Value = DynBrick> {
     [(0..6usize, 0..20usize), (0..6, 0..20), (0..6, 0..20)]
-        .prop_map(|sides| Brick { lo: sides.map(|(lo, _)| lo), hi: sides.map(|(lo, n)| lo + n) })
+        .prop_map(|sides| DynBrick { lo: sides.map(|(lo, _)| lo), hi: sides.map(|(lo, n)| lo + n) })
 }
 
 fn order() -> impl Strategy<Value = [usize; 3]> {
@@ -98,10 +98,10 @@ proptest! {
 
 #[test]
 fn whole_rows_merge_into_one_run() {
-    let brick = Brick { lo: [0, 0, 0], hi: [4, 5, 6] };
+    let brick = DynBrick::new([0, 0, 0], [4, 5, 6]);
     let placed = Placed { brick, order: [0, 1, 2], howmany: 2 };
     let transfer = Transfer::new(&brick, 0..2, &placed, &placed);
     assert_eq!(transfer.shape, [1, 1, 1, 1, 240]);
-    let half = Brick { lo: [1, 0, 0], hi: [3, 5, 6] };
+    let half = DynBrick::new([1, 0, 0], [3, 5, 6]);
     assert_eq!(Transfer::new(&half, 0..2, &placed, &placed).shape, [1, 1, 1, 2, 60]);
 }

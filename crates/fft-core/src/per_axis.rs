@@ -1,0 +1,146 @@
+//! A value for each axis of a grid.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::iter::Take;
+use std::ops::{Deref, DerefMut};
+
+/// The most axes that a grid has.
+pub const MAX_AXES: usize = 4;
+
+/// One value for each axis of a grid, of which there are 1 to 4; a slice otherwise.
+///
+/// Everything that is planned counts its axes when it runs, so that it is compiled once.
+///
+/// ```
+/// use fft_core::PerAxis;
+/// let shape = PerAxis::from([4, 6, 8]);
+/// assert_eq!(shape.len(), 3);
+/// assert_eq!(shape.map(|n| n / 2), [2, 3, 4]);
+/// assert_eq!(shape.array::<3>(), [4, 6, 8]);
+/// ```
+#[derive(Clone, Copy)]
+pub struct PerAxis<V> {
+    values: [V; MAX_AXES],
+    axes: u8,
+}
+
+impl<V: Copy> PerAxis<V> {
+    /// The value that `of` gives each of so many axes.
+    ///
+    /// # Panics
+    /// If there are not 1 to 4 axes.
+    pub fn from_fn(axes: usize, mut of: impl FnMut(usize) -> V) -> Self {
+        assert!((1..=MAX_AXES).contains(&axes), "{axes} axes, expected 1 to {MAX_AXES}");
+        let mut values = [of(0); MAX_AXES];
+        for (axis, value) in values[..axes].iter_mut().enumerate().skip(1) {
+            *value = of(axis);
+        }
+        Self { values, axes: axes as u8 }
+    }
+
+    /// The same value for each of so many axes.
+    ///
+    /// # Panics
+    /// As [`PerAxis::from_fn`].
+    pub fn splat(axes: usize, value: V) -> Self {
+        Self::from_fn(axes, |_| value)
+    }
+
+    /// A function of each value.
+    pub fn map<W: Copy>(&self, mut of: impl FnMut(V) -> W) -> PerAxis<W> {
+        PerAxis::from_fn(self.len(), |axis| of(self.values[axis]))
+    }
+
+    /// The values as an array.
+    ///
+    /// # Panics
+    /// If there are not `D` of them.
+    pub fn array<const D: usize>(&self) -> [V; D] {
+        let found: Result<[V; D], _> = self[..].try_into();
+        found.unwrap_or_else(|_| panic!("{} axes, expected {D}", self.len()))
+    }
+}
+
+impl PerAxis<usize> {
+    /// The axes in their order: 0, 1, and so on. As an order in memory, this is row-major.
+    ///
+    /// # Panics
+    /// As [`PerAxis::from_fn`].
+    pub fn row_major(axes: usize) -> Self {
+        Self::from_fn(axes, |axis| axis)
+    }
+
+    /// Of an order of axes in memory, the axis whose points are neighbours.
+    pub(crate) fn contiguous(&self) -> usize {
+        self[self.len() - 1]
+    }
+}
+
+impl<V> Deref for PerAxis<V> {
+    type Target = [V];
+
+    fn deref(&self) -> &[V] {
+        &self.values[..usize::from(self.axes)]
+    }
+}
+
+impl<V> DerefMut for PerAxis<V> {
+    fn deref_mut(&mut self) -> &mut [V] {
+        &mut self.values[..usize::from(self.axes)]
+    }
+}
+
+impl<V: Copy, const D: usize> From<[V; D]> for PerAxis<V> {
+    fn from(values: [V; D]) -> Self {
+        const { assert!(D >= 1 && D <= MAX_AXES, "a grid has 1 to 4 axes") };
+        Self::from_fn(D, |axis| values[axis])
+    }
+}
+
+impl<V> IntoIterator for PerAxis<V> {
+    type Item = V;
+    type IntoIter = Take<std::array::IntoIter<V, MAX_AXES>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.values.into_iter().take(usize::from(self.axes))
+    }
+}
+
+impl<V: PartialEq> PartialEq for PerAxis<V> {
+    fn eq(&self, other: &Self) -> bool {
+        self[..] == other[..]
+    }
+}
+
+impl<V: Eq> Eq for PerAxis<V> {}
+
+impl<V: PartialEq, const D: usize> PartialEq<[V; D]> for PerAxis<V> {
+    fn eq(&self, other: &[V; D]) -> bool {
+        self[..] == other[..]
+    }
+}
+
+impl<V: Ord> PartialOrd for PerAxis<V> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<V: Ord> Ord for PerAxis<V> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self[..].cmp(&other[..])
+    }
+}
+
+impl<V: Hash> Hash for PerAxis<V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self[..].hash(state);
+    }
+}
+
+impl<V: fmt::Debug> fmt::Debug for PerAxis<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self[..].fmt(f)
+    }
+}
