@@ -186,7 +186,7 @@ unsafe fn scatter<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fft_core::{Brick, Placed};
+    use fft_core::{DynBrick, Placed};
 
     /// Bytes around all memory, so that nothing is aligned and what is written beside is seen.
     const AROUND: usize = 3;
@@ -215,15 +215,15 @@ mod tests {
         element: usize,
         past: bool,
     ) {
-        let brick = Brick { lo: [0; 3], hi: brick };
-        let part = Brick { lo: part.map(|[lo, _]| lo), hi: part.map(|[_, hi]| hi) };
+        let brick = DynBrick::new([0; 3], brick);
+        let part = DynBrick::new(part.map(|[lo, _]| lo), part.map(|[_, hi]| hi));
         let order = [0, 1, 2];
         let mut memory = surrounded(brick.points() * howmany * element);
         let end = memory.len() - AROUND;
         memory[AROUND..end].iter_mut().zip((1..=251).cycle()).for_each(|(byte, i)| *byte = i);
         for turned in [order, [0, 2, 1], [1, 2, 0], [2, 1, 0]] {
-            let from = Placed { brick, order, howmany };
-            let to = Placed { brick: part, order: turned, howmany };
+            let from = Placed::new(brick, order, howmany);
+            let to = Placed::new(part, turned, howmany);
             let transfer = Transfer::new(&part, 0..howmany, &from, &to);
             let mut tile = surrounded(part.points() * howmany * element);
             // SAFETY: both have all elements of the transfer, after the bytes before.
@@ -233,7 +233,7 @@ mod tests {
             }
             let (mut lines, mut back) =
                 (surrounded(tile.len() - 2 * AROUND), surrounded(end - AROUND));
-            let place = |brick: &Brick<3>, order: [usize; 3], batch: usize, index: [usize; 3]| {
+            let place = |brick: &DynBrick, order: [usize; 3], batch: usize, index: [usize; 3]| {
                 let at = |at, &axis: &usize| at * brick.len(axis) + index[axis] - brick.lo[axis];
                 AROUND + order.iter().fold(batch, at) * element
             };

@@ -339,8 +339,8 @@ mod tests {
         use crate::transfer::Placed;
         let whole = DynBrick::new([0; 3], [3, 300, 256]);
         for (part, past) in [([0, 256], true), ([1, 255], false)] {
-            let part = DynBrick { lo: [0, 7, part[0]], hi: [3, 299, part[1]] };
-            let placed = |brick| Placed { brick, order: [0, 1, 2], howmany: 1 };
+            let part = DynBrick { lo: [0, 7, part[0]].into(), hi: [3, 299, part[1]].into() };
+            let placed = |brick| Placed::new(brick, [0, 1, 2], 1);
             let transfer = Transfer::new(&part, 0..1, &placed(whole), &placed(part));
             let src: Vec<f64> = (0..2 * whole.points()).map(|i| i as f64).collect();
             let mut expected = vec![0.0; 2 * part.points()];

@@ -355,8 +355,8 @@ mod tests {
     fn order_with_real_data_is_that_of_memory() {
         of_halves(Direction::Forward, [64, 128], &[0], 1, |it| {
             let lengths = [64, 1, 65];
-            assert_eq!(it.order(lengths, ELEMENT), [0, 1, 2]);
-            assert_eq!(Division { real: None, ..*it }.order(lengths, ELEMENT), [1, 2, 0]);
+            assert_eq!(it.order(lengths.into(), ELEMENT), [0, 1, 2]);
+            assert_eq!(Division { real: None, ..*it }.order(lengths.into(), ELEMENT), [1, 2, 0]);
         });
     }
 
@@ -368,20 +368,20 @@ mod tests {
         {
             let of = |axes: &[usize], order, howmany| {
                 of_halves(direction, [64, 128], axes, howmany, |it| {
-                    let cut = it.strips(lengths, order, ELEMENT * howmany);
-                    ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths)
+                    let cut = it.strips(lengths.into(), order, ELEMENT * howmany);
+                    ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths.array())
                 })
             };
             let memory = [0, 1, 2];
-            assert_eq!(of(&axes, memory, 1), (expected, [lines, 1, 65]));
-            assert_eq!(of(&axes, [2, 1, 0], 1), (expected, lengths), "lines are not rows");
-            assert_eq!(of(&axes, memory, 2), (expected, lengths), "batches");
+            assert_eq!(of(&axes, memory.into(), 1), (expected, [lines, 1, 65]));
+            assert_eq!(of(&axes, [2, 1, 0].into(), 1), (expected, lengths), "lines are not rows");
+            assert_eq!(of(&axes, memory.into(), 2), (expected, lengths), "batches");
             let alone = [expected[0], 0, expected[2]];
-            assert_eq!(of(&[2], memory, 1), (alone, [lines, 1, 65]));
+            assert_eq!(of(&[2], memory.into(), 1), (alone, [lines, 1, 65]));
         }
         let complex = of_rank_0([64; 3], [1, 2, 1], &[2, 0], |it| {
-            let cut = it.strips([64, 2, 64], [0, 1, 2], ELEMENT);
-            ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths)
+            let cut = it.strips([64, 2, 64].into(), [0, 1, 2].into(), ELEMENT);
+            ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths.array())
         });
         assert_eq!(complex, ([0, 2, 0], [64, 2, 64]));
     }
@@ -389,14 +389,14 @@ mod tests {
     #[test]
     fn strips_are_runs_of_a_tile() {
         for lengths in [[3, 5, 7], [40, 1, 9], [1, 64, 300], [5, 7, 3000], [2, 300, 2]] {
-            let tile = DynBrick { lo: [0; 3], hi: lengths };
+            let tile = DynBrick::new([0; 3], lengths);
             let order = [1, 0, 2];
             let cut = of_halves(Direction::Forward, [8, 8], &[2], 1, |it| {
-                it.strips(lengths, order, ELEMENT).lengths
+                it.strips(lengths.into(), order.into(), ELEMENT).lengths
             });
             let mut at = 0;
-            for strip in in_boxes(tile, order, cut) {
-                let placed = |brick| Placed { brick, order, howmany: 1 };
+            for strip in in_boxes(tile, order.into(), cut) {
+                let placed = |brick| Placed::new(brick, order, 1);
                 let transfer = Transfer::new(&strip, 0..1, &placed(tile), &placed(strip));
                 assert_eq!((transfer.source().offset, transfer.run_len()), (at, strip.points()));
                 at += strip.points();

@@ -57,13 +57,13 @@ mod tests {
     #[test]
     fn the_contiguous_axis_stays_so() {
         // One axis, across or along; planes with it; two across.
-        assert_eq!(order([0, 1, 2], &[0]), [0, 1, 2]);
-        assert_eq!(order([0, 1, 2], &[1]), [1, 0, 2]);
-        assert_eq!(order([2, 1, 0], &[2]), [2, 1, 0]);
-        assert_eq!(order([0, 1, 2], &[2]), [0, 1, 2]);
-        assert_eq!(order([0, 1, 2], &[2, 0]), [1, 0, 2]);
-        assert_eq!(order([0, 1, 2], &[1, 0]), [0, 1, 2]);
-        assert_eq!(order([0, 1, 2], &[]), [0, 1, 2]);
+        assert_eq!(order([0, 1, 2].into(), &[0]), [0, 1, 2]);
+        assert_eq!(order([0, 1, 2].into(), &[1]), [1, 0, 2]);
+        assert_eq!(order([2, 1, 0].into(), &[2]), [2, 1, 0]);
+        assert_eq!(order([0, 1, 2].into(), &[2]), [0, 1, 2]);
+        assert_eq!(order([0, 1, 2].into(), &[2, 0]), [1, 0, 2]);
+        assert_eq!(order([0, 1, 2].into(), &[1, 0]), [0, 1, 2]);
+        assert_eq!(order([0, 1, 2].into(), &[]), [0, 1, 2]);
     }
 
     #[test]
@@ -141,7 +141,11 @@ mod tests {
 
     #[test]
     fn what_the_output_has_across_is_not_fetched_there() {
-        assert!(suits([0, 1, 2], &[]) && suits([0, 1, 2], &[0]) && suits([1, 0, 2], &[1]));
-        assert!(!suits([0, 1, 2], &[1]) && !suits([1, 0, 2], &[2, 1]));
+        assert!(
+            suits([0, 1, 2].into(), &[])
+                && suits([0, 1, 2].into(), &[0])
+                && suits([1, 0, 2].into(), &[1])
+        );
+        assert!(!suits([0, 1, 2].into(), &[1]) && !suits([1, 0, 2].into(), &[2, 1]));
     }
 }

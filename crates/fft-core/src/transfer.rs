@@ -62,6 +62,15 @@ pub struct Panel {
 }
 
 impl Placed {
+    /// So many copies of a brick, with its axes in this order.
+    pub fn new(
+        brick: impl Into<DynBrick>,
+        order: impl Into<PerAxis<usize>>,
+        howmany: usize,
+    ) -> Self {
+        Self { brick: brick.into(), order: order.into(), howmany }
+    }
+
     /// The elements of `part` from this batch on, with axes arranged as in `order` and batches first.
     pub(crate) fn view(&self, part: &DynBrick, batch: usize, order: PerAxis<usize>) -> View {
         let mut stride_of = [0; MAX_AXES];
@@ -131,7 +140,7 @@ impl Transfer {
     /// A copy of the first elements of an array to the beginning of another.
     pub fn run_of(elements: usize) -> Self {
         let brick = DynBrick::new([0], [elements]);
-        let placed = Placed { brick, order: [0].into(), howmany: 1 };
+        let placed = Placed::new(brick, [0], 1);
         Self::new(&brick, 0..1, &placed, &placed)
     }
 

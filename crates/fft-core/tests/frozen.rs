@@ -39,18 +39,19 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem {
     let shape: [_; D] = std::array::from_fn(|_| 2 + rng.below(LONGEST[D - 1] - 1));
     let ranks = 1 + rng.below(20);
     let halved = rng.below(D + 2).min(D);
-    let kinds: [Kind; D] = std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
-        _ if axis == halved => Kind::R2C,
-        _ if rng.below(2) == 0 => {
-            if halved == D {
-                Kind::C2C
-            } else {
-                Kind::Dct2
+    let kinds: [Kind; D] =
+        std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
+            _ if axis == halved => Kind::R2C,
+            _ if rng.below(2) == 0 => {
+                if halved == D {
+                    Kind::C2C
+                } else {
+                    Kind::Dct2
+                }
             }
-        }
-        Kind::R2C => Kind::C2C,
-        kind => kind,
-    });
+            Kind::R2C => Kind::C2C,
+            kind => kind,
+        });
     let grid = Grid::new(shape).unwrap();
     let spectral = Problem::spectral_grid(grid, kinds).typed::<D>();
     let (input, output) = (layout(grid, ranks, rng), layout(spectral, ranks, rng));

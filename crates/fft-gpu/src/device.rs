@@ -189,7 +189,7 @@ impl<T: GpuReal> Cuda<T> {
     }
 
     /// Whether ranks see all memory of each other that data is in.
-    fn sees_all<const D: usize>(&self, problem: &Problem<D>) -> bool {
+    fn sees_all(&self, problem: &Problem) -> bool {
         self.meeting().peers.shows_all || problem.shared_arrays
     }
 
@@ -238,9 +238,9 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     type Work = CudaWork<T>;
     type Op = CudaOp<T>;
 
-    fn meet<const D: usize>(
+    fn meet(
         &mut self,
-        recipe: &Recipe<D>,
+        recipe: &Recipe,
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn Commons>>, Error> {
         self.rank = comm.rank();
@@ -279,11 +279,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         Ok(commons)
     }
 
-    fn bind<const D: usize>(
-        &mut self,
-        recipe: &Recipe<D>,
-        site: Site<'_>,
-    ) -> Result<Operations<CudaOp<T>>, Error> {
+    fn bind(&mut self, recipe: &Recipe, site: Site<'_>) -> Result<Operations<CudaOp<T>>, Error> {
         let legs = recipe.legs(site.direction);
         let mut bound = agree(site.comm, Bound::of(self, recipe, &legs, site.direction))?;
         let way = site.direction as usize;

@@ -285,12 +285,12 @@ mod tests {
     /// Whether tiles of the halves of rows of an array are listed as they are numbered; and along the array.
     fn listed(wire: Wire, order: [usize; 3], sends: bool) -> [bool; 2] {
         let shape = [4, 64, 512];
-        let array = Placed { brick: Brick { lo: [0; 3], hi: shape }, order: [0, 1, 2], howmany: 1 };
+        let array = Placed::new(Brick { lo: [0; 3], hi: shape }, [0, 1, 2], 1);
         let half = |i: usize| {
             let brick = Brick { lo: [0, 0, 256 * i], hi: [4, 64, 256 * (i + 1)] };
-            let message = Placed { brick, order, howmany: 1 };
+            let message = Placed::new(brick, order, 1);
             let [from, to] = if sends { [&array, &message] } else { [&message, &array] };
-            Transfer::new(&brick, 0..1, from, to)
+            Transfer::new(&brick.into(), 0..1, from, to)
         };
         let halves = [half(0), half(1)];
         let form = Form::new::<f64>(wire, 2).unwrap();

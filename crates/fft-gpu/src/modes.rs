@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
-use fft_core::{Brick, Grid};
+use fft_core::{DynBrick, DynGrid, PerAxis};
 
 use crate::boxes::Divisor;
 use crate::ffi::{self, Kernel, Source};
@@ -46,15 +46,17 @@ impl<T: GpuReal> Modes<T> {
     ///
     /// # Errors
     /// [`GpuError::TooLarge`] for a brick of 2^31 modes or more, [`GpuError::Argument`] for an order that is none.
-    pub fn new<const D: usize>(
+    pub fn new(
         gpu: &Gpu,
-        grid: &Grid<D>,
-        brick: &Brick<D>,
-        order: [usize; D],
-        lengths: [f64; D],
+        grid: &DynGrid,
+        brick: &DynBrick,
+        order: PerAxis<usize>,
+        lengths: PerAxis<f64>,
     ) -> Result<Self, GpuError> {
+        let axes = grid.axes();
         let place = |axis: usize| order.iter().position(|a| *a == axis);
-        let places: Option<Vec<_>> = (0..D).map(|axis| Some(AXES - D + place(axis)?)).collect();
+        let places: Option<Vec<_>> =
+            (0..axes).map(|axis| Some(AXES - axes + place(axis)?)).collect();
         let Some(places) = places else {
             let (what, found) = ("the order of axes", format!("{order:?}"));
             return Err(GpuError::Argument { what, found, expected: "each axis once" });

@@ -201,7 +201,7 @@ mod tests {
     const APART: u64 = 1 << 40;
 
     /// Compares with the transfers of the same reshape, for all ranks; how many have a table.
-    fn check(from: &Node<3>, to: &Node<3>, howmany: usize) -> usize {
+    fn check(from: &Node, to: &Node, howmany: usize) -> usize {
         let ranks = from.layout.ranks();
         let bases: Vec<u64> = (1..=ranks as u64).map(|rank| rank * APART).collect();
         let made = (0..ranks).filter(|rank| {

@@ -141,12 +141,12 @@ mod tests {
 
     /// Copies of quarters of an array along an axis, from this one on: into messages one behind the other, of this order, or back.
     fn quarters((axis, first): (usize, usize), order: [usize; 3], unpacks: bool) -> Tiles {
-        let whole = Placed { brick: Brick { lo: [0; 3], hi: SHAPE }, order: [0, 1, 2], howmany: 1 };
+        let whole = Placed::new(Brick { lo: [0; 3], hi: SHAPE }, [0, 1, 2], 1);
         let (many, each) = (SHAPE.iter().product::<usize>() / 4, SHAPE[axis] / 4);
         let part = |i: usize| {
             let (mut brick, i) = (whole.brick, (first + i) % 4);
             (brick.lo[axis], brick.hi[axis]) = (each * i, each * (i + 1));
-            let message = Placed { brick, order, howmany: 1 };
+            let message = Placed::new(brick, order, 1);
             let [from, to] = if unpacks { [&message, &whole] } else { [&whole, &message] };
             Transfer::new(&brick, 0..1, from, to)
         };

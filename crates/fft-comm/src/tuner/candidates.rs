@@ -4,24 +4,24 @@ use fft_core::{Algorithm, Epochs, Error, Family, Memory, Problem, Recipe, Wire};
 
 /// A recipe, with all that its problem says (how messages travel, chunks, wire), and what the model expects.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Candidate<const D: usize> {
+pub struct Candidate {
     /// How it is done.
-    pub recipe: Recipe<D>,
+    pub recipe: Recipe,
     /// Seconds of a forward transform, as [`Recipe::predict`] says.
     pub predicted: f64,
 }
 
-impl<const D: usize> Candidate<D> {
+impl Candidate {
     /// The cheapest recipe of a family for this problem.
     ///
     /// # Errors
     /// Those of [`Recipe::of_family`].
-    pub fn new(problem: Problem<D>, family: Family) -> Result<Self, Error> {
+    pub fn new(problem: Problem, family: Family) -> Result<Self, Error> {
         Ok(Self::of(Recipe::of_family(problem, family)?))
     }
 
     /// A recipe that there is.
-    pub fn of(recipe: Recipe<D>) -> Self {
+    pub fn of(recipe: Recipe) -> Self {
         let predicted = recipe.predict().seconds;
         Self { recipe, predicted }
     }
@@ -59,7 +59,7 @@ const CHUNKS: [usize; 3] = [1 << 19, 1 << 17, 1 << 21];
 
 impl Choice {
     /// What the model chooses from: exchanges, where none is given.
-    pub fn of_model<const D: usize>(problem: &Problem<D>, exchange: Option<Algorithm>) -> Self {
+    pub fn of_model(problem: &Problem, exchange: Option<Algorithm>) -> Self {
         Self {
             exchanges: exchange.map_or_else(|| exchanges(problem, false), |given| vec![given]),
             families: vec![Family::Any],
@@ -70,8 +70,8 @@ impl Choice {
 
     /// What is worth being timed: also chunks, families of layouts, and, where the wire is not `fixed`, messages as they
     /// are in memory. `can_put` is whether ranks can put into each other's memory.
-    pub fn of_clock<const D: usize>(
-        problem: &Problem<D>,
+    pub fn of_clock(
+        problem: &Problem,
         exchange: Option<Algorithm>,
         can_put: bool,
         fixed: bool,
@@ -95,7 +95,7 @@ impl Choice {
 }
 
 /// Exchanges that make sense for a problem; the first is the one to fall back to.
-fn exchanges<const D: usize>(problem: &Problem<D>, can_put: bool) -> Vec<Algorithm> {
+fn exchanges(problem: &Problem, can_put: bool) -> Vec<Algorithm> {
     let (hosts, ranks) = (&problem.hosts, problem.input.ranks());
     let mut found = vec![Algorithm::Shared];
     if ranks == 1 {
@@ -133,11 +133,8 @@ fn exchanges<const D: usize>(problem: &Problem<D>, can_put: bool) -> Vec<Algorit
 ///
 /// # Errors
 /// Those of [`Recipe::new`]; a family without a way to the output is left out.
-pub fn candidates<const D: usize>(
-    problem: &Problem<D>,
-    choice: &Choice,
-) -> Result<Vec<Candidate<D>>, Error> {
-    let mut found: Vec<Candidate<D>> = Vec::new();
+pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, Error> {
+    let mut found: Vec<Candidate> = Vec::new();
     let mut refused = None;
     for (wire_number, &wire) in choice.wires.iter().enumerate() {
         for &exchange in &choice.exchanges {
@@ -173,9 +170,9 @@ const DOUBT: (f64, f64) = (0.25, 2e-5);
 
 /// The place of what the model chooses from a list of [`candidates`]: the cheapest, unless what the choice names first is
 /// as cheap within what the model can tell, a quarter and 20 µs.
-pub fn favourite<const D: usize>(all: &[Candidate<D>], choice: &Choice) -> usize {
+pub fn favourite(all: &[Candidate], choice: &Choice) -> usize {
     let most = all.first().map_or(0.0, |best| best.predicted * (1.0 + DOUBT.0) + DOUBT.1);
-    let named = |candidate: &Candidate<D>| {
+    let named = |candidate: &Candidate| {
         choice.exchanges.first() == Some(&candidate.recipe.problem().exchange)
             && candidate.predicted <= most
     };
@@ -184,7 +181,7 @@ pub fn favourite<const D: usize>(all: &[Candidate<D>], choice: &Choice) -> usize
 
 /// The best few of a list: at most `most`, and of each exchange and wire at most three, as the model may be wrong about an
 /// exchange as a whole.
-pub fn shortlist<const D: usize>(mut all: Vec<Candidate<D>>, most: usize) -> Vec<Candidate<D>> {
+pub fn shortlist(mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     let mut taken: Vec<(Algorithm, Wire)> = Vec::new();
     all.retain(|candidate| {
         let problem = candidate.recipe.problem();

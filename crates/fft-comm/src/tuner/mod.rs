@@ -28,9 +28,9 @@ pub use report::{Report, Row, Source};
 /// # Errors
 /// On every rank: [`Error::OnRank`] when no candidate works, with what the first says; when a rank lacks memory for input
 /// and output; or the transport fails.
-pub fn tune<T: Real, const D: usize>(
+pub fn tune<T: Real>(
     comm: &dyn Comm,
-    candidates: &[Candidate<D>],
+    candidates: &[Candidate],
     budget: Duration,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
@@ -39,7 +39,7 @@ pub fn tune<T: Real, const D: usize>(
         true => None,
         false => Some(Rc::new(RefCell::new(agree(comm, Arrays::<T>::of(first, comm.rank()))?))),
     };
-    let mut make = |candidate: &Candidate<D>| -> Result<Box<dyn Trial + '_>, Error> {
+    let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;
         let recipe = &candidate.recipe;
         let memory = recipe.problem().memory;
@@ -61,18 +61,17 @@ pub fn tune<T: Real, const D: usize>(
 }
 
 /// Binds a candidate, to be timed. Called by all ranks together.
-pub type Make<'m, 't, const D: usize> =
-    &'m mut dyn FnMut(&Candidate<D>) -> Result<Box<dyn Trial + 't>, Error>;
+pub type Make<'m, 't> = &'m mut dyn FnMut(&Candidate) -> Result<Box<dyn Trial + 't>, Error>;
 
 /// As [`tune`], of candidates that are bound by `make`: to another device, say. Collective; the same on every rank.
 ///
 /// # Errors
 /// As [`tune`].
-pub fn tune_by<'t, const D: usize>(
+pub fn tune_by<'t>(
     comm: &dyn Comm,
-    candidates: &[Candidate<D>],
+    candidates: &[Candidate],
     budget: Duration,
-    make: Make<'_, 't, D>,
+    make: Make<'_, 't>,
     heard: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
     if candidates.is_empty() {
@@ -97,7 +96,7 @@ struct Arrays<T> {
 }
 
 impl<T: Real> Arrays<T> {
-    fn of<const D: usize>(candidate: &Candidate<D>, rank: usize) -> Result<Self, Error> {
+    fn of(candidate: &Candidate, rank: usize) -> Result<Self, Error> {
         let array = |reals: usize| {
             let mut array = Vec::new();
             let bytes = reals * size_of::<T>();
@@ -111,9 +110,9 @@ impl<T: Real> Arrays<T> {
 }
 
 /// Real numbers of input and output.
-fn reals<const D: usize>(candidate: &Candidate<D>, rank: usize) -> [usize; 2] {
+fn reals(candidate: &Candidate, rank: usize) -> [usize; 2] {
     let problem = candidate.recipe.problem();
-    let reals = |layout: &Layout<D>, complex: bool| {
+    let reals = |layout: &Layout, complex: bool| {
         layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 }
     };
     [reals(&problem.input, problem.complex), reals(&problem.output, problem.complex_spectrum())]
@@ -140,10 +139,10 @@ enum Data<T> {
 
 impl<T: Real> Data<T> {
     /// In memory that the ranks of a host share. Collective.
-    fn new<const D: usize>(
+    fn new(
         comm: &dyn Comm,
         executor: &mut Executor<T, Host<Cpu<T>>>,
-        candidate: &Candidate<D>,
+        candidate: &Candidate,
     ) -> Result<Self, Error> {
         let rank = comm.rank();
         let mut data = || {

@@ -50,7 +50,7 @@ pub struct Row {
 }
 
 impl Row {
-    fn new<const D: usize>(candidate: &Candidate<D>, fate: Fate) -> Self {
+    fn new(candidate: &Candidate, fate: Fate) -> Self {
         let problem = candidate.recipe.problem();
         Self {
             recipe: candidate.recipe.to_string(),
@@ -73,11 +73,7 @@ impl Report {
     ///
     /// # Panics
     /// If there is no such candidate.
-    pub fn untimed<const D: usize>(
-        source: Source,
-        candidates: &[Candidate<D>],
-        chosen: usize,
-    ) -> Self {
+    pub fn untimed(source: Source, candidates: &[Candidate], chosen: usize) -> Self {
         assert!(chosen < candidates.len(), "candidate {chosen} of {}", candidates.len());
         let row = |candidate| Row::new(candidate, Fate::NotTried);
         Self { source, rows: candidates.iter().map(row).collect(), chosen }
@@ -87,10 +83,7 @@ impl Report {
     ///
     /// # Errors
     /// [`Error::Argument`] when none was, with what the first said.
-    pub(super) fn measured<const D: usize>(
-        candidates: &[Candidate<D>],
-        fates: Vec<Fate>,
-    ) -> Result<Self, Error> {
+    pub(super) fn measured(candidates: &[Candidate], fates: Vec<Fate>) -> Result<Self, Error> {
         let finished = fates.iter().enumerate().filter_map(|(number, fate)| match fate {
             Fate::Timed(_) => Some((fate.seconds()?, number)),
             _ => None,

@@ -89,7 +89,7 @@ fn bricks(layout: &Layout, width: usize, howmany: usize, all: &[f64]) -> Vec<Vec
     let whole = Layout::even(layout.grid(), ProcGrid::new([1; 3]), 1).brick(0);
     let placed = |brick, order| crate::transfer::Placed { brick, order, howmany };
     let brick = |brick: &crate::DynBrick| {
-        let (from, to) = (placed(whole, [0, 1, 2]), placed(*brick, layout.order()));
+        let (from, to) = (placed(whole, [0, 1, 2].into()), placed(*brick, layout.order()));
         let transfer = Transfer::new(brick, 0..howmany, &from, &to);
         let mut numbers = vec![0.0; brick.points() * howmany * width];
         Cpu::<f64>::default().copy(&transfer, width, all, &mut numbers);

@@ -8,11 +8,11 @@ use super::rounded::{Format, Rounded};
 use super::tolerance::Tolerance;
 use super::{Codec, Wire, bits::Bits, copy};
 use crate::transfer::Placed;
-use crate::{Brick, Real, Transfer};
+use crate::{DynBrick, Real, Transfer};
 
-fn brick() -> impl Strategy<Value = Brick<3>> {
+fn brick() -> impl Strategy<Value = DynBrick> {
     [(0..4usize, 1..18usize), (0..4, 1..18), (0..4, 1..18)]
-        .prop_map(|sides| Brick { lo: sides.map(|(lo, _)| lo), hi: sides.map(|(lo, n)| lo + n) })
+        .prop_map(|sides| DynBrick::new(sides.map(|(lo, _)| lo), sides.map(|(lo, n)| lo + n)))
 }
 
 fn order() -> impl Strategy<Value = [usize; 3]> {
@@ -32,9 +32,9 @@ fn numbers<T: Real>(n: usize) -> Vec<T> {
 /// Packs a box and unpacks it elsewhere; the dense sequence in between takes the same way without a box.
 fn through<T: Real>(
     (wire, width): (Wire, usize),
-    part: &Brick<3>,
-    from: &Placed<3>,
-    to: &Placed<3>,
+    part: &DynBrick,
+    from: &Placed,
+    to: &Placed,
 ) -> Result<(), TestCaseError> {
     let message = Placed { brick: *part, ..*to };
     let howmany = from.howmany;
@@ -73,8 +73,8 @@ proptest! {
     ) {
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
-        let from = Placed { brick: a, order: oa, howmany };
-        let to = Placed { brick: b, order: ob, howmany };
+        let from = Placed::new(a, oa, howmany);
+        let to = Placed::new(b, ob, howmany);
         match single {
             true => through::<f32>((wire, width), &part, &from, &to)?,
             false => through::<f64>((wire, width), &part, &from, &to)?,

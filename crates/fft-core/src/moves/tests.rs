@@ -11,7 +11,7 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
     let (from, to) = (node([2, 2, 1], [0, 1, 2]), node([1, 2, 2], [2, 1, 0]));
     // An element of a brick in this order tells which one of all it is.
     let held = |brick: DynBrick, order| {
-        let all = Placed { brick: grid.brick(0, 1), order: [0, 1, 2], howmany };
+        let all = Placed::new(grid.brick(0, 1), [0, 1, 2], howmany);
         let named: Vec<usize> = (1..=grid.points() * howmany).collect();
         let mut elements = vec![0; brick.points() * howmany];
         let own = Placed { brick, order, howmany };

@@ -38,7 +38,7 @@ fn by_panels(transfer: &Transfer, src: &[u64], len: usize) -> Vec<u64> {
 
 fn brick() -> impl Strategy<Value = DynBrick> {
     [(0..6usize, 0..20usize), (0..6, 0..20), (0..6, 0..20)]
-        .prop_map(|sides| DynBrick { lo: sides.map(|(lo, _)| lo), hi: sides.map(|(lo, n)| lo + n) })
+        .prop_map(|sides| DynBrick::new(sides.map(|(lo, _)| lo), sides.map(|(lo, n)| lo + n)))
 }
 
 fn order() -> impl Strategy<Value = [usize; 3]> {
@@ -50,8 +50,8 @@ proptest! {
     fn copies_what_the_definition_says(
         a in brick(), b in brick(), oa in order(), ob in order(), howmany in 1..4usize,
     ) {
-        let from = Placed { brick: a, order: oa, howmany };
-        let to = Placed { brick: b, order: ob, howmany };
+        let from = Placed::new(a, oa, howmany);
+        let to = Placed::new(b, ob, howmany);
         let part = a.intersect(&b);
         let src: Vec<u64> = (1..=(a.points() * howmany) as u64).collect();
         let mut dst = vec![0; b.points() * howmany];
@@ -69,9 +69,9 @@ proptest! {
     ) {
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
-        let from = Placed { brick: a, order: oa, howmany };
-        let to = Placed { brick: b, order: ob, howmany };
-        let message = Placed { brick: part, order: ob, howmany };
+        let from = Placed::new(a, oa, howmany);
+        let to = Placed::new(b, ob, howmany);
+        let message = Placed::new(part, ob, howmany);
         let src: Vec<u64> = (1..=(a.points() * howmany) as u64).collect();
         let gather = Transfer::new(&part, 0..howmany, &from, &message);
         let scatter = Transfer::new(&part, 0..howmany, &message, &to);
@@ -99,7 +99,7 @@ proptest! {
 #[test]
 fn whole_rows_merge_into_one_run() {
     let brick = DynBrick::new([0, 0, 0], [4, 5, 6]);
-    let placed = Placed { brick, order: [0, 1, 2], howmany: 2 };
+    let placed = Placed::new(brick, [0, 1, 2], 2);
     let transfer = Transfer::new(&brick, 0..2, &placed, &placed);
     assert_eq!(transfer.shape, [1, 1, 1, 1, 240]);
     let half = DynBrick::new([1, 0, 0], [3, 5, 6]);

@@ -121,9 +121,9 @@ proptest! {
     ) {
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
-        let from = Placed { brick: a, order: oa, howmany };
-        let to = Placed { brick: b, order: ob, howmany };
-        let transfer = Transfer::new(&part, 0..howmany, &from, &to);
+        let from = Placed::new(a, oa, howmany);
+        let to = Placed::new(b, ob, howmany);
+        let transfer = Transfer::new(&part.into(), 0..howmany, &from, &to);
         let source: Vec<u32> = (1..=(a.points() * howmany) as u32).collect();
         let mut expected = vec![0; b.points() * howmany];
         transfer.run(&source, &mut expected);
@@ -163,8 +163,8 @@ proptest! {
         let (a, b) = (four(a), four(b));
         let part = a.intersect(&b);
         prop_assume!(!part.is_empty());
-        let placed = |brick| Placed { brick, order: [0, 1, 2], howmany: 1 };
-        let transfer = Transfer::new(&part, 0..1, &placed(a), &placed(b));
+        let placed = |brick: Brick<3>| Placed::new(brick, [0, 1, 2], 1);
+        let transfer = Transfer::new(&part.into(), 0..1, &placed(a), &placed(b));
         let placement = Placement::new(&transfer, 0, 0);
         prop_assert!(placement.joins(many));
         let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 4 * many };
@@ -194,9 +194,9 @@ proptest! {
 #[test]
 fn rows_are_whole_lines_of_memory() {
     let brick = Brick { lo: [0; 3], hi: [64, 64, 64] };
-    let from = Placed { brick, order: [0, 1, 2], howmany: 1 };
-    let to = Placed { brick, order: [0, 2, 1], howmany: 1 };
-    let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
+    let from = Placed::new(brick, [0, 1, 2], 1);
+    let to = Placed::new(brick, [0, 2, 1], 1);
+    let placement = Placement::new(&Transfer::new(&brick.into(), 0..1, &from, &to), 0, 0);
     let rows = |bytes, quantum, rows| {
         let tiling = Tiling { quantum, rows, bytes };
         1 << placement.tiled(&tiling, 0, &mut Vec::new()).unwrap().log_rows
@@ -213,9 +213,9 @@ fn rows_are_whole_lines_of_memory() {
 #[test]
 fn tiles_of_whole_rows_are_runs_of_the_message() {
     let brick = Brick { lo: [0; 3], hi: [3, 128, 64] };
-    let from = Placed { brick, order: [0, 2, 1], howmany: 1 };
-    let to = Placed { brick, order: [0, 1, 2], howmany: 1 };
-    let placement = Placement::new(&Transfer::new(&brick, 0..1, &from, &to), 0, 0);
+    let from = Placed::new(brick, [0, 2, 1], 1);
+    let to = Placed::new(brick, [0, 1, 2], 1);
+    let placement = Placement::new(&Transfer::new(&brick.into(), 0..1, &from, &to), 0, 0);
     for bytes in [4, 8, 16] {
         let tiling = Tiling { quantum: 128, rows: Rows::Once, bytes };
         let mut tiles = Vec::new();
@@ -234,8 +234,8 @@ fn empty_boxes_have_no_tiles() {
         let mut brick = Brick { lo: [0; 3], hi: [6, 5, 7] };
         brick.hi[axis] = 0;
         let whole = Brick { lo: [0; 3], hi: [6, 5, 7] };
-        let placed = |order| Placed { brick: whole, order, howmany: 1 };
-        let transfer = Transfer::new(&brick, 0..1, &placed([0, 1, 2]), &placed([2, 1, 0]));
+        let placed = |order: [usize; 3]| Placed::new(whole, order, 1);
+        let transfer = Transfer::new(&brick.into(), 0..1, &placed([0, 1, 2]), &placed([2, 1, 0]));
         for rows in [Rows::One, Rows::Folded, Rows::Once, Rows::Twice] {
             let (mut tiles, tiling) = (Vec::new(), Tiling { quantum: 64, rows, bytes: 8 });
             Placement::new(&transfer, 0, 0).tiled(&tiling, 0, &mut tiles).unwrap();
@@ -256,14 +256,15 @@ fn too_large_is_an_error() {
 fn tiles_are_listed_along_the_array_that_boxes_are_of() {
     // Three parts of each row, not in their order.
     let brick = |lo: usize, hi: usize| Brick { lo: [0, 0, lo], hi: [4, 5, hi] };
-    let whole = Placed { brick: brick(0, 6), order: [0, 1, 2], howmany: 1 };
+    let whole = Placed::new(brick(0, 6), [0, 1, 2], 1);
     let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 16 };
     for order in [[0, 1, 2], [2, 1, 0], [0, 2, 1]] {
         let mut all = Items::new();
         for (lo, hi) in [(3, 6), (2, 3), (0, 2)] {
             let brick = brick(lo, hi);
-            let message = Placed { brick, order, howmany: 1 };
-            let placement = Placement::new(&Transfer::new(&brick, 0..1, &whole, &message), 1000, 0);
+            let message = Placed::new(brick, order, 1);
+            let placement =
+                Placement::new(&Transfer::new(&brick.into(), 0..1, &whole, &message), 1000, 0);
             let make = |item, tiles: &mut Vec<Tile>| {
                 let tiled = placement.tiled(&tiling, item, &mut Vec::new())?;
                 // As if a tile had six elements.
@@ -307,14 +308,14 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
 #[test]
 fn tiles_of_torn_rows_are_listed_by_the_axes_that_they_have_parts_of() {
     let whole = Brick { lo: [0; 3], hi: [62, 40, 40] };
-    let array = Placed { brick: whole, order: [0, 1, 2], howmany: 1 };
+    let array = Placed::new(whole, [0, 1, 2], 1);
     let tiling = Tiling { quantum: 64, rows: Rows::Twice, bytes: 8 };
     let mut all = Items::new();
     let parts = [(20, 40), (0, 20)];
     for (lo, hi) in parts {
         let brick = Brick { lo: [0, 0, lo], hi: [62, 40, hi] };
-        let message = Placed { brick, order: [2, 1, 0], howmany: 1 };
-        let placement = Placement::new(&Transfer::new(&brick, 0..1, &array, &message), 0, 0);
+        let message = Placed::new(brick, [2, 1, 0], 1);
+        let placement = Placement::new(&Transfer::new(&brick.into(), 0..1, &array, &message), 0, 0);
         all.add(|item, tiles| placement.tiled(&tiling, item, tiles)).unwrap();
     }
     let all = all.along(|tiled, tile| tiled.source_of(tile));
@@ -336,9 +337,9 @@ fn what_packs_is_told_from_other_copies() {
     let brick = Brick { lo: [0; 3], hi: [4, 5, 6] };
     let part = Brick { lo: [0, 1, 0], hi: [4, 3, 6] };
     let packs = |to: Brick<3>, order: [usize; 3], apart: usize| {
-        let from = Placed { brick, order: [0, 1, 2], howmany: 1 };
-        let to = Placed { brick: to, order, howmany: 1 };
-        Placement::new(&Transfer::new(&part, 0..1, &from, &to), 7, 9).packs(apart)
+        let from = Placed::new(brick, [0, 1, 2], 1);
+        let to = Placed::new(to, order, 1);
+        Placement::new(&Transfer::new(&part.into(), 0..1, &from, &to), 7, 9).packs(apart)
     };
     assert!(packs(part, [0, 1, 2], 1));
     assert!(packs(part, [0, 2, 1], 6) && !packs(part, [0, 2, 1], 5));

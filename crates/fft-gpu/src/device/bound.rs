@@ -10,34 +10,33 @@ use super::{Cuda, CudaOp, Op};
 use crate::GpuReal;
 
 /// Operations in the making.
-pub(super) struct Bound<'r, T, const D: usize> {
-    recipe: &'r Recipe<D>,
+pub(super) struct Bound<'r, T> {
+    recipe: &'r Recipe,
     pub(super) ops: Vec<CudaOp<T>>,
     pub(super) sizes: Vec<usize>,
     /// A reshape that waits for what follows: its leg, wire, exchange and number, and how many real numbers it leaves.
-    reshape: Option<(&'r Leg<'r, D>, (Wire, Algorithm, usize), usize)>,
+    reshape: Option<(&'r Leg<'r>, (Wire, Algorithm, usize), usize)>,
     /// Reshapes that are one with what follows.
     pub(super) fetched: usize,
     /// The last transforms, and the reshape before them.
-    last: Option<(Group, Option<&'r Leg<'r, D>>)>,
+    last: Option<(Group, Option<&'r Leg<'r>>)>,
     /// What the last two operations can be instead, if all ranks have such.
     store: Option<Store>,
 }
 
-impl<'r, T: GpuReal, const D: usize> Bound<'r, T, D> {
+impl<'r, T: GpuReal> Bound<'r, T> {
     /// The operations of one direction.
     ///
     /// # Errors
     /// As [`Reshape::new`].
     pub(super) fn of(
         device: &mut Cuda<T>,
-        recipe: &'r Recipe<D>,
-        legs: &'r [Leg<'r, D>],
+        recipe: &'r Recipe,
+        legs: &'r [Leg<'r>],
         direction: Direction,
     ) -> Result<Self, Error> {
         let (rank, problem) = (device.rank, recipe.problem());
-        let size =
-            |node: &Node<D>| node.layout.brick(rank).points() * problem.howmany * node.width();
+        let size = |node: &Node| node.layout.brick(rank).points() * problem.howmany * node.width();
         let start = legs.first().map_or(&recipe.nodes()[0], |leg| leg.from);
         let (ops, sizes) = (Vec::new(), vec![size(start)]);
         let (last, store) = (None, None);
@@ -149,7 +148,7 @@ impl<'r, T: GpuReal, const D: usize> Bound<'r, T, D> {
 }
 
 /// Lengths of an array in memory, batches first.
-fn lens<const D: usize>(node: &Node<D>, rank: usize, howmany: usize) -> Vec<usize> {
+fn lens(node: &Node, rank: usize, howmany: usize) -> Vec<usize> {
     let brick = node.layout.brick(rank);
     [howmany].into_iter().chain(node.layout.order().map(|axis| brick.len(axis))).collect()
 }

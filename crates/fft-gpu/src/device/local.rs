@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DeviceSlice};
-use fft_core::{Brick, Direction, Error, Kind, Manner, Pass, Placed, Transfer};
+use fft_core::{Direction, DynBrick, Error, Kind, Manner, Pass, Placed, Transfer};
 
 use crate::device::Cuda;
 use crate::ffi::{Block, DeviceMemory, Owned};
@@ -37,8 +37,8 @@ impl<T: GpuReal> Apart<T> {
     fn new(device: &Cuda<T>, times: usize, reals: usize, before: bool) -> Result<Self, GpuError> {
         let (gpu, stream) = (&device.gpu, &device.stream);
         let placed = |reals| Placed {
-            brick: Brick { lo: [0; 2], hi: [times, reals] },
-            order: [0, 1],
+            brick: DynBrick::new([0; 2], [times, reals]),
+            order: [0, 1].into(),
             howmany: 1,
         };
         let (dense, apart) = (placed(reals), placed(reals + 1));

@@ -73,9 +73,9 @@ impl Near {
 }
 
 /// How data on a wire gets to a rank, or from there.
-pub(super) fn link<T: GpuReal, const D: usize>(
+pub(super) fn link<T: GpuReal>(
     device: &Cuda<T>,
-    problem: &Problem<D>,
+    problem: &Problem,
     wire: Wire,
     peer: usize,
 ) -> Link {
@@ -90,10 +90,10 @@ pub(super) fn link<T: GpuReal, const D: usize>(
 
 impl<T: GpuReal> Reshape<T> {
     /// Prepares a reshape; with the transforms that follow, if they can fetch what they read.
-    pub(super) fn new<const D: usize>(
+    pub(super) fn new(
         device: &mut Cuda<T>,
-        recipe: &Recipe<D>,
-        leg: &Leg<'_, D>,
+        recipe: &Recipe,
+        leg: &Leg<'_>,
         (wire, exchange, number): (Wire, Algorithm, usize),
         next: &Next,
     ) -> Result<Self, Error> {

@@ -99,9 +99,9 @@ pub(super) struct Staged<T> {
 }
 
 impl<T: GpuReal> Staged<T> {
-    pub(super) fn new<const D: usize>(
-        moves: Moves<D>,
-        leg: &Leg<'_, D>,
+    pub(super) fn new(
+        moves: Moves,
+        leg: &Leg<'_>,
         (element, batches): (usize, usize),
         ends: Ends<'_>,
     ) -> Self {

@@ -26,17 +26,17 @@ impl Store {
     ///
     /// # Errors
     /// As [`crate::FftPlan::new`].
-    pub(super) fn new<T: GpuReal, const D: usize>(
+    pub(super) fn new<T: GpuReal>(
         device: &Cuda<T>,
-        recipe: &Recipe<D>,
-        leg: &Leg<'_, D>,
+        recipe: &Recipe,
+        leg: &Leg<'_>,
         (wire, exchange): (Wire, Algorithm),
-        (group, before): (&Group, Option<&Leg<'_, D>>),
+        (group, before): (&Group, Option<&Leg<'_>>),
     ) -> Result<Option<Self>, Error> {
         let (rank, problem) = (device.rank, recipe.problem());
-        let points = |node: &Node<D>| node.layout.brick(rank).points();
+        let points = |node: &Node| node.layout.brick(rank).points();
         // In a reshape back to where it comes from what a rank would take is what it brings.
-        let pieces = |leg: &Leg<'_, D>, back: bool| {
+        let pieces = |leg: &Leg<'_>, back: bool| {
             let [from, to] = if back { [leg.to, leg.from] } else { [leg.from, leg.to] };
             let link = |peer: usize| link(device, problem, wire, peer);
             let moves = Moves::new(rank, &link, from, to, problem.howmany);

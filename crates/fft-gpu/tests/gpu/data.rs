@@ -100,8 +100,8 @@ fn cut(
     (howmany, order): (usize, [usize; 3]),
 ) -> Boxes {
     let whole = Brick { lo: [0; 3], hi: shape };
-    let from = Placed { brick: whole, order: orders[0], howmany };
-    let to = Placed { brick: whole, order: orders[1], howmany };
+    let from = Placed::new(whole, orders[0], howmany);
+    let to = Placed::new(whole, orders[1], howmany);
     let (mut gathers, mut scatters) = (Vec::new(), Vec::new());
     let part =
         |axis: usize, i: usize| shape[axis] * i / cuts[axis]..shape[axis] * (i + 1) / cuts[axis];
@@ -111,9 +111,9 @@ fn cut(
                 let ranges = [part(0, i), part(1, j), part(2, k)];
                 let brick =
                     Brick { lo: ranges.clone().map(|r| r.start), hi: ranges.map(|r| r.end) };
-                let message = Placed { brick, order, howmany };
-                gathers.push(Transfer::new(&brick, 0..howmany, &from, &message));
-                scatters.push(Transfer::as_read(&brick, 0..howmany, &message, &to));
+                let message = Placed::new(brick, order, howmany);
+                gathers.push(Transfer::new(&brick.into(), 0..howmany, &from, &message));
+                scatters.push(Transfer::as_read(&brick.into(), 0..howmany, &message, &to));
             }
         }
     }
