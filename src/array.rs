@@ -1,53 +1,57 @@
 //! Memory of fields: any, or such as the ranks of a host share.
 
-use std::ops::{Deref, DerefMut};
-
-use bytemuck::Pod;
-use fft_core::{Error, SharedMemory};
+use fft_core::{Error, SharedMemory, Slot};
 
 use crate::spare::Lent;
 
-/// An array of zeros to begin with.
-pub(crate) enum Array<E> {
-    Own(Vec<E>),
+/// An array of bytes, zeros to begin with, at an address that is aligned for any numbers: what [`DynPlan::zeros`](crate::DynPlan::zeros)
+/// and [`DynPlan::shared_zeros`](crate::DynPlan::shared_zeros) make.
+pub struct DynArray(Memory);
+
+enum Memory {
+    Own(Slot),
     Shared(Lent<Box<dyn SharedMemory>>),
 }
 
-impl<E: Pod> Array<E> {
-    pub(crate) fn zeros(len: usize) -> Self {
-        Self::Own(vec![E::zeroed(); len])
+impl DynArray {
+    /// An array of this rank's own.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn zeros(bytes: usize, rank: usize) -> Result<Self, Error> {
+        Ok(Self(Memory::Own(Slot::new(bytes, rank)?)))
     }
 
-    /// The same where there may be too little memory.
-    pub(crate) fn try_zeros(len: usize, rank: usize) -> Result<Self, Error> {
-        let error = |()| Error::Memory { rank, bytes: len.saturating_mul(size_of::<E>()) };
-        bytemuck::allocation::try_zeroed_vec(len).map(Self::Own).map_err(error)
+    /// An array that other ranks of the host see.
+    pub(crate) fn lent(memory: Lent<Box<dyn SharedMemory>>) -> Self {
+        Self(Memory::Shared(memory))
     }
-}
 
-impl<E: Pod> Deref for Array<E> {
-    type Target = [E];
-
-    fn deref(&self) -> &[E] {
-        match self {
-            Self::Own(array) => array,
-            Self::Shared(memory) => bytemuck::cast_slice(memory.bytes()),
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Memory::Own(array) => array.bytes(),
+            Memory::Shared(memory) => memory.bytes(),
         }
     }
-}
 
-impl<E: Pod> DerefMut for Array<E> {
-    fn deref_mut(&mut self) -> &mut [E] {
-        match self {
-            Self::Own(array) => array,
-            Self::Shared(memory) => bytemuck::cast_slice_mut(memory.bytes_mut()),
+    /// The same, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.0 {
+            Memory::Own(array) => array.bytes_mut(),
+            Memory::Shared(memory) => memory.bytes_mut(),
         }
     }
 }
 
 /// A copy is the rank's own.
-impl<E: Pod> Clone for Array<E> {
+///
+/// # Panics
+/// If there is no memory for it.
+impl Clone for DynArray {
     fn clone(&self) -> Self {
-        Self::Own(self.to_vec())
+        let mut copy = Self::zeros(self.bytes().len(), 0).unwrap_or_else(|error| panic!("{error}"));
+        copy.bytes_mut().copy_from_slice(self.bytes());
+        copy
     }
 }

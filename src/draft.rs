@@ -1,19 +1,14 @@
 //! Options of a plan that is still to be made.
 
-mod compare;
-
 use std::marker::PhantomData;
-use std::sync::{Arc, Once};
 
 use fft_comm::tuner::Progress;
 use fft_core::{
-    Access, Algorithm, Brick, Comm, Element, Error, ErrorKind, Grid, Kind, Layout, Machine, Memory,
-    Problem, Real, Recipe, Scale, Tolerance, Wire,
+    Algorithm, Brick, Comm, Error, Grid, Kind, Machine, Memory, Real, Recipe, Scale, Tolerance,
+    Wire,
 };
 
-use crate::tune::{ByClock, Decision, Wanted, by_clock, decide};
-use crate::{Plan, Transform, Tune};
-use compare::{MAX_WIRES, Words, brick_of};
+use crate::{DynDraft, Plan, Transform, Tune};
 
 /// A plan in the making: options, nothing checked, nothing sent. [`Draft::build`] makes the plan.
 ///
@@ -39,116 +34,71 @@ use compare::{MAX_WIRES, Words, brick_of};
 /// ```
 #[must_use = "a draft does nothing until it is built"]
 pub struct Draft<'a, K: Transform, const D: usize> {
-    comm: &'a dyn Comm,
-    grid: Grid<D>,
-    kinds: [Kind; D],
-    input: Option<Brick<D>>,
-    output: Option<Brick<D>>,
-    orders: [[usize; D]; 2],
-    howmany: usize,
-    scales: [Scale; 2],
-    exchange: Option<Algorithm>,
-    wire: Option<Wire>,
-    wires: Vec<(usize, Wire)>,
-    everywhere: bool,
-    /// Cached but for devices.
-    access: Access,
-    memory: Memory,
-    shared_arrays: bool,
-    tolerance: Option<Tolerance>,
-    strict: bool,
-    tune: Tune,
-    machine: Option<Arc<Machine>>,
-    watch: Option<Box<dyn Fn(Progress) + 'a>>,
-    transform: PhantomData<K>,
+    draft: DynDraft<'a>,
+    transform: PhantomData<fn() -> K>,
 }
 
 impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// Drafts a transform of the grid over the ranks of `comm`, with the kinds of its family: what [`Plan::c2c`],
     /// [`Plan::r2c`] and [`Plan::r2r`] do, for code that is written once for all of them.
     pub fn new(comm: &'a dyn Comm, grid: Grid<D>) -> Self {
-        Self {
-            comm,
-            grid,
-            kinds: K::kinds(),
-            input: None,
-            output: None,
-            orders: [std::array::from_fn(|axis| axis); 2],
-            howmany: 1,
-            scales: [Scale::None, Scale::Full],
-            exchange: None,
-            wire: None,
-            wires: Vec::new(),
-            everywhere: false,
-            access: Access::default(),
-            memory: Memory::default(),
-            shared_arrays: false,
-            tolerance: None,
-            strict: false,
-            tune: Tune::Model,
-            machine: None,
-            watch: None,
-            transform: PhantomData,
-        }
+        let draft = DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION);
+        Self { draft, transform: PhantomData }
+    }
+
+    /// The same draft with an option changed.
+    fn with(self, change: impl FnOnce(DynDraft<'a>) -> DynDraft<'a>) -> Self {
+        Self { draft: change(self.draft), ..self }
     }
 
     /// The part of physical data that this rank holds; [`Grid::brick`] by default. The bricks of all ranks
     /// must tile the grid; [`Brick::EMPTY`] is to hold nothing.
-    pub fn input_brick(mut self, brick: Brick<D>) -> Self {
-        self.input = Some(brick);
-        self
+    pub fn input_brick(self, brick: Brick<D>) -> Self {
+        self.with(|draft| draft.input_brick(brick))
     }
 
     /// The part of spectral data that this rank gets; [`Grid::brick`] of [`Draft::spectral_grid`] by
     /// default.
-    pub fn output_brick(mut self, brick: Brick<D>) -> Self {
-        self.output = Some(brick);
-        self
+    pub fn output_brick(self, brick: Brick<D>) -> Self {
+        self.with(|draft| draft.output_brick(brick))
     }
 
     /// The order of axes in memory of physical data, slowest first; row-major by default.
-    pub fn input_order(mut self, order: [usize; D]) -> Self {
-        self.orders[0] = order;
-        self
+    pub fn input_order(self, order: [usize; D]) -> Self {
+        self.with(|draft| draft.input_order(order))
     }
 
     /// The order of axes in memory of spectral data, slowest first; row-major by default.
-    pub fn output_order(mut self, order: [usize; D]) -> Self {
-        self.orders[1] = order;
-        self
+    pub fn output_order(self, order: [usize; D]) -> Self {
+        self.with(|draft| draft.output_order(order))
     }
 
     /// What is done along each axis.
-    pub fn kinds(mut self, kinds: [Kind; D]) -> Self {
-        self.kinds = kinds;
-        self
+    pub fn kinds(self, kinds: [Kind; D]) -> Self {
+        self.with(|draft| draft.kinds(kinds))
     }
 
     /// So many equal transforms at once, their arrays one after the other in memory; they share messages, and a tolerance,
     /// which is one for all of them together.
-    pub fn howmany(mut self, howmany: usize) -> Self {
-        self.howmany = howmany;
-        self
+    pub fn howmany(self, howmany: usize) -> Self {
+        self.with(|draft| draft.howmany(howmany))
     }
 
     /// What results are multiplied by; [`Scale::None`] forward and [`Scale::Full`] inverse by default.
-    pub fn scale(mut self, forward: Scale, inverse: Scale) -> Self {
-        self.scales = [forward, inverse];
-        self
+    pub fn scale(self, forward: Scale, inverse: Scale) -> Self {
+        self.with(|draft| draft.scale(forward, inverse))
     }
 
     /// How data travels; chosen with the recipe ([`Draft::tune`]) by default.
-    pub fn exchange(mut self, exchange: Algorithm) -> Self {
-        self.exchange = Some(exchange);
-        self
+    pub fn exchange(self, exchange: Algorithm) -> Self {
+        self.with(|draft| draft.exchange(exchange))
     }
 
     /// How much memory the plan, which is not on a device, takes beside input and output: [`Memory::Ample`] by default. With
     /// [`Memory::Least`] messages go in rounds, between which the network rests, and lines that lie far apart are transformed by few
     /// at a time.
-    pub fn memory(mut self, memory: Memory) -> Self {
-        self.memory = memory;
-        self
+    pub fn memory(self, memory: Memory) -> Self {
+        self.with(|draft| draft.memory(memory))
     }
 
     /// Promises that all data is in memory which the ranks of a host share: in fields, or their slices, of
@@ -169,15 +119,13 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// })?;
     /// # Ok::<(), thriffty::Error>(())
     /// ```
-    pub fn shared_arrays(mut self) -> Self {
-        self.shared_arrays = true;
-        self
+    pub fn shared_arrays(self) -> Self {
+        self.with(|draft| draft.shared_arrays())
     }
 
     /// How the recipe is chosen; [`Tune::Model`] by default.
-    pub fn tune(mut self, tune: Tune) -> Self {
-        self.tune = tune;
-        self
+    pub fn tune(self, tune: Tune) -> Self {
+        self.with(|draft| draft.tune(tune))
     }
 
     /// The machine that the model reckons with, the same on all ranks; [`Machine::default`] unless told otherwise. See
@@ -197,15 +145,13 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// assert!(seconds[0][0] < seconds[0][1]);
     /// # Ok::<(), thriffty::Error>(())
     /// ```
-    pub fn machine(mut self, machine: Machine) -> Self {
-        self.machine = Some(Arc::new(machine));
-        self
+    pub fn machine(self, machine: Machine) -> Self {
+        self.with(|draft| draft.machine(machine))
     }
 
     /// Calls this on every rank before each turn of [`Tune::Measure`], to show how far it is.
-    pub fn watch(mut self, news: impl Fn(Progress) + 'a) -> Self {
-        self.watch = Some(Box::new(news));
-        self
+    pub fn watch(self, news: impl Fn(Progress) + 'a) -> Self {
+        self.with(|draft| draft.watch(news))
     }
 
     /// What the whole transform may lose when its messages are encoded: the library sends the bits that this takes. Nothing
@@ -225,47 +171,37 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// })?;
     /// # Ok::<(), thriffty::Error>(())
     /// ```
-    pub fn tolerance(mut self, tolerance: Tolerance) -> Self {
-        self.tolerance = Some(tolerance);
-        self
+    pub fn tolerance(self, tolerance: Tolerance) -> Self {
+        self.with(|draft| draft.tolerance(tolerance))
     }
 
     /// Makes the tolerance one that is kept whatever the data: see [`Tolerance::strict`]. Nothing without a tolerance.
-    pub fn strict(mut self) -> Self {
-        self.strict = true;
-        self
-    }
-
-    /// The tolerance, with everything that has been said of it.
-    fn tolerated(&self) -> Option<Tolerance> {
-        self.tolerance.map(|tolerance| if self.strict { tolerance.strict() } else { tolerance })
+    pub fn strict(self) -> Self {
+        self.with(|draft| draft.strict())
     }
 
     /// How messages to other hosts are represented: by default as they are in memory, or as
     /// [`Wire::Tolerance`] where there is a tolerance.
-    pub fn wire(mut self, wire: Wire) -> Self {
-        self.wire = Some(wire);
-        self
+    pub fn wire(self, wire: Wire) -> Self {
+        self.with(|draft| draft.wire(wire))
     }
 
     /// How messages of one reshape are represented, by its number in the recipe of the forward transform, from 0 on. The
     /// inverse has the same reshapes in reverse. A tolerance governs the reshapes whose wire is [`Wire::Tolerance`]; what
     /// others lose comes on top, and a strict one does not go with them.
-    pub fn wire_of(mut self, reshape: usize, wire: Wire) -> Self {
-        self.wires.push((reshape, wire));
-        self
+    pub fn wire_of(self, reshape: usize, wire: Wire) -> Self {
+        self.with(|draft| draft.wire_of(reshape, wire))
     }
 
     /// Treats all ranks as if each were on a host of its own: all data that changes ranks is sent, and encoded. To study
     /// what that does.
-    pub fn wire_everywhere(mut self) -> Self {
-        self.everywhere = true;
-        self
+    pub fn wire_everywhere(self) -> Self {
+        self.with(|draft| draft.wire_everywhere())
     }
 
     /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points.
     pub fn spectral_grid(&self) -> Grid<D> {
-        Problem::spectral_grid(self.grid, self.kinds)
+        self.draft.spectral_grid().typed()
     }
 
     /// The recipe that [`Draft::build`] would bind. Collective: every rank gets the same. [`Tune::Measure`] measures for
@@ -275,116 +211,14 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// The same on every rank: [`Error::Disagreement`] when they were given different options;
     /// [`Error::Overlap`], [`Error::Gap`], [`Error::OutOfRange`] when the bricks do not tile the grids;
     /// [`Error::Order`], [`Error::Argument`] or [`Error::TooLarge`].
-    pub fn recipe(&self) -> Result<Recipe<D>, Error> {
-        Ok(self.decide()?.recipe)
+    pub fn recipe(&self) -> Result<Recipe, Error> {
+        self.draft.recipe()
     }
 
-    /// The recipe for a device, where transforms come to their data so, and what there was to choose from. Collective.
+    /// The same draft without its types.
     #[cfg(feature = "cuda")]
-    pub(crate) fn decide_for_device(
-        mut self,
-        access: Access,
-        by_clock: ByClock<'_, D>,
-    ) -> Result<Decision<D>, Error> {
-        let known = match self.tune {
-            Tune::Wisdom(_) => Err(Error::argument(
-                "tuning of a plan on a device",
-                format!("{:?}", self.tune),
-                "Tune::Model, Tune::Measure or Tune::Exact",
-            )),
-            _ if self.memory != Memory::default() => Err(Error::argument(
-                "memory of a plan on a device",
-                format!("{:?}", self.memory),
-                format!("{:?}", Memory::default()),
-            )),
-            _ => Ok(()),
-        };
-        fft_core::agree(self.comm, known)?;
-        self.access = access;
-        self.exchange = self.exchange.or(Some(Algorithm::P2p));
-        self.decide_by(by_clock)
-    }
-
-    /// Points along each axis, where it is one transform of complex numbers, but perhaps for the last axis, of three axes at most.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn complex_lens(&self) -> Option<[usize; D]> {
-        let complex = |axis: usize| {
-            self.kinds[axis] == Kind::C2C || axis + 1 == D && self.kinds[axis] == Kind::R2C
-        };
-        (self.howmany == 1 && D <= 3 && (0..D).all(complex)).then(|| self.grid.shape())
-    }
-
-    /// Whose draft it is.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn comm(&self) -> &'a dyn Comm {
-        self.comm
-    }
-
-    /// The recipe, and what there was to choose from. Collective.
-    fn decide(&self) -> Result<Decision<D>, Error> {
-        self.decide_by(&|problem, wanted, budget| {
-            by_clock::<K::Real, D>(self.comm, problem, wanted, budget)
-        })
-    }
-
-    fn decide_by(&self, by_clock: ByClock<'_, D>) -> Result<Decision<D>, Error> {
-        let nobody = |_| ();
-        let wanted = Wanted {
-            tune: &self.tune,
-            exchange: self.exchange,
-            fixed: self.wire.is_some(),
-            watch: self.watch.as_deref().unwrap_or(&nobody),
-        };
-        decide(self.comm, self.problem()?, &wanted, by_clock)
-    }
-
-    /// What is to be done, once all ranks have told their bricks and agree on the rest. Collective.
-    fn problem(&self) -> Result<Problem<D>, Error> {
-        // A rank that has left is heard of before anything is gathered.
-        fft_core::agree(self.comm, Ok(()))?;
-        let drafts = self.gather()?;
-        self.compare(&drafts)?;
-        if self.wires.len() > MAX_WIRES {
-            let (found, expected) = (self.wires.len(), format!("at most {MAX_WIRES}"));
-            return Err(Error::argument("reshapes with wires of their own", found, expected));
-        }
-        let layout = |grid, side: usize| {
-            let brick = |draft: &Words| brick_of(draft, side);
-            let bricks = drafts.iter().map(brick).collect();
-            Layout::new(grid, bricks, self.comm.size())?.ordered(self.orders[side])
-        };
-        let (input, output) = (layout(self.grid, 0)?, layout(self.spectral_grid(), 1)?);
-        let complex = K::Physical::WIDTH == 2;
-        let complex_spectrum = K::Spectral::WIDTH == 2;
-        let precision = K::Real::PRECISION;
-        let mut problem = Problem::new(self.kinds, complex, precision, input, output)?;
-        if problem.complex_spectrum() != complex_spectrum {
-            let list = self.kinds.map(Kind::name).join(", ");
-            let expected = if complex_spectrum { "one axis of kind r2c" } else { "no r2c" };
-            return Err(Error::argument("kinds", list, expected));
-        }
-        if self.howmany == 0 {
-            return Err(Error::argument("howmany", 0, "at least 1"));
-        }
-        problem.howmany = self.howmany;
-        [problem.forward, problem.inverse] = self.scales;
-        problem.exchange = self.exchange.unwrap_or_default();
-        if let Some(machine) = &self.machine {
-            problem.machine = machine.clone();
-        }
-        problem.tolerance = self.tolerated();
-        problem.wire = self.wire.unwrap_or(match self.tolerance {
-            Some(_) => Wire::Tolerance,
-            None => Wire::Raw,
-        });
-        problem.wires.clone_from(&self.wires);
-        problem.access = self.access;
-        problem.memory = self.memory;
-        problem.shared_arrays = self.shared_arrays;
-        if !self.everywhere {
-            problem.hosts = (0..self.comm.size()).map(|rank| self.comm.host(rank)).collect();
-        }
-        Ok(problem)
+    pub(crate) fn erased(self) -> DynDraft<'a> {
+        self.draft
     }
 
     /// Makes the plan. Collective; the same `Ok` or error on every rank. Where the ranks of a host cannot share as much
@@ -392,20 +226,7 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     ///
     /// # Errors
     /// Those of [`Draft::recipe`], and [`Error::OnRank`] when a rank lacks memory or the transport fails.
-    pub fn build(mut self) -> Result<Plan<K, D>, Error> {
-        match Plan::bind_chosen(self.comm, self.decide()?) {
-            Err(error) if error.kind() == ErrorKind::SharedMemory => {
-                if self.comm.rank() == 0 {
-                    NOT_SHARED
-                        .call_once(|| log::warn!("messages instead of shared memory: {error}"));
-                }
-                (self.exchange, self.tune) = (Some(Algorithm::Pipelined), Tune::Model);
-                Plan::bind_chosen(self.comm, self.decide()?)
-            }
-            made => made,
-        }
+    pub fn build(self) -> Result<Plan<K, D>, Error> {
+        self.draft.build().map(Plan::of)
     }
 }
-
-/// Said once in a process.
-static NOT_SHARED: Once = Once::new();

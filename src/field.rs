@@ -1,8 +1,10 @@
 //! Data that knows where it is: in physical or in spectral space, and in which brick.
 
+use std::marker::PhantomData;
+
 use fft_core::{Brick, Element, Error, Kind, Layout, Problem};
 
-use crate::array::Array;
+use crate::array::DynArray;
 use crate::part::Part;
 use crate::{R2c, Transform};
 
@@ -20,7 +22,7 @@ pub trait Side: sealed::Sealed {
     type Element<K: Transform>: Element<Real = K::Real>;
     /// Where such a field is.
     #[doc(hidden)]
-    fn layout<const D: usize>(problem: &Problem<D>) -> &Layout<D>;
+    fn layout(problem: &Problem) -> &Layout;
 }
 
 mod sealed {
@@ -31,14 +33,14 @@ mod sealed {
 
 impl Side for Physical {
     type Element<K: Transform> = K::Physical;
-    fn layout<const D: usize>(problem: &Problem<D>) -> &Layout<D> {
+    fn layout(problem: &Problem) -> &Layout {
         &problem.input
     }
 }
 
 impl Side for Spectral {
     type Element<K: Transform> = K::Spectral;
-    fn layout<const D: usize>(problem: &Problem<D>) -> &Layout<D> {
+    fn layout(problem: &Problem) -> &Layout {
         &problem.output
     }
 }
@@ -93,41 +95,42 @@ impl Side for Spectral {
 /// ```
 pub struct Field<S, K: Transform = R2c, const D: usize = 3> {
     /// Long enough for both states; a field in physical space is the beginning, as other numbers.
-    data: Array<K::Spectral>,
-    part: Part<S, D>,
+    data: DynArray,
+    part: Part<S>,
+    transform: PhantomData<fn() -> K>,
 }
 
 /// The clone's memory is this rank's own, also where that of the field is shared ([`Plan::shared_input`](crate::Plan::shared_input)).
 impl<S, K: Transform, const D: usize> Clone for Field<S, K, D> {
     fn clone(&self) -> Self {
-        Self { data: self.data.clone(), part: self.part.clone() }
+        Self { data: self.data.clone(), part: self.part.clone(), transform: PhantomData }
     }
 }
 
 impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
     /// The part in an array of spectral points.
-    pub(crate) fn new(part: Part<S, D>, data: Array<K::Spectral>) -> Self {
-        Self { data, part }
+    pub(crate) fn new(part: Part<S>, data: DynArray) -> Self {
+        Self { data, part, transform: PhantomData }
     }
 
     /// The indices that this rank holds.
     pub fn brick(&self) -> Brick<D> {
-        self.part.brick()
+        self.part.brick().typed()
     }
 
     /// The points of this rank, in the plan's order of axes, one array after the other for batches.
     pub fn as_slice(&self) -> &[S::Element<K>] {
-        &bytemuck::cast_slice(&self.data)[..self.part.points()]
+        &bytemuck::cast_slice(self.data.bytes())[..self.part.points()]
     }
 
     /// The points of this rank, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [S::Element<K>] {
-        &mut bytemuck::cast_slice_mut(&mut self.data)[..self.part.points()]
+        &mut bytemuck::cast_slice_mut(self.data.bytes_mut())[..self.part.points()]
     }
 
     /// Sets every point to a function of its global index; in a batch every array gets the same.
     pub fn fill(&mut self, mut value: impl FnMut([usize; D]) -> S::Element<K>) {
-        let (brick, order) = (self.brick(), self.part.layout().order());
+        let (brick, order) = (self.brick(), self.part.layout().order().array());
         let mut indices = Indices::new(brick, order);
         for point in self.as_mut_slice() {
             *point = value(indices.next());
@@ -136,7 +139,7 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
 
     /// Calls `look` with the global index and the value of every point of this rank.
     pub fn for_each(&self, mut look: impl FnMut([usize; D], S::Element<K>)) {
-        let mut indices = Indices::new(self.brick(), self.part.layout().order());
+        let mut indices = Indices::new(self.brick(), self.part.layout().order().array());
         for point in self.as_slice() {
             look(indices.next(), *point);
         }
@@ -144,20 +147,20 @@ impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
 }
 
 impl<S, K: Transform, const D: usize> Field<S, K, D> {
-    pub(crate) fn part(&self) -> &Part<S, D> {
+    pub(crate) fn part(&self) -> &Part<S> {
         &self.part
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        bytemuck::cast_slice(&self.data)
+        self.data.bytes()
     }
 
     pub(crate) fn transformed<R>(
         mut self,
-        run: impl FnOnce(&mut [K::Real]) -> Result<(), Error>,
+        run: impl FnOnce(&mut [u8]) -> Result<(), Error>,
     ) -> Result<Field<R, K, D>, Error> {
-        run(bytemuck::cast_slice_mut(&mut self.data))?;
-        Ok(Field { data: self.data, part: self.part.across() })
+        run(self.data.bytes_mut())?;
+        Ok(Field { data: self.data, part: self.part.across(), transform: PhantomData })
     }
 }
 
@@ -178,7 +181,7 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D> {
             Kind::Dst1 | Kind::Dst2 | Kind::Dst3 | Kind::Dst4 => k as i64 + 1,
             _ => k as i64,
         };
-        let mut indices = Indices::new(self.brick(), self.part.layout().order());
+        let mut indices = Indices::new(self.brick(), self.part.layout().order().array());
         for point in self.as_mut_slice() {
             let index = indices.next();
             *point = value(std::array::from_fn(|axis| mode(axis, index[axis])), *point);

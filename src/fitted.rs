@@ -87,7 +87,7 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
 
 /// A transform that was run.
 struct Run {
-    recipe: Recipe<3>,
+    recipe: Recipe,
     /// On the slowest of all ranks.
     seconds: f64,
 }

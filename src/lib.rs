@@ -38,6 +38,8 @@ pub mod calibrated;
 #[cfg(feature = "cuda")]
 mod device;
 mod draft;
+mod dyn_draft;
+mod dyn_plan;
 mod field;
 mod files;
 mod fitted;
@@ -50,25 +52,28 @@ mod tune;
 pub mod warnings;
 mod wisdom;
 
+pub use array::DynArray;
 #[cfg(feature = "cuda")]
-pub use device::{DeviceDraft, DeviceField, DevicePlan};
+pub use device::{DeviceDraft, DeviceField, DevicePlan, DynDevicePlan, Place};
 pub use draft::Draft;
+pub use dyn_draft::DynDraft;
+pub use dyn_plan::DynPlan;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
 pub use fft_comm::tuner::{self, Fate, Progress, Report, Row, Source};
 pub use fft_comm::{ThreadComm, alone};
 pub use fft_core::{
-    Algorithm, Brick, Clock, Codecs, Comm, Complex, Direction, Element, Epochs, Error, ErrorKind,
-    Expected, Family, Flight, Grid, How, Kind, Layout, Machine, Memory, Message, Messages, Node,
-    Order, Played, Precision, Prediction, Problem, ProcGrid, Quantity, Rate, Real, Recipe, Reduce,
-    Scale, Schedule, Simulation, Simulator, Step, Summary, Tolerance, Volume, Wire, WireError,
-    agree,
+    Algorithm, Brick, Clock, Codecs, Comm, Complex, Direction, DynBrick, DynGrid, Element, Epochs,
+    Error, ErrorKind, Expected, Family, Flight, Grid, How, Kind, Layout, Machine, Memory, Message,
+    Messages, Node, Order, PerAxis, Played, Precision, Prediction, Problem, ProcGrid, Quantity,
+    Rate, Real, Recipe, Reduce, Scale, Schedule, Simulation, Simulator, Step, Summary, Tolerance,
+    Volume, Wire, WireError, agree,
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu as gpu;
 pub use field::{Field, Physical, Side, Spectral};
 pub use plan::Plan;
-pub use transform::{C2c, R2c, R2r, Transform};
+pub use transform::{C2c, DynTransform, R2c, R2r, Transform};
 pub use tune::Tune;
 
 /// Runs `body` once per rank, each on a thread of its own, and returns what they return in order of ranks.

@@ -3,29 +3,29 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use fft_core::{Brick, Error, Layout, Problem};
+use fft_core::{DynBrick, Error, Layout, Problem};
 
 use crate::Side;
 
 /// A rank's part on the side of the transform that `S` names.
-pub(crate) struct Part<S, const D: usize> {
-    problem: Arc<Problem<D>>,
+pub(crate) struct Part<S> {
+    problem: Arc<Problem>,
     rank: usize,
     side: PhantomData<S>,
 }
 
-impl<S, const D: usize> Clone for Part<S, D> {
+impl<S> Clone for Part<S> {
     fn clone(&self) -> Self {
         Self { problem: self.problem.clone(), rank: self.rank, side: PhantomData }
     }
 }
 
-impl<S, const D: usize> Part<S, D> {
-    pub(crate) fn new(problem: &Problem<D>, rank: usize) -> Self {
+impl<S> Part<S> {
+    pub(crate) fn new(problem: &Problem, rank: usize) -> Self {
         Self { problem: Arc::new(problem.clone()), rank, side: PhantomData }
     }
 
-    pub(crate) fn problem(&self) -> &Problem<D> {
+    pub(crate) fn problem(&self) -> &Problem {
         &self.problem
     }
 
@@ -35,7 +35,7 @@ impl<S, const D: usize> Part<S, D> {
     }
 
     /// Whether a plan for this problem can transform it.
-    pub(crate) fn fits(&self, problem: &Problem<D>, rank: usize) -> Result<(), Error> {
+    pub(crate) fn fits(&self, problem: &Problem, rank: usize) -> Result<(), Error> {
         let fits = self.rank == rank
             && self.problem.howmany == problem.howmany
             && self.problem.kinds == problem.kinds
@@ -48,17 +48,17 @@ impl<S, const D: usize> Part<S, D> {
     }
 
     /// The same rank's part on the other side.
-    pub(crate) fn across<R>(self) -> Part<R, D> {
+    pub(crate) fn across<R>(self) -> Part<R> {
         Part { problem: self.problem, rank: self.rank, side: PhantomData }
     }
 }
 
-impl<S: Side, const D: usize> Part<S, D> {
-    pub(crate) fn layout(&self) -> &Layout<D> {
+impl<S: Side> Part<S> {
+    pub(crate) fn layout(&self) -> &Layout {
         S::layout(&self.problem)
     }
 
-    pub(crate) fn brick(&self) -> Brick<D> {
+    pub(crate) fn brick(&self) -> DynBrick {
         self.layout().brick(self.rank)
     }
 

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use fft_core::{Complex, Element, Kind, Real};
+use fft_core::{Complex, Element, Kind, PerAxis, Real};
 
 /// A family of transforms: what physical and spectral data consist of.
 pub trait Transform: sealed::Sealed + 'static {
@@ -12,8 +12,12 @@ pub trait Transform: sealed::Sealed + 'static {
     type Physical: Element<Real = Self::Real>;
     /// One point of spectral data.
     type Spectral: Element<Real = Self::Real>;
+    /// The family as a value.
+    const DYN: DynTransform;
     /// What is done along each axis unless told otherwise.
-    fn kinds<const D: usize>() -> [Kind; D];
+    fn kinds<const D: usize>() -> [Kind; D] {
+        Self::DYN.kinds(D).array()
+    }
 }
 
 /// Complex data, complex spectrum. Along any axis also a cosine or sine transform of both parts, or nothing.
@@ -29,6 +33,42 @@ pub struct R2c<T = f64>(PhantomData<T>);
 #[derive(Clone, Copy, Debug)]
 pub struct R2r<T = f64>(PhantomData<T>);
 
+/// A [`Transform`] as a value; of either precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DynTransform {
+    /// As [`C2c`].
+    C2c,
+    /// As [`R2c`].
+    R2c,
+    /// As [`R2r`].
+    R2r,
+}
+
+impl DynTransform {
+    /// Whether physical data is complex.
+    pub fn is_complex(self) -> bool {
+        self == Self::C2c
+    }
+
+    /// Whether spectral data is complex.
+    pub fn has_complex_spectrum(self) -> bool {
+        self != Self::R2r
+    }
+
+    /// What is done along each of so many axes unless told otherwise.
+    ///
+    /// # Panics
+    /// If there are not 1 to 4 axes.
+    pub fn kinds(self, axes: usize) -> PerAxis<Kind> {
+        PerAxis::from_fn(axes, |axis| match self {
+            Self::C2c => Kind::C2C,
+            Self::R2c if axis + 1 == axes => Kind::R2C,
+            Self::R2c => Kind::C2C,
+            Self::R2r => Kind::Dct2,
+        })
+    }
+}
+
 mod sealed {
     pub trait Sealed {}
     impl<T> Sealed for super::C2c<T> {}
@@ -43,9 +83,7 @@ where
     type Real = T;
     type Physical = Complex<T>;
     type Spectral = Complex<T>;
-    fn kinds<const D: usize>() -> [Kind; D] {
-        [Kind::C2C; D]
-    }
+    const DYN: DynTransform = DynTransform::C2c;
 }
 
 impl<T: Real> Transform for R2c<T>
@@ -55,16 +93,12 @@ where
     type Real = T;
     type Physical = T;
     type Spectral = Complex<T>;
-    fn kinds<const D: usize>() -> [Kind; D] {
-        std::array::from_fn(|axis| if axis + 1 == D { Kind::R2C } else { Kind::C2C })
-    }
+    const DYN: DynTransform = DynTransform::R2c;
 }
 
 impl<T: Real> Transform for R2r<T> {
     type Real = T;
     type Physical = T;
     type Spectral = T;
-    fn kinds<const D: usize>() -> [Kind; D] {
-        [Kind::Dct2; D]
-    }
+    const DYN: DynTransform = DynTransform::R2r;
 }

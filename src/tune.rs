@@ -7,9 +7,7 @@ use fft_comm::tuner::{
     Candidate, Choice, Progress, Report, Source, candidates, favourite, shortlist, tune as measure,
 };
 use fft_comm::{Signature, checksum, same};
-use fft_core::{
-    Algorithm, Comm, Error, Kind, Machine, Memory, Problem, Real, Recipe, Step, Wire, agree,
-};
+use fft_core::{Algorithm, Comm, Error, Machine, Memory, Problem, Recipe, Step, Wire, agree};
 
 use crate::{files, wisdom};
 
@@ -17,11 +15,11 @@ use crate::{files, wisdom};
 ///
 /// ```
 /// use std::time::Duration;
-/// use thriffty::{C2c, Grid, Plan, Tune};
+/// use thriffty::{C2c, DynGrid, Plan, Tune};
 /// let folder = tempfile::tempdir().unwrap();
 /// let path = folder.path().join("wisdom.toml");
 /// let found = thriffty::threads(2, |world| {
-///     let grid = Grid::new([16, 16, 16])?;
+///     let grid = DynGrid::new([16, 16, 16])?;
 ///     let draft = || Plan::<C2c>::c2c(&world, grid);
 ///     let plan = draft().tune(Tune::Measure { budget: Duration::from_millis(200) }).build()?;
 ///     print!("{}", plan.report()); // model beside measured, a mark at the chosen one
@@ -88,8 +86,8 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// What was chosen, and of what.
-pub(crate) struct Decision<const D: usize> {
-    pub(crate) recipe: Recipe<D>,
+pub(crate) struct Decision {
+    pub(crate) recipe: Recipe,
     pub(crate) report: Report,
     /// What wisdom calls the problem.
     pub(crate) key: String,
@@ -102,12 +100,12 @@ pub(crate) const TIMED: usize = 8;
 ///
 /// # Errors
 /// The same on every rank.
-pub(crate) fn decide<const D: usize>(
+pub(crate) fn decide(
     comm: &dyn Comm,
-    problem: Problem<D>,
+    problem: Problem,
     wanted: &Wanted<'_>,
-    by_clock: ByClock<'_, D>,
-) -> Result<Decision<D>, Error> {
+    by_clock: ByClock<'_>,
+) -> Result<Decision, Error> {
     let key = key(&problem, wanted);
     let (all, report) = match wanted.tune {
         Tune::Model => by_model(&problem, wanted)?,
@@ -136,37 +134,36 @@ pub(crate) fn decide<const D: usize>(
 }
 
 /// Candidates, and which of them is chosen.
-pub(crate) type Chosen<const D: usize> = (Vec<Candidate<D>>, Report);
+pub(crate) type Chosen = (Vec<Candidate>, Report);
 
 /// Times candidates for a problem, within a budget. Collective.
-pub(crate) type ByClock<'a, const D: usize> =
-    &'a dyn Fn(&Problem<D>, &Wanted<'_>, Duration) -> Result<Chosen<D>, Error>;
+pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Result<Chosen, Error>;
 
 /// By the clock, on the host.
-pub(crate) fn by_clock<T: Real, const D: usize>(
+pub(crate) fn by_clock(
     comm: &dyn Comm,
-    problem: &Problem<D>,
+    problem: &Problem,
     wanted: &Wanted<'_>,
     budget: Duration,
-) -> Result<Chosen<D>, Error> {
+) -> Result<Chosen, Error> {
     let can_put = wanted.exchange.is_none()
         && problem.input.ranks() > 1
         && !problem.all_near()
         && agree(comm, comm.window())?.is_some();
     let choice = Choice::of_clock(problem, wanted.exchange, can_put, wanted.fixed);
     let all = shortlist(candidates(problem, &choice)?, TIMED);
-    let report = measure::<T, D>(comm, &all, budget, &mut |news| (wanted.watch)(news))?;
+    let report = measure(comm, &all, budget, &mut |news| (wanted.watch)(news))?;
     Ok((all, report))
 }
 
-fn by_model<const D: usize>(problem: &Problem<D>, wanted: &Wanted<'_>) -> Result<Chosen<D>, Error> {
+fn by_model(problem: &Problem, wanted: &Wanted<'_>) -> Result<Chosen, Error> {
     let choice = Choice::of_model(problem, wanted.exchange);
     let all = candidates(problem, &choice)?;
     let report = Report::untimed(Source::Model, &all, favourite(&all, &choice));
     Ok((all, report))
 }
 
-fn named<const D: usize>(source: Source, candidate: Candidate<D>) -> Chosen<D> {
+fn named(source: Source, candidate: Candidate) -> Chosen {
     let all = vec![candidate];
     let report = Report::untimed(source, &all, 0);
     (all, report)
@@ -176,11 +173,7 @@ fn named<const D: usize>(source: Source, candidate: Candidate<D>) -> Chosen<D> {
 ///
 /// # Errors
 /// Those of [`Recipe::exact`]; [`Error::Argument`] when it has another exchange or wire than it may.
-fn exact<const D: usize>(
-    problem: &Problem<D>,
-    wanted: &Wanted<'_>,
-    text: &str,
-) -> Result<Candidate<D>, Error> {
+fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate, Error> {
     let recipe = Recipe::exact(problem.clone(), text)?;
     let reshapes = recipe.steps().iter().filter_map(|step| match step {
         Step::Reshape { wire, exchange } => Some((*wire, *exchange)),
@@ -202,9 +195,9 @@ fn exact<const D: usize>(
 }
 
 /// What wisdom calls a problem: all that decides which recipe is fastest, but for the machine.
-fn key<const D: usize>(problem: &Problem<D>, wanted: &Wanted<'_>) -> String {
+fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
     let Problem { kinds, precision, howmany, input, output, hosts, wires, .. } = problem;
-    let kinds = kinds.map(Kind::name).join(",");
+    let kinds = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
     let exchange = wanted.exchange.map_or_else(|| "any".into(), |given| given.to_string());
     let wire = match (wanted.fixed, problem.wire) {
         (false, Wire::Tolerance) => "any".into(),

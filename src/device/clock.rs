@@ -29,20 +29,20 @@ impl Bench<'_> {
     }
 
     /// Times recipes of every family, each until the stream is idle. Collective.
-    pub(super) fn by_clock<T: GpuReal, const D: usize>(
+    pub(super) fn by_clock<T: GpuReal>(
         &self,
         comm: &dyn Comm,
-        problem: &Problem<D>,
+        problem: &Problem,
         wanted: &Wanted<'_>,
         budget: Duration,
-    ) -> Result<Chosen<D>, Error> {
+    ) -> Result<Chosen, Error> {
         let all = shortlist(recipes(problem, wanted)?, TIMED);
         let (stream, rank) = (self.stream, comm.rank());
         let reals = reals(problem, rank);
         // Arrays that others see are a plan's own.
         let any = (!problem.shared_arrays).then(|| Arrays::<T>::new(stream, reals, rank));
         let any = agree(comm, any.transpose())?.map(|arrays| Rc::new(RefCell::new(arrays)));
-        let mut make = |candidate: &Candidate<D>| -> Result<Box<dyn Trial + '_>, Error> {
+        let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial + '_>, Error> {
             let own = agree(comm, comm.dup())?;
             let device = agree(comm, self.device(comm.rank()))?;
             let bind = Executor::bind(&candidate.recipe, own, device, &fft_comm::exchange);
@@ -60,16 +60,13 @@ impl Bench<'_> {
 }
 
 /// What is worth being timed: chunks are the device's own, and recipes those of whole messages, by whatever exchange these go.
-fn recipes<const D: usize>(
-    problem: &Problem<D>,
-    wanted: &Wanted<'_>,
-) -> Result<Vec<Candidate<D>>, Error> {
+fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Error> {
     let (whole, given) = (Algorithm::P2p, problem.exchange);
     let mut like = problem.clone();
     like.exchange = whole;
     let mut choice = Choice::of_clock(&like, Some(whole), false, wanted.fixed);
     choice.chunks.truncate(1);
-    let named = |candidate: Candidate<D>| {
+    let named = |candidate: Candidate| {
         let text = candidate.recipe.to_string();
         let mut problem = candidate.recipe.problem().clone();
         problem.exchange = given;
@@ -81,8 +78,8 @@ fn recipes<const D: usize>(
 }
 
 /// Numbers of this rank's input and output.
-fn reals<const D: usize>(problem: &Problem<D>, rank: usize) -> [usize; 2] {
-    let reals = |layout: &Layout<D>, complex: bool| {
+fn reals(problem: &Problem, rank: usize) -> [usize; 2] {
+    let reals = |layout: &Layout, complex: bool| {
         layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 }
     };
     [reals(&problem.input, problem.complex), reals(&problem.output, problem.complex_spectrum())]

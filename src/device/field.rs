@@ -8,7 +8,7 @@ use fft_gpu::{Gpu, GpuError, GpuReal, Modes, lend_mut};
 
 use super::DevicePlan;
 use super::array::DeviceArray;
-use crate::array::Array;
+use crate::array::DynArray;
 use crate::part::Part;
 use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 
@@ -90,7 +90,7 @@ use crate::{Field, Physical, R2c, Side, Spectral, Transform};
 pub struct DeviceField<S, K: Transform = R2c, const D: usize = 3> {
     /// Long enough for both states, as a field's on the host; or why there is none.
     data: Result<DeviceArray<K::Real>, Error>,
-    part: Part<S, D>,
+    part: Part<S>,
     gpu: Gpu,
 }
 
@@ -100,7 +100,7 @@ where
 {
     /// The indices that this rank holds.
     pub fn brick(&self) -> Brick<D> {
-        self.part.brick()
+        self.part.brick().typed()
     }
 
     /// Real numbers of this rank's points.
@@ -130,10 +130,14 @@ where
     /// Sets every point to a function of its global index, which is computed on the host and copied; in a batch every array
     /// gets the same.
     pub fn fill(&mut self, value: impl FnMut([usize; D]) -> S::Element<K>) {
-        let points = self.reals().div_ceil(K::Spectral::WIDTH);
-        let mut here = Field::<S, K, D>::new(self.part.clone(), Array::zeros(points));
-        here.fill(value);
-        self.copy(&here);
+        match DynArray::zeros(self.reals() * size_of::<K::Real>(), self.part.rank()) {
+            Ok(array) => {
+                let mut here = Field::<S, K, D>::new(self.part.clone(), array);
+                here.fill(value);
+                self.copy(&here);
+            }
+            Err(error) => self.note(Err(error)),
+        }
     }
 
     fn copy(&mut self, from: &Field<S, K, D>) {
@@ -220,7 +224,7 @@ where
             }
         }
         let grid = problem.input.grid();
-        Modes::new(&self.gpu, &grid, &self.brick(), layout.order(), waves)
+        Modes::new(&self.gpu, &grid, &self.part.brick(), layout.order(), waves.into())
             .map_err(|why| why.on(self.part.rank()))
     }
 }
@@ -275,7 +279,9 @@ where
     pub fn download<S: Side>(&self, field: &DeviceField<S, K, D>) -> Result<Field<S, K, D>, Error> {
         let copy = || {
             self.fits(&field.part)?;
-            let mut here = Field::new(field.part.clone(), Array::zeros(self.in_place_len()));
+            let bytes = self.plan.in_place_reals() * size_of::<K::Real>();
+            let array = DynArray::zeros(bytes, self.comm().rank())?;
+            let mut here = Field::new(field.part.clone(), array);
             let (from, to) = (field.as_slice()?, bytemuck::cast_slice_mut(here.as_mut_slice()));
             let copied = match to.is_empty() {
                 true => Ok(()),
@@ -317,18 +323,18 @@ where
         field: DeviceField<S, K, D>,
     ) -> Result<DeviceField<R, K, D>, Error> {
         let DeviceField { data, part, gpu } = field;
-        let same = match gpu.context() == self.gpu.context() {
+        let same = match gpu.context() == self.plan.gpu.context() {
             true => Ok(()),
             false => Err(Error::argument("field", "one on another device", "one on the plan's")),
         };
         let fits = self.fits(&part).and(same).and(data);
-        let (reals, stream) = (self.in_place_len() * K::Spectral::WIDTH, self.stream.clone());
+        let (reals, stream) = (self.plan.in_place_reals(), self.stream().clone());
         let seen = fits.and_then(|mut data| {
-            self.sees(&lend_mut(&mut data.slice_mut(0..reals), &stream))?;
+            self.plan.sees(&lend_mut(&mut data.slice_mut(0..reals), &stream))?;
             Ok(data)
         });
         let mut data = self.agree(seen)?;
-        self.executor.run(
+        self.plan.executor.run(
             direction,
             None,
             &mut lend_mut(&mut data.slice_mut(0..reals), &stream),
@@ -336,17 +342,17 @@ where
         Ok(DeviceField { data: Ok(data), part: part.across(), gpu })
     }
 
-    fn fits<S>(&self, part: &Part<S, D>) -> Result<(), Error> {
+    fn fits<S>(&self, part: &Part<S>) -> Result<(), Error> {
         part.fits(self.recipe().problem(), self.comm().rank())
     }
 
     fn zeros<S>(&self) -> DeviceField<S, K, D> {
         let part = Part::new(self.recipe().problem(), self.comm().rank());
         // There are no arrays of nothing on a device.
-        let reals = (self.in_place_len() * K::Spectral::WIDTH).max(1);
-        let data = self.stream.alloc_zeros(reals).map(DeviceArray::Own);
+        let reals = self.plan.in_place_reals().max(1);
+        let data = self.stream().alloc_zeros(reals).map(DeviceArray::Own);
         let data = data.map_err(allocating::<K::Real>(reals, part.rank()));
-        DeviceField { data, part, gpu: self.gpu.clone() }
+        DeviceField { data, part, gpu: self.plan.gpu.clone() }
     }
 
     /// Zeros that the ranks of this host see. Collective.
@@ -354,22 +360,22 @@ where
         let part = Part::new(self.recipe().problem(), self.comm().rank());
         self.agree(Ok(()))?;
         // All ranks make new memory, or none.
-        let mut all = [f64::from(!self.spare.is_empty())];
+        let mut all = [f64::from(!self.plan.spare.is_empty())];
         self.comm().allreduce(Reduce::Min, &mut all)?;
         let lent = match all[0] > 0.0 {
             true => {
-                let mut lent = self.spare.take();
+                let mut lent = self.plan.spare.take();
                 let cleared = lent.as_mut().map_or(Ok(()), |array| array.clear());
                 cleared.map(|()| lent).map_err(|why| why.on(part.rank()))
             }
             false => {
-                let reals = self.in_place_len() * K::Spectral::WIDTH;
-                let made = self.executor.device_mut().allocate(reals)?;
-                Ok(Some(self.spare.lend(made)))
+                let reals = self.plan.in_place_reals();
+                let made = self.plan.executor.device_mut().allocate(reals)?;
+                Ok(Some(self.plan.spare.lend(made)))
             }
         };
         let lent = agree(self.comm(), lent)?.expect("made, or spare on all ranks");
-        Ok(DeviceField { data: Ok(DeviceArray::Shared(lent)), part, gpu: self.gpu.clone() })
+        Ok(DeviceField { data: Ok(DeviceArray::Shared(lent)), part, gpu: self.plan.gpu.clone() })
     }
 }
 

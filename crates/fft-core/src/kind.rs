@@ -127,7 +127,7 @@ pub enum Direction {
 
 impl Direction {
     /// What belongs to this direction.
-    pub(crate) fn choose<V>(self, forward: V, inverse: V) -> V {
+    pub fn choose<V>(self, forward: V, inverse: V) -> V {
         match self {
             Self::Forward => forward,
             Self::Inverse => inverse,

@@ -107,7 +107,7 @@ where
         Ok(made)
     }
 
-    fn recipe(&self) -> &Recipe<3> {
+    fn recipe(&self) -> &Recipe {
         match self {
             Self::Complex(plan) => plan.recipe(),
             Self::Real(plan) => plan.recipe(),
@@ -249,7 +249,7 @@ fn draft<'a, K: Transform>(
 /// heFFTe's rule: the most elements that a reshape takes and gives, and the largest box of complex numbers that is
 /// transformed. Programs count on it, so that it is that of the pencils of a classic library, whatever is done here; of what
 /// is done here where the grid is too small for pencils on so many ranks.
-fn workspace(own: &Recipe<3>, rank: usize) -> usize {
+fn workspace(own: &Recipe, rank: usize) -> usize {
     let mut problem = own.problem().clone();
     problem.exchange = Algorithm::Alltoallv;
     (problem.wire, problem.tolerance, problem.hosts) = (Wire::Raw, None, Vec::new());

@@ -12,7 +12,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fft_core::{Comm, Cpu, Direction, Error, Executor, Host, Layout, Real, SharedMemory, agree};
+use fft_core::{
+    Comm, Direction, Error, HostExecutor, Layout, Precision, Real, SharedMemory, Slot, agree,
+};
 
 use crate::same;
 pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
@@ -28,7 +30,7 @@ pub use report::{Report, Row, Source};
 /// # Errors
 /// On every rank: [`Error::OnRank`] when no candidate works, with what the first says; when a rank lacks memory for input
 /// and output; or the transport fails.
-pub fn tune<T: Real>(
+pub fn tune(
     comm: &dyn Comm,
     candidates: &[Candidate],
     budget: Duration,
@@ -37,14 +39,13 @@ pub fn tune<T: Real>(
     let first = candidates.first().ok_or_else(nothing)?;
     let arrays = match first.recipe.problem().shared_arrays {
         true => None,
-        false => Some(Rc::new(RefCell::new(agree(comm, Arrays::<T>::of(first, comm.rank()))?))),
+        false => Some(Rc::new(RefCell::new(agree(comm, Arrays::of(first, comm.rank()))?))),
     };
     let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;
         let recipe = &candidate.recipe;
-        let memory = recipe.problem().memory;
-        let exchanges = crate::exchange_in(memory);
-        let mut executor = Executor::bind(recipe, own, Host(Cpu::new(memory)), exchanges)?;
+        let exchanges = crate::exchange_in(recipe.problem().memory);
+        let mut executor = HostExecutor::bind(recipe, own, exchanges)?;
         let asked = recipe.problem().exchange;
         let found = executor.exchange(asked);
         if found != asked {
@@ -90,38 +91,46 @@ fn nothing() -> Error {
 }
 
 /// Input and output, used by all trials in turn, where they may be anywhere.
-struct Arrays<T> {
-    input: Vec<T>,
-    output: Vec<T>,
+struct Arrays {
+    input: Slot,
+    output: Slot,
 }
 
-impl<T: Real> Arrays<T> {
+impl Arrays {
+    /// Noise, also where results go: memory that was never written is not there yet.
     fn of(candidate: &Candidate, rank: usize) -> Result<Self, Error> {
-        let array = |reals: usize| {
-            let mut array = Vec::new();
-            let bytes = reals * size_of::<T>();
-            array.try_reserve_exact(reals).map_err(|_| Error::Memory { rank, bytes })?;
-            array.extend(noises::<T>(rank).take(reals));
-            Ok::<Vec<T>, Error>(array)
+        let precision = candidate.recipe.problem().precision;
+        let array = |bytes: usize| {
+            let mut array = Slot::new(bytes, rank)?;
+            fill(array.bytes_mut(), precision, rank);
+            Ok::<_, Error>(array)
         };
-        let [input, output] = reals(candidate, rank);
+        let [input, output] = bytes(candidate, rank);
         Ok(Self { input: array(input)?, output: array(output)? })
     }
 }
 
-/// Real numbers of input and output.
-fn reals(candidate: &Candidate, rank: usize) -> [usize; 2] {
+/// Bytes of input and output.
+fn bytes(candidate: &Candidate, rank: usize) -> [usize; 2] {
     let problem = candidate.recipe.problem();
-    let reals = |layout: &Layout, complex: bool| {
-        layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 }
+    let bytes = |layout: &Layout, complex: bool| {
+        let reals = layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 };
+        reals * problem.precision.bytes()
     };
-    [reals(&problem.input, problem.complex), reals(&problem.output, problem.complex_spectrum())]
+    [bytes(&problem.input, problem.complex), bytes(&problem.output, problem.complex_spectrum())]
 }
 
-/// What a rank transforms.
-fn noises<T: Real>(rank: usize) -> impl Iterator<Item = T> {
-    let mut state = rank as u64 + 1;
-    std::iter::repeat_with(move || noise(&mut state))
+/// Fills an array with what a rank transforms.
+fn fill(array: &mut [u8], precision: Precision, rank: usize) {
+    fn noises<T: Real>(array: &mut [u8], rank: usize) {
+        let mut state = rank as u64 + 1;
+        let numbers: &mut [T] = bytemuck::cast_slice_mut(array);
+        numbers.fill_with(|| noise(&mut state));
+    }
+    match precision {
+        Precision::F32 => noises::<f32>(array, rank),
+        Precision::F64 => noises::<f64>(array, rank),
+    }
 }
 
 /// A number between -1/2 and 1/2, from a state that may begin as any.
@@ -131,29 +140,28 @@ pub fn noise<T: Real>(state: &mut u64) -> T {
 }
 
 /// Where the data of a trial is.
-enum Data<T> {
-    Any(Rc<RefCell<Arrays<T>>>),
+enum Data {
+    Any(Rc<RefCell<Arrays>>),
     /// Where other ranks see it: of this executor.
     Seen([Box<dyn SharedMemory>; 2]),
 }
 
-impl<T: Real> Data<T> {
+impl Data {
     /// In memory that the ranks of a host share. Collective.
     fn new(
         comm: &dyn Comm,
-        executor: &mut Executor<T, Host<Cpu<T>>>,
+        executor: &mut HostExecutor,
         candidate: &Candidate,
     ) -> Result<Self, Error> {
         let rank = comm.rank();
         let mut data = || {
-            let [input, output] = reals(candidate, rank).map(|reals| reals * size_of::<T>());
+            let [input, output] = bytes(candidate, rank);
             let [input, output] = [executor.allocate(input), executor.allocate(output)];
             Ok::<_, Error>(match input?.zip(output?) {
                 // Alone on its host.
                 None => Self::Any(Rc::new(RefCell::new(Arrays::of(candidate, rank)?))),
                 Some((mut input, output)) => {
-                    let numbers: &mut [T] = bytemuck::cast_slice_mut(input.bytes_mut());
-                    numbers.iter_mut().zip(noises(rank)).for_each(|(x, noise)| *x = noise);
+                    fill(input.bytes_mut(), candidate.recipe.problem().precision, rank);
                     Self::Seen([input, output])
                 }
             })
@@ -163,27 +171,22 @@ impl<T: Real> Data<T> {
 }
 
 /// A candidate, bound.
-struct Bound<T: Real> {
+struct Bound {
     /// Dropped before the executor that it may be of.
-    arrays: Data<T>,
-    executor: Executor<T, Host<Cpu<T>>>,
+    arrays: Data,
+    executor: HostExecutor,
 }
 
-impl<T: Real> Trial for Bound<T> {
+impl Trial for Bound {
     fn run(&mut self) -> Result<(), Error> {
         let forward = Direction::Forward;
         match &mut self.arrays {
             Data::Any(arrays) => {
                 let Arrays { input, output } = &mut *arrays.borrow_mut();
-                self.executor.run(forward, Some(input), output)
+                self.executor.run(forward, Some(input.bytes()), output.bytes_mut())
             }
             Data::Seen([input, output]) => {
-                let input = bytemuck::cast_slice(input.bytes());
-                self.executor.run(
-                    forward,
-                    Some(input),
-                    bytemuck::cast_slice_mut(output.bytes_mut()),
-                )
+                self.executor.run(forward, Some(input.bytes()), output.bytes_mut())
             }
         }
     }

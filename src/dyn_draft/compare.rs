@@ -1,13 +1,10 @@
 //! What all ranks must be told alike, and what each tells of its bricks.
 
-use fft_core::{Brick, Element, Error, Real, Tolerance};
+use fft_core::{DynBrick, Error, MAX_AXES, PerAxis, Tolerance};
 
-use super::Draft;
-use crate::Transform;
+use super::DynDraft;
 use crate::tune::fingerprint;
 
-/// Axes that there can be at most.
-const MAX_AXES: usize = 4;
 /// Reshapes with wires of their own that ranks compare; of more, only how many.
 pub(super) const MAX_WIRES: usize = 12;
 /// Room for all options, in words, of four axes.
@@ -18,16 +15,20 @@ const WORDS: usize = OPTIONS + 4 * MAX_AXES;
 /// compare.
 pub(super) type Words = [u64; WORDS];
 
-impl<K: Transform, const D: usize> Draft<'_, K, D> {
+impl DynDraft<'_> {
     /// Everything that must be equal, in words, with names; all options but bricks.
     fn options(&self) -> [(&'static str, Vec<u64>); 18] {
         let words = |list: &[usize]| list.iter().map(|&x| x as u64).collect();
         [
-            ("number of axes", vec![D as u64]),
-            ("precision in bytes", vec![K::Real::PRECISION.bytes() as u64]),
-            ("numbers per point", words(&[K::Physical::WIDTH, K::Spectral::WIDTH])),
+            ("number of axes", vec![self.grid.axes() as u64]),
+            ("precision in bytes", vec![self.precision.bytes() as u64]),
+            ("numbers per point", {
+                let width = |complex| if complex { 2 } else { 1 };
+                let transform = self.transform;
+                vec![width(transform.is_complex()), width(transform.has_complex_spectrum())]
+            }),
             ("grid", words(&self.grid.shape())),
-            ("kinds", self.kinds.map(|kind| kind as u64).to_vec()),
+            ("kinds", self.kinds.iter().map(|kind| *kind as u64).collect()),
             ("input order", words(&self.orders[0])),
             ("output order", words(&self.orders[1])),
             ("howmany", words(&[self.howmany])),
@@ -65,7 +66,7 @@ impl<K: Transform, const D: usize> Draft<'_, K, D> {
         debug_assert!(options.len() <= OPTIONS, "{} words of options", options.len());
         mine.iter_mut().zip(options).for_each(|(place, word)| *place = word);
         for (side, brick) in [input, output].iter().enumerate() {
-            for axis in 0..D {
+            for axis in 0..brick.axes() {
                 let place = OPTIONS + 2 * MAX_AXES * side + 2 * axis;
                 mine[place] = brick.lo[axis] as u64;
                 mine[place + 1] = brick.hi[axis] as u64;
@@ -106,10 +107,8 @@ impl<K: Transform, const D: usize> Draft<'_, K, D> {
 }
 
 /// The brick of input or output that a draft names.
-pub(super) fn brick_of<const D: usize>(draft: &Words, side: usize) -> Brick<D> {
+pub(super) fn brick_of(axes: usize, draft: &Words, side: usize) -> DynBrick {
     let words = &draft[OPTIONS + 2 * MAX_AXES * side..];
-    Brick {
-        lo: std::array::from_fn(|axis| words[2 * axis] as usize),
-        hi: std::array::from_fn(|axis| words[2 * axis + 1] as usize),
-    }
+    let bounds = |which: usize| PerAxis::from_fn(axes, |axis| words[2 * axis + which] as usize);
+    DynBrick::new(bounds(0), bounds(1))
 }
