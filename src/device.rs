@@ -5,6 +5,7 @@ mod clock;
 mod dyn_plan;
 mod field;
 
+pub use array::DeviceArray;
 pub use dyn_plan::{DynDevicePlan, Place};
 pub use field::DeviceField;
 

@@ -54,7 +54,7 @@ mod wisdom;
 
 pub use array::DynArray;
 #[cfg(feature = "cuda")]
-pub use device::{DeviceDraft, DeviceField, DevicePlan, DynDevicePlan, Place};
+pub use device::{DeviceArray, DeviceDraft, DeviceField, DevicePlan, DynDevicePlan, Place};
 pub use draft::Draft;
 pub use dyn_draft::DynDraft;
 pub use dyn_plan::DynPlan;

@@ -8,38 +8,53 @@ use fft_gpu::{GpuReal, SharedSlice};
 
 use crate::spare::Lent;
 
-/// An array of real numbers.
-pub(super) enum DeviceArray<T> {
+/// An array of real numbers on a device: what [`DynDevicePlan::shared_zeros`](crate::DynDevicePlan::shared_zeros) makes.
+pub struct DeviceArray<T>(pub(super) Memory<T>);
+
+pub(super) enum Memory<T> {
     Own(CudaSlice<T>),
     Shared(Lent<SharedSlice<T>>),
 }
 
 impl<T: GpuReal> DeviceArray<T> {
-    pub(super) fn slice(&self, range: Range<usize>) -> CudaView<'_, T> {
-        match self {
-            Self::Own(array) => array.slice(range),
-            Self::Shared(array) => array.slice(range),
+    /// An array of this rank's own.
+    pub(super) fn own(memory: CudaSlice<T>) -> Self {
+        Self(Memory::Own(memory))
+    }
+
+    /// Some of its numbers.
+    ///
+    /// # Panics
+    /// If it has fewer.
+    pub fn slice(&self, range: Range<usize>) -> CudaView<'_, T> {
+        match &self.0 {
+            Memory::Own(array) => array.slice(range),
+            Memory::Shared(array) => array.slice(range),
         }
     }
 
-    pub(super) fn slice_mut(&mut self, range: Range<usize>) -> CudaViewMut<'_, T> {
-        match self {
-            Self::Own(array) => array.slice_mut(range),
-            Self::Shared(array) => array.slice_mut(range),
+    /// The same, to be changed.
+    ///
+    /// # Panics
+    /// As [`DeviceArray::slice`].
+    pub fn slice_mut(&mut self, range: Range<usize>) -> CudaViewMut<'_, T> {
+        match &mut self.0 {
+            Memory::Own(array) => array.slice_mut(range),
+            Memory::Shared(array) => array.slice_mut(range),
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        match self {
-            Self::Own(array) => array.len(),
-            Self::Shared(array) => array.len(),
+        match &self.0 {
+            Memory::Own(array) => array.len(),
+            Memory::Shared(array) => array.len(),
         }
     }
 
     pub(super) fn stream(&self) -> &Arc<CudaStream> {
-        match self {
-            Self::Own(array) => array.stream(),
-            Self::Shared(array) => array.stream(),
+        match &self.0 {
+            Memory::Own(array) => array.stream(),
+            Memory::Shared(array) => array.stream(),
         }
     }
 }

@@ -10,7 +10,7 @@ use fft_core::{Algorithm, Comm, Direction, Error, Executor, Layout, Problem, Rec
 use fft_gpu::cudarc::driver::{CudaStream, DriverError};
 use fft_gpu::{Cuda, Gpu, GpuError, GpuReal, Passage, lend, lend_mut};
 
-use super::array::DeviceArray as Array;
+use super::array::{DeviceArray as Array, Memory};
 use crate::spare::Spare;
 use crate::tune::{Chosen, TIMED, Wanted};
 
@@ -100,7 +100,7 @@ impl<T: GpuReal> Arrays<T> {
         let failed = |why| GpuError::allocating(bytes, why).on(rank);
         let input = stream.clone_htod(&numbers::<T>(reals[0], rank)).map_err(failed)?;
         let output = stream.alloc_zeros(reals[1].max(1)).map_err(failed)?;
-        Ok(Self { input: Array::Own(input), output: Array::Own(output), reals })
+        Ok(Self { input: Array::own(input), output: Array::own(output), reals })
     }
 
     /// Such as other ranks see, for one trial. Collective.
@@ -112,7 +112,7 @@ impl<T: GpuReal> Arrays<T> {
         let (spare, rank) = (Spare::default(), executor.comm().rank());
         let mut array = |reals| {
             let made = executor.device_mut().allocate(reals);
-            made.map(|slice| Array::Shared(spare.lend(slice)))
+            made.map(|slice| Array(Memory::Shared(spare.lend(slice))))
         };
         let (mut input, output) = (array(reals[0])?, array(reals[1])?);
         let numbers = numbers::<T>(reals[0], rank);

@@ -9,6 +9,7 @@ use fft_core::{
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
 use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, Passage, SharedSlice, lend, lend_mut};
 
+use super::array::{DeviceArray, Memory};
 use super::clock::Bench;
 use crate::dyn_plan::check_recipe;
 use crate::spare::Spare;
@@ -166,7 +167,7 @@ impl<T: GpuReal> DynDevicePlan<T> {
     }
 
     /// Real numbers of physical data on this rank, and of spectral data.
-    fn reals(&self) -> [usize; 2] {
+    pub fn reals(&self) -> [usize; 2] {
         let problem = self.recipe.problem();
         let width = |complex| if complex { 2 } else { 1 };
         let physical = self.input_len() * width(problem.complex);
@@ -226,6 +227,32 @@ impl<T: GpuReal> DynDevicePlan<T> {
     /// As there.
     pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
         self.executor.agree(mine)
+    }
+
+    /// Zeros to be transformed in place, in memory that the ranks of a host see: see
+    /// [`DevicePlan::shared_input`](crate::DevicePlan::shared_input). Collective.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn shared_zeros(&mut self) -> Result<DeviceArray<T>, Error> {
+        self.agree(Ok(()))?;
+        // All ranks make new memory, or none.
+        let mut all = [f64::from(!self.spare.is_empty())];
+        self.comm().allreduce(Reduce::Min, &mut all)?;
+        let lent = match all[0] > 0.0 {
+            true => {
+                let mut lent = self.spare.take();
+                let cleared = lent.as_mut().map_or(Ok(()), |array| array.clear());
+                cleared.map(|()| lent).map_err(|why| why.on(self.comm().rank()))
+            }
+            false => {
+                let reals = self.in_place_reals();
+                let made = self.executor.device_mut().allocate(reals)?;
+                Ok(Some(self.spare.lend(made)))
+            }
+        };
+        let lent = agree(self.comm(), lent)?.expect("made, or spare on all ranks");
+        Ok(DeviceArray(Memory::Shared(lent)))
     }
 
     /// Whether an array is where it must be.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fft_core::{Brick, Direction, Element, Error, Kind, Real, Reduce, agree};
+use fft_core::{Brick, Direction, Element, Error, Kind, Real, agree};
 use fft_gpu::cudarc::driver::{CudaView, CudaViewMut, DeviceSlice, DriverError};
 use fft_gpu::{Gpu, GpuError, GpuReal, Modes, lend_mut};
 
@@ -200,7 +200,7 @@ where
                 let done = modes.gradient(stream, axis, &from, &mut to, K::Real::of(1.0));
                 done.map_err(|why| why.on(rank))?;
             }
-            Ok(DeviceArray::Own(to))
+            Ok(DeviceArray::own(to))
         });
         Self { data, part: self.part.clone(), gpu: self.gpu.clone() }
     }
@@ -350,7 +350,7 @@ where
         let part = Part::new(self.recipe().problem(), self.comm().rank());
         // There are no arrays of nothing on a device.
         let reals = self.plan.in_place_reals().max(1);
-        let data = self.stream().alloc_zeros(reals).map(DeviceArray::Own);
+        let data = self.stream().alloc_zeros(reals).map(DeviceArray::own);
         let data = data.map_err(allocating::<K::Real>(reals, part.rank()));
         DeviceField { data, part, gpu: self.plan.gpu.clone() }
     }
@@ -358,24 +358,8 @@ where
     /// Zeros that the ranks of this host see. Collective.
     fn shared<S>(&mut self) -> Result<DeviceField<S, K, D>, Error> {
         let part = Part::new(self.recipe().problem(), self.comm().rank());
-        self.agree(Ok(()))?;
-        // All ranks make new memory, or none.
-        let mut all = [f64::from(!self.plan.spare.is_empty())];
-        self.comm().allreduce(Reduce::Min, &mut all)?;
-        let lent = match all[0] > 0.0 {
-            true => {
-                let mut lent = self.plan.spare.take();
-                let cleared = lent.as_mut().map_or(Ok(()), |array| array.clear());
-                cleared.map(|()| lent).map_err(|why| why.on(part.rank()))
-            }
-            false => {
-                let reals = self.plan.in_place_reals();
-                let made = self.plan.executor.device_mut().allocate(reals)?;
-                Ok(Some(self.plan.spare.lend(made)))
-            }
-        };
-        let lent = agree(self.comm(), lent)?.expect("made, or spare on all ranks");
-        Ok(DeviceField { data: Ok(DeviceArray::Shared(lent)), part, gpu: self.plan.gpu.clone() })
+        let data = Ok(self.plan.shared_zeros()?);
+        Ok(DeviceField { data, part, gpu: self.plan.gpu.clone() })
     }
 }
 

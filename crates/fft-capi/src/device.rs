@@ -4,13 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use thriffty::gpu::cudarc::driver::{CudaStream, DevicePtrMut, DeviceSlice, DriverError};
-use thriffty::gpu::{DeviceMemory, Gpu, Passage, keeping_context};
+use thriffty::gpu::{DeviceMemory, Gpu, GpuReal, Passage, keeping_context};
 use thriffty::{
-    DeviceField, DevicePlan, Direction, Draft, Element, Error, Spectral, Transform, WireError,
-    agree,
+    DeviceArray, Direction, DynDevicePlan, DynDraft, Error, Precision, WireError, agree,
 };
 
-use crate::plan::{Number, Transformer, told};
+use crate::plan::{Transformer, told};
 use crate::values::Sizes;
 
 /// A device, the stream on it that everything is queued on, and how data gets to other ranks.
@@ -23,13 +22,21 @@ pub(crate) struct Place {
 
 impl Place {
     /// Collective.
-    pub(crate) fn build<K: Transform<Real: Number>, const D: usize>(
+    pub(crate) fn build(
         &self,
-        draft: Draft<'_, K, D>,
+        draft: DynDraft<'_>,
+        precision: Precision,
     ) -> Result<Box<dyn OnDevice>, Error> {
-        let draft = draft.on(&self.gpu).stream(self.stream.clone()).passage(self.passage);
+        match precision {
+            Precision::F32 => self.build_of::<f32>(draft),
+            Precision::F64 => self.build_of::<f64>(draft),
+        }
+    }
+
+    fn build_of<T: GpuReal>(&self, draft: DynDraft<'_>) -> Result<Box<dyn OnDevice>, Error> {
+        let Self { gpu, stream, passage } = self.clone();
         keeping_context(|| {
-            let plan = draft.build()?;
+            let plan = draft.on::<T>(thriffty::Place { gpu, stream: Some(stream), passage })?;
             Ok(Box::new(Held { arrays: Vec::new(), plan: Some(plan) }) as _)
         })
     }
@@ -63,17 +70,17 @@ pub(crate) trait OnDevice: Transformer {
 
 /// A plan, which is dropped without choosing another device for the program, and the arrays that were made for it, which it is told of as
 /// pointers only.
-struct Held<K: Transform<Real: Number>, const D: usize> {
-    arrays: Vec<DeviceField<Spectral, K, D>>,
-    plan: Option<DevicePlan<K, D>>,
+struct Held<T: GpuReal> {
+    arrays: Vec<DeviceArray<T>>,
+    plan: Option<DynDevicePlan<T>>,
 }
 
-impl<K: Transform<Real: Number>, const D: usize> Held<K, D> {
-    fn plan(&self) -> &DevicePlan<K, D> {
+impl<T: GpuReal> Held<T> {
+    fn plan(&self) -> &DynDevicePlan<T> {
         self.plan.as_ref().expect("a plan until it is dropped")
     }
 
-    fn plan_mut(&mut self) -> &mut DevicePlan<K, D> {
+    fn plan_mut(&mut self) -> &mut DynDevicePlan<T> {
         self.plan.as_mut().expect("a plan until it is dropped")
     }
 
@@ -83,14 +90,14 @@ impl<K: Transform<Real: Number>, const D: usize> Held<K, D> {
         what: &'static str,
         bytes: DeviceMemory<u8>,
         expected: usize,
-    ) -> Result<DeviceMemory<K::Real>, Error> {
-        let found = bytes.len() / size_of::<K::Real>();
+    ) -> Result<DeviceMemory<T>, Error> {
+        let found = bytes.len() / size_of::<T>();
         let error = |_| Error::Length { what, rank: self.rank(), found, expected };
         bytes.numbers(what, expected).map_err(error)
     }
 }
 
-impl<K: Transform<Real: Number>, const D: usize> Drop for Held<K, D> {
+impl<T: GpuReal> Drop for Held<T> {
     fn drop(&mut self) {
         keeping_context(|| {
             self.arrays.clear();
@@ -99,7 +106,7 @@ impl<K: Transform<Real: Number>, const D: usize> Drop for Held<K, D> {
     }
 }
 
-impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
+impl<T: GpuReal> OnDevice for Held<T> {
     fn rank(&self) -> usize {
         self.plan().comm().rank()
     }
@@ -113,8 +120,7 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
         direction: Direction,
         arrays: Result<(DeviceMemory<u8>, DeviceMemory<u8>), Error>,
     ) -> Result<(), Error> {
-        let physical = self.plan().input_len() * K::Physical::WIDTH;
-        let spectral = self.plan().output_len() * K::Spectral::WIDTH;
+        let [physical, spectral] = self.plan().reals();
         let [reads, writes] = match direction {
             Direction::Forward => [physical, spectral],
             Direction::Inverse => [spectral, physical],
@@ -124,10 +130,9 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
             Ok((input, self.numbers("output", output, writes)?))
         });
         // What a transform begins with is that all ranks agree: who cannot go on has its say there.
-        match (direction, arrays) {
-            (_, Err(error)) => self.plan_mut().agree(Err(error)),
-            (Direction::Forward, Ok((x, mut y))) => self.plan_mut().forward_into(&x, &mut y),
-            (Direction::Inverse, Ok((y, mut x))) => self.plan_mut().inverse_into(&y, &mut x),
+        match arrays {
+            Err(error) => self.plan_mut().agree(Err(error)),
+            Ok((input, mut output)) => self.plan_mut().run(direction, &input, &mut output),
         }
     }
 
@@ -136,20 +141,19 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
         direction: Direction,
         array: Result<DeviceMemory<u8>, Error>,
     ) -> Result<(), Error> {
-        let reals = self.plan().in_place_len() * K::Spectral::WIDTH;
+        let reals = self.plan().in_place_reals();
         let array = array.and_then(|array| self.numbers("array in place", array, reals));
-        match (direction, array) {
-            (_, Err(error)) => self.plan_mut().agree(Err(error)),
-            (Direction::Forward, Ok(mut array)) => self.plan_mut().forward_in_place(&mut array),
-            (Direction::Inverse, Ok(mut array)) => self.plan_mut().inverse_in_place(&mut array),
+        match array {
+            Err(error) => self.plan_mut().agree(Err(error)),
+            Ok(mut array) => self.plan_mut().run_in_place(direction, &mut array),
         }
     }
 
     fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error> {
         self.plan_mut().agree(ready)?;
-        let mut field = self.plan_mut().shared_output()?;
+        let mut array = self.plan_mut().shared_zeros()?;
         let stream = self.stream().clone();
-        let at = field.as_mut_slice()?.device_ptr_mut(&stream).0;
+        let at = array.slice_mut(0..self.plan().in_place_reals()).device_ptr_mut(&stream).0;
         // The program may write there on another stream at once: the zeros come before.
         let waited = stream.synchronize();
         let failed = |why: DriverError| Error::Transport {
@@ -158,23 +162,24 @@ impl<K: Transform<Real: Number>, const D: usize> OnDevice for Held<K, D> {
             text: why.to_string(),
         };
         agree(self.plan().comm(), waited.map_err(failed))?;
-        self.arrays.push(field);
+        self.arrays.push(array);
         Ok(std::ptr::with_exposed_provenance_mut(at as usize))
     }
 }
 
-impl<K: Transform<Real: Number>, const D: usize> Transformer for Held<K, D> {
+impl<T: GpuReal> Transformer for Held<T> {
     fn sizes(&self) -> Sizes {
         let plan = self.plan();
+        let [physical, spectral] = plan.reals();
         Sizes {
             struct_size: size_of::<Sizes>(),
             input: told(plan.input_brick()),
             output: told(plan.output_brick()),
             input_points: plan.input_len(),
             output_points: plan.output_len(),
-            input_bytes: plan.input_len() * size_of::<K::Physical>(),
-            output_bytes: plan.output_len() * size_of::<K::Spectral>(),
-            in_place_bytes: plan.in_place_len() * size_of::<K::Spectral>(),
+            input_bytes: physical * size_of::<T>(),
+            output_bytes: spectral * size_of::<T>(),
+            in_place_bytes: plan.in_place_reals() * size_of::<T>(),
             workspace_bytes: plan.memory(),
         }
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use thriffty::{Algorithm, Error, Kind, Memory, Precision, Scale, Tolerance, Tune, Wire};
+use thriffty::{
+    Algorithm, DynTransform, Error, Kind, Memory, Precision, Scale, Tolerance, Tune, Wire,
+};
 
 #[cfg(feature = "cuda")]
 pub(crate) use crate::device::Place;
@@ -14,7 +16,7 @@ pub(crate) const MAX_AXES: usize = 4;
 /// A plan that is wanted. Of each array as many entries count as there are axes.
 #[derive(Clone)]
 pub(crate) struct Request {
-    pub(crate) transform: Transform,
+    pub(crate) transform: DynTransform,
     pub(crate) axes: usize,
     pub(crate) shape: [usize; MAX_AXES],
     pub(crate) input: Option<Bounds>,
@@ -90,6 +92,11 @@ impl Request {
         for axis in 0..axes {
             kinds[axis] = kind(axis, options.kinds[axis])?;
         }
+        let transform = match transform {
+            Transform::C2c => DynTransform::C2c,
+            Transform::R2c => DynTransform::R2c,
+            Transform::R2r => DynTransform::R2r,
+        };
         Ok(Self {
             transform,
             axes,
