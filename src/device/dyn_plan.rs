@@ -7,7 +7,7 @@ use fft_core::{
     WireError, agree,
 };
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
-use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, Passage, SharedSlice, lend, lend_mut};
+use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuError, GpuReal, Passage, SharedSlice, lend, lend_mut};
 
 use super::array::{DeviceArray, Memory};
 use super::clock::Bench;
@@ -229,11 +229,26 @@ impl<T: GpuReal> DynDevicePlan<T> {
         self.executor.agree(mine)
     }
 
-    /// Zeros to be transformed in place, in memory that the ranks of a host see: see
+    /// Zeros to be transformed in place.
+    ///
+    /// # Errors
+    /// On this rank, when there is no memory for them.
+    pub fn zeros(&self) -> Result<DeviceArray<T>, Error> {
+        // There are no arrays of nothing on a device.
+        let reals = self.in_place_reals().max(1);
+        let rank = self.comm().rank();
+        let failed = |why| GpuError::allocating(reals * size_of::<T>(), why).on(rank);
+        self.stream.alloc_zeros(reals).map(DeviceArray::own).map_err(failed)
+    }
+
+    /// The same in memory that the ranks of a host see: see
     /// [`DevicePlan::shared_input`](crate::DevicePlan::shared_input). Collective.
     ///
     /// # Errors
     /// As there.
+    ///
+    /// # Panics
+    /// Never: what is spare on all ranks is spare on this one.
     pub fn shared_zeros(&mut self) -> Result<DeviceArray<T>, Error> {
         self.agree(Ok(()))?;
         // All ranks make new memory, or none.

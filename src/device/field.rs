@@ -348,10 +348,7 @@ where
 
     fn zeros<S>(&self) -> DeviceField<S, K, D> {
         let part = Part::new(self.recipe().problem(), self.comm().rank());
-        // There are no arrays of nothing on a device.
-        let reals = self.plan.in_place_reals().max(1);
-        let data = self.stream().alloc_zeros(reals).map(DeviceArray::own);
-        let data = data.map_err(allocating::<K::Real>(reals, part.rank()));
+        let data = self.plan.zeros();
         DeviceField { data, part, gpu: self.plan.gpu.clone() }
     }
 

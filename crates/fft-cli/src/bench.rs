@@ -1,7 +1,8 @@
 //! `fft-cli bench`: how long a transform takes, where the time goes, and how exact it is.
 
+use bytemuck::{cast_slice, cast_slice_mut};
 use indicatif::ProgressBar;
-use thriffty::{Comm, Direction, Element, Error, Physical, Reduce, Spectral, WireError};
+use thriffty::{Comm, Direction, Element, Error, Reduce, WireError};
 
 use crate::check::Errors;
 use crate::cli;
@@ -16,9 +17,8 @@ use crate::world::{Failure, print, refused, zeros};
 
 /// Runs the command. Collective.
 pub(crate) fn run(comm: &dyn Comm, options: &cli::Bench) -> Result<(), Failure> {
-    let cli::Problem { kind, precision, shape, .. } = &options.problem;
-    let (kind, precision, axes) = (*kind, *precision, shape.axes());
-    dispatch(Bench { comm, options }, kind, precision, axes)
+    let cli::Problem { kind, precision, .. } = &options.problem;
+    dispatch(Bench { comm, options }, *kind, *precision)
 }
 
 struct Bench<'a> {
@@ -29,9 +29,9 @@ struct Bench<'a> {
 impl Task for Bench<'_> {
     type Output = ();
 
-    fn run<K: Family, const D: usize>(self) -> Result<(), Failure> {
+    fn run<K: Family>(self) -> Result<(), Failure> {
         let Self { comm, options } = self;
-        let mut bench = Prepared::<K, D>::new(comm, options)?;
+        let mut bench = Prepared::<K>::new(comm, options)?;
         bench.once(options.direction)?;
         if options.serve {
             return bench.serve(options);
@@ -48,22 +48,22 @@ impl Task for Bench<'_> {
 }
 
 /// A plan with its data, which are transformed from one array into the other.
-struct Prepared<K: Family, const D: usize> {
-    source: Source<D>,
-    physical: Array<Physical, K, D>,
-    spectral: Array<Spectral, K, D>,
+struct Prepared<K: Family> {
+    source: Source,
+    physical: Array<K::Physical>,
+    spectral: Array<K::Spectral>,
     /// Dropped last: what is shared is the plan's.
-    plan: Engine<K, D>,
+    plan: Engine,
 }
 
-impl<K: Family, const D: usize> Prepared<K, D> {
+impl<K: Family> Prepared<K> {
     /// Makes the plan, and both arrays: a field and its transform. Collective.
     fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
-        let mut plan = Engine::<K, D>::new(comm, options)?;
+        let mut plan = Engine::new::<K>(comm, options)?;
         let (mut physical, mut spectral) = plan.arrays()?;
         let source = Source::new(options.field, &plan)?;
-        source.fill(&mut physical);
-        plan.forward_into(&physical, &mut spectral)?;
+        source.fill(&mut physical[..]);
+        plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut spectral))?;
         Ok(Self { plan, source, physical, spectral })
     }
 
@@ -89,7 +89,7 @@ impl<K: Family, const D: usize> Prepared<K, D> {
     /// The seconds of one transform on the slowest rank. Collective.
     fn once(&mut self, direction: Direction) -> Result<f64, Error> {
         let Self { plan, physical, spectral, .. } = self;
-        plan.once(direction, physical, spectral)
+        plan.once(direction, cast_slice_mut(physical), cast_slice_mut(spectral))
     }
 
     fn times(&mut self, options: &cli::Bench) -> Result<Vec<f64>, Error> {
@@ -109,12 +109,12 @@ impl<K: Family, const D: usize> Prepared<K, D> {
     /// Collective.
     fn lost(&mut self, options: &cli::Bench) -> Result<(Lost, Vec<K::Spectral>), Failure> {
         let Self { plan, physical, spectral, .. } = self;
-        plan.forward_into(physical, spectral)?;
-        let mut exact = zeros(plan.comm(), plan.output_len())?;
-        let mut without = plan.exact(&options.problem)?;
-        without.forward_into(physical, &mut exact)?;
+        plan.run(Direction::Forward, cast_slice(physical), cast_slice_mut(spectral))?;
+        let mut exact: Vec<K::Spectral> = zeros(plan.comm(), plan.output_len())?;
+        let mut without = plan.exact::<K>(&options.problem)?;
+        without.run(Direction::Forward, cast_slice(physical), cast_slice_mut(&mut exact))?;
         let (forward, inverse) = (plan.last_error().unwrap_or_default(), WireError::default());
-        let error = relative(plan, spectral, &exact)?;
+        let error = relative(plan, &spectral[..], &exact)?;
         let tolerance = Encoding::of(&options.problem.wires).tolerance;
         Ok((Lost { error, forward, inverse, tolerance }, exact))
     }
@@ -123,20 +123,20 @@ impl<K: Family, const D: usize> Prepared<K, D> {
     fn report(&mut self, options: &cli::Bench, seconds: Vec<f64>) -> Result<Report, Failure> {
         let split = Split::mean(self.plan.comm(), &self.plan.clock(), seconds.len())?;
         // After inverse transforms the input is a little different from the one that the spectrum was made of.
-        self.source.fill(&mut self.physical);
+        self.source.fill(&mut self.physical[..]);
         let encoding = Encoding::of(&options.problem.wires);
         let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
         let Self { plan, source, physical, spectral } = self;
         // The transform by its definition, the wire by the transform without.
         let exact = lost.as_ref().map_or(&spectral[..], |(_, exact)| exact);
         let forward = match options.check {
-            true => Some(reference::error(plan, physical, exact)?),
+            true => Some(reference::error::<K>(plan, physical, exact)?),
             false => None,
         };
-        plan.inverse_into(spectral, physical)?;
+        plan.run(Direction::Inverse, cast_slice(spectral), cast_slice_mut(physical))?;
         let inverse = plan.last_error().unwrap_or_default();
         let lost = lost.map(|(lost, _)| Lost { inverse, ..lost });
-        let errors = Errors { forward, lost, ..Errors::after(plan, source, physical)? };
+        let errors = Errors { forward, lost, ..Errors::after(plan, source, &physical[..])? };
         let (points, howmany) =
             (plan.recipe().problem().grid().points(), options.problem.howmany.get());
         let mut memory = [plan.memory() as f64];

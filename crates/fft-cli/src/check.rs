@@ -1,6 +1,6 @@
 //! How large the error of a transform is, and how large it may be.
 
-use thriffty::{Element, Error, Kind, Precision, Real, Reduce, Transform};
+use thriffty::{Element, Error, Kind, Precision, Real, Reduce};
 
 use crate::engine::Planned;
 use crate::fields::Source;
@@ -37,16 +37,16 @@ pub(crate) fn bound_max<T: Real>(points: usize) -> f64 {
 
 impl Errors {
     /// The errors of what came back from forward and inverse of a field. Collective.
-    pub(crate) fn after<K: Transform, const D: usize>(
-        plan: &impl Planned<K, D>,
-        source: &Source<D>,
-        back: &[K::Physical],
+    pub(crate) fn after<E: Element>(
+        plan: &impl Planned,
+        source: &Source,
+        back: &[E],
     ) -> Result<Self, Error> {
         let mut distance = source.distance(back);
         plan.comm().allreduce(Reduce::Sum, &mut distance.squares)?;
         plan.comm().allreduce(Reduce::Max, &mut distance.largest)?;
         let largest = distance.largest.map(|x| x * x);
-        let smallest = match K::Real::PRECISION {
+        let smallest = match E::Real::PRECISION {
             Precision::F32 => f64::from(f32::from_bits(1)),
             _ => f64::from_bits(1),
         };

@@ -4,22 +4,23 @@ use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use thriffty::{
-    Comm, Draft, Error, Grid, Machine, Plan, Progress, Reduce, Tune, calibrated, machines,
+    Comm, DynDraft, DynPlan, Error, Machine, Progress, Reduce, Tune, calibrated, machines,
 };
 
-use crate::family::Family;
+use crate::family::{self, Family};
 use crate::wires::Encoding;
 use crate::world::Failure;
 use crate::{bricks, cli};
 
 /// What the options say, but for the wire and the machine. Collective.
-pub(crate) fn draft<'a, K: Family, const D: usize>(
+pub(crate) fn draft<'a, K: Family>(
     comm: &'a dyn Comm,
     options: &cli::Problem,
-) -> Result<Draft<'a, K, D>, Failure> {
-    let grid = Grid::new(options.shape.array::<D>().expect("as many axes as the shape has"))?;
-    let mut draft =
-        K::draft(comm, grid, options.kind).howmany(options.howmany.get()).memory(options.memory);
+) -> Result<DynDraft<'a>, Failure> {
+    let grid = options.shape.grid()?;
+    let mut draft = family::draft::<K>(comm, grid, options.kind)
+        .howmany(options.howmany.get())
+        .memory(options.memory);
     if let Some(exchange) = options.exchange {
         draft = draft.exchange(exchange);
     }
@@ -37,36 +38,36 @@ pub(crate) fn draft<'a, K: Family, const D: usize>(
 }
 
 /// The same with what it sends and where its data is. Collective.
-pub(crate) fn asked<'a, K: Family, const D: usize>(
+pub(crate) fn asked<'a, K: Family>(
     comm: &'a dyn Comm,
     options: &cli::Problem,
-) -> Result<Draft<'a, K, D>, Failure> {
-    let draft = Encoding::of(&options.wires).draft(draft::<K, D>(comm, options)?);
+) -> Result<DynDraft<'a>, Failure> {
+    let draft = Encoding::of(&options.wires).draft(draft::<K>(comm, options)?);
     Ok(if options.shared_arrays { draft.shared_arrays() } else { draft })
 }
 
 /// The plan that the options ask for. Collective.
-pub(crate) fn plan<K: Family, const D: usize>(
+pub(crate) fn plan<K: Family>(
     comm: &dyn Comm,
     problem: &cli::Problem,
     choosing: &cli::Choosing,
-) -> Result<Plan<K, D>, Failure> {
+) -> Result<DynPlan, Failure> {
     let tune = match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
         (Some(path), _, _) => Tune::Wisdom(path.clone()),
         (_, Some(text), _) => Tune::Exact(text.clone()),
         (_, _, cli::By::Clock) => Tune::Measure { budget: choosing.budget },
         (_, _, cli::By::Model) => Tune::Model,
     };
-    tuned(comm, problem, tune)
+    tuned::<K>(comm, problem, tune)
 }
 
 /// The plan that is chosen so, while a bar shows how far it is. Collective.
-pub(crate) fn tuned<K: Family, const D: usize>(
+pub(crate) fn tuned<K: Family>(
     comm: &dyn Comm,
     problem: &cli::Problem,
     tune: Tune,
-) -> Result<Plan<K, D>, Failure> {
-    let mut draft = asked::<K, D>(comm, problem)?;
+) -> Result<DynPlan, Failure> {
+    let mut draft = asked::<K>(comm, problem)?;
     if let Some(machine) = machine(comm, problem)? {
         draft = draft.machine(machine);
     }

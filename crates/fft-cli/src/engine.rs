@@ -3,9 +3,10 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
+use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::{
-    Algorithm, Brick, Clock, Comm, Direction, Error, Field, Physical, Plan, Recipe, Reduce, Side,
-    Spectral, Step, Transform, Tune, Wire, WireError,
+    Algorithm, Clock, Comm, Direction, DynArray, DynBrick, DynPlan, Element, Error, Recipe, Reduce,
+    Step, Tune, Wire, WireError,
 };
 
 use crate::family::Family;
@@ -13,21 +14,21 @@ use crate::world::{Failure, zeros};
 use crate::{choosing, cli};
 
 /// What is known of a plan.
-pub(crate) trait Planned<K: Transform, const D: usize> {
-    fn recipe(&self) -> &Recipe<D>;
+pub(crate) trait Planned {
+    fn recipe(&self) -> &Recipe;
     fn comm(&self) -> &dyn Comm;
 
-    fn input_brick(&self) -> Brick<D> {
+    fn input_brick(&self) -> DynBrick {
         self.recipe().problem().input.brick(self.comm().rank())
     }
 
-    fn output_brick(&self) -> Brick<D> {
+    fn output_brick(&self) -> DynBrick {
         self.recipe().problem().output.brick(self.comm().rank())
     }
 }
 
-impl<K: Transform, const D: usize> Planned<K, D> for Plan<K, D> {
-    fn recipe(&self) -> &Recipe<D> {
+impl Planned for DynPlan {
+    fn recipe(&self) -> &Recipe {
         self.recipe()
     }
 
@@ -37,18 +38,18 @@ impl<K: Transform, const D: usize> Planned<K, D> for Plan<K, D> {
 }
 
 /// A plan that transforms arrays of the host, on the way through a GPU where its data is there.
-pub(crate) enum Engine<K: Family, const D: usize> {
-    Host(Box<Plan<K, D>>),
+pub(crate) enum Engine {
+    Host(Box<DynPlan>),
     #[cfg(feature = "cuda")]
-    Cuda(Box<crate::cuda::OnDevice<K, D>>),
+    Cuda(Box<dyn crate::cuda::OnDevice>),
 }
 
-impl<K: Family, const D: usize> Planned<K, D> for Engine<K, D> {
-    fn recipe(&self) -> &Recipe<D> {
+impl Planned for Engine {
+    fn recipe(&self) -> &Recipe {
         match self {
             Self::Host(plan) => plan.recipe(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.plan.recipe(),
+            Self::Cuda(device) => device.recipe(),
         }
     }
 
@@ -56,55 +57,70 @@ impl<K: Family, const D: usize> Planned<K, D> for Engine<K, D> {
         match self {
             Self::Host(plan) => plan.comm(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.plan.comm(),
+            Self::Cuda(device) => device.comm(),
         }
     }
 }
-
-/// Input and output.
-type Arrays<K, const D: usize> = (Array<Physical, K, D>, Array<Spectral, K, D>);
 
 /// Where a rank's data is.
-pub(crate) enum Array<S: Side, K: Transform, const D: usize> {
-    Own(Vec<S::Element<K>>),
-    Shared(Field<S, K, D>),
+pub(crate) enum Array<E> {
+    Own(Vec<E>),
+    /// So many points at the beginning.
+    Shared(DynArray, usize),
 }
 
-impl<S: Side, K: Transform, const D: usize> Deref for Array<S, K, D> {
-    type Target = [S::Element<K>];
+impl<E: Element> Deref for Array<E> {
+    type Target = [E];
 
-    fn deref(&self) -> &Self::Target {
+    fn deref(&self) -> &[E] {
         match self {
             Self::Own(array) => array,
-            Self::Shared(field) => field.as_slice(),
+            Self::Shared(array, points) => &cast_slice(array.bytes())[..*points],
         }
     }
 }
 
-impl<S: Side, K: Transform, const D: usize> DerefMut for Array<S, K, D> {
-    fn deref_mut(&mut self) -> &mut Self::Target {
+impl<E: Element> DerefMut for Array<E> {
+    fn deref_mut(&mut self) -> &mut [E] {
         match self {
             Self::Own(array) => array,
-            Self::Shared(field) => field.as_mut_slice(),
+            Self::Shared(array, points) => &mut cast_slice_mut(array.bytes_mut())[..*points],
         }
     }
 }
 
-impl<K: Family, const D: usize> Engine<K, D> {
+/// Transforms a plan's physical data to spectral data. Collective.
+pub(crate) fn forward<A: Element, B: Element>(
+    plan: &mut DynPlan,
+    input: &[A],
+    output: &mut [B],
+) -> Result<(), Error> {
+    plan.run(Direction::Forward, cast_slice(input), cast_slice_mut(output))
+}
+
+/// Transforms a plan's spectral data to physical data. Collective.
+pub(crate) fn inverse<A: Element, B: Element>(
+    plan: &mut DynPlan,
+    input: &[A],
+    output: &mut [B],
+) -> Result<(), Error> {
+    plan.run(Direction::Inverse, cast_slice(input), cast_slice_mut(output))
+}
+
+impl Engine {
     /// The plan that the options ask for. Collective.
-    pub(crate) fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
+    pub(crate) fn new<K: Family>(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
         let (problem, choosing) = (&options.problem, &options.choosing);
         match options.device {
             cli::Device::Host if options.passage != "reached" => {
                 crate::world::refused("--passage goes with --device cuda")
             }
             cli::Device::Host => {
-                Ok(Self::Host(Box::new(choosing::plan::<K, D>(comm, problem, choosing)?)))
+                Ok(Self::Host(Box::new(choosing::plan::<K>(comm, problem, choosing)?)))
             }
             #[cfg(feature = "cuda")]
             cli::Device::Cuda => {
-                let plan = crate::cuda::OnDevice::new(comm, problem, choosing, &options.passage)?;
-                Ok(Self::Cuda(Box::new(plan)))
+                Ok(Self::Cuda(crate::cuda::new::<K>(comm, problem, choosing, &options.passage)?))
             }
             #[cfg(not(feature = "cuda"))]
             cli::Device::Cuda => {
@@ -115,10 +131,10 @@ impl<K: Family, const D: usize> Engine<K, D> {
 
     /// The same without a wire, on the same machine; where there is none, by the same recipe, so that nothing may differ.
     /// Collective.
-    pub(crate) fn exact(&self, problem: &cli::Problem) -> Result<Self, Failure> {
+    pub(crate) fn exact<K: Family>(&self, problem: &cli::Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
         let asked = recipe.problem();
-        let mut draft = choosing::draft::<K, D>(comm, problem)?.machine((*asked.machine).clone());
+        let mut draft = choosing::draft::<K>(comm, problem)?.machine((*asked.machine).clone());
         let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
         if asked.tolerance.is_none() && recipe.steps().iter().all(raw) {
             draft = draft.tune(Tune::Exact(recipe.to_string()));
@@ -126,9 +142,7 @@ impl<K: Family, const D: usize> Engine<K, D> {
         Ok(match self {
             Self::Host(_) => Self::Host(Box::new(draft.build()?)),
             #[cfg(feature = "cuda")]
-            Self::Cuda(_) => {
-                Self::Cuda(Box::new(crate::cuda::OnDevice::of(comm, draft, Default::default())?))
-            }
+            Self::Cuda(_) => Self::Cuda(crate::cuda::of::<K>(comm, draft, Default::default())?),
         })
     }
 
@@ -141,40 +155,33 @@ impl<K: Family, const D: usize> Engine<K, D> {
     }
 
     /// Arrays of zeros for input and output, where the plan wants them. Collective.
-    pub(crate) fn arrays(&mut self) -> Result<Arrays<K, D>, Failure> {
+    pub(crate) fn arrays<A: Element, B: Element>(
+        &mut self,
+    ) -> Result<(Array<A>, Array<B>), Failure> {
+        let (physical, spectral) = (self.input_len(), self.output_len());
         match self {
             Self::Host(plan) if plan.recipe().problem().shared_arrays => {
-                let (input, output) = (plan.shared_input()?, plan.shared_output()?);
-                Ok((Array::Shared(input), Array::Shared(output)))
+                let (input, output) = (plan.shared_zeros()?, plan.shared_zeros()?);
+                Ok((Array::Shared(input, physical), Array::Shared(output, spectral)))
             }
             _ => {
-                let input = zeros(self.comm(), self.input_len())?;
-                Ok((Array::Own(input), Array::Own(zeros(self.comm(), self.output_len())?)))
+                let input = zeros(self.comm(), physical)?;
+                Ok((Array::Own(input), Array::Own(zeros(self.comm(), spectral)?)))
             }
         }
     }
 
-    pub(crate) fn forward_into(
+    /// Transforms from one array of the host to another. Collective.
+    pub(crate) fn run(
         &mut self,
-        input: &[K::Physical],
-        output: &mut [K::Spectral],
+        direction: Direction,
+        input: &[u8],
+        output: &mut [u8],
     ) -> Result<(), Error> {
         match self {
-            Self::Host(plan) => plan.forward_into(input, output),
+            Self::Host(plan) => plan.run(direction, input, output),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.forward_into(input, output),
-        }
-    }
-
-    pub(crate) fn inverse_into(
-        &mut self,
-        input: &[K::Spectral],
-        output: &mut [K::Physical],
-    ) -> Result<(), Error> {
-        match self {
-            Self::Host(plan) => plan.inverse_into(input, output),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.inverse_into(input, output),
+            Self::Cuda(device) => device.run_through(direction, input, output),
         }
     }
 
@@ -182,8 +189,8 @@ impl<K: Family, const D: usize> Engine<K, D> {
     pub(crate) fn once(
         &mut self,
         direction: Direction,
-        physical: &mut [K::Physical],
-        spectral: &mut [K::Spectral],
+        physical: &mut [u8],
+        spectral: &mut [u8],
     ) -> Result<f64, Error> {
         #[cfg(feature = "cuda")]
         if let Self::Cuda(device) = self {
@@ -192,8 +199,8 @@ impl<K: Family, const D: usize> Engine<K, D> {
         self.comm().barrier()?;
         let start = Instant::now();
         match (&mut *self, direction) {
-            (Self::Host(plan), Direction::Forward) => plan.forward_into(physical, spectral)?,
-            (Self::Host(plan), Direction::Inverse) => plan.inverse_into(spectral, physical)?,
+            (Self::Host(plan), Direction::Forward) => plan.run(direction, physical, spectral)?,
+            (Self::Host(plan), Direction::Inverse) => plan.run(direction, spectral, physical)?,
             #[cfg(feature = "cuda")]
             (Self::Cuda(device), direction) => device.run(direction)?,
         }
@@ -206,7 +213,7 @@ impl<K: Family, const D: usize> Engine<K, D> {
         match self {
             Self::Host(plan) => plan.last_error(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.plan.last_error(),
+            Self::Cuda(device) => device.last_error(),
         }
     }
 
@@ -214,7 +221,7 @@ impl<K: Family, const D: usize> Engine<K, D> {
         match self {
             Self::Host(plan) => plan.clock(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.plan.clock(),
+            Self::Cuda(device) => device.clock(),
         }
     }
 
@@ -222,7 +229,7 @@ impl<K: Family, const D: usize> Engine<K, D> {
         match self {
             Self::Host(plan) => plan.clear_clock(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.plan.clear_clock(),
+            Self::Cuda(device) => device.clear_clock(),
         }
     }
 
@@ -230,7 +237,7 @@ impl<K: Family, const D: usize> Engine<K, D> {
         match self {
             Self::Host(plan) => plan.memory(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.plan.memory(),
+            Self::Cuda(device) => device.memory(),
         }
     }
 
@@ -238,7 +245,7 @@ impl<K: Family, const D: usize> Engine<K, D> {
         match self {
             Self::Host(plan) => plan.exchange(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.plan.exchange(),
+            Self::Cuda(device) => device.exchange(),
         }
     }
 
@@ -247,7 +254,7 @@ impl<K: Family, const D: usize> Engine<K, D> {
         match self {
             Self::Host(_) => None,
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => Some(device.plan.passage().to_string()),
+            Self::Cuda(device) => Some(device.passage()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bytemuck::cast_slice_mut;
-use thriffty::{Brick, Comm, Element, Error, Precision, Real, Reduce};
+use thriffty::{Comm, DynBrick, Element, Error, Precision, Real, Reduce};
 
 use crate::npy::{Dtype, Header, Output, read_brick, write_brick};
 use crate::world::{Failure, agree, on_first};
@@ -46,14 +46,14 @@ pub(crate) fn open(comm: &dyn Comm, path: &Path) -> Result<Header, Failure> {
 }
 
 /// Reads each rank's brick, in the file's order of memory. Real numbers are read into complex ones too. Collective.
-pub(crate) fn read<E: Element, const D: usize>(
+pub(crate) fn read<E: Element>(
     comm: &dyn Comm,
     path: &Path,
     header: &Header,
-    brick: &Brick<D>,
+    brick: &DynBrick,
     data: &mut [E],
 ) -> Result<(), Failure> {
-    let Brick { lo, hi } = brick;
+    let DynBrick { lo, hi } = brick;
     if E::WIDTH == 1 || header.dtype.is_complex() {
         return agree(comm, read_brick(path, header, lo, hi, data));
     }
@@ -96,9 +96,9 @@ impl<'a> Sink<'a> {
     }
 
     /// Writes each rank's brick, from the file's order of memory. Collective.
-    pub(crate) fn write<E: Element, const D: usize>(
+    pub(crate) fn write<E: Element>(
         &self,
-        Brick { lo, hi }: &Brick<D>,
+        DynBrick { lo, hi }: &DynBrick,
         data: &[E],
     ) -> Result<(), Failure> {
         agree(self.comm, write_brick(&self.temporary, &self.header, lo, hi, data))

@@ -6,7 +6,7 @@
 use std::ops::AddAssign;
 
 use bytemuck::cast_slice;
-use thriffty::{Complex, Element, Error, Kind, Real, Reduce, Transform};
+use thriffty::{Complex, Element, Error, Kind, PerAxis, Real, Reduce, Transform};
 
 use crate::bricks::{for_each_row, holds, place};
 use crate::engine::Planned;
@@ -19,8 +19,8 @@ const SAMPLES: usize = 32;
 
 /// The relative l2 error, over the samples, of `output` as the transform of `input`. Where the samples miss all large
 /// points of the spectrum, the error is relative to the mean of all. Collective; the same on all ranks.
-pub(crate) fn error<K: Transform, const D: usize>(
-    plan: &impl Planned<K, D>,
+pub(crate) fn error<K: Transform>(
+    plan: &impl Planned,
     input: &[K::Physical],
     output: &[K::Spectral],
 ) -> Result<f64, Error> {
@@ -30,7 +30,7 @@ pub(crate) fn error<K: Transform, const D: usize>(
     let spectrum: &[K::Real] = cast_slice(output);
     let mut sums = Vec::with_capacity(4 * SAMPLES);
     for &(batch, index) in &samples {
-        let expected = direct(plan, batch, index, input);
+        let expected = direct::<K>(plan, batch, index, input);
         let found = match holds(&brick, index) {
             true => point::<K::Spectral>(
                 &spectrum
@@ -69,13 +69,13 @@ pub(crate) fn ratio([difference, whole]: [f64; 2]) -> f64 {
 }
 
 /// Batches and global indices of the samples.
-fn samples<K: Transform, const D: usize>(plan: &impl Planned<K, D>) -> Vec<(usize, [usize; D])> {
+fn samples(plan: &impl Planned) -> Vec<(usize, PerAxis<usize>)> {
     let problem = plan.recipe().problem();
     let shape = problem.output.grid().shape();
     let all = problem.output.grid().points() * problem.howmany;
     let nth = |n: usize| {
-        let (mut rest, mut index) = (n, [0; D]);
-        for axis in (0..D).rev() {
+        let (mut rest, mut index) = (n, shape);
+        for axis in (0..shape.len()).rev() {
             index[axis] = rest % shape[axis];
             rest /= shape[axis];
         }
@@ -88,19 +88,20 @@ fn samples<K: Transform, const D: usize>(plan: &impl Planned<K, D>) -> Vec<(usiz
 }
 
 /// What this rank's input contributes to one spectral point.
-fn direct<K: Transform, const D: usize>(
-    plan: &impl Planned<K, D>,
+fn direct<K: Transform>(
+    plan: &impl Planned,
     batch: usize,
-    index: [usize; D],
+    index: PerAxis<usize>,
     input: &[K::Physical],
 ) -> C {
     let problem = plan.recipe().problem();
     let (brick, order, shape) = (plan.input_brick(), problem.input.order(), problem.grid().shape());
-    let weights: [Vec<C>; D] = std::array::from_fn(|axis| {
+    let weight_of = |axis: usize| -> Vec<C> {
         let weight = |j| weight(problem.kinds[axis], shape[axis], j, index[axis]);
         brick.range(axis).map(weight).collect()
-    });
-    let (fast, slow) = (order[D - 1], &order[..D - 1]);
+    };
+    let weights: Vec<_> = (0..shape.len()).map(weight_of).collect();
+    let (&fast, slow) = order.split_last().expect("at least one axis");
     let reals: &[K::Real] = cast_slice(&input[batch * brick.points()..][..brick.points()]);
     let mut sum = Sum::default();
     for_each_row(&brick, order, |first, at| {

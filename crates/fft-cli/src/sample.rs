@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 use std::fs;
 
-use thriffty::{Comm, Element, Grid, Precision, Real};
+use thriffty::{Comm, DynGrid, Element, PerAxis, Precision, Real};
 
 use crate::bricks::{for_each_row, slab};
 use crate::cli;
@@ -24,7 +24,7 @@ fn write<T: Real + Element<Real = T>>(
     options: &cli::Sample,
 ) -> Result<(), Failure> {
     let n = options.n.get();
-    let grid = Grid::new([n; 3])?;
+    let grid = DynGrid::new([n; 3])?;
     let brick = slab(comm, &grid, 0);
     let folder = &options.out;
     on_first(comm, || {
@@ -38,7 +38,8 @@ fn write<T: Real + Element<Real = T>>(
     let sinks = sinks.into_iter().collect::<Result<Vec<_>, _>>()?;
     let turns: Vec<_> = (0..n).map(|i| (TAU * i as f64 / n as f64).sin_cos()).collect();
     for (component, sink) in sinks.iter().enumerate() {
-        for_each_row(&brick, [0, 1, 2], |[i, j, first], at| {
+        for_each_row(&brick, PerAxis::row_major(3), |index, at| {
+            let [i, j, first] = index.array();
             for (value, z) in values[at..].iter_mut().zip(&turns[first..brick.hi[2]]) {
                 *value = T::of(taylor_green(turns[i], turns[j], *z)[component]);
             }

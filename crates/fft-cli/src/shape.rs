@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The most axes that a transform can have.
-pub(crate) const MAX_AXES: usize = 4;
+use thriffty::{DynGrid, Error, MAX_AXES, PerAxis};
+
+use crate::world::{Failure, refused};
 
 /// 1 to 4 lengths, none of them 0: of a grid of points, or of a grid of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +38,14 @@ impl Shape {
         self.0.iter().copied().min().unwrap_or(0)
     }
 
-    /// The lengths, when there are `D` of them.
-    pub(crate) fn array<const D: usize>(&self) -> Option<[usize; D]> {
-        self.0.as_slice().try_into().ok()
+    /// The lengths as those of a grid's axes.
+    pub(crate) fn per_axis(&self) -> PerAxis<usize> {
+        PerAxis::from_fn(self.axes(), |axis| self.0[axis])
+    }
+
+    /// The grid of this shape.
+    pub(crate) fn grid(&self) -> Result<DynGrid, Error> {
+        DynGrid::new(self.per_axis())
     }
 }
 
@@ -69,6 +75,14 @@ impl fmt::Display for Shape {
     }
 }
 
+/// The grid of an array, which has any number of axes.
+pub(crate) fn grid(shape: &[usize]) -> Result<DynGrid, Failure> {
+    match shape.len() {
+        axes @ 1..=MAX_AXES => Ok(DynGrid::new(PerAxis::from_fn(axes, |axis| shape[axis]))?),
+        axes => refused(format!("found {axes} axes, expected 1 to {MAX_AXES}")),
+    }
+}
+
 /// `4x6x8`
 pub(crate) fn times(lengths: &[usize]) -> String {
     lengths.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
@@ -86,8 +100,7 @@ mod tests {
             assert_eq!(text.parse(), Ok(Shape(lengths)));
         }
         assert_eq!("16^3".parse::<Shape>().unwrap().to_string(), "16x16x16");
-        assert_eq!("4x5".parse::<Shape>().unwrap().array(), Some([4, 5]));
-        assert_eq!("4x5".parse::<Shape>().unwrap().array::<3>(), None);
+        assert_eq!("4x5".parse::<Shape>().unwrap().per_axis(), [4, 5]);
     }
 
     #[test]

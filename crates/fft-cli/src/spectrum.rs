@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::{Comm, Element, Grid, Kind, Plan, R2c, Real, Reduce};
+use thriffty::{Comm, Direction, DynPlan, Element, Kind, R2c, Real, Reduce};
 
 use crate::bricks::{for_each_row, order, slab};
 use crate::cli;
-use crate::family::{Family, Task, with_family};
+use crate::family::{self, Family, Task};
 use crate::files;
 use crate::npy::{Dtype, Header};
 use crate::plot::Plot;
@@ -30,10 +30,9 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Spectrum) -> Result<(), Failur
         headers.push(header);
     }
     let spectrum = Spectrum { comm, options, headers: &headers };
-    let axes = headers[0].shape.len();
     let Energy { physical, shells } = match headers[0].dtype {
-        Dtype::F32 | Dtype::C64 => with_family::<_, R2c<f32>>(spectrum, axes),
-        Dtype::F64 | Dtype::C128 => with_family::<_, R2c<f64>>(spectrum, axes),
+        Dtype::F32 | Dtype::C64 => spectrum.run::<R2c<f32>>(),
+        Dtype::F64 | Dtype::C128 => spectrum.run::<R2c<f64>>(),
     }?;
 
     let spectral: f64 = shells.iter().sum();
@@ -75,12 +74,12 @@ impl Task for Spectrum<'_> {
     type Output = Energy;
 
     /// All components are one batch.
-    fn run<K: Family, const D: usize>(self) -> Result<Energy, Failure> {
+    fn run<K: Family>(self) -> Result<Energy, Failure> {
         let Self { comm, options, headers } = self;
         let header = &headers[0];
-        let grid = Grid::<D>::new(std::array::from_fn(|axis| header.shape[axis]))?;
-        let order = order::<D>(header.fortran_order);
-        let draft = K::draft(comm, grid, Kind::R2C).howmany(headers.len());
+        let grid = crate::shape::grid(&header.shape)?;
+        let order = order(grid.axes(), header.fortran_order);
+        let draft = family::draft::<K>(comm, grid, Kind::R2C).howmany(headers.len());
         let spectral_grid = draft.spectral_grid();
         let mut plan = draft
             .input_brick(slab(comm, &grid, order[0]))
@@ -101,9 +100,9 @@ impl Task for Spectrum<'_> {
         let mut squares = [reals.chunks(1024).map(squares).sum()];
         comm.allreduce(Reduce::Sum, &mut squares)?;
 
-        plan.forward_in_place(&mut data)?;
+        plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?;
         let points = grid.points() as f64;
-        let mut shells = shells(&plan, &data[..plan.output_len()]);
+        let mut shells = shells::<K>(&plan, &data[..plan.output_len()]);
         comm.allreduce(Reduce::Sum, &mut shells)?;
         shells.iter_mut().for_each(|energy| *energy *= 0.5 / (points * points));
         Ok(Energy { physical: 0.5 * squares[0] / points, shells })
@@ -111,20 +110,21 @@ impl Task for Spectrum<'_> {
 }
 
 /// This rank's part of `Σ |û|²` in each shell, of all components.
-fn shells<K: Family, const D: usize>(plan: &Plan<K, D>, spectrum: &[K::Spectral]) -> Vec<f64> {
+fn shells<K: Family>(plan: &DynPlan, spectrum: &[K::Spectral]) -> Vec<f64> {
     let problem = plan.recipe().problem();
     let (brick, order, n) = (plan.output_brick(), problem.output.order(), problem.grid().shape());
     let reals: &[K::Real] = cast_slice(spectrum);
     let mut shells = vec![0.0; shell(n.iter().map(|n| (n / 2).pow(2)).sum()) + 1];
-    let fast = order[D - 1];
+    let axes = order.len();
+    let fast = order[axes - 1];
     let width = K::Spectral::WIDTH;
     for component in 0..problem.howmany {
         for_each_row(&brick, order, |mut index, at| {
             let row = &reals[(component * brick.points() + at) * width..];
             for point in row.chunks_exact(width).take(brick.len(fast)) {
-                let square = (0..D).map(|axis| wavenumber(n[axis], index[axis]).pow(2)).sum();
+                let square = (0..axes).map(|axis| wavenumber(n[axis], index[axis]).pow(2)).sum();
                 // The last axis holds one of each pair of conjugates.
-                let alone = index[D - 1] == 0 || 2 * index[D - 1] == n[D - 1];
+                let alone = index[axes - 1] == 0 || 2 * index[axes - 1] == n[axes - 1];
                 let weight = if alone { 1.0 } else { 2.0 };
                 let energy: f64 = point.iter().map(|x| x.as_f64().powi(2)).sum();
                 shells[shell(square)] += weight * energy;

@@ -4,15 +4,15 @@ use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::json;
-use thriffty::{Comm, Draft, Grid, Kind, Precision, Scale};
+use thriffty::{Comm, Direction, DynDraft, DynGrid, Kind, MAX_AXES, PerAxis, Precision, Scale};
 
 use crate::bricks::{cut, order, slab};
 use crate::cli;
-use crate::family::{Family, Task, dispatch};
+use crate::family::{self, Family, Task, dispatch};
 use crate::files::{self, Sink, dtype};
 use crate::npy::{Dtype, Header};
 use crate::report::time;
-use crate::shape::{MAX_AXES, Shape, times};
+use crate::shape::{Shape, times};
 use crate::world::{Failure, print, refused, zeros};
 
 /// Runs the command. Collective.
@@ -40,7 +40,7 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Transform) -> Result<(), Failu
         Dtype::F32 | Dtype::C64 => Precision::F32,
         Dtype::F64 | Dtype::C128 => Precision::F64,
     };
-    dispatch(Transform { comm, options, header: &header }, kind, precision, axes)
+    dispatch(Transform { comm, options, header: &header }, kind, precision)
 }
 
 struct Transform<'a> {
@@ -52,10 +52,10 @@ struct Transform<'a> {
 impl Task for Transform<'_> {
     type Output = ();
 
-    fn run<K: Family, const D: usize>(self) -> Result<(), Failure> {
+    fn run<K: Family>(self) -> Result<(), Failure> {
         let Self { comm, options: cli::Transform { input, output, inverse, .. }, header } = self;
         let mut lap = laps();
-        let mut plan = self.draft::<K, D>()?.build()?;
+        let mut plan = self.draft::<K>()?.build()?;
         let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
         let (physical, spectral) = (plan.input_len(), plan.output_len());
         let (physical_brick, spectral_brick) = (plan.input_brick(), plan.output_brick());
@@ -78,8 +78,8 @@ impl Task for Transform<'_> {
         let read = lap();
 
         match inverse {
-            false => plan.forward_in_place(&mut data)?,
-            true => plan.inverse_in_place(&mut data)?,
+            false => plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?,
+            true => plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut data))?,
         }
         let transformed = lap();
 
@@ -96,20 +96,21 @@ impl Task for Transform<'_> {
 
 impl Transform<'_> {
     /// The problem that the file and the options are about.
-    fn draft<K: Family, const D: usize>(&self) -> Result<Draft<'_, K, D>, Failure> {
+    fn draft<K: Family>(&self) -> Result<DynDraft<'_>, Failure> {
         let Self { comm, options, header } = *self;
-        let mut shape: [usize; D] = std::array::from_fn(|axis| header.shape[axis]);
+        let axes = header.shape.len();
+        let mut shape = PerAxis::from_fn(axes, |axis| header.shape[axis]);
         if options.inverse && options.kind == Kind::R2C {
-            shape[D - 1] = whole_length(shape[D - 1], options.last)?;
+            shape[axes - 1] = whole_length(shape[axes - 1], options.last)?;
         } else if options.last.is_some() {
             return refused("--last goes with r2c --inverse only");
         }
-        let grid = Grid::new(shape)?;
-        let draft = K::draft(comm, grid, options.kind);
+        let grid = DynGrid::new(shape)?;
+        let draft = family::draft::<K>(comm, grid, options.kind);
         let spectral_grid = draft.spectral_grid();
 
-        let order = order::<D>(header.fortran_order);
-        let brick = |grid: &Grid<D>, name, ranks: &Option<Shape>| match ranks {
+        let order = order(axes, header.fortran_order);
+        let brick = |grid: &DynGrid, name, ranks: &Option<Shape>| match ranks {
             Some(ranks) => cut(comm, grid, name, ranks),
             None => Ok(slab(comm, grid, order[0])),
         };

@@ -8,8 +8,8 @@ use crate::{choosing, cli};
 
 /// Runs the command. Collective.
 pub(crate) fn run(comm: &dyn Comm, options: &cli::Tune) -> Result<(), Failure> {
-    let cli::Problem { kind, precision, shape, .. } = &options.problem;
-    dispatch(Tuning { comm, options }, *kind, *precision, shape.axes())
+    let cli::Problem { kind, precision, .. } = &options.problem;
+    dispatch(Tuning { comm, options }, *kind, *precision)
 }
 
 struct Tuning<'a> {
@@ -20,10 +20,10 @@ struct Tuning<'a> {
 impl Task for Tuning<'_> {
     type Output = ();
 
-    fn run<K: Family, const D: usize>(self) -> Result<(), Failure> {
+    fn run<K: Family>(self) -> Result<(), Failure> {
         let Self { comm, options } = self;
         let tune = Tune::Measure { budget: options.budget };
-        let plan = choosing::tuned::<K, D>(comm, &options.problem, tune)?;
+        let plan = choosing::tuned::<K>(comm, &options.problem, tune)?;
         // Before anything is written: what was measured is not lost where that fails.
         print(comm, &plan.report().to_string())?;
         match &options.wisdom {

@@ -1,9 +1,11 @@
 //! `fft-cli verify`: whether an installation computes what it should.
 
-use thriffty::{Algorithm, Comm, Grid, Kind, Precision};
+use bytemuck::{cast_slice, cast_slice_mut};
+use thriffty::{Algorithm, Comm, Direction, Kind, Precision};
 
 use crate::check::{Errors, bound};
-use crate::family::{Family, Task, dispatch};
+use crate::engine::{forward, inverse};
+use crate::family::{self, Family, Task, dispatch};
 use crate::fields::{Field, Source};
 use crate::shape::Shape;
 use crate::world::{Failure, print, refused, zeros};
@@ -24,7 +26,7 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Verify) -> Result<(), Failure>
         let shape: Shape = shape.parse().expect("a shape of ours");
         for (kind, precision, exchange) in problems(&shape) {
             let check = Check { comm, kind, shape: &shape, exchange };
-            let (ok, found) = match dispatch(check, kind, precision, shape.axes()) {
+            let (ok, found) = match dispatch(check, kind, precision) {
                 Ok(Found { error, bound }) => {
                     (error <= bound, format!("error {error:.1e} (bound {bound:.1e})"))
                 }
@@ -78,30 +80,30 @@ impl Task for Check<'_> {
     type Output = Found;
 
     /// Forward against the reference and there and back again, from array to array and in place.
-    fn run<K: Family, const D: usize>(self) -> Result<Found, Failure> {
+    fn run<K: Family>(self) -> Result<Found, Failure> {
         let Self { comm, kind, shape, exchange } = self;
-        let grid = Grid::new(shape.array::<D>().expect("as many axes as the shape has"))?;
-        let mut plan = K::draft(comm, grid, kind).exchange(exchange).build()?;
+        let grid = shape.grid()?;
+        let mut plan = family::draft::<K>(comm, grid, kind).exchange(exchange).build()?;
         let source = Source::new(Field::Noise, &plan)?;
         let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
         let mut spectral: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
         let mut both: Vec<K::Spectral> = zeros(comm, plan.in_place_len())?;
         source.fill(&mut physical);
-        let reals: &mut [K::Physical] = bytemuck::cast_slice_mut(&mut both);
+        let reals: &mut [K::Physical] = cast_slice_mut(&mut both);
         reals[..physical.len()].copy_from_slice(&physical);
 
-        plan.forward_into(&physical, &mut spectral)?;
-        plan.forward_in_place(&mut both)?;
-        let forward = [
-            reference::error(&plan, &physical, &spectral)?,
-            reference::error(&plan, &physical, &both[..spectral.len()])?,
+        forward(&mut plan, &physical, &mut spectral)?;
+        plan.run_in_place(Direction::Forward, cast_slice_mut(&mut both))?;
+        let there = [
+            reference::error::<K>(&plan, &physical, &spectral)?,
+            reference::error::<K>(&plan, &physical, &both[..spectral.len()])?,
         ];
-        plan.inverse_into(&spectral, &mut physical)?;
-        plan.inverse_in_place(&mut both)?;
-        let reals: &[K::Physical] = bytemuck::cast_slice(&both);
+        inverse(&mut plan, &spectral, &mut physical)?;
+        plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut both))?;
+        let reals: &[K::Physical] = cast_slice(&both);
         let back = [&physical, &reals[..physical.len()]];
         let [a, b] = back.map(|back| Errors::after(&plan, &source, back));
-        let errors = [forward[0], forward[1], a?.roundtrip, b?.roundtrip];
+        let errors = [there[0], there[1], a?.roundtrip, b?.roundtrip];
         // Unlike `f64::max`, this keeps a NaN.
         let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
         Ok(Found {

@@ -1,6 +1,6 @@
 //! What is asked of the wire, and what it took from a result.
 
-use thriffty::{Draft, Element, Error, Kind, Real, Reduce, Tolerance, Transform, Wire, WireError};
+use thriffty::{DynDraft, Element, Error, Kind, Real, Reduce, Tolerance, Wire, WireError};
 
 use crate::bricks::for_each_row;
 use crate::cli;
@@ -25,10 +25,7 @@ impl Encoding {
         self.wire.is_some() || self.tolerance.is_some()
     }
 
-    pub(crate) fn draft<'a, K: Transform, const D: usize>(
-        &self,
-        mut draft: Draft<'a, K, D>,
-    ) -> Draft<'a, K, D> {
+    pub(crate) fn draft<'a>(&self, mut draft: DynDraft<'a>) -> DynDraft<'a> {
         if let Some(tolerance) = self.tolerance {
             draft = draft.tolerance(tolerance);
         }
@@ -71,8 +68,8 @@ impl Lost {
 }
 
 /// The l2 distance of two spectra over the norm of the second; half a spectrum stands for all of it. Collective.
-pub(crate) fn relative<K: Transform, A: Element, B: Element, const D: usize>(
-    plan: &impl Planned<K, D>,
+pub(crate) fn relative<A: Element, B: Element>(
+    plan: &impl Planned,
     found: &[A],
     exact: &[B],
 ) -> Result<f64, Error> {
@@ -86,7 +83,7 @@ pub(crate) fn relative<K: Transform, A: Element, B: Element, const D: usize>(
     plan.comm().allreduce(Reduce::Max, &mut unit)?;
     let unit = if unit[0] > 0.0 { unit[0] } else { 1.0 };
     let mut squares = [0.0; 2];
-    let fast = order[D - 1];
+    let fast = order[order.len() - 1];
     for batch in 0..problem.howmany {
         for_each_row(&brick, order, |mut index, at| {
             for i in 0..brick.len(fast) {

@@ -1,5 +1,7 @@
 //! Point charges on a grid, as particle-mesh Ewald puts them there.
 
+use thriffty::PerAxis;
+
 use super::Source;
 use crate::bricks::{holds, place};
 use crate::noise::{gaussian, value};
@@ -9,28 +11,30 @@ const DENSITY: f64 = 0.003;
 
 /// All charges of each array, those that reach this rank's brick spread over 4 points along each axis. They add up to
 /// nothing. The same numbers in the same order on every rank.
-pub(super) fn make<const D: usize>(source: &Source<D>) -> Vec<f64> {
+pub(super) fn make(source: &Source) -> Vec<f64> {
     let Source { brick, order, grid, howmany, .. } = source;
     let shape = grid.shape();
+    let axes = shape.len();
     let count = (DENSITY * grid.points() as f64).ceil().max(2.0) as usize;
     let mut points = vec![0.0; brick.points() * howmany];
     for (batch, points) in points.chunks_exact_mut(brick.points().max(1)).enumerate() {
-        let key = |n: usize| ((batch * count + n) * (D + 1)) as u64;
+        let key = |n: usize| ((batch * count + n) * (axes + 1)) as u64;
         let mean = (0..count).map(|n| gaussian(key(n))).sum::<f64>() / count as f64;
         for n in 0..count {
             let charge = gaussian(key(n)) - mean;
-            let mut first = [0; D];
-            let mut weights = [[0.0; 4]; D];
-            for axis in 0..D {
+            let mut first = shape;
+            let mut weights = shape.map(|_| [0.0; 4]);
+            for axis in 0..axes {
                 let position = (value(key(n) + 1 + axis as u64) + 0.5) * shape[axis] as f64;
                 first[axis] = position as usize;
                 weights[axis] = spline(position.fract());
             }
-            for corner in 0..1usize << (2 * D) {
-                let offset: [usize; D] = std::array::from_fn(|axis| corner >> (2 * axis) & 3);
-                let index = std::array::from_fn(|axis| (first[axis] + offset[axis]) % shape[axis]);
+            for corner in 0..1usize << (2 * axes) {
+                let offset = PerAxis::from_fn(axes, |axis| corner >> (2 * axis) & 3);
+                let index =
+                    PerAxis::from_fn(axes, |axis| (first[axis] + offset[axis]) % shape[axis]);
                 if holds(brick, index) {
-                    let weight: f64 = (0..D).map(|axis| weights[axis][offset[axis]]).product();
+                    let weight: f64 = (0..axes).map(|axis| weights[axis][offset[axis]]).product();
                     points[place(brick, *order, index)] += charge * weight;
                 }
             }

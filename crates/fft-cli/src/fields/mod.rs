@@ -7,7 +7,7 @@ mod turbulence;
 use std::f64::consts::TAU;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::{Brick, Element, Error, Grid, Precision, Real, Transform};
+use thriffty::{DynBrick, DynGrid, Element, Error, PerAxis, Precision, Real};
 
 use crate::bricks::for_each_row;
 use crate::engine::Planned;
@@ -73,23 +73,20 @@ impl Field {
 }
 
 /// A field on this rank's brick.
-pub(crate) struct Source<const D: usize> {
+pub(crate) struct Source {
     field: Field,
-    grid: Grid<D>,
-    brick: Brick<D>,
-    order: [usize; D],
+    grid: DynGrid,
+    brick: DynBrick,
+    order: PerAxis<usize>,
     howmany: usize,
     precision: Precision,
     /// A number per point, of fields that are not a function of the index.
     made: Vec<f64>,
 }
 
-impl<const D: usize> Source<D> {
+impl Source {
     /// Input for a plan. Collective.
-    pub(crate) fn new<K: Transform>(
-        field: Field,
-        plan: &impl Planned<K, D>,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(field: Field, plan: &impl Planned) -> Result<Self, Error> {
         let problem = plan.recipe().problem();
         let mut source = Self {
             field,
@@ -151,11 +148,12 @@ impl<const D: usize> Source<D> {
     /// Calls `visit(place, number)` for every real number: its place in this rank's memory, counted in real numbers, and
     /// what belongs there.
     fn for_each<E: Element>(&self, mut visit: impl FnMut(usize, f64)) {
-        let (shape, fast) = (self.grid.shape(), self.order[D - 1]);
+        let (shape, fast) = (self.grid.shape(), self.order[self.order.len() - 1]);
         let stride: usize = shape[fast + 1..].iter().product();
         for batch in 0..self.howmany {
             for_each_row(&self.brick, self.order, |mut index, at| {
-                let linear = (0..D).fold(batch, |linear, axis| linear * shape[axis] + index[axis]);
+                let linear =
+                    (0..shape.len()).fold(batch, |linear, axis| linear * shape[axis] + index[axis]);
                 for i in 0..self.brick.len(fast) {
                     let point = batch * self.brick.points() + at + i;
                     let key = linear + i * stride;
@@ -174,7 +172,7 @@ impl<const D: usize> Source<D> {
     }
 
     /// The number at an index, `key` being one that no other has.
-    fn value(&self, index: [usize; D], key: u64) -> f64 {
+    fn value(&self, index: PerAxis<usize>, key: u64) -> f64 {
         let shape = self.grid.shape();
         let even = index.iter().sum::<usize>().is_multiple_of(2);
         match self.field {
@@ -187,7 +185,7 @@ impl<const D: usize> Source<D> {
                 gaussian(key) * 10f64.powf(-12.0 * depth)
             }
             Field::Smooth => {
-                let [x, y, z] = [0, 1, 2].map(|axis| match axis < D {
+                let [x, y, z] = [0, 1, 2].map(|axis| match axis < shape.len() {
                     true => TAU * index[axis] as f64 / shape[axis] as f64,
                     false => 0.0,
                 });
@@ -197,7 +195,7 @@ impl<const D: usize> Source<D> {
                     + 0.1 * (7.0 * y + 4.0 * z).cos()
                     + 1e-6 * gaussian(key)
             }
-            Field::Spike => match (0..D).all(|axis| index[axis] == shape[axis] / 3) {
+            Field::Spike => match (0..shape.len()).all(|axis| index[axis] == shape[axis] / 3) {
                 true => 1e12,
                 false => 0.0,
             },
@@ -205,10 +203,12 @@ impl<const D: usize> Source<D> {
             Field::Checkerboard => [-1.0, 1.0][usize::from(even)],
             Field::Extremes => 2.0 * value(key) * self.extremes()[usize::from(!even)],
             Field::Subnormal => 2.0 * value(key) * self.subnormal(),
-            Field::Delta => match (0..D).all(|axis| index[axis] < shape[axis].div_ceil(8)) {
-                true => 2.0 * value(key),
-                false => 0.0,
-            },
+            Field::Delta => {
+                match (0..shape.len()).all(|axis| index[axis] < shape[axis].div_ceil(8)) {
+                    true => 2.0 * value(key),
+                    false => 0.0,
+                }
+            }
         }
     }
 }
@@ -235,19 +235,19 @@ impl Distance {
 
 #[cfg(test)]
 mod tests {
-    use thriffty::{C2c, Plan, ProcGrid};
+    use thriffty::{DynDraft, DynTransform, ProcGrid};
 
     use super::*;
 
     /// All of a field of two arrays, put together from the bricks of so many ranks.
     fn whole(field: Field, ranks: [usize; 3], order: [usize; 3]) -> Vec<f64> {
-        let grid = Grid::new([12, 9, 10]).unwrap();
+        let grid = DynGrid::new([12, 9, 10]).unwrap();
         let cut = ProcGrid::new(ranks);
         let bricks = thriffty::threads(cut.ranks(), |comm| {
-            let brick = cut.brick(&grid, thriffty::Comm::rank(&comm));
-            let draft = Plan::<C2c, 3>::c2c(&comm, grid).howmany(2);
+            let brick = cut.part(&grid, thriffty::Comm::rank(&comm));
+            let draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64).howmany(2);
             let plan = draft.input_brick(brick).input_order(order).build()?;
-            let mut data = vec![thriffty::Complex::default(); plan.input_len()];
+            let mut data = vec![thriffty::Complex::<f64>::default(); plan.input_len()];
             let source = Source::new(field, &plan)?;
             source.fill(&mut data);
             assert_eq!(source.distance(&data).squares[0], 0.0);
@@ -256,11 +256,11 @@ mod tests {
         let mut all = vec![0.0; 2 * 2 * grid.points()];
         for (brick, data) in bricks.unwrap() {
             for batch in 0..2 {
-                for_each_row(&brick, [0, 1, 2], |first, _| {
+                for_each_row(&brick.into(), [0, 1, 2].into(), |first, _| {
                     for z in brick.range(2) {
                         let index = [first[0], first[1], z];
-                        let from =
-                            batch * brick.points() + crate::bricks::place(&brick, order, index);
+                        let from = batch * brick.points()
+                            + crate::bricks::place(&brick.into(), order.into(), index.into());
                         let to = ((batch * 12 + index[0]) * 9 + index[1]) * 10 + index[2];
                         (all[2 * to], all[2 * to + 1]) = (data[from].re, data[from].im);
                     }

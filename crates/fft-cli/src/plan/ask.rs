@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use thriffty::{
-    Algorithm, Grid, Kind, Layout, Machine, Precision, Problem, ProcGrid, Wire, machines,
+    Algorithm, DynGrid, Kind, Layout, Machine, Precision, Problem, ProcGrid, Wire, machines,
 };
 
 use crate::cli;
@@ -30,14 +30,6 @@ pub(crate) struct Ask {
     pub(crate) ranks: usize,
     pub(crate) per_host: usize,
     pub(crate) machine: Arc<Machine>,
-}
-
-/// Work that is written once for all numbers of axes.
-pub(crate) trait Query {
-    /// What it finds.
-    type Output;
-    /// Finds it.
-    fn run<const D: usize>(&self, ask: &Ask) -> Result<Self::Output, Failure>;
 }
 
 impl Ask {
@@ -68,16 +60,6 @@ impl Ask {
         })
     }
 
-    /// Finds out with as many axes as there are.
-    pub(crate) fn find<Q: Query>(&self, query: &Q) -> Result<Q::Output, Failure> {
-        match self.shape.axes() {
-            1 => query.run::<1>(self),
-            2 => query.run::<2>(self),
-            3 => query.run::<3>(self),
-            _ => query.run::<4>(self),
-        }
-    }
-
     pub(crate) fn hosts(&self) -> usize {
         self.ranks.div_ceil(self.per_host)
     }
@@ -96,9 +78,8 @@ impl Ask {
     }
 
     /// What is to be transformed.
-    pub(crate) fn problem<const D: usize>(&self) -> Result<Problem<D>, Failure> {
-        let shape = self.shape.array::<D>().expect("as many axes as the shape has");
-        let (grid, kinds) = (Grid::new(shape)?, kinds(self.kind));
+    pub(crate) fn problem(&self) -> Result<Problem, Failure> {
+        let (grid, kinds) = (self.shape.grid()?, kinds(self.shape.axes(), self.kind));
         let input = self.layout(grid, "--in-grid", self.in_grid.as_ref())?;
         let spectral = Problem::spectral_grid(grid, kinds);
         let output = self.layout(spectral, "--out-grid", self.out_grid.as_ref())?;
@@ -119,29 +100,17 @@ impl Ask {
         Ok(problem)
     }
 
-    fn layout<const D: usize>(
-        &self,
-        grid: Grid<D>,
-        name: &str,
-        cut: Option<&Shape>,
-    ) -> Result<Layout<D>, Failure> {
+    fn layout(&self, grid: DynGrid, name: &str, cut: Option<&Shape>) -> Result<Layout, Failure> {
         let cut = match cut {
-            None => ProcGrid::cubic(&grid, self.ranks),
-            Some(ranks) => match ranks.array::<D>().map(ProcGrid::new) {
-                Some(cut) if ranks.product() == Some(self.ranks) => cut,
-                Some(_) => {
-                    return refused(format!(
-                        "{name} {ranks} is not a grid of {} ranks",
-                        self.ranks
-                    ));
-                }
-                None => {
-                    return refused(format!(
-                        "{name} {ranks} has {} axes, expected {D}",
-                        ranks.axes()
-                    ));
-                }
-            },
+            None => ProcGrid::cubic(grid, self.ranks),
+            Some(ranks) if ranks.axes() != grid.axes() => {
+                let (found, expected) = (ranks.axes(), grid.axes());
+                return refused(format!("{name} {ranks} has {found} axes, expected {expected}"));
+            }
+            Some(ranks) if ranks.product() != Some(self.ranks) => {
+                return refused(format!("{name} {ranks} is not a grid of {} ranks", self.ranks));
+            }
+            Some(ranks) => ProcGrid::new(ranks.per_axis()),
         };
         Ok(Layout::even(grid, cut, self.ranks))
     }

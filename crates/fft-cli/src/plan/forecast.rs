@@ -6,7 +6,7 @@ use thriffty::{
     Summary, Volume, Wire,
 };
 
-use super::ask::{Ask, Query};
+use super::ask::Ask;
 use crate::world::Failure;
 
 /// Everything that `fft-cli plan` says.
@@ -37,11 +37,7 @@ pub(crate) struct Guess {
 const FEW: f64 = 3e6;
 
 /// How long it takes, messages in this order, or in that of the recipe's exchange.
-pub(crate) fn guess<const D: usize>(
-    recipe: &Recipe<D>,
-    machine: &Machine,
-    order: Option<Order>,
-) -> Guess {
+pub(crate) fn guess(recipe: &Recipe, machine: &Machine, order: Option<Order>) -> Guess {
     let chunks = |volume: &Volume| match recipe.problem().chunked() {
         true => (volume.near + volume.far) / recipe.problem().chunk as f64 + 1.0,
         false => 1.0,
@@ -56,9 +52,9 @@ pub(crate) fn guess<const D: usize>(
 }
 
 /// The same, simulated where there is a simulator.
-fn time<const D: usize>(
-    recipe: &Recipe<D>,
-    simulator: Option<&Simulator<'_, D>>,
+fn time(
+    recipe: &Recipe,
+    simulator: Option<&Simulator<'_>>,
     machine: &Machine,
     order: Option<Order>,
 ) -> Guess {
@@ -77,8 +73,8 @@ fn time<const D: usize>(
 }
 
 /// The recipe that the model chooses, exchange and all, and those that it does not.
-pub(crate) fn chosen<const D: usize>(ask: &Ask) -> Result<(Recipe<D>, Vec<Candidate<D>>), Failure> {
-    let problem = ask.problem::<D>()?;
+pub(crate) fn chosen(ask: &Ask) -> Result<(Recipe, Vec<Candidate>), Failure> {
+    let problem = ask.problem()?;
     let choice = Choice::of_model(&problem, ask.exchange);
     let mut candidates = candidates(&problem, &choice)?;
     let recipe = candidates.remove(favourite(&candidates, &choice)).recipe;
@@ -125,65 +121,53 @@ pub(crate) struct Memory {
 }
 
 /// Everything.
-pub(crate) struct Whole;
-
-impl Query for Whole {
-    type Output = Forecast;
-
-    fn run<const D: usize>(&self, ask: &Ask) -> Result<Forecast, Failure> {
-        let (recipe, candidates) = chosen::<D>(ask)?;
-        let simulator = Simulator::new(&recipe);
-        let machine = &*ask.machine;
-        let prediction = recipe.predict();
-        let simulation = simulator.run(machine, None);
-        let reshapes = reshapes(&recipe, &simulator, &prediction.steps, &simulation);
-        let messages: usize = simulator.schedules().iter().map(|it| it.1.messages().len()).sum();
-        let again = (messages as f64 <= FEW).then_some(&simulator);
-        let time = &|machine: &Machine| time(&recipe, again, machine, None);
-        let sensitivities = std::thread::scope(|scope| {
-            let times = NUMBERS.map(|(name, of)| {
-                let at = |factor| {
-                    let machine = changed(machine, of, factor);
-                    scope.spawn(move || time(&machine))
-                };
-                (name, at(0.5), at(2.0))
-            });
-            times.map(|(name, half, twice)| {
-                let [half, twice] = [half, twice].map(|it| it.join().expect("no panic"));
-                Sensitivity { name, half, twice }
-            })
+pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
+    let (recipe, candidates) = chosen(ask)?;
+    let simulator = Simulator::new(&recipe);
+    let machine = &*ask.machine;
+    let prediction = recipe.predict();
+    let simulation = simulator.run(machine, None);
+    let reshapes = reshapes(&recipe, &simulator, &prediction.steps, &simulation);
+    let messages: usize = simulator.schedules().iter().map(|it| it.1.messages().len()).sum();
+    let again = (messages as f64 <= FEW).then_some(&simulator);
+    let time = &|machine: &Machine| time(&recipe, again, machine, None);
+    let sensitivities = std::thread::scope(|scope| {
+        let times = NUMBERS.map(|(name, of)| {
+            let at = |factor| {
+                let machine = changed(machine, of, factor);
+                scope.spawn(move || time(&machine))
+            };
+            (name, at(0.5), at(2.0))
         });
-        Ok(Forecast {
-            recipe: recipe.to_string(),
-            limits: limits(ask, &recipe, &reshapes),
-            memory: memory(&recipe, &simulator),
-            reshapes,
-            time: Guess {
-                predicted: prediction.seconds,
-                simulated: Some(simulation.seconds),
-                rough: simulation.rough,
-            },
-            sensitivities: sensitivities.into_iter().collect(),
-            others: others(ask, &recipe, again, &candidates),
+        times.map(|(name, half, twice)| {
+            let [half, twice] = [half, twice].map(|it| it.join().expect("no panic"));
+            Sensitivity { name, half, twice }
         })
-    }
+    });
+    Ok(Forecast {
+        recipe: recipe.to_string(),
+        limits: limits(ask, &recipe, &reshapes),
+        memory: memory(&recipe, &simulator),
+        reshapes,
+        time: Guess {
+            predicted: prediction.seconds,
+            simulated: Some(simulation.seconds),
+            rough: simulation.rough,
+        },
+        sensitivities: sensitivities.into_iter().collect(),
+        others: others(ask, &recipe, again, &candidates),
+    })
 }
 
 /// How long it takes with layouts of this family.
-pub(crate) struct Only(pub(crate) Family);
-
-impl Query for Only {
-    type Output = Guess;
-
-    fn run<const D: usize>(&self, ask: &Ask) -> Result<Guess, Failure> {
-        let recipe = Recipe::of_family(ask.problem::<D>()?, self.0)?;
-        Ok(guess(&recipe, &ask.machine, None))
-    }
+fn only(ask: &Ask, family: Family) -> Result<Guess, Failure> {
+    let recipe = Recipe::of_family(ask.problem()?, family)?;
+    Ok(guess(&recipe, &ask.machine, None))
 }
 
-fn reshapes<const D: usize>(
-    recipe: &Recipe<D>,
-    simulator: &Simulator<'_, D>,
+fn reshapes(
+    recipe: &Recipe,
+    simulator: &Simulator<'_>,
     expected: &[Expected],
     simulation: &Simulation,
 ) -> Vec<Reshape> {
@@ -221,10 +205,10 @@ fn changed(machine: &Machine, of: Numbers, factor: f64) -> Machine {
     changed
 }
 
-fn limits<const D: usize>(ask: &Ask, recipe: &Recipe<D>, reshapes: &[Reshape]) -> Limits {
+fn limits(ask: &Ask, recipe: &Recipe, reshapes: &[Reshape]) -> Limits {
     let (flops, hosts) = (ask.flops(), ask.hosts() as f64);
     let Machine { host, memory, host_memory, .. } = &*ask.machine;
-    let bytes = |node: &thriffty::Node<D>| {
+    let bytes = |node: &thriffty::Node| {
         let points = node.layout.grid().points() * node.width() * ask.howmany;
         (points * ask.precision.bytes()) as f64
     };
@@ -241,11 +225,11 @@ fn limits<const D: usize>(ask: &Ask, recipe: &Recipe<D>, reshapes: &[Reshape]) -
     }
 }
 
-fn memory<const D: usize>(recipe: &Recipe<D>, simulator: &Simulator<'_, D>) -> Memory {
+fn memory(recipe: &Recipe, simulator: &Simulator<'_>) -> Memory {
     let problem = recipe.problem();
     let ranks = 0..problem.input.ranks();
     let reals = problem.howmany * problem.precision.bytes();
-    let held = |node: &thriffty::Node<D>, rank| {
+    let held = |node: &thriffty::Node, rank| {
         (node.layout.brick(rank).points() * node.width() * reals) as f64
     };
     let nodes = recipe.nodes();
@@ -267,11 +251,11 @@ fn memory<const D: usize>(recipe: &Recipe<D>, simulator: &Simulator<'_, D>) -> M
 }
 
 /// What was not chosen: other exchanges, raw messages, other families of layouts.
-fn others<const D: usize>(
+fn others(
     ask: &Ask,
-    recipe: &Recipe<D>,
-    simulator: Option<&Simulator<'_, D>>,
-    exchanges: &[Candidate<D>],
+    recipe: &Recipe,
+    simulator: Option<&Simulator<'_>>,
+    exchanges: &[Candidate],
 ) -> Vec<Other> {
     let machine = &*ask.machine;
     let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
@@ -283,13 +267,13 @@ fn others<const D: usize>(
     }
     if problem.wire != Wire::Raw {
         let raw = Ask { encoding: Default::default(), ..ask.clone() };
-        found.push(("messages raw".into(), raw.find(&Only(Family::Any)).map_err(text)));
+        found.push(("messages raw".into(), only(&raw, Family::Any).map_err(text)));
     }
     for (name, family) in [("pencils", Family::Pencils), ("slabs", Family::Slabs)] {
         let mut problem = problem.clone();
         if problem.exchange != Algorithm::P2p {
             let name = format!("{name}, {}", problem.exchange);
-            found.push((name, ask.find(&Only(family)).map_err(text)));
+            found.push((name, only(ask, family).map_err(text)));
         }
         // As a classic library does it: every message by itself.
         problem.exchange = Algorithm::P2p;

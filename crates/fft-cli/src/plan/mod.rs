@@ -27,7 +27,7 @@ pub(crate) fn run(options: &cli::Plan, ranks: Option<NonZeroUsize>) -> Result<()
         out_grid: options.grids.out_grid.clone(),
         ..Ask::new(&options.place, ranks.get())?
     };
-    let forecast = ask.find(&forecast::Whole)?;
+    let forecast = forecast::whole(&ask)?;
     match options.json {
         true => say(&format!("{}\n", show::json(&ask, &forecast))),
         false => say(&show::text(&ask, &forecast)),

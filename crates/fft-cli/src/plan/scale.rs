@@ -6,7 +6,7 @@ use std::path::Path;
 
 use thriffty::{Algorithm, Family, Order, Recipe, Step, Wire};
 
-use super::ask::{Ask, Query};
+use super::ask::Ask;
 use super::forecast::{Guess, chosen, guess};
 use super::published::{self, Point};
 use crate::cli;
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &cli::Scaling, ranks: Option<NonZeroUsize>) -> Result
             let points = ask.shape.product().unwrap_or(usize::MAX);
             let bytes = points.saturating_mul(ask.width()) / ranks.get();
             ask.chunk = ask.chunk.or(Some((bytes / CHUNKS).max(CHUNK)));
-            let found = ask.find(&Question)?;
+            let found = rates(&ask)?;
             rows.push(Row { weak, ask, found });
         }
     }
@@ -102,37 +102,32 @@ fn grown(shape: &Shape, times: f64) -> Shape {
 const CHUNKS: usize = 16;
 const CHUNK: usize = 1 << 19;
 
-struct Question;
-
-impl Query for Question {
-    type Output = Rates;
-
-    fn run<const D: usize>(&self, ask: &Ask) -> Result<Rates, Failure> {
-        let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
-        let rate = |seconds: f64| ask.flops() / seconds / 1e9;
-        let of = |ask: &Ask| -> Result<_, Failure> {
-            let (recipe, _) = chosen::<D>(ask)?;
-            let Guess { predicted, simulated, .. } = guess(&recipe, &ask.machine, None);
-            let exchange = recipe.problem().exchange;
-            let (predicted, simulated) = (rate(predicted), simulated.map(rate));
-            Ok((Rate { exchange, predicted, simulated }, recipe))
-        };
-        let mut classic = raw.problem::<D>()?;
-        classic.exchange = Algorithm::P2p;
-        let pencils = Recipe::of_family(classic, Family::Pencils).ok().map(|recipe| {
-            let guess = guess(&recipe, &ask.machine, Some(Order::Posted));
-            rate(guess.simulated.unwrap_or(guess.predicted))
-        });
-        let (found, recipe) = of(&raw)?;
-        let moved = recipe.steps().iter().zip(recipe.nodes()).map(|(step, from)| match step {
-            Step::Reshape { .. } => from.layout.grid().points() * from.width(),
-            _ => 0,
-        });
-        let bytes = (moved.sum::<usize>() * ask.howmany * ask.precision.bytes()) as f64;
-        let network = ask.hosts() as f64 * ask.machine.host.value;
-        let limit = (bytes > 0.0).then(|| rate(bytes / network));
-        Ok(Rates { pencils, raw: found, encoded: of(ask)?.0, limit })
-    }
+/// What is expected of so many ranks.
+fn rates(ask: &Ask) -> Result<Rates, Failure> {
+    let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
+    let rate = |seconds: f64| ask.flops() / seconds / 1e9;
+    let of = |ask: &Ask| -> Result<_, Failure> {
+        let (recipe, _) = chosen(ask)?;
+        let Guess { predicted, simulated, .. } = guess(&recipe, &ask.machine, None);
+        let exchange = recipe.problem().exchange;
+        let (predicted, simulated) = (rate(predicted), simulated.map(rate));
+        Ok((Rate { exchange, predicted, simulated }, recipe))
+    };
+    let mut classic = raw.problem()?;
+    classic.exchange = Algorithm::P2p;
+    let pencils = Recipe::of_family(classic, Family::Pencils).ok().map(|recipe| {
+        let guess = guess(&recipe, &ask.machine, Some(Order::Posted));
+        rate(guess.simulated.unwrap_or(guess.predicted))
+    });
+    let (found, recipe) = of(&raw)?;
+    let moved = recipe.steps().iter().zip(recipe.nodes()).map(|(step, from)| match step {
+        Step::Reshape { .. } => from.layout.grid().points() * from.width(),
+        _ => 0,
+    });
+    let bytes = (moved.sum::<usize>() * ask.howmany * ask.precision.bytes()) as f64;
+    let network = ask.hosts() as f64 * ask.machine.host.value;
+    let limit = (bytes > 0.0).then(|| rate(bytes / network));
+    Ok(Rates { pencils, raw: found, encoded: of(ask)?.0, limit })
 }
 
 /// What a published rate stands beside, if any.

@@ -1,8 +1,9 @@
 //! Measures what one field's transform costs, and how exact it is.
 
-use thriffty::{Clock, Comm, Element, Error, Grid, Kind, Plan, Reduce, Transform, WireError};
+use thriffty::{Clock, Comm, DynGrid, DynPlan, Element, Error, Kind, Reduce, Transform, WireError};
 
-use crate::family::Family;
+use crate::engine::{forward, inverse};
+use crate::family::{self, Family};
 use crate::fields::{Field, Source};
 use crate::reference::{self, ratio};
 use crate::wires::{Encoding, relative};
@@ -24,52 +25,53 @@ pub(super) struct Found {
 }
 
 /// One field on one set of ranks, with its transform in double precision.
-pub(super) struct Lab<'a, K: Family, const D: usize> {
+pub(super) struct Lab<'a, K: Family> {
     comm: &'a dyn Comm,
-    grid: Grid<D>,
+    grid: DynGrid,
     kind: Kind,
-    plan: Plan<K, D>,
-    source: Source<D>,
+    plan: DynPlan,
+    source: Source,
     exact: Vec<K::Spectral>,
 }
 
-impl<'a, K: Family, const D: usize> Lab<'a, K, D> {
+impl<'a, K: Family> Lab<'a, K> {
     /// Transforms the field. Collective.
     pub(super) fn new(
         comm: &'a dyn Comm,
-        shape: [usize; D],
+        grid: DynGrid,
         kind: Kind,
         field: Field,
     ) -> Result<Self, Failure> {
-        let grid = Grid::new(shape)?;
-        let mut plan = K::draft(comm, grid, kind).wire_everywhere().build()?;
+        let mut plan = family::draft::<K>(comm, grid, kind).wire_everywhere().build()?;
         let source = Source::new(field, &plan)?;
-        let mut physical = zeros(comm, plan.input_len())?;
-        let mut exact = zeros(comm, plan.output_len())?;
+        let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
+        let mut exact: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
         source.fill(&mut physical);
-        plan.forward_into(&physical, &mut exact)?;
+        forward(&mut plan, &physical, &mut exact)?;
         Ok(Self { comm, grid, kind, plan, source, exact })
     }
 
     /// Double precision itself, against the definition of the transform at 32 points. Collective.
     pub(super) fn double(&mut self) -> Result<Found, Failure> {
-        let plan = K::draft(self.comm, self.grid, self.kind).wire_everywhere().build()?;
+        let plan = family::draft::<K>(self.comm, self.grid, self.kind).wire_everywhere().build()?;
         self.there_and_back::<K>(plan, |lab, spectrum| {
-            let mut physical = zeros(lab.comm, lab.plan.input_len())?;
+            let mut physical: Vec<K::Physical> = zeros(lab.comm, lab.plan.input_len())?;
             lab.source.fill(&mut physical);
-            Ok(reference::error(&lab.plan, &physical, spectrum)?)
+            Ok(reference::error::<K>(&lab.plan, &physical, spectrum)?)
         })
     }
 
     /// Single precision throughout, of the field rounded to it. Collective.
     pub(super) fn single(&mut self) -> Result<Found, Failure> {
-        let plan = K::Single::draft(self.comm, self.grid, self.kind).wire_everywhere().build()?;
+        let plan = family::draft::<K::Single>(self.comm, self.grid, self.kind)
+            .wire_everywhere()
+            .build()?;
         self.there_and_back::<K::Single>(plan, Self::far)
     }
 
     /// Double precision with messages encoded. Collective.
     pub(super) fn encoded(&mut self, encoding: Encoding) -> Result<Found, Failure> {
-        let draft = K::draft(self.comm, self.grid, self.kind).wire_everywhere();
+        let draft = family::draft::<K>(self.comm, self.grid, self.kind).wire_everywhere();
         self.there_and_back::<K>(encoding.draft(draft).build()?, Self::far)
     }
 
@@ -80,16 +82,16 @@ impl<'a, K: Family, const D: usize> Lab<'a, K, D> {
 
     fn there_and_back<L: Transform>(
         &self,
-        mut plan: Plan<L, D>,
+        mut plan: DynPlan,
         error: impl Fn(&Self, &[L::Spectral]) -> Result<f64, Failure>,
     ) -> Result<Found, Failure> {
         let mut physical: Vec<L::Physical> = zeros(self.comm, plan.input_len())?;
-        let mut spectral = zeros(self.comm, plan.output_len())?;
+        let mut spectral: Vec<L::Spectral> = zeros(self.comm, plan.output_len())?;
         self.source.fill(&mut physical);
-        plan.forward_into(&physical, &mut spectral)?;
+        forward(&mut plan, &physical, &mut spectral)?;
         let (lost, [bits, passes]) = (plan.last_error(), self.sent(&plan.clock())?);
         let forward = error(self, &spectral)?;
-        plan.inverse_into(&spectral, &mut physical)?;
+        inverse(&mut plan, &spectral, &mut physical)?;
         let mut squares = self.source.distance(&physical).squares;
         self.comm.allreduce(Reduce::Sum, &mut squares)?;
         Ok(Found { bits, passes, forward, roundtrip: ratio(squares), lost })

@@ -8,7 +8,7 @@ mod show;
 use thriffty::{C2c, Comm, Kind, R2c, Tolerance, Wire};
 
 use crate::cli::{self, Part};
-use crate::family::{Family, Task, with_family};
+use crate::family::{Family, Task};
 use crate::fields::Field;
 use crate::wires::Encoding;
 use crate::world::{Failure, print, refused, save};
@@ -105,14 +105,13 @@ fn by_threads(ranks: usize, options: &cli::Study, last: bool) -> Result<Vec<Row>
 
 /// Everything that these ranks are to measure: on the last of several sets of them, more than the table. Collective.
 fn measure(comm: &dyn Comm, options: &cli::Study, last: bool) -> Result<Vec<Row>, Failure> {
-    let axes = options.shape.axes();
     let mut rows = Vec::new();
     let mut study = |part, field, formats: Vec<Format>| {
         let formats = formats.into_iter();
         let study = Study { comm, options, part, field, formats: formats.collect() };
         rows.extend(match options.kind {
-            Kind::R2C => with_family::<_, R2c>(study, axes),
-            _ => with_family::<_, C2c>(study, axes),
+            Kind::R2C => study.run::<R2c>(),
+            _ => study.run::<C2c>(),
         }?);
         Ok::<_, Failure>(())
     };
@@ -159,10 +158,9 @@ struct Study<'a> {
 impl Task for Study<'_> {
     type Output = Vec<Row>;
 
-    fn run<K: Family, const D: usize>(self) -> Result<Vec<Row>, Failure> {
+    fn run<K: Family>(self) -> Result<Vec<Row>, Failure> {
         let Self { comm, options, part, field, formats } = self;
-        let shape = options.shape.array::<D>().expect("as many axes as the shape has");
-        let mut lab = Lab::<K, D>::new(comm, shape, options.kind, field)?;
+        let mut lab = Lab::<K>::new(comm, options.shape.grid()?, options.kind, field)?;
         let mut row = |format| {
             let found = match format {
                 Format::Double => lab.double(),
