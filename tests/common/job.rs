@@ -1,11 +1,12 @@
 //! Tests that start their own program again under `mpirun`.
-#![cfg(feature = "mpi")]
 
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use thriffty::mpi;
+
+use super::again;
 
 /// How often a job is looked after.
 const POLL: Duration = Duration::from_millis(20);
@@ -37,21 +38,8 @@ pub(crate) fn run(ranks: usize, test: &str) -> Option<ExitStatus> {
 /// The same, where the test is [`told`] something.
 pub(crate) fn run_told(ranks: usize, test: &str, what: &str) -> Option<ExitStatus> {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let program = std::env::current_exe().expect("the test's own program");
-    let mut command = Command::new("mpirun");
-    command
-        .args(["-n", &ranks.to_string()])
-        .arg(program)
-        .args(["--ignored", "--exact", test, "--nocapture", "--test-threads=1"])
-        .envs([
-            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-            ("OMPI_MCA_mpi_yield_when_idle", "1"),
-            (EXPECTED, &ranks.to_string()),
-            (TOLD, what),
-        ])
-        .stdin(Stdio::null());
+    let mut command = again::under_mpirun(ranks, test);
+    command.env(EXPECTED, ranks.to_string()).env(TOLD, what).stdin(Stdio::null());
     let mut job = match command.spawn() {
         Ok(job) => job,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -1,36 +1,25 @@
 //! What the tests share: data, an oracle, random tilings, and checks that run on any communicator.
 #![allow(dead_code, reason = "every test binary uses its own part of what is shared")]
 
+pub(crate) mod again;
 pub(crate) mod arrays;
-#[cfg(feature = "mpi")]
-pub(crate) mod berths;
 pub(crate) mod beyond;
 pub(crate) mod cases;
 pub(crate) mod check;
 pub(crate) mod data;
 pub(crate) mod failures;
 pub(crate) mod faulty;
-#[cfg(feature = "cuda")]
-pub(crate) mod gpu;
 pub(crate) mod injected;
-pub(crate) mod job;
 #[cfg(feature = "mpi")]
-pub(crate) mod leaving;
+pub(crate) mod job;
 pub(crate) mod little;
 pub(crate) mod lossy;
 pub(crate) mod oracle;
 pub(crate) mod plans;
-pub(crate) mod recorded;
-#[cfg(feature = "mpi")]
-pub(crate) mod together;
 pub(crate) mod unequal;
-pub(crate) mod watch;
 pub(crate) mod weak;
-pub(crate) mod whole;
-#[cfg(feature = "mpi")]
-pub(crate) mod windows;
 
-#[path = "../../crates/fft-core/tests/tiling/mod.rs"]
+#[path = "../../crates/fft-core/tests/all/tiling.rs"]
 pub(crate) mod tiling;
 
 /// Rank counts: one, even and odd, a prime, and one whose factors differ.

@@ -1,8 +1,7 @@
 //! A communicator whose windows and messages fail on one rank.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use fft_core::{
     Arrival, Commons, Epoch, Flight, Opaque, Part, Parts, Puts, SLOT_ALIGN, Share, SharedMemory,
@@ -168,8 +167,10 @@ impl Comm for Weak {
     }
 }
 
-/// Passes across ranks that read other data than they write.
-pub(crate) static HALVED: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Passes of this thread across ranks that read other data than they write.
+    pub(crate) static HALVED: Cell<usize> = const { Cell::new(0) };
+}
 
 struct WeakCommons {
     commons: Box<dyn Commons>,
@@ -196,7 +197,7 @@ impl Commons for WeakCommons {
 
     fn admit(&mut self, share: Share) -> Result<usize, Error> {
         if share.read_bytes(share.rank()).is_some() {
-            HALVED.fetch_add(1, Relaxed);
+            HALVED.set(HALVED.get() + 1);
         }
         self.commons.admit(share)
     }

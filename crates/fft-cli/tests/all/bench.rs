@@ -1,0 +1,220 @@
+//! Benchmarks: what they print.
+
+use std::process::Command;
+
+use crate::common::{EXCHANGES, Run, check_exchange, run, threads, unsaid};
+use serde_json::Value;
+
+fn json(ranks: usize, args: &[&str]) -> Value {
+    let text = threads(ranks, &[&["bench", "--json", "--reps", "3"], args].concat()).ok();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn json_has_everything_and_it_is_sane() {
+    for ranks in 1..=4 {
+        for (kind, exchange) in [("c2c", "p2p"), ("r2c", "alltoallv"), ("dst3", "p2p")] {
+            let args = [kind, "12x10x9", "--exchange", exchange, "--check", "--howmany", "2"];
+            let found = json(ranks, &args);
+            assert_eq!(found["problem"], format!("{kind} 12x10x9"));
+            assert_eq!(found["ranks"], ranks);
+            assert_eq!(found["transport"], "threads");
+            assert_eq!(found["precision"], "f64");
+            assert_eq!(found["exchange"], exchange);
+            assert_eq!(found["version"], env!("CARGO_PKG_VERSION"));
+            assert!(found["recipe"].as_str().unwrap().starts_with(&format!("({kind} 12x10x9")));
+            let number = |place: &str| found.pointer(place).unwrap().as_f64().unwrap();
+            let [min, median, max] =
+                ["min", "median", "max"].map(|name| number(&format!("/seconds/{name}")));
+            assert!(0.0 < min && min <= median && median <= max && max < 100.0);
+            for part in ["pack", "exchange", "unpack", "own", "shared", "fft"] {
+                assert!((0.0..=2.0 * max).contains(&number(&format!("/split/{part}"))), "{found}");
+            }
+            assert!(number("/gflops") > 0.0 && number("/memory") >= 0.0);
+            let busiest = number("/bytes_sent_busiest");
+            assert!(busiest <= number("/bytes_sent") && (busiest > 0.0) == (ranks > 1));
+            assert_eq!(number("/bytes_sent") > 0.0, ranks > 1);
+            assert_eq!(found["bits_per_real"].as_f64(), (ranks > 1).then_some(64.0));
+            for error in ["roundtrip", "roundtrip_max", "forward"] {
+                assert!((1e-17..5e-15).contains(&number(&format!("/error/{error}"))), "{found}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_exchange_is_right_by_its_name() {
+    for exchange in EXCHANGES {
+        for ranks in 2..=4 {
+            check_exchange(exchange, |args| threads(ranks, args));
+        }
+    }
+    let wrong = threads(2, &["bench", "c2c", "8", "--exchange", "kway256"]);
+    assert!(wrong.complaint().contains("kway256"), "{wrong:?}");
+}
+
+#[test]
+fn least_memory_is_little_more_than_once_the_data() {
+    for exchange in ["p2p", "pipelined", "alltoallv", "kway2"] {
+        let args = ["c2c", "128x64x64", "--exchange", exchange, "--memory"];
+        let [ample, least] = ["ample", "least"].map(|memory| {
+            let found = json(2, &[&args[..], &[memory]].concat());
+            found["memory"].as_f64().unwrap() / f64::from(16 * 128 * 64 * 64)
+        });
+        // By default a few chunks are under way, which of so little data are much of it.
+        assert!(ample < 1.4 && ample >= least, "{exchange}: {ample}, {least}");
+        assert!(least < 1.1, "{exchange}: {least}");
+    }
+}
+
+#[test]
+fn every_kind_passes_its_check_in_both_precisions_and_directions() {
+    let kinds = ["c2c", "r2c", "dct1", "dct2", "dct3", "dct4", "dst1", "dst2", "dst3", "dst4"];
+    for (i, kind) in kinds.into_iter().enumerate() {
+        for (shape, precision) in [("35", "f64"), ("8x7", "f32"), ("5x4x6", "f64"), ("2^4", "f32")]
+        {
+            for direction in ["forward", "inverse"] {
+                let args = [kind, shape, "--precision", precision, "--direction", direction];
+                let found = json(i % 4 + 1, &[&args[..], &["--check"]].concat());
+                assert_eq!(found["direction"], direction);
+            }
+        }
+    }
+    assert!(json(1, &["c2c", "8"])["error"]["forward"].is_null());
+}
+
+#[test]
+fn grids_of_ranks_are_those_of_the_recipe() {
+    let found = json(4, &["c2c", "8^3", "--in-grid", "1x2x2", "--out-grid", "2x2x1"]);
+    let recipe = found["recipe"].as_str().unwrap();
+    assert!(recipe.contains("[1x2x2]") && recipe.contains("[2x2x1]"), "{recipe}");
+}
+
+/// The same on a GPU, or one line that says why there is none.
+#[test]
+fn a_device_gives_what_is_checked_or_a_reason() {
+    let args = "--device cuda --check --json --reps 2 --ranks";
+    for (kind, ranks) in [("c2c", "1"), ("c2c", "2"), ("r2c", "3"), ("dct2", "2")] {
+        let found = unsaid(
+            &["bench", kind, "16x12x10"]
+                .into_iter()
+                .chain(args.split(' '))
+                .chain([ranks])
+                .collect::<Vec<_>>(),
+        );
+        if found.code == Some(0) {
+            let found: Value = serde_json::from_str(&found.stdout).unwrap();
+            assert_eq!(found["passage"], "reached", "{found}");
+            for error in ["/error/roundtrip", "/error/forward"] {
+                let error = found.pointer(error).and_then(Value::as_f64).unwrap();
+                assert!((1e-17..5e-15).contains(&error), "{found}");
+            }
+        } else {
+            let why = found.complaint().split_once("fft-cli: ").unwrap().1;
+            assert!(is_why_there_is_no_device(why), "{why}");
+            println!("not run: {why}");
+        }
+    }
+}
+
+/// Whether that is all of why a rank has no device, or a program none at all.
+fn is_why_there_is_no_device(text: &str) -> bool {
+    let whole = |why: &str| {
+        // The driver's own words follow the device: a name of its errors, and what it means.
+        let device = why.strip_prefix("CUDA device ").and_then(|of| of.split_once(": "));
+        why == "no CUDA driver on this machine (libcuda.so does not load)"
+            || device.is_some_and(|(number, says)| {
+                number.parse::<usize>().is_ok() && says.contains("CUDA_ERROR_")
+            })
+            || (why.starts_with("CUDA device ") && why.ends_with(", expected 8.0 or more"))
+    };
+    let numbered = |of: &str| of.strip_prefix("rank ").is_some_and(|n| n.parse::<usize>().is_ok());
+    match text.split_once(": ") {
+        None => text == "this fft-cli was built without the feature cuda",
+        Some((rank, why)) => match rank.strip_suffix(" has no device") {
+            Some(rank) => {
+                numbered(rank) && why == "no cuFFT on this machine (libcufft.so does not load)"
+            }
+            None => numbered(rank) && whole(why),
+        },
+    }
+}
+
+#[test]
+fn the_table_is_for_people() {
+    let table = threads(2, &["bench", "r2c", "16x16", "--check"]).ok();
+    for name in ["(r2c 16x16 f64 ranks=2", "ranks      2 (threads)", "GFlop/s", "forward", "KiB"] {
+        assert!(table.contains(name), "{table}");
+    }
+}
+
+fn serve(input: &str) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
+    command.args(["bench", "r2c", "16x16", "--serve", "--ranks", "3", "--exchange", "p2p"]);
+    run(command, input)
+}
+
+#[test]
+fn serves_on_demand() {
+    for (input, answers) in [("", 0), ("quit\ngo\n", 0), ("go\ngo\n", 2), ("go\ngo\ngo\nquit\n", 3)]
+    {
+        let text = serve(input).ok();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("ready"));
+        let seconds: Vec<f64> = lines.map(|line| line.parse().unwrap()).collect();
+        assert!(seconds.len() == answers && seconds.iter().all(|t| *t > 0.0 && *t < 10.0));
+    }
+    assert!(serve("go\nstop\n").complaint().contains("`stop`"));
+    let text = serve("clock\ngo\ngo\nclock\n").ok();
+    let lines: Vec<&str> = text.lines().collect();
+    let value = |line: &str, name: &str| -> f64 {
+        let mut words = line.split(' ').skip_while(|word| *word != name);
+        words.nth(1).expect("a value follows each name").parse().unwrap()
+    };
+    assert_eq!((lines.len(), value(lines[1], "bytes_sent_busiest")), (5, 0.0));
+    let [all, most] = ["bytes_sent", "bytes_sent_busiest"].map(|name| value(lines[4], name));
+    assert!(0.0 < most && most < all && all <= 3.0 * most, "{text}");
+    assert!(value(lines[4], "fft") > 0.0, "{text}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for args in [
+        "c2c",
+        "c2c 8x",
+        "fft 8",
+        "c2c 8^5",
+        "c2c 8 --reps 0",
+        "c2c 8 --ranks 0",
+        "c2c 8x8 --in-grid 2x2",
+        "c2c 8x8 --out-grid 3",
+        "dct1 8x1",
+        "c2c 9999999999999x999999999999",
+        "c2c 8 --serve --json",
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
+        command.arg("bench").args(args.split(' '));
+        if !args.contains("--ranks") {
+            command.args(["--ranks", "3"]);
+        }
+        let run = run(command, "");
+        run.complaint();
+        assert_eq!(run.stdout, "", "{args}");
+    }
+    let output = threads(2, &["bench", "--help"]).ok();
+    assert!(output.contains("--exchange"));
+}
+
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn under_mpirun_a_build_without_mpi_says_how_to_make_one_with() {
+    for rank in ["0", "1"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
+        command.args(["bench", "c2c", "8"]);
+        command.env("OMPI_COMM_WORLD_SIZE", "2").env("OMPI_COMM_WORLD_RANK", rank);
+        let run = run(command, "");
+        assert_eq!(run.code, Some(2));
+        assert_eq!(run.stderr.contains("--features mpi"), rank == "0", "{run:?}");
+    }
+}

@@ -1,0 +1,14 @@
+//! All tests of the program.
+
+mod common;
+
+mod bench;
+mod fields;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod numpy;
+mod plan;
+mod study;
+mod transform;
+mod tune;
+mod wires;

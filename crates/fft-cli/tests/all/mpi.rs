@@ -1,0 +1,141 @@
+//! The same program under mpirun.
+use std::process::Command;
+use std::time::Duration;
+
+use crate::common::{
+    EXCHANGES, Folder, check_exchange, has_mpirun, processes, processes_with, threads,
+    wrong_transforms,
+};
+
+/// Whether to go on.
+fn mpirun() -> bool {
+    let found = has_mpirun();
+    if !found {
+        eprintln!("skipped: there is no mpirun");
+    }
+    found
+}
+
+#[test]
+fn processes_write_the_same_files_as_threads() {
+    if !mpirun() {
+        return;
+    }
+    let folder = Folder::new();
+    let (one, other) = (folder.at("threads.npy"), folder.at("processes.npy"));
+    for (kind, descr, fortran, shape) in [
+        ("r2c", "<f8", false, &[6, 5, 7][..]),
+        ("c2c", "<c8", true, &[9, 4]),
+        ("dct2", "<f4", false, &[13]),
+    ] {
+        let input = folder.array("in.npy", descr, fortran, shape);
+        for ranks in 1..=4 {
+            threads(ranks, &["transform", kind, &input, &one]).ok();
+            let line = processes(ranks, &["transform", kind, &input, &other]).ok();
+            assert!(line.contains(&format!("{ranks} ranks (mpi)")), "{line}");
+            assert_eq!(line.lines().count(), 1);
+            let [one, other] = [&one, &other].map(|path| std::fs::read(path).unwrap());
+            assert!(one == other, "{kind} {ranks}");
+        }
+    }
+    assert_eq!(folder.names(), ["in.npy", "processes.npy", "threads.npy"]);
+}
+
+#[test]
+fn errors_end_all_processes_at_once() {
+    if !mpirun() {
+        return;
+    }
+    let folder = Folder::new();
+    let lines = wrong_transforms(&folder);
+    let before = folder.names();
+    for (i, line) in lines.iter().enumerate() {
+        let args: Vec<&str> =
+            std::iter::once("transform").chain(line.iter().map(|s| &**s)).collect();
+        let run = processes(2 + i % 3, &args);
+        run.complaint();
+        assert!(run.elapsed < Duration::from_secs(30), "{run:?}");
+        assert_eq!(folder.names(), before, "{line:?}");
+    }
+}
+
+#[test]
+fn every_exchange_is_right_by_its_name() {
+    if !mpirun() {
+        return;
+    }
+    for exchange in EXCHANGES {
+        check_exchange(exchange, |args| processes(3, args));
+    }
+}
+
+#[test]
+fn benchmarks_verifies_and_refuses() {
+    if !mpirun() {
+        return;
+    }
+    let text = processes(3, &["bench", "r2c", "8^3", "--json", "--check"]).ok();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&found["ranks"], &found["transport"]), (&3.into(), &"mpi".into()));
+    let text = processes(4, &["verify", "--quick"]).ok();
+    assert!(text.ends_with("checks, all ok\n"), "{text}");
+    let text = processes(3, &["bench", "r2c", "8^3", "--serve"]).ok();
+    assert_eq!(text, "ready\n");
+    let run = processes(2, &["bench", "r2c", "8", "--ranks", "2"]);
+    assert!(run.complaint().contains("--ranks"), "{run:?}");
+    assert_eq!(processes(2, &["--version"]).ok().lines().count(), 1);
+}
+
+#[test]
+fn processes_measure_their_machine_and_remember_what_is_fastest() {
+    if !mpirun() {
+        return;
+    }
+    let folder = Folder::new();
+    let (machine, wisdom) = (folder.at("machine.toml"), folder.at("wisdom.toml"));
+    let table = processes(3, &["calibrate", "-o", &machine]).ok();
+    assert!(table.contains("near.bandwidth"), "{table}");
+    let text = std::fs::read_to_string(&machine).unwrap();
+    assert!(text.contains("# ranks_per_host: 3"), "{text}");
+    let tune = ["tune", "r2c", "12x8x10", "--budget", "300ms", "--wisdom", &wisdom];
+    let table = processes(3, &[&tune[..], &["--machine", &machine]].concat()).ok();
+    let chosen: Vec<_> = table.lines().filter(|line| line.starts_with('*')).collect();
+    assert!(chosen.len() == 1 && table.lines().count() > 4, "{table}");
+    let bench = ["bench", "r2c", "12x8x10", "--reps", "1", "--wisdom", &wisdom];
+    let found = processes(3, &bench);
+    assert_eq!(found.stderr, "");
+    assert_eq!(
+        found.ok().lines().next(),
+        chosen[0].split_once("  (").map(|(_, recipe)| format!("({recipe}")).as_deref()
+    );
+    // Threads are another machine.
+    assert!(threads(3, &bench).stderr.contains("its library is"));
+    assert_eq!(folder.names(), ["machine.toml", "wisdom.toml"]);
+}
+
+/// Open MPI without any of its ways to make a window, as the settings of Debian leave it between hosts. Another MPI does
+/// not know the variable, and has nothing to warn of.
+#[test]
+fn an_mpi_that_cannot_put_is_warned_of_once() {
+    if !mpirun() {
+        return;
+    }
+    let version = Command::new("mpirun").arg("--version").output().unwrap();
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let open_mpi = version.contains("Open MPI");
+    let none = [("OMPI_MCA_osc", "^sm,rdma,ucx,pt2pt,portals4,monitoring")];
+    for exchange in ["ring", "ring-flush", "p2p"] {
+        let args = ["bench", "c2c", "6x5", "--exchange", exchange, "--reps", "1", "--check"];
+        let run = processes_with(&none, 3, &args);
+        let warnings = run.stderr.matches("cannot put into the memory of other ranks").count();
+        let expected = usize::from(exchange != "p2p" && open_mpi);
+        assert_eq!(warnings, expected, "{run:?}");
+        if expected > 0 {
+            assert!(run.stderr.contains("fft-cli: warn: "), "{run:?}");
+            // What helps is known of this version.
+            let advised = run.stderr.contains("OMPI_MCA_osc=^ucx");
+            assert_eq!(advised, version.contains("(Open MPI) 4."), "{run:?}");
+        }
+        run.ok();
+    }
+}

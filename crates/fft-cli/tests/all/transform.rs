@@ -1,0 +1,113 @@
+//! Transforms of files: there and back again, and everything that can be wrong with them.
+
+use std::process::Command;
+
+use crate::common::{Folder, load, run, threads, wrong_transforms};
+
+#[test]
+fn there_and_back_again() {
+    let folder = Folder::new();
+    let (hat, back) = (folder.at("hat.npy"), folder.at("back.npy"));
+    for (kind, descr) in [("r2c", "<f8"), ("c2c", "<c16"), ("dct2", "<f8"), ("dst4", "<f8")] {
+        for (fortran, shape) in
+            [(false, &[6, 5, 7][..]), (true, &[5, 8]), (true, &[3, 2, 3, 5]), (false, &[31])]
+        {
+            let input = folder.array("in.npy", descr, fortran, shape);
+            let last = shape[shape.len() - 1].to_string();
+            for (ranks, scale) in [(1, None), (2, Some("symmetric")), (3, None), (4, None)] {
+                let scale: Vec<_> = scale.iter().flat_map(|scale| ["--scale", scale]).collect();
+                let there = ["transform", kind, &input, &hat];
+                threads(ranks, &[&there[..], &scale].concat()).ok();
+                let mut again = vec!["transform", kind, &hat, &back, "--inverse"];
+                again.extend(&scale);
+                if kind == "r2c" {
+                    again.extend(["--last", &last]);
+                }
+                threads(5 - ranks, &again).ok();
+                let ((before, x), (after, y)) = (load(&input), load(&back));
+                assert_eq!(before.trim_end(), after.trim_end());
+                assert_eq!(x.len(), y.len());
+                let difference: f64 = x.iter().zip(&y).map(|(x, y)| (x - y).powi(2)).sum();
+                let whole: f64 = x.iter().map(|x| x * x).sum();
+                assert!((difference / whole).sqrt() < 2e-15, "{kind} {shape:?} {ranks}");
+            }
+        }
+    }
+    assert_eq!(folder.names(), ["back.npy", "hat.npy", "in.npy"]);
+}
+
+#[test]
+fn any_bricks_give_the_same_numbers() {
+    let folder = Folder::new();
+    let input = folder.array("in.npy", "<f8", false, &[6, 5, 7]);
+    let out = |name: &str| folder.at(name);
+    threads(4, &["transform", "r2c", &input, &out("slabs.npy")]).ok();
+    let grids = ["--in-grid", "1x2x2", "--out-grid", "2x1x2"];
+    threads(4, &[&["transform", "r2c", &input, &out("bricks.npy")], &grids[..]].concat()).ok();
+    let ((a, x), (b, y)) = (load(&out("slabs.npy")), load(&out("bricks.npy")));
+    assert_eq!(a, b);
+    let largest = x.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() <= 1e-15 * largest));
+}
+
+#[test]
+fn a_file_can_be_transformed_onto_itself() {
+    let folder = Folder::new();
+    let input = folder.array("in.npy", "<f8", false, &[4, 6]);
+    let (header, before) = load(&input);
+    for inverse in [None, Some("--inverse")] {
+        let args: Vec<_> =
+            ["transform", "dct4", &input, &input].into_iter().chain(inverse).collect();
+        threads(2, &args).ok();
+    }
+    let (after_header, after) = load(&input);
+    assert_eq!(header.trim_end(), after_header.trim_end());
+    assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-15));
+}
+
+#[test]
+fn one_line_says_what_was_done() {
+    let folder = Folder::new();
+    let (input, out) = (folder.array("in.npy", "<f4", true, &[4, 6]), folder.at("out.npy"));
+    let line = threads(3, &["transform", "r2c", &input, &out]).ok();
+    assert!(line.starts_with("r2c 4x6 <f4 -> 4x4 <c8, 3 ranks (threads): plan "), "{line}");
+    assert_eq!(line.lines().count(), 1);
+    let object = threads(3, &["transform", "r2c", &input, &out, "--json"]).ok();
+    let object: serde_json::Value = serde_json::from_str(&object).unwrap();
+    assert_eq!(object["output"]["shape"], serde_json::json!([4, 4]));
+    assert_eq!(object["fortran_order"], true);
+    assert!(object["seconds"]["write"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn what_is_wrong_is_said_once_and_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let lines = wrong_transforms(&folder);
+    let before = folder.names();
+    for line in &lines {
+        let args: Vec<&str> =
+            std::iter::once("transform").chain(line.iter().map(|s| &**s)).collect();
+        for ranks in 1..=4 {
+            let run = threads(ranks, &args);
+            run.complaint();
+            assert_eq!((run.stdout.as_str(), run.stderr.lines().count()), ("", 1), "{run:?}");
+            assert_eq!(folder.names(), before, "{line:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_there_before_stays_when_there_is_no_room() {
+    let folder = Folder::new();
+    let (input, out) = (folder.array("in.npy", "<f8", false, &[64, 64]), folder.at("out.npy"));
+    std::fs::write(&out, "before").unwrap();
+    // No file longer than 8 blocks, and an error rather than a signal for it: as on a full disk.
+    let mut command = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_fft-cli")]);
+    command.args(["transform", "c2c", &input, &out, "--ranks", "3"]);
+    let run = run(command, "");
+    assert!(run.complaint().contains("cannot reserve"), "{run:?}");
+    assert_eq!(folder.names(), ["in.npy", "out.npy"]);
+    assert_eq!(std::fs::read(&out).unwrap(), b"before");
+}

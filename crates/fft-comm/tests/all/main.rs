@@ -1,0 +1,9 @@
+//! All tests of what this crate shows, with threads as ranks, but those of the tuner: they sleep for so long as runs should take, and
+//! want no busy neighbours.
+
+mod calibrate;
+mod commons;
+mod kway;
+mod streaming;
+mod threads;
+mod together;

@@ -1,0 +1,11 @@
+//! All tests of what this crate shows.
+
+mod tiling;
+
+mod bytes;
+mod exact;
+mod layout;
+mod lines;
+mod recipe;
+mod schedule;
+mod wire;

@@ -1,0 +1,470 @@
+//! Recipes: what is planned for a few problems, to the letter, and what is true of every plan.
+
+use std::sync::Arc;
+
+use crate::tiling::{Rng, tiling};
+use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, Identity, R2C};
+use fft_core::{
+    Access, Algorithm, Direction, Grid, Kind, Layout, Machine, Precision, Problem, ProcGrid,
+    Recipe, Scale, Step, Tolerance, Wire,
+};
+use proptest::prelude::*;
+
+/// A problem with the default bricks.
+fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) -> Problem<D> {
+    let grid = Grid::new(shape).unwrap();
+    let layout = |grid: Grid<D>| Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+    let spectral = Problem::spectral_grid(grid, kinds);
+    // Whatever becomes complex along the way starts as real numbers, and so do cosine transforms.
+    let complex = !kinds.contains(&R2C) && kinds.contains(&C2C);
+    let mut problem =
+        Problem::new(kinds, complex, Precision::F64, layout(grid), layout(spectral)).unwrap();
+    problem.exchange = Algorithm::P2p;
+    problem
+}
+
+fn text<const D: usize>(problem: Problem<D>) -> String {
+    Recipe::new(problem).unwrap().to_string()
+}
+
+fn plain<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) -> String {
+    text(problem(shape, kinds, ranks))
+}
+
+#[test]
+fn one_rank_exchanges_nothing() {
+    for (found, expected) in [
+        (plain([16], [C2C], 1), "(c2c 16 f64 ranks=1 [1] (fft x) (scale inverse))"),
+        (
+            plain([16, 8], [C2C; 2], 1),
+            "(c2c 16x8 f64 ranks=1 [1x1] (fft y) (fft x) (scale inverse))",
+        ),
+        (
+            plain([32; 3], [C2C, C2C, R2C], 1),
+            "(r2c 32x32x32 f64 ranks=1 [1x1x1] (r2c z) (fft y) (fft x) (scale inverse))",
+        ),
+        (
+            plain([4; 4], [Dct2; 4], 1),
+            "(dct2 4x4x4x4 f64 ranks=1 [1x1x1x1] (dct2 z) (dct2 y) (dct2 x) (dct2 w) (scale \
+             inverse))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn one_axis() {
+    for (found, expected) in [
+        (
+            plain([64], [C2C], 4),
+            "(c2c 64 f64 ranks=4 [4] (exchange [1] p2p raw) (fft x) (scale inverse) (exchange [4] \
+             p2p raw))",
+        ),
+        (
+            plain([64], [R2C], 3),
+            "(r2c 64 f64 ranks=3 [3] (exchange [1] p2p raw) (r2c x) (scale inverse) (exchange [3] \
+             p2p raw))",
+        ),
+        (plain([64], [Identity], 3), "(none 64 f64 ranks=3 [3])"),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn two_axes() {
+    for (found, expected) in [
+        (
+            plain([64, 64], [C2C; 2], 4),
+            "(c2c 64x64 f64 ranks=4 [2x2] (exchange [4x1] p2p raw) (fft y) (exchange [1x4~in]yx p2p raw) (fft x) (scale inverse) (exchange [2x2] p2p raw))",
+        ),
+        (
+            plain([64, 48], [C2C, R2C], 6),
+            "(r2c 64x48 f64 ranks=6 [2x3] (exchange [6x1] p2p raw) (r2c y) (exchange [1x6]yx p2p \
+             raw) (fft x) (scale inverse) (exchange [6x1] p2p raw))",
+        ),
+        (
+            plain([64, 48], [R2C, C2C], 6),
+            "(r2c,c2c 64x48 f64 ranks=6 [2x3] (exchange [1x6~in]yx p2p raw) (r2c x) (exchange [6x1] p2p raw) (fft y) (scale inverse) (exchange [3x2] p2p raw))",
+        ),
+        (
+            plain([64, 48], [Identity, Dct3], 2),
+            "(none,dct3 64x48 f64 ranks=2 [2x1] (dct3 y) (scale inverse))",
+        ),
+        (
+            plain([1000, 2], [C2C; 2], 8),
+            "(c2c 1000x2 f64 ranks=8 [8x1] (fft y) (exchange [1x2~spread]yx p2p raw) (fft x) (scale inverse) (exchange [8x1] p2p raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn three_axes() {
+    for (found, expected) in [
+        (
+            plain([64; 3], [C2C; 3], 2),
+            "(c2c 64x64x64 f64 ranks=2 [2x1x1] (fft z) (fft y) (exchange [1x1x2]zyx p2p raw) (fft x) (scale inverse) (exchange [2x1x1] p2p raw))",
+        ),
+        (
+            plain([64; 3], [C2C; 3], 8),
+            "(c2c 64x64x64 f64 ranks=8 [2x2x2] (exchange [8x1x1]xzy p2p raw) (fft z) (fft y) (exchange [1x4x2~in]yzx p2p raw) (fft x) (scale inverse) (exchange [2x2x2] p2p raw))",
+        ),
+        (
+            plain([64; 3], [C2C, C2C, R2C], 6),
+            "(r2c 64x64x64 f64 ranks=6 [3x2x1] (exchange [1x6x1~in]yzx p2p raw) (r2c z) (fft x) (exchange [2x1x3] p2p raw) (fft y) (scale inverse))",
+        ),
+        (
+            plain([64; 3], [R2C, C2C, C2C], 4),
+            "(r2c,c2c,c2c 64x64x64 f64 ranks=4 [2x2x1] (exchange [1x4x1~in]yxz p2p raw) (r2c x) (fft z) (exchange [1x1x4~out]zxy p2p raw) (fft y) (scale inverse) (exchange [1x2x2] p2p raw))",
+        ),
+        (
+            plain([64; 3], [Dst1, R2C, Dct2], 4),
+            "(dst1,r2c,dct2 64x64x64 f64 ranks=4 [2x2x1] (dct2 z) (exchange [1x1x4~out]zyx p2p raw) (r2c y) (dst1 x) (scale inverse) (exchange [2x1x2] p2p raw))",
+        ),
+        (
+            plain([64, 64, 4], [C2C; 3], 64),
+            "(c2c 64x64x4 f64 ranks=64 [8x8x1] (fft z) (exchange [16x1x4]xzy p2p raw) (fft y) (exchange [1x16x4~in]yzx p2p raw) (fft x) (scale inverse) (exchange [8x8x1] p2p raw))",
+        ),
+        (
+            plain([4; 3], [C2C; 3], 64),
+            "(c2c 4x4x4 f64 ranks=64 [4x4x4] (exchange [4x16x1] p2p raw) (fft z) (exchange [1x4x4~spread]yzx p2p raw) (fft x) (exchange [4x1x16]xzy p2p raw) (fft y) (scale inverse) (exchange [4x4x4] p2p raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn four_axes() {
+    for (found, expected) in [
+        (
+            plain([16; 4], [C2C; 4], 4),
+            "(c2c 16x16x16x16 f64 ranks=4 [2x2x1x1] (fft z) (exchange [1x1x1x4]zxyw p2p raw) (fft y) (fft x) (fft w) (scale inverse) (exchange [2x2x1x1] p2p raw))",
+        ),
+        (
+            plain([8, 9, 10, 11], [C2C, R2C, Dst4, C2C], 6),
+            "(c2c,r2c,dst4,c2c 8x9x10x11 f64 ranks=6 [1x3x2x1] (exchange [3x1x2x1]wyxz p2p raw) (r2c x) (fft z) (exchange [1x1x1x6~out]zxyw p2p raw) (dst4 y) (fft w) (scale inverse) (exchange [1x1x2x3] p2p raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn options_are_printed() {
+    let with = |change: fn(&mut Problem<3>)| {
+        let mut problem = problem([32; 3], [C2C; 3], 4);
+        change(&mut problem);
+        text(problem)
+    };
+    let fortran = |layout: &Layout<3>| layout.clone().ordered([2, 1, 0]).unwrap();
+    let mut ordered = problem([32; 3], [C2C; 3], 4);
+    (ordered.input, ordered.output) = (fortran(&ordered.input), fortran(&ordered.output));
+    for (found, expected) in [
+        (
+            with(|p| p.howmany = 3),
+            "(c2c 32x32x32 f64 howmany=3 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| p.exchange = Algorithm::Alltoallv),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx alltoallv raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] alltoallv raw))",
+        ),
+        (
+            with(|p| (p.forward, p.inverse) = (Scale::Symmetric, Scale::Symmetric)),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale both) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| (p.forward, p.inverse) = (Scale::Full, Scale::None)),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale forward) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| (p.forward, p.inverse) = (Scale::None, Scale::None)),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| p.precision = Precision::F32),
+            "(c2c 32x32x32 f32 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| {
+                p.tolerance = Some(Tolerance::relative(1e-6).unwrap());
+                p.wire = Wire::Tolerance;
+            }),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
+        ),
+        (
+            with(|p| {
+                p.tolerance = Some(Tolerance::relative(1e-6).unwrap().strict());
+                (p.wire, p.wires) = (Wire::Tolerance, vec![(1, Wire::Raw)]);
+            }),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 strict (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
+        ),
+        (
+            with(|p| (p.exchange, p.chunk) = (Algorithm::Pipelined, 1 << 17)),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] chunk=131072 (fft z) (exchange [1x1x4] pipelined raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] pipelined raw))",
+        ),
+        (
+            text(ordered),
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1]zyx (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1]zyx p2p raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+/// Ranks alone on their hosts and several on one, large and small, with and without a tolerance.
+#[test]
+fn several_hosts() {
+    let on = |shape: [usize; 3], cut: [usize; 3], per_host: usize, tolerance: Option<f64>| {
+        let grid = Grid::new(shape).unwrap();
+        let cut = ProcGrid::new(cut);
+        let bricks = Layout::even(grid, cut, cut.ranks());
+        let mut problem =
+            Problem::new([C2C; 3], true, Precision::F64, bricks.clone(), bricks).unwrap();
+        problem.exchange = Algorithm::P2p;
+        problem.hosts = (0..cut.ranks()).map(|rank| rank / per_host).collect();
+        if let Some(tolerance) = tolerance {
+            problem.tolerance = Some(Tolerance::relative(tolerance).unwrap());
+            problem.wire = Wire::Tolerance;
+        }
+        text(problem)
+    };
+    for (found, expected) in [
+        (
+            on([256; 3], [4, 4, 2], 1, None),
+            "(c2c 256x256x256 f64 ranks=32 [4x4x2] (exchange [8x4x1~in] p2p raw) (fft z) (exchange [1x1x32~in]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [4x4x2] p2p raw))",
+        ),
+        (
+            on([256; 3], [4, 4, 2], 8, None),
+            "(c2c 256x256x256 f64 ranks=32 [4x4x2] (exchange [8x4x1~in] p2p raw) (fft z) (exchange [1x1x32~in]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [4x4x2] p2p raw))",
+        ),
+        (
+            on([256; 3], [4, 4, 2], 8, Some(1e-4)),
+            "(c2c 256x256x256 f64 ranks=32 [4x4x2] tol=1e-4 (exchange [8x4x1~in] p2p tolerance) (fft z) (exchange [1x1x32~in]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [4x4x2] p2p tolerance))",
+        ),
+        (
+            on([24; 3], [4, 2, 2], 4, None),
+            "(c2c 24x24x24 f64 ranks=16 [4x2x2] (exchange [8x2x1~in] p2p raw) (fft z) (exchange [4x1x4~in]xzy p2p raw) (fft y) (exchange [1x4x4~in]yzx p2p raw) (fft x) (scale inverse) (exchange [4x2x2] p2p raw))",
+        ),
+        (
+            on([24; 3], [4, 2, 2], 4, Some(1e-4)),
+            "(c2c 24x24x24 f64 ranks=16 [4x2x2] tol=1e-4 (exchange [8x2x1~in] p2p tolerance) (fft z) (exchange [4x1x4~in]xzy p2p tolerance) (fft y) (exchange [1x4x4~in]yzx p2p tolerance) (fft x) (scale inverse) (exchange [4x2x2] p2p tolerance))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+/// Where all ranks share memory, data stays, and a reshape says who works on what.
+#[test]
+fn ranks_of_one_host() {
+    let near = |shape: [usize; 3], kinds: [Kind; 3], ranks: usize| {
+        let mut problem = problem(shape, kinds, ranks);
+        problem.exchange = Algorithm::Shared;
+        problem.hosts = vec![0; ranks];
+        text(problem)
+    };
+    for (found, expected) in [
+        (
+            near([256; 3], [C2C; 3], 2),
+            "(c2c 256x256x256 f64 ranks=2 [2x1x1] (fft z) (fft y) (exchange [1x2x1] shared raw) (fft \
+             x) (scale inverse) (exchange [2x1x1] shared raw))",
+        ),
+        (
+            near([256; 3], [C2C; 3], 4),
+            "(c2c 256x256x256 f64 ranks=4 [2x2x1] (exchange [4x1x1] shared raw) (fft z) (fft y) \
+             (exchange [1x4x1~out] shared raw) (fft x) (scale inverse) (exchange [2x2x1] shared raw))",
+        ),
+        (
+            near([256; 3], [C2C, C2C, R2C], 2),
+            "(r2c 256x256x256 f64 ranks=2 [2x1x1] (r2c z) (fft y) (exchange [1x2x1] shared raw) (fft \
+             x) (scale inverse) (exchange [2x1x1] shared raw))",
+        ),
+        // Planes across the axis of neighbours would be tiles of short runs.
+        (
+            near([128; 3], [C2C; 3], 4),
+            "(c2c 128x128x128 f64 ranks=4 [2x2x1] (exchange [4x1x1] shared raw) (fft z) (fft y) \
+             (exchange [1x4x1~out] shared raw) (fft x) (scale inverse) (exchange [2x2x1] shared raw))",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn slabs_that_match_need_one_exchange() {
+    let grid = Grid::new([64; 3]).unwrap();
+    let slabs = |axis: usize| {
+        let shape = std::array::from_fn(|a| if a == axis { 4 } else { 1 });
+        Layout::even(grid, ProcGrid::new(shape), 4)
+    };
+    let problem = |input, output| {
+        let mut problem = Problem::new([C2C; 3], true, Precision::F64, input, output).unwrap();
+        problem.exchange = Algorithm::P2p;
+        problem
+    };
+    assert_eq!(
+        text(problem(slabs(0), slabs(1))),
+        "(c2c 64x64x64 f64 ranks=4 [4x1x1] (fft z) (fft y) (exchange [1x4x1] p2p raw) (fft x) (scale inverse))"
+    );
+    assert_eq!(
+        text(problem(slabs(2), slabs(0))),
+        "(c2c 64x64x64 f64 ranks=4 [1x1x4] (fft x) (exchange [4x1x1] p2p raw) (fft z) (fft y) \
+             (scale inverse))"
+    );
+}
+
+/// What devices read of each other has nothing to do with the exchange.
+#[test]
+fn shared_is_pipelined_on_devices() {
+    for shape in [[16; 3], [256; 3]] {
+        for access in [Access::Contiguous, Access::Fetched] {
+            let on = |exchange| {
+                let mut problem = problem(shape, [C2C; 3], 8);
+                (problem.exchange, problem.access) = (exchange, access);
+                (problem.hosts, problem.chunk) = (vec![0; 8], 1 << 17);
+                Recipe::new(problem).unwrap()
+            };
+            let [shared, pipelined] = [Algorithm::Shared, Algorithm::Pipelined].map(on);
+            assert_eq!(shared.nodes(), pipelined.nodes());
+            assert_eq!(shared.predict().seconds, pipelined.predict().seconds);
+            assert_eq!(shared.to_string().replace("shared", "pipelined"), pipelined.to_string());
+            assert!(!shared.problem().near(0, 1), "{shared}");
+        }
+    }
+}
+
+/// A problem with random kinds, bricks, orders and options.
+fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
+    let shape: [_; D] = std::array::from_fn(|_| 2..=longest);
+    (shape, 1..=9usize, any::<u64>().no_shrink()).prop_map(|(shape, ranks, seed)| {
+        let mut rng = Rng(seed);
+        let halved = rng.below(D + 1);
+        let kinds = std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
+            _ if axis == halved => R2C,
+            R2C => C2C,
+            kind => kind,
+        });
+        let grid = Grid::new(shape).unwrap();
+        let mut layout = |grid: Grid<D>| {
+            let cuts = ProcGrid::all(1 + rng.below(ranks));
+            let even = Layout::even(grid, cuts[rng.below(cuts.len())], ranks);
+            let bricks = match rng.below(4) {
+                0 => return even.ordered(rng.order()).unwrap(),
+                1 => {
+                    let mut bricks = even.bricks().to_vec();
+                    rng.shuffle(&mut bricks);
+                    bricks
+                }
+                _ => tiling(grid, ranks, &mut rng),
+            };
+            Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order()).unwrap()
+        };
+        let spectral = Problem::spectral_grid(grid, kinds);
+        let (input, mut output) = (layout(grid), layout(spectral));
+        if grid == spectral && rng.below(4) == 0 {
+            output = input.clone().ordered(rng.order()).unwrap();
+        }
+        let complex = halved == D;
+        let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
+        problem.howmany = 1 + rng.below(3);
+        problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
+        problem.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+        let hosts = 1 + rng.below(3);
+        problem.hosts = (0..ranks).map(|_| rng.below(hosts)).collect();
+        problem.wire = [Wire::Raw, Wire::F16, Wire::Lossless][rng.below(3)];
+        problem.access = [Access::Cached, Access::Contiguous, Access::Fetched][rng.below(3)];
+        problem.shared_arrays = rng.below(2) == 0;
+        let mut machine = Machine::default();
+        for quantity in machine.quantities_mut() {
+            quantity.value *= 10f64.powf(rng.signed());
+        }
+        problem.machine = Arc::new(machine);
+        problem
+    })
+}
+
+/// What must hold of every recipe.
+fn sound<const D: usize>(problem: &Problem<D>) -> Result<(), TestCaseError> {
+    let recipe = Recipe::new(problem.clone()).unwrap();
+    let again = Recipe::new(problem.clone()).unwrap();
+    prop_assert_eq!(&recipe, &again, "the same problem, another recipe");
+    let (nodes, steps) = (recipe.nodes(), recipe.steps());
+    prop_assert_eq!(nodes.len(), steps.len() + 1);
+    let (first, last) = (&nodes[0], &nodes[steps.len()]);
+    prop_assert_eq!((&first.layout, first.complex), (&problem.input, problem.complex));
+    prop_assert_eq!((&last.layout, last.complex), (&problem.output, problem.complex_spectrum()));
+
+    let mut done = [false; D];
+    let mut scales = 0;
+    for (at, step) in steps.iter().enumerate() {
+        let (from, to) = (&nodes[at], &nodes[at + 1]);
+        match *step {
+            Step::Fft { axis, kind } => {
+                prop_assert_eq!(kind, problem.kinds[axis]);
+                prop_assert!(!done[axis], "axis {} is transformed twice: {}", axis, recipe);
+                done[axis] = true;
+                prop_assert!(from.layout.is_whole(axis) && to.layout.is_whole(axis));
+                let n = from.layout.grid().len(axis);
+                prop_assert_eq!(to.layout.grid().len(axis), kind.spectral_len(n));
+                prop_assert_eq!(from.layout.order(), to.layout.order(), "memory order is kept");
+                prop_assert!(kind != C2C || from.complex, "real data cannot be c2c: {}", recipe);
+                prop_assert_eq!(to.complex, from.complex || kind == R2C);
+            }
+            Step::Reshape { wire, exchange } => {
+                prop_assert_eq!((wire, exchange), (problem.wire, problem.exchange));
+                prop_assert_eq!(from.layout.grid(), to.layout.grid());
+                prop_assert_eq!(from.complex, to.complex);
+                let pointless = from.layout == to.layout;
+                prop_assert!(!pointless, "a reshape that moves nothing: {}", recipe);
+            }
+            Step::Scale { forward, inverse } => {
+                scales += 1;
+                prop_assert_eq!(from, to);
+                prop_assert_eq!(forward, problem.factor(Direction::Forward));
+                prop_assert_eq!(inverse, problem.factor(Direction::Inverse));
+            }
+        }
+    }
+    for axis in 0..D {
+        prop_assert_eq!(done[axis], problem.kinds[axis] != Identity, "axis {}: {}", axis, recipe);
+    }
+    let factors = [Direction::Forward, Direction::Inverse].map(|way| problem.factor(way));
+    prop_assert_eq!(scales, usize::from(factors != [1.0, 1.0]));
+
+    let forward: Vec<_> = recipe.walk(Direction::Forward);
+    let mut back: Vec<_> = recipe.walk(Direction::Inverse);
+    back.reverse();
+    let turned: Vec<_> = back.into_iter().map(|(from, step, to)| (to, step, from)).collect();
+    prop_assert_eq!(forward, turned, "the inverse is not the forward reversed");
+
+    prop_assert_eq!(Recipe::exact(problem.clone(), &recipe.to_string()), Ok(recipe));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(100)
+    })]
+
+    #[test]
+    fn recipes_are_sound_in_1d(problem in random::<1>(40)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_2d(problem in random::<2>(20)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_3d(problem in random::<3>(12)) {
+        sound(&problem)?;
+    }
+    #[test]
+    fn recipes_are_sound_in_4d(problem in random::<4>(6)) {
+        sound(&problem)?;
+    }
+}

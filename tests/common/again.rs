@@ -1,0 +1,38 @@
+//! Tests that start their own program again, alone or under `mpirun`.
+
+use std::process::{Command, Stdio};
+
+/// What has this program run the ignored test of this name alone. A name that is none would pass.
+fn words(test: &str) -> Vec<&str> {
+    let words = vec!["--ignored", "--exact", test, "--nocapture", "--test-threads=1"];
+    let list = program().args(&words).arg("--list").stderr(Stdio::inherit()).output();
+    let list = list.expect("the test's own program").stdout;
+    let is_there =
+        String::from_utf8_lossy(&list).lines().any(|line| line == format!("{test}: test"));
+    assert!(is_there, "there is no test {test}");
+    words
+}
+
+fn program() -> Command {
+    Command::new(std::env::current_exe().expect("the test's own program"))
+}
+
+/// This program, to run the ignored test of this name alone.
+pub(crate) fn only(test: &str) -> Command {
+    let mut command = program();
+    command.args(words(test));
+    command
+}
+
+/// The same on every rank of a job under `mpirun`.
+pub(crate) fn under_mpirun(ranks: usize, test: &str) -> Command {
+    let only = only(test);
+    let mut command = Command::new("mpirun");
+    command.args(["-n", &ranks.to_string()]).arg(only.get_program()).args(only.get_args()).envs([
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        ("OMPI_MCA_mpi_yield_when_idle", "1"),
+    ]);
+    command
+}

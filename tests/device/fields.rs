@@ -1,0 +1,179 @@
+//! Fields on a CUDA device beside fields of the host, by ranks that share a GPU. Where there is no GPU, each test prints why and
+//! passes.
+
+use std::f64::consts::TAU;
+
+use crate::common::check::{Case, Make};
+use crate::common::data::{bound, distance, norm, widen};
+use crate::gpu::{few, gpu};
+use fft_core::{Element, Real};
+use thriffty::Kind::{C2C, Identity, R2C};
+use thriffty::gpu::{Gpu, GpuReal};
+use thriffty::{
+    Algorithm, C2c, Comm, Complex, DevicePlan, Error, ErrorKind, Field, Kind, Physical, R2c, Side,
+    Spectral, Transform,
+};
+
+/// Some value for an index.
+fn value<E: Element, const D: usize>(index: [usize; D]) -> E {
+    let mut value = E::default();
+    let sum = (0..D).map(|axis| (index[axis] * (axis + 2)) as f64).sum::<f64>();
+    let parts = [(0.7 * sum).sin() + 0.3, (0.2 * sum * sum).cos()];
+    let numbers: &mut [E::Real] = bytemuck::cast_slice_mut(std::slice::from_mut(&mut value));
+    numbers.iter_mut().zip(parts).for_each(|(number, part)| *number = E::Real::of(part));
+    value
+}
+
+/// A complex number times another.
+fn times<K: Transform>(v: K::Spectral, by: Complex<f64>) -> K::Spectral {
+    let mut v = [v];
+    let numbers: &mut [K::Real] = bytemuck::cast_slice_mut(&mut v);
+    let product = Complex::new(numbers[0].as_f64(), numbers[1].as_f64()) * by;
+    (numbers[0], numbers[1]) = (K::Real::of(product.re), K::Real::of(product.im));
+    v[0]
+}
+
+/// Whether two fields of a rank are equal up to rounding, one being that of the host.
+fn same<S: Side, K: Transform, const D: usize>(
+    what: &str,
+    found: &Field<S, K, D>,
+    expected: &Field<S, K, D>,
+) {
+    assert_eq!(found.brick(), expected.brick());
+    let [found, expected] = [found, expected].map(|field| widen(field.as_slice()));
+    let error = distance(&found, &expected) / norm(&expected).max(1.0);
+    // A rank's own part may be small beside what was rounded elsewhere.
+    let bound = 10.0 * bound(K::Real::EPSILON, found.len().max(2));
+    assert!(error <= bound, "{what}: error {error:.2e} exceeds {bound:.2e}");
+}
+
+/// Poisson's equation and derivatives, on the device and on the host.
+fn compare<K: Make, const D: usize>(comm: &dyn Comm, gpu: &Gpu, case: &Case<D>) -> Result<(), Error>
+where
+    K::Real: GpuReal,
+{
+    let lengths: [f64; D] = std::array::from_fn(|axis| TAU * (1.0 + 0.5 * axis as f64));
+    let mut host = case.plan::<K>(comm)?;
+    let mut plan = case.draft::<K>(comm)?.on(gpu).build()?;
+    let what = format!("rank {} of {}, {}", comm.rank(), comm.size(), plan.recipe());
+    let (kinds, shape) = (case.kinds, case.shape);
+    let waves = |mode: [i64; D]| -> [f64; D] {
+        std::array::from_fn(|axis| match kinds[axis] {
+            Identity => 0.0,
+            _ => mode[axis] as f64 * TAU / lengths[axis],
+        })
+    };
+
+    let mut rho = plan.input();
+    rho.fill(value::<K::Physical, D>);
+    let mut rho_there = host.input();
+    rho_there.fill(value::<K::Physical, D>);
+    assert_eq!(rho.brick(), rho_there.brick());
+    assert_eq!(
+        bytemuck::cast_slice::<_, u8>(plan.download(&rho)?.as_slice()),
+        bytemuck::cast_slice::<_, u8>(rho_there.as_slice()),
+        "filled alike: {what}"
+    );
+
+    let rho_hat = plan.forward(rho)?;
+    let rho_hat_there = host.forward(rho_there)?;
+    same(&what, &plan.download(&rho_hat)?, &rho_hat_there);
+
+    for axis in (0..D).filter(|axis| kinds[*axis] != Identity) {
+        let slope = plan.inverse(rho_hat.gradient(axis, lengths))?;
+        let slope_there = rho_hat_there.clone().map_modes(|mode, v| {
+            let middle = 2 * mode[axis].unsigned_abs() as usize == shape[axis];
+            times::<K>(v, Complex::new(0.0, if middle { 0.0 } else { waves(mode)[axis] }))
+        });
+        let slope_there = host.inverse(slope_there)?;
+        same(&format!("derivative {axis}, {what}"), &plan.download(&slope)?, &slope_there);
+    }
+
+    let phi = plan.inverse(rho_hat.poisson(lengths))?;
+    let phi_there = rho_hat_there.clone().map_modes(|mode, v| {
+        let square: f64 = waves(mode).map(|k| k * k).iter().sum();
+        times::<K>(v, Complex::new(if square == 0.0 { 0.0 } else { 1.0 / square }, 0.0))
+    });
+    let phi_there = host.inverse(phi_there)?;
+    same(&format!("Poisson, {what}"), &plan.download(&phi)?, &phi_there);
+
+    // What comes from the host, spectral as well, and goes back.
+    let up = plan.upload(&rho_hat_there);
+    let reals = host.output_len() * K::Spectral::WIDTH;
+    assert_eq!(up.as_slice()?.len(), reals);
+    let back = plan.inverse(up)?;
+    same(&what, &plan.download(&back)?, &host.inverse(rho_hat_there)?);
+    let nothing: Field<Spectral, K, D> = plan.download(&plan.output())?;
+    assert!(widen(nothing.as_slice()).iter().all(|v| *v == Complex::default()));
+    Ok(())
+}
+
+fn everything(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
+    let p2p = |case: Case<3>| case.exchange(Algorithm::P2p);
+    let cube = p2p(Case::new([8, 12, 10], [C2C; 3]));
+    if few() {
+        let real = Case::new([8, 12, 10], [C2C, C2C, R2C]);
+        return compare::<R2c<f64>, 3>(comm, gpu, &p2p(real));
+    }
+    compare::<C2c<f64>, 3>(comm, gpu, &cube)?;
+    compare::<C2c<f32>, 3>(comm, gpu, &cube.clone().tiling(3).howmany(3))?;
+    let real = p2p(Case::new([8, 7, 10], [C2C, C2C, R2C]));
+    compare::<R2c<f64>, 3>(comm, gpu, &real)?;
+    compare::<R2c<f64>, 3>(comm, gpu, &real.clone().orders([2, 1, 0], [1, 2, 0]).howmany(2))?;
+    compare::<R2c<f32>, 3>(comm, gpu, &p2p(Case::new([9, 6, 5], [R2C, C2C, C2C]).tiling(1)))?;
+    compare::<C2c<f64>, 3>(comm, gpu, &p2p(Case::new([6, 5, 4], [C2C, Identity, C2C])))?;
+    // More ranks than points: some have none.
+    compare::<R2c<f64>, 1>(comm, gpu, &Case::new([2], [R2C]).exchange(Algorithm::P2p))
+}
+
+#[test]
+fn fields_on_a_device_are_those_of_the_host() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in if few() { &[2][..] } else { &[1, 2, 4] } {
+        thriffty::threads(*ranks, |comm| everything(&comm, &gpu)).unwrap();
+    }
+}
+
+/// What fails in a field of one rank is an error of all when a plan takes it, and the plan goes on working.
+#[test]
+fn failures_stay_in_the_field() {
+    let Some(gpu) = gpu() else { return };
+    thriffty::threads(3, |comm| {
+        let case = Case::new([6, 5, 4], [C2C, C2C, Identity]).exchange(Algorithm::P2p);
+        let last = comm.rank() == 2;
+        let mut plan: DevicePlan<C2c, 3> = case.draft::<C2c>(&comm)?.on(&gpu).build()?;
+        let refused = |found: Result<(), Error>, word: &str| {
+            let error = found.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+            assert!(matches!(error, Error::OnRank { rank: 2, .. }), "{error}");
+            assert!(error.to_string().contains(word), "{error}");
+        };
+        for wrong in [0.0, -1.0, f64::NAN] {
+            let lengths = [1.0, if last { wrong } else { 1.0 }, 1.0];
+            let field = plan.output().poisson(lengths);
+            refused(plan.download(&field).map(drop), "length of axis 1");
+            refused(plan.inverse(field).map(drop), "length of axis 1");
+        }
+        let field = plan.output().gradient(if last { 2 } else { 0 }, [1.0; 3]);
+        assert_eq!(field.as_slice().is_err(), last);
+        refused(plan.inverse(field.gradient(0, [1.0; 3])).map(drop), "kind of axis 2");
+        // A field of another plan, on one rank.
+        let other = Case::new([6, 5, 3], [Kind::C2C; 3]).exchange(Algorithm::P2p);
+        let strange = other.draft::<C2c>(&comm)?.on(&gpu).build()?.input();
+        let field = if last { strange } else { plan.input() };
+        refused(plan.forward(field).map(drop), "another plan");
+        let strange: Field<Physical, C2c, 3> = other.plan::<C2c>(&comm)?.input();
+        let ours = case.plan::<C2c>(&comm)?.input();
+        refused(
+            plan.forward(plan.upload(if last { &strange } else { &ours })).map(drop),
+            "another",
+        );
+        let mut ones = plan.input();
+        ones.fill(|_| Complex::new(1.0, 0.0));
+        let sums = plan.forward(ones)?;
+        let sums = plan.download(&sums)?;
+        assert!(comm.rank() != 0 || sums.as_slice()[0] == Complex::new(30.0, 0.0));
+        Ok::<_, Error>(())
+    })
+    .unwrap();
+}

@@ -1,0 +1,149 @@
+//! Lengths and sizes with which transforms fetch what they read from other ranks, against plans of the host.
+
+use crate::gpu::links;
+use fft_core::Step;
+use thriffty::gpu::cudarc::driver::DevicePtr;
+
+use super::*;
+
+/// Reshapes of a direction that transforms follow.
+fn followed<K: Make, const D: usize>(plan: &DevicePlan<K, D>, direction: Direction) -> usize
+where
+    K::Real: GpuReal,
+{
+    let (mut found, mut moved) = (0, false);
+    for leg in plan.recipe().legs(direction) {
+        if matches!(leg.step, Step::Reshape { .. }) {
+            moved = true;
+        } else if leg.pass().is_some() {
+            found += usize::from(std::mem::take(&mut moved));
+        }
+    }
+    found
+}
+
+/// The identities of all ranks' GPUs.
+fn identities(comm: &dyn Comm, gpu: &Gpu) -> Result<Vec<[u8; 16]>, Error> {
+    let mine = gpu.context().uuid().unwrap().bytes.map(|byte| byte as u8);
+    let mut all = vec![[0; 16]; comm.size()];
+    comm.allgather(&mine, all.as_flattened_mut())?;
+    Ok(all)
+}
+
+/// Whether all ranks share a GPU or have some that are joined, so that transforms of complex numbers fetch.
+pub(crate) fn joined(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
+    let near = |other: &[u8; 16]| thriffty::gpu::joined(gpu, *other);
+    let mut all = [f64::from(identities(comm, gpu)?.iter().all(near))];
+    comm.allreduce(Reduce::Min, &mut all)?;
+    Ok(all == [1.0])
+}
+
+/// Whether all ranks share a GPU, so that those of real numbers do, too.
+pub(crate) fn share_one(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
+    let all = identities(comm, gpu)?;
+    Ok(all.iter().all(|other| *other == all[0]))
+}
+
+/// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each other's memory; and whether the last
+/// reshape forward takes none, either.
+struct Counts([[usize; 2]; 2], bool, bool);
+
+/// Compares with a plan of the host.
+fn as_on_the_host<K: Make, const D: usize>(
+    comm: &dyn Comm,
+    gpu: &Gpu,
+    case: &Case<D>,
+) -> Result<Counts, Error>
+where
+    K::Real: GpuReal,
+{
+    let rank = comm.rank() as u64;
+    let mut host = case.draft::<K>(comm)?.build()?;
+    let mut plan = gpu.plan(case.draft::<K>(comm)?).build()?;
+    let stream = plan.stream().clone();
+    let what = format!("rank {rank}, {}", plan.recipe());
+    let compare = |way: &str, found: &[C64], expected: &[C64]| {
+        // Of what this rank has, whose share of the error may be larger.
+        let most = 2.0 * bound(K::Real::EPSILON, case.shape.iter().product());
+        let error = distance(found, expected) / norm(expected).max(f64::MIN_POSITIVE);
+        assert!(error <= most, "{way}: error {error:.2e} exceeds {most:.2e}: {what}");
+    };
+    // Each time from other places. Those before are still there, with other numbers: who fetches from them is found out.
+    let mut held: Vec<[Array<K::Real>; 2]> = Vec::new();
+    for time in 0..3 {
+        let x: Vec<K::Physical> = random(host.input_len(), 10 * rank + time);
+        let mut y: Vec<K::Spectral> = random(host.output_len(), 3);
+        host.forward_into(&x, &mut y)?;
+        let arrays = [Array::of(&stream, &x), Array::of(&stream, &y)];
+        let at = |array: &Array<K::Real>| array.numbers.device_ptr(&stream).0;
+        assert!(held.iter().flatten().all(|other| arrays.iter().all(|one| at(one) != at(other))));
+        let found: Vec<K::Spectral> =
+            transform_from(&mut plan, Direction::Forward, &arrays[0], y.len())?;
+        compare(&format!("forward_into, time {time}"), &widen(&found), &widen(&y));
+        let mut back = x.clone();
+        host.inverse_into(&y, &mut back)?;
+        let found: Vec<K::Physical> =
+            transform_from(&mut plan, Direction::Inverse, &arrays[1], x.len())?;
+        compare(&format!("inverse_into, time {time}"), &widen(&found), &widen(&back));
+        let stays = [
+            widen::<K::Physical>(&arrays[0].data(&stream)),
+            widen::<K::Spectral>(&arrays[1].data(&stream)),
+        ];
+        assert!(stays == [widen(&x), widen(&y)], "the input stays: {what}");
+        held.push(arrays);
+    }
+    let directions = [Direction::Forward, Direction::Inverse];
+    let counts = directions.map(|way| [plan.fetched(way), followed(&plan, way)]);
+    assert!(counts.iter().all(|[fetched, followed]| fetched <= followed), "{counts:?}: {what}");
+    Ok(Counts(counts, plan.passage() == Passage::Reached, plan.stores(Direction::Forward)))
+}
+
+/// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer axes, real data.
+///
+/// Ranks that see each other's arrays store what they make there.
+pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, seen: bool) -> Done {
+    let complex = |case: Case<3>| as_on_the_host::<C2c<f64>, 3>(comm, gpu, &case);
+    let case = || Case::new([64, 64, 128], [C2C; 3]);
+    let Counts(plain, near, _) = complex(case().scales(Scale::Symmetric, Scale::Full))?;
+    // The longest axis is cut, along which transforms come last, alone.
+    let longest = Case::new([128, 64, 64], [C2C; 3]).scales(Scale::Symmetric, Scale::Full);
+    let Counts(_, _, stored) = complex(longest)?;
+    let Counts(turned, ..) = complex(case().orders([2, 1, 0], [1, 2, 0]))?;
+    complex(case().tiling(1))?;
+    let Counts(single, ..) = as_on_the_host::<C2c<f32>, 3>(comm, gpu, &case())?;
+    as_on_the_host::<C2c<f64>, 2>(comm, gpu, &Case::new([512, 512], [C2C; 2]))?;
+    as_on_the_host::<R2c<f64>, 3>(comm, gpu, &Case::new([128, 128, 64], [C2C, C2C, R2C]))?;
+    assert!(single.iter().all(|[fetched, _]| *fetched == 0), "{single:?}");
+    let joined = joined(comm, gpu)?;
+    if near && !joined {
+        println!("ranks have GPUs that are not joined: nothing is fetched");
+        assert!(
+            plain.iter().chain(&turned).all(|[fetched, _]| *fetched == 0),
+            "{plain:?} {turned:?}"
+        );
+    }
+    if near && joined && links(gpu) {
+        for [forward, inverse] in [plain, turned] {
+            assert!(
+                comm.size() == 1 || forward[1] > 0 && inverse[1] > 0,
+                "{forward:?} {inverse:?}"
+            );
+            assert_eq!(forward[0], forward[1], "of {} ranks", comm.size());
+            // Eight pieces along another axis than the first are more than tables have room for.
+            let most = inverse[1] - usize::from(comm.size() == 8);
+            assert_eq!(inverse[0], most, "of {} ranks", comm.size());
+        }
+        if comm.size() != 3 {
+            assert_eq!(stored, seen && comm.size() > 1, "of {} ranks", comm.size());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn transforms_that_fetch_are_those_of_the_host() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in RANKS {
+        thriffty::threads(ranks, |comm| cases(&comm, &gpu, true)).unwrap();
+    }
+}

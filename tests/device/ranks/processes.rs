@@ -1,0 +1,129 @@
+//! Ranks as processes, on one device, or as many as there are: they map each other's memory, or send messages from there or through the host.
+
+use crate::common::job;
+use fft_core::Epochs;
+
+use super::lossy::lost;
+use super::*;
+
+/// On a GPU, with all data that changes ranks in messages.
+struct By(Gpu, Passage);
+
+impl Place for By {
+    fn plan<'a, K: Make, const D: usize>(&self, draft: Draft<'a, K, D>) -> DeviceDraft<'a, K, D>
+    where
+        K::Real: GpuReal,
+    {
+        draft.on(&self.0).passage(self.1)
+    }
+}
+
+#[test]
+fn that_share_devices_transform_as_defined() {
+    if gpu().is_some() {
+        for ranks in [2, 4, 8] {
+            job::must_succeed(ranks, "ranks::processes::body");
+        }
+    }
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn body() {
+    let library = thriffty::mpi::init().expect("MPI is initialised once");
+    let world = library.world().expect("the world");
+    job::assert_ranks(world.size());
+    let gpu = gpu_of(world.rank()).expect("asked before");
+    coded(&world, &gpu, Algorithm::P2p).unwrap();
+    everything(&world, &gpu).unwrap();
+    fetched::cases(&world, &gpu, false).unwrap();
+    let joined = fetched::joined(&world, &gpu).unwrap();
+    shared::cases(&world, &gpu, joined, false).unwrap();
+    refused(&world, &gpu).unwrap();
+    damaged::in_windows(&world, &gpu).unwrap();
+    let by_host = By(gpu.clone(), Passage::Host);
+    everything(&world, &by_host).unwrap();
+    for exchange in Algorithm::ALL {
+        println!("messages through the host by {exchange}");
+        small(&world, &by_host, exchange).unwrap();
+    }
+    // Of so many processes on one device each takes its turn.
+    let many = world.size() > 4;
+    for exchange in [Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)] {
+        if !many {
+            coded(&world, &by_host, exchange).unwrap();
+        }
+    }
+    // Whether this MPI sends from devices is the same on all ranks.
+    let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
+    let draft = case.draft::<C2c<f64>>(&world).unwrap().on(&gpu);
+    match draft.passage(Passage::Device).build() {
+        Ok(plan) => assert_eq!(plan.passage(), Passage::Device),
+        Err(why) => return println!("not run: messages on the device, {why}"),
+    }
+    damaged::in_berths(&world, &gpu).unwrap();
+    let gpu = By(gpu, Passage::Device);
+    everything(&world, &gpu).unwrap();
+    let draft = case.draft::<C2c<f64>>(&world).unwrap().wire(Wire::Lossless).wire_everywhere();
+    let error = draft.on(&gpu.0).passage(Passage::Device).build().map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+    for exchange in Algorithm::ALL {
+        if matches!(exchange, Algorithm::KWay(_)) {
+            continue;
+        }
+        println!("messages on the device by {exchange}");
+        small(&world, &gpu, exchange).unwrap();
+        if !many || exchange == Algorithm::Alltoallv {
+            coded(&world, &gpu, exchange).unwrap();
+        }
+    }
+}
+
+/// Short messages, some ranks with none for each other.
+fn small(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
+    let case = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(exchange);
+    complex(world, gpu, &case)?;
+    let case = Case::new([9, 12, 10], [C2C, C2C, R2C]).exchange(exchange);
+    halved(world, gpu, &case)
+}
+
+/// Messages that are coded, and so many that they are in chunks.
+fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
+    let case = Case::new([48, 40, 50], [C2C, C2C, R2C]).exchange(exchange);
+    let large = Case::new([192, 160, 256], [C2C; 3]).exchange(exchange);
+    let forward = Direction::Forward;
+    for wire in [Wire::F32, Wire::Bits(16)] {
+        let (error, reported) =
+            lost::<R2c<f64>, 3>(world, gpu, &case, forward, |x| x, |d| d.wire(wire))?;
+        assert!((reported.estimate / error - 1.0).abs() < 0.1, "{wire} {error:e} {reported:?}");
+        let (error, reported) =
+            lost::<C2c<f64>, 3>(world, gpu, &large, forward, |x| x, |d| d.wire(wire))?;
+        assert!((reported.estimate / error - 1.0).abs() < 0.02, "{wire} {error:e} {reported:?}");
+    }
+    let option = Tolerance::relative(1e-6)?;
+    for direction in [Direction::Forward, Direction::Inverse] {
+        let (error, reported) =
+            lost::<R2c<f64>, 3>(world, gpu, &case, direction, |x| x, |d| d.tolerance(option))?;
+        assert!(error <= 1e-6 && error <= reported.bound, "{error:e}, {reported:?}");
+    }
+    let (error, reported) =
+        lost::<C2c<f64>, 3>(world, gpu, &large, forward, |x| x, |d| d.tolerance(option))?;
+    assert!(error <= 1e-6 && error <= reported.bound, "{error:e}, {reported:?}");
+    Ok(())
+}
+
+/// What ranks do not all want, or cannot have, all of them are refused.
+fn refused(world: &dyn Comm, gpu: &Gpu) -> Done {
+    let case = Case::new([6, 5, 4], [C2C; 3]);
+    let mine = if world.rank() == 1 { Passage::Host } else { Passage::Reached };
+    let draft = case.clone().exchange(Algorithm::P2p).draft::<C2c<f64>>(world)?;
+    let error = draft.on(gpu).passage(mine).build().map(drop).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the ranks disagree on the passage: rank 0 has reached, rank 1 has host"
+    );
+    let draft = case.exchange(Algorithm::KWay(2)).draft::<C2c<f64>>(world)?;
+    let error = draft.on(gpu).passage(Passage::Device).build().map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+    Ok(())
+}

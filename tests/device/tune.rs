@@ -1,0 +1,77 @@
+//! Recipes by the clock of a CUDA device, which ranks share. Where there is no GPU, it prints why and passes.
+
+use std::time::Duration;
+
+use crate::gpu::{few, gpu};
+use thriffty::gpu::Gpu;
+use thriffty::{
+    Algorithm, Brick, Comm, Error, ErrorKind, Grid, Plan, R2c, Source, Tolerance, Tune,
+};
+
+/// What the search may take: it ends when all have had their turns, which is long before that.
+fn budget() -> Duration {
+    Duration::from_millis(if few() { 120_000 } else { 3_000 })
+}
+
+/// Real data in slabs, of which the sum over all points is told.
+fn check(
+    comm: &dyn Comm,
+    gpu: &Gpu,
+    exchange: Option<Algorithm>,
+    tolerance: bool,
+) -> Result<(), Error> {
+    let grid = Grid::new([24, 20, 18])?;
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let slab = Brick { lo: [24 * rank / ranks, 0, 0], hi: [24 * (rank + 1) / ranks, 20, 18] };
+    let draft = Plan::<R2c, 3>::r2c(comm, grid).input_brick(slab);
+    let draft = draft.tune(Tune::Measure { budget: budget() });
+    let draft = match exchange {
+        None => draft,
+        Some(exchange) => draft.exchange(exchange),
+    };
+    let draft = match tolerance {
+        false => draft,
+        true => draft.wire_everywhere().tolerance(Tolerance::relative(1e-6)?),
+    };
+    let mut plan = draft.on(gpu).build()?;
+    let report = plan.report();
+    let timed = report.rows.iter().filter(|row| row.fate.seconds().is_some()).count();
+    if rank == 0 {
+        println!("{ranks} ranks, {exchange:?}, tolerance {tolerance}:\n{report}");
+    }
+    assert_eq!(report.source, Source::Measured);
+    assert!(timed > 0 && report.chosen().measured().is_some(), "{report}");
+    // Four ranks can go by slabs or by pencils.
+    assert!(ranks < 4 || timed > 1, "{report}");
+    assert_eq!(report.chosen().recipe, plan.recipe().to_string());
+    if let Some(exchange) = exchange.filter(|_| ranks > 1) {
+        assert!(plan.recipe().to_string().contains(&exchange.to_string()), "{}", plan.recipe());
+    }
+    let mut ones = plan.input();
+    ones.fill(|_| 1.0);
+    let sums = plan.forward(ones)?;
+    let sums = plan.download(&sums)?;
+    if sums.brick().lo == [0; 3] && !sums.brick().is_empty() {
+        let error = (sums.as_slice()[0].re - 24.0 * 20.0 * 18.0).abs();
+        assert!(error < if tolerance { 1e-1 } else { 1e-9 }, "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_fastest_on_a_device_is_chosen() {
+    let Some(gpu) = gpu() else { return };
+    for ranks in [1, 2, 4] {
+        thriffty::threads(ranks, |comm| check(&comm, &gpu, None, false)).unwrap();
+    }
+    thriffty::threads(4, |comm| check(&comm, &gpu, None, true)).unwrap();
+    for done in fft_comm::threads_on(&[0, 1, 2], |comm| {
+        check(&comm, &gpu, Some(Algorithm::Alltoallv), false)?;
+        let draft = Plan::<R2c, 3>::r2c(&comm, Grid::new([8, 8, 8])?);
+        let error = draft.tune(Tune::Wisdom("wisdom.toml".into())).on(&gpu).build().map(drop);
+        assert_eq!(error.map_err(|error| error.kind()), Err(ErrorKind::Argument));
+        Ok::<_, Error>(())
+    }) {
+        done.unwrap();
+    }
+}

@@ -1,0 +1,21 @@
+//! All that is tested on the host alone: ranks are threads, and neither MPI nor CUDA is needed.
+
+#[path = "../common/allocations.rs"]
+mod allocations;
+#[path = "../common/mod.rs"]
+mod common;
+mod recorded;
+mod watch;
+mod whole;
+
+mod alloc;
+mod errors;
+mod large;
+mod memory;
+mod numpy;
+mod oracle;
+mod plans;
+mod properties;
+mod schedule;
+mod tune;
+mod wire;

@@ -1,0 +1,24 @@
+//! Many plans over threads.
+
+use thriffty::Algorithm;
+
+use crate::common::{again, plans};
+
+/// In a process of its own, since it looks at the memory of all of it.
+#[test]
+fn a_thousand_plans_leave_nothing_behind_and_do_not_meet() {
+    let status = again::only("plans::body").status().expect("the test's own program");
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+#[ignore = "started by another test"]
+fn body() {
+    for ranks in [1, 4, 6] {
+        thriffty::threads(ranks, |world| {
+            plans::come_and_go(&world, &Algorithm::ALL)?;
+            plans::overlapping(&world, &Algorithm::ALL)
+        })
+        .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
+    }
+}

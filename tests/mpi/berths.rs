@@ -1,0 +1,264 @@
+//! Messages in memory that the host does not look into, between MPI processes: memory of the host that poses as such.
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+
+use fft_core::{Berths, Comm, Keeper, Opaque, Parcel, Port, SLOT_ALIGN, Traffic, Vouched};
+use thriffty::mpi::MpiComm;
+use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
+use thriffty::{Algorithm, Epochs, Error, ErrorKind, ThreadComm};
+
+use super::windows::letter;
+use crate::common::failures::{culprits, everywhere};
+use crate::common::weak::{Fault, Weak, failure};
+
+type Done = Result<(), Error>;
+
+/// Exchanges that take messages there.
+const TAKERS: [Algorithm; 5] = [
+    Algorithm::P2p,
+    Algorithm::Pipelined,
+    Algorithm::Alltoallv,
+    Algorithm::Ring(Epochs::Fence),
+    Algorithm::Ring(Epochs::Flush),
+];
+
+/// All of what follows.
+pub(crate) fn all(world: &MpiComm) -> Done {
+    assert!(world.reaches(&memory(1, true))?, "any MPI sends from memory of the host");
+    // Over Open MPI's shared memory one rank by itself cannot.
+    let puts = world.window_on(&[memory(1, true), memory(1, true)])?.is_some();
+    if !puts && world.rank() == 0 {
+        println!("skipped: puts into memory of {} ranks' own", world.size());
+    }
+    for exchange in TAKERS {
+        moves(world, exchange, puts)?;
+        moves(&MpiComm::of(&SimpleCommunicator::world())?.with_pieces_of(50), exchange, puts)?;
+        // Where ranks cannot put into such memory.
+        moves(&Weak::new(world, Fault::Blind)?, exchange, false)?;
+    }
+    assert!(!fft_comm::exchange(Algorithm::KWay(2), world)?.takes_berths());
+    devices(world)?;
+    if puts {
+        other_memory(world)?;
+    }
+    if world.size() > 1 && puts {
+        faults(world)?;
+    }
+    Ok(())
+}
+
+/// Memory that is copied to and from by its address, as that of a device is.
+struct Posing {
+    bytes: Box<[UnsafeCell<u8>]>,
+    on_host: bool,
+}
+
+// SAFETY: what is copied at a bad time is spoilt, which the tests would see.
+unsafe impl Send for Posing {}
+// SAFETY: as above.
+unsafe impl Sync for Posing {}
+
+fn memory(bytes: usize, on_host: bool) -> Opaque {
+    let all = (0..bytes + SLOT_ALIGN).map(|_| UnsafeCell::new(0)).collect();
+    let keeper = Arc::new(Posing { bytes: all, on_host });
+    let at = keeper.bytes.as_ptr().expose_provenance().next_multiple_of(SLOT_ALIGN);
+    // SAFETY: the bytes are there as long as the keeper, and nobody has a reference to what is in the cells.
+    let vouched = unsafe { std::mem::transmute::<(), Vouched>(()) };
+    Opaque::new(keeper, at, bytes, vouched)
+}
+
+impl Keeper for Posing {
+    fn on_host(&self) -> bool {
+        self.on_host
+    }
+
+    fn another(&self, bytes: usize) -> Result<Opaque, Error> {
+        Ok(memory(bytes, self.on_host))
+    }
+
+    fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {
+        let from: *const u8 = std::ptr::with_exposed_provenance(at);
+        // SAFETY: an address inside the memory, as `Opaque` sees to.
+        unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+
+    fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
+        let to: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
+        // SAFETY: as above.
+        unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+        Ok(())
+    }
+}
+
+/// Messages of several sizes, some of none, of a rank's data in so many chunks; and places for them, with gaps.
+fn traffic(comm: &dyn Comm, which: usize, chunks: usize, memory: &[Opaque; 2]) -> Traffic {
+    let (rank, size) = (comm.rank(), comm.size());
+    let bytes = |from: usize, to: usize| 7 * (from + 2 * to + which) % 150 + 3;
+    let ends = |parcel: &dyn Fn(usize, usize) -> Parcel| -> Vec<Parcel> {
+        let all = (0..chunks).flat_map(|chunk| (1..size).map(move |k| ((rank + k) % size, chunk)));
+        let some = all.filter(|(peer, chunk)| !(rank + peer + chunk).is_multiple_of(3));
+        some.map(|(peer, chunk)| parcel(peer, chunk)).collect()
+    };
+    let sends = ends(&|peer, chunk| Parcel { peer, bytes: bytes(rank, peer), chunk });
+    let recvs = ends(&|peer, chunk| Parcel { peer, bytes: bytes(peer, rank), chunk });
+    // Not in the order of messages.
+    let places = |parcels: &[Parcel]| (0..parcels.len()).rev().map(|n| 256 * n + 64).collect();
+    let places = [places(&sends), places(&recvs)];
+    let berths = Some(Berths { memory: memory.clone(), places });
+    Traffic { reshape: which, chunks, shorter: chunks > 1, at_once: false, sends, recvs, berths }
+}
+
+/// Writes letters where messages are to be, and reads what came.
+struct Mail<'a> {
+    rank: usize,
+    round: usize,
+    traffic: &'a Traffic,
+    came: Vec<usize>,
+    finished: bool,
+}
+
+impl Mail<'_> {
+    fn letter(&self, from: usize, to: usize, parcel: &Parcel) -> Vec<u8> {
+        let mut letter = letter(from, to, self.round, parcel);
+        // As long as the parcel, where it must be.
+        letter.resize(if self.traffic.shorter { letter.len() } else { parcel.bytes }, 0x5a);
+        letter
+    }
+
+    fn place(&self, side: usize, number: usize, bytes: usize) -> Opaque {
+        let Berths { memory, places } = self.traffic.berths.as_ref().expect("berths");
+        memory[side].part(places[side][number]..places[side][number] + bytes)
+    }
+}
+
+impl Port for Mail<'_> {
+    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
+        assert!(message.is_empty(), "it has a berth");
+        let parcel = &self.traffic.sends[number];
+        let letter = self.letter(self.rank, parcel.peer, parcel);
+        self.place(0, number, letter.len()).write(&letter).expect("a copy");
+        letter.len()
+    }
+
+    fn own(&mut self) {}
+
+    fn arrived(&mut self, number: usize, _message: &[u8]) -> bool {
+        panic!("message {number} has a berth");
+    }
+
+    fn landed(&mut self, number: usize, bytes: usize) {
+        let parcel = &self.traffic.recvs[number];
+        let mut found = vec![0; bytes];
+        self.place(1, number, bytes).read(&mut found).expect("a copy");
+        let expected = self.letter(parcel.peer, self.rank, parcel);
+        if bytes > 0 {
+            assert_eq!(found, expected, "{} to {}", parcel.peer, self.rank);
+        }
+        self.came[number] += usize::from(bytes == expected.len());
+    }
+
+    fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {
+        self.finished = true;
+    }
+}
+
+/// Enough for all messages of a traffic.
+const ROOM: usize = 256 * 64;
+
+fn run(
+    exchange: &mut dyn fft_core::Exchange,
+    rank: usize,
+    round: usize,
+    traffic: &Traffic,
+) -> Result<Vec<usize>, Error> {
+    let came = vec![0; traffic.recvs.len()];
+    let mut mail = Mail { rank, round, traffic, came, finished: false };
+    exchange.run(traffic, &mut mail)?;
+    assert!(mail.finished || traffic.recvs.is_empty(), "finish is called");
+    Ok(mail.came)
+}
+
+/// Several reshapes, over and over.
+fn moves(comm: &dyn Comm, algorithm: Algorithm, puts: bool) -> Done {
+    // The collective takes one message to each rank.
+    let chunks = if algorithm == Algorithm::Alltoallv { &[1][..] } else { &[1, 6] };
+    for &chunks in chunks {
+        let memory = [memory(ROOM, true), memory(ROOM, true)];
+        let mut exchange = fft_comm::exchange(algorithm, comm)?;
+        assert!(exchange.takes_berths());
+        let all = [0, 1, 2].map(|which| traffic(comm, which, chunks, &memory));
+        all.iter().try_for_each(|traffic| exchange.reserve(traffic))?;
+        for round in 0..9 {
+            let traffic = &all[2 * round % 3];
+            let came = run(exchange.as_mut(), comm.rank(), round, traffic)?;
+            assert!(came.iter().all(|times| *times == 1), "{algorithm} {chunks}: {came:?}");
+            // What is read must not be overwritten by the next: here by whoever is fast.
+            comm.barrier()?;
+        }
+        let ring = matches!(algorithm, Algorithm::Ring(_)) && !puts;
+        let expected = if ring { Algorithm::Pipelined } else { algorithm };
+        assert_eq!(exchange.algorithm(), expected);
+    }
+    Ok(())
+}
+
+/// A library that does not say that it takes addresses of devices is not told any; threads are not, either.
+fn devices(world: &MpiComm) -> Done {
+    // Memory of the host, so that a library that would send it anyway does no harm.
+    let answers = [world.reaches(&memory(1, false))?, world.reaches(&memory(1, false))?];
+    assert_eq!(answers[0], answers[1]);
+    let threads = |comm: ThreadComm| comm.reaches(&memory(1, true));
+    assert_eq!(thriffty::threads(2, threads)?, [false, false]);
+    Ok(())
+}
+
+/// Berths in other memory than that of the window, on one rank: an error on all.
+fn other_memory(world: &MpiComm) -> Done {
+    let mut exchange = fft_comm::exchange(Algorithm::Ring(Epochs::Fence), world)?;
+    let first = [memory(ROOM, true), memory(ROOM, true)];
+    exchange.reserve(&traffic(world, 0, 1, &first))?;
+    let other = [memory(ROOM, true), memory(ROOM, true)];
+    let culprit = world.rank() + 1 == world.size();
+    let memory = if culprit { &other } else { &first };
+    let result = exchange.reserve(&traffic(world, 1, 1, memory));
+    let error = everywhere(world, "other memory", result)?;
+    assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+    Ok(())
+}
+
+/// What goes wrong on one rank is the same error on all, and messages of the others come all the same.
+fn faults(world: &MpiComm) -> Done {
+    for culprit in culprits(world) {
+        for epochs in [Epochs::Fence, Epochs::Flush] {
+            for fault in [Fault::Window, Fault::Put] {
+                let here = if world.rank() == culprit { fault } else { Fault::Nothing };
+                let weak = Weak::new(world, here)?;
+                let what = format!("{fault:?} on {culprit}, {epochs:?}");
+                let memory = [memory(ROOM, true), memory(ROOM, true)];
+                // A window for headers is had before one for messages.
+                let made = fft_comm::exchange(Algorithm::Ring(epochs), &weak);
+                let traffic = traffic(world, 0, 4, &memory);
+                let result = made.and_then(|mut exchange| {
+                    exchange.reserve(&traffic)?;
+                    let mine = run(exchange.as_mut(), world.rank(), 0, &traffic).map(drop);
+                    thriffty::agree(world, mine)
+                });
+                match everywhere(world, &what, result)? {
+                    Error::OnRank { rank, message, .. } if fault == Fault::Window => {
+                        assert_eq!((rank, message), (culprit, failure(culprit).to_string()));
+                    }
+                    // Who was to receive may have the lower rank, and tells of a message that has not come.
+                    Error::OnRank { rank, kind, .. } => {
+                        let kinds = [ErrorKind::Argument, ErrorKind::Message];
+                        assert!(rank == culprit || kind == ErrorKind::Message, "{what}: {rank}");
+                        assert!(kinds.contains(&kind), "{what}: {kind:?}");
+                    }
+                    other => panic!("{what}: {other:?}"),
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! The same checks with MPI processes as ranks.
+
+use fft_core::{Link, Show, Work};
+use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
+use thriffty::mpi::{self, MpiComm};
+use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
+
+use crate::common::check::{Case, check};
+use crate::common::data::{C64, bound, random};
+use crate::common::{arrays, beyond, cases, failures, job, little, lossy, plans};
+use crate::{as_rank, berths, leaving, together, windows};
+
+#[test]
+fn one_rank() {
+    job::must_succeed(1, "checks::body");
+}
+
+#[test]
+fn two_ranks() {
+    job::must_succeed(2, "checks::body");
+}
+
+#[test]
+fn three_ranks() {
+    job::must_succeed(3, "checks::body");
+}
+
+#[test]
+fn four_ranks() {
+    job::must_succeed(4, "checks::body");
+}
+
+#[test]
+fn six_ranks() {
+    job::must_succeed(6, "checks::body");
+}
+
+#[test]
+fn ranks_of_several_hosts() {
+    for ranks in [3, 4, 6] {
+        job::must_succeed(ranks, "checks::hosts_body");
+    }
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn hosts_body() {
+    as_rank(|_, _| several_hosts().unwrap_or_else(|error| panic!("{error}")));
+}
+
+#[test]
+fn a_process_that_returns_early_is_an_error_for_the_others() {
+    for ranks in [2, 3, 4] {
+        job::must_succeed(ranks, "checks::early_body");
+    }
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn early_body() {
+    as_rank(|world, _| {
+        let all = || -> Result<(), Error> {
+            leaving::early(world)?;
+            leaving::all_but_one(world)?;
+            leaving::in_any_order(world)?;
+            // Under way when MPI ends.
+            leaving::all_but_one(world)?;
+            leaving::kept_by_one(world)
+        };
+        all().unwrap_or_else(|error| panic!("{error}"));
+    });
+}
+
+/// By `cargo test --features mpi --test mpi -- --ignored --exact checks::more_than_2_gib --nocapture`: takes 9 GiB of memory, and says
+/// what took how long.
+#[test]
+#[ignore = "takes 9 GiB of memory"]
+fn more_than_2_gib() {
+    job::must_succeed(2, "checks::long_body");
+}
+
+/// Something that must be true on any communicator.
+type Check = fn(&dyn Comm) -> Result<(), Error>;
+
+/// Everything that is checked on one rank of a job. A failed check ends the whole job.
+#[test]
+#[ignore = "started under mpirun by the other tests"]
+fn body() {
+    as_rank(|world, library| {
+        assert!(mpi::init().is_err(), "a second initialisation is an error");
+        let checks: [(&str, Check); 20] = [
+            ("one axis", cases::one_axis),
+            ("two axes", cases::two_axes),
+            ("three axes", cases::three_axes),
+            ("four axes", cases::four_axes),
+            ("many neighbours", cases::many_neighbours),
+            ("large planes", cases::large_planes),
+            ("more than caches hold", beyond::all),
+            ("random tilings", cases::random_tilings),
+            ("sub-communicators", sub_communicators),
+            ("two plans", two_plans),
+            ("communicators of others", communicators_of_others),
+            ("overlapping communicators", |comm| plans::overlapping(comm, &Algorithm::ALL)),
+            ("wires", lossy::all),
+            ("little memory", little::all),
+            ("shared arrays", arrays::all),
+            ("more than can be shared", more_than_can_be_shared),
+            ("neighbours that leave", neighbours_that_leave),
+            ("more than can be counted", windows::more_than_can_be_counted),
+            ("messages packed together", together::all),
+            ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
+        ];
+        windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));
+        berths::all(world).unwrap_or_else(|error| panic!("berths: {error}"));
+        for (name, check) in checks {
+            check(world).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        if world.size() > 1 {
+            failures::all(world).unwrap_or_else(|error| panic!("failures: {error}"));
+        }
+        if world.rank() == 0 {
+            println!("{} ranks: all is well ({})", world.size(), library.library());
+        }
+    });
+}
+
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn long_body() {
+    as_rank(|world, _| windows::more_than_2_gib(world).unwrap_or_else(|error| panic!("{error}")));
+}
+
+/// Every group of a split transforms by itself, different things at the same time, and so does the whole.
+fn sub_communicators(world: &dyn Comm) -> Result<(), Error> {
+    let color = world.rank() % 2;
+    // Ranks of a group in reverse order.
+    let part = world.split(color, world.size() - world.rank())?;
+    assert_eq!(part.size(), (world.size() + 1 - color) / 2);
+    assert_eq!(part.rank(), part.size() - 1 - world.rank() / 2);
+    for exchange in Algorithm::ALL {
+        if color == 0 {
+            let case = Case::new([6, 7, 5], [Kind::C2C; 3]).exchange(exchange);
+            check::<C2c, 3>(part.as_ref(), &case)?;
+        } else {
+            let case = Case::new([9, 8], [Kind::C2C, Kind::R2C]).exchange(exchange);
+            check::<R2c<f32>, 2>(part.as_ref(), &case.tiling(5).howmany(2))?;
+        }
+        let case = Case::new([8, 9], [Kind::Dct2, Kind::R2C]).exchange(exchange);
+        check::<R2c, 2>(world, &case)?;
+    }
+    Ok(())
+}
+
+/// Ranks that share memory with some and send messages to others, in one exchange. All are on one machine, so that they play
+/// to be on several hosts.
+fn several_hosts() -> Result<(), Error> {
+    let world = SimpleCommunicator::world();
+    let cases: &[&[usize]] = match MpiComm::of(&world)?.size() {
+        3 => &[&[0, 1, 1]],
+        4 => &[&[0, 0, 1, 1], &[0, 1, 0, 1]],
+        6 => &[&[0, 0, 1, 1, 2, 2], &[0, 1, 0, 1, 0, 1], &[0, 0, 2, 2, 2, 1]],
+        _ => &[],
+    };
+    for hosts in cases {
+        let comm = MpiComm::of(&world)?.on_hosts(hosts);
+        let links = [Link::Shared, Link::Remote];
+        let [near, far] =
+            links.map(|link| (0..comm.size()).filter(|&r| comm.link(r) == link).count());
+        let own = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
+        assert_eq!((near, far), (own - 1, comm.size() - own), "{hosts:?}");
+        for (exchange, memory) in plans::everything() {
+            let case = Case::new([12, 10, 8], [Kind::C2C; 3]).exchange(exchange).memory(memory);
+            check::<C2c, 3>(&comm, &case)?;
+            let case = Case::new([7, 6, 9], [Kind::C2C, Kind::Dct2, Kind::R2C]);
+            let case = case.exchange(exchange).memory(memory).tiling(3).howmany(2);
+            check::<R2c<f32>, 3>(&comm, &case)?;
+        }
+        arrays::all(&comm)?;
+        leaving::early(&comm)?;
+    }
+    Ok(())
+}
+
+/// Two plans on one communicator, used in turn, one made and dropped while the other lives.
+fn two_plans(world: &dyn Comm) -> Result<(), Error> {
+    let grids = [Grid::new([12, 10, 8])?, Grid::new([5, 7, 9])?];
+    let mut first = Plan::<C2c, 3>::c2c(world, grids[0]).build()?;
+    for exchange in Algorithm::ALL {
+        let mut second = Plan::<C2c, 3>::c2c(world, grids[1]).exchange(exchange).build()?;
+        let (x, y): (Vec<C64>, Vec<C64>) =
+            (random(first.input_len(), 1), random(second.input_len(), 2));
+        let mut spectra =
+            [vec![C64::default(); first.output_len()], random(second.output_len(), 3)];
+        let mut back = [vec![C64::default(); x.len()], vec![C64::default(); y.len()]];
+        first.forward_into(&x, &mut spectra[0])?;
+        second.forward_into(&y, &mut spectra[1])?;
+        first.inverse_into(&spectra[0], &mut back[0])?;
+        second.inverse_into(&spectra[1], &mut back[1])?;
+        for (found, expected) in [(&back[0], &x), (&back[1], &y)] {
+            let worst = found.iter().zip(expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+            // There and back, of numbers below √2 in size; 960 is the larger grid.
+            assert!(worst <= 4.0 * bound(f64::EPSILON, 960), "{worst:.2e} after there and back");
+        }
+    }
+    Ok(())
+}
+
+/// More shared memory than there is, wanted by one rank, is refused on all of its host, and not when it is touched.
+fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
+    let Some(mut commons) = world.commons()? else { return Ok(()) };
+    let bytes = if world.rank() + 1 == world.size() { 1 << 46 } else { 100 };
+    let error = commons.allocate(bytes).map(drop).unwrap_err();
+    assert!(error.to_string().contains("/dev/shm"), "{error}");
+    let mut memory = commons.allocate(100)?;
+    memory.bytes_mut().fill(1);
+    Ok(())
+}
+
+/// A process that drops its commons while others visit is no neighbour any more: they are told, and nobody waits when they
+/// drop theirs.
+fn neighbours_that_leave(world: &dyn Comm) -> Result<(), Error> {
+    for culprit in [0, world.size() - 1] {
+        let Some(mut commons) = world.commons()? else { return Ok(()) };
+        let memory = commons.allocate(100)?;
+        commons.visit(Show::Read(memory.bytes()), &mut |_| Ok(()))?;
+        if world.rank() != culprit {
+            let mut visited = false;
+            let work: Work<'_> = &mut |_| {
+                visited = true;
+                Ok(())
+            };
+            let found = commons.visit(Show::Read(memory.bytes()), work);
+            assert_eq!(found, Err(Error::Left { gone: culprit }));
+            assert!(!visited);
+        }
+        drop(memory);
+        drop(commons);
+        world.barrier()?;
+    }
+    Ok(())
+}
+
+/// Communicators that the caller made with rsmpi or in C, and which stay the caller's.
+fn communicators_of_others(world: &dyn Comm) -> Result<(), Error> {
+    let theirs = SimpleCommunicator::world();
+    let case = Case::new([7, 4, 6], [Kind::C2C, Kind::C2C, Kind::R2C]);
+    for _ in 0..3 {
+        let comm = MpiComm::of(&theirs)?;
+        assert_eq!((comm.rank(), comm.size()), (world.rank(), world.size()));
+        check::<R2c, 3>(&comm, &case)?;
+        // SAFETY: the world communicator lives until MPI is finalised, which `body` does last.
+        let comm = unsafe { MpiComm::from_raw(theirs.as_raw()) }?;
+        check::<R2c, 3>(&comm, &case.clone().tiling(4))?;
+        // Messages that travel in pieces, the last of them shorter than the others, and wait for each other to leave.
+        for exchange in Algorithm::ALL {
+            let case = case.clone().howmany(3).exchange(exchange);
+            check::<R2c, 3>(&MpiComm::of(&theirs)?.with_pieces_of(50), &case)?;
+        }
+        // SAFETY: a constant of the library; COMM_SELF lives as long as the world.
+        let alone = unsafe { MpiComm::from_raw(ffi::RSMPI_COMM_SELF) }?;
+        assert_eq!((alone.rank(), alone.size()), (0, 1));
+        check::<R2c, 3>(&alone, &case)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! What ends a job of MPI processes: nobody waits for a rank that is gone.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+
+use thriffty::{Algorithm, C2c, Comm, Grid, Memory, Plan};
+
+use crate::common::data::C64;
+use crate::common::faulty::{self, Switch};
+use crate::common::injected::{self, Setup};
+use crate::common::job;
+use crate::common::weak::{self, Weak};
+use crate::{as_rank, in_world};
+
+#[test]
+fn a_rank_that_is_killed_ends_the_job() {
+    for exchange in Algorithm::ALL {
+        if let Some(status) = job::run_told(3, "endings::killed_body", &exchange.to_string()) {
+            assert!(!status.success(), "{exchange}: the job lost a rank: {status}");
+        }
+    }
+}
+
+/// Transforms without end, until rank 1 is killed in the midst of them.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn killed_body() {
+    in_world(|world, _| {
+        let exchange: Algorithm = job::told().parse().expect("an exchange");
+        let grid = Grid::new([12, 10, 8]).expect("a grid");
+        let mut plan = Plan::<C2c, 3>::c2c(world, grid).exchange(exchange).build().expect("a plan");
+        let mut data = vec![C64::default(); plan.in_place_len()];
+        for round in 0.. {
+            if world.rank() == 1 && round == 20 {
+                let this = std::process::id().to_string();
+                Command::new("kill").args(["-KILL", &this]).status().expect("there is `kill`");
+            }
+            // Whether the others get an error or wait is up to MPI; that the job ends is not.
+            let _ = plan.forward_in_place(&mut data);
+        }
+    });
+}
+
+#[test]
+fn a_collective_that_fails_on_one_rank_ends_the_job() {
+    if let Some(status) = job::run(3, "endings::narrow_body") {
+        assert!(!status.success(), "a rank could not receive: {status}");
+    }
+}
+
+/// Rank 1 makes less room in `MPI_Alltoallv` than it is sent.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn narrow_body() {
+    as_rank(|world, _| {
+        let fault = if world.rank() == 1 { weak::Fault::Narrow } else { weak::Fault::Nothing };
+        let device = Switch::new(faulty::Fault::Nothing);
+        let setup = Setup::new(Algorithm::Alltoallv, Memory::Ample);
+        let weak = Weak::new(world, fault).expect("a communicator");
+        let bound = injected::bind(&weak, &device, setup);
+        // Others would wait for what rank 1 does not do any more.
+        let _ = injected::transform_of_ones(&mut bound.expect("a plan"), setup);
+    });
+}
+
+#[test]
+fn a_message_that_there_is_no_memory_for_ends_the_job() {
+    if let Some(status) = job::run(2, "endings::no_room_body") {
+        assert!(!status.success(), "a rank had no memory: {status}");
+    }
+}
+
+/// Rank 0 is to receive more than there is memory for, and would go on without; rank 1 sends it.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn no_room_body() {
+    in_world(|world, _| {
+        // More than a system lends.
+        const TOO_MUCH: usize = 1 << 44;
+        let mut flight = world.flight().expect("a flight");
+        match world.rank() {
+            0 => drop(flight.expect(1, TOO_MUCH)),
+            _ => {
+                // Longer than what leaves without a receiver.
+                let slot = flight.slot(1 << 20).expect("a slot");
+                let _ = flight.send(0, TOO_MUCH, slot).and_then(|()| flight.finish());
+            }
+        }
+    });
+}
+
+#[test]
+fn a_rank_that_panics_ends_the_job() {
+    // Memory that is shared is not packed.
+    let exchanges = Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Shared);
+    let within = exchanges.map(|algorithm| ("endings::panic_within_body", algorithm.to_string()));
+    for (body, told) in within.chain([("endings::panic_between_body", String::new())]) {
+        if let Some(status) = job::run_told(3, body, &told) {
+            assert!(!status.success(), "{body} {told}: a rank panicked: {status}");
+        }
+    }
+}
+
+/// Rank 1 unwinds, through all that it holds of MPI, while others transform.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_between_body() {
+    in_world(|world, _| {
+        let mut plan = Plan::<C2c, 2>::c2c(world, Grid::new([8, 9]).expect("a grid")).build();
+        assert!(world.rank() != 1, "a panic on purpose");
+        let mut data = vec![C64::default(); 72];
+        let _ = plan.as_mut().expect("a plan").forward_in_place(&mut data);
+    });
+}
+
+/// Rank 1 panics in an exchange, of which its caller keeps the others from hearing.
+#[test]
+#[ignore = "started under mpirun by another test"]
+fn panic_within_body() {
+    in_world(|world, _| {
+        let algorithm: Algorithm = job::told().parse().expect("an exchange");
+        let device = Switch::new(faulty::Fault::Nothing);
+        let setup = Setup::new(algorithm, Memory::Ample);
+        let mut bound = injected::bind(world, &device, setup).expect("a plan");
+        if world.rank() == 1 {
+            device.set(faulty::Fault::PanicEarly);
+        }
+        let transform = AssertUnwindSafe(|| injected::transform_of_ones(&mut bound, setup));
+        let _ = catch_unwind(transform);
+    });
+}

@@ -1,0 +1,37 @@
+//! All that is tested with MPI processes as ranks, by `cargo test --features mpi --test mpi`: tests start this very program again under
+//! `mpirun`, where only the body that they name runs. Without `mpirun` they print "skipped".
+
+#[path = "../common/allocations.rs"]
+mod allocations;
+mod berths;
+#[path = "../common/mod.rs"]
+mod common;
+mod leaving;
+mod together;
+mod windows;
+
+mod alloc;
+mod calls;
+mod checks;
+mod endings;
+mod threads;
+
+use thriffty::Comm;
+use thriffty::mpi::{self, MpiComm};
+
+/// Runs one rank of a job, which a panic ends at once.
+fn as_rank(check: impl FnOnce(&MpiComm, &mpi::Mpi)) {
+    common::job::abort_on_panic();
+    in_world(check);
+}
+
+/// Runs one rank of a job.
+fn in_world(check: impl FnOnce(&MpiComm, &mpi::Mpi)) {
+    let library = mpi::init().expect("MPI is initialised once");
+    {
+        let world = library.world().expect("the world");
+        common::job::assert_ranks(world.size());
+        check(&world, &library);
+    }
+    drop(library);
+}
