@@ -86,7 +86,7 @@ impl<const D: usize> Case<D> {
 
     pub(crate) fn grids(&self) -> Result<[Grid<D>; 2], Error> {
         let grid = Grid::new(self.shape)?;
-        Ok([grid, Problem::spectral_grid(grid, self.kinds)])
+        Ok([grid, Problem::spectral_grid(grid, self.kinds).typed()])
     }
 
     /// Bricks of physical and of spectral data, of all ranks.

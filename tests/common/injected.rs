@@ -49,7 +49,7 @@ impl Setup {
         MEMORY.into_iter().flat_map(|memory| Algorithm::ALL.map(|all| Self::new(all, memory)))
     }
 
-    fn problem(&self, comm: &dyn Comm) -> Result<Problem<3>, Error> {
+    fn problem(&self, comm: &dyn Comm) -> Result<Problem, Error> {
         let (grid, ranks) = (Grid::new(SHAPE)?, comm.size());
         let cut = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
         let hosts: Vec<_> = (0..ranks).map(|rank| comm.host(rank)).collect();

@@ -2,7 +2,7 @@
 
 use Kind::{C2C, Dct2, Dst1, R2C};
 use thriffty::{
-    Algorithm, Brick, C2c, Comm, Complex, Error, Kind, Memory, Node, Plan, R2c, R2r, Tolerance,
+    Algorithm, C2c, Comm, Complex, DynBrick, Error, Kind, Memory, Node, Plan, R2c, R2r, Tolerance,
     Transform, Wire,
 };
 
@@ -56,9 +56,9 @@ fn cuts(ranks: usize) -> Vec<[[usize; 3]; 2]> {
 /// Bytes of a plane of any rank's brick at any node, at most.
 fn plane<K: Transform>(plan: &Plan<K, 3>) -> usize {
     let problem = plan.recipe().problem();
-    let planes = |node: &Node<3>| {
+    let planes = |node: &Node| {
         let point = problem.howmany * node.width() * problem.precision.bytes();
-        let most = |brick: &Brick<3>| {
+        let most = |brick: &DynBrick| {
             let lens = (0..3).map(|axis| brick.len(axis)).filter(|len| *len > 1);
             brick.points() / lens.min().unwrap_or(1)
         };
@@ -89,7 +89,7 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     };
     let least = plan(Memory::Least)?;
     let recipe = least.recipe();
-    let bytes = |node: &Node<3>| {
+    let bytes = |node: &Node| {
         let points = node.layout.brick(comm.rank()).points() * case.howmany;
         points * node.width() * recipe.problem().precision.bytes()
     };

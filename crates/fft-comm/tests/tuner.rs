@@ -13,7 +13,7 @@ use fft_core::{
     Tolerance, Wire,
 };
 
-fn problem(shape: [usize; 3], hosts: &[usize]) -> Problem<3> {
+fn problem(shape: [usize; 3], hosts: &[usize]) -> Problem {
     let grid = Grid::new(shape).unwrap();
     let layout = Layout::even(grid, ProcGrid::cubic(&grid, hosts.len()), hosts.len());
     let mut problem =
@@ -32,7 +32,7 @@ fn candidates_are_the_same_on_all_ranks_sorted_and_each_there_once() {
         let first = &found[0];
         assert!(found.iter().all(|other| other == first));
         assert!(first.is_sorted_by(|a, b| a.predicted <= b.predicted + 1e-12));
-        let name = |candidate: &fft_comm::tuner::Candidate<3>| {
+        let name = |candidate: &fft_comm::tuner::Candidate| {
             (candidate.recipe.to_string(), candidate.chunk())
         };
         let mut names: Vec<_> = first.iter().map(name).collect();
@@ -74,7 +74,7 @@ fn chunks_wires_and_families_are_tried_where_they_matter() {
     let found = candidates(&far, &free).unwrap();
     for chunk in [1 << 17, 1 << 19, 1 << 21] {
         for wire in [Wire::Tolerance, Wire::Raw] {
-            let is = |c: &&fft_comm::tuner::Candidate<3>| {
+            let is = |c: &&fft_comm::tuner::Candidate| {
                 c.chunk() == Some(chunk) && c.recipe.problem().wire == wire
             };
             assert!(found.iter().any(|candidate| is(&candidate)), "{chunk} {wire}");
@@ -121,9 +121,8 @@ fn a_problem_that_cannot_be_is_refused_and_so_is_nothing_to_choose_from() {
     none.howmany = 0;
     let choice = Choice::of_model(&none, None);
     assert!(candidates(&none, &choice).unwrap_err().to_string().contains("howmany"));
-    let found = threads(2, |comm| {
-        tune::<f64, 3>(&comm, &[], Duration::ZERO, &mut |_| ()).unwrap_err().to_string()
-    });
+    let found =
+        threads(2, |comm| tune(&comm, &[], Duration::ZERO, &mut |_| ()).unwrap_err().to_string());
     assert_eq!(found, ["candidates: found 0, expected at least 1"; 2]);
 }
 
@@ -273,7 +272,7 @@ fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
                 assert!(news.candidate < news.candidates && news.budget == LONG / 3600);
                 heard.set(heard.get() + 1);
             };
-            let report = tune::<f64, 3>(&comm, &few, LONG / 3600, &mut hear).unwrap();
+            let report = tune(&comm, &few, LONG / 3600, &mut hear).unwrap();
             assert!(heard.get() > 0);
             report
         });
@@ -303,8 +302,8 @@ fn what_the_communicator_cannot_do_fails_and_is_not_chosen() {
         put.exchange = Algorithm::Ring(Epochs::Fence);
         let all = [put, problem([8; 3], &[0, 1])]
             .map(|problem| fft_comm::tuner::Candidate::of(Recipe::new(problem).unwrap()));
-        let both = tune::<f64, 3>(&comm, &all, Duration::from_millis(50), &mut |_| ()).unwrap();
-        let none = tune::<f64, 3>(&comm, &all[..1], Duration::ZERO, &mut |_| ()).unwrap_err();
+        let both = tune(&comm, &all, Duration::from_millis(50), &mut |_| ()).unwrap();
+        let none = tune(&comm, &all[..1], Duration::ZERO, &mut |_| ()).unwrap_err();
         (both, none)
     });
     let (report, error) = &found[0];

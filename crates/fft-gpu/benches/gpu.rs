@@ -101,25 +101,27 @@ impl Cut {
     /// plans have it.
     fn boxes(&self, shape: [usize; 3], wire: Wire, element: usize) -> Vec<[Transfer; 2]> {
         let whole = Brick { lo: [0; 3], hi: shape };
-        let from = Placed { brick: whole, order: [0, 1, 2], howmany: 1 };
-        let to = Placed { brick: whole, order: self.order, howmany: 1 };
+        let from = Placed { brick: whole.into(), order: [0, 1, 2].into(), howmany: 1 };
+        let to = Placed { brick: whole.into(), order: self.order.into(), howmany: 1 };
         let count: usize = self.pieces.iter().product();
         let part = |piece: usize| {
             let [_, b, c] = self.pieces;
             let index = [piece / c / b, piece / c % b, piece % c];
             let at = |axis: usize, i: usize| shape[axis] * i / self.pieces[axis];
-            let brick = Brick {
+            let brick: Brick<3> = Brick {
                 lo: std::array::from_fn(|axis| at(axis, index[axis])),
                 hi: std::array::from_fn(|axis| at(axis, index[axis] + 1)),
             };
             let order = match wire {
-                Wire::Tolerance => turned_when_read(element).order(&brick, from.order, to.order),
+                Wire::Tolerance => {
+                    turned_when_read(element).order(&brick.into(), from.order, to.order)
+                }
                 _ => to.order,
             };
-            let message = Placed { brick, order, howmany: 1 };
+            let message = Placed::new(brick, order, 1);
             [
-                Transfer::new(&brick, 0..1, &from, &message),
-                Transfer::as_read(&brick, 0..1, &message, &to),
+                Transfer::new(&brick.into(), 0..1, &from, &message),
+                Transfer::as_read(&brick.into(), 0..1, &message, &to),
             ]
         };
         (0..count).map(part).collect()

@@ -167,11 +167,7 @@ pub(super) const LARGE_HOST_WAYS: [Way; 2] = [
 const CHUNK: usize = 8 << 20;
 
 /// Ranks have messages for each other where their bricks meet. Numbers are of double precision.
-pub(super) fn traffic<const D: usize>(
-    recipe: &Recipe<D>,
-    direction: Direction,
-    way: &Way,
-) -> Traffic {
+pub(super) fn traffic(recipe: &Recipe, direction: Direction, way: &Way) -> Traffic {
     let ranks = recipe.problem().input.ranks();
     let mut found = Traffic { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
     for leg in recipe.legs(direction) {

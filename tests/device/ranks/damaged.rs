@@ -149,7 +149,7 @@ fn draft<'a>(comm: &'a dyn Comm, wire: Wire) -> Result<Draft<'a, C2c<f64>, 3>, E
 impl Ones {
     fn new(
         comm: &dyn Comm,
-        recipe: &Recipe<3>,
+        recipe: &Recipe,
         (gpu, passage): (&Gpu, Passage),
         make: MakeExchange<'_>,
     ) -> Result<Self, Error> {

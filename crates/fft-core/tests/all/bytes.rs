@@ -5,8 +5,8 @@ use crate::tiling::Rng;
 use fft_core::{Algorithm, Brick, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Step};
 
 /// Points that change hosts on a way through layouts.
-fn over_network(layouts: &[Layout<3>], hosts: &[usize]) -> usize {
-    let between = |from: &Layout<3>, to: &Layout<3>| -> usize {
+fn over_network(layouts: &[Layout], hosts: &[usize]) -> usize {
+    let between = |from: &Layout, to: &Layout| -> usize {
         let pairs = from.bricks().iter().zip(hosts);
         pairs
             .map(|(a, here)| {
@@ -18,7 +18,7 @@ fn over_network(layouts: &[Layout<3>], hosts: &[usize]) -> usize {
     layouts.windows(2).map(|pair| between(&pair[0], &pair[1])).sum()
 }
 
-fn of_recipe(recipe: &Recipe<3>, hosts: &[usize]) -> usize {
+fn of_recipe(recipe: &Recipe, hosts: &[usize]) -> usize {
     let mut layouts = vec![recipe.nodes()[0].layout.clone()];
     for (number, step) in recipe.steps().iter().enumerate() {
         if matches!(step, Step::Reshape { .. }) {
@@ -29,7 +29,7 @@ fn of_recipe(recipe: &Recipe<3>, hosts: &[usize]) -> usize {
 }
 
 /// The better of the two classic rules.
-fn of_classic(problem: &Problem<3>, hosts: &[usize]) -> usize {
+fn of_classic(problem: &Problem, hosts: &[usize]) -> usize {
     let (grid, ranks) = (problem.grid(), problem.input.ranks());
     let divisors = (1..=ranks).filter(|a| ranks % a == 0);
     let a = divisors.min_by_key(|a| (a + ranks / a, *a)).unwrap();

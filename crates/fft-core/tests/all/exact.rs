@@ -48,13 +48,13 @@ fn what_is_printed_of_layouts_tells_them_apart() {
         });
         Layout::new(grid, bricks.to_vec(), 3).unwrap()
     };
-    let problem = |input: &Layout<2>, output: &Layout<2>| {
+    let problem = |input: &Layout, output: &Layout| {
         let (input, output) = (input.clone(), output.clone());
         let mut problem = Problem::new([C2C; 2], true, Precision::F64, input, output).unwrap();
         problem.hosts = (0..problem.input.ranks()).map(|rank| rank / 2).collect();
         problem
     };
-    let read = |problem: &Problem<2>, text: &str| Recipe::exact(problem.clone(), text);
+    let read = |problem: &Problem, text: &str| Recipe::exact(problem.clone(), text);
 
     let (input, output) = (rows([1, 2, 1]), rows([2, 1, 1]));
     let back = problem(&input, &output);
@@ -79,7 +79,7 @@ fn what_is_printed_of_layouts_tells_them_apart() {
     let even = Layout::even(grid, ProcGrid::new([2, 1]), 4);
     let text = "(c2c 4x4 f64 ranks=4 [2x1] (exchange [2x1~spread] p2p raw) (fft y) (exchange [1x2~spread]yx p2p raw) (fft x) (scale inverse) (exchange [2x1] p2p raw))";
     let recipe = read(&problem(&even, &even), text).unwrap();
-    assert_eq!(recipe.nodes()[1].layout.brick(1), Brick::EMPTY);
+    assert_eq!(recipe.nodes()[1].layout.brick(1), Brick::<2>::EMPTY);
     assert_eq!(recipe.nodes()[1].layout.brick(2), even.brick(1));
     // What one recipe calls it is nothing to another, of which it is the input.
     let spread = &recipe.nodes()[1].layout;
@@ -104,7 +104,7 @@ fn what_is_fetched_comes_by_the_input_and_ends_in_the_output() {
     let even =
         |grid, order| Layout::even(grid, ProcGrid::new([1, 13, 7]), 129).ordered(order).unwrap();
     let (input, output) =
-        (even(grid, [2, 1, 0]), even(Problem::spectral_grid(grid, kinds), [0, 2, 1]));
+        (even(grid, [2, 1, 0]), even(Problem::spectral_grid(grid, kinds).typed(), [0, 2, 1]));
     let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
     (problem.access, problem.hosts) = (Access::Fetched, vec![0; 129]);
     let recipe = Recipe::new(problem.clone()).unwrap();

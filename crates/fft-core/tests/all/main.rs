@@ -4,6 +4,7 @@ mod tiling;
 
 mod bytes;
 mod exact;
+mod frozen;
 mod layout;
 mod lines;
 mod recipe;

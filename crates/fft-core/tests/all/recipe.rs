@@ -5,16 +5,16 @@ use std::sync::Arc;
 use crate::tiling::{Rng, tiling};
 use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, Identity, R2C};
 use fft_core::{
-    Access, Algorithm, Direction, Grid, Kind, Layout, Machine, Precision, Problem, ProcGrid,
-    Recipe, Scale, Step, Tolerance, Wire,
+    Access, Algorithm, Direction, DynBrick, Grid, Kind, Layout, Machine, Precision, Problem,
+    ProcGrid, Recipe, Scale, Step, Tolerance, Wire,
 };
 use proptest::prelude::*;
 
 /// A problem with the default bricks.
-fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) -> Problem<D> {
+fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) -> Problem {
     let grid = Grid::new(shape).unwrap();
     let layout = |grid: Grid<D>| Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
-    let spectral = Problem::spectral_grid(grid, kinds);
+    let spectral = Problem::spectral_grid(grid, kinds).typed::<D>();
     // Whatever becomes complex along the way starts as real numbers, and so do cosine transforms.
     let complex = !kinds.contains(&R2C) && kinds.contains(&C2C);
     let mut problem =
@@ -23,7 +23,7 @@ fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) ->
     problem
 }
 
-fn text<const D: usize>(problem: Problem<D>) -> String {
+fn text(problem: Problem) -> String {
     Recipe::new(problem).unwrap().to_string()
 }
 
@@ -155,12 +155,12 @@ fn four_axes() {
 
 #[test]
 fn options_are_printed() {
-    let with = |change: fn(&mut Problem<3>)| {
+    let with = |change: fn(&mut Problem)| {
         let mut problem = problem([32; 3], [C2C; 3], 4);
         change(&mut problem);
         text(problem)
     };
-    let fortran = |layout: &Layout<3>| layout.clone().ordered([2, 1, 0]).unwrap();
+    let fortran = |layout: &Layout| layout.clone().ordered([2, 1, 0]).unwrap();
     let mut ordered = problem([32; 3], [C2C; 3], 4);
     (ordered.input, ordered.output) = (fortran(&ordered.input), fortran(&ordered.output));
     for (found, expected) in [
@@ -298,7 +298,7 @@ fn ranks_of_one_host() {
 fn slabs_that_match_need_one_exchange() {
     let grid = Grid::new([64; 3]).unwrap();
     let slabs = |axis: usize| {
-        let shape = std::array::from_fn(|a| if a == axis { 4 } else { 1 });
+        let shape: [usize; 3] = std::array::from_fn(|a| if a == axis { 4 } else { 1 });
         Layout::even(grid, ProcGrid::new(shape), 4)
     };
     let problem = |input, output| {
@@ -338,35 +338,36 @@ fn shared_is_pipelined_on_devices() {
 }
 
 /// A problem with random kinds, bricks, orders and options.
-fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
+fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem> {
     let shape: [_; D] = std::array::from_fn(|_| 2..=longest);
     (shape, 1..=9usize, any::<u64>().no_shrink()).prop_map(|(shape, ranks, seed)| {
         let mut rng = Rng(seed);
         let halved = rng.below(D + 1);
-        let kinds = std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
-            _ if axis == halved => R2C,
-            R2C => C2C,
-            kind => kind,
-        });
+        let kinds: [Kind; D] =
+            std::array::from_fn(|axis| match Kind::ALL[rng.below(Kind::ALL.len())] {
+                _ if axis == halved => R2C,
+                R2C => C2C,
+                kind => kind,
+            });
         let grid = Grid::new(shape).unwrap();
         let mut layout = |grid: Grid<D>| {
-            let cuts = ProcGrid::all(1 + rng.below(ranks));
+            let cuts = ProcGrid::all(D, 1 + rng.below(ranks));
             let even = Layout::even(grid, cuts[rng.below(cuts.len())], ranks);
-            let bricks = match rng.below(4) {
-                0 => return even.ordered(rng.order()).unwrap(),
+            let bricks: Vec<DynBrick> = match rng.below(4) {
+                0 => return even.ordered(rng.order::<D>()).unwrap(),
                 1 => {
                     let mut bricks = even.bricks().to_vec();
                     rng.shuffle(&mut bricks);
                     bricks
                 }
-                _ => tiling(grid, ranks, &mut rng),
+                _ => tiling(grid, ranks, &mut rng).into_iter().map(DynBrick::from).collect(),
             };
-            Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order()).unwrap()
+            Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order::<D>()).unwrap()
         };
-        let spectral = Problem::spectral_grid(grid, kinds);
+        let spectral = Problem::spectral_grid(grid, kinds).typed::<D>();
         let (input, mut output) = (layout(grid), layout(spectral));
         if grid == spectral && rng.below(4) == 0 {
-            output = input.clone().ordered(rng.order()).unwrap();
+            output = input.clone().ordered(rng.order::<D>()).unwrap();
         }
         let complex = halved == D;
         let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
@@ -388,7 +389,7 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem<D>> {
 }
 
 /// What must hold of every recipe.
-fn sound<const D: usize>(problem: &Problem<D>) -> Result<(), TestCaseError> {
+fn sound(problem: &Problem) -> Result<(), TestCaseError> {
     let recipe = Recipe::new(problem.clone()).unwrap();
     let again = Recipe::new(problem.clone()).unwrap();
     prop_assert_eq!(&recipe, &again, "the same problem, another recipe");
@@ -398,7 +399,8 @@ fn sound<const D: usize>(problem: &Problem<D>) -> Result<(), TestCaseError> {
     prop_assert_eq!((&first.layout, first.complex), (&problem.input, problem.complex));
     prop_assert_eq!((&last.layout, last.complex), (&problem.output, problem.complex_spectrum()));
 
-    let mut done = [false; D];
+    let axes = problem.kinds.len();
+    let mut done = vec![false; axes];
     let mut scales = 0;
     for (at, step) in steps.iter().enumerate() {
         let (from, to) = (&nodes[at], &nodes[at + 1]);
@@ -429,7 +431,7 @@ fn sound<const D: usize>(problem: &Problem<D>) -> Result<(), TestCaseError> {
             }
         }
     }
-    for axis in 0..D {
+    for axis in 0..axes {
         prop_assert_eq!(done[axis], problem.kinds[axis] != Identity, "axis {}: {}", axis, recipe);
     }
     let factors = [Direction::Forward, Direction::Inverse].map(|way| problem.factor(way));

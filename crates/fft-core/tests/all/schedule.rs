@@ -8,7 +8,7 @@ use fft_core::{
     ProcGrid, Recipe, Schedule, Simulator, Wire,
 };
 
-fn problem(n: usize, ranks: usize, per_host: usize) -> Problem<3> {
+fn problem(n: usize, ranks: usize, per_host: usize) -> Problem {
     let grid = Grid::new([n; 3]).unwrap();
     let bricks = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
     let mut problem =

@@ -47,7 +47,8 @@ fn close<T: Real>(found: &[T], expected: &[f64], what: &str) {
 fn multiplies<T: GpuReal>(gpu: &Gpu) {
     let stream = gpu.stream();
     let grid = Grid::new(GRID).unwrap();
-    let modes_on_device = Modes::<T>::new(gpu, &grid, &BRICK, ORDER, LENGTHS).unwrap();
+    let modes_on_device =
+        Modes::<T>::new(gpu, &grid.into(), &BRICK.into(), ORDER.into(), LENGTHS.into()).unwrap();
     let (_, x) = data::fields::<T>(2 * BRICK.points()).swap_remove(0);
     let mut on_device = stream.clone_htod(&x).unwrap();
     for axis in 0..3 {

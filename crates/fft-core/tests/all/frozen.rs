@@ -1,19 +1,17 @@
 //! What is planned for 200 random problems is what was planned before: recipe, prediction and messages, to the letter.
 //!
 //! A change that means to plan otherwise writes the file anew, and shows the difference to whoever reviews it:
-//! `THRIFFTY_BLESS=1 cargo test -p fft-core --test frozen`.
-
-mod tiling;
+//! `THRIFFTY_BLESS=1 cargo test -p fft-core --test all frozen`.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::tiling::{Rng, tiling};
 use fft_core::{
     Access, Algorithm, Grid, Kind, Layout, Machine, Memory, Precision, Prediction, Problem,
     ProcGrid, Recipe, Scale, Schedule, Tolerance, Wire,
 };
-use tiling::{Rng, tiling};
 
 const PROBLEMS: u64 = 200;
 /// Points along an axis, at most, of problems with 1 to 4 axes.
