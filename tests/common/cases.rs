@@ -1,18 +1,35 @@
 //! The transforms that are compared with the definition, on any communicator.
 
 use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, Identity, R2C};
-use thriffty::{Algorithm, C2c, Comm, Error, Kind, R2c, R2r, Scale};
+use thriffty::{Algorithm, C2c, Comm, Epochs, Error, Kind, R2c, R2r, Scale};
 
 use super::check::{Case, Make, check};
 
 type Done = Result<(), Error>;
 
-/// All exchanges, both precisions.
+/// What data goes by on this communicator. Threads cannot put, so that one kind of `ring` is as the other there; where they see no arrays
+/// but their own, that is for those that share memory, and others send messages as ever.
+fn exchanges(comm: &dyn Comm) -> Result<Vec<Algorithm>, Error> {
+    if comm.name() != "threads" {
+        return Ok(Algorithm::ALL.to_vec());
+    }
+    if comm.commons()?.is_some_and(|commons| !commons.shows_all()) {
+        return Ok(vec![Algorithm::Shared, Algorithm::P2p]);
+    }
+    let flush = Algorithm::Ring(Epochs::Flush);
+    Ok(Algorithm::ALL.into_iter().filter(|exchange| *exchange != flush).collect())
+}
+
+/// All exchanges. What carries messages knows nothing of precision, so that the other one goes by each in turn, from case to case.
 fn both<A: Make, B: Make, const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
-    for exchange in Algorithm::ALL {
-        let case = case.clone().exchange(exchange);
+    let exchanges = exchanges(comm)?;
+    let turn = case.shape.iter().sum::<usize>() + case.howmany + case.tiling.unwrap_or(0) as usize;
+    for (number, exchange) in exchanges.iter().enumerate() {
+        let case = case.clone().exchange(*exchange);
         check::<A, D>(comm, &case)?;
-        check::<B, D>(comm, &case)?;
+        if number == turn % exchanges.len() {
+            check::<B, D>(comm, &case)?;
+        }
     }
     Ok(())
 }
@@ -190,7 +207,7 @@ pub(crate) fn four_axes(comm: &dyn Comm) -> Done {
 
 /// Irregular bricks, with ranks that hold nothing on one side or both.
 pub(crate) fn random_tilings(comm: &dyn Comm) -> Done {
-    for seed in 0..6 {
+    for seed in 0..3 {
         let fortran = [2, 1, 0];
         complex(comm, Case::new([5, 9, 7], [C2C; 3]).tiling(seed))?;
         halved(
@@ -206,7 +223,7 @@ pub(crate) fn random_tilings(comm: &dyn Comm) -> Done {
 
 /// Data that ends where it began: irregular bricks, ranks that hold nothing, and a recipe that comes home in between.
 pub(crate) fn returning(comm: &dyn Comm) -> Done {
-    for seed in 0..6 {
+    for seed in 0..3 {
         let turned = [1, 2, 0];
         complex(comm, Case::new([5, 9, 7], [C2C; 3]).returning(seed))?;
         complex(

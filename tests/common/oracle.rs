@@ -3,6 +3,7 @@
 //! The matrices are those of SciPy, without normalisation. Nothing here is shared with the library.
 
 use std::f64::consts::PI;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use thriffty::{Complex, Direction, Kind};
 
@@ -104,8 +105,54 @@ fn along(array: &[C64], inner: usize, before: usize, matrix: &[Vec<C64>]) -> Vec
     result
 }
 
+/// How many numbers are kept, at most: 192 MiB. Each transform counts as some more, so that there are not too many to look through.
+const KEPT: usize = 12 << 20;
+
+/// A transform of these arrays, which one of the ranks computes where they share memory.
+struct Known {
+    direction: Direction,
+    axes: Vec<(usize, Kind)>,
+    arrays: Vec<C64>,
+    result: OnceLock<Vec<C64>>,
+}
+
+/// Those that were computed last: ranks, exchanges and numbers of ranks ask for the same ones.
+static KNOWN: Mutex<Vec<Arc<Known>>> = Mutex::new(Vec::new());
+
 /// Transforms whole row-major arrays, one after the other, without scaling. `shape` is the physical one.
 pub(crate) fn transform<const D: usize>(
+    direction: Direction,
+    shape: [usize; D],
+    kinds: [Kind; D],
+    arrays: &[C64],
+) -> Vec<C64> {
+    let same = |known: &&Arc<Known>| {
+        let axes = known.axes.iter().copied();
+        known.direction == direction
+            && axes.eq(shape.into_iter().zip(kinds))
+            && known.arrays == arrays
+    };
+    let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = all.iter().rev().find(same).cloned().unwrap_or_else(|| {
+        let axes = shape.into_iter().zip(kinds).collect();
+        let arrays = arrays.to_vec();
+        Arc::new(Known { direction, axes, arrays, result: OnceLock::new() })
+    });
+    // What was asked for last goes last.
+    all.retain(|other| !Arc::ptr_eq(other, &known));
+    all.push(known.clone());
+    let mut kept = 0;
+    let old = all.iter().rev().take_while(|known| {
+        kept += 2 * known.arrays.len() + 5000;
+        kept <= KEPT
+    });
+    let old = all.len() - old.count().max(1);
+    all.drain(..old);
+    drop(all);
+    known.result.get_or_init(|| computed(direction, shape, kinds, arrays)).clone()
+}
+
+fn computed<const D: usize>(
     direction: Direction,
     shape: [usize; D],
     kinds: [Kind; D],
