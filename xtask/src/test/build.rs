@@ -1,51 +1,12 @@
 //! Building test programs, and hearing from cargo of each as soon as it is there.
 
+use super::known::known;
 use super::workspace::Workspace;
 use crate::tools::{self, Result};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// When a loop of a developer runs a test program.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Quick {
-    /// Whenever something that it is built of changed.
-    Always,
-    /// When its own package changed: it takes long.
-    OwnChange,
-    Never,
-}
-
-/// What is known of a test program by its package and its name.
-struct Known {
-    package: &'static str,
-    target: &'static str,
-    /// It fills the machine by threads or processes of its own.
-    alone: bool,
-    quick: Quick,
-}
-
-/// The programs that are not like most: most share the machine, and run in every loop.
-const KNOWN: [Known; 6] = [
-    Known { package: "thriffty", target: "host", alone: true, quick: Quick::Always },
-    // It starts jobs of processes, one after the other.
-    Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never },
-    Known { package: "fft-cli", target: "all", alone: true, quick: Quick::OwnChange },
-    // They need a device, or do little.
-    Known { package: "thriffty", target: "device", alone: true, quick: Quick::OwnChange },
-    Known { package: "fft-capi", target: "device", alone: true, quick: Quick::OwnChange },
-    Known { package: "fft-gpu", target: "gpu", alone: true, quick: Quick::OwnChange },
-];
-
-fn known(package: &str, target: &str) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| known.package == package && known.target == target)
-}
-
-/// When a loop runs the integration test of this name.
-pub(super) fn quick(package: &str, target: &str) -> Quick {
-    known(package, target).map_or(Quick::Always, |known| known.quick)
-}
 
 /// A test program.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,18 +109,5 @@ mod tests {
         none(&message("/elsewhere", "lib", "other", true, "\"/p\""));
         none(r#"{"reason":"build-finished","success":true}"#);
         none("what a build script says");
-    }
-
-    #[test]
-    fn programs_that_start_jobs_are_in_no_loop_and_run_alone() {
-        let mpi = Program {
-            package: "thriffty".into(),
-            target: "mpi".into(),
-            path: "p".into(),
-            folder: "".into(),
-        };
-        assert!(mpi.alone());
-        assert_eq!(quick("thriffty", "mpi"), Quick::Never);
-        assert_eq!(quick("fft-comm", "mpi"), Quick::Always);
     }
 }

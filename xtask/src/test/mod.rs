@@ -1,6 +1,7 @@
 //! `cargo xtask test`: all that must hold before a change goes in; with `--quick`, what a change breaks most often.
 
 mod build;
+mod known;
 mod queue;
 mod quick;
 mod report;
@@ -110,7 +111,7 @@ fn loop_of(choice: &Choice, workspace: &Workspace, ready: &Ready) -> Vec<Stage> 
     if ready.clippy {
         // The profile has unit tests looked at, too.
         let clippy = stages.featured(Kind::Check, "clippy --workspace --profile test");
-        clippy.args(choice.lints(workspace)).args(["--", "-D", "warnings"]);
+        clippy.args(choice.lints(workspace, ready.mpi)).args(["--", "-D", "warnings"]);
     }
     stages.featured(Kind::Programs, BUILD_TESTS).args(choice.tests(workspace));
     stages.stages

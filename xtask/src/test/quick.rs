@@ -1,7 +1,7 @@
 //! `cargo xtask test --quick`: what a change can break, as far as it shows in little time.
 
-use super::build::{Quick, quick};
-use super::workspace::{Package, Workspace};
+use super::known::{Quick, quick};
+use super::workspace::{Package, Test, Workspace};
 use crate::tools::{self, Result, command};
 use std::collections::BTreeSet;
 
@@ -65,12 +65,16 @@ impl Choice {
 
     /// What cargo builds of the workspace: all unit tests, and the integration tests that run.
     pub(super) fn tests(&self, workspace: &Workspace) -> Vec<String> {
-        targets(workspace, |package, test| self.runs(&package.name, test))
+        targets(workspace, |package, test| self.runs(&package.name, &test.name))
     }
 
-    /// What clippy looks at: all libraries with their unit tests, and the integration tests of what changed.
-    pub(super) fn lints(&self, workspace: &Workspace) -> Vec<String> {
-        targets(workspace, |package, _| self.changed.contains(&package.name))
+    /// What clippy looks at: all libraries with their unit tests, and the integration tests of what changed;
+    /// of all where nothing did.
+    pub(super) fn lints(&self, workspace: &Workspace, mpi: bool) -> Vec<String> {
+        targets(workspace, |package, test| {
+            let wanted = self.changed.is_empty() || self.changed.contains(&package.name);
+            wanted && (mpi || !test.needs_mpi)
+        })
     }
 }
 
@@ -78,10 +82,11 @@ impl Choice {
 ///
 /// Packages are not named: the features of dependencies would be others than for the workspace, and they would be
 /// built again.
-fn targets(workspace: &Workspace, wanted: impl Fn(&Package, &str) -> bool) -> Vec<String> {
+fn targets(workspace: &Workspace, wanted: impl Fn(&Package, &Test) -> bool) -> Vec<String> {
     let mut names = BTreeSet::new();
     for package in &workspace.packages {
-        names.extend(package.tests.iter().filter(|test| wanted(package, test)));
+        let tests = package.tests.iter().filter(|test| wanted(package, test));
+        names.extend(tests.map(|test| test.name.as_str()));
     }
     let tests = names.into_iter().flat_map(|name| ["--test", name]);
     ["--lib", "--bins"].into_iter().chain(tests).map(String::from).collect()
@@ -107,7 +112,7 @@ mod tests {
         assert!(choice.runs("fft-cli", "bin") && !choice.runs("fft-cli", "all"));
         assert!(!choice.runs("thriffty", "mpi") && !choice.runs("xtask", "bin"));
         assert_eq!(choice.tests(&small()), ["--lib", "--bins", "--test", "all", "--test", "host"]);
-        assert_eq!(choice.lints(&small()), ["--lib", "--bins", "--test", "all"]);
+        assert_eq!(choice.lints(&small(), true), ["--lib", "--bins", "--test", "all"]);
     }
 
     #[test]
@@ -118,11 +123,20 @@ mod tests {
     }
 
     #[test]
+    fn what_needs_mpi_is_linted_where_it_is() {
+        let choice = choice(&["tests/mpi/main.rs"]);
+        let all = ["--lib", "--bins", "--test", "host", "--test", "mpi"];
+        assert_eq!(choice.lints(&small(), true), all);
+        assert_eq!(choice.lints(&small(), false), all[..4]);
+    }
+
+    #[test]
     fn no_change_is_a_test_of_all() {
         let choice = choice(&[]);
         assert!(choice.line().starts_with("nothing changed"));
         assert!(choice.runs("xtask", "bin") && choice.runs("thriffty", "host"));
         assert!(!choice.runs("thriffty", "mpi") && !choice.runs("fft-cli", "all"));
+        assert!(choice.lints(&small(), true).contains(&"mpi".into()));
     }
 
     #[test]

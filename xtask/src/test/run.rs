@@ -113,7 +113,7 @@ pub(super) fn run(batch: Batch<'_>, report: &mut Report) -> Result {
     report.stage(well, start.elapsed() - building, "test programs, after the last was built");
     built?;
     if failed > 0 {
-        return Err(format!("{failed} test programs failed"));
+        return Err(format!("test programs that failed: {failed}"));
     }
     Ok(())
 }

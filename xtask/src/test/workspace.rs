@@ -21,8 +21,15 @@ pub(super) struct Package {
     pub(super) folder: PathBuf,
     /// The packages of the workspace that it depends on.
     pub(super) uses: Vec<String>,
-    /// The names of its integration tests.
-    pub(super) tests: Vec<String>,
+    pub(super) tests: Vec<Test>,
+}
+
+/// An integration test of a package.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Test {
+    pub(super) name: String,
+    /// Cargo refuses to build it without MPI.
+    pub(super) needs_mpi: bool,
 }
 
 pub(super) struct Workspace {
@@ -94,15 +101,19 @@ impl Workspace {
 impl Package {
     fn parse(value: &Value, root: &Path) -> Option<Self> {
         let folder = Path::new(value["manifest_path"].as_str()?).parent()?;
-        let names = |list: &Value, fits: &dyn Fn(&Value) -> bool| -> Option<Vec<String>> {
-            let named = list.as_array()?.iter().filter(|entry| fits(entry));
-            named.map(|entry| Some(entry["name"].as_str()?.to_string())).collect()
+        let name = |entry: &Value| Some(entry["name"].as_str()?.to_string());
+        let uses = value["dependencies"].as_array()?.iter().filter(|used| used["path"].is_string());
+        let tests = value["targets"].as_array()?.iter().filter(|made| made["kind"][0] == "test");
+        let test = |target: &Value| {
+            let needs = target["required-features"].as_array();
+            let needs_mpi = needs.is_some_and(|needs| needs.iter().any(|need| need == "mpi"));
+            Some(Test { name: name(target)?, needs_mpi })
         };
         Some(Self {
-            name: value["name"].as_str()?.to_string(),
+            name: name(value)?,
             folder: folder.strip_prefix(root).ok()?.to_path_buf(),
-            uses: names(&value["dependencies"], &|dependency| dependency["path"].is_string())?,
-            tests: names(&value["targets"], &|target| target["kind"][0] == "test")?,
+            uses: uses.map(name).collect::<Option<_>>()?,
+            tests: tests.map(test).collect::<Option<_>>()?,
         })
     }
 }
@@ -111,13 +122,17 @@ impl Package {
 pub(super) mod tests {
     use super::*;
 
+    fn test(name: &str, needs_mpi: bool) -> Test {
+        Test { name: name.into(), needs_mpi }
+    }
+
     /// A core, what stands on it, the whole in the root, and a package beside them.
     pub(crate) fn small() -> Workspace {
         let package = |name: &str, folder: &str, uses: &[&str], tests: &[&str]| Package {
             name: name.into(),
             folder: folder.into(),
             uses: uses.iter().map(|used| used.to_string()).collect(),
-            tests: tests.iter().map(|test| test.to_string()).collect(),
+            tests: tests.iter().map(|test| self::test(test, *test == "mpi")).collect(),
         };
         let packages = vec![
             package("fft-core", "crates/fft-core", &[], &["all"]),
@@ -138,13 +153,15 @@ pub(super) mod tests {
         let text = r#"{"workspace_root": "/w", "packages": [
             {"name": "whole", "manifest_path": "/w/Cargo.toml",
              "dependencies": [{"name": "core", "path": "/w/core"}, {"name": "log", "path": null}],
-             "targets": [{"name": "whole", "kind": ["lib"]}, {"name": "host", "kind": ["test"]}]},
+             "targets": [{"name": "whole", "kind": ["lib"]}, {"name": "host", "kind": ["test"]},
+                         {"name": "mpi", "kind": ["test"], "required-features": ["mpi"]}]},
             {"name": "core", "manifest_path": "/w/core/Cargo.toml", "dependencies": [{"name": "log"}],
              "targets": []}]}"#;
         let [whole, core] =
             <[Package; 2]>::try_from(Workspace::parse(text).unwrap().packages).unwrap();
         assert_eq!((whole.folder, core.folder), ("".into(), "core".into()));
-        assert_eq!((whole.uses, whole.tests), (vec!["core".into()], vec!["host".into()]));
+        assert_eq!(whole.uses, ["core"]);
+        assert_eq!(whole.tests, [test("host", false), test("mpi", true)]);
         assert!(core.uses.is_empty() && core.tests.is_empty());
         assert!(Workspace::parse("{}").is_none());
     }
