@@ -20,11 +20,13 @@ pub(super) struct Known {
 }
 
 /// The programs that are not like most: most share the machine, and run in every loop.
-const KNOWN: [Known; 6] = [
+const KNOWN: [Known; 7] = [
     Known { package: "thriffty", target: "host", alone: true, quick: Quick::Always },
     // It starts jobs of processes, one after the other.
     Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never },
     Known { package: "fft-cli", target: "all", alone: true, quick: Quick::OwnChange },
+    // It compiles the kernels for a CPU, which takes longer than all other unit tests.
+    Known { package: "fft-gpu", target: "lib", alone: false, quick: Quick::OwnChange },
     // They need a device, or do little.
     Known { package: "thriffty", target: "device", alone: true, quick: Quick::OwnChange },
     Known { package: "fft-capi", target: "device", alone: true, quick: Quick::OwnChange },
