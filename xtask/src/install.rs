@@ -11,7 +11,7 @@ const SOURCES: &str = "crates/fft-capi";
 const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
 
 /// What is built, in cargo's words, where there is MPI.
-pub(crate) const WITH_MPI: [&str; 6] = [
+const WITH_MPI: [&str; 6] = [
     "--package",
     "fft-capi",
     "--package",

@@ -28,7 +28,9 @@ const HELP: &str = "\
 usage: cargo xtask <task>
 
   setup   install MPI, libclang, compilers, FFTW and a Python with NumPy and SciPy, or say how to
-  test    format, lints, tests and documentation, with and without MPI
+  test    format, lints, tests, programs in other languages, and documentation: all that must hold
+          --quick           the loop of a developer: format, lints, and tests without MPI, of the
+                            packages with uncommitted changes and of those that depend on them
   demo    transform a Taylor-Green vortex on 4 ranks and draw its energy spectrum
   install for C, C++ and Fortran programs: libraries, header, module, pkg-config and CMake files
           --prefix P        where                   --no-mpi          plans of one process
@@ -69,7 +71,7 @@ fn dispatch(arguments: &[String]) -> tools::Result {
     tools::enter_workspace()?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["setup"] => setup::run(),
-        ["test"] => test::run(),
+        ["test", words @ ..] => test::run(words),
         ["demo"] => demo::run(),
         ["kernels"] => kernels::run(),
         ["install", words @ ..] => install::install(words),

@@ -2,12 +2,17 @@
 
 use crate::install;
 use crate::packages::{self, COMPILERS};
+use crate::test;
 use crate::tools::{self, Result, cargo, command, output, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What C and C++ programs are compiled with: any warning is an error. Open MPI's old C++ classes have some.
 const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DOMPI_SKIP_MPICXX"];
+
+/// Builds the libraries out of what tests are built of: examples have the dependencies that tests have. For two packages
+/// alone the dependencies would have other features, and be built again.
+const BUILD: [&str; 4] = ["build", "--workspace", "--lib", "--examples"];
 
 /// An installation to build against, and where programs go.
 struct Bench {
@@ -18,7 +23,7 @@ struct Bench {
 /// Builds and installs the libraries, as they are for tests, then builds and runs everything.
 pub(crate) fn run_all() -> Result {
     packages::ensure(&COMPILERS.iter().collect::<Vec<_>>());
-    tools::run_shown(cargo().arg("build").args(install::WITH_MPI))?;
+    tools::run_shown(cargo().args(BUILD).args(["--features", test::WITH_MPI]))?;
     let prefix = install::scratch()?;
     install::lay_out(&tools::target_dir().join("debug"), &prefix, true)?;
     let bench = Bench { folder: prefix.with_file_name("built"), prefix };

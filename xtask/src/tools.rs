@@ -1,6 +1,7 @@
 //! Running other programs: with the environment that MPI needs, and with errors that name the command.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -68,6 +69,28 @@ pub(crate) fn run(command: &mut Command) -> Result {
     }
 }
 
+/// Runs a command to its end, its output going where ours goes, and kept.
+pub(crate) fn run_and_keep(command: &mut Command) -> (String, Result) {
+    let mut kept = String::new();
+    let mut child = match command.stdout(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(e) => return (kept, Err(format!("cannot start `{}`: {e}", shown(command)))),
+    };
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).split(b'\n').map_while(std::io::Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            kept.extend([&line, "\n"]);
+        }
+    }
+    let outcome = match child.wait() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{}` failed: {status}", shown(command))),
+        Err(e) => Err(format!("cannot wait for `{}`: {e}", shown(command))),
+    };
+    (kept, outcome)
+}
+
 /// Prints the command line, then runs it.
 pub(crate) fn run_shown(command: &mut Command) -> Result {
     println!("\n$ {}", shown(command));
@@ -115,5 +138,13 @@ mod tests {
         assert!(failed.contains("`false`") && failed.contains("status"), "{failed}");
         let absent = run(&mut Command::new("no-such-program-here")).unwrap_err();
         assert!(absent.contains("cannot start `no-such-program-here`"), "{absent}");
+    }
+
+    #[test]
+    fn what_is_said_is_kept() {
+        let (said, outcome) =
+            run_and_keep(Command::new("sh").args(["-c", "echo a; echo b; exit 1"]));
+        assert_eq!(said, "a\nb\n");
+        assert!(outcome.unwrap_err().contains("status"));
     }
 }

@@ -1,0 +1,60 @@
+//! The test programs that are not like most.
+
+/// When a loop of a developer runs a test program.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Quick {
+    /// Whenever something that it is built of changed.
+    Always,
+    /// When its own package changed: it takes long.
+    OwnChange,
+    Never,
+}
+
+/// What is known of a test program by its package and its name.
+pub(super) struct Known {
+    package: &'static str,
+    target: &'static str,
+    /// It fills the machine by threads or processes of its own.
+    pub(super) alone: bool,
+    quick: Quick,
+}
+
+/// The programs that are not like most: most share the machine, and run in every loop.
+const KNOWN: [Known; 7] = [
+    Known { package: "thriffty", target: "host", alone: true, quick: Quick::Always },
+    // It starts jobs of processes, one after the other.
+    Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never },
+    Known { package: "fft-cli", target: "all", alone: true, quick: Quick::OwnChange },
+    // It compiles the kernels for a CPU, which takes longer than all other unit tests.
+    Known { package: "fft-gpu", target: "lib", alone: false, quick: Quick::OwnChange },
+    // They need a device, or do little.
+    Known { package: "thriffty", target: "device", alone: true, quick: Quick::OwnChange },
+    Known { package: "fft-capi", target: "device", alone: true, quick: Quick::OwnChange },
+    Known { package: "fft-gpu", target: "gpu", alone: true, quick: Quick::OwnChange },
+];
+
+pub(super) fn known(package: &str, target: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.package == package && known.target == target)
+}
+
+/// When a loop runs the integration test of this name.
+pub(super) fn quick(package: &str, target: &str) -> Quick {
+    known(package, target).map_or(Quick::Always, |known| known.quick)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_start_jobs_are_in_no_loop_and_run_alone() {
+        assert!(known("thriffty", "mpi").is_some_and(|known| known.alone));
+        assert_eq!(quick("thriffty", "mpi"), Quick::Never);
+    }
+
+    #[test]
+    fn most_programs_share_the_machine_and_run_in_every_loop() {
+        assert!(known("fft-core", "all").is_none());
+        assert_eq!(quick("fft-core", "all"), Quick::Always);
+    }
+}

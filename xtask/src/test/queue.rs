@@ -1,0 +1,176 @@
+//! In which order test programs run, how many at once, and on how many threads each.
+
+use super::build::Program;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The seconds that test programs took, by their names.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Times(BTreeMap<String, f64>);
+
+impl Times {
+    /// Of the last run; none if there was none.
+    pub(super) fn read(path: &Path) -> Self {
+        Self::parse(&std::fs::read_to_string(path).unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Self {
+        let of_line = |line: &str| {
+            let (seconds, name) = line.split_once(' ')?;
+            Some((name.to_string(), seconds.parse().ok()?))
+        };
+        Self(text.lines().filter_map(of_line).collect())
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(|(name, seconds)| format!("{seconds:.2} {name}\n")).collect()
+    }
+
+    pub(super) fn set(&mut self, name: &str, seconds: f64) {
+        self.0.insert(name.to_string(), seconds);
+    }
+
+    /// For the next run. They only choose an order, so that a failure is not worth a word.
+    pub(super) fn write(&self, path: &Path) {
+        let _ = std::fs::write(path, self.text());
+    }
+
+    /// A program that never ran may take long.
+    fn of(&self, program: &Program) -> f64 {
+        self.0.get(&program.name()).copied().unwrap_or(f64::INFINITY)
+    }
+}
+
+/// What runs at a moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    /// Test programs.
+    pub(super) programs: usize,
+    /// One of them has the machine for itself.
+    pub(super) alone: bool,
+    /// The compiler runs, too, and further programs come.
+    pub(super) building: bool,
+}
+
+/// Programs that are built and did not start.
+pub(super) struct Queue {
+    cores: usize,
+    times: Times,
+    waiting: Vec<Program>,
+}
+
+impl Queue {
+    pub(super) fn new(cores: usize, times: Times) -> Self {
+        Self { cores, times, waiting: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, program: Program) {
+        self.waiting.push(program);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// The program to start now and its threads, if the machine has room for one.
+    ///
+    /// One thread each is what fills the cores evenly: the threads of a program run out of tests at different
+    /// times. Half of the cores are the compiler's while it runs. Programs that fill the machine come last.
+    pub(super) fn next(&mut self, load: Load) -> Option<(Program, usize)> {
+        let room = if load.building { self.cores.div_ceil(2) } else { self.cores };
+        if load.alone || load.programs >= room {
+            return None;
+        }
+        let idle = load.programs == 0 && !load.building;
+        if let Some(longest) = self.longest(false) {
+            let threads = if idle && self.waiting.len() == 1 { self.cores } else { 1 };
+            return Some((self.waiting.remove(longest), threads));
+        }
+        let longest = self.longest(true).filter(|_| idle)?;
+        Some((self.waiting.remove(longest), self.cores))
+    }
+
+    /// The place of the program that took longest, of those that run alone or of the others; the first of equals.
+    fn longest(&self, alone: bool) -> Option<usize> {
+        let time = |at: &usize| self.times.of(&self.waiting[*at]);
+        let places = (0..self.waiting.len()).rev().filter(|&at| self.waiting[at].alone() == alone);
+        places.max_by(|a, b| time(a).total_cmp(&time(b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Load = Load { programs: 0, alone: false, building: false };
+    const BUILDING: Load = Load { building: true, ..IDLE };
+
+    fn queue(cores: usize, names: &[(&str, &str)]) -> Queue {
+        let times = Times::parse(
+            "5.00 fft-core all\n20 fft-comm all\n1.5 fft-comm lib\n60 thriffty host\n70 thriffty mpi\n",
+        );
+        let mut queue = Queue::new(cores, times);
+        for (package, target) in names {
+            queue.push(Program {
+                package: package.to_string(),
+                target: target.to_string(),
+                path: "program".into(),
+                folder: "".into(),
+            });
+        }
+        queue
+    }
+
+    fn next(queue: &mut Queue, load: Load) -> Option<(String, usize)> {
+        queue.next(load).map(|(program, threads)| (program.name(), threads))
+    }
+
+    #[test]
+    fn the_longest_starts_first_and_an_unknown_one_before_it() {
+        let names = [("fft-core", "all"), ("new", "one"), ("fft-comm", "all"), ("fft-comm", "lib")];
+        let mut queue = queue(2, &names);
+        let order: Vec<_> = (0..4).map_while(|_| next(&mut queue, IDLE)).collect();
+        let expected =
+            [("new one", 1), ("fft-comm all", 1), ("fft-core all", 1), ("fft-comm lib", 2)];
+        assert_eq!(order, expected.map(|(name, threads)| (name.to_string(), threads)));
+    }
+
+    #[test]
+    fn as_many_run_at_once_as_there_are_cores() {
+        let mut queue = queue(2, &[("fft-core", "all"), ("fft-comm", "all")]);
+        assert_eq!(next(&mut queue, Load { programs: 2, ..IDLE }), None);
+        assert!(next(&mut queue, Load { programs: 1, ..IDLE }).is_some());
+    }
+
+    #[test]
+    fn the_compiler_keeps_half_of_the_cores() {
+        let mut queue = queue(2, &[("fft-core", "all"), ("fft-comm", "all")]);
+        assert_eq!(next(&mut queue, BUILDING), Some(("fft-comm all".into(), 1)));
+        assert_eq!(next(&mut queue, Load { programs: 1, ..BUILDING }), None);
+        assert_eq!(next(&mut queue, BUILDING), Some(("fft-core all".into(), 1)), "others may come");
+    }
+
+    #[test]
+    fn programs_that_fill_the_machine_run_alone_and_last() {
+        let mut queue = queue(2, &[("thriffty", "host"), ("thriffty", "mpi"), ("fft-core", "all")]);
+        assert_eq!(next(&mut queue, IDLE), Some(("fft-core all".into(), 1)));
+        assert_eq!(next(&mut queue, Load { programs: 1, ..IDLE }), None);
+        assert_eq!(next(&mut queue, BUILDING), None);
+        assert_eq!(next(&mut queue, IDLE), Some(("thriffty mpi".into(), 2)));
+        assert_eq!(next(&mut queue, Load { programs: 1, alone: true, ..IDLE }), None);
+        assert_eq!(next(&mut queue, IDLE), Some(("thriffty host".into(), 2)));
+        assert_eq!(next(&mut queue, IDLE), None);
+    }
+
+    #[test]
+    fn times_are_kept_in_lines() {
+        let mut times = Times::parse("5.25 fft-core all\nnot a time\n");
+        times.set("thriffty host", 60.0);
+        assert_eq!(times.text(), "5.25 fft-core all\n60.00 thriffty host\n");
+        assert_eq!(Times::parse(&times.text()), times);
+    }
+}
