@@ -19,7 +19,7 @@ pub(crate) mod plans;
 pub(crate) mod unequal;
 pub(crate) mod weak;
 
-#[path = "../../crates/fft-core/tests/all/tiling.rs"]
+#[path = "../../crates/fft-core/tests/core_tests/tiling.rs"]
 pub(crate) mod tiling;
 
 /// Rank counts: one, even and odd, a prime, and one whose factors differ.

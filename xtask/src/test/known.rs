@@ -24,7 +24,7 @@ const KNOWN: [Known; 7] = [
     Known { package: "thriffty", target: "host", alone: true, quick: Quick::Always },
     // It starts jobs of processes, one after the other.
     Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never },
-    Known { package: "fft-cli", target: "all", alone: true, quick: Quick::OwnChange },
+    Known { package: "fft-cli", target: "cli_tests", alone: true, quick: Quick::OwnChange },
     // It compiles the kernels for a CPU, which takes longer than all other unit tests.
     Known { package: "fft-gpu", target: "lib", alone: false, quick: Quick::OwnChange },
     // They need a device, or do little.
@@ -47,6 +47,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_program_that_is_known_exists() {
+        let workspace = super::super::workspace::Workspace::read().unwrap();
+        let exists = |known: &Known| {
+            let package = workspace.packages.iter().find(|package| package.name == known.package);
+            let tests = package.into_iter().flat_map(|package| &package.tests);
+            known.target == "lib" || tests.into_iter().any(|test| test.name == known.target)
+        };
+        for known in &KNOWN {
+            assert!(exists(known), "{} {}", known.package, known.target);
+        }
+    }
+
+    #[test]
     fn programs_that_start_jobs_are_in_no_loop_and_run_alone() {
         assert!(known("thriffty", "mpi").is_some_and(|known| known.alone));
         assert_eq!(quick("thriffty", "mpi"), Quick::Never);
@@ -54,7 +67,7 @@ mod tests {
 
     #[test]
     fn most_programs_share_the_machine_and_run_in_every_loop() {
-        assert!(known("fft-core", "all").is_none());
-        assert_eq!(quick("fft-core", "all"), Quick::Always);
+        assert!(known("fft-core", "core_tests").is_none());
+        assert_eq!(quick("fft-core", "core_tests"), Quick::Always);
     }
 }

@@ -111,7 +111,7 @@ mod tests {
 
     fn queue(cores: usize, names: &[(&str, &str)]) -> Queue {
         let times = Times::parse(
-            "5.00 fft-core all\n20 fft-comm all\n1.5 fft-comm lib\n60 thriffty host\n70 thriffty mpi\n",
+            "5.00 fft-core core_tests\n20 fft-comm comm_tests\n1.5 fft-comm lib\n60 thriffty host\n70 thriffty mpi\n",
         );
         let mut queue = Queue::new(cores, times);
         for (package, target) in names {
@@ -131,33 +131,47 @@ mod tests {
 
     #[test]
     fn the_longest_starts_first_and_an_unknown_one_before_it() {
-        let names = [("fft-core", "all"), ("new", "one"), ("fft-comm", "all"), ("fft-comm", "lib")];
+        let names = [
+            ("fft-core", "core_tests"),
+            ("new", "one"),
+            ("fft-comm", "comm_tests"),
+            ("fft-comm", "lib"),
+        ];
         let mut queue = queue(2, &names);
         let order: Vec<_> = (0..4).map_while(|_| next(&mut queue, IDLE)).collect();
-        let expected =
-            [("new one", 1), ("fft-comm all", 1), ("fft-core all", 1), ("fft-comm lib", 2)];
+        let expected = [
+            ("new one", 1),
+            ("fft-comm comm_tests", 1),
+            ("fft-core core_tests", 1),
+            ("fft-comm lib", 2),
+        ];
         assert_eq!(order, expected.map(|(name, threads)| (name.to_string(), threads)));
     }
 
     #[test]
     fn as_many_run_at_once_as_there_are_cores() {
-        let mut queue = queue(2, &[("fft-core", "all"), ("fft-comm", "all")]);
+        let mut queue = queue(2, &[("fft-core", "core_tests"), ("fft-comm", "comm_tests")]);
         assert_eq!(next(&mut queue, Load { programs: 2, ..IDLE }), None);
         assert!(next(&mut queue, Load { programs: 1, ..IDLE }).is_some());
     }
 
     #[test]
     fn the_compiler_keeps_half_of_the_cores() {
-        let mut queue = queue(2, &[("fft-core", "all"), ("fft-comm", "all")]);
-        assert_eq!(next(&mut queue, BUILDING), Some(("fft-comm all".into(), 1)));
+        let mut queue = queue(2, &[("fft-core", "core_tests"), ("fft-comm", "comm_tests")]);
+        assert_eq!(next(&mut queue, BUILDING), Some(("fft-comm comm_tests".into(), 1)));
         assert_eq!(next(&mut queue, Load { programs: 1, ..BUILDING }), None);
-        assert_eq!(next(&mut queue, BUILDING), Some(("fft-core all".into(), 1)), "others may come");
+        assert_eq!(
+            next(&mut queue, BUILDING),
+            Some(("fft-core core_tests".into(), 1)),
+            "others may come"
+        );
     }
 
     #[test]
     fn programs_that_fill_the_machine_run_alone_and_last() {
-        let mut queue = queue(2, &[("thriffty", "host"), ("thriffty", "mpi"), ("fft-core", "all")]);
-        assert_eq!(next(&mut queue, IDLE), Some(("fft-core all".into(), 1)));
+        let mut queue =
+            queue(2, &[("thriffty", "host"), ("thriffty", "mpi"), ("fft-core", "core_tests")]);
+        assert_eq!(next(&mut queue, IDLE), Some(("fft-core core_tests".into(), 1)));
         assert_eq!(next(&mut queue, Load { programs: 1, ..IDLE }), None);
         assert_eq!(next(&mut queue, BUILDING), None);
         assert_eq!(next(&mut queue, IDLE), Some(("thriffty mpi".into(), 2)));
@@ -168,9 +182,9 @@ mod tests {
 
     #[test]
     fn times_are_kept_in_lines() {
-        let mut times = Times::parse("5.25 fft-core all\nnot a time\n");
+        let mut times = Times::parse("5.25 fft-core core_tests\nnot a time\n");
         times.set("thriffty host", 60.0);
-        assert_eq!(times.text(), "5.25 fft-core all\n60.00 thriffty host\n");
+        assert_eq!(times.text(), "5.25 fft-core core_tests\n60.00 thriffty host\n");
         assert_eq!(Times::parse(&times.text()), times);
     }
 }

@@ -109,17 +109,20 @@ mod tests {
             "changed: fft-core; tested: fft-cli, fft-comm, fft-core, thriffty"
         );
         assert!(choice.runs("fft-core", "lib") && choice.runs("thriffty", "host"));
-        assert!(choice.runs("fft-cli", "bin") && !choice.runs("fft-cli", "all"));
+        assert!(choice.runs("fft-cli", "bin") && !choice.runs("fft-cli", "cli_tests"));
         assert!(!choice.runs("thriffty", "mpi") && !choice.runs("xtask", "bin"));
-        assert_eq!(choice.tests(&small()), ["--lib", "--bins", "--test", "all", "--test", "host"]);
-        assert_eq!(choice.lints(&small(), true), ["--lib", "--bins", "--test", "all"]);
+        let run = ["comm_tests", "core_tests", "host"];
+        let words = ["--lib", "--bins"].into_iter();
+        let run: Vec<_> = words.chain(run.into_iter().flat_map(|name| ["--test", name])).collect();
+        assert_eq!(choice.tests(&small()), run);
+        assert_eq!(choice.lints(&small(), true), ["--lib", "--bins", "--test", "core_tests"]);
     }
 
     #[test]
     fn a_change_of_a_program_runs_its_own_tests() {
         let choice = choice(&["crates/fft-cli/src/main.rs"]);
-        assert!(choice.runs("fft-cli", "all") && !choice.runs("thriffty", "lib"));
-        assert_eq!(choice.tests(&small()), ["--lib", "--bins", "--test", "all"]);
+        assert!(choice.runs("fft-cli", "cli_tests") && !choice.runs("thriffty", "lib"));
+        assert_eq!(choice.tests(&small()), ["--lib", "--bins", "--test", "cli_tests"]);
     }
 
     #[test]
@@ -135,7 +138,7 @@ mod tests {
         let choice = choice(&[]);
         assert!(choice.line().starts_with("nothing changed"));
         assert!(choice.runs("xtask", "bin") && choice.runs("thriffty", "host"));
-        assert!(!choice.runs("thriffty", "mpi") && !choice.runs("fft-cli", "all"));
+        assert!(!choice.runs("thriffty", "mpi") && !choice.runs("fft-cli", "cli_tests"));
         assert!(choice.lints(&small(), true).contains(&"mpi".into()));
     }
 

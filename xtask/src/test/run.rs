@@ -223,12 +223,12 @@ mod tests {
     fn programs_run_as_under_cargo() {
         let program = Program {
             package: "fft-core".into(),
-            target: "all".into(),
-            path: "/w/target/debug/deps/all-0".into(),
+            target: "core_tests".into(),
+            path: "/w/target/debug/deps/core_tests-0".into(),
             folder: "/w/crates/fft-core".into(),
         };
         let run = command_of(&program, 1, Some(Path::new("/w/target/venv/bin/python")));
-        assert_eq!(tools::shown(&run), "/w/target/debug/deps/all-0 --test-threads=1");
+        assert_eq!(tools::shown(&run), "/w/target/debug/deps/core_tests-0 --test-threads=1");
         assert_eq!(run.get_current_dir(), Some(Path::new("/w/crates/fft-core")));
         let set = |name: &str| run.get_envs().any(|(key, value)| key == name && value.is_some());
         assert!(set("CARGO_MANIFEST_DIR") && set("THRIFFTY_PYTHON"));

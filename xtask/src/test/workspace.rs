@@ -135,10 +135,10 @@ pub(super) mod tests {
             tests: tests.iter().map(|test| self::test(test, *test == "mpi")).collect(),
         };
         let packages = vec![
-            package("fft-core", "crates/fft-core", &[], &["all"]),
-            package("fft-comm", "crates/fft-comm", &["fft-core"], &["all"]),
+            package("fft-core", "crates/fft-core", &[], &["core_tests"]),
+            package("fft-comm", "crates/fft-comm", &["fft-core"], &["comm_tests"]),
             package("thriffty", "", &["fft-comm"], &["host", "mpi"]),
-            package("fft-cli", "crates/fft-cli", &["thriffty"], &["all"]),
+            package("fft-cli", "crates/fft-cli", &["thriffty"], &["cli_tests"]),
             package("xtask", "xtask", &[], &[]),
         ];
         Workspace { root: "/w".into(), packages }
