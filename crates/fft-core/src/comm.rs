@@ -327,19 +327,30 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
 /// The lowest failing rank's; what the collectives return.
 #[doc(hidden)]
 pub fn agree_by<T>(
-    (own, size): (usize, usize),
-    least: impl FnOnce(&mut [f64]) -> Result<()>,
-    allgather: impl FnOnce(&[u8], &mut [u8]) -> Result<()>,
+    ranks: (usize, usize),
+    mut least: impl FnMut(&mut [f64]) -> Result<()>,
+    mut allgather: impl FnMut(&[u8], &mut [u8]) -> Result<()>,
     mine: Result<T>,
 ) -> Result<T> {
-    let mut lowest = [if mine.is_ok() { size } else { own } as f64];
+    lowest_error(ranks, &mut least, &mut allgather, mine.as_ref().err())?;
+    mine
+}
+
+/// The error of the lowest rank that has one. Compiled once, whatever is agreed on.
+fn lowest_error(
+    (own, size): (usize, usize),
+    least: &mut dyn FnMut(&mut [f64]) -> Result<()>,
+    allgather: &mut dyn FnMut(&[u8], &mut [u8]) -> Result<()>,
+    mine: Option<&Error>,
+) -> Result<()> {
+    let mut lowest = [if mine.is_none() { size } else { own } as f64];
     least(&mut lowest)?;
     let rank = lowest[0] as usize;
     if rank == size {
-        return mine;
+        return Ok(());
     }
     let mut text = [0u8; TEXT];
-    if let Err(error) = &mine {
+    if let Some(error) = mine {
         // What has been agreed on before is still of the rank that it was of.
         let (of, said) = match error {
             Error::OnRank { rank, message, .. } => (*rank, message.clone()),

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use fft_lines::{
+    ComplexToReal, Dct1, Dst1, Fft, Planner, RealToComplex, TransformType2And3, TransformType4,
+};
 use num_complex::Complex;
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
-use rustdct::{Dct1, DctPlanner, Dst1, TransformType2And3, TransformType4};
-use rustfft::{Fft, FftPlanner};
 
 use crate::{Direction, Kind, Real};
 
@@ -36,15 +36,11 @@ pub trait LineFft<T: Real>: Send + Sync {
 }
 
 /// Makes line transforms; lines of equal length share tables.
-pub struct LinePlanner<T: Real> {
-    complex: FftPlanner<T>,
-    real: RealFftPlanner<T>,
-    cosine: DctPlanner<T>,
-}
+pub struct LinePlanner<T: Real>(Box<dyn Planner<T>>);
 
 impl<T: Real> Default for LinePlanner<T> {
     fn default() -> Self {
-        Self { complex: FftPlanner::new(), real: RealFftPlanner::new(), cosine: DctPlanner::new() }
+        Self(T::planner())
     }
 }
 
@@ -60,29 +56,29 @@ impl<T: Real> LinePlanner<T> {
         complex: bool,
     ) -> Option<Arc<dyn LineFft<T>>> {
         let kind = if direction == Direction::Inverse { kind.undone_by() } else { kind };
-        let cosine = &mut self.cosine;
+        let planner = &mut self.0;
         let real: Trigonometric<T> = match (kind, direction) {
             (Kind::Identity, _) => return None,
             (Kind::C2C, Direction::Forward) => {
-                return Some(Arc::new(ComplexLine(self.complex.plan_fft_forward(n))));
+                return Some(Arc::new(ComplexLine(planner.complex(n, true))));
             }
             (Kind::C2C, Direction::Inverse) => {
-                return Some(Arc::new(ComplexLine(self.complex.plan_fft_inverse(n))));
+                return Some(Arc::new(ComplexLine(planner.complex(n, false))));
             }
             (Kind::R2C, Direction::Forward) => {
-                return Some(Arc::new(HalvingLine(self.real.plan_fft_forward(n))));
+                return Some(Arc::new(HalvingLine(planner.real_to_complex(n))));
             }
             (Kind::R2C, Direction::Inverse) => {
-                return Some(Arc::new(DoublingLine(self.real.plan_fft_inverse(n))));
+                return Some(Arc::new(DoublingLine(planner.complex_to_real(n))));
             }
-            (Kind::Dct1, _) => Trigonometric::Dct1(cosine.plan_dct1(n)),
-            (Kind::Dct2, _) => Trigonometric::Dct2(cosine.plan_dct2(n)),
-            (Kind::Dct3, _) => Trigonometric::Dct3(cosine.plan_dct3(n)),
-            (Kind::Dct4, _) => Trigonometric::Dct4(cosine.plan_dct4(n)),
-            (Kind::Dst1, _) => Trigonometric::Dst1(cosine.plan_dst1(n)),
-            (Kind::Dst2, _) => Trigonometric::Dst2(cosine.plan_dst2(n)),
-            (Kind::Dst3, _) => Trigonometric::Dst3(cosine.plan_dst3(n)),
-            (Kind::Dst4, _) => Trigonometric::Dst4(cosine.plan_dst4(n)),
+            (Kind::Dct1, _) => Trigonometric::Dct1(planner.dct1(n)),
+            (Kind::Dct2, _) => Trigonometric::Dct2(planner.type2_and_3(n)),
+            (Kind::Dct3, _) => Trigonometric::Dct3(planner.type2_and_3(n)),
+            (Kind::Dct4, _) => Trigonometric::Dct4(planner.type4(n)),
+            (Kind::Dst1, _) => Trigonometric::Dst1(planner.dst1(n)),
+            (Kind::Dst2, _) => Trigonometric::Dst2(planner.type2_and_3(n)),
+            (Kind::Dst3, _) => Trigonometric::Dst3(planner.type2_and_3(n)),
+            (Kind::Dst4, _) => Trigonometric::Dst4(planner.type4(n)),
         };
         Some(Arc::new(RealLine { transform: real, n, parts: if complex { 2 } else { 1 } }))
     }

@@ -5,9 +5,11 @@ use std::fmt::Debug;
 use bytemuck::Pod;
 use num_complex::Complex;
 
+use crate::{Codec, Wire};
+
 /// `f32` or `f64`.
 pub trait Real:
-    Pod + rustdct::DctNum + Debug + Default + PartialOrd + Send + Sync + sealed::Sealed
+    Pod + fft_lines::Number + Debug + Default + PartialOrd + Send + Sync + sealed::Sealed
 {
     /// Which of the two.
     const PRECISION: Precision;
@@ -17,6 +19,9 @@ pub trait Real:
     fn of(value: f64) -> Self;
     /// The same value as `f64`.
     fn as_f64(self) -> f64;
+    /// [`Wire::codec`], which other crates need not compile.
+    #[doc(hidden)]
+    fn codec(wire: Wire) -> Box<dyn Codec<Self>>;
 }
 
 /// What one grid point holds: a [`Real`] or a complex number of two.
@@ -71,6 +76,9 @@ impl Real for f32 {
     fn as_f64(self) -> f64 {
         f64::from(self)
     }
+    fn codec(wire: Wire) -> Box<dyn Codec<Self>> {
+        wire.codec_of()
+    }
 }
 
 impl Real for f64 {
@@ -81,6 +89,9 @@ impl Real for f64 {
     }
     fn as_f64(self) -> f64 {
         self
+    }
+    fn codec(wire: Wire) -> Box<dyn Codec<Self>> {
+        wire.codec_of()
     }
 }
 

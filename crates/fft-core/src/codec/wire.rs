@@ -53,6 +53,11 @@ impl Wire {
     /// # Panics
     /// If [`Wire::check`] fails.
     pub fn codec<T: Real>(self) -> Box<dyn Codec<T>> {
+        T::codec(self)
+    }
+
+    /// The same, which is compiled where a precision is named: in [`Real`] alone.
+    pub(crate) fn codec_of<T: Real>(self) -> Box<dyn Codec<T>> {
         if let Err(error) = self.check() {
             panic!("{error}");
         }

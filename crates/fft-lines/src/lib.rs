@@ -1,0 +1,122 @@
+//! The planners of rustfft, realfft and rustdct behind a trait object.
+//!
+//! These libraries are generic: whoever names a planner of `f32` compiles all of its algorithms. Here they are named for both
+//! precisions, so that this crate alone compiles them, and nobody who changes another waits for that again.
+//!
+//! ```
+//! use fft_lines::Number;
+//! let fft = f64::planner().complex(8, true);
+//! assert_eq!(fft.len(), 8);
+//! ```
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+pub use realfft::{ComplexToReal, RealToComplex};
+pub use rustdct::{Dct1, DctNum, Dst1, TransformType2And3, TransformType4};
+pub use rustfft::Fft;
+
+use realfft::RealFftPlanner;
+use rustdct::DctPlanner;
+use rustfft::FftPlanner;
+
+/// `f32` or `f64`: a number whose transforms are compiled here.
+pub trait Number: DctNum {
+    /// A planner without tables.
+    fn planner() -> Box<dyn Planner<Self>>;
+}
+
+impl Number for f32 {
+    fn planner() -> Box<dyn Planner<Self>> {
+        Box::new(Planners::new())
+    }
+}
+
+impl Number for f64 {
+    fn planner() -> Box<dyn Planner<Self>> {
+        Box::new(Planners::new())
+    }
+}
+
+/// Makes transforms of lines of `n` numbers, unscaled; lines of equal length share tables.
+pub trait Planner<T>: Send {
+    /// Complex numbers, with `exp(-2πi jk/n)` forward and its conjugate otherwise.
+    fn complex(&mut self, n: usize, forward: bool) -> Arc<dyn Fft<T>>;
+    /// `n` real numbers to `n/2 + 1` complex ones.
+    fn real_to_complex(&mut self, n: usize) -> Arc<dyn RealToComplex<T>>;
+    /// `n/2 + 1` complex numbers to `n` real ones.
+    fn complex_to_real(&mut self, n: usize) -> Arc<dyn ComplexToReal<T>>;
+    /// The cosine transform I.
+    fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>>;
+    /// The cosine transforms II and III, and the sine transforms of these types.
+    fn type2_and_3(&mut self, n: usize) -> Arc<dyn TransformType2And3<T>>;
+    /// The cosine transform IV, and the sine transform of this type.
+    fn type4(&mut self, n: usize) -> Arc<dyn TransformType4<T>>;
+    /// The sine transform I.
+    fn dst1(&mut self, n: usize) -> Arc<dyn Dst1<T>>;
+}
+
+struct Planners<T: DctNum> {
+    complex: FftPlanner<T>,
+    real: RealFftPlanner<T>,
+    cosine: DctPlanner<T>,
+}
+
+impl<T: DctNum> Planners<T> {
+    fn new() -> Self {
+        Self { complex: FftPlanner::new(), real: RealFftPlanner::new(), cosine: DctPlanner::new() }
+    }
+}
+
+impl<T: DctNum> Planner<T> for Planners<T> {
+    fn complex(&mut self, n: usize, forward: bool) -> Arc<dyn Fft<T>> {
+        if forward { self.complex.plan_fft_forward(n) } else { self.complex.plan_fft_inverse(n) }
+    }
+
+    fn real_to_complex(&mut self, n: usize) -> Arc<dyn RealToComplex<T>> {
+        self.real.plan_fft_forward(n)
+    }
+
+    fn complex_to_real(&mut self, n: usize) -> Arc<dyn ComplexToReal<T>> {
+        self.real.plan_fft_inverse(n)
+    }
+
+    fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>> {
+        self.cosine.plan_dct1(n)
+    }
+
+    fn type2_and_3(&mut self, n: usize) -> Arc<dyn TransformType2And3<T>> {
+        self.cosine.plan_dct2(n)
+    }
+
+    fn type4(&mut self, n: usize) -> Arc<dyn TransformType4<T>> {
+        self.cosine.plan_dct4(n)
+    }
+
+    fn dst1(&mut self, n: usize) -> Arc<dyn Dst1<T>> {
+        self.cosine.plan_dst1(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_precisions_have_all_transforms_of_a_length() {
+        fn check<T: Number>() {
+            let mut planner = T::planner();
+            for n in [2, 7, 12] {
+                assert_eq!(planner.complex(n, true).len(), n);
+                assert_eq!(planner.complex(n, false).len(), n);
+                assert_eq!(planner.real_to_complex(n).complex_len(), n / 2 + 1);
+                assert_eq!(planner.complex_to_real(n).len(), n);
+                let lens = [planner.dct1(n).len(), planner.type2_and_3(n).len()];
+                assert_eq!(lens, [n; 2]);
+                assert_eq!([planner.type4(n).len(), planner.dst1(n).len()], [n; 2]);
+            }
+        }
+        check::<f32>();
+        check::<f64>();
+    }
+}
