@@ -20,14 +20,21 @@ fn exchanges(comm: &dyn Comm) -> Result<Vec<Algorithm>, Error> {
     Ok(Algorithm::ALL.into_iter().filter(|exchange| *exchange != flush).collect())
 }
 
-/// All exchanges. What carries messages knows nothing of precision, so that the other one goes by each in turn, from case to case.
+/// All exchanges. What carries messages knows nothing of precision, so that the other one goes by each in turn, from case to case. Along one
+/// axis, where cases differ in nothing but kind and length, few lengths go by all, and others by two in turn.
 fn both<A: Make, B: Make, const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
     let exchanges = exchanges(comm)?;
-    let turn = case.shape.iter().sum::<usize>() + case.howmany + case.tiling.unwrap_or(0) as usize;
+    let kinds = case.kinds.iter().map(|kind| *kind as usize).sum::<usize>();
+    let lens = case.shape.iter().sum::<usize>();
+    let turn = lens + kinds + case.howmany + case.tiling.unwrap_or(0) as usize;
+    let few = D == 1 && case.tiling.is_none() && ![5, 60].contains(&lens);
     for (number, exchange) in exchanges.iter().enumerate() {
+        let [first, second] = [turn, turn + exchanges.len() / 2].map(|turn| turn % exchanges.len());
         let case = case.clone().exchange(*exchange);
-        check::<A, D>(comm, &case)?;
-        if number == turn % exchanges.len() {
+        if !few || number == first || number == second {
+            check::<A, D>(comm, &case)?;
+        }
+        if number == first {
             check::<B, D>(comm, &case)?;
         }
     }

@@ -108,7 +108,7 @@ fn body() {
             ("neighbours that leave", neighbours_that_leave),
             ("more than can be counted", windows::more_than_can_be_counted),
             ("messages packed together", together::all),
-            ("a thousand plans", |comm| plans::come_and_go(comm, &Algorithm::ALL)),
+            ("a thousand plans", a_thousand_plans),
         ];
         windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));
         berths::all(world).unwrap_or_else(|error| panic!("berths: {error}"));
@@ -128,6 +128,14 @@ fn body() {
 #[ignore = "started under mpirun by another test"]
 fn long_body() {
     as_rank(|world, _| windows::more_than_2_gib(world).unwrap_or_else(|error| panic!("{error}")));
+}
+
+/// By one rank, and by as many as have pencils and so groups within the whole.
+fn a_thousand_plans(world: &dyn Comm) -> Result<(), Error> {
+    if [1, 4].contains(&world.size()) {
+        plans::come_and_go(world, &Algorithm::ALL)?;
+    }
+    Ok(())
 }
 
 /// Every group of a split transforms by itself, different things at the same time, and so does the whole.
@@ -175,7 +183,10 @@ fn several_hosts() -> Result<(), Error> {
             let case = case.exchange(exchange).memory(memory).tiling(3).howmany(2);
             check::<R2c<f32>, 3>(&comm, &case)?;
         }
-        arrays::all(&comm)?;
+        // Of six ranks only where hosts have unequal parts: four have those that are alike.
+        if comm.size() < 6 || *hosts == [0, 0, 2, 2, 2, 1] {
+            arrays::all(&comm)?;
+        }
         leaving::early(&comm)?;
     }
     Ok(())
