@@ -97,26 +97,3 @@ impl<T: DctNum> Planner<T> for Planners<T> {
         self.cosine.plan_dst1(n)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_precisions_have_all_transforms_of_a_length() {
-        fn check<T: Number>() {
-            let mut planner = T::planner();
-            for n in [2, 7, 12] {
-                assert_eq!(planner.complex(n, true).len(), n);
-                assert_eq!(planner.complex(n, false).len(), n);
-                assert_eq!(planner.real_to_complex(n).complex_len(), n / 2 + 1);
-                assert_eq!(planner.complex_to_real(n).len(), n);
-                let lens = [planner.dct1(n).len(), planner.type2_and_3(n).len()];
-                assert_eq!(lens, [n; 2]);
-                assert_eq!([planner.type4(n).len(), planner.dst1(n).len()], [n; 2]);
-            }
-        }
-        check::<f32>();
-        check::<f64>();
-    }
-}
