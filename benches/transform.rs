@@ -57,7 +57,7 @@ fn planning(criterion: &mut Criterion) {
     group.sample_size(10);
     let grid = Grid::new([1024, 1024, 1024]).expect("a plain grid");
     for ranks in [64, 512, 4096, 16384] {
-        let bricks = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+        let bricks = Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks);
         let kinds = [Kind::C2C; 3];
         let mut problem = Problem::new(kinds, true, Precision::F64, bricks.clone(), bricks)
             .expect("a plain problem");

@@ -15,7 +15,7 @@ use fft_core::{
 
 fn problem(shape: [usize; 3], hosts: &[usize]) -> Problem {
     let grid = Grid::new(shape).unwrap();
-    let layout = Layout::even(grid, ProcGrid::cubic(&grid, hosts.len()), hosts.len());
+    let layout = Layout::even(grid, ProcGrid::cubic(grid, hosts.len()), hosts.len());
     let mut problem =
         Problem::new([Kind::C2C; 3], true, Precision::F64, layout.clone(), layout).unwrap();
     problem.hosts = hosts.to_vec();

@@ -336,11 +336,14 @@ pub fn agree_by<T>(
     mine
 }
 
+/// Gathers bytes of all ranks, one after another.
+type Allgather<'a> = &'a mut dyn FnMut(&[u8], &mut [u8]) -> Result<()>;
+
 /// The error of the lowest rank that has one. Compiled once, whatever is agreed on.
 fn lowest_error(
     (own, size): (usize, usize),
     least: &mut dyn FnMut(&mut [f64]) -> Result<()>,
-    allgather: &mut dyn FnMut(&[u8], &mut [u8]) -> Result<()>,
+    allgather: Allgather<'_>,
     mine: Option<&Error>,
 ) -> Result<()> {
     let mut lowest = [if mine.is_none() { size } else { own } as f64];

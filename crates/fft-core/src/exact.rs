@@ -24,7 +24,7 @@ impl Recipe {
     /// ```
     /// use fft_core::*;
     /// let grid = DynGrid::new([32, 32, 32])?;
-    /// let bricks = Layout::even(grid, ProcGrid::cubic(&grid, 4), 4);
+    /// let bricks = Layout::even(grid, ProcGrid::cubic(grid, 4), 4);
     /// let problem = Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
     /// let recipe = Recipe::new(problem.clone())?;
     /// assert_eq!(Recipe::exact(problem.clone(), &recipe.to_string())?, recipe);

@@ -70,7 +70,7 @@ mod tests {
     fn recipes_are_arranged_and_read_again() {
         let grid = DynGrid::new([512; 3]).unwrap();
         for (ranks, expected) in [(2, "[1x2x1]"), (4, "[1x1x4]"), (8, "[8x1x1]")] {
-            let bricks = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+            let bricks = Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks);
             let problem =
                 Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks);
             let mut problem = problem.unwrap();
@@ -93,7 +93,7 @@ mod tests {
     fn real_data_is_not_moved_where_complex_data_is_fetched_and_stored() {
         let kinds = [Kind::C2C, Kind::C2C, Kind::R2C];
         let real = DynGrid::new([512; 3]).unwrap();
-        let even = |grid: DynGrid| Layout::even(grid, ProcGrid::cubic(&grid, 2), 2);
+        let even = |grid: DynGrid| Layout::even(grid, ProcGrid::cubic(grid, 2), 2);
         let (input, output) = (even(real), even(Problem::spectral_grid(real, kinds)));
         let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
         (problem.hosts, problem.exchange) = (vec![0; 2], Algorithm::P2p);

@@ -136,11 +136,11 @@ mod tests {
     #[test]
     fn cubic_prefers_equal_bricks_then_small_surface_then_first_axes() {
         let cube = DynGrid::new([256, 256, 256]).unwrap();
-        assert_eq!(ProcGrid::cubic(&cube, 2).shape(), [2, 1, 1]);
-        assert_eq!(ProcGrid::cubic(&cube, 4).shape(), [2, 2, 1]);
-        assert_eq!(ProcGrid::cubic(&cube, 8).shape(), [2, 2, 2]);
+        assert_eq!(ProcGrid::cubic(cube, 2).shape(), [2, 1, 1]);
+        assert_eq!(ProcGrid::cubic(cube, 4).shape(), [2, 2, 1]);
+        assert_eq!(ProcGrid::cubic(cube, 8).shape(), [2, 2, 2]);
         let flat = DynGrid::new([2, 600, 3]).unwrap();
-        assert_eq!(ProcGrid::cubic(&flat, 6).shape(), [1, 6, 1]);
+        assert_eq!(ProcGrid::cubic(flat, 6).shape(), [1, 6, 1]);
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub struct Simulation {
 /// ```
 /// use fft_core::*;
 /// let grid = DynGrid::new([64, 64, 64])?;
-/// let bricks = Layout::even(grid, ProcGrid::cubic(&grid, 8), 8);
+/// let bricks = Layout::even(grid, ProcGrid::cubic(grid, 8), 8);
 /// let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
 /// problem.exchange = Algorithm::P2p;
 /// problem.hosts = (0..8).collect();

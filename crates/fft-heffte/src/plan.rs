@@ -276,7 +276,7 @@ mod tests {
         // Of 64³ points on 67 ranks no pencils can be cut so that nobody holds nothing.
         for (n, ranks) in [(64, 67), (64, 64), (4, 2)] {
             let grid = Grid::new([n; 3]).unwrap();
-            let bricks = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+            let bricks = Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks);
             let (most, kinds) = (bricks.brick(0).points(), [Kind::C2C; 3]);
             let problem = Problem::new(kinds, true, Precision::F64, bricks.clone(), bricks);
             let own = Recipe::new(problem.unwrap()).unwrap();

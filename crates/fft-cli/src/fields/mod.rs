@@ -256,11 +256,11 @@ mod tests {
         let mut all = vec![0.0; 2 * 2 * grid.points()];
         for (brick, data) in bricks.unwrap() {
             for batch in 0..2 {
-                for_each_row(&brick.into(), [0, 1, 2].into(), |first, _| {
+                for_each_row(&brick, [0, 1, 2].into(), |first, _| {
                     for z in brick.range(2) {
                         let index = [first[0], first[1], z];
                         let from = batch * brick.points()
-                            + crate::bricks::place(&brick.into(), order.into(), index.into());
+                            + crate::bricks::place(&brick, order.into(), index.into());
                         let to = ((batch * 12 + index[0]) * 9 + index[1]) * 10 + index[2];
                         (all[2 * to], all[2 * to + 1]) = (data[from].re, data[from].im);
                     }

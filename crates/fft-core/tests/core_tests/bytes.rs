@@ -70,7 +70,7 @@ fn never_more_than_the_classic_rules_and_far_less_from_bricks_to_bricks() {
         let kinds = [Bricks::Cubic, Bricks::Cubic, Bricks::Cubic, Bricks::Slabs, Bricks::Irregular];
         let bricks = kinds[number % kinds.len()];
         let mut layout = || match bricks {
-            Bricks::Cubic => Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks),
+            Bricks::Cubic => Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks),
             Bricks::Slabs => Layout::even(grid, ProcGrid::new([1, 1, ranks]), ranks),
             Bricks::Irregular => {
                 let mut bricks = Vec::new();

@@ -6,7 +6,7 @@ use fft_core::{Access, Algorithm, Brick, Grid, Layout, Precision, Problem, ProcG
 #[test]
 fn a_recipe_that_is_not_one_is_refused() {
     let grid = Grid::new([64; 3]).unwrap();
-    let bricks = Layout::even(grid, ProcGrid::cubic(&grid, 8), 8);
+    let bricks = Layout::even(grid, ProcGrid::cubic(grid, 8), 8);
     let mut problem = Problem::new([C2C; 3], true, Precision::F64, bricks.clone(), bricks).unwrap();
     problem.exchange = Algorithm::P2p;
     let recipe = Recipe::new(problem.clone()).unwrap();

@@ -268,6 +268,6 @@ fn thousands_of_irregular_bricks_are_checked() {
     bricks[rank].hi[axis] -= 1;
     let error = Layout::new(grid, bricks, ranks).unwrap_err();
     assert!(matches!(error, Error::Gap { .. }), "{error}");
-    let even = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+    let even = Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks);
     assert!(Layout::new(grid, even.bricks().to_vec(), ranks).is_ok());
 }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 /// A problem with the default bricks.
 fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) -> Problem {
     let grid = Grid::new(shape).unwrap();
-    let layout = |grid: Grid<D>| Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+    let layout = |grid: Grid<D>| Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks);
     let spectral = Problem::spectral_grid(grid, kinds).typed::<D>();
     // Whatever becomes complex along the way starts as real numbers, and so do cosine transforms.
     let complex = !kinds.contains(&R2C) && kinds.contains(&C2C);

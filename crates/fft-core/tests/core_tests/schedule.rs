@@ -10,7 +10,7 @@ use fft_core::{
 
 fn problem(n: usize, ranks: usize, per_host: usize) -> Problem {
     let grid = Grid::new([n; 3]).unwrap();
-    let bricks = Layout::even(grid, ProcGrid::cubic(&grid, ranks), ranks);
+    let bricks = Layout::even(grid, ProcGrid::cubic(grid, ranks), ranks);
     let mut problem =
         Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks).unwrap();
     problem.hosts = (0..ranks).map(|rank| rank / per_host).collect();
