@@ -18,14 +18,15 @@ use compare::{MAX_WIRES, Words, brick_of};
 /// Its methods are those of a draft, which says what they do.
 ///
 /// ```
-/// use thriffty::{DynDraft, DynGrid, DynTransform, Precision};
+/// use bytemuck::{cast_slice, cast_slice_mut};
+/// use thriffty::{Direction, DynDraft, DynGrid, DynTransform, Precision};
 /// let spectrum = thriffty::threads(2, |world| {
 ///     let grid = DynGrid::new([8, 8])?;
 ///     let draft = DynDraft::new(&world, grid, DynTransform::R2c, Precision::F64);
 ///     let mut plan = draft.build()?;
 ///     let input = vec![1.0; plan.input_len()];
 ///     let mut output = vec![[0.0; 2]; plan.output_len()];
-///     plan.forward_into(bytemuck::cast_slice(&input), bytemuck::cast_slice_mut(&mut output))?;
+///     plan.run(Direction::Forward, cast_slice(&input), cast_slice_mut(&mut output))?;
 ///     Ok::<_, thriffty::Error>(output)
 /// })?;
 /// assert_eq!(spectrum[0][0], [64.0, 0.0]); // the sum over all points

@@ -15,11 +15,11 @@ use crate::{files, wisdom};
 ///
 /// ```
 /// use std::time::Duration;
-/// use thriffty::{C2c, DynGrid, Plan, Tune};
+/// use thriffty::{C2c, Grid, Plan, Tune};
 /// let folder = tempfile::tempdir().unwrap();
 /// let path = folder.path().join("wisdom.toml");
 /// let found = thriffty::threads(2, |world| {
-///     let grid = DynGrid::new([16, 16, 16])?;
+///     let grid = Grid::new([16, 16, 16])?;
 ///     let draft = || Plan::<C2c>::c2c(&world, grid);
 ///     let plan = draft().tune(Tune::Measure { budget: Duration::from_millis(200) }).build()?;
 ///     print!("{}", plan.report()); // model beside measured, a mark at the chosen one
