@@ -1,5 +1,7 @@
 //! The executor on a host for either precision, so that what a transform runs is compiled here, once for each.
 
+use bytemuck::Pod;
+
 use crate::{
     Algorithm, Clock, Comm, Cpu, Direction, Error, Executor, Host, MakeExchange, Precision, Recipe,
     SharedMemory, WireError,
@@ -11,6 +13,16 @@ pub enum HostExecutor {
     F32(Box<Executor<f32, Host<Cpu<f32>>>>),
     /// Of double precision.
     F64(Box<Executor<f64, Host<Cpu<f64>>>>),
+}
+
+/// An array as numbers. One without any may be anywhere: programs say NULL.
+fn numbers<T: Pod>(bytes: &[u8]) -> &[T] {
+    if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
+}
+
+/// The same of an array that is written.
+fn numbers_mut<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
+    if bytes.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(bytes) }
 }
 
 /// What both precisions do alike.
@@ -52,7 +64,7 @@ impl HostExecutor {
     /// Those of [`Executor::run`].
     ///
     /// # Panics
-    /// If an array is too short for this rank's bricks, or is not aligned as its numbers are.
+    /// If an array is too short for this rank's bricks; if one that is not empty is not aligned as its numbers are.
     pub fn run(
         &mut self,
         direction: Direction,
@@ -60,8 +72,7 @@ impl HostExecutor {
         dst: &mut [u8],
     ) -> Result<(), Error> {
         either!(self, it => {
-            let src = src.map(bytemuck::cast_slice);
-            it.run(direction, src, bytemuck::cast_slice_mut(dst))
+            it.run(direction, src.map(numbers), numbers_mut(dst))
         })
     }
 
