@@ -296,8 +296,10 @@ impl DynPlan {
     fn check(&mut self, arrays: &[(&'static str, &[u8], (usize, usize))]) -> Result<(), Error> {
         let rank = self.comm().rank();
         let fits = |&(what, array, (point, expected)): &(&'static str, &[u8], (usize, usize))| {
-            let found = array.len().div_ceil(point);
             if array.len() != expected * point {
+                // A part of a point makes an array longer, but does not make a short one long enough.
+                let whole = array.len() / point;
+                let found = if whole < expected { whole } else { array.len().div_ceil(point) };
                 return Err(Error::Length { what, rank, found, expected });
             }
             let align = self.recipe.problem().precision.bytes();

@@ -9,6 +9,7 @@ mod watch;
 mod whole;
 
 mod alloc;
+mod dyn_plans;
 mod errors;
 mod large;
 mod memory;

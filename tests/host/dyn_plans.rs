@@ -1,0 +1,136 @@
+//! Plans whose types are values: they do what those with types do, and refuse what has none.
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use thriffty::{
+    Brick, C2c, Comm, Complex, Direction, DynBrick, DynDraft, DynGrid, DynPlan, DynTransform,
+    Error, Grid, Kind, Plan, Precision, R2c, R2r, Transform,
+};
+
+use crate::common::RANKS;
+
+/// Forward transforms of the same numbers, by a plan with types and by one without.
+fn same<K: Transform, const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Result<(), Error> {
+    let grid = Grid::new(shape)?;
+    let mut typed = thriffty::Draft::<K, D>::new(comm, grid).build()?;
+    let precision = typed.recipe().problem().precision;
+    let mut erased = DynDraft::new(comm, grid, K::DYN, precision).build()?;
+    assert_eq!(typed.recipe(), erased.recipe());
+    assert_eq!(erased.input_brick(), typed.input_brick());
+    assert_eq!(erased.in_place_len(), typed.in_place_len());
+
+    let mut field = typed.input();
+    field.fill(|index| {
+        let number = index.iter().fold(1, |sum, i| 7 * sum + i);
+        bytemuck::cast_slice::<K::Real, K::Physical>(
+            &[<K::Real as thriffty::Real>::of(number as f64); 2],
+        )[0]
+    });
+    let mut output = erased.zeros();
+    let bytes = erased.output_len() * erased.spectral_bytes();
+    erased.run(
+        Direction::Forward,
+        cast_slice(field.as_slice()),
+        &mut output.bytes_mut()[..bytes],
+    )?;
+    let expected = typed.forward(field)?;
+    assert_eq!(&output.bytes()[..bytes], cast_slice::<_, u8>(expected.as_slice()));
+    Ok(())
+}
+
+#[test]
+fn plans_with_and_without_types_are_the_same() {
+    for ranks in RANKS {
+        let found = thriffty::threads(ranks, |comm| {
+            same::<C2c, 1>(&comm, [30])?;
+            same::<C2c<f32>, 3>(&comm, [6, 5, 4])?;
+            same::<R2c, 2>(&comm, [7, 12])?;
+            same::<R2c<f32>, 4>(&comm, [3, 4, 2, 6])?;
+            same::<R2r, 3>(&comm, [4, 3, 5])?;
+            same::<R2r<f32>, 2>(&comm, [8, 9])
+        });
+        found.unwrap();
+    }
+}
+
+/// What every rank says of a draft.
+fn refused(change: impl Fn(DynDraft<'_>) -> DynDraft<'_> + Sync) -> String {
+    let found = thriffty::threads(3, |comm| {
+        let grid = DynGrid::new([8, 6, 4])?;
+        let draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
+        Ok::<_, Error>(change(draft).build().err().map(|error| error.to_string()))
+    });
+    let mut found = found.unwrap();
+    found.dedup();
+    let [Some(error)] = found.as_slice() else { panic!("{found:?}") };
+    error.clone()
+}
+
+#[test]
+fn what_has_other_axes_than_the_grid_is_refused() {
+    for (error, expected) in [
+        (refused(|draft| draft.kinds([Kind::C2C; 2])), "axes with a kind: found 2, expected 3"),
+        (refused(|draft| draft.input_order([1, 0])), "axes of an order: found 2, expected 3"),
+        (
+            refused(|draft| draft.output_brick(DynBrick::empty(4))),
+            "axes of a brick: found 4, expected 3",
+        ),
+    ] {
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = thriffty::threads(2, |comm| {
+        let flat = Plan::<C2c, 2>::c2c(&comm, Grid::new([8, 6])?).recipe()?;
+        Ok::<_, Error>(Plan::<C2c, 3>::bind(&comm, flat).err().map(|error| error.to_string()))
+    });
+    let error = error.unwrap()[0].clone().unwrap();
+    assert!(error.contains("axes of the recipe: found 2, expected 3"), "{error}");
+}
+
+fn plan(comm: &dyn Comm) -> Result<DynPlan, Error> {
+    let grid = DynGrid::new([8, 4])?;
+    // The last rank holds nothing.
+    let brick = |rank| match rank {
+        0 => Brick { lo: [0, 0], hi: [8, 4] },
+        _ => Brick::EMPTY,
+    };
+    let draft = DynDraft::new(comm, grid, DynTransform::C2c, Precision::F64);
+    draft.input_brick(brick(comm.rank())).output_brick(brick(comm.rank())).build()
+}
+
+#[test]
+fn arrays_that_do_not_fit_are_refused_on_all_ranks() {
+    let found = thriffty::threads(2, |comm| {
+        let mut plan = plan(&comm)?;
+        let mut said = |from: std::ops::Range<usize>, first: usize| {
+            let (numbers, mut output) = ([0.0f64; 66], plan.zeros());
+            let input = if plan.input_len() > 0 { from } else { 0..0 };
+            let input = &cast_slice::<_, u8>(&numbers)[input.start + first..input.end + first];
+            let error = plan.run(Direction::Forward, input, output.bytes_mut());
+            error.err().map_or("none".into(), |error| error.to_string())
+        };
+        Ok::<_, Error>([said(0..512, 0), said(0..511, 0), said(0..513, 0), said(0..512, 1)])
+    });
+    for [fits, short, long, misplaced] in found.unwrap() {
+        assert_eq!(fits, "none");
+        assert!(short.contains("has 31 elements, expected 32"), "{short}");
+        assert!(long.contains("has 33 elements, expected 32"), "{long}");
+        assert!(misplaced.contains("address of the input"), "{misplaced}");
+    }
+}
+
+#[test]
+fn arrays_without_numbers_may_be_anywhere() {
+    let found = thriffty::threads(2, |comm| {
+        let mut plan = plan(&comm)?;
+        let (mut bytes, one) = ([0u8; 17], [Complex::new(1.0, 0.0); 32]);
+        if plan.input_len() == 0 {
+            let at = (1..9).find(|at| bytes[*at..].as_ptr().align_offset(8) != 0).unwrap_or(1);
+            let (input, output) = bytes.split_at_mut(at);
+            plan.run(Direction::Forward, &input[at..], &mut output[..0])?;
+            return Ok(32.0);
+        }
+        let mut spectrum = [Complex::<f64>::default(); 32];
+        plan.run(Direction::Forward, cast_slice(&one), cast_slice_mut(&mut spectrum))?;
+        Ok::<_, Error>(spectrum[0].re)
+    });
+    assert_eq!(found.unwrap(), [32.0; 2]);
+}
