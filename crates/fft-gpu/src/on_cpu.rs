@@ -1,9 +1,12 @@
 //! Kernels compiled for a CPU, where threads of a block take turns by chance: without a GPU, messages are those of the codecs bit for
 //! bit, boxes are copied as transfers do, and tiles find where they begin. The other side of the pipe is `tests/on_cpu`.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use fft_core::{Packed, Transfer, Wire};
@@ -42,31 +45,35 @@ enum Races {
     Found,
 }
 
-/// The programs that run kernels, compiled once, or none where there is no C++ compiler.
+/// The programs that run kernels, compiled where their source is another than before, or none where there is no C++ compiler.
 fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
     static PROGRAMS: [OnceLock<Option<[PathBuf; 4]>>; 2] = [OnceLock::new(), OnceLock::new()];
     let found = races == Races::Found;
     let compile = |name: &str| {
-        let test = std::env::current_exe().unwrap();
-        let named = |end: &str| {
-            let mut file = test.file_name().unwrap().to_owned();
-            file.push(format!("-{name}{}{end}", if found { "-races" } else { "" }));
-            test.with_file_name(file)
-        };
-        // Whole at once, as tests may run beside others.
-        let (program, made) = (named(""), named(&format!("-{}", std::process::id())));
-        let object = made.with_extension("o");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/on_cpu/{name}.cpp"));
-        // A product and a sum round twice, as in the kernels and on the CPU.
-        let flags = ["-std=c++17", "-O1", "-w", "-g", "-pthread", "-ffp-contract=off", "-c"];
+        // A product and a sum round twice, as in the kernels and on the CPU. A jump to another stack is none that is forbidden.
+        let mut flags = vec!["-std=c++17", "-O1", "-w", "-g1", "-pthread", "-ffp-contract=off"];
+        flags.push("-U_FORTIFY_SOURCE");
         // What is called then is in races.hpp, not in a library that the linker would be told of.
-        let watched = found.then_some("-fsanitize=thread");
-        let mut compiler = Command::new("c++");
-        let status = compiler.args(flags).args(watched).arg("-o").arg(&object).arg(source).status();
-        if status.as_ref().is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
+        flags.extend(found.then_some("-fsanitize=thread"));
+        let read = Command::new("c++").args(&flags).arg("-E").arg(&source).output();
+        if read.as_ref().is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
             eprintln!("not run: there is no c++ (Debian's package g++)");
             return None;
         }
+        // All that is included, too. Most of the time of the tests would be the compiler's.
+        let mut hash = DefaultHasher::new();
+        (&flags, read.unwrap().stdout).hash(&mut hash);
+        let program = std::env::current_exe().unwrap();
+        let program = program.with_file_name(format!("on-cpu-{name}-{:016x}", hash.finish()));
+        if program.exists() {
+            return Some(program);
+        }
+        // Whole at once, as tests may run beside others.
+        let made = program.with_extension(std::process::id().to_string());
+        let object = made.with_extension(format!("{}.o", std::process::id()));
+        let mut compiler = Command::new("c++");
+        let status = compiler.args(&flags).args(["-c", "-o"]).args([&object, &source]).status();
         assert!(status.unwrap().success(), "{name}: kernels do not compile for a CPU");
         let linked = Command::new("c++").args(["-pthread", "-o"]).args([&made, &object]).status();
         assert!(linked.unwrap().success(), "{name}: kernels do not link for a CPU");
@@ -79,27 +86,48 @@ fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
     PROGRAMS[usize::from(found)].get_or_init(all).as_ref()
 }
 
+thread_local! {
+    /// Programs that wait for the next launch of this test: to begin one takes longer than most launches.
+    static WAITING: RefCell<Waiting> = RefCell::default();
+}
+
+#[derive(Default)]
+struct Waiting(HashMap<PathBuf, Child>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        for child in self.0.values_mut() {
+            // There is no other launch. What fails now was good until then.
+            drop(child.stdin.take());
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Gives a program all parts of its input, and takes all parts of its output.
 ///
 /// # Panics
 /// If it fails or says something else: what it was told is said, too.
 fn run(program: &Path, what: &str, input: &[&[u8]], output: &mut [&mut [u8]]) {
-    let mut child = Command::new(program)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut pipe = child.stdin.take().unwrap();
+    let begin = || {
+        let mut program = Command::new(program);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts")
+    };
+    let waiting = WAITING.with_borrow_mut(|all| all.0.remove(program));
+    let mut child = waiting.unwrap_or_else(begin);
+    let mut end = [0; 8];
+    let (to, from) = (child.stdin.as_mut().unwrap(), child.stdout.as_mut().unwrap());
     // If it does not take all, it says why, and ends.
-    let _ = input.iter().try_for_each(|part| pipe.write_all(part));
-    drop(pipe);
-    let mut pipe = child.stdout.take().unwrap();
-    let found = output.iter_mut().try_for_each(|part| pipe.read_exact(part));
-    let mut more = Vec::new();
-    pipe.read_to_end(&mut more).unwrap();
-    let status = child.wait().unwrap();
-    let ended = status.success() && found.is_ok() && more.is_empty();
-    assert!(ended, "{what}: {} ended with {status}", program.display());
+    let _ = input.iter().try_for_each(|part| to.write_all(part));
+    let found = output.iter_mut().try_for_each(|part| from.read_exact(part));
+    let found = found.and_then(|()| from.read_exact(&mut end));
+    if found.is_err() || end != *b"all done" {
+        // It ends where nobody speaks to it or listens.
+        drop((child.stdin.take(), child.stdout.take()));
+        let status = child.wait().unwrap();
+        panic!("{what}: {} ended with {status}", program.display());
+    }
+    WAITING.with_borrow_mut(|all| all.0.insert(program.to_owned(), child));
 }
 
 /// What makes units of 16 bytes, which programs take, whole.

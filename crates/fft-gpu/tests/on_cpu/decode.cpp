@@ -45,4 +45,9 @@ static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (
              decode_turned_##real,                                                                                              \
              measure_##real)
 
-int main() { SERVE_KIND(begin<Told>()); }
+int main()
+{
+    for (Told told; begin(told); end()) {
+        SERVE_KIND;
+    }
+}

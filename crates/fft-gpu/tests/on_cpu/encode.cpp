@@ -40,4 +40,9 @@ static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (
               encode_tolerance_##real},                                                                                         \
              settle_##real)
 
-int main() { SERVE_KIND(begin<Told>()); }
+int main()
+{
+    for (Told told; begin(told); end()) {
+        SERVE_KIND;
+    }
+}

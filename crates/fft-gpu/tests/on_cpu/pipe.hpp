@@ -1,4 +1,4 @@
-// A launch comes on the standard input: what kernels are told, and what is in the memory of a device. What they make of it goes out on the
+// Launches come on the standard input, one after the other: what kernels are told, and what is in the memory of a device. What they make of it goes out on the
 // standard output. The other side is crates/fft-gpu/src/on_cpu.rs.
 #pragma once
 
@@ -8,13 +8,19 @@
 
 #include "../../../../kernels/message.cuh"
 
-// What is told first. Blocks that wait for each other must not do so for ever.
-template <class First> static First begin()
+// What is told first of the next launch, if there is one. Blocks that wait for each other must not do so for ever.
+template <class First> static bool begin(First& first)
 {
     alarm(300);
-    First first;
-    if (fread(&first, sizeof(first), 1, stdin) != 1) fail("there is no input");
-    return first;
+    const size_t bytes = fread(&first, 1, sizeof(first), stdin);
+    if (bytes != 0 && bytes != sizeof(first)) fail("the input ends too early");
+    return bytes != 0;
+}
+// Says that this was all of a launch.
+inline void end()
+{
+    fwrite("all done", 1, 8, stdout);
+    fflush(stdout);
 }
 template <class N> static std::vector<N> take(size_t many)
 {
@@ -77,8 +83,7 @@ struct Told {
 };
 
 // Calls `SERVE`, which names kernels by their numbers, for the kind of numbers that is told.
-#define SERVE_KIND(what)                                             \
-    const Told told = what;                                          \
+#define SERVE_KIND                                                   \
     if (told.real == 4 && told.width == 1) SERVE(f32x1, float);      \
     if (told.real == 4 && told.width == 2) SERVE(f32x2, float);      \
     if (told.real == 8 && told.width == 1) SERVE(f64x1, double);     \

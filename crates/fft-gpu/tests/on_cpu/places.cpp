@@ -38,9 +38,8 @@ static void stand(Queue queue, const u64* lengths, const u32* items, const u32* 
     }
 }
 
-int main()
+static void serve(const Asked& asked)
 {
-    const Asked asked = begin<Asked>();
     const auto lengths = take<u64>(asked.tiles);
     const auto items = take<u32>(asked.tiles), firsts = take<u32>(asked.items);
     std::vector<u64> words(asked.tiles + 1), begins(asked.tiles);
@@ -50,4 +49,9 @@ int main()
     launch_all([&] { stand(queue, lengths.data(), items.data(), firsts.data(), tiles, asked.forwards, begins.data()); },
                u32(asked.blocks), u32(asked.seed));
     fwrite(begins.data(), 8, asked.tiles, stdout);
+}
+
+int main()
+{
+    for (Asked asked; begin(asked); end()) serve(asked);
 }

@@ -69,9 +69,13 @@ class Touched {
         }
     }
     // A thread comes to where others of its team come, or of its warp, and has met them there: what each knew is known to all.
-    UNSEEN void come(unsigned thread, unsigned group, unsigned meeting) { told[group][meeting % 2][thread] = known[thread]; }
+    UNSEEN void come(unsigned thread, unsigned group, unsigned meeting)
+    {
+        if (WATCHED) told[group][meeting % 2][thread] = known[thread];
+    }
     UNSEEN void meet(unsigned thread, unsigned mask, unsigned group, unsigned meeting)
     {
+        if (!WATCHED) return;
         Known& mine = known[thread];
         for (unsigned lane = 0; lane < 32; lane++)
             for (unsigned of = 0; of < 32 && (mask >> lane & 1); of++) {
@@ -83,6 +87,7 @@ class Touched {
     // It has met all of the block.
     UNSEEN void meet_all(unsigned thread)
     {
+        if (!WATCHED) return;
         Known next{known[thread].epoch + 1, {}};
         next.of[thread % 32] = 1;
         known[thread] = next;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <link.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstdio>
@@ -22,21 +23,16 @@ inline void fail(const char* why)
 
 class Block {
   public:
+    // The bytes that are the stacks of all threads.
+    static constexpr unsigned COUNT = 128, STACK = 256 << 10, STACKS = COUNT * STACK;
+
     // Runs 128 threads of a kernel to their end.
-    template <class Kernel> UNSEEN Block(unsigned seed, Kernel kernel) : chance(seed), threads(COUNT)
+    template <class Kernel> UNSEEN Block(unsigned seed, Kernel kernel, char* stacks) : chance(seed), threads(COUNT), stacks(stacks)
     {
         current = this;
         run = [](void* kernel) { (*static_cast<Kernel*>(kernel))(); };
         argument = &kernel;
-        for (unsigned i = 0; i < COUNT; i++) {
-            Thread& thread = threads[i];
-            thread.stack.reset(new char[STACK]);
-            getcontext(&thread.context);
-            thread.context.uc_stack.ss_sp = thread.stack.get();
-            thread.context.uc_stack.ss_size = STACK;
-            thread.context.uc_link = &outside;
-            makecontext(&thread.context, whole, 0);
-        }
+        getcontext(&first);
         for (unsigned left = COUNT, idle = 0, round = 0; left > 0; round++) {
             // For a while some warps rest, so that others run far ahead.
             if (round % 32 == 0) resting = chance();
@@ -48,7 +44,7 @@ class Block {
                 left++;
                 if (thread.at != nullptr && thread.at->number == thread.number) continue;
                 if (resting >> threadIdx.x / 32 & 1 || chance() % 8 == 0) continue;
-                swapcontext(&outside, &thread.context);
+                go_on(thread);
             }
             idle = meetings == before ? idle + 1 : 0;
             if (idle > 64) std::this_thread::yield();
@@ -58,7 +54,10 @@ class Block {
 
     static thread_local Block* current;
 
-    void yield() { swapcontext(&threads[threadIdx.x].context, &outside); }
+    void yield()
+    {
+        if (_setjmp(threads[threadIdx.x].place) == 0) _longjmp(outside, 1);
+    }
     // `SYNC` says that what they touched comes before what any of them touches from now on.
     template <bool SYNC> const uint64_t* meet(unsigned mask, uint64_t brought)
     {
@@ -104,7 +103,6 @@ class Block {
     }
 
   private:
-    static constexpr unsigned COUNT = 128, STACK = 256 << 10;
     struct Copy {
         void* to;
         const void* from;
@@ -118,14 +116,27 @@ class Block {
         uint64_t brought[2][32];
     };
     struct Thread {
-        ucontext_t context;
-        std::unique_ptr<char[]> stack;
+        jmp_buf place;
         std::vector<Copy> copies;
         // Where it waits until the meeting of this number is over.
         const Meeting* at = nullptr;
         unsigned number;
-        bool done = false;
+        bool begun = false, done = false;
     };
+
+    // Returns when the thread yields. Its first turn alone is a context of ucontext.h: each change to one of these asks the system for the
+    // mask of signals, which takes longer than most turns.
+    UNSEEN void go_on(Thread& thread)
+    {
+        if (_setjmp(outside) != 0) return;
+        if (thread.begun) _longjmp(thread.place, 1);
+        thread.begun = true;
+        first.uc_stack.ss_sp = stacks + threadIdx.x * STACK;
+        first.uc_stack.ss_size = STACK;
+        first.uc_link = nullptr;
+        makecontext(&first, whole, 0);
+        setcontext(&first);
+    }
 
     // What each thread does.
     static void whole()
@@ -156,7 +167,9 @@ class Block {
     Touched touched;
     std::vector<Thread> threads;
     Meeting warps[4][5], all;
-    ucontext_t outside;
+    jmp_buf outside;
+    ucontext_t first;
+    char* stacks;
     void (*run)(void*);
     void* argument;
     unsigned resting = 0;
@@ -192,18 +205,24 @@ UNSEEN inline void fill_shared()
     Touched::current = nullptr;
 }
 
+// Stacks of the blocks that run at once. Later blocks use them again, as new memory costs the system more than a short kernel takes.
+inline std::unique_ptr<char[]> stacks[8];
+
 // Runs so many blocks of a kernel, up to eight at once.
 template <class Kernel> void launch_all(Kernel kernel, unsigned blocks, unsigned seed)
 {
     gridDim.x = blocks;
     for (unsigned first = 0; first < blocks; first += 8) {
         std::vector<std::thread> running;
-        for (unsigned number = first; number < blocks && number < first + 8; number++)
+        for (unsigned number = first; number < blocks && number < first + 8; number++) {
+            auto& own = stacks[number - first];
+            if (!own) own.reset(new char[Block::STACKS]);
             running.emplace_back([&, number] {
                 fill_shared();
                 blockIdx.x = number;
-                Block(seed * 64 + number, kernel);
+                Block(seed * 64 + number, kernel, own.get());
             });
+        }
         for (std::thread& block : running) block.join();
     }
 }

@@ -23,8 +23,9 @@ template <class E> static void serve(const Moved& moved, void (*kernel)(Batch<Bo
 
 int main()
 {
-    const Moved moved = begin<Moved>();
-    if (moved.element == 4) serve(moved, transfer_4);
-    if (moved.element == 8) serve(moved, transfer_8);
-    if (moved.element == 16) serve(moved, transfer_16);
+    for (Moved moved; begin(moved); end()) {
+        if (moved.element == 4) serve(moved, transfer_4);
+        if (moved.element == 8) serve(moved, transfer_8);
+        if (moved.element == 16) serve(moved, transfer_16);
+    }
 }
