@@ -1,5 +1,5 @@
-// Launches come on the standard input, one after the other: what kernels are told, and what is in the memory of a device. What they make of it goes out on the
-// standard output. The other side is crates/fft-gpu/src/on_cpu.rs.
+// Launches come on the standard input, one after the other: what kernels are told, and what is in the memory of a device. What they make
+// of it goes out on the standard output. The other side is crates/fft-gpu/src/on_cpu.rs.
 #pragma once
 
 #include <unistd.h>
