@@ -148,6 +148,16 @@ fn programs(
     let mut ours = command(cli);
     ours.arg("bench").args(&problem).args(["--serve", "--ranks", &ranks]);
     programs.push(("thriffty-threads".into(), ours));
+    if let Some(cli) = &options.beside {
+        let mut older = command(cli);
+        older.arg("bench").args(&problem).args(["--serve", "--ranks", &ranks]);
+        programs.push(("older-threads".into(), older));
+        if mpi {
+            let mut older = mpirun(&ranks, cli);
+            older.arg("bench").args(&problem).arg("--serve");
+            programs.push(("older-mpi".into(), older));
+        }
+    }
     programs
 }
 
@@ -263,6 +273,12 @@ mod tests {
         assert_eq!(all[6], format!("mpirun -n 4 cli bench c2c 256x256x256 {shared}"));
         let slabs = slabs.replace("--serve", shared);
         assert_eq!(all[7], format!("mpirun -n 4 cli bench c2c 256x256x256 {slabs}"));
+        let beside = Options { beside: Some("old".into()), ..Options::default() };
+        let all = programs(&beside, 2, true, None, Path::new("cli"));
+        let lines_of: Vec<_> =
+            all.iter().rev().take(2).map(|(_, command)| shown(command)).collect();
+        assert_eq!(lines_of[1], "old bench c2c 256x256x256 --serve --ranks 2");
+        assert_eq!(lines_of[0], "mpirun -n 2 old bench c2c 256x256x256 --serve");
         assert_eq!(lines(false, None), ["cli bench c2c 256x256x256 --serve --ranks 4"]);
     }
 }

@@ -42,6 +42,7 @@ usage: cargo xtask <task>
           --ranks P,P,...   rank counts (1,2,4)     --rounds N        measured rounds (10)
           --record          keep the result in benches/records, not in target/
           --cli PATH        time this fft-cli, say of an older commit, instead of building one
+          --beside PATH     time this fft-cli of an older commit, too, turn by turn
           --patience SEC    how long to wait for idle cores; then rounds are marked (600)
           --exchanges A,B   time these exchanges, too: p2p, alltoallv, kway4, ..., and what is `tuned`
           --only A,B        time these programs alone: fftw-mpi, thriffty-mpi, ...

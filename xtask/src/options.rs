@@ -20,6 +20,8 @@ pub(crate) struct Options {
     pub(crate) only: Vec<String>,
     /// A built `fft-cli` to time.
     pub(crate) cli: Option<PathBuf>,
+    /// Another one, of an older commit, to be timed beside it.
+    pub(crate) beside: Option<PathBuf>,
     /// Each rank on a host of its own; what follows says which.
     pub(crate) net: bool,
     pub(crate) hosts: usize,
@@ -34,7 +36,7 @@ pub(crate) struct Options {
 }
 
 const COMMON: &[&str] = &["--kind", "--size", "--rounds", "--patience", "--cli", "--only"];
-const LOCAL: &[&str] = &["--ranks", "--exchanges"];
+const LOCAL: &[&str] = &["--ranks", "--exchanges", "--beside"];
 /// After `--net`.
 const NET: &[&str] = &["--hosts", "--rate", "--exchanges", "--wires", "--field"];
 
@@ -49,6 +51,7 @@ impl Default for Options {
             record: false,
             only: Vec::new(),
             cli: None,
+            beside: None,
             net: false,
             hosts: 4,
             rate: "1gbit".into(),
@@ -100,6 +103,7 @@ impl Options {
                 }
                 "--wires" => options.wires = value.split(',').map(String::from).collect(),
                 "--field" => options.field = Some(value.into()),
+                "--beside" => options.beside = Some(value.into()),
                 _ => options.cli = Some(value.into()),
             }
         }
@@ -154,9 +158,11 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let options =
-            parse("--size 8x9x10 --kind r2c --ranks 3,6 --rounds 2 --record --cli a/b --only a,b")
-                .unwrap();
+        let options = parse(
+            "--size 8x9x10 --kind r2c --ranks 3,6 --rounds 2 --record --cli a/b --beside c \
+                 --only a,b",
+        )
+        .unwrap();
         let expected = Options {
             kind: "r2c".into(),
             size: [8, 9, 10],
@@ -165,6 +171,7 @@ mod tests {
             record: true,
             only: vec!["a".into(), "b".into()],
             cli: Some("a/b".into()),
+            beside: Some("c".into()),
             ..Options::default()
         };
         assert_eq!(options, expected);

@@ -21,11 +21,18 @@ pub(crate) struct Heat {
 }
 
 impl Heat {
-    /// Each of our programs over each of FFTW's: (name, name, ratio).
+    /// Each of our programs over each of FFTW's, and over the older one of ours: (name, name, ratio).
     pub(crate) fn ratios(&self) -> Vec<(&str, &str, Ratio)> {
         let named = |prefix| self.series.iter().filter(move |s| s.name.starts_with(prefix));
+        let older = |ours: &Series| format!("older{}", ours.name.trim_start_matches("thriffty"));
+        let beside = |ours: &Series| {
+            self.series.iter().filter({
+                let older = older(ours);
+                move |s| s.name == older
+            })
+        };
         named("thriffty")
-            .flat_map(|ours| named("fftw").map(move |theirs| (ours, theirs)))
+            .flat_map(|ours| named("fftw").chain(beside(ours)).map(move |theirs| (ours, theirs)))
             .map(|(a, b)| (a.name.as_str(), b.name.as_str(), Ratio::of(&a.seconds, &b.seconds)))
             .collect()
     }
@@ -146,6 +153,17 @@ mod tests {
                 series("thriffty-mpi", &[0.25, 0.25]),
             ],
         }
+    }
+
+    #[test]
+    fn an_older_program_is_compared_with_its_like() {
+        let mut heat = heat();
+        let series = |name: &str| Series { name: name.into(), seconds: vec![0.5, 0.5] };
+        heat.series.extend(["older-mpi", "older-threads"].map(series));
+        let ratios = heat.ratios();
+        let names: Vec<_> = ratios.iter().map(|(ours, theirs, _)| (*ours, *theirs)).collect();
+        assert_eq!(names, [("thriffty-mpi", "fftw-mpi"), ("thriffty-mpi", "older-mpi")]);
+        assert_eq!(ratios[1].2.median_of_rounds, 0.5);
     }
 
     #[test]
