@@ -107,7 +107,7 @@ fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
     tools::make_folder(folder)?;
     let library = folder.join(soname);
     copy(from, &library)?;
-    run(command("objcopy").arg("--strip-debug").arg(&library))?;
+    run(command("objcopy").arg("--strip-unneeded").arg(&library))?;
     let link = folder.join(name);
     // One that is there may be of another version.
     let _ = std::fs::remove_file(&link);
