@@ -14,7 +14,8 @@ use crate::tune::{ByClock, Decision, Wanted, by_clock, decide};
 use crate::{DynPlan, DynTransform, Tune};
 use compare::{MAX_WIRES, Words, brick_of};
 
-/// A [`Draft`](crate::Draft) whose transform, precision and number of axes are values: for programs that learn these when they run.
+/// A [`Draft`](crate::Draft) whose transform, precision and number of axes are run-time values.
+/// It is for programs that learn these when they run.
 /// Its methods are those of a draft, which says what they do.
 ///
 /// ```
@@ -219,7 +220,7 @@ impl<'a> DynDraft<'a> {
     /// As [`Draft::recipe`](crate::Draft::recipe). Collective.
     ///
     /// # Errors
-    /// Those of a draft; [`Error::Argument`] for bricks, orders or kinds that have other axes than the grid.
+    /// Those of a draft; [`Error::OnRank`] for bricks, orders or kinds that have other axes than the grid.
     pub fn recipe(&self) -> Result<Recipe, Error> {
         Ok(self.decide()?.recipe)
     }
@@ -338,12 +339,13 @@ impl<'a> DynDraft<'a> {
     }
 
     /// Whether all that is said for each axis is said for as many axes as the grid has.
-    fn has_axes_of_grid(&self) -> Result<(), Error> {
+    pub(crate) fn has_axes_of_grid(&self) -> Result<(), Error> {
         let axes = self.grid.axes();
         let bricks = [self.input, self.output].into_iter().flatten();
         let orders = self.orders.iter().map(|order| ("axes of an order", order.len()));
         let kinds = [("axes with a kind", self.kinds.len())];
-        let said = bricks.map(|brick| ("axes of a brick", brick.axes())).chain(orders).chain(kinds);
+        let ends = bricks.flat_map(|brick| [brick.lo.len(), brick.hi.len()]);
+        let said = ends.map(|axes| ("axes of a brick", axes)).chain(orders).chain(kinds);
         match said.into_iter().find(|(_, found)| *found != axes) {
             Some((what, found)) => Err(Error::argument(what, found, axes)),
             None => Ok(()),

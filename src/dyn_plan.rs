@@ -14,7 +14,8 @@ use crate::spare::Spare;
 use crate::tune::Decision;
 use crate::{DynTransform, wisdom};
 
-/// A [`Plan`](crate::Plan) whose transform, precision and number of axes are values: for programs that learn these when they run.
+/// A [`Plan`](crate::Plan) whose transform, precision and number of axes are run-time values.
+/// It is for programs that learn these when they run.
 ///
 /// Arrays are bytes: of real or complex numbers of the plan's precision, aligned as these are. Everything else is as for a plan.
 /// Made by [`DynDraft::build`](crate::DynDraft::build), which has an example.
@@ -213,7 +214,7 @@ impl DynPlan {
     /// Transforms from one array to another. Collective.
     ///
     /// # Errors
-    /// As [`Plan::forward_into`](crate::Plan::forward_into); [`Error::Argument`] for an array that is not aligned.
+    /// As [`Plan::forward_into`](crate::Plan::forward_into); [`Error::OnRank`] for an array that is not aligned.
     pub fn run(
         &mut self,
         direction: Direction,

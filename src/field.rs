@@ -175,7 +175,7 @@ impl<K: Transform, const D: usize> Field<Spectral, K, D> {
         mut value: impl FnMut([i64; D], K::Spectral) -> K::Spectral,
     ) -> Self {
         let problem = self.part.problem();
-        let (shape, kinds) = (problem.grid().shape(), problem.kinds);
+        let (shape, kinds) = (problem.grid().shape().array::<D>(), problem.kinds.array::<D>());
         let mode = |axis: usize, k: usize| match kinds[axis] {
             Kind::C2C if k >= shape[axis].div_ceil(2) => k as i64 - shape[axis] as i64,
             Kind::Dst1 | Kind::Dst2 | Kind::Dst3 | Kind::Dst4 => k as i64 + 1,

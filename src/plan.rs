@@ -62,7 +62,7 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] when the ranks have different recipes; [`Error::OnRank`]
-    /// when the recipe is not for these types or this number of ranks, a rank lacks memory, or the transport
+    /// when the recipe is not for these types, axes or ranks, a rank lacks memory, or the transport
     /// fails.
     pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
         let axes = recipe.problem().kinds.len();
@@ -218,11 +218,17 @@ impl<K: Transform, const D: usize> Plan<K, D> {
     }
 
     /// A field of zeros to be filled with physical data; with [`Draft::shared_arrays`] see [`Plan::shared_input`].
+    ///
+    /// # Panics
+    /// If there is no memory for it.
     pub fn input(&self) -> Field<Physical, K, D> {
         Field::new(self.part(), self.plan.zeros())
     }
 
     /// A field of zeros to be filled with spectral data.
+    ///
+    /// # Panics
+    /// If there is no memory for it.
     pub fn output(&self) -> Field<Spectral, K, D> {
         Field::new(self.part(), self.plan.zeros())
     }

@@ -42,7 +42,8 @@ impl DynDraft<'_> {
     /// Makes a plan for data on a device: this rank's. Collective; the same `Ok` or error on every rank.
     ///
     /// # Errors
-    /// Those of [`DeviceDraft::build`](crate::DeviceDraft::build); [`Error::Argument`] where the draft is of another precision than `T`.
+    /// Those of [`DeviceDraft::build`](crate::DeviceDraft::build); [`Error::OnRank`] where the draft is of another
+    /// precision than `T`, or says something of other axes than the grid has.
     pub fn on<T: GpuReal>(self, place: Place) -> Result<DynDevicePlan<T>, Error> {
         let (comm, Place { gpu, stream, passage }) = (self.comm(), place);
         check_passage(comm, passage)?;
@@ -51,7 +52,7 @@ impl DynDraft<'_> {
             true => Ok(()),
             false => Err(Error::argument("precision of the draft", types.1, T::PRECISION)),
         };
-        agree(comm, fits)?;
+        agree(comm, self.has_axes_of_grid().and(fits))?;
         let stream = match stream {
             Some(stream) => Ok(stream),
             None => gpu.new_stream().map_err(|why| why.on(comm.rank())),

@@ -1,5 +1,7 @@
 //! The transforms that are compared with the definition, on any communicator.
 
+use std::cell::Cell;
+
 use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, Identity, R2C};
 use thriffty::{Algorithm, C2c, Comm, Epochs, Error, Kind, R2c, R2r, Scale};
 
@@ -7,8 +9,8 @@ use super::check::{Case, Make, check};
 
 type Done = Result<(), Error>;
 
-/// What data goes by on this communicator. Threads cannot put, so that one kind of `ring` is as the other there; where they see no arrays
-/// but their own, that is for those that share memory, and others send messages as ever.
+/// What data goes by on this communicator. Threads cannot put, so that both kinds of `ring` are the same there. Where threads see
+/// no arrays but their own, only `shared` differs from what is checked elsewhere.
 fn exchanges(comm: &dyn Comm) -> Result<Vec<Algorithm>, Error> {
     if comm.name() != "threads" {
         return Ok(Algorithm::ALL.to_vec());
@@ -20,13 +22,18 @@ fn exchanges(comm: &dyn Comm) -> Result<Vec<Algorithm>, Error> {
     Ok(Algorithm::ALL.into_iter().filter(|exchange| *exchange != flush).collect())
 }
 
-/// All exchanges. What carries messages knows nothing of precision, so that the other one goes by each in turn, from case to case. Along one
-/// axis, where cases differ in nothing but kind and length, few lengths go by all, and others by two in turn.
+thread_local! {
+    /// Cases that this rank has checked.
+    static TURNS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// All exchanges. What carries messages knows nothing of precision, so that the other one goes by each in turn, from case to case.
+/// Along one axis cases differ in kind and length alone. A few lengths go by all exchanges, and others by two in turn.
 fn both<A: Make, B: Make, const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
     let exchanges = exchanges(comm)?;
-    let kinds = case.kinds.iter().map(|kind| *kind as usize).sum::<usize>();
     let lens = case.shape.iter().sum::<usize>();
-    let turn = lens + kinds + case.howmany + case.tiling.unwrap_or(0) as usize;
+    // Ranks are threads or processes, each of which comes here as often as the others.
+    let turn = comm.size() + TURNS.replace(TURNS.get() + 1);
     let few = D == 1 && case.tiling.is_none() && ![5, 60].contains(&lens);
     for (number, exchange) in exchanges.iter().enumerate() {
         let [first, second] = [turn, turn + exchanges.len() / 2].map(|turn| turn % exchanges.len());

@@ -106,12 +106,14 @@ impl DynBrick {
     ///
     /// # Panics
     /// If there are not 1 to 4.
+    #[inline]
     pub fn empty(axes: usize) -> Self {
         let zero = PerAxis::splat(axes, 0);
         Self { lo: zero, hi: zero }
     }
 
     /// How many axes it has.
+    #[inline]
     pub fn axes(&self) -> usize {
         self.lo.len()
     }
@@ -128,26 +130,31 @@ impl DynBrick {
     ///
     /// # Panics
     /// If there is no such axis.
+    #[inline]
     pub fn len(&self, axis: usize) -> usize {
         self.hi[axis].saturating_sub(self.lo[axis])
     }
 
     /// Points along each axis.
+    #[inline]
     pub fn shape(&self) -> PerAxis<usize> {
-        PerAxis::from_fn(self.axes(), |axis| self.len(axis))
+        self.hi.zip_with(&self.lo, usize::saturating_sub)
     }
 
     /// Points in all.
+    #[inline]
     pub fn points(&self) -> usize {
-        self.shape().iter().product()
+        self.shape().product()
     }
 
     /// Whether it holds no point.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        (0..self.axes()).any(|axis| self.len(axis) == 0)
+        !self.shape().all(|len| len > 0)
     }
 
     /// Whether both hold the same points: wherever they would be, those without any are the same.
+    #[inline]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self == other || self.is_empty() && other.is_empty()
     }
@@ -156,26 +163,29 @@ impl DynBrick {
     ///
     /// # Panics
     /// If there is no such axis.
+    #[inline]
     pub fn range(&self, axis: usize) -> Range<usize> {
         self.lo[axis]..self.hi[axis]
     }
 
-    /// The points in both; none at all, and at the origin, where there are none.
+    /// The points in both; where there are none, the empty brick at the origin.
+    #[inline]
     pub fn intersect(&self, other: &Self) -> Self {
         let axes = self.axes();
+        debug_assert_eq!(axes, other.axes(), "axes of two bricks");
         let common = Self {
-            lo: PerAxis::from_fn(axes, |axis| self.lo[axis].max(other.lo[axis])),
-            hi: PerAxis::from_fn(axes, |axis| self.hi[axis].min(other.hi[axis])),
+            lo: self.lo.zip_with(&other.lo, usize::max),
+            hi: self.hi.zip_with(&other.hi, usize::min),
         };
         if common.is_empty() { Self::empty(axes) } else { common }
     }
 
     /// The smallest brick around both.
+    #[inline]
     pub(crate) fn hull(&self, other: &Self) -> Self {
-        let axes = self.axes();
         Self {
-            lo: PerAxis::from_fn(axes, |axis| self.lo[axis].min(other.lo[axis])),
-            hi: PerAxis::from_fn(axes, |axis| self.hi[axis].max(other.hi[axis])),
+            lo: self.lo.zip_with(&other.lo, usize::min),
+            hi: self.hi.zip_with(&other.hi, usize::max),
         }
     }
 
@@ -197,6 +207,7 @@ impl DynBrick {
     }
 
     /// The brick with other bounds along one axis.
+    #[inline]
     pub(crate) fn with_range(mut self, axis: usize, range: Range<usize>) -> Self {
         (self.lo[axis], self.hi[axis]) = (range.start, range.end);
         self

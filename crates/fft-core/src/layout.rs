@@ -33,8 +33,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::RankCount`], [`Error::OutOfRange`], [`Error::Overlap`] or [`Error::Gap`] when the bricks do
-    /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank. Cost:
-    /// O(P log P).
+    /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank, or for a brick with other
+    /// axes than the grid. Cost: O(P log P).
     pub fn new<B: Into<DynBrick>>(
         grid: impl Into<DynGrid>,
         bricks: Vec<B>,
@@ -50,6 +50,14 @@ impl Layout {
         if ranks == 0 {
             return Err(Error::argument("ranks of a layout", ranks, "at least 1"));
         }
+        let axes = |brick: &DynBrick| [brick.lo.len(), brick.hi.len()];
+        let other = |brick: &DynBrick| axes(brick) != [grid.axes(); 2];
+        if let Some(rank) = bricks.iter().position(other) {
+            let [lo, hi] = axes(&bricks[rank]);
+            let found = if lo == grid.axes() { hi } else { lo };
+            let what = format!("axes of the brick of rank {rank}");
+            return Err(Error::argument(what, found, grid.axes()));
+        }
         let even = |cut: &ProcGrid| {
             bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.part(&grid, rank))
         };
@@ -64,7 +72,7 @@ impl Layout {
     /// The grid cut evenly over a process grid; row-major in memory. Ranks beyond it hold nothing.
     ///
     /// # Panics
-    /// If the process grid has no ranks or more than `ranks`.
+    /// If the process grid has no ranks, more than `ranks`, or other axes than the grid.
     pub fn even(grid: impl Into<DynGrid>, cut: ProcGrid, ranks: usize) -> Self {
         let grid = grid.into();
         assert!(cut.ranks() > 0, "process grid {cut} has no ranks");

@@ -152,10 +152,6 @@ impl Hosts {
     pub(crate) fn crew(&self) -> usize {
         self.ranks.iter().map(Vec::len).max().unwrap_or(1)
     }
-
-    fn together(&self, a: usize, b: usize) -> bool {
-        self.of[a] == self.of[b]
-    }
 }
 
 /// What the busiest rank, and the busiest host, have to do in a reshape. In points; of messages, their number.
@@ -188,8 +184,12 @@ impl Load {
             let members = &hosts.ranks[*host];
             let most = if hosts.of.len() <= FEW { members.len() } else { SOME_RANKS };
             let (mut out, mut back, mut seen) = (0.0, 0.0, 0.0);
+            // What each holds before and after, for the others of the host to look at.
+            let others = if hosts.count() > 1 { &members[..] } else { &[] };
+            let held = |rank: &usize| (*rank, [from.brick(*rank), to.brick(*rank)]);
+            let others: Vec<_> = others.iter().map(held).collect();
             for at in some(members.len(), most) {
-                let one = Self::of_rank(members[at], members, from, to, hosts);
+                let one = Self::of_rank(members[at], &others, from, to);
                 load.take_larger(&one);
                 out += one.sent;
                 back += one.received;
@@ -214,24 +214,23 @@ impl Load {
 
     fn of_rank(
         rank: usize,
-        members: &[usize],
+        others: &[(usize, [DynBrick; 2])],
         from: &Holding,
         to: &Holding,
-        hosts: &Hosts,
     ) -> OfRank {
         let (before, after) = (from.brick(rank), to.brick(rank));
         let own = before.intersect(&after).points();
         let stays = usize::from(own > 0);
         // Points and messages to others of the host, and from them.
         let (mut near, mut near_messages) = ([0; 2], [0; 2]);
-        if hosts.count() == 1 {
+        if others.is_empty() {
             near = [before.points() - own, after.points() - own];
             near_messages =
                 [to.count(&before), from.count(&after)].map(|count| count.saturating_sub(stays));
         } else {
-            for peer in members.iter().filter(|peer| **peer != rank) {
-                let out = before.intersect(&to.brick(*peer)).points();
-                let back = from.brick(*peer).intersect(&after).points();
+            for (_, [theirs, gets]) in others.iter().filter(|(peer, _)| *peer != rank) {
+                let out = before.intersect(gets).points();
+                let back = theirs.intersect(&after).points();
                 near = [near[0] + out, near[1] + back];
                 near_messages[0] += usize::from(out > 0);
                 near_messages[1] += usize::from(back > 0);
@@ -244,7 +243,6 @@ impl Load {
         };
         let far_messages = far(sent, to.count(&before), near_messages[0])
             + far(received, from.count(&after), near_messages[1]);
-        debug_assert!(members.iter().all(|peer| hosts.together(*peer, rank)));
         OfRank {
             own: own as f64,
             near: near[0].max(near[1]) as f64,

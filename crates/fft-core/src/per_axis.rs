@@ -30,6 +30,7 @@ impl<V: Copy> PerAxis<V> {
     ///
     /// # Panics
     /// If there are not 1 to 4 axes.
+    #[inline]
     pub fn from_fn(axes: usize, mut of: impl FnMut(usize) -> V) -> Self {
         assert!((1..=MAX_AXES).contains(&axes), "{axes} axes, expected 1 to {MAX_AXES}");
         let mut values = [of(0); MAX_AXES];
@@ -37,6 +38,20 @@ impl<V: Copy> PerAxis<V> {
             *value = of(axis);
         }
         Self { values, axes: axes as u8 }
+    }
+
+    /// A function of both values of each axis. Values behind the last axis are computed, too: a loop of fixed length has no
+    /// bounds to check.
+    #[inline]
+    pub(crate) fn zip_with(&self, other: &Self, mut of: impl FnMut(V, V) -> V) -> Self {
+        let values = std::array::from_fn(|axis| of(self.values[axis], other.values[axis]));
+        Self { values, axes: self.axes }
+    }
+
+    /// Whether something is true of the values of every axis, without bounds to check.
+    #[inline]
+    pub(crate) fn all(&self, mut is: impl FnMut(V) -> bool) -> bool {
+        (0..MAX_AXES).all(|axis| axis >= usize::from(self.axes) || is(self.values[axis]))
     }
 
     /// The same value for each of so many axes.
@@ -63,6 +78,13 @@ impl<V: Copy> PerAxis<V> {
 }
 
 impl PerAxis<usize> {
+    /// All values multiplied.
+    #[inline]
+    pub(crate) fn product(&self) -> usize {
+        let of = |axis| if axis < usize::from(self.axes) { self.values[axis] } else { 1 };
+        (0..MAX_AXES).map(of).product()
+    }
+
     /// The axes in their order: 0, 1, and so on. As an order in memory, this is row-major.
     ///
     /// # Panics
@@ -80,12 +102,14 @@ impl PerAxis<usize> {
 impl<V> Deref for PerAxis<V> {
     type Target = [V];
 
+    #[inline]
     fn deref(&self) -> &[V] {
         &self.values[..usize::from(self.axes)]
     }
 }
 
 impl<V> DerefMut for PerAxis<V> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [V] {
         &mut self.values[..usize::from(self.axes)]
     }
@@ -108,8 +132,10 @@ impl<V> IntoIterator for PerAxis<V> {
 }
 
 impl<V: PartialEq> PartialEq for PerAxis<V> {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self[..] == other[..]
+        let same = |axis| axis >= usize::from(self.axes) || self.values[axis] == other.values[axis];
+        self.axes == other.axes && (0..MAX_AXES).all(same)
     }
 }
 

@@ -160,7 +160,7 @@ impl Problem {
     /// lost on the wire.
     ///
     /// # Errors
-    /// [`Error::Argument`] when the kinds do not go with the data or with each other, an axis is too short
+    /// [`Error::Argument`] when there are other kinds than axes, kinds do not go with the data or with each other, an axis is too short
     /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::RankCount`] when the
     /// layouts are for different numbers of ranks.
     pub fn new(
@@ -171,6 +171,9 @@ impl Problem {
         output: Layout,
     ) -> Result<Self, Error> {
         let (kinds, grid) = (kinds.into(), input.grid());
+        if kinds.len() != grid.axes() {
+            return Err(Error::argument("axes with a kind", kinds.len(), grid.axes()));
+        }
         for (axis, kind) in kinds.iter().enumerate() {
             kind.check(axis, grid.len(axis))?;
         }
@@ -397,6 +400,9 @@ impl Problem {
     }
 
     /// The grid after the forward transform: the axis of kind R2C has `n/2 + 1` points.
+    ///
+    /// # Panics
+    /// If there are more kinds than axes.
     pub fn spectral_grid(grid: impl Into<DynGrid>, kinds: impl Into<PerAxis<Kind>>) -> DynGrid {
         let (grid, kinds) = (grid.into(), kinds.into());
         (0..kinds.len())

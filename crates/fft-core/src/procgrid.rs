@@ -89,8 +89,11 @@ impl ProcGrid {
         let mut brick = grid.whole();
         for axis in (0..grid.axes()).rev() {
             let parts = self.shape[axis];
-            brick = brick.with_range(axis, share(grid.len(axis), parts, rest % parts));
-            rest /= parts;
+            // Most axes of a search are whole, and division is slow.
+            if parts > 1 {
+                brick = brick.with_range(axis, share(grid.len(axis), parts, rest % parts));
+                rest /= parts;
+            }
         }
         brick
     }
@@ -98,7 +101,13 @@ impl ProcGrid {
 
 /// Part `i` of `parts` nearly equal parts of `0..n`.
 fn share(n: usize, parts: usize, i: usize) -> Range<usize> {
-    let cut = |i: usize| (n as u128 * i as u128 / parts as u128) as usize;
+    if parts == 1 {
+        return 0..n;
+    }
+    // `n·i/p` with `n = q·p + r` is `q·i + r·i/p`, which hardly ever takes long division.
+    let (q, r) = (n / parts, n % parts);
+    let long = |i: usize| (r as u128 * i as u128 / parts as u128) as usize;
+    let cut = |i: usize| q * i + r.checked_mul(i).map_or_else(|| long(i), |ri| ri / parts);
     cut(i)..cut(i + 1)
 }
 
@@ -141,6 +150,20 @@ mod tests {
         assert_eq!(ProcGrid::cubic(cube, 8).shape(), [2, 2, 2]);
         let flat = DynGrid::new([2, 600, 3]).unwrap();
         assert_eq!(ProcGrid::cubic(flat, 6).shape(), [1, 6, 1]);
+    }
+
+    #[test]
+    fn parts_begin_where_their_definition_says() {
+        let most = 1usize << 58;
+        for n in [1, 2, 7, 1000, most - 1, most] {
+            for parts in [1, 2, 3, 10, 4097, most - 3, most] {
+                let cut = |i: usize| (n as u128 * i as u128 / parts as u128) as usize;
+                let some = [0, 1, parts / 2, parts / 3 * 2, parts - 1];
+                for i in some.into_iter().filter(|i| *i < parts) {
+                    assert_eq!(share(n, parts, i), cut(i)..cut(i + 1), "{i} of {parts} of {n}");
+                }
+            }
+        }
     }
 
     #[test]

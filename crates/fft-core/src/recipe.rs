@@ -232,6 +232,16 @@ pub(crate) fn check(problem: &Problem) -> Result<(), Error> {
     if problem.howmany == 0 {
         return Err(Error::argument("howmany", 0, "at least 1"));
     }
+    // Its fields may have been changed since it was made.
+    let axes = problem.grid().axes();
+    for (what, found) in [
+        ("axes with a kind", problem.kinds.len()),
+        ("axes of the output", problem.output.grid().axes()),
+    ] {
+        if found != axes {
+            return Err(Error::argument(what, found, axes));
+        }
+    }
     let (hosts, ranks) = (problem.hosts.len(), problem.input.ranks());
     if hosts != 0 && hosts != ranks {
         return Err(Error::argument("hosts of ranks", hosts, format!("{ranks}, or none")));
@@ -247,6 +257,6 @@ pub(crate) fn check(problem: &Problem) -> Result<(), Error> {
 
 /// Whether the kinds are those of an ordinary real transform: the last axis halved, the others complex.
 fn plain_r2c(kinds: &[Kind]) -> bool {
-    let (last, others) = kinds.split_last().expect("D >= 1");
+    let (last, others) = kinds.split_last().expect("at least one axis");
     *last == Kind::R2C && others.iter().all(|kind| *kind == Kind::C2C)
 }

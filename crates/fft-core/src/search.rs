@@ -30,7 +30,7 @@ type Cost = u64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     cost: Cost,
-    /// AxisSet done after each transform, latest axes first, as bits that are compared in reverse.
+    /// The axes done after each transform, latest axes first, as bits that are compared in reverse.
     done: [Reverse<AxisSet>; 4],
     transforms: usize,
 }

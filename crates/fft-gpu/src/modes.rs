@@ -54,6 +54,16 @@ impl<T: GpuReal> Modes<T> {
         lengths: PerAxis<f64>,
     ) -> Result<Self, GpuError> {
         let axes = grid.axes();
+        for (what, found) in [
+            ("the axes of a brick", brick.axes()),
+            ("the axes of an order", order.len()),
+            ("the lengths of a domain", lengths.len()),
+        ] {
+            if found != axes {
+                let found = found.to_string();
+                return Err(GpuError::Argument { what, found, expected: "one for each axis" });
+            }
+        }
         let place = |axis: usize| order.iter().position(|a| *a == axis);
         let places: Option<Vec<_>> =
             (0..axes).map(|axis| Some(AXES - axes + place(axis)?)).collect();

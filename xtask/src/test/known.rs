@@ -20,11 +20,13 @@ pub(super) struct Known {
 }
 
 /// The programs that are not like most: most share the machine, and run in every loop.
-const KNOWN: [Known; 7] = [
+const KNOWN: [Known; 8] = [
     Known { package: "thriffty", target: "host", alone: true, quick: Quick::Always },
     // It starts jobs of processes, one after the other.
     Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never },
     Known { package: "fft-cli", target: "cli_tests", alone: true, quick: Quick::OwnChange },
+    // Its tests sleep, and compare how long.
+    Known { package: "fft-comm", target: "tuner", alone: true, quick: Quick::Always },
     // It compiles the kernels for a CPU, which takes longer than all other unit tests.
     Known { package: "fft-gpu", target: "lib", alone: false, quick: Quick::OwnChange },
     // They need a device, or do little.

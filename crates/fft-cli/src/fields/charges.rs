@@ -22,7 +22,7 @@ pub(super) fn make(source: &Source) -> Vec<f64> {
         let mean = (0..count).map(|n| gaussian(key(n))).sum::<f64>() / count as f64;
         for n in 0..count {
             let charge = gaussian(key(n)) - mean;
-            let mut first = shape;
+            let mut first = PerAxis::splat(axes, 0);
             let mut weights = shape.map(|_| [0.0; 4]);
             for axis in 0..axes {
                 let position = (value(key(n) + 1 + axis as u64) + 0.5) * shape[axis] as f64;

@@ -235,6 +235,19 @@ fn no_ranks_make_no_layout() {
 }
 
 #[test]
+fn bricks_have_the_axes_of_the_grid() {
+    let grid = Grid::new([4, 5]).unwrap();
+    let refused = |brick: DynBrick, found: usize| {
+        let error = Layout::new(grid, vec![DynBrick::empty(2), brick], 2).unwrap_err();
+        let expected = format!("axes of the brick of rank 1: found {found}, expected 2");
+        assert_eq!(error.to_string(), expected);
+    };
+    refused(DynBrick::new([0], [4]), 1);
+    refused(DynBrick::new([0, 0, 0], [4, 5, 1]), 3);
+    refused(DynBrick { lo: [0, 0].into(), hi: [4, 5, 1].into() }, 3);
+}
+
+#[test]
 #[should_panic(expected = "process grid 2x0 has no ranks")]
 fn an_even_cut_into_nothing_is_refused() {
     let _ = Layout::even(Grid::new([4, 5]).unwrap(), ProcGrid::new([2, 0]), 1);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::tiling::{Rng, tiling};
 use Kind::{C2C, Dct2, Dct3, Dst1, Dst4, Identity, R2C};
 use fft_core::{
-    Access, Algorithm, Direction, DynBrick, Grid, Kind, Layout, Machine, Precision, Problem,
-    ProcGrid, Recipe, Scale, Step, Tolerance, Wire,
+    Access, Algorithm, Direction, DynBrick, Grid, Kind, Layout, Machine, PerAxis, Precision,
+    Problem, ProcGrid, Recipe, Scale, Step, Tolerance, Wire,
 };
 use proptest::prelude::*;
 
@@ -51,6 +51,23 @@ fn one_rank_exchanges_nothing() {
     ] {
         assert_eq!(found, expected);
     }
+}
+
+#[test]
+fn every_axis_has_a_kind() {
+    let grid = Grid::new([8, 8, 8]).unwrap();
+    let bricks = Layout::even(grid, ProcGrid::cubic(grid, 2), 2);
+    let with = |kinds: PerAxis<Kind>| {
+        Problem::new(kinds, true, Precision::F64, bricks.clone(), bricks.clone())
+    };
+    for axes in [2, 4] {
+        let error = with(PerAxis::splat(axes, C2C)).unwrap_err();
+        assert_eq!(error.to_string(), format!("axes with a kind: found {axes}, expected 3"));
+    }
+    let mut problem = with(PerAxis::splat(3, C2C)).unwrap();
+    problem.kinds = [C2C; 2].into();
+    let error = Recipe::new(problem).unwrap_err();
+    assert_eq!(error.to_string(), "axes with a kind: found 2, expected 3");
 }
 
 #[test]
