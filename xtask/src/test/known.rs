@@ -17,22 +17,48 @@ pub(super) struct Known {
     /// It fills the machine by threads or processes of its own.
     pub(super) alone: bool,
     quick: Quick,
+    /// Tests by the beginnings of their names that a loop leaves out, as they take longest.
+    pub(super) slow: &'static [&'static str],
 }
 
 /// The programs that are not like most: most share the machine, and run in every loop.
 const KNOWN: [Known; 8] = [
-    Known { package: "thriffty", target: "host", alone: true, quick: Quick::Always },
+    Known {
+        package: "thriffty",
+        target: "host",
+        alone: true,
+        quick: Quick::Always,
+        slow: &["memory::", "large::"],
+    },
     // It starts jobs of processes, one after the other.
-    Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never },
-    Known { package: "fft-cli", target: "cli_tests", alone: true, quick: Quick::OwnChange },
+    Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never, slow: &[] },
+    Known {
+        package: "fft-cli",
+        target: "cli_tests",
+        alone: true,
+        quick: Quick::OwnChange,
+        slow: &[],
+    },
     // Its tests sleep, and compare how long.
-    Known { package: "fft-comm", target: "tuner", alone: true, quick: Quick::Always },
+    Known { package: "fft-comm", target: "tuner", alone: true, quick: Quick::Always, slow: &[] },
     // It compiles the kernels for a CPU, which takes longer than all other unit tests.
-    Known { package: "fft-gpu", target: "lib", alone: false, quick: Quick::OwnChange },
+    Known { package: "fft-gpu", target: "lib", alone: false, quick: Quick::OwnChange, slow: &[] },
     // They need a device, or do little.
-    Known { package: "thriffty", target: "device", alone: true, quick: Quick::OwnChange },
-    Known { package: "fft-capi", target: "device", alone: true, quick: Quick::OwnChange },
-    Known { package: "fft-gpu", target: "gpu", alone: true, quick: Quick::OwnChange },
+    Known {
+        package: "thriffty",
+        target: "device",
+        alone: true,
+        quick: Quick::OwnChange,
+        slow: &[],
+    },
+    Known {
+        package: "fft-capi",
+        target: "device",
+        alone: true,
+        quick: Quick::OwnChange,
+        slow: &[],
+    },
+    Known { package: "fft-gpu", target: "gpu", alone: true, quick: Quick::OwnChange, slow: &[] },
 ];
 
 pub(super) fn known(package: &str, target: &str) -> Option<&'static Known> {
@@ -58,6 +84,10 @@ mod tests {
         };
         for known in &KNOWN {
             assert!(exists(known), "{} {}", known.package, known.target);
+            for name in known.slow {
+                let module = format!("tests/{}/{}.rs", known.target, name.trim_end_matches("::"));
+                assert!(workspace.root.join(&module).is_file(), "{module}");
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! idle at their end.
 
 use super::build::{self, Program};
+use super::known::known;
 use super::queue::{Load, Queue, Times};
 use super::report::{self, Report};
 use super::workspace::Workspace;
@@ -77,9 +78,10 @@ pub(super) fn run(batch: Batch<'_>, report: &mut Report) -> Result {
             while let Some((program, threads)) = queue.next(load) {
                 load.programs += 1;
                 load.alone = program.alone();
-                let (sender, folder, python) = (sender.clone(), &folder, batch.python);
+                let (sender, folder) = (sender.clone(), &folder);
+                let (python, all) = (batch.python, batch.all);
                 scope.spawn(move || {
-                    let _ = sender.send(Event::Ended(end(&program, threads, folder, python)));
+                    let _ = sender.send(Event::Ended(end(&program, threads, folder, python, all)));
                 });
             }
             // A sender is left in this thread, so that there is always another event.
@@ -119,10 +121,23 @@ pub(super) fn run(batch: Batch<'_>, report: &mut Report) -> Result {
 }
 
 /// Runs a program to its end.
-fn end(program: &Program, threads: usize, folder: &Path, python: Option<&Path>) -> Ended {
+fn end(
+    program: &Program,
+    threads: usize,
+    folder: &Path,
+    python: Option<&Path>,
+    all: bool,
+) -> Ended {
     let start = Instant::now();
     let log = folder.join(format!("{}.txt", program.name().replace(' ', "-")));
-    let success = spoken_into(&log, command_of(program, threads, python));
+    let success = {
+        let mut run = command_of(program, threads, python);
+        let slow = known(&program.package, &program.target).map_or(&[][..], |known| known.slow);
+        for name in slow.iter().filter(|_| !all) {
+            run.args(["--skip", name]);
+        }
+        spoken_into(&log, run)
+    };
     let bytes = std::fs::read(&log).unwrap_or_default();
     Ended {
         name: program.name(),
