@@ -119,10 +119,17 @@ fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
 /// Rust's own are in other libraries of a program, too.
 fn one_object(from: &Path, to: &Path) -> Result {
     let object = to.with_extension("o");
-    run(command("ld").args(["-r", "--whole-archive"]).arg(from).arg("-o").arg(&object))?;
+    let names = Path::new(SOURCES).join("symbols.txt");
+    let names = std::fs::read_to_string(&names)
+        .map_err(|e| format!("cannot read {}: {e}", names.display()))?;
+    // What none of our names needs is left out.
+    let mut link = command("ld");
+    link.args(["-r", "--gc-sections"]);
+    link.args(names.lines().flat_map(|name| ["-u", name]));
+    run(link.arg(from).arg("-o").arg(&object))?;
     // Rust's library has bitcode beside its code, which other tools stumble on.
     let sections = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
-    let ours = ["--strip-debug", "--wildcard", "--keep-global-symbol=thriffty_*"];
+    let ours = ["--strip-unneeded", "--wildcard", "--keep-global-symbol=thriffty_*"];
     run(command("objcopy").args(ours).args(sections).arg(&object))?;
     archive(to, &object)
 }
