@@ -4,13 +4,15 @@ use fft_core::{Error, SharedMemory};
 
 use crate::spare::Lent;
 
-/// Bytes, zeros to begin with, aligned for any number. [`DynPlan::zeros`](crate::DynPlan::zeros) and
+/// Bytes, zeros to begin with, aligned for any number. [`DynPlan::zeros`](crate::DynPlan::zeros)
+/// and
 /// [`DynPlan::shared_zeros`](crate::DynPlan::shared_zeros) make them.
 #[derive(Debug)]
 pub struct DynArray(Memory);
 
 enum Memory {
-    /// So many bytes at the beginning. Longer alignment than of these words would have pages written to be zeroed.
+    /// So many bytes at the beginning. Longer alignment than of these words would have pages
+    /// written to be zeroed.
     Own(Vec<u128>, usize),
     Shared(Lent<Box<dyn SharedMemory>>),
 }

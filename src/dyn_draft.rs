@@ -220,12 +220,14 @@ impl<'a> DynDraft<'a> {
     /// As [`Draft::recipe`](crate::Draft::recipe). Collective.
     ///
     /// # Errors
-    /// Those of a draft; [`Error::OnRank`] for bricks, orders or kinds that have other axes than the grid.
+    /// Those of a draft; [`Error::OnRank`] for bricks, orders or kinds that have other axes than
+    /// the grid.
     pub fn recipe(&self) -> Result<Recipe, Error> {
         Ok(self.decide()?.recipe)
     }
 
-    /// The recipe for a device, where transforms come to their data so, and what there was to choose from. Collective.
+    /// The recipe for a device, where transforms come to their data so, and what there was to
+    /// choose from. Collective.
     #[cfg(feature = "cuda")]
     pub(crate) fn decide_for_device(
         mut self,
@@ -251,7 +253,8 @@ impl<'a> DynDraft<'a> {
         self.decide_by(by_clock)
     }
 
-    /// Points along each axis, where it is one transform of complex numbers, but perhaps for the last axis, of three axes at most.
+    /// Points along each axis, where it is one transform of complex numbers, but perhaps for the
+    /// last axis, of three axes at most.
     #[cfg(feature = "cuda")]
     pub(crate) fn complex_lens(&self) -> Option<PerAxis<usize>> {
         let axes = self.grid.axes();
@@ -355,7 +358,8 @@ impl<'a> DynDraft<'a> {
     /// As [`Draft::build`](crate::Draft::build). Collective.
     ///
     /// # Errors
-    /// Those of [`DynDraft::recipe`], and [`Error::OnRank`] when a rank lacks memory or the transport fails.
+    /// Those of [`DynDraft::recipe`], and [`Error::OnRank`] when a rank lacks memory or the
+    /// transport fails.
     pub fn build(mut self) -> Result<DynPlan, Error> {
         match DynPlan::bind_chosen(self.comm, self.decide()?) {
             Err(error) if error.kind() == ErrorKind::SharedMemory => {

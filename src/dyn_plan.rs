@@ -17,7 +17,8 @@ use crate::{DynTransform, wisdom};
 /// A [`Plan`](crate::Plan) whose transform, precision and number of axes are run-time values.
 /// It is for programs that learn these when they run.
 ///
-/// Arrays are bytes: of real or complex numbers of the plan's precision, aligned as these are. Everything else is as for a plan.
+/// Arrays are bytes: of real or complex numbers of the plan's precision, aligned as these are.
+/// Everything else is as for a plan.
 /// Made by [`DynDraft::build`](crate::DynDraft::build), which has an example.
 pub struct DynPlan {
     /// Given back before the executor's commons is dropped.
@@ -76,7 +77,8 @@ pub(crate) fn check_recipe(
 }
 
 impl DynPlan {
-    /// Binds a recipe made by [`DynDraft::recipe`](crate::DynDraft::recipe) on the same communicator. Collective.
+    /// Binds a recipe made by [`DynDraft::recipe`](crate::DynDraft::recipe) on the same
+    /// communicator. Collective.
     ///
     /// # Errors
     /// Those of [`Plan::bind`](crate::Plan::bind).
@@ -214,7 +216,8 @@ impl DynPlan {
     /// Transforms from one array to another. Collective.
     ///
     /// # Errors
-    /// As [`Plan::forward_into`](crate::Plan::forward_into); [`Error::OnRank`] for an array that is not aligned.
+    /// As [`Plan::forward_into`](crate::Plan::forward_into); [`Error::OnRank`] for an array that
+    /// is not aligned.
     pub fn run(
         &mut self,
         direction: Direction,
@@ -228,7 +231,8 @@ impl DynPlan {
         self.executor.run(direction, Some(input), output)
     }
 
-    /// Transforms within one array of [`DynPlan::in_place_len`] spectral points: input and output both begin at its start.
+    /// Transforms within one array of [`DynPlan::in_place_len`] spectral points: input and output
+    /// both begin at its start.
     /// Collective.
     ///
     /// # Errors
@@ -265,7 +269,8 @@ impl DynPlan {
         DynArray::zeros(bytes, self.comm().rank()).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The same in memory that the ranks of a host share: see [`Plan::shared_input`](crate::Plan::shared_input). Collective.
+    /// The same in memory that the ranks of a host share: see
+    /// [`Plan::shared_input`](crate::Plan::shared_input). Collective.
     ///
     /// # Errors
     /// As there.
@@ -298,7 +303,8 @@ impl DynPlan {
         let rank = self.comm().rank();
         let fits = |&(what, array, (point, expected)): &(&'static str, &[u8], (usize, usize))| {
             if array.len() != expected * point {
-                // A part of a point makes an array longer, but does not make a short one long enough.
+                // A part of a point makes an array longer, but does not make a short one long
+                // enough.
                 let whole = array.len() / point;
                 let found = if whole < expected { whole } else { array.len().div_ceil(point) };
                 return Err(Error::Length { what, rank, found, expected });

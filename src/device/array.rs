@@ -8,7 +8,8 @@ use fft_gpu::{GpuReal, SharedSlice};
 
 use crate::spare::Lent;
 
-/// An array of real numbers on a device: what [`DynDevicePlan::shared_zeros`](crate::DynDevicePlan::shared_zeros) makes.
+/// An array of real numbers on a device: what
+/// [`DynDevicePlan::shared_zeros`](crate::DynDevicePlan::shared_zeros) makes.
 pub struct DeviceArray<T>(pub(super) Memory<T>);
 
 pub(super) enum Memory<T> {

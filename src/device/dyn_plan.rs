@@ -16,7 +16,8 @@ use crate::spare::Spare;
 use crate::tune::Decision;
 use crate::{DynDraft, Report};
 
-/// A [`DevicePlan`](crate::DevicePlan) whose transform and number of axes are values: for programs that learn these when they run.
+/// A [`DevicePlan`](crate::DevicePlan) whose transform and number of axes are values: for programs
+/// that learn these when they run.
 ///
 /// Made by [`DynDraft::on`], of a draft of this precision.
 pub struct DynDevicePlan<T: GpuReal> {
@@ -39,10 +40,12 @@ pub struct Place {
 }
 
 impl DynDraft<'_> {
-    /// Makes a plan for data on a device: this rank's. Collective; the same `Ok` or error on every rank.
+    /// Makes a plan for data on a device: this rank's. Collective; the same `Ok` or error on every
+    /// rank.
     ///
     /// # Errors
-    /// Those of [`DeviceDraft::build`](crate::DeviceDraft::build); [`Error::OnRank`] where the draft is of another
+    /// Those of [`DeviceDraft::build`](crate::DeviceDraft::build); [`Error::OnRank`] where the
+    /// draft is of another
     /// precision than `T`, or says something of other axes than the grid has.
     pub fn on<T: GpuReal>(self, place: Place) -> Result<DynDevicePlan<T>, Error> {
         let (comm, Place { gpu, stream, passage }) = (self.comm(), place);
@@ -175,7 +178,8 @@ impl<T: GpuReal> DynDevicePlan<T> {
         [physical, self.output_len() * width(problem.complex_spectrum())]
     }
 
-    /// Real numbers that an array must have room for to be transformed in place: those of whole spectral points.
+    /// Real numbers that an array must have room for to be transformed in place: those of whole
+    /// spectral points.
     pub fn in_place_reals(&self) -> usize {
         let [physical, spectral] = self.reals();
         let width = if self.recipe.problem().complex_spectrum() { 2 } else { 1 };
@@ -293,7 +297,8 @@ fn lengths(rank: usize, lens: &[Len]) -> Result<(), Error> {
     }
 }
 
-/// How transforms come to their data: they fetch it where ranks share one device, and all can; that of complex numbers also where ranks have
+/// How transforms come to their data: they fetch it where ranks share one device, and all can;
+/// that of complex numbers also where ranks have
 /// devices that are joined. Collective.
 fn access<T: GpuReal>(draft: &DynDraft<'_>, gpu: &Gpu, passage: Passage) -> Result<Access, Error> {
     let comm = draft.comm();
@@ -321,7 +326,8 @@ mod tests {
     use crate::tune::ByClock;
     use fft_core::{Grid, Precision};
 
-    /// A device transforms no chunks in its cache: the recipe is the same whether messages are in chunks or whole.
+    /// A device transforms no chunks in its cache: the recipe is the same whether messages are in
+    /// chunks or whole.
     #[test]
     fn recipes_of_devices_are_those_of_whole_messages() {
         let recipes = |comm: crate::ThreadComm| {

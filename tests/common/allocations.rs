@@ -1,4 +1,5 @@
-//! That executing a plan allocates nothing, after the first time, on any communicator. Its allocator is that of the whole program.
+//! That executing a plan allocates nothing, after the first time, on any communicator. Its
+//! allocator is that of the whole program.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -9,7 +9,8 @@ use super::check::{Case, Make, check};
 
 type Done = Result<(), Error>;
 
-/// What data goes by on this communicator. Threads cannot put, so that both kinds of `ring` are the same there. Where threads see
+/// What data goes by on this communicator. Threads cannot put, so that both kinds of `ring` are
+/// the same there. Where threads see
 /// no arrays but their own, only `shared` differs from what is checked elsewhere.
 fn exchanges(comm: &dyn Comm) -> Result<Vec<Algorithm>, Error> {
     if comm.name() != "threads" {
@@ -27,8 +28,10 @@ thread_local! {
     static TURNS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// All exchanges. What carries messages knows nothing of precision, so that the other one goes by each in turn, from case to case.
-/// Along one axis cases differ in kind and length alone. A few lengths go by all exchanges, and others by two in turn.
+/// All exchanges. What carries messages knows nothing of precision, so that the other one goes by
+/// each in turn, from case to case.
+/// Along one axis cases differ in kind and length alone. A few lengths go by all exchanges, and
+/// others by two in turn.
 fn both<A: Make, B: Make, const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
     let exchanges = exchanges(comm)?;
     let lens = case.shape.iter().sum::<usize>();

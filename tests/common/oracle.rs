@@ -105,7 +105,8 @@ fn along(array: &[C64], inner: usize, before: usize, matrix: &[Vec<C64>]) -> Vec
     result
 }
 
-/// How many numbers are kept, at most: 192 MiB. Each transform counts as some more, so that there are not too many to look through.
+/// How many numbers are kept, at most: 192 MiB. Each transform counts as some more, so that there
+/// are not too many to look through.
 const KEPT: usize = 12 << 20;
 
 /// A transform of these arrays, which one of the ranks computes where they share memory.

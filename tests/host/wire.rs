@@ -99,7 +99,8 @@ fn every_kind_and_precision_has_its_bound() {
     }
 }
 
-/// Three thousand transforms that lost something: random shapes, bricks, ranks, wires, exchanges, kinds, directions, fields.
+/// Three thousand transforms that lost something: random shapes, bricks, ranks, wires, exchanges,
+/// kinds, directions, fields.
 #[test]
 fn the_bound_is_never_exceeded() {
     let mut rng = Rng(2026);

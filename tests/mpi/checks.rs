@@ -71,7 +71,8 @@ fn early_body() {
     });
 }
 
-/// By `cargo test --features mpi --test mpi -- --ignored --exact checks::more_than_2_gib --nocapture`: takes 9 GiB of memory, and says
+/// By `cargo test --features mpi --test mpi -- --ignored --exact checks::more_than_2_gib
+/// --nocapture`: takes 9 GiB of memory, and says
 /// what took how long.
 #[test]
 #[ignore = "takes 9 GiB of memory"]

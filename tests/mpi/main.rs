@@ -1,4 +1,5 @@
-//! All that is tested with MPI processes as ranks, by `cargo test --features mpi --test mpi`: tests start this very program again under
+//! All that is tested with MPI processes as ranks, by `cargo test --features mpi --test mpi`:
+//! tests start this very program again under
 //! `mpirun`, where only the body that they name runs. Without `mpirun` they print "skipped".
 
 #[path = "../common/allocations.rs"]

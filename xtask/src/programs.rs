@@ -10,7 +10,8 @@ use std::process::Command;
 /// What C and C++ programs are compiled with: any warning is an error. Open MPI's old C++ classes have some.
 const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DOMPI_SKIP_MPICXX"];
 
-/// Builds the libraries out of what tests are built of: examples have the dependencies that tests have. For two packages
+/// Builds the libraries out of what tests are built of: examples have the dependencies that tests
+/// have. For two packages
 /// alone the dependencies would have other features, and be built again.
 const BUILD: [&str; 4] = ["build", "--workspace", "--lib", "--examples"];
 

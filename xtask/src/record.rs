@@ -21,7 +21,8 @@ pub(crate) struct Heat {
 }
 
 impl Heat {
-    /// Each of our programs over each of FFTW's, and over the older one of ours: (name, name, ratio).
+    /// Each of our programs over each of FFTW's, and over the older one of ours: (name, name,
+    /// ratio).
     pub(crate) fn ratios(&self) -> Vec<(&str, &str, Ratio)> {
         let named = |prefix| self.series.iter().filter(move |s| s.name.starts_with(prefix));
         let older = |ours: &Series| format!("older{}", ours.name.trim_start_matches("thriffty"));

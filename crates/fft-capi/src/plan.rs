@@ -43,7 +43,8 @@ pub(crate) trait Transformer: Send {
     fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error>;
 }
 
-/// A plan on the host, and the arrays that were made for it, which it is told of as pointers only. Arrays of programs are bytes; of
+/// A plan on the host, and the arrays that were made for it, which it is told of as pointers only.
+/// Arrays of programs are bytes; of
 /// those that are longer than they must be, the beginning is used.
 pub(crate) struct Held {
     arrays: Vec<DynArray>,
@@ -51,7 +52,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Transforms from one array to another. What is wrong with this rank's may be known already: then all ranks hear of it.
+    /// Transforms from one array to another. What is wrong with this rank's may be known already:
+    /// then all ranks hear of it.
     /// Collective.
     pub(crate) fn run(
         &mut self,
@@ -68,7 +70,8 @@ impl Held {
         });
         match arrays {
             Ok((input, output)) => self.plan.run(direction, input, output),
-            // What a transform begins with is that all ranks agree: who cannot go on has its say there.
+            // What a transform begins with is that all ranks agree: who cannot go on has its say
+            // there.
             Err(error) => self.plan.agree(Err(error)),
         }
     }
@@ -87,7 +90,8 @@ impl Held {
         }
     }
 
-    /// An array of zeros to be transformed in place, or shorter ones, where ranks of the host can see it; it lives as long as the
+    /// An array of zeros to be transformed in place, or shorter ones, where ranks of the host can
+    /// see it; it lives as long as the
     /// plan. What is wrong with this rank may be known already. Collective.
     pub(crate) fn allocate(&mut self, ready: Result<(), Error>) -> Result<*mut u8, Error> {
         self.plan.agree(ready)?;

@@ -10,8 +10,7 @@ use thriffty::{
 pub(crate) use crate::device::Place;
 use crate::values::{self, Brick, Options, Transform};
 
-/// Axes that there can be at most.
-pub(crate) const MAX_AXES: usize = 4;
+pub(crate) use thriffty::MAX_AXES;
 
 /// A plan that is wanted. Of each array as many entries count as there are axes.
 #[derive(Clone)]

@@ -1,4 +1,5 @@
-//! From what is said on the command line or in a file to types: the family of the transform and the precision of its
+//! From what is said on the command line or in a file to types: the family of the transform and
+//! the precision of its
 //! numbers.
 
 use thriffty::{
@@ -38,7 +39,8 @@ impl<T: Number> Family for R2r<T> {
     type Single = R2r<f32>;
 }
 
-/// Drafts a transform of `kind` along every axis (along the last one only, for R2C; C2C along the others).
+/// Drafts a transform of `kind` along every axis (along the last one only, for R2C; C2C along the
+/// others).
 pub(crate) fn draft<K: Family>(comm: &dyn Comm, grid: DynGrid, kind: Kind) -> DynDraft<'_> {
     DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION).kinds(kinds(grid.axes(), kind))
 }

@@ -189,7 +189,8 @@ impl DynBrick {
         }
     }
 
-    /// The points that are not in `other`, a part of this brick, as boxes that do not overlap, at most two for each axis. It is cut along
+    /// The points that are not in `other`, a part of this brick, as boxes that do not overlap, at
+    /// most two for each axis. It is cut along
     /// the axes in this order, slowest in memory first, so that boxes are as long as can be.
     pub(crate) fn without(&self, other: &Self, order: PerAxis<usize>) -> Vec<Self> {
         if other.is_empty() {

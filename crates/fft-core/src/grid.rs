@@ -69,7 +69,8 @@ impl<const D: usize> fmt::Display for Grid<D> {
     }
 }
 
-/// A [`Grid`] whose number of axes is known when the program runs: what layouts, problems and recipes are made of.
+/// A [`Grid`] whose number of axes is known when the program runs: what layouts, problems and
+/// recipes are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DynGrid {
     shape: PerAxis<usize>,

@@ -1,4 +1,5 @@
-//! The executor on a host for either precision, so that what a transform runs is compiled here, once for each.
+//! The executor on a host for either precision, so that what a transform runs is compiled here,
+//! once for each.
 
 use bytemuck::Pod;
 
@@ -36,7 +37,8 @@ macro_rules! either {
 }
 
 impl HostExecutor {
-    /// As [`Executor::bind`], with processors that take as much memory as the recipe's problem says. Collective.
+    /// As [`Executor::bind`], with processors that take as much memory as the recipe's problem
+    /// says. Collective.
     ///
     /// # Errors
     /// Those of [`Executor::bind`].
@@ -64,7 +66,8 @@ impl HostExecutor {
     /// Those of [`Executor::run`].
     ///
     /// # Panics
-    /// If an array is too short for this rank's bricks; if one that is not empty is not aligned as its numbers are.
+    /// If an array is too short for this rank's bricks; if one that is not empty is not aligned as
+    /// its numbers are.
     pub fn run(
         &mut self,
         direction: Direction,

@@ -33,7 +33,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`Error::RankCount`], [`Error::OutOfRange`], [`Error::Overlap`] or [`Error::Gap`] when the bricks do
-    /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank, or for a brick with other
+    /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank,
+    /// or for a brick with other
     /// axes than the grid. Cost: O(P log P).
     pub fn new<B: Into<DynBrick>>(
         grid: impl Into<DynGrid>,

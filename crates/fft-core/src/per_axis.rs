@@ -40,7 +40,8 @@ impl<V: Copy> PerAxis<V> {
         Self { values, axes: axes as u8 }
     }
 
-    /// A function of both values of each axis. Values behind the last axis are computed, too: a loop of fixed length has no
+    /// A function of both values of each axis. Values behind the last axis are computed, too: a
+    /// loop of fixed length has no
     /// bounds to check.
     #[inline]
     pub(crate) fn zip_with(&self, other: &Self, mut of: impl FnMut(V, V) -> V) -> Self {

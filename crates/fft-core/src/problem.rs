@@ -160,7 +160,8 @@ impl Problem {
     /// lost on the wire.
     ///
     /// # Errors
-    /// [`Error::Argument`] when there are other kinds than axes, kinds do not go with the data or with each other, an axis is too short
+    /// [`Error::Argument`] when there are other kinds than axes, kinds do not go with the data or
+    /// with each other, an axis is too short
     /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::RankCount`] when the
     /// layouts are for different numbers of ranks.
     pub fn new(

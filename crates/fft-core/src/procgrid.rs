@@ -7,7 +7,8 @@ use std::ops::Range;
 use crate::grid::times;
 use crate::{Brick, DynBrick, DynGrid, Grid, PerAxis};
 
-/// Ranks as an array with as many axes as the grid, in C order: the last axis of the process grid varies fastest with the
+/// Ranks as an array with as many axes as the grid, in C order: the last axis of the process grid
+/// varies fastest with the
 /// rank. Axis `a` of the index space is cut into `shape[a]` nearly equal parts.
 ///
 /// ```
@@ -57,7 +58,8 @@ impl ProcGrid {
             .expect("every positive number has a factorisation")
     }
 
-    /// Every way to write `ranks` as an ordered product of a factor for each of so many axes, in lexicographic order.
+    /// Every way to write `ranks` as an ordered product of a factor for each of so many axes, in
+    /// lexicographic order.
     ///
     /// # Panics
     /// If there are not 1 to 4 axes.

@@ -45,13 +45,15 @@ enum Races {
     Found,
 }
 
-/// The programs that run kernels, compiled where their source is another than before, or none where there is no C++ compiler.
+/// The programs that run kernels, compiled where their source is another than before, or none
+/// where there is no C++ compiler.
 fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
     static PROGRAMS: [OnceLock<Option<[PathBuf; 4]>>; 2] = [OnceLock::new(), OnceLock::new()];
     let found = races == Races::Found;
     let compile = |name: &str| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/on_cpu/{name}.cpp"));
-        // A product and a sum round twice, as in the kernels and on the CPU. A jump to another stack is none that is forbidden.
+        // A product and a sum round twice, as in the kernels and on the CPU. A jump to another
+        // stack is none that is forbidden.
         let mut flags = vec!["-std=c++17", "-O1", "-w", "-g1", "-pthread", "-ffp-contract=off"];
         flags.push("-U_FORTIFY_SOURCE");
         // What is called then is in races.hpp, not in a library that the linker would be told of.
@@ -87,7 +89,8 @@ fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
 }
 
 thread_local! {
-    /// Programs that wait for the next launch of this test: to begin one takes longer than most launches.
+    /// Programs that wait for the next launch of this test: to begin one takes longer than most
+    /// launches.
     static WAITING: RefCell<Waiting> = RefCell::default();
 }
 

@@ -1,7 +1,9 @@
 //! The planners of rustfft, realfft and rustdct behind a trait object.
 //!
-//! These libraries are generic: whoever names a planner of `f32` compiles all of its algorithms. Here they are named for both
-//! precisions, so that this crate alone compiles them, and nobody who changes another waits for that again.
+//! These libraries are generic: whoever names a planner of `f32` compiles all of its algorithms.
+//! Here they are named for both
+//! precisions, so that this crate alone compiles them, and nobody who changes another waits for
+//! that again.
 //!
 //! ```
 //! use fft_lines::Number;

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: all that must hold before a change goes in; with `--quick`, what a change breaks most often.
+//! `cargo xtask test`: all that must hold before a change goes in; with `--quick`, what a change
+//! breaks most often.
 
 mod build;
 mod known;
@@ -20,10 +21,12 @@ use workspace::Workspace;
 
 /// Features that need nothing on the machine.
 const PORTABLE: &str = "thriffty/ndarray,thriffty/cuda,fft-cli/cuda,fft-capi/cuda";
-/// The same and the crates that speak MPI. All that is built for tests is built with them, and so but once.
+/// The same and the crates that speak MPI. All that is built for tests is built with them, and so
+/// but once.
 pub(crate) const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,fft-comm/mpi,fft-cli/mpi,\
                                    fft-cli/cuda,fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi";
-/// The tests that run without features, too. The second package has no library, so that nothing of it is built; with it the
+/// The tests that run without features, too. The second package has no library, so that nothing of
+/// it is built; with it the
 /// dependencies have the features that they have in the workspace, and are not built again.
 const WITHOUT_FEATURES: &str = "test --package thriffty --package fft-cli --lib";
 /// Cargo's messages on its output, and the compiler's warnings where a person reads them.
@@ -101,7 +104,8 @@ fn full(ready: &Ready) -> Vec<Stage> {
     stages.stages
 }
 
-/// What a developer waits for after each change. Everything is built as in [`full`], so that nothing is built twice.
+/// What a developer waits for after each change. Everything is built as in [`full`], so that
+/// nothing is built twice.
 fn loop_of(choice: &Choice, workspace: &Workspace, ready: &Ready) -> Vec<Stage> {
     let mut stages = Stages::new(ready);
     stages.format();

@@ -78,8 +78,10 @@ impl Queue {
 
     /// The program to start now and its threads, if the machine has room for one.
     ///
-    /// One thread each is what fills the cores evenly: the threads of a program run out of tests at different
-    /// times. Half of the cores are the compiler's while it runs. Programs that fill the machine come last.
+    /// One thread each is what fills the cores evenly: the threads of a program run out of tests
+    /// at different
+    /// times. Half of the cores are the compiler's while it runs. Programs that fill the machine
+    /// come last.
     pub(super) fn next(&mut self, load: Load) -> Option<(Program, usize)> {
         let room = if load.building { self.cores.div_ceil(2) } else { self.cores };
         if load.alone || load.programs >= room {
@@ -94,7 +96,8 @@ impl Queue {
         Some((self.waiting.remove(longest), self.cores))
     }
 
-    /// The place of the program that took longest, of those that run alone or of the others; the first of equals.
+    /// The place of the program that took longest, of those that run alone or of the others; the
+    /// first of equals.
     fn longest(&self, alone: bool) -> Option<usize> {
         let time = |at: &usize| self.times.of(&self.waiting[*at]);
         let places = (0..self.waiting.len()).rev().filter(|&at| self.waiting[at].alone() == alone);

@@ -68,7 +68,8 @@ impl Choice {
         targets(workspace, |package, test| self.runs(&package.name, &test.name))
     }
 
-    /// What clippy looks at: all libraries with their unit tests, and the integration tests of what changed;
+    /// What clippy looks at: all libraries with their unit tests, and the integration tests of
+    /// what changed;
     /// of all where nothing did.
     pub(super) fn lints(&self, workspace: &Workspace, mpi: bool) -> Vec<String> {
         targets(workspace, |package, test| {
@@ -80,7 +81,8 @@ impl Choice {
 
 /// Cargo's words for libraries, binaries, and those integration tests that are wanted.
 ///
-/// Packages are not named: the features of dependencies would be others than for the workspace, and they would be
+/// Packages are not named: the features of dependencies would be others than for the workspace,
+/// and they would be
 /// built again.
 fn targets(workspace: &Workspace, wanted: impl Fn(&Package, &Test) -> bool) -> Vec<String> {
     let mut names = BTreeSet::new();

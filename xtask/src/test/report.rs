@@ -5,7 +5,8 @@ use std::time::Duration;
 /// How many of the slowest test programs are listed.
 const LISTED: usize = 10;
 
-/// Tests by their end. Ignored ones are skipped: others start them, or they need more than a machine has.
+/// Tests by their end. Ignored ones are skipped: others start them, or they need more than a
+/// machine has.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Counts {
     pub(super) passed: usize,
@@ -48,7 +49,8 @@ fn tallies(output: &str) -> Vec<Tally> {
     let (mut tallies, mut failed) = (Vec::new(), Vec::new());
     for line in output.lines() {
         if line == "failures:" {
-            // The list of names comes after a heading of the same words, below which is what the tests said.
+            // The list of names comes after a heading of the same words, below which is what the
+            // tests said.
             failed.clear();
         } else if let Some(counts) = counts(line) {
             let names = std::mem::take(&mut failed);
@@ -70,7 +72,8 @@ pub(super) fn sum(output: &str) -> Tally {
     })
 }
 
-/// The result of one test program, the last in its output: those before are of processes that it started.
+/// The result of one test program, the last in its output: those before are of processes that it
+/// started.
 ///
 /// A program that dies has no result of its own, and counts as one failed test.
 pub(super) fn own(output: &str, success: bool, program: &str) -> Tally {

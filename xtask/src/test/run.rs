@@ -1,6 +1,7 @@
 //! Running test programs: several at once, from the moment that cargo built them.
 //!
-//! `cargo test` runs them one after the other, each on all cores, and only when all are built. Most of them leave cores
+//! `cargo test` runs them one after the other, each on all cores, and only when all are built.
+//! Most of them leave cores
 //! idle at their end.
 
 use super::build::{self, Program};
@@ -149,7 +150,8 @@ fn end(
     }
 }
 
-/// A program with the folder and the environment that it has under `cargo test`. What cargo adds to the paths of libraries came
+/// A program with the folder and the environment that it has under `cargo test`. What cargo adds
+/// to the paths of libraries came
 /// with the cargo that runs this task.
 fn command_of(program: &Program, threads: usize, python: Option<&Path>) -> Command {
     let mut run = command(&program.path);

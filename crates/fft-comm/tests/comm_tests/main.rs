@@ -1,4 +1,5 @@
-//! All tests of what this crate shows, with threads as ranks, but those of the tuner: they sleep for so long as runs should take, and
+//! All tests of what this crate shows, with threads as ranks, but those of the tuner: they sleep
+//! for so long as runs should take, and
 //! want no busy neighbours.
 
 mod calibrate;

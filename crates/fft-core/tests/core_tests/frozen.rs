@@ -1,6 +1,8 @@
-//! What is planned for 200 random problems is what was planned before: recipe, prediction and messages, to the letter.
+//! What is planned for 200 random problems is what was planned before: recipe, prediction and
+//! messages, to the letter.
 //!
-//! A change that means to plan otherwise writes the file anew, and shows the difference to whoever reviews it:
+//! A change that means to plan otherwise writes the file anew, and shows the difference to whoever
+//! reviews it:
 //! `THRIFFTY_BLESS=1 cargo test -p fft-core --test core_tests frozen`.
 
 use std::fmt::Write;
