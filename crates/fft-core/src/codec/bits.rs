@@ -6,7 +6,7 @@ use super::edge::Edge;
 use super::frame::{Piece, Scheme, Shape};
 use super::integers::{Blocks, GROUPS, Integers, huge, put};
 use super::number::{INFINITY, LANES, total};
-use crate::Real;
+use crate::base::Real;
 
 /// The scale of a block that has numbers that are not finite. Of a step it would be a NaN.
 const STRANGE: u16 = u16::MAX;

@@ -4,7 +4,7 @@
 use super::bits::{scale, step};
 use super::codes::{self, BLOCK};
 use super::number::{LANES, from_word, infinity, rounded, wide};
-use crate::Real;
+use crate::base::Real;
 
 /// Integers in units of a step, cut to the range of the receiver's numbers.
 #[derive(Clone, Copy)]

@@ -7,7 +7,8 @@ use super::codes::BLOCK;
 use super::header::{self, HEADER, Kind, Known};
 use super::number::{from_word, word};
 use super::{BadMessage, Codec, Packed, pairs, pairs_mut};
-use crate::{Real, Transfer};
+use crate::base::Real;
+use crate::geometry::Transfer;
 
 /// How many numbers a message has.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@
 
 use super::codes::{self, BLOCK};
 use super::number::{INFINITY, LANES, MANTISSA, add, from_word, largest, rounded, wide, word};
-use crate::{Precision, Real};
+use crate::base::{Precision, Real};
 
 /// The word of 2^52.
 const ROUNDER: u64 = (1023 + MANTISSA as u64) << MANTISSA;

@@ -7,7 +7,7 @@ use zstd::bulk::{Compressor, Decompressor};
 use super::BadMessage;
 use super::frame::{Piece, Scheme, Shape};
 use super::number::{from_word, word};
-use crate::Real;
+use crate::base::Real;
 
 /// Elements whose bytes are sorted together.
 const SPAN: usize = 4096;

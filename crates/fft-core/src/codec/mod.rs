@@ -28,7 +28,8 @@ pub use wire::Wire;
 
 use num_complex::Complex;
 
-use crate::{Error, Real, Transfer};
+use crate::base::{Error, Real};
+use crate::geometry::Transfer;
 
 /// Makes messages out of boxes of an array and boxes out of messages. Packing and encoding are one pass
 /// over memory, and so are decoding and unpacking. Neither allocates once both have run.

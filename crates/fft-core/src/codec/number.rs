@@ -1,7 +1,7 @@
 //! Real numbers as words, for loops that compilers turn into vector instructions.
 
 use super::codes::BLOCK;
-use crate::{Precision, Real};
+use crate::base::{Precision, Real};
 
 /// Bits behind the leading one in `f64`.
 pub(super) const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;

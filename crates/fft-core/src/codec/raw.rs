@@ -1,7 +1,8 @@
 //! [`Wire::Raw`](super::Wire::Raw).
 
 use super::{BadMessage, Codec, Packed, copy};
-use crate::{Real, Transfer};
+use crate::base::Real;
+use crate::geometry::Transfer;
 
 /// Bare numbers, without a header.
 pub(super) struct Raw;

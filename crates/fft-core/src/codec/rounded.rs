@@ -11,7 +11,7 @@ use super::number::{
     INFINITY, LANES, MAGNITUDE, MANTISSA, add, from_word, infinity, largest, mantissa, narrow,
     power, rounded, total, wide, word,
 };
-use crate::Real;
+use crate::base::Real;
 
 /// Reals that share a scale.
 const SPAN: usize = 256;

@@ -7,8 +7,9 @@ use super::header::Kind;
 use super::rounded::{Format, Rounded};
 use super::tolerance::Tolerance;
 use super::{Codec, Wire, bits::Bits, copy};
-use crate::transfer::Placed;
-use crate::{DynBrick, Real, Transfer};
+use crate::base::Real;
+use crate::geometry::Placed;
+use crate::geometry::{DynBrick, Transfer};
 
 fn brick() -> impl Strategy<Value = DynBrick> {
     [(0..4usize, 1..18usize), (0..4, 1..18), (0..4, 1..18)]

@@ -8,7 +8,7 @@ use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
 use super::integers::{Blocks, GROUPS, Integers, huge, put, put_raw, raw_bytes, take_raw};
 use super::number::{LANES, add, total};
-use crate::{Precision, Real};
+use crate::base::{Precision, Real};
 
 /// The width of a block that is sent as it is.
 const RAW: u32 = (1 << WIDTH) - 1;

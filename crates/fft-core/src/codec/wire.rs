@@ -10,7 +10,7 @@ use super::raw::Raw;
 use super::rounded::{Format, Rounded};
 use super::tolerance::{self, Tolerance};
 use super::{Codec, header::Kind};
-use crate::{Error, Real};
+use crate::base::{Error, Real};
 
 /// The representation of messages on the wire. Without a choice every bit arrives.
 ///

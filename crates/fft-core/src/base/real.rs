@@ -1,0 +1,111 @@
+//! The numbers that transforms are made of.
+
+use std::fmt::Debug;
+
+use bytemuck::Pod;
+use num_complex::Complex;
+
+use crate::codec::{Codec, Wire};
+
+/// `f32` or `f64`.
+pub trait Real:
+    Pod + fft_lines::Number + Debug + Default + PartialOrd + Send + Sync + sealed::Sealed
+{
+    /// Which of the two.
+    const PRECISION: Precision;
+    /// The distance from 1 to the next larger number.
+    const EPSILON: f64;
+    /// Rounds to this precision.
+    fn of(value: f64) -> Self;
+    /// The same value as `f64`.
+    fn as_f64(self) -> f64;
+    /// [`Wire::codec`], which other crates need not compile.
+    #[doc(hidden)]
+    fn codec(wire: Wire) -> Box<dyn Codec<Self>>;
+}
+
+/// What one grid point holds: a [`Real`] or a complex number of two.
+pub trait Element: Pod + Debug + Default + Send + Sync + sealed::Sealed {
+    /// The numbers it consists of.
+    type Real: Real;
+    /// How many of them: 1 or 2.
+    const WIDTH: usize;
+}
+
+/// Which floating-point format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// 32 bits.
+    F32,
+    /// 64 bits.
+    F64,
+}
+
+impl Precision {
+    /// Bytes of one real number.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+impl std::fmt::Display for Precision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        })
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+    impl<T: Sealed> Sealed for num_complex::Complex<T> {}
+}
+
+impl Real for f32 {
+    const PRECISION: Precision = Precision::F32;
+    const EPSILON: f64 = f32::EPSILON as f64;
+    fn of(value: f64) -> Self {
+        value as f32
+    }
+    fn as_f64(self) -> f64 {
+        f64::from(self)
+    }
+    fn codec(wire: Wire) -> Box<dyn Codec<Self>> {
+        wire.codec_of()
+    }
+}
+
+impl Real for f64 {
+    const PRECISION: Precision = Precision::F64;
+    const EPSILON: f64 = f64::EPSILON;
+    fn of(value: f64) -> Self {
+        value
+    }
+    fn as_f64(self) -> f64 {
+        self
+    }
+    fn codec(wire: Wire) -> Box<dyn Codec<Self>> {
+        wire.codec_of()
+    }
+}
+
+impl<T: Real> Element for T {
+    type Real = T;
+    const WIDTH: usize = 1;
+}
+
+macro_rules! complex_element {
+    ($($real:ty),*) => {$(
+        impl Element for Complex<$real> {
+            type Real = $real;
+            const WIDTH: usize = 2;
+        }
+    )*};
+}
+complex_element!(f32, f64);

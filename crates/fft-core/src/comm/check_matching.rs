@@ -1,0 +1,145 @@
+//! Whether all ranks expect what others send to them, before anything is sent.
+
+use super::comm::{Comm, Reduce};
+use super::exchange::Traffic;
+use crate::base::Error;
+
+/// Compares the messages of reshapes: in how many chunks they go, how many there are between two ranks, of which chunks, and how long each
+/// is or can be, for its sender and for its receiver. Ranks whose plans differ would send more than there is room for, which
+/// ends the job with some MPIs, put beyond a message's place, or wait for what never comes.
+/// [`Executor::bind`](crate::Executor::bind) does so for all reshapes of a plan, before exchanges are told of them; who uses an
+/// [`Exchange`](crate::Exchange) by itself should, too.
+///
+/// Collective. One reduction of two numbers, O(messages + reshapes · ranks) time. Only where there is a difference a few more, of two
+/// numbers for each reshape, for each rank, and of eight for each message between the two that are found.
+///
+/// # Errors
+/// On every rank the same: [`Error::Disagreement`] on the first that differs, by reshape, in the order in which they come, sender, receiver
+/// and place among those of the same ends; what the communicator returns.
+pub fn matching<'a>(
+    comm: &dyn Comm,
+    reshapes: impl IntoIterator<Item = &'a Traffic>,
+) -> Result<(), Error> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let mut all = Vec::new();
+    for (reshape, traffic) in reshapes.into_iter().enumerate() {
+        // What is the same on all ranks is so on each and the next one.
+        let way = usize::from(traffic.shorter) | usize::from(traffic.at_once) << 1;
+        let what = [traffic.reshape, traffic.chunks, way];
+        let next =
+            Known { sent: true, reshape, from: rank, to: (rank + 1) % size, number: 0, what };
+        let last = Known { sent: false, from: (rank + size - 1) % size, to: rank, ..next };
+        all.extend([next, last]);
+        for (parcels, sent) in [(&traffic.sends, true), (&traffic.recvs, false)] {
+            let mut before = vec![0; size];
+            all.extend(parcels.iter().map(|parcel| {
+                before[parcel.peer] += 1;
+                let (from, to) = if sent { (rank, parcel.peer) } else { (parcel.peer, rank) };
+                let what = [parcel.bytes, parcel.chunk, 0];
+                Known { sent, reshape, from, to, number: before[parcel.peer], what }
+            }));
+        }
+    }
+    match sums(comm, 1, &all, |_| 0)?[..] {
+        [0] => Ok(()),
+        _ => Err(difference(comm, all)?),
+    }
+}
+
+/// What one end knows of a message; or of all of a reshape, as if that were a message to the next rank.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Whether it is the sender.
+    sent: bool,
+    /// Its place among all.
+    reshape: usize,
+    from: usize,
+    to: usize,
+    /// Its place among those of the reshape between the same ranks, from 1; 0 for all of them.
+    number: usize,
+    what: What,
+}
+
+/// Bytes and the chunk; of all messages the number of the reshape, chunks, and what they have in common.
+type What = [usize; 3];
+
+/// A number for some, of which sums and differences are 0 by chance only: each bit depends on all bits of all of them. (The last step
+/// of SplitMix64, by Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, which is one-to-one.)
+fn mixed(words: [usize; 7]) -> u64 {
+    words.into_iter().fold(0, |before, word| {
+        let mut z = (before ^ word as u64).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    })
+}
+
+/// What senders know less what receivers know, by place: 0 where they know the same. Collective.
+fn sums(
+    comm: &dyn Comm,
+    places: usize,
+    all: &[Known],
+    place: impl Fn(&Known) -> usize,
+) -> Result<Vec<u64>, Error> {
+    let mut mine = vec![0u64; places];
+    for known in all {
+        let Known { reshape, from, to, number, what: [a, b, c], .. } = *known;
+        let message = mixed([reshape, from, to, number, a, b, c]);
+        let sum = &mut mine[place(known)];
+        *sum = if known.sent { sum.wrapping_add(message) } else { sum.wrapping_sub(message) };
+    }
+    // In halves, of which sums over all ranks are exact.
+    let halves = |sum: u64| [sum as u32, (sum >> 32) as u32].map(f64::from);
+    let mut halves: Vec<[f64; 2]> = mine.into_iter().map(halves).collect();
+    comm.allreduce(Reduce::Sum, halves.as_flattened_mut())?;
+    let whole = |[low, high]: [f64; 2]| (low as u64).wrapping_add((high as u64) << 32);
+    Ok(halves.into_iter().map(whole).collect())
+}
+
+/// The largest of all ranks' numbers. Collective.
+fn most(comm: &dyn Comm, mine: Option<usize>) -> Result<usize, Error> {
+    let mut most = [mine.unwrap_or(0) as f64];
+    comm.allreduce(Reduce::Max, &mut most)?;
+    Ok(most[0] as usize)
+}
+
+/// The first message that its ends know differently: all ranks narrow it down together. Collective.
+fn difference(comm: &dyn Comm, mut all: Vec<Known>) -> Result<Error, Error> {
+    let reshapes = 1 + most(comm, all.iter().map(|known| known.reshape).max())?;
+    let by: [fn(&Known) -> usize; 3] =
+        [|known| known.reshape, |known| known.from, |known| known.to];
+    let mut found = [reshapes, comm.size(), comm.size()];
+    for (place, found) in by.into_iter().zip(&mut found) {
+        let sums = sums(comm, *found, &all, place)?;
+        let differs = sums.iter().position(|sum| *sum != 0);
+        *found = differs.expect("of a sum that is not 0 some part is not");
+        all.retain(|known| place(known) == *found);
+    }
+    let [reshape, from, to] = found;
+    // What both ends have, and whether they have it, on all ranks.
+    let last = most(comm, all.iter().map(|known| known.number).max())?;
+    let mut lists = vec![[[0.0; 4]; 2]; last + 1];
+    for Known { sent, number, what: [a, b, c], .. } in all {
+        lists[number][usize::from(!sent)] = [1, a, b, c].map(|n| n as f64);
+    }
+    comm.allreduce(Reduce::Max, lists.as_flattened_mut().as_flattened_mut())?;
+    let differs = lists.iter().position(|[sent, expected]| sent != expected);
+    let number = differs.expect("of messages that are all the same the sum is 0");
+    let ends = lists[number];
+    let both = ends[0][0] == ends[1][0];
+    let [a, b] = ends.map(|[there, a, b, c]| match number {
+        _ if there == 0.0 => "none".into(),
+        0 => {
+            let way = ["", ", shorter or not", ", at once", ", shorter or not, at once"];
+            format!("{b} chunks{} (number {a})", way[c as usize])
+        }
+        _ if both && ends[0][2] != ends[1][2] => format!("{a} bytes in chunk {b}"),
+        _ => format!("{a} bytes"),
+    });
+    let what = match number {
+        0 => format!("messages of reshape {reshape}"),
+        1 if last == 1 => format!("message from rank {from} to rank {to}"),
+        _ => format!("message {number} from rank {from} to rank {to}"),
+    };
+    Ok(Error::Disagreement { what, rank_a: from, a, rank_b: to, b })
+}

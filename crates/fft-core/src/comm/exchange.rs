@@ -1,0 +1,244 @@
+//! The seam between what is exchanged and how.
+
+use std::cell::Cell;
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::device_buffer::Berths;
+use super::slot::Pins;
+use crate::base::Error;
+
+/// How the data of a reshape travels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Ranks of one host read each other's memory there and send nothing; on devices as [`Algorithm::Pipelined`]. Others exchange messages in chunks, as
+    /// [`Algorithm::Pipelined`], and where no two ranks are on one host transform them on the way.
+    #[default]
+    Shared,
+    /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed, and unpacked as soon
+    /// as it is there, or kept where a transform follows that unpacks and transforms in one pass. Large data, where messages stay
+    /// long, goes in chunks as [`Algorithm::Pipelined`].
+    P2p,
+    /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the ones before it fly. What arrives
+    /// meanwhile is unpacked, so that memory for a few chunks is enough; of small data it is kept where a transform
+    /// follows that unpacks and transforms in one pass.
+    Pipelined,
+    /// One collective: pack everything, exchange, unpack everything; of large data, one for each chunk. It wants to know the size of every message before,
+    /// at both ends. Where that depends on the data (with [`Wire::Tolerance`](crate::Wire::Tolerance) and
+    /// [`Wire::Lossless`](crate::Wire::Lossless)) messages travel as with [`Algorithm::P2p`], which needs only their
+    /// bounds, and tells nobody their sizes before.
+    Alltoallv,
+    /// Messages are forwarded in ⌈log_k P⌉ rounds, in each of which a rank sends to at most `k - 1` others: fewer and
+    /// longer messages where there are many small ones. Large data goes in chunks, one after another. From 2 to 255.
+    KWay(u8),
+    /// Puts into a window that is made once per plan, in chunks as [`Algorithm::Pipelined`], each to ranks of other hosts
+    /// in rotation and then to those of the own. Plans that use it are dropped by all ranks in the same order. As
+    /// [`Algorithm::Pipelined`] where ranks cannot put: threads, and an MPI that does not let them, which is said once
+    /// in a warning.
+    Ring(Epochs),
+}
+
+/// How the puts of [`Algorithm::Ring`] are known to be complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Epochs {
+    /// `MPI_Win_fence` before and after.
+    Fence,
+    /// The window is open for the plan's whole life (`MPI_Win_lock_all`); puts are flushed.
+    Flush,
+}
+
+impl Algorithm {
+    /// All of them; of the k-way exchange, two.
+    pub const ALL: [Self; 8] = [
+        Self::Shared,
+        Self::P2p,
+        Self::Pipelined,
+        Self::Alltoallv,
+        Self::KWay(2),
+        Self::KWay(4),
+        Self::Ring(Epochs::Fence),
+        Self::Ring(Epochs::Flush),
+    ];
+
+    /// Whether messages of a reshape can be kept until all have come, for a transform that follows. Otherwise each is
+    /// unpacked on arrival.
+    pub fn keeps(self) -> bool {
+        !matches!(self, Self::Ring(_))
+    }
+
+    /// A number that no other algorithm has, for ranks to compare.
+    pub fn code(self) -> u64 {
+        match self {
+            Self::Shared => 0,
+            Self::P2p => 1,
+            Self::Alltoallv => 2,
+            Self::Ring(Epochs::Fence) => 3,
+            Self::Ring(Epochs::Flush) => 4,
+            Self::Pipelined => 5,
+            Self::KWay(k) => 1 << 8 | u64::from(k),
+        }
+    }
+}
+
+/// `shared`, `p2p`, `pipelined`, `alltoallv`, `kway4`, `ring`, `ring-flush`.
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared => f.pad("shared"),
+            Self::P2p => f.pad("p2p"),
+            Self::Pipelined => f.pad("pipelined"),
+            Self::Alltoallv => f.pad("alltoallv"),
+            Self::KWay(k) => f.pad(&format!("kway{k}")),
+            Self::Ring(Epochs::Fence) => f.pad("ring"),
+            Self::Ring(Epochs::Flush) => f.pad("ring-flush"),
+        }
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes.
+impl FromStr for Algorithm {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        if let Some(found) = Self::ALL.into_iter().find(|known| known.to_string() == name) {
+            return Ok(found);
+        }
+        let k = name.strip_prefix("kway").and_then(|k| k.parse().ok()).filter(|k| *k >= 2);
+        k.map(Self::KWay).ok_or_else(|| {
+            let all = Self::ALL.map(|algorithm| algorithm.to_string()).join(", ");
+            Error::argument("exchange", name, format!("one of {all}; kwayK for K from 2 to 255"))
+        })
+    }
+}
+
+/// One end of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// The other end.
+    pub peer: usize,
+    /// The bytes it has, or where they depend on the data the most that it can have.
+    pub bytes: usize,
+    /// Which chunk of the sender's data it is of.
+    pub chunk: usize,
+}
+
+/// The messages of one reshape, as one rank sees them. In chunks there may be several to and from a peer, in the same
+/// order on both sides; otherwise there is at most one. Never one to itself. Each rank begins at another
+/// place of its list of peers, so that not all aim at the same one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Which reshape of the plan this is: the same number on all ranks, and another for every other reshape. Its
+    /// parcels do not tell: two reshapes may look the same to one rank, which passes on messages of others, or writes
+    /// into their memory, and different to those.
+    pub reshape: usize,
+    /// The most chunks that any rank's data is in: the same number on all ranks.
+    pub chunks: usize,
+    /// Whether messages may be shorter than their parcels, because their sizes depend on the data: the same on all ranks.
+    pub shorter: bool,
+    /// Whether there is to be memory for all of them at once, as they are kept until all have come, or are made by a device before
+    /// any is sent. Otherwise that of a few chunks is enough.
+    pub at_once: bool,
+    /// Outgoing, in order of sending, which is that of chunks.
+    pub sends: Vec<Parcel>,
+    /// Incoming, in the order of chunks.
+    pub recvs: Vec<Parcel>,
+    /// Where messages lie, if the port has memory for them: on all ranks or on none, and for exchanges that
+    /// [take it](Exchange::takes_berths).
+    pub berths: Option<Berths>,
+}
+
+/// A message that is to be packed.
+pub struct Blank<'m> {
+    /// Which one.
+    pub number: usize,
+    /// Its memory, as [`Port::pack`] takes it.
+    pub message: &'m mut [u8],
+    /// To be set to what [`Port::pack`] returns.
+    pub bytes: &'m Cell<usize>,
+}
+
+/// What an exchange calls to fill messages and to empty them. Numbers of messages are places in
+/// [`Traffic`].
+pub trait Port {
+    /// Packs and encodes an outgoing message and returns its bytes: the parcel's, or fewer if the traffic's may be
+    /// [`shorter`](Traffic::shorter). Chunks are packed in order;
+    /// the messages of a chunk in any. A message with a berth is made there, and `message` is empty.
+    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
+
+    /// Whether the messages of a chunk are packed in one call and shown in one, by exchanges that can: for who waits for them, and can
+    /// begin with all before. Otherwise each leaves as soon as it is packed, and is shown as soon as it is there.
+    fn together(&self) -> bool {
+        false
+    }
+
+    /// Packs messages of one chunk.
+    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+        for Blank { number, message, bytes } in blanks {
+            bytes.set(self.pack(number, message));
+        }
+    }
+
+    /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.
+    fn own(&mut self);
+
+    /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until [`Port::finish`], which
+    /// happens only with exchanges that [keep messages](Algorithm::keeps). A message that does not decode is remembered
+    /// and reported after the exchange, which goes on: the other ranks wait for it.
+    fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
+
+    /// Shows incoming messages, all of a chunk, each as [`Port::arrived`] does; what is not read must be kept. A port that wants them
+    /// [together](Port::together) has read them.
+    fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
+        for number in numbers {
+            self.arrived(number, message(number));
+        }
+    }
+
+    /// Shows an incoming message of so many bytes in its berth, in place of [`Port::arrived`].
+    fn landed(&mut self, _number: usize, _bytes: usize) {}
+
+    /// Called once, when all messages are there, with those that were kept.
+    fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]);
+}
+
+/// A way to exchange messages. One exists per plan and algorithm, with its memory, and serves every reshape.
+pub trait Exchange: Send {
+    /// What it does: where ranks cannot put, not what was asked for.
+    fn algorithm(&self) -> Algorithm;
+
+    /// Pins the memory of messages that is made from now on, where it can.
+    fn pin(&mut self, _pins: Arc<dyn Pins>) {}
+
+    /// Whether messages may have [berths](Traffic::berths), on a communicator that
+    /// [reaches](crate::Comm::reaches) their memory.
+    fn takes_berths(&self) -> bool {
+        false
+    }
+
+    /// Makes sure that this traffic needs no more memory. **Collective**: all ranks reserve for the same reshapes in the same order, and
+    /// a rank that fails does so after its collective part. Ranks must expect what others send, which
+    /// [`matching`](crate::matching) tells; `kwayK`, which asks for all messages, finds out by itself.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; what the transport returns; of `kwayK` [`Error::Disagreement`] of two ranks on a message.
+    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error>;
+
+    /// Exchanges. Collective over the ranks of the plan.
+    ///
+    /// # Errors
+    /// When the transport fails.
+    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error>;
+
+    /// Bytes that this rank sent in the last run beside those that the port packed: messages of others on their way,
+    /// and headers.
+    fn forwarded(&self) -> u64 {
+        0
+    }
+
+    /// Bytes of memory held.
+    fn memory(&self) -> usize;
+}

@@ -1,0 +1,295 @@
+//! A recipe bound to a communicator, a device and buffers; and the loop that runs it.
+
+use super::buffer_assignment::{Copy, Place};
+use super::device::{Between, Site, Tools};
+use super::device::{Device, Operation};
+use super::error_budget::Budget;
+use super::program::Program;
+use crate::base::Clock;
+use crate::base::{Error, Real, WireError};
+use crate::comm::{Algorithm, Comm, Commons, Exchange, SharedMemory, agree, matching};
+use crate::problem::Direction;
+use crate::recipe::Recipe;
+
+/// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
+/// passing its own bricks; lengths are the caller's to check.
+pub struct Executor<T: Real, Dev: Device<T>> {
+    /// Dropped before what all ranks free together, so that those who go on hear of it.
+    comm: Box<dyn Comm>,
+    forward: Program<T, Dev>,
+    inverse: Program<T, Dev>,
+    work: Dev::Work,
+    /// Real numbers of the plan's own memory.
+    sizes: [usize; 2],
+    tools: Tools<Dev>,
+    /// Whether all ranks read each other's memory on one host.
+    near: bool,
+    lost: Option<WireError>,
+}
+
+/// Routes are made so ([`Route`](crate::execute::buffer_assignment::Route)).
+const TWO_PLACES: &str = "a copy has a source and a destination";
+
+/// Makes the exchange of an algorithm on a communicator. Called by all ranks together; one that fails must do so
+/// after its collective part, or on all of them.
+pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn Exchange>, Error>;
+
+impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
+    /// Binds a recipe: allocates buffers and slots, prepares local transforms, makes the exchanges.
+    /// Collective over `comm`, which the executor keeps; all ranks have the same recipe.
+    ///
+    /// # Errors
+    /// On every rank the same: [`Error::OnRank`] when memory is short on one, or what `exchange` returns;
+    /// [`Error::Disagreement`] when a rank expects other messages than are sent to it ([`matching`]).
+    pub fn bind(
+        recipe: &Recipe,
+        comm: Box<dyn Comm>,
+        mut device: Dev,
+        exchange: MakeExchange<'_>,
+    ) -> Result<Self, Error> {
+        let algorithms = recipe.algorithms();
+        let mut exchanges = Vec::with_capacity(algorithms.len());
+        for algorithm in algorithms {
+            exchanges.push((algorithm, agree(comm.as_ref(), exchange(algorithm, comm.as_ref()))?));
+        }
+        let mut commons = device.meet(recipe, comm.as_ref())?;
+        let mut programs = || -> Result<[Program<T, Dev>; 2], Error> {
+            let mut program = |direction| {
+                let site = Site { direction, comm: comm.as_ref(), commons: commons.as_deref() };
+                Ok(Program::new(device.bind(recipe, site)?))
+            };
+            Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
+        };
+        let mut programs = agree(comm.as_ref(), programs())?;
+        // Before anything that ranks do together as their recipes say.
+        let ops = programs.iter().flat_map(|program| &program.ops);
+        matching(comm.as_ref(), ops.filter_map(Operation::traffic))?;
+        for (program, direction) in
+            programs.iter_mut().zip([Direction::Forward, Direction::Inverse])
+        {
+            program.budget = Budget::new::<T, Dev>(recipe, direction, &program.ops, comm.as_ref())?;
+        }
+        let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
+        let sizes = [size(0), size(1)];
+        let work = device.work(sizes, comm.as_ref(), commons.as_deref_mut().map(|c| c as _))?;
+        let [forward, inverse] = programs;
+        let tools = Tools { device, exchanges, commons, clock: Clock::default() };
+        let near = recipe.problem().all_near();
+        let mut bound = Self { comm, forward, inverse, work, sizes, tools, near, lost: None };
+        let reserved = bound.reserve();
+        agree(bound.comm.as_ref(), reserved)?;
+        Ok(bound)
+    }
+
+    /// Everything that ranks prepare together. A failure does not keep this rank from the rest.
+    fn reserve(&mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for op in self.forward.ops.iter_mut().chain(&mut self.inverse.ops) {
+            result = result.and(op.reserve(&mut self.tools));
+        }
+        result
+    }
+
+    /// Transforms `src` into `dst`, or `dst` in place. Collective. Allocates nothing.
+    ///
+    /// Without `src`, the first numbers of `dst` are the input, and it is as long as the longer of input and
+    /// output.
+    ///
+    /// # Errors
+    /// The same on every rank, after all of them have finished: [`Error::OnRank`] when a message was
+    /// damaged, or when the transport failed. `dst` then holds nothing of use.
+    ///
+    /// # Panics
+    /// If `src` or `dst` is too short for this rank's bricks.
+    pub fn run(
+        &mut self,
+        direction: Direction,
+        src: Option<&Dev::Memory>,
+        dst: &mut Dev::Memory,
+    ) -> Result<(), Error> {
+        let program = match direction {
+            Direction::Forward => &mut self.forward,
+            Direction::Inverse => &mut self.inverse,
+        };
+        self.lost = None;
+        let already = std::thread::panicking();
+        let _unwinding = Unwinding { comm: self.comm.as_ref(), already };
+        program.open(&mut self.tools.device, src.unwrap_or(dst), self.comm.as_ref())?;
+        let (ops, route) = program.split(src.is_some());
+        let mut memory = Arena { input: src, writable: Dev::places(&mut self.work, dst) };
+        memory.copy(&route.first, &mut self.tools.device);
+        let mut result = Ok(());
+        let count = ops.len();
+        for (number, (op, at)) in ops.iter_mut().zip(route.places.windows(2)).enumerate() {
+            let takes = route.takes.filter(|_| number == 0);
+            let brings = route.brings && number + 1 == count;
+            let done = if takes.is_some() || brings || route.in_both {
+                let between = memory.between(takes, at[0], brings, route.in_both);
+                op.run_between(&mut self.tools, between)
+            } else {
+                let (src, dst) = memory.pair(at[0], at[1]);
+                op.run(&mut self.tools, src, dst)
+            };
+            // Others wait for this rank in what is to come, whatever went wrong here.
+            result = result.and(done);
+        }
+        memory.copy(&route.last, &mut self.tools.device);
+        let finished = self.tools.device.finish();
+        let decoded = || ops.iter().try_for_each(Operation::damage);
+        let mine = result.and(finished).and_then(|()| decoded());
+        settle(self.comm.as_ref(), self.tools.commons.as_deref_mut().filter(|_| self.near), mine)?;
+        self.lost = program.close(&mut self.tools.device, self.comm.as_ref())?;
+        Ok(())
+    }
+
+    /// As [`agree`]; where all ranks read each other's memory on one host, no message is sent as long as all is well. Collective.
+    ///
+    /// # Errors
+    /// The lowest failing rank's; [`Error::Left`] when a process has dropped its executor.
+    pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
+        settle(self.comm.as_ref(), self.tools.commons.as_deref_mut().filter(|_| self.near), mine)
+    }
+
+    /// Zeroed memory for input or output that the other ranks of the host can see; `None` where this rank is alone on
+    /// its host, or looks into no other's memory. Collective; ranks may ask for different lengths.
+    ///
+    /// # Errors
+    /// On every rank of the host when one does not get it. Those of other hosts are not asked.
+    pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
+        let commons = self.tools.commons.as_mut();
+        commons.map(|commons| commons.allocate(bytes)).transpose()
+    }
+
+    /// Whether this rank looks into others' memory, or they into its own.
+    pub fn has_neighbours(&self) -> bool {
+        self.tools.commons.is_some()
+    }
+
+    /// Whether memory is where the other ranks of the host can see it, as far as there are any who look.
+    pub fn is_seen(&self, memory: &[u8]) -> bool {
+        self.tools.commons.as_ref().is_none_or(|commons| commons.sees(memory))
+    }
+
+    /// How messages travel where the recipe names this algorithm.
+    pub fn exchange(&self, named: Algorithm) -> Algorithm {
+        let found = self.tools.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
+        found.map_or(named, |(_, exchange)| exchange.algorithm())
+    }
+
+    /// What it runs on.
+    pub fn device(&self) -> &Dev {
+        &self.tools.device
+    }
+
+    /// The same, to be asked for memory.
+    pub fn device_mut(&mut self) -> &mut Dev {
+        &mut self.tools.device
+    }
+
+    /// What the last run lost on the wire, as all ranks together know; `None` when nothing may be lost.
+    pub fn lost(&self) -> Option<WireError> {
+        self.lost
+    }
+
+    /// The communicator.
+    pub fn comm(&self) -> &dyn Comm {
+        self.comm.as_ref()
+    }
+
+    /// Where time went since the last [`Executor::clear_clock`].
+    pub fn clock(&self) -> Clock {
+        self.tools.clock
+    }
+
+    /// Sets all times and counts to zero.
+    pub fn clear_clock(&mut self) {
+        self.tools.clock = Clock::default();
+    }
+
+    /// Bytes of memory beside input and output: work buffers, slots, tiles.
+    pub fn memory(&self) -> usize {
+        let exchanges = self.tools.exchanges.iter();
+        let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
+        let tiles: usize =
+            self.forward.ops.iter().chain(&self.inverse.ops).map(Operation::memory).sum();
+        self.sizes.iter().sum::<usize>() * size_of::<T>() + slots + tiles + self.tools.device.held()
+    }
+}
+
+/// [`agree`], by a meeting where all ranks have a commons together and all is well.
+fn settle<R>(
+    comm: &dyn Comm,
+    commons: Option<&mut (dyn Commons + 'static)>,
+    mine: Result<R, Error>,
+) -> Result<R, Error> {
+    match commons.map(|commons| commons.meet(mine.is_ok())).transpose()? {
+        Some(true) => mine,
+        _ => agree(comm, mine),
+    }
+}
+
+/// Tells the communicator of a panic, while others wait for this rank.
+struct Unwinding<'a> {
+    comm: &'a dyn Comm,
+    /// Whether it is of a panic before, in the course of which something is transformed.
+    already: bool,
+}
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.already {
+            self.comm.abandon();
+        }
+    }
+}
+
+/// The memory of one run.
+struct Arena<'a, M: ?Sized> {
+    input: Option<&'a M>,
+    /// The output and the work buffers.
+    writable: [&'a mut M; 3],
+}
+
+impl<M: ?Sized> Arena<'_, M> {
+    fn copy<T: Real, Dev: Device<T, Memory = M>>(&mut self, copy: &Option<Copy>, device: &mut Dev) {
+        if let Some(copy) = copy {
+            let (src, dst) = self.pair(copy.from, copy.to);
+            device.copy(&copy.all, src.expect(TWO_PLACES), dst);
+        }
+    }
+
+    /// What is worked on in a place of the plan's own, and where it comes from and goes to.
+    fn between(
+        &mut self,
+        takes: Option<Place>,
+        work: Place,
+        brings: bool,
+        in_both: bool,
+    ) -> Between<'_, M> {
+        let [output, first, second] = &mut self.writable;
+        let work = if work == Place::Work(0) { first } else { second };
+        let input = self.input.filter(|_| takes == Some(Place::Input));
+        let there = brings || in_both || takes == Some(Place::Output);
+        let output = there.then_some(&mut **output);
+        Between { input, work, output, takes: takes.is_some(), brings }
+    }
+
+    /// A place to read and a place to write; only the latter when they are the same.
+    fn pair(&mut self, from: Place, to: Place) -> (Option<&M>, &mut M) {
+        let number = |place| match place {
+            Place::Output | Place::Input => 0,
+            Place::Work(which) => 1 + which,
+        };
+        if from == Place::Input {
+            return (self.input, self.writable[number(to)]);
+        }
+        if from == to {
+            return (None, self.writable[number(to)]);
+        }
+        let [src, dst] = self
+            .writable
+            .get_disjoint_mut([number(from), number(to)])
+            .expect("two places are two pieces of memory");
+        (Some(src), dst)
+    }
+}

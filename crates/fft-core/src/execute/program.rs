@@ -1,0 +1,73 @@
+//! One direction of a recipe, bound to a rank: operations and where each reads and writes.
+
+use super::buffer_assignment::{Map, Place, Route};
+use super::device::Operations;
+use super::device::{Device, Operation};
+use super::error_budget::Budget;
+use crate::base::{Error, Real, WireError};
+use crate::comm::Comm;
+
+/// The operations of one direction.
+pub(crate) struct Program<T: Real, Dev: Device<T>> {
+    pub(crate) ops: Vec<Dev::Op>,
+    /// Real numbers on this rank before, between and after the operations.
+    sizes: Vec<usize>,
+    out_of_place: Route,
+    in_place: Route,
+    /// Where something may be lost.
+    pub(crate) budget: Option<Budget>,
+}
+
+impl<T: Real, Dev: Device<T>> Program<T, Dev> {
+    /// Finds where operations read and write.
+    pub(crate) fn new(bound: Operations<Dev::Op>) -> Self {
+        let Operations { ops, sizes, shows_all } = bound;
+        let manners: Vec<_> = ops.iter().map(Operation::manner).collect();
+        let map = Map { manners: &manners, sizes: &sizes, shows_all };
+        let (out_of_place, in_place) = (Route::out_of_place(&map), Route::in_place(&map));
+        Self { ops, sizes, out_of_place, in_place, budget: None }
+    }
+
+    /// Where the operations read and write, with or without an input apart from the output.
+    pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Dev::Op], &Route) {
+        (&mut self.ops, if has_input { &self.out_of_place } else { &self.in_place })
+    }
+
+    /// Sets the steps of all encoders for this input. Collective.
+    ///
+    /// # Errors
+    /// What the communicator returns.
+    pub(crate) fn open(
+        &mut self,
+        device: &mut Dev,
+        input: &Dev::Memory,
+        comm: &dyn Comm,
+    ) -> Result<(), Error> {
+        match &mut self.budget {
+            Some(budget) => budget.open::<T, Dev>(&mut self.ops, device, input, comm),
+            None => Ok(()),
+        }
+    }
+
+    /// What was lost, if anything may have been. Collective.
+    ///
+    /// # Errors
+    /// What the communicator returns.
+    pub(crate) fn close(
+        &mut self,
+        device: &mut Dev,
+        comm: &dyn Comm,
+    ) -> Result<Option<WireError>, Error> {
+        let Self { budget, ops, .. } = self;
+        budget.as_mut().map(|budget| budget.close::<T, Dev>(ops, device, comm)).transpose()
+    }
+
+    /// Real numbers that a work buffer must hold.
+    pub(crate) fn work(&self, which: usize) -> usize {
+        let in_route = |route: &Route| {
+            let at = route.places.iter().zip(&self.sizes);
+            at.filter(|(place, _)| **place == Place::Work(which)).map(|(_, size)| *size).max()
+        };
+        in_route(&self.out_of_place).max(in_route(&self.in_place)).unwrap_or(0)
+    }
+}

@@ -1,0 +1,124 @@
+//! What of a rank's data nobody else ever touches, where data stays at home for several transforms across ranks.
+//!
+//! Memory that processes see is the plan's own, beside the caller's arrays. Of a brick, what a rank transforms itself each time may
+//! stay in the output all the while: only the rest must be where others reach it. That is half of the data for slabs by two ranks,
+//! three quarters by four.
+
+use super::brick::DynBrick;
+use super::layout::Layout;
+
+/// For each rank, what stays in its output, and what is where others reach it.
+pub(crate) struct Private {
+    ranks: Vec<Parted>,
+}
+
+/// A brick in parts.
+struct Parted {
+    private: DynBrick,
+    /// The rest in dense boxes, one after the other in memory, and how many points are before each.
+    public: Vec<(DynBrick, usize)>,
+}
+
+impl Private {
+    /// Others reach all that ranks hold.
+    pub(crate) fn nothing(home: &Layout) -> Self {
+        Self::parted(home, |_| home.grid().nothing())
+    }
+
+    /// What ranks hold at home and have on each of these layouts, too.
+    pub(crate) fn of(home: &Layout, works: &[&Layout]) -> Self {
+        Self::parted(home, |rank| {
+            let common = |mine: DynBrick, work: &&Layout| mine.intersect(&work.brick(rank));
+            works.iter().fold(home.brick(rank), common)
+        })
+    }
+
+    fn parted(home: &Layout, private: impl Fn(usize) -> DynBrick) -> Self {
+        let part = |(rank, brick): (usize, &DynBrick)| {
+            let private = private(rank);
+            let mut before = 0;
+            let place = |part: DynBrick| {
+                let first = before;
+                before += part.points();
+                (part, first)
+            };
+            let public = brick.without(&private, home.order()).into_iter().map(place).collect();
+            Parted { private, public }
+        };
+        Self { ranks: home.bricks().iter().enumerate().map(part).collect() }
+    }
+
+    /// Whether there is any.
+    pub(crate) fn is_any(&self) -> bool {
+        self.ranks.iter().any(|rank| !rank.private.is_empty())
+    }
+
+    /// A rank's: a part of its brick.
+    pub(crate) fn brick(&self, rank: usize) -> DynBrick {
+        self.ranks[rank].private
+    }
+
+    /// The rest of a rank's brick in dense boxes, one after the other in memory, and how many points are before each.
+    pub(crate) fn public(&self, rank: usize) -> &[(DynBrick, usize)] {
+        &self.ranks[rank].public
+    }
+
+    /// Points of the rest.
+    pub(crate) fn public_points(&self, rank: usize) -> usize {
+        self.public(rank).last().map_or(0, |(last, before)| before + last.points())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{grid::DynGrid, process_grid::ProcGrid};
+
+    #[test]
+    fn a_brick_is_its_private_part_and_boxes_that_do_not_overlap() {
+        let grid = DynGrid::new([5, 7, 6]).unwrap();
+        let even = |shape| Layout::even(grid, ProcGrid::new(shape), 6);
+        let all = [[6, 1, 1], [1, 2, 3], [2, 3, 1], [1, 1, 4], [1, 1, 1]].map(even);
+        for home in &all {
+            let home = home.clone().ordered([1, 2, 0]).unwrap();
+            for works in [[&all[0], &all[1]], [&all[2], &all[4]], [&home, &all[3]], [&home, &home]]
+            {
+                let private = Private::of(&home, &works);
+                for (rank, brick) in home.bricks().iter().enumerate() {
+                    let mine = private.brick(rank);
+                    let mut boxes = vec![mine];
+                    let mut before = 0;
+                    for (part, first) in private.public(rank) {
+                        assert_eq!(*first, before);
+                        before += part.points();
+                        boxes.push(*part);
+                    }
+                    assert_eq!(private.public_points(rank), before);
+                    assert_eq!(boxes.iter().map(DynBrick::points).sum::<usize>(), brick.points());
+                    for (i, a) in boxes.iter().enumerate() {
+                        assert_eq!(a.intersect(brick).points(), a.points());
+                        assert!(boxes[..i].iter().all(|b| a.intersect(b).is_empty()));
+                    }
+                    for work in works {
+                        assert_eq!(mine.intersect(&work.brick(rank)).points(), mine.points());
+                    }
+                }
+            }
+            assert!(!Private::nothing(&home).is_any());
+        }
+    }
+
+    #[test]
+    fn half_of_two_slabs_and_a_quarter_of_four_bricks_is_private() {
+        let grid = DynGrid::new([8; 3]).unwrap();
+        let share = |home, works: &[[usize; 3]], ranks| {
+            let even = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
+            let (home, works) = (even(home), works.iter().map(|&w| even(w)).collect::<Vec<_>>());
+            let private = Private::of(&home, &works.iter().collect::<Vec<_>>());
+            (private.public_points(ranks - 1), home.brick(ranks - 1).points())
+        };
+        assert_eq!(share([2, 1, 1], &[[1, 2, 1]], 2), (128, 256));
+        assert_eq!(share([4, 1, 1], &[[1, 4, 1]], 4), (96, 128));
+        assert_eq!(share([2, 2, 1], &[[4, 1, 1], [1, 4, 1]], 4), (96, 128));
+    }
+}

@@ -1,0 +1,194 @@
+//! The global index space.
+
+use std::fmt;
+
+use super::brick::{Brick, DynBrick};
+use super::per_axis::PerAxis;
+use super::process_grid::ProcGrid;
+use crate::base::Error;
+
+/// The global index space: `D` axes (1 to 4), row-major, the last axis contiguous as in C and NumPy.
+///
+/// ```
+/// use fft_core::Grid;
+/// let grid = Grid::new([4, 6, 8])?;
+/// assert_eq!(grid.points(), 192);
+/// assert_eq!(grid.to_string(), "4x6x8");
+/// assert!(Grid::new([4, 0, 8]).is_err());
+/// # Ok::<(), fft_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Grid<const D: usize> {
+    shape: [usize; D],
+}
+
+impl<const D: usize> Grid<D> {
+    /// A grid of this shape.
+    ///
+    /// # Errors
+    /// [`Error::EmptyAxis`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points. A number of
+    /// axes outside 1..=4 does not compile.
+    pub fn new(shape: [usize; D]) -> Result<Self, Error> {
+        DynGrid::new(shape)?;
+        Ok(Self { shape })
+    }
+
+    /// Points along each axis.
+    pub fn shape(&self) -> [usize; D] {
+        self.shape
+    }
+
+    /// Points along one axis.
+    ///
+    /// # Panics
+    /// If `axis >= D`.
+    pub fn len(&self, axis: usize) -> usize {
+        self.shape[axis]
+    }
+
+    /// Points in all.
+    pub fn points(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// The whole grid as one brick.
+    pub fn whole(&self) -> Brick<D> {
+        Brick { lo: [0; D], hi: self.shape }
+    }
+
+    /// The brick of `rank` when the grid is cut into `ranks` bricks as close to cubes as it goes: the
+    /// library's default layout. See [`ProcGrid::cubic`].
+    ///
+    /// # Panics
+    /// If `rank >= ranks`.
+    pub fn brick(&self, rank: usize, ranks: usize) -> Brick<D> {
+        DynGrid::from(*self).brick(rank, ranks).typed()
+    }
+}
+
+impl<const D: usize> fmt::Display for Grid<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        DynGrid::from(*self).fmt(f)
+    }
+}
+
+/// A [`Grid`] whose number of axes is known when the program runs: what layouts, problems and
+/// recipes are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DynGrid {
+    shape: PerAxis<usize>,
+}
+
+impl<const D: usize> From<Grid<D>> for DynGrid {
+    fn from(grid: Grid<D>) -> Self {
+        Self { shape: grid.shape.into() }
+    }
+}
+
+impl<const D: usize> From<&Grid<D>> for DynGrid {
+    fn from(grid: &Grid<D>) -> Self {
+        Self::from(*grid)
+    }
+}
+
+impl From<&Self> for DynGrid {
+    fn from(grid: &Self) -> Self {
+        *grid
+    }
+}
+
+impl<const D: usize> PartialEq<Grid<D>> for DynGrid {
+    fn eq(&self, other: &Grid<D>) -> bool {
+        self.shape == other.shape
+    }
+}
+
+impl DynGrid {
+    /// A grid of this shape.
+    ///
+    /// # Errors
+    /// Those of [`Grid::new`].
+    pub fn new(shape: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
+        let grid = Self { shape: shape.into() };
+        if let Some(axis) = grid.shape.iter().position(|&n| n == 0) {
+            return Err(Error::EmptyAxis { axis, grid: grid.to_string() });
+        }
+        grid.checked_points(1)?;
+        Ok(grid)
+    }
+
+    /// Points in `howmany` such grids, if they can be counted with room for their size in bytes.
+    pub(crate) fn checked_points(&self, howmany: usize) -> Result<usize, Error> {
+        self.shape
+            .iter()
+            .try_fold(howmany, |product, &n| product.checked_mul(n))
+            .filter(|&points| points <= 1 << 58)
+            .ok_or_else(|| Error::TooLarge { grid: self.to_string(), howmany })
+    }
+
+    /// How many axes it has.
+    pub fn axes(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Points along each axis.
+    pub fn shape(&self) -> PerAxis<usize> {
+        self.shape
+    }
+
+    /// Points along one axis.
+    ///
+    /// # Panics
+    /// If there is no such axis.
+    pub fn len(&self, axis: usize) -> usize {
+        self.shape[axis]
+    }
+
+    /// Points in all.
+    pub fn points(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// The whole grid as one brick.
+    pub fn whole(&self) -> DynBrick {
+        DynBrick { lo: self.shape.map(|_| 0), hi: self.shape }
+    }
+
+    /// The brick without points.
+    pub(crate) fn nothing(&self) -> DynBrick {
+        DynBrick::empty(self.axes())
+    }
+
+    /// As [`Grid::brick`].
+    ///
+    /// # Panics
+    /// If `rank >= ranks`.
+    pub fn brick(&self, rank: usize, ranks: usize) -> DynBrick {
+        ProcGrid::cubic(self, ranks).part(self, rank)
+    }
+
+    /// The grid as one of `D` axes.
+    ///
+    /// # Panics
+    /// If it has another number of them.
+    pub fn typed<const D: usize>(&self) -> Grid<D> {
+        Grid { shape: self.shape.array() }
+    }
+
+    /// The grid with another length along one axis, as after a real-to-complex transform.
+    pub(crate) fn with_len(mut self, axis: usize, n: usize) -> Self {
+        self.shape[axis] = n;
+        self
+    }
+}
+
+impl fmt::Display for DynGrid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&times(&self.shape))
+    }
+}
+
+/// `4x6x8`
+pub(crate) fn times(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
+}

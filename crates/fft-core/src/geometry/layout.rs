@@ -1,0 +1,310 @@
+//! Which rank holds what, and in which order of axes in memory.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::brick::DynBrick;
+use super::brick_index::BrickIndex;
+use super::grid::DynGrid;
+use super::per_axis::{MAX_AXES, PerAxis};
+use super::placed_cut::{Cut, Near};
+use super::process_grid::ProcGrid;
+use crate::base::Error;
+
+/// One brick per rank, tiling the grid exactly, plus the order of axes in each rank's memory.
+///
+/// A layout cannot be made from bricks that overlap, leave points out or reach outside the grid. Ranks may
+/// hold nothing. Cloning is cheap: the bricks are shared.
+#[derive(Clone)]
+pub struct Layout {
+    grid: DynGrid,
+    order: PerAxis<usize>,
+    bricks: Arc<Bricks>,
+    /// What it is printed as in a recipe, where that is not what its bricks are printed as.
+    name: Option<Arc<str>>,
+}
+
+struct Bricks {
+    of_rank: Vec<DynBrick>,
+    /// The process grid these bricks are the even cut over, in C order, when they are one.
+    cut: Option<ProcGrid>,
+    /// Made on first use: most layouts that a search looks at are never asked.
+    index: OnceLock<BrickIndex>,
+}
+
+impl Layout {
+    /// A layout of any bricks, one per rank; row-major in memory.
+    ///
+    /// # Errors
+    /// [`Error::RankCount`], [`Error::OutOfRange`], [`Error::Overlap`] or [`Error::Gap`] when the bricks do
+    /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank,
+    /// or for a brick with other
+    /// axes than the grid. Cost: O(P log P).
+    pub fn new<B: Into<DynBrick>>(
+        grid: impl Into<DynGrid>,
+        bricks: Vec<B>,
+        ranks: usize,
+    ) -> Result<Self, Error> {
+        Self::of_bricks(grid.into(), bricks.into_iter().map(Into::into).collect(), ranks)
+    }
+
+    fn of_bricks(grid: DynGrid, bricks: Vec<DynBrick>, ranks: usize) -> Result<Self, Error> {
+        if bricks.len() != ranks {
+            return Err(Error::RankCount { bricks: bricks.len(), ranks });
+        }
+        if ranks == 0 {
+            return Err(Error::argument("ranks of a layout", ranks, "at least 1"));
+        }
+        let axes = |brick: &DynBrick| [brick.lo.len(), brick.hi.len()];
+        let other = |brick: &DynBrick| axes(brick) != [grid.axes(); 2];
+        if let Some(rank) = bricks.iter().position(other) {
+            let [lo, hi] = axes(&bricks[rank]);
+            let found = if lo == grid.axes() { hi } else { lo };
+            let what = format!("axes of the brick of rank {rank}");
+            return Err(Error::argument(what, found, grid.axes()));
+        }
+        let even = |cut: &ProcGrid| {
+            bricks.iter().enumerate().all(|(rank, brick)| *brick == cut.part(&grid, rank))
+        };
+        let cut = ProcGrid::all(grid.axes(), ranks).into_iter().find(even);
+        let layout = Self::unchecked(grid, bricks, cut);
+        layout.check_range()?;
+        layout.check_overlap()?;
+        layout.check_gap()?;
+        Ok(layout)
+    }
+
+    /// The grid cut evenly over a process grid; row-major in memory. Ranks beyond it hold nothing.
+    ///
+    /// # Panics
+    /// If the process grid has no ranks, more than `ranks`, or other axes than the grid.
+    pub fn even(grid: impl Into<DynGrid>, cut: ProcGrid, ranks: usize) -> Self {
+        let grid = grid.into();
+        assert!(cut.ranks() > 0, "process grid {cut} has no ranks");
+        assert!(cut.ranks() <= ranks, "process grid {cut} has more than {ranks} ranks");
+        let bricks = (0..ranks).map(|rank| cut.part(&grid, rank)).collect();
+        Self::unchecked(grid, bricks, Some(cut))
+    }
+
+    /// The grid cut evenly, its parts placed as a search found best; row-major in memory.
+    pub(crate) fn placed(grid: DynGrid, cut: &Cut) -> Self {
+        let bricks = (0..cut.ranks()).map(|rank| cut.brick(&grid, rank)).collect();
+        match cut.near {
+            Near::Nothing => Self::unchecked(grid, bricks, Some(cut.parts)),
+            _ => Self::unchecked(grid, bricks, None).called(cut),
+        }
+    }
+
+    fn unchecked(grid: DynGrid, of_rank: Vec<DynBrick>, cut: Option<ProcGrid>) -> Self {
+        let bricks = Arc::new(Bricks { of_rank, cut, index: OnceLock::new() });
+        Self { grid, order: PerAxis::row_major(grid.axes()), bricks, name: None }
+    }
+
+    /// The process grid these bricks are the even cut over, in C order, when they are one.
+    pub(crate) fn plain_cut(&self) -> Option<ProcGrid> {
+        self.bricks.cut
+    }
+
+    /// The same, printed by this name and the order of axes.
+    pub(crate) fn called(self, name: impl fmt::Display) -> Self {
+        Self { name: Some(name.to_string().into()), ..self }
+    }
+
+    /// The same, printed by its bricks and the order of axes: what another recipe calls it means nothing here.
+    pub(crate) fn uncalled(&self) -> Self {
+        Self { name: None, ..self.clone() }
+    }
+
+    /// Whether every rank holds the same points of the same grid.
+    pub(crate) fn has_bricks_of(&self, other: &Self) -> bool {
+        let mut pairs = self.bricks().iter().zip(other.bricks());
+        self.grid == other.grid
+            && self.ranks() == other.ranks()
+            && (Arc::ptr_eq(&self.bricks, &other.bricks) || pairs.all(|(a, b)| a.is_same(b)))
+    }
+
+    /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is Fortran's.
+    ///
+    /// # Errors
+    /// [`Error::Order`] when it is no permutation of the axes.
+    pub fn ordered(self, order: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
+        let (order, axes) = (order.into(), self.grid.axes());
+        if order.len() != axes || (0..axes).any(|axis| !order.contains(&axis)) {
+            return Err(Error::Order { order: format!("{order:?}"), axes });
+        }
+        Ok(Self { order, ..self })
+    }
+
+    /// The index space.
+    pub fn grid(&self) -> DynGrid {
+        self.grid
+    }
+
+    /// The order of axes in memory, slowest first.
+    pub fn order(&self) -> PerAxis<usize> {
+        self.order
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> usize {
+        self.bricks.of_rank.len()
+    }
+
+    /// What one rank holds.
+    ///
+    /// # Panics
+    /// If `rank >= ranks()`.
+    pub fn brick(&self, rank: usize) -> DynBrick {
+        self.bricks.of_rank[rank]
+    }
+
+    /// What every rank holds, in order of ranks.
+    pub fn bricks(&self) -> &[DynBrick] {
+        &self.bricks.of_rank
+    }
+
+    /// Whether every rank that holds anything holds this axis from end to end, so that transforms along it
+    /// are local.
+    pub fn is_whole(&self, axis: usize) -> bool {
+        let full = 0..self.grid.len(axis);
+        self.bricks().iter().all(|brick| brick.is_empty() || brick.range(axis) == full)
+    }
+
+    /// Calls `found(rank, common)` for every rank whose brick shares points with `query`.
+    pub(crate) fn meet(&self, query: &DynBrick, found: impl FnMut(usize, DynBrick)) {
+        let make = || BrickIndex::new(&self.bricks.of_rank);
+        self.bricks.index.get_or_init(make).meet(query, found);
+    }
+
+    /// The layout after a local transform changed the length of a whole axis to `n`.
+    pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
+        debug_assert!(self.is_whole(axis));
+        let stretch = |b: &DynBrick| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
+        let bricks = self.bricks().iter().map(stretch).collect();
+        let grid = self.grid.with_len(axis, n);
+        let name = self.name.clone();
+        Self { order: self.order, name, ..Self::unchecked(grid, bricks, self.bricks.cut) }
+    }
+
+    fn check_range(&self) -> Result<(), Error> {
+        let inside = |b: &DynBrick| {
+            (0..self.grid.axes())
+                .all(|axis| b.lo[axis] <= b.hi[axis] && b.hi[axis] <= self.grid.len(axis))
+        };
+        match self.bricks().iter().position(|brick| !inside(brick)) {
+            None => Ok(()),
+            Some(rank) => Err(Error::OutOfRange {
+                rank,
+                brick: self.brick(rank).to_string(),
+                grid: self.grid.to_string(),
+            }),
+        }
+    }
+
+    fn check_overlap(&self) -> Result<(), Error> {
+        for (rank, brick) in self.bricks().iter().enumerate() {
+            let mut other: Option<(usize, DynBrick)> = None;
+            self.meet(brick, |r, common| {
+                if r != rank && other.is_none_or(|(lowest, _)| r < lowest) {
+                    other = Some((r, common));
+                }
+            });
+            if let Some((rank_b, common)) = other {
+                return Err(Error::Overlap {
+                    rank_a: rank,
+                    a: brick.to_string(),
+                    rank_b,
+                    b: self.brick(rank_b).to_string(),
+                    common: common.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Bricks inside the grid that do not overlap tile it exactly when their points add up.
+    fn check_gap(&self) -> Result<(), Error> {
+        let (covered, points) =
+            (self.bricks().iter().map(DynBrick::points).sum::<usize>(), self.grid.points());
+        if covered == points {
+            return Ok(());
+        }
+        let hole = self.hole(self.grid.whole());
+        let distance = |b: &DynBrick| -> usize {
+            let gap = |axis: usize| {
+                let before = hole.lo[axis].saturating_sub(b.hi[axis]);
+                before.max(b.lo[axis].saturating_sub(hole.hi[axis]))
+            };
+            (0..self.grid.axes()).map(gap).sum()
+        };
+        let nearest = self.bricks().iter().enumerate();
+        let (rank, nearest) = nearest.min_by_key(|(_, b)| distance(b)).expect("at least one rank");
+        Err(Error::Gap {
+            hole: hole.to_string(),
+            grid: self.grid.to_string(),
+            nearest: nearest.to_string(),
+            rank,
+            covered,
+            points,
+        })
+    }
+
+    /// A box inside `within` that no brick touches, given that `within` is not fully covered: halve it and
+    /// go on in a half with points missing.
+    fn hole(&self, within: DynBrick) -> DynBrick {
+        let mut covered = 0;
+        self.meet(&within, |_, common| covered += common.points());
+        if covered == 0 {
+            return within;
+        }
+        let axis =
+            (0..within.axes()).max_by_key(|&axis| within.len(axis)).expect("at least one axis");
+        let (lo, hi) = (within.lo[axis], within.hi[axis]);
+        let middle = lo + (hi - lo) / 2;
+        let left = within.with_range(axis, lo..middle);
+        let mut filled = 0;
+        self.meet(&left, |_, common| filled += common.points());
+        let missing = filled < left.points();
+        self.hole(if missing { left } else { within.with_range(axis, middle..hi) })
+    }
+}
+
+/// Equal when every rank holds the same points in the same order, whatever they are printed as.
+impl PartialEq for Layout {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order && self.has_bricks_of(other)
+    }
+}
+
+/// `[2x2x1]`: into how many parts each axis is cut when the layout is even, `[bricks]` otherwise, followed
+/// by the order of axes when it is not row-major. `[4x2x1~in]` and `[4x2x1~out]`: parts are not held in C order, but so that ranks
+/// keep what they have of the input or the output, or hosts do (`~hosts-in`, `~hosts-out`); `[4x2x1~spread]`: parts are fewer than ranks, and spread evenly over
+/// them. `[bricks~in]`: the bricks of a recipe's input, where its output has other uneven ones.
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.name, self.bricks.cut) {
+            (Some(name), _) => write!(f, "[{name}]")?,
+            (None, Some(cut)) => write!(f, "[{cut}]")?,
+            (None, None) => write!(f, "[bricks]")?,
+        }
+        f.write_str(&order_name(&self.order))
+    }
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Layout({self} of {} over {} ranks)", self.grid, self.ranks())
+    }
+}
+
+/// The axes in the order of memory; nothing when it is row-major.
+pub(crate) fn order_name(order: &[usize]) -> String {
+    let names = axis_names(order.len());
+    if order.is_sorted() { String::new() } else { order.iter().map(|axis| names[*axis]).collect() }
+}
+
+/// What the axes are called in print.
+pub(crate) fn axis_names(axes: usize) -> PerAxis<char> {
+    let names = if axes == MAX_AXES { ['w', 'x', 'y', 'z'] } else { ['x', 'y', 'z', ' '] };
+    PerAxis::from_fn(axes, |axis| names[axis])
+}

@@ -1,0 +1,183 @@
+//! Ranks arranged as a grid of their own, and the even cut of the index space that follows from it.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::ops::Range;
+
+use super::brick::{Brick, DynBrick};
+use super::grid::times;
+use super::grid::{DynGrid, Grid};
+use super::per_axis::PerAxis;
+
+/// Ranks as an array with as many axes as the grid, in C order: the last axis of the process grid
+/// varies fastest with the
+/// rank. Axis `a` of the index space is cut into `shape[a]` nearly equal parts.
+///
+/// ```
+/// use fft_core::{Grid, ProcGrid};
+/// let grid = Grid::new([10, 10])?;
+/// let ranks = ProcGrid::new([2, 3]);
+/// assert_eq!(ranks.brick(&grid, 5).to_string(), "[5..10, 6..10]");
+/// # Ok::<(), fft_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProcGrid {
+    shape: PerAxis<usize>,
+}
+
+impl ProcGrid {
+    /// A process grid of this shape.
+    pub fn new(shape: impl Into<PerAxis<usize>>) -> Self {
+        Self { shape: shape.into() }
+    }
+
+    /// Ranks along each axis.
+    pub fn shape(&self) -> PerAxis<usize> {
+        self.shape
+    }
+
+    /// Ranks in all.
+    pub fn ranks(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// The process grid for `ranks` ranks with the smallest largest brick, and among those the smallest
+    /// surface (which is what neighbours exchange), and among those the one that cuts the first axes most.
+    ///
+    /// # Panics
+    /// If `ranks` is 0.
+    pub fn cubic(grid: impl Into<DynGrid>, ranks: usize) -> Self {
+        assert!(ranks > 0, "a process grid needs at least one rank");
+        let n = grid.into().shape();
+        Self::all(n.len(), ranks)
+            .into_iter()
+            .min_by_key(|candidate| {
+                let side = PerAxis::from_fn(n.len(), |a| n[a].div_ceil(candidate.shape[a]));
+                let volume: usize = side.iter().product();
+                let surface: usize = side.iter().map(|s| volume / s).sum();
+                (volume, surface, Reverse(candidate.shape))
+            })
+            .expect("every positive number has a factorisation")
+    }
+
+    /// Every way to write `ranks` as an ordered product of a factor for each of so many axes, in
+    /// lexicographic order.
+    ///
+    /// # Panics
+    /// If there are not 1 to 4 axes.
+    pub fn all(axes: usize, ranks: usize) -> Vec<Self> {
+        let mut found = Vec::new();
+        factorise(ranks, 0, PerAxis::splat(axes, 1), &mut found);
+        found
+    }
+
+    /// The brick of `rank`, part `i` of `p` of an axis of `n` points being `n·i/p .. n·(i+1)/p`. Ranks
+    /// beyond the process grid, and parts of an axis shorter than its number of parts, may be empty.
+    ///
+    /// # Panics
+    /// If both grids have different numbers of axes.
+    pub fn brick<const D: usize>(&self, grid: &Grid<D>, rank: usize) -> Brick<D> {
+        self.part(&grid.into(), rank).typed()
+    }
+
+    /// The same of a grid whose number of axes is known when the program runs.
+    ///
+    /// # Panics
+    /// As [`ProcGrid::brick`].
+    pub fn part(&self, grid: &DynGrid, rank: usize) -> DynBrick {
+        assert_eq!(self.shape.len(), grid.axes(), "axes of a process grid and of a grid");
+        if rank >= self.ranks() {
+            return grid.nothing();
+        }
+        let mut rest = rank;
+        let mut brick = grid.whole();
+        for axis in (0..grid.axes()).rev() {
+            let parts = self.shape[axis];
+            // Most axes of a search are whole, and division is slow.
+            if parts > 1 {
+                brick = brick.with_range(axis, share(grid.len(axis), parts, rest % parts));
+                rest /= parts;
+            }
+        }
+        brick
+    }
+}
+
+/// Part `i` of `parts` nearly equal parts of `0..n`.
+fn share(n: usize, parts: usize, i: usize) -> Range<usize> {
+    if parts == 1 {
+        return 0..n;
+    }
+    // `n·i/p` with `n = q·p + r` is `q·i + r·i/p`, which hardly ever takes long division.
+    let (q, r) = (n / parts, n % parts);
+    let long = |i: usize| (r as u128 * i as u128 / parts as u128) as usize;
+    let cut = |i: usize| q * i + r.checked_mul(i).map_or_else(|| long(i), |ri| ri / parts);
+    cut(i)..cut(i + 1)
+}
+
+fn factorise(rest: usize, axis: usize, shape: PerAxis<usize>, found: &mut Vec<ProcGrid>) {
+    let with = |factor| {
+        let mut shape = shape;
+        shape[axis] = factor;
+        shape
+    };
+    if axis + 1 == shape.len() {
+        found.push(ProcGrid { shape: with(rest) });
+        return;
+    }
+    for factor in (1..=rest).filter(|factor| rest.is_multiple_of(*factor)) {
+        factorise(rest / factor, axis + 1, with(factor), found);
+    }
+}
+
+impl fmt::Display for ProcGrid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&times(&self.shape))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_ordered_factorisations() {
+        assert_eq!(ProcGrid::all(3, 12).len(), 18);
+        assert_eq!(ProcGrid::all(1, 7), [ProcGrid::new([7])]);
+    }
+
+    #[test]
+    fn cubic_prefers_equal_bricks_then_small_surface_then_first_axes() {
+        let cube = DynGrid::new([256, 256, 256]).unwrap();
+        assert_eq!(ProcGrid::cubic(cube, 2).shape(), [2, 1, 1]);
+        assert_eq!(ProcGrid::cubic(cube, 4).shape(), [2, 2, 1]);
+        assert_eq!(ProcGrid::cubic(cube, 8).shape(), [2, 2, 2]);
+        let flat = DynGrid::new([2, 600, 3]).unwrap();
+        assert_eq!(ProcGrid::cubic(flat, 6).shape(), [1, 6, 1]);
+    }
+
+    #[test]
+    fn parts_begin_where_their_definition_says() {
+        let most = 1usize << 58;
+        for n in [1, 2, 7, 1000, most - 1, most] {
+            for parts in [1, 2, 3, 10, 4097, most - 3, most] {
+                let cut = |i: usize| (n as u128 * i as u128 / parts as u128) as usize;
+                let some = [0, 1, parts / 2, parts / 3 * 2, parts - 1];
+                for i in some.into_iter().filter(|i| *i < parts) {
+                    assert_eq!(share(n, parts, i), cut(i)..cut(i + 1), "{i} of {parts} of {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_differ_by_at_most_one_point() {
+        for n in 1..40 {
+            for parts in 1..10 {
+                let sizes: Vec<_> = (0..parts).map(|i| share(n, parts, i).len()).collect();
+                assert_eq!(sizes.iter().sum::<usize>(), n);
+                assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+            }
+        }
+    }
+}

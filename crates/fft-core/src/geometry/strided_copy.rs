@@ -1,0 +1,448 @@
+//! Copying a box of one array into a box of another, with any permutation of axes: the one kernel behind
+//! packing, unpacking and keeping one's own data.
+
+use std::ops::Range;
+
+use super::brick::DynBrick;
+use super::per_axis::{MAX_AXES, PerAxis};
+
+/// Axes of a box in memory: up to 4 of the grid and one for batches.
+pub const DIMS: usize = 5;
+
+/// Elements that are read side by side when axes swap places: 128 bytes, two cache lines, so that every
+/// line that is fetched is used up at once whatever the stride.
+const TILE_BYTES: usize = 128;
+
+/// A strided copy, as data: from a box in one array to a box of the same shape in another.
+///
+/// Made once per plan; adjacent axes that are contiguous on both sides are merged, so that a copy of whole
+/// rows or planes becomes a copy of few long runs. Cost: one read and one write per element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    shape: [usize; DIMS],
+    from: View,
+    to: View,
+}
+
+/// Where the elements of a box are in an array, in units of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Of the first element.
+    pub offset: usize,
+    /// From one index to the next along each axis; 0 along axes of length 1.
+    pub stride: [usize; DIMS],
+}
+
+/// A brick in memory: `howmany` copies of it one after the other, axes in the given order.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// The brick.
+    pub brick: DynBrick,
+    /// Its axes in memory, the contiguous one last.
+    pub order: PerAxis<usize>,
+    /// How many of them.
+    pub howmany: usize,
+}
+
+/// A part of a [`Transfer`]: rows of neighbours in the source that are columns in the destination. Element `column` of `row` goes from
+/// `from + row * jump + column` to `to + column * pitch + row`. Neighbours on both sides are one row, with a pitch of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Panel {
+    /// The first element's place in the source.
+    pub from: usize,
+    /// And in the destination.
+    pub to: usize,
+    /// How many rows.
+    pub rows: usize,
+    /// How many columns.
+    pub columns: usize,
+    /// From one row to the next in the source.
+    pub jump: usize,
+    /// From one column to the next in the destination.
+    pub pitch: usize,
+}
+
+impl Placed {
+    /// So many copies of a brick, with its axes in this order.
+    pub fn new(
+        brick: impl Into<DynBrick>,
+        order: impl Into<PerAxis<usize>>,
+        howmany: usize,
+    ) -> Self {
+        Self { brick: brick.into(), order: order.into(), howmany }
+    }
+
+    /// The elements of `part` from this batch on, with axes arranged as in `order` and batches first.
+    pub(crate) fn view(&self, part: &DynBrick, batch: usize, order: PerAxis<usize>) -> View {
+        let mut stride_of = [0; MAX_AXES];
+        let mut stride = 1;
+        for &axis in self.order.iter().rev() {
+            stride_of[axis] = stride;
+            stride *= self.brick.len(axis);
+        }
+        let mut view = View { offset: batch * stride, stride: [0; DIMS] };
+        let first_axis = DIMS - order.len();
+        view.stride[first_axis - 1] = stride;
+        for (place, &axis) in order.iter().enumerate() {
+            view.stride[first_axis + place] = stride_of[axis];
+            // An empty part may be anywhere.
+            if !part.is_empty() {
+                view.offset += (part.lo[axis] - self.brick.lo[axis]) * stride_of[axis];
+            }
+        }
+        view
+    }
+}
+
+impl Transfer {
+    /// Copies some batches of `part` from where one brick has it to where another has it. Axes come in the order of the destination.
+    ///
+    /// # Panics
+    /// If both have not all of it.
+    pub fn new(part: &DynBrick, batches: Range<usize>, from: &Placed, to: &Placed) -> Self {
+        Self::ordered(part, batches, [from, to], to.order)
+    }
+
+    /// The same with axes in the order of the source, which is that of messages to be read.
+    ///
+    /// # Panics
+    /// As [`Transfer::new`].
+    pub fn as_read(part: &DynBrick, batches: Range<usize>, from: &Placed, to: &Placed) -> Self {
+        Self::ordered(part, batches, [from, to], from.order)
+    }
+
+    fn ordered(
+        part: &DynBrick,
+        batches: Range<usize>,
+        sides: [&Placed; 2],
+        order: PerAxis<usize>,
+    ) -> Self {
+        for placed in sides {
+            let has = placed.brick.intersect(part).points() == part.points();
+            assert!(has, "{part} is not inside {}", placed.brick);
+        }
+        let mut shape = [1; DIMS];
+        let first_axis = DIMS - order.len();
+        shape[first_axis - 1] = batches.len();
+        for (place, &axis) in order.iter().enumerate() {
+            shape[first_axis + place] = part.len(axis);
+        }
+        let [from, to] = sides.map(|placed| placed.view(part, batches.start, order));
+        Self { shape, from, to }.merged()
+    }
+
+    /// The same between arrays that begin so many elements later, in the source and in the destination.
+    pub(crate) fn behind(mut self, from: usize, to: usize) -> Self {
+        self.from.offset += from;
+        self.to.offset += to;
+        self
+    }
+
+    /// A copy of the first elements of an array to the beginning of another.
+    pub fn run_of(elements: usize) -> Self {
+        let brick = DynBrick::new([0], [elements]);
+        let placed = Placed::new(brick, [0], 1);
+        Self::new(&brick, 0..1, &placed, &placed)
+    }
+
+    /// The lengths of the axes, in their order: the last ones, where axes that lie together on both sides are joined; those in front
+    /// have length 1.
+    pub fn shape(&self) -> [usize; DIMS] {
+        self.shape
+    }
+
+    /// Where it reads.
+    pub fn source(&self) -> View {
+        self.from
+    }
+
+    /// Where it writes.
+    pub fn destination(&self) -> View {
+        self.to
+    }
+
+    /// Elements that the source must have.
+    pub fn reach(&self) -> usize {
+        self.end(&self.from)
+    }
+
+    /// Elements that the destination must have.
+    pub fn span(&self) -> usize {
+        self.end(&self.to)
+    }
+
+    fn end(&self, view: &View) -> usize {
+        let steps = self.shape.iter().zip(view.stride);
+        view.offset + steps.map(|(n, s)| n.saturating_sub(1) * s).sum::<usize>() + 1
+    }
+
+    /// Where it writes.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> Vec<usize> {
+        let mut places = Vec::new();
+        self.each(&[0u8], &mut [0u8], [DIMS; 2], |_, _, _, to| places.push(to));
+        places
+    }
+
+    /// Elements copied.
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Drops axes of length 1 and joins neighbours that are contiguous on both sides.
+    fn merged(self) -> Self {
+        let mut merged = Self {
+            shape: [1; DIMS],
+            from: View { stride: [0; DIMS], ..self.from },
+            to: View { stride: [0; DIMS], ..self.to },
+        };
+        let mut last = DIMS;
+        for dim in (0..DIMS).rev().filter(|&dim| self.shape[dim] != 1) {
+            let joins = last < DIMS
+                && self.from.stride[dim] == merged.from.stride[last] * merged.shape[last]
+                && self.to.stride[dim] == merged.to.stride[last] * merged.shape[last];
+            if joins {
+                merged.shape[last] *= self.shape[dim];
+                continue;
+            }
+            last -= 1;
+            merged.shape[last] = self.shape[dim];
+            merged.from.stride[last] = self.from.stride[dim];
+            merged.to.stride[last] = self.to.stride[dim];
+        }
+        merged
+    }
+
+    /// Copies.
+    ///
+    /// # Panics
+    /// If the boxes reach outside the arrays.
+    pub fn run<E: Copy>(&self, src: &[E], dst: &mut [E]) {
+        if self.elements() == 0 {
+            return;
+        }
+        match self.units() {
+            [Some(read), Some(write)] if read == write => self.rows(read, src, dst),
+            [Some(read), Some(write)] => match TILE_BYTES / size_of::<E>() {
+                8 => self.tiles::<E, 8>(read, write, src, dst),
+                16 => self.tiles::<E, 16>(read, write, src, dst),
+                _ => self.tiles::<E, 32>(read, write, src, dst),
+            },
+            _ => self.each(src, dst, [DIMS; 2], |src, dst, from, to| dst[to] = src[from]),
+        }
+    }
+
+    /// The axes along which elements are neighbours in the source, and in the destination.
+    fn units(&self) -> [Option<usize>; 2] {
+        [self.from, self.to]
+            .map(|view| (0..DIMS).rev().find(|&dim| self.shape[dim] > 1 && view.stride[dim] == 1))
+    }
+
+    /// Calls `panel` for all that is copied, in disjoint parts. No place is beyond [`Transfer::reach`], or [`Transfer::span`].
+    pub fn panels(&self, mut panel: impl FnMut(Panel)) {
+        let [read, write] = self.units();
+        if read == write || self.elements() == 0 {
+            return self.runs(|from, to, columns| {
+                panel(Panel { from, to, rows: 1, columns, jump: 0, pitch: 1 });
+            });
+        }
+        // Where one side has no neighbours, because it has one element along the other's axis, that is one row, or one column.
+        let (columns, pitch) = read.map_or((1, 1), |dim| (self.shape[dim], self.to.stride[dim]));
+        let (rows, jump) = write.map_or((1, 0), |dim| (self.shape[dim], self.from.stride[dim]));
+        let skip = [read, write].map(|dim| dim.unwrap_or(DIMS));
+        self.each(&[(); 0], &mut [], skip, |_, _, from, to| {
+            panel(Panel { from, to, rows, columns, jump, pitch });
+        });
+    }
+
+    /// The axis along which elements are neighbours on both sides.
+    fn run_axis(&self) -> Option<usize> {
+        let both =
+            |d: &usize| self.shape[*d] > 1 && self.from.stride[*d] == 1 && self.to.stride[*d] == 1;
+        (0..DIMS).rev().find(both)
+    }
+
+    /// Elements of each of its [runs](Transfer::runs).
+    pub(crate) fn run_len(&self) -> usize {
+        self.run_axis().map_or(1, |axis| self.shape[axis])
+    }
+
+    /// Calls `run` with the first places, from and to, and the length of every run of elements that are neighbours on
+    /// both sides. The runs are disjoint, and no place is beyond [`Transfer::reach`], or [`Transfer::span`].
+    pub fn runs(&self, mut run: impl FnMut(usize, usize, usize)) {
+        if self.elements() == 0 {
+            return;
+        }
+        let (axis, len) = self.run_axis().map_or((DIMS, 1), |axis| (axis, self.shape[axis]));
+        // The longest of the other axes is the inner loop.
+        let other = |d: &usize| *d != axis;
+        let rows = (0..DIMS).filter(other).max_by_key(|d| self.shape[*d]).unwrap_or(DIMS - 1);
+        let (n, read, write) = (self.shape[rows], self.from.stride[rows], self.to.stride[rows]);
+        self.each(&[(); 0], &mut [], [axis, rows], |_, _, from, to| {
+            (0..n).for_each(|row| run(from + row * read, to + row * write, len));
+        });
+    }
+
+    /// Copies a part of the box out of the source into a dense sequence: of all elements of the box, in the order of its axes,
+    /// those in `part`.
+    ///
+    /// # Panics
+    /// If the box has no such part or reaches outside the source, or the sequence is shorter.
+    pub fn gather<E: Copy>(&self, part: Range<usize>, src: &[E], dense: &mut [E]) {
+        self.boxes(part, |inner, stride, from, _, dense_at| {
+            let from = View { offset: from, ..self.from };
+            let to = View { offset: dense_at, stride };
+            Self { shape: inner, from, to }.run(src, dense);
+        });
+    }
+
+    /// The reverse: copies a dense sequence into a part of the box in the destination.
+    ///
+    /// # Panics
+    /// As [`Transfer::gather`], for the destination.
+    pub fn scatter<E: Copy>(&self, part: Range<usize>, dense: &[E], dst: &mut [E]) {
+        self.boxes(part, |inner, stride, _, to, dense_at| {
+            let from = View { offset: dense_at, stride };
+            let to = View { offset: to, ..self.to };
+            Self { shape: inner, from, to }.run(dense, dst);
+        });
+    }
+
+    /// Where a part of the box, as of [`Transfer::gather`], begins in the source, if it is contiguous there.
+    pub(crate) fn source_run(&self, part: &Range<usize>) -> Option<usize> {
+        self.run_in(&self.from, part)
+    }
+
+    /// The same in the destination.
+    pub(crate) fn destination_run(&self, part: &Range<usize>) -> Option<usize> {
+        self.run_in(&self.to, part)
+    }
+
+    fn run_in(&self, view: &View, part: &Range<usize>) -> Option<usize> {
+        let row = self.shape[DIMS - 1];
+        let within = view.stride[DIMS - 1] == 1 && part.end <= part.start / row * row + row;
+        within.then(|| {
+            let (mut at, mut rest) = (view.offset, part.start);
+            for dim in (0..DIMS).rev() {
+                at += rest % self.shape[dim] * view.stride[dim];
+                rest /= self.shape[dim];
+            }
+            at
+        })
+    }
+
+    /// Cuts a range of the elements, in the order of axes, into boxes: at most two along each axis. Calls `visit` with
+    /// the shape of each, the strides of a dense box of the whole shape, and where the box begins in the source, in the
+    /// destination and in the range.
+    fn boxes(
+        &self,
+        part: Range<usize>,
+        mut visit: impl FnMut([usize; DIMS], [usize; DIMS], usize, usize, usize),
+    ) {
+        assert!(part.end <= self.elements(), "{part:?} of {} elements", self.elements());
+        let mut stride = [1; DIMS];
+        for dim in (0..DIMS - 1).rev() {
+            stride[dim] = stride[dim + 1] * self.shape[dim + 1];
+        }
+        let mut at = part.start;
+        while at < part.end {
+            // The outermost axis along which whole rows begin here and fit.
+            let fits = |d: &usize| at.is_multiple_of(stride[*d]) && at + stride[*d] <= part.end;
+            let axis = (0..DIMS).find(fits).expect("a single element always fits");
+            let index = |d: usize| at / stride[d] % self.shape[d];
+            let rows = ((part.end - at) / stride[axis]).min(self.shape[axis] - index(axis));
+            let inner = std::array::from_fn(|d| match d.cmp(&axis) {
+                std::cmp::Ordering::Less => 1,
+                std::cmp::Ordering::Equal => rows,
+                std::cmp::Ordering::Greater => self.shape[d],
+            });
+            let offset = |view: &View| {
+                view.offset + (0..DIMS).map(|d| index(d) * view.stride[d]).sum::<usize>()
+            };
+            visit(inner, stride, offset(&self.from), offset(&self.to), at - part.start);
+            at += rows * stride[axis];
+        }
+    }
+
+    /// Both sides are contiguous along one axis: runs.
+    fn rows<E: Copy>(&self, axis: usize, src: &[E], dst: &mut [E]) {
+        let n = self.shape[axis];
+        self.each(src, dst, [axis, DIMS], |src, dst, from, to| {
+            dst[to..to + n].copy_from_slice(&src[from..from + n]);
+        });
+    }
+
+    /// Contiguous along `read` in the source and along `write` in the destination: transposes, `WIDE` columns
+    /// at a time.
+    fn tiles<E: Copy, const WIDE: usize>(
+        &self,
+        read: usize,
+        write: usize,
+        src: &[E],
+        dst: &mut [E],
+    ) {
+        let (columns, rows) = (self.shape[read], self.shape[write]);
+        let (jump, pitch) = (self.from.stride[write], self.to.stride[read]);
+        self.each(src, dst, [read, write], |src, dst, from, to| {
+            let whole = columns / WIDE * WIDE;
+            for first in (0..whole).step_by(WIDE) {
+                let lines = lines_of::<E, WIDE>(&mut dst[to + first * pitch..], pitch, rows);
+                for row in 0..rows {
+                    let line: &[E; WIDE] =
+                        src[from + first + row * jump..].first_chunk().expect("inside the box");
+                    for column in 0..WIDE {
+                        lines[column][row] = line[column];
+                    }
+                }
+            }
+            for column in whole..columns {
+                let line = &mut dst[to + column * pitch..][..rows];
+                for (row, element) in line.iter_mut().enumerate() {
+                    *element = src[from + column + row * jump];
+                }
+            }
+        });
+    }
+
+    /// Calls `inner` with the offsets of every index along the axes that are not in `skip`.
+    #[inline(always)]
+    fn each<E>(
+        &self,
+        src: &[E],
+        dst: &mut [E],
+        skip: [usize; 2],
+        mut inner: impl FnMut(&[E], &mut [E], usize, usize),
+    ) {
+        let n: [usize; DIMS] =
+            std::array::from_fn(|d| if skip.contains(&d) { 1 } else { self.shape[d] });
+        let mut i = [0; DIMS];
+        loop {
+            let at = |view: &View| {
+                view.offset + i.iter().zip(view.stride).map(|(i, s)| i * s).sum::<usize>()
+            };
+            inner(src, dst, at(&self.from), at(&self.to));
+            let Some(dim) = (0..DIMS).rev().find(|&d| i[d] + 1 < n[d]) else { return };
+            i[dim] += 1;
+            i[dim + 1..].fill(0);
+        }
+    }
+}
+
+/// The first `len` elements of so many lines that start `pitch` apart. As slices of equal and known length they
+/// are indexed without checks in the loops that matter.
+pub(crate) fn lines_of<E, const LINES: usize>(
+    array: &mut [E],
+    pitch: usize,
+    len: usize,
+) -> [&mut [E]; LINES] {
+    let mut rest = array;
+    std::array::from_fn(|line| {
+        let end = if line + 1 < LINES { pitch } else { len };
+        let (this, tail) = std::mem::take(&mut rest).split_at_mut(end);
+        rest = tail;
+        &mut this[..len]
+    })
+}
+
+#[cfg(test)]
+mod tests;

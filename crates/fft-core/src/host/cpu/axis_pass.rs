@@ -1,0 +1,235 @@
+//! One pass over a block: lines are brought together in cache, a few at a time, transformed there and put back.
+
+use std::sync::Arc;
+
+use num_complex::Complex;
+
+use crate::base::Real;
+use crate::host::cpu::prefetch::Coming;
+use crate::host::cpu::transpose::Columns;
+use crate::host::cpu::{line_fft::LineFft, line_fft::LinePlanner};
+use crate::problem::Memory;
+use crate::recipe::Pass;
+use crate::recipe::local_fft::{BLOCK_BYTES, LINES_BYTES};
+
+/// Bytes of a block from which on rows of one column are far apart while it is not in cache.
+pub(crate) const FAR_BYTES: usize = BLOCK_BYTES / 4;
+/// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
+/// fetched is used up at once whatever the distance of rows.
+const COLUMNS_BYTES: usize = 128;
+/// The same where rows are far apart: enough for each to be fetched ahead, as most are in pages of their own, and often in
+/// the same sets of the caches as all others.
+const FAR_COLUMNS_BYTES: usize = 1 << 11;
+/// Bytes of the lines that such columns become, which stay in cache.
+const FAR_LINES_BYTES: usize = BLOCK_BYTES / 2;
+/// Bytes of lines transformed before more is fetched ahead.
+const AHEAD_BYTES: usize = 1 << 12;
+
+/// A [`Pass`] with its tables.
+pub(crate) struct LinePass<T> {
+    line: Arc<dyn LineFft<T>>,
+    shape: Pass,
+    /// Lines that go through the cache together.
+    at_once: usize,
+    /// Whether they are fetched from afar.
+    far: bool,
+}
+
+/// What a pass needs beside the data.
+pub(crate) struct Workspace<'a, T> {
+    /// Room for [lines](LinePass::bytes_at_once) that go together.
+    pub(crate) lines: &'a mut [T],
+    pub(crate) scratch: &'a mut [T],
+    /// What is fetched ahead meanwhile.
+    pub(crate) coming: &'a mut Coming,
+}
+
+/// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether they are fetched
+/// from afar: rows that are not in cache yet, and columns of a block that does not fit there, or is large and not there yet.
+fn lines_at_once<T: Real>(
+    pitch: usize,
+    inner: usize,
+    cached: bool,
+    memory: Memory,
+) -> (usize, bool) {
+    let line = pitch * size_of::<T>();
+    if inner == 1 {
+        return ((LINES_BYTES / line).max(1), !cached);
+    }
+    let columns = |bytes: usize| bytes / (2 * size_of::<T>());
+    let (few, many) = (columns(COLUMNS_BYTES), columns(FAR_COLUMNS_BYTES));
+    let large = line * inner > BLOCK_BYTES || !cached && line * inner >= FAR_BYTES;
+    let far = memory == Memory::Ample && large;
+    let together = if far { (FAR_LINES_BYTES / line).clamp(few, many) } else { few };
+    (together.min(inner).max(1), far)
+}
+
+fn multiply<T: Real>(numbers: &mut [T], factor: T) {
+    for x in numbers {
+        *x = *x * factor;
+    }
+}
+
+impl<T: Real> LinePass<T> {
+    /// Makes its tables. `cached` says whether the block is in cache when it begins.
+    ///
+    /// # Panics
+    /// If it leaves its axis alone.
+    pub(crate) fn new(
+        pass: &Pass,
+        cached: bool,
+        memory: Memory,
+        planner: &mut LinePlanner<T>,
+    ) -> Self {
+        let complex = pass.complex_before && pass.complex_after;
+        let line = planner.plan(pass.kind, pass.direction, pass.n, complex);
+        let line = line.expect("a recipe has no step for an axis that is left alone");
+        let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, memory);
+        Self { line, shape: pass.clone(), at_once, far }
+    }
+
+    /// Bytes of the lines that go through the cache together.
+    pub(crate) fn bytes_at_once(&self) -> usize {
+        self.at_once * self.line.pitch() * size_of::<T>()
+    }
+
+    /// Numbers of scratch.
+    pub(crate) fn scratch_len(&self) -> usize {
+        self.line.scratch_len()
+    }
+
+    /// Whether lines are contiguous.
+    pub(crate) fn is_rows(&self) -> bool {
+        self.shape.inner == 1
+    }
+
+    /// Real numbers of a block's lines.
+    pub(crate) fn reals(&self) -> usize {
+        self.shape.outer * self.shape.inner * self.line.pitch()
+    }
+
+    /// Transforms a block: `src` into `dst`, or `dst` in place.
+    pub(crate) fn run(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+        if self.is_rows() {
+            self.rows(src, dst, workspace);
+        } else {
+            self.columns(src, dst, workspace);
+        }
+    }
+
+    /// Lines that are contiguous in memory, in place in `dst` wherever they fit there.
+    fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+        let Workspace { lines: tile, scratch, coming } = workspace;
+        let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
+        let lines = self.at_once;
+        for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
+            let lines_here = out.len() / after;
+            let lines_in = src.map(|src| &src[chunk * lines * before..][..lines_here * before]);
+            if self.far
+                && let Some(next) = src.and_then(|src| src.chunks(lines * before).nth(chunk + 1))
+            {
+                coming.add(bytemuck::cast_slice(next));
+                coming.begin(lines_here * pitch);
+            }
+            if pitch == after {
+                if let Some(lines_in) = lines_in {
+                    spread(lines_in, before, out, pitch);
+                }
+                self.transform(out, scratch, coming);
+            } else {
+                let lines_in = lines_in.expect("a pass that shortens lines has a source");
+                let tile = &mut tile[..lines_here * pitch];
+                tile.copy_from_slice(lines_in);
+                self.transform(tile, scratch, coming);
+                spread(tile, pitch, out, after);
+            }
+        }
+    }
+
+    /// Lines side by side: gathers a few into the tile, transforms them there, puts them back.
+    fn columns(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
+        let Workspace { lines: tile, scratch, coming } = workspace;
+        let Pass { outer, inner, .. } = self.shape;
+        let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
+        let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
+        let at_once = self.at_once;
+        for array in 0..outer {
+            for first in (0..inner).step_by(at_once) {
+                let columns = at_once.min(inner - first);
+                let tile = &mut tile[..columns * self.line.pitch()];
+                let pitch = self.line.pitch();
+                let start = array * n_before * inner + first;
+                let at = Columns { start, inner, columns, far: self.far };
+                let from = src.unwrap_or(&*dst);
+                match wide_before {
+                    true => at.gather(n_before, complex(from), complex_mut(tile), pitch / 2),
+                    false => at.gather(n_before, from, tile, pitch),
+                }
+                self.transform(tile, scratch, coming);
+                let at = Columns { start: array * n_after * inner + first, ..at };
+                match wide_after {
+                    true => at.scatter(n_after, complex_mut(tile), pitch / 2, complex_mut(dst)),
+                    false => at.scatter(n_after, tile, pitch, dst),
+                }
+            }
+        }
+    }
+
+    /// Transforms lines that are in cache.
+    fn transform(&self, tile: &mut [T], scratch: &mut [T], coming: &mut Coming) {
+        let scratch = &mut scratch[..self.scratch_len()];
+        if coming.is_empty() {
+            self.line.run(tile, scratch);
+        } else {
+            let pitch = self.line.pitch();
+            let few = (AHEAD_BYTES / (pitch * size_of::<T>())).max(1) * pitch;
+            for lines in tile.chunks_mut(few) {
+                coming.step(lines.len());
+                self.line.run(lines, scratch);
+            }
+        }
+        if self.shape.factor != 1.0 {
+            multiply(tile, T::of(self.shape.factor));
+        }
+    }
+}
+
+/// Copies lines of `len` numbers to places `pitch` apart, or back: whichever is shorter is copied.
+fn spread<T: Copy>(lines: &[T], len: usize, places: &mut [T], pitch: usize) {
+    if len == pitch {
+        return places.copy_from_slice(lines);
+    }
+    let n = len.min(pitch);
+    for (line, place) in lines.chunks_exact(len).zip(places.chunks_exact_mut(pitch)) {
+        place[..n].copy_from_slice(&line[..n]);
+    }
+}
+
+fn complex<T: Real>(numbers: &[T]) -> &[Complex<T>] {
+    bytemuck::cast_slice(numbers)
+}
+
+fn complex_mut<T: Real>(numbers: &mut [T]) -> &mut [Complex<T>] {
+    bytemuck::cast_slice_mut(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_lines_go_together_where_rows_lie_far_apart() {
+        let line = 2 * 512;
+        let lines = |pitch, inner, memory| lines_at_once::<f64>(pitch, inner, true, memory);
+        assert_eq!(lines(line, 1, Memory::Ample), (4, false));
+        assert_eq!(lines_at_once::<f64>(line, 1, false, Memory::Ample), (4, true), "not in cache");
+        assert_eq!(lines(line, 64, Memory::Ample), (8, false));
+        assert_eq!(lines(line, 512 * 512, Memory::Ample), (64, true));
+        assert_eq!(lines(line, 512 * 512, Memory::Least), (8, false));
+        assert_eq!(lines(line, 3, Memory::Ample), (3, false));
+        assert_eq!(lines(2 << 16, 512, Memory::Ample), (8, true));
+        assert_eq!(lines(line, 0, Memory::Ample), (1, false));
+        assert_eq!(lines_at_once::<f64>(line, 64, false, Memory::Ample), (64, true));
+        assert_eq!(lines_at_once::<f64>(line, 31, false, Memory::Ample), (8, false));
+    }
+}

@@ -1,0 +1,117 @@
+//! Transforming on the way out: a chunk of the old brick is brought into cache, transformed there, and packed from
+//! there, while the chunks before it fly. Its transform goes straight into messages and into the new brick.
+
+use std::borrow::{Borrow, BorrowMut};
+use std::mem::take;
+use std::ops::Range;
+
+use super::processor::Processor;
+use super::tiles::{Lines, TileFfts};
+use crate::base::{Clock, timings::Time};
+use crate::base::{Error, Real};
+use crate::geometry::Transfer;
+use crate::recipe::Pass;
+use crate::redistribute::Moves;
+use crate::redistribute::spill::{Read, Written};
+
+/// The chunks of a brick, and a tile for one.
+pub(crate) struct Depart<T: Real, Dev: Processor<T>> {
+    chunks: Vec<Load>,
+    ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
+    /// The processor's, during a run.
+    tile: Dev::Buffer,
+    /// For every outgoing message, its chunk.
+    chunk_of: Vec<usize>,
+    /// Chunks that have been in the tile in this run.
+    done: usize,
+}
+
+/// A chunk: what to bring, what to do, what to keep.
+struct Load {
+    /// From which piece of memory.
+    from: usize,
+    load: Transfer,
+    fft: usize,
+    /// By piece of memory.
+    own: Vec<(usize, Transfer)>,
+}
+
+impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
+    /// For moves that are chunked.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn new(
+        moves: &Moves,
+        axes: &[(usize, Pass)],
+        device: &mut Dev,
+    ) -> Result<Self, Error> {
+        let (rank, howmany) = (moves.rank, moves.howmany());
+        let lines = Lines { rank, order: moves.order(), howmany, axes, cached: true };
+        let mut ffts = TileFfts::default();
+        let (mut chunks, mut most) = (Vec::new(), 0);
+        for chunk in moves.chunks.iter().filter(|chunk| !chunk.is_empty()) {
+            let fft = ffts.plan(lines, chunk, device)?;
+            let (from, load, own) =
+                (moves.source(chunk), moves.load(chunk), moves.keep_from(chunk));
+            chunks.push(Load { from, load, fft, own });
+            most = most.max(chunk.points());
+        }
+        device.reserve_tile(most * howmany * moves.width, rank)?;
+        let chunk_of = moves.chunks_sent().collect();
+        Ok(Self { chunks, ffts: ffts.finish(), tile: Dev::Buffer::default(), chunk_of, done: 0 })
+    }
+
+    /// Begins a run.
+    pub(crate) fn begin(&mut self, device: &mut Dev) {
+        self.done = 0;
+        self.tile = take(device.tile());
+    }
+
+    /// Ends it.
+    pub(crate) fn end(&mut self, device: &mut Dev) {
+        *device.tile() = take(&mut self.tile);
+    }
+
+    /// The tile, with the chunk of this message in it.
+    pub(crate) fn chunk_for(&mut self, message: usize, path: Path<'_, '_, T, Dev>) -> &Dev::Memory {
+        self.up_to(self.chunk_of[message] + 1, path);
+        assert_eq!(self.done, self.chunk_of[message] + 1, "messages are packed in their order");
+        self.tile.borrow()
+    }
+
+    /// Everything that is left.
+    pub(crate) fn rest(&mut self, path: Path<'_, '_, T, Dev>) {
+        self.up_to(self.chunks.len(), path);
+    }
+
+    fn up_to(&mut self, end: usize, path: Path<'_, '_, T, Dev>) {
+        let Path { width, device, src, dst, clock } = path;
+        let tile = self.tile.borrow_mut();
+        for chunk in &self.chunks[self.done.min(end)..end] {
+            clock.own.time(|| device.copy(&chunk.load, width, src[chunk.from], tile));
+            for (fft, blocks) in &self.ffts[chunk.fft] {
+                clock.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
+            }
+            for (to, own) in &chunk.own {
+                clock.own.time(|| device.carry(own, width, tile, dst[*to]));
+            }
+        }
+        self.done = self.done.max(end);
+    }
+
+    /// Bytes of memory held, beside the tile.
+    pub(crate) fn memory(&self) -> usize {
+        let own = |chunk: &Load| size_of_val(&*chunk.own);
+        size_of_val(&*self.chunks) + self.chunks.iter().map(own).sum::<usize>()
+    }
+}
+
+/// Where a chunk goes.
+pub(crate) struct Path<'a, 'b, T: Real, Dev: Processor<T>> {
+    pub(crate) width: usize,
+    pub(crate) device: &'a mut Dev,
+    pub(crate) src: Read<'a, Dev::Memory>,
+    pub(crate) dst: &'a mut Written<'b, Dev::Memory>,
+    pub(crate) clock: &'a mut Clock,
+}

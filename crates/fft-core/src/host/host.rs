@@ -1,0 +1,304 @@
+//! A host is a device: operations are passes through its caches, and ranks of one host read each other's memory.
+
+use std::borrow::BorrowMut;
+use std::mem::take;
+
+use super::processor::Processor;
+use super::reshape::{Loss, Reshape, Ways};
+use super::shared_pass::Across;
+use crate::base::timings::Time;
+use crate::base::{Energy, Error, Real};
+use crate::comm::{Algorithm, Comm, Commons, Reduce, SLOT_ALIGN, SharedMemory, Traffic, agree};
+use crate::execute::Manner;
+use crate::execute::{Between, Device, Operation, Operations, Site, Split, Tools};
+use crate::geometry::Transfer;
+use crate::host::bind;
+use crate::recipe::Recipe;
+use crate::redistribute::spill::{self, Beside, Spot};
+
+/// A host with this processor, one thread per rank.
+#[derive(Default)]
+pub struct Host<P>(pub P);
+
+/// A bound step, or several that run as one, on a host.
+pub struct HostOp<T: Real, Dev: Processor<T>>(pub(crate) Op<T, Dev>);
+
+pub(crate) enum Op<T: Real, Dev: Processor<T>> {
+    /// With the second half of what is there before in spare memory, if it is `apart`.
+    Fft {
+        parts: Vec<Local<Dev::Fft>>,
+        in_place: bool,
+        apart: bool,
+    },
+    Reshape {
+        reshape: Box<Reshape<T, Dev>>,
+        exchange: Algorithm,
+        apart: bool,
+    },
+    Across(Box<Across<T, Dev>>),
+    Copy {
+        parts: Vec<Transfer>,
+        width: usize,
+    },
+}
+
+/// A local transform of a part of a brick, and where that is before and after.
+pub(crate) struct Local<F> {
+    pub(crate) fft: F,
+    pub(crate) blocks: usize,
+    pub(crate) from: Spot,
+    pub(crate) to: Spot,
+}
+
+impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
+    type Memory = Dev::Memory;
+    type Work = HostWork<Dev::Buffer>;
+    type Op = HostOp<T, Dev>;
+
+    fn meet(
+        &mut self,
+        recipe: &Recipe,
+        comm: &dyn Comm,
+    ) -> Result<Option<Box<dyn Commons>>, Error> {
+        let hosts = &recipe.problem().hosts;
+        if !recipe.algorithms().contains(&Algorithm::Shared) || hosts.is_empty() {
+            return Ok(None);
+        }
+        agree(comm, check_hosts(hosts, comm))?;
+        agree(comm, comm.commons())
+    }
+
+    fn bind(
+        &mut self,
+        recipe: &Recipe,
+        site: Site<'_>,
+    ) -> Result<Operations<HostOp<T, Dev>>, Error> {
+        // What cannot be held is refused before anything is made for it.
+        let rank = site.comm.rank();
+        self.0.buffer(recipe.most_reals(rank), rank)?;
+        let host = |rank| site.comm.host(rank);
+        let neighbours = (0..site.comm.size()).filter(|&other| host(other) == host(rank));
+        let reals: usize = neighbours.map(|rank| recipe.most_reals(rank)).sum();
+        self.0.data_of_host(reals * size_of::<T>());
+        bind::bind(recipe, site, &mut self.0)
+    }
+
+    fn work(
+        &mut self,
+        reals: [usize; 2],
+        comm: &dyn Comm,
+        commons: Option<&mut dyn Commons>,
+    ) -> Result<HostWork<Dev::Buffer>, Error> {
+        HostWork::new::<T, Dev>(reals, comm, &self.0, commons)
+    }
+
+    fn places<'a>(
+        work: &'a mut HostWork<Dev::Buffer>,
+        output: &'a mut Dev::Memory,
+    ) -> [&'a mut Dev::Memory; 3] {
+        work.beside::<T, Dev>(output)
+    }
+
+    fn held(&self) -> usize {
+        self.0.held()
+    }
+
+    fn copy(&mut self, all: &Transfer, src: &Dev::Memory, dst: &mut Dev::Memory) {
+        self.0.carry(all, 1, src, dst);
+    }
+
+    fn energy(&mut self, parts: &[Transfer], width: usize, src: &Dev::Memory, sums: &mut [Energy]) {
+        for (part, sum) in parts.iter().zip(sums) {
+            self.0.energy(part, width, src, sum);
+        }
+    }
+}
+
+impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
+    fn manner(&self) -> Manner {
+        match &self.0 {
+            Op::Fft { in_place: true, .. } => Manner::Either,
+            Op::Fft { in_place: false, .. } => Manner::Moves,
+            Op::Reshape { reshape, .. } if reshape.visits() => Manner::MovesShown,
+            Op::Reshape { .. } | Op::Copy { .. } => Manner::Moves,
+            Op::Across(across) if across.moves() => Manner::Moves,
+            Op::Across(across) if across.in_both() => Manner::InBoth,
+            Op::Across(_) => Manner::EitherShown,
+        }
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => reshape.loss(),
+            _ => None,
+        }
+    }
+
+    fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        if let Op::Reshape { reshape, .. } = &mut self.0 {
+            reshape.set_step(step, finer);
+        }
+    }
+
+    fn squared_error(&self) -> f64 {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => reshape.squared_error(),
+            _ => 0.0,
+        }
+    }
+
+    fn traffic(&self) -> Option<&Traffic> {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => Some(&reshape.traffic),
+            _ => None,
+        }
+    }
+
+    fn reserve(&mut self, tools: &mut Tools<Host<Dev>>) -> Result<(), Error> {
+        match (&mut self.0, &mut tools.commons) {
+            (Op::Across(across), Some(commons)) => across.admit(commons.as_mut()),
+            (Op::Reshape { reshape, exchange, .. }, _) => {
+                tools.split(*exchange).exchange.reserve(&reshape.traffic)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn run(
+        &mut self,
+        tools: &mut Tools<Host<Dev>>,
+        src: Option<&Dev::Memory>,
+        dst: &mut Dev::Memory,
+    ) -> Result<(), Error> {
+        match &mut self.0 {
+            Op::Fft { parts, apart, .. } => {
+                let Tools { device: Host(device), clock, .. } = tools;
+                let mut beside = Beside::new(take(device.spare()), *apart);
+                let (read, written) = beside.split();
+                let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
+                for Local { fft, blocks, from, to } in parts {
+                    let src = src.map(|src| spill::rest::<T, Dev>(src[from.piece], from.first));
+                    let dst = spill::rest_mut::<T, Dev>(dst[to.piece], to.first);
+                    clock.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
+                }
+                *device.spare() = beside.end();
+                Ok(())
+            }
+            Op::Copy { parts, width } => {
+                let Tools { device: Host(device), clock, .. } = tools;
+                let src = src.expect("a copy has a source and a destination");
+                clock
+                    .own
+                    .time(|| parts.iter().for_each(|part| device.carry(part, *width, src, dst)));
+                Ok(())
+            }
+            Op::Across(across) => {
+                let Tools { device, commons, clock, .. } = tools;
+                let commons = commons.as_deref_mut().expect("planned where there is a commons");
+                across.run(commons, &mut device.0, src, dst, clock)
+            }
+            Op::Reshape { reshape, exchange, apart } => {
+                let Split { device: Host(device), exchange, commons, clock } =
+                    tools.split(*exchange);
+                let src = src.expect("a reshape has a source and a destination");
+                let mut beside = Beside::new(take(device.spare()), *apart);
+                let (read, written) = beside.split();
+                let (src, dst) = ([src, read], [dst, written]);
+                let done = reshape.run(Ways { exchange, commons }, device, src, dst, clock);
+                *device.spare() = beside.end();
+                done
+            }
+        }
+    }
+
+    fn run_between(
+        &mut self,
+        tools: &mut Tools<Host<Dev>>,
+        between: Between<'_, Dev::Memory>,
+    ) -> Result<(), Error> {
+        let Op::Across(across) = &mut self.0 else { unreachable!("others reach nothing of it") };
+        let Tools { device, commons, clock, .. } = tools;
+        let commons = commons.as_deref_mut().expect("planned where there is a commons");
+        across.run_between(commons, &mut device.0, between, clock)
+    }
+
+    fn memory(&self) -> usize {
+        match &self.0 {
+            Op::Across(across) => across.memory(),
+            Op::Reshape { reshape, .. } => reshape.memory(),
+            Op::Fft { .. } | Op::Copy { .. } => 0,
+        }
+    }
+}
+
+/// Whether the ranks on this one's host are those that the recipe was made for.
+fn check_hosts(hosts: &[usize], comm: &dyn Comm) -> Result<(), Error> {
+    let (rank, size) = (comm.rank(), comm.size());
+    let planned = |other: usize| hosts.get(other).is_some_and(|host| Some(host) == hosts.get(rank));
+    let differs = |other: &usize| planned(*other) != (comm.host(*other) == comm.host(rank));
+    match (0..size).find(differs) {
+        None if hosts.len() == size => Ok(()),
+        other => {
+            let (found, there) = (hosts.len(), other.unwrap_or(rank));
+            let found = format!("{found} of which rank {there}'s is not as here");
+            Err(Error::argument(
+                "hosts of the recipe",
+                found,
+                format!("those of these {size} ranks"),
+            ))
+        }
+    }
+}
+
+/// A plan's own two buffers on a host.
+pub struct HostWork<B> {
+    own: [B; 2],
+    /// Where other ranks must see them: both, one after the other, and the first one's real numbers.
+    shown: Option<(Box<dyn SharedMemory>, usize)>,
+}
+
+impl<B> HostWork<B> {
+    /// Collective.
+    fn new<T: Real, Dev: Processor<T, Buffer = B>>(
+        sizes: [usize; 2],
+        comm: &dyn Comm,
+        device: &Dev,
+        commons: Option<&mut dyn Commons>,
+    ) -> Result<Self, Error> {
+        let mut most = [sizes[0].max(sizes[1]) as f64];
+        comm.allreduce(Reduce::Max, &mut most)?;
+        let commons = commons.filter(|commons| !commons.shows_all() && most[0] > 0.0);
+        let [a, b] = if commons.is_some() { [0, 0] } else { sizes };
+        let buffer = |reals| device.buffer(reals, comm.rank());
+        let own = buffer(a).and_then(|a| Ok([a, buffer(b)?]));
+        let own = agree(comm, own)?;
+        // Numbers of any type begin at a multiple of a cache line.
+        let first = sizes[0].next_multiple_of(SLOT_ALIGN);
+        let shown = match commons {
+            Some(commons) => commons.allocate((first + sizes[1]) * size_of::<T>()).map(Some),
+            None => Ok(None),
+        };
+        let shown = agree(comm, shown)?.map(|memory| (memory, first));
+        Ok(Self { own, shown })
+    }
+
+    /// All memory that can be written.
+    fn beside<'a, T: Real, Dev: Processor<T, Buffer = B>>(
+        &'a mut self,
+        output: &'a mut Dev::Memory,
+    ) -> [&'a mut Dev::Memory; 3]
+    where
+        B: BorrowMut<Dev::Memory>,
+    {
+        match &mut self.shown {
+            Some((memory, first)) => {
+                let (a, b) = memory.bytes_mut().split_at_mut(*first * size_of::<T>());
+                [output, Dev::memory_mut(a), Dev::memory_mut(b)]
+            }
+            None => {
+                let [a, b] = &mut self.own;
+                [output, a.borrow_mut(), b.borrow_mut()]
+            }
+        }
+    }
+}

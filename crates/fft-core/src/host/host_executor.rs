@@ -1,0 +1,140 @@
+//! The executor on a host for either precision, so that what a transform runs is compiled here,
+//! once for each.
+
+use bytemuck::Pod;
+
+use super::host::Host;
+use crate::base::{Clock, Error, Precision, WireError};
+use crate::comm::{Algorithm, Comm, SharedMemory};
+use crate::execute::{Executor, MakeExchange};
+use crate::host::cpu::cpu::Cpu;
+use crate::problem::Direction;
+use crate::recipe::Recipe;
+
+/// An [`Executor`] on a [`Host`] whose precision is that of its recipe. Arrays are bytes.
+pub enum HostExecutor {
+    /// Of single precision.
+    F32(Box<Executor<f32, Host<Cpu<f32>>>>),
+    /// Of double precision.
+    F64(Box<Executor<f64, Host<Cpu<f64>>>>),
+}
+
+/// An array as numbers. One without any may be anywhere: programs say NULL.
+fn numbers<T: Pod>(bytes: &[u8]) -> &[T] {
+    if bytes.is_empty() { &[] } else { bytemuck::cast_slice(bytes) }
+}
+
+/// The same of an array that is written.
+fn numbers_mut<T: Pod>(bytes: &mut [u8]) -> &mut [T] {
+    if bytes.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(bytes) }
+}
+
+/// What both precisions do alike.
+macro_rules! either {
+    ($executor:expr, $it:ident => $what:expr) => {
+        match $executor {
+            HostExecutor::F32($it) => $what,
+            HostExecutor::F64($it) => $what,
+        }
+    };
+}
+
+impl HostExecutor {
+    /// As [`Executor::bind`], with processors that take as much memory as the recipe's problem
+    /// says. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Executor::bind`].
+    pub fn bind(
+        recipe: &Recipe,
+        comm: Box<dyn Comm>,
+        exchange: MakeExchange<'_>,
+    ) -> Result<Self, Error> {
+        let memory = recipe.problem().memory;
+        Ok(match recipe.problem().precision {
+            Precision::F32 => {
+                let host = Host(Cpu::new(memory));
+                Self::F32(Box::new(Executor::bind(recipe, comm, host, exchange)?))
+            }
+            Precision::F64 => {
+                let host = Host(Cpu::new(memory));
+                Self::F64(Box::new(Executor::bind(recipe, comm, host, exchange)?))
+            }
+        })
+    }
+
+    /// As [`Executor::run`]. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Executor::run`].
+    ///
+    /// # Panics
+    /// If an array is too short for this rank's bricks; if one that is not empty is not aligned as
+    /// its numbers are.
+    pub fn run(
+        &mut self,
+        direction: Direction,
+        src: Option<&[u8]>,
+        dst: &mut [u8],
+    ) -> Result<(), Error> {
+        either!(self, it => {
+            it.run(direction, src.map(numbers), numbers_mut(dst))
+        })
+    }
+
+    /// As [`Executor::agree`]. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Executor::agree`].
+    pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
+        either!(self, it => it.agree(mine))
+    }
+
+    /// As [`Executor::allocate`]. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Executor::allocate`].
+    pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
+        either!(self, it => it.allocate(bytes))
+    }
+
+    /// As [`Executor::has_neighbours`].
+    pub fn has_neighbours(&self) -> bool {
+        either!(self, it => it.has_neighbours())
+    }
+
+    /// As [`Executor::is_seen`].
+    pub fn is_seen(&self, memory: &[u8]) -> bool {
+        either!(self, it => it.is_seen(memory))
+    }
+
+    /// As [`Executor::exchange`].
+    pub fn exchange(&self, named: Algorithm) -> Algorithm {
+        either!(self, it => it.exchange(named))
+    }
+
+    /// As [`Executor::lost`].
+    pub fn lost(&self) -> Option<WireError> {
+        either!(self, it => it.lost())
+    }
+
+    /// The communicator.
+    pub fn comm(&self) -> &dyn Comm {
+        either!(self, it => it.comm())
+    }
+
+    /// As [`Executor::clock`].
+    pub fn clock(&self) -> Clock {
+        either!(self, it => it.clock())
+    }
+
+    /// As [`Executor::clear_clock`].
+    pub fn clear_clock(&mut self) {
+        either!(self, it => it.clear_clock());
+    }
+
+    /// As [`Executor::memory`].
+    pub fn memory(&self) -> usize {
+        either!(self, it => it.memory())
+    }
+}

@@ -1,0 +1,468 @@
+//! A reshape as one rank carries it out, bound to a codec.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::fused_pack::{Depart, Path};
+use super::processor::Processor;
+use crate::base::timings::Time;
+use crate::base::{Clock, Error, Real};
+use crate::codec::BadMessage;
+use crate::codec::{Codec, Wire};
+use crate::comm::{Commons, Exchange, Neighbours, Parcel, Port, Show, Traffic};
+use crate::geometry::{DynBrick, Transfer};
+use crate::recipe::Pass;
+use crate::recipe::norm_gain::Gain;
+use crate::redistribute::spill::{self, Read, Spot, Written};
+use crate::redistribute::{Chunk, Moves, Near, redistribution::Blocks};
+
+/// Bytes that are gathered, transformed and written back before the next are begun: they stay in the
+/// second-level cache meanwhile.
+const TILE_BYTES: usize = 1 << 19;
+/// By what the sum of a rank's squared errors may exceed the expected one: no more than the margin that all tolerances
+/// have ([`Budget`](crate::execute::error_budget::Budget)).
+const UNEVEN: f64 = 1.06;
+/// Bytes read side by side where data is contiguous: enough to use up what a page of memory costs to find.
+const RUN_BYTES: Range<usize> = 64..512;
+
+/// Everything one rank needs to move its data from one layout to another and, where it can be done on the
+/// way, to transform it there.
+pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
+    rank: usize,
+    width: usize,
+    /// For messages to and from ranks of this host, and of others.
+    codecs: [Box<dyn Codec<T>>; 2],
+    /// For every message out and in, whether it is the second.
+    abroad: [Vec<bool>; 2],
+    loss: Option<Loss>,
+    /// Between neighbouring values on the wire.
+    step: f64,
+    /// The one for messages that would lose more than errors that are spread evenly, if that may not be.
+    finer: Option<f64>,
+    /// Of all that was encoded in this run.
+    squared_error: f64,
+    pub(crate) traffic: Traffic,
+    /// From this rank's old brick, by piece of memory, into each outgoing message.
+    gathers: Vec<(usize, Transfer)>,
+    depart: Option<Depart<T, Dev>>,
+    arrive: Arrive<T, Dev>,
+    visits: bool,
+}
+
+/// What an operation may lose.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// What errors are multiplied by on the way to the result.
+    pub(crate) gain: Gain,
+    /// Real numbers that go with loss.
+    pub(crate) reals: f64,
+    /// Whether by the step that all such reshapes have in common.
+    pub(crate) common: bool,
+}
+
+impl Loss {
+    /// What so many real numbers may lose together when errors are to be as if they were spread evenly over half of this step
+    /// to either side: the sum of squares.
+    pub fn room(reals: f64, step: f64) -> f64 {
+        UNEVEN * reals * step * step / 12.0
+    }
+}
+
+/// How data gets into the new brick.
+enum Arrive<T: Real, Dev: Processor<T>> {
+    /// Each message as soon as it is there.
+    Streaming { near: Vec<Taken>, scatters: Vec<(usize, Transfer)> },
+    /// All messages together, a tile at a time, which is transformed while it is in cache: one pass over
+    /// memory instead of two.
+    Fused { ffts: Vec<FusedFft<Dev::Fft>>, tiles: Vec<Tile> },
+}
+
+/// A local transform of what arrives: one for each part of the new brick that is dense.
+pub(crate) struct FusedFft<F> {
+    pub(crate) fft: F,
+    pub(crate) blocks: usize,
+    /// Where the part is.
+    pub(crate) spot: Spot,
+}
+
+/// What is taken from memory that this rank can read, its own and that of others.
+struct Taken {
+    owner: usize,
+    /// From which piece of memory, and to which.
+    pieces: [usize; 2],
+    transfer: Transfer,
+}
+
+/// A box of the new brick.
+struct Tile {
+    /// Which transform it needs.
+    fft: usize,
+    blocks: Blocks,
+    near: Vec<Taken>,
+    /// By number of message, and piece of memory.
+    scatters: Vec<(usize, usize, Transfer)>,
+}
+
+impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
+    /// A reshape with this number among all of a plan. With `visits`, ranks of the same host read each other's memory.
+    pub(crate) fn new(moves: &Moves, means: Means<'_>, number: usize, visits: bool) -> Self {
+        let Means { wire, bare, gain, at_once } = means;
+        let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
+        let abroad =
+            |ends: &[(usize, DynBrick)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
+        let abroad: [Vec<bool>; 2] = [abroad(&moves.sends), abroad(&moves.recvs)];
+        let all = moves.all();
+        let from = |part| (moves.source(part), moves.gather(part));
+        let to = |part| {
+            let scatter = moves.scatter(part, &all).expect("messages are not empty");
+            (moves.destination(part), scatter)
+        };
+        let gathers: Vec<_> = moves.sends.iter().map(|(_, part)| from(part)).collect();
+        let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| to(part)).collect();
+        let parcel = |peer, (_, transfer): &(usize, Transfer), chunk| {
+            let codec = &codecs[usize::from(!bare(peer))];
+            let (elements, width) = (transfer.elements(), moves.width);
+            let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
+            Parcel { peer, bytes, chunk }
+        };
+        let sends = moves.sends.iter().zip(&moves.chunk_of).zip(&gathers);
+        let recvs = moves.recvs.iter().zip(&moves.theirs).zip(&scatters);
+        let traffic = Traffic {
+            reshape: number,
+            chunks: moves.most_chunks,
+            shorter: codecs[1].fixed(0, moves.width).is_none(),
+            at_once,
+            sends: sends.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
+            recvs: recvs.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
+            berths: None,
+        };
+        let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
+        let (rank, width) = (moves.rank, moves.width);
+        let lossy = gathers.iter().zip(&abroad[0]).filter(|(_, abroad)| **abroad);
+        let reals: usize = lossy.map(|((_, gather), _)| gather.elements() * width).sum();
+        let (reals, common) = (reals as f64, wire == Wire::Tolerance);
+        let loss = wire.is_lossy().then_some(Loss { gain, reals, common });
+        let (step, finer, squared_error) = (0.0, None, 0.0);
+        let depart = None;
+        Self {
+            rank,
+            width,
+            codecs,
+            abroad,
+            loss,
+            step,
+            finer,
+            squared_error,
+            traffic,
+            gathers,
+            depart,
+            arrive,
+            visits,
+        }
+    }
+
+    /// What may be lost, if anything.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        self.loss
+    }
+
+    /// Sets the distance between neighbouring values on a wire that wants to be told, and the finer one for messages that
+    /// would lose more than errors that are spread evenly over half of it to either side.
+    pub(crate) fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        (self.step, self.finer) = (step, finer);
+    }
+
+    /// The sum of the squares of all errors that this rank made in the last run.
+    pub(crate) fn squared_error(&self) -> f64 {
+        self.squared_error
+    }
+
+    /// Does transforms along these axes of the old brick on the way. The moves must be chunked.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn depart(
+        &mut self,
+        moves: &Moves,
+        axes: &[(usize, Pass)],
+        device: &mut Dev,
+    ) -> Result<(), Error> {
+        let from = |((_, part), chunk): (&(usize, DynBrick), usize)| {
+            (0, moves.gather_from(&moves.chunks[chunk], part))
+        };
+        self.gathers = moves.sends.iter().zip(moves.chunks_sent()).map(from).collect();
+        self.depart = Some(Depart::new(moves, axes, device)?);
+        Ok(())
+    }
+
+    /// Whether a local transform can be done on the way: when messages can be read in any order.
+    pub(crate) fn can_fuse(&self) -> bool {
+        self.abroad[1].iter().all(|abroad| self.codecs[usize::from(*abroad)].random_access())
+    }
+
+    /// Does local transforms, in place, on the way: one for each of these parts of the new brick.
+    pub(crate) fn fuse(
+        &mut self,
+        moves: &Moves,
+        parts: &[DynBrick],
+        ffts: Vec<FusedFft<Dev::Fft>>,
+    ) {
+        let element = moves.width * T::PRECISION.bytes();
+        let departs = self.depart.is_some();
+        let tile = |fft: usize, (chunk, blocks): (Chunk, Blocks)| Tile {
+            fft,
+            blocks,
+            // What departs transformed is kept on departure.
+            near: if departs { Vec::new() } else { taken(moves, &chunk) },
+            scatters: (moves.recvs.iter().enumerate())
+                .filter_map(|(n, (_, part))| {
+                    let scatter = moves.scatter(part, &chunk)?;
+                    Some((n, moves.destination(part), scatter))
+                })
+                .collect(),
+        };
+        let mut tiles = Vec::new();
+        for (number, (part, fft)) in parts.iter().zip(&ffts).enumerate() {
+            if !part.is_empty() {
+                let run = RUN_BYTES.start / element..RUN_BYTES.end / element;
+                let boxes = moves.boxes(*part, fft.blocks, run, TILE_BYTES / element);
+                tiles.extend(boxes.into_iter().map(|boxed| tile(number, boxed)));
+            }
+        }
+        self.arrive = Arrive::Fused { ffts, tiles };
+    }
+
+    /// Bytes of memory held, beside tables for messages.
+    pub(crate) fn memory(&self) -> usize {
+        let depart = self.depart.as_ref().map_or(0, Depart::memory);
+        match &self.arrive {
+            Arrive::Streaming { .. } => depart,
+            Arrive::Fused { tiles, .. } => {
+                let parts = |tile: &Tile| {
+                    size_of_val(&*tile.near)
+                        + size_of_val(&*tile.scatters)
+                        + size_of_val(&*tile.blocks)
+                };
+                depart + size_of_val(&**tiles) + tiles.iter().map(parts).sum::<usize>()
+            }
+        }
+    }
+
+    /// Whether the ranks of a host must be able to read the source.
+    pub(crate) fn visits(&self) -> bool {
+        self.visits
+    }
+
+    /// Moves the data. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Message`] for the first message that did not decode, once all have come; or the transport's.
+    pub(crate) fn run(
+        &mut self,
+        ways: Ways<'_>,
+        device: &mut Dev,
+        src: Read<'_, Dev::Memory>,
+        dst: Written<'_, Dev::Memory>,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        let [first, second] = dst;
+        let (start, busy) = (Instant::now(), clock.busy());
+        let Ways { exchange, commons } = ways;
+        let mut depart = self.depart.take();
+        depart.iter_mut().for_each(|depart| depart.begin(device));
+        let (reshape, mut squared_error) = (&*self, 0.0);
+        let mut cross = |neighbours: Option<&dyn Neighbours>| {
+            let (device, clock) = (&mut *device, &mut *clock);
+            let dst = [&mut *first, &mut *second];
+            let (depart, damage) = (depart.as_mut(), Ok(()));
+            let (lost, rounded) = (0.0, 0.0);
+            let mut port = Crossing {
+                reshape,
+                depart,
+                device,
+                src,
+                neighbours,
+                dst,
+                clock,
+                damage,
+                lost,
+                rounded,
+            };
+            let sent = exchange.run(&reshape.traffic, &mut port);
+            let damage = port.damage;
+            squared_error = port.lost;
+            clock.forwarded += exchange.forwarded();
+            damage.and(sent)
+        };
+        let result = match commons {
+            Some(commons) if self.visits => {
+                let (show, mut met) = (Show::Read(Dev::bytes(src[0])), false);
+                let visited = commons.visit(show, &mut |neighbours| {
+                    met = true;
+                    cross(Some(neighbours))
+                });
+                // Ranks of other hosts wait for messages, whatever this host's have to show.
+                if met { visited } else { visited.and(cross(None)) }
+            }
+            _ => cross(None),
+        };
+        depart.iter_mut().for_each(|depart| depart.end(device));
+        self.depart = depart;
+        self.squared_error = squared_error;
+        clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
+        result
+    }
+}
+
+/// How messages are to be represented.
+pub(crate) struct Means<'a> {
+    pub(crate) wire: Wire,
+    /// Whether a peer's messages are raw all the same.
+    pub(crate) bare: &'a dyn Fn(usize) -> bool,
+    /// What errors are multiplied by on the way to the result.
+    pub(crate) gain: Gain,
+    /// Whether there is to be memory for all of them at once.
+    pub(crate) at_once: bool,
+}
+
+/// What leads to other ranks.
+pub(crate) struct Ways<'a> {
+    pub(crate) exchange: &'a mut dyn Exchange,
+    pub(crate) commons: &'a mut Option<Box<dyn Commons>>,
+}
+
+/// What is taken from memory that can be read, for a part of the new brick.
+fn taken(moves: &Moves, wanted: &Chunk) -> Vec<Taken> {
+    let take = |near: &Near| {
+        let (owner, transfer) = (near.owner, moves.take(near, wanted)?);
+        // Others show one piece of memory.
+        let from = if owner == moves.rank { moves.source(&near.part) } else { 0 };
+        Some(Taken { owner, pieces: [from, moves.destination(&near.part)], transfer })
+    };
+    moves.near.iter().filter_map(take).collect()
+}
+
+/// The port of a reshape between two pieces of memory.
+struct Crossing<'a, T: Real, Dev: Processor<T>> {
+    reshape: &'a Reshape<T, Dev>,
+    depart: Option<&'a mut Depart<T, Dev>>,
+    device: &'a mut Dev,
+    src: Read<'a, Dev::Memory>,
+    neighbours: Option<&'a dyn Neighbours>,
+    dst: Written<'a, Dev::Memory>,
+    clock: &'a mut Clock,
+    /// The first message that did not decode.
+    damage: Result<(), Error>,
+    /// The sum of the squares of encoding errors, and of how many real numbers.
+    lost: f64,
+    rounded: f64,
+}
+
+impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
+    fn copy_near(&mut self, near: &[Taken]) {
+        let Reshape { rank, width, .. } = *self.reshape;
+        for Taken { owner, pieces: [from, to], transfer } in near {
+            let (time, src) = match self.neighbours {
+                _ if *owner == rank => (&mut self.clock.own, self.src[*from]),
+                Some(neighbours) => (&mut self.clock.shared, Dev::memory(neighbours.shown(*owner))),
+                // They could not meet.
+                None => continue,
+            };
+            let (device, dst) = (&mut *self.device, &mut *self.dst[*to]);
+            time.time(|| device.copy(transfer, width, src, dst));
+        }
+    }
+
+    fn decode(&mut self, number: usize, message: &[u8], (to, scatter): (usize, &Transfer)) {
+        let Reshape { codecs, abroad, width, rank, traffic, .. } = self.reshape;
+        let codec = &codecs[usize::from(abroad[1][number])];
+        let (device, dst) = (&mut *self.device, &mut *self.dst[to]);
+        let result = self
+            .clock
+            .unpack
+            .time(|| device.unpack(codec.as_ref(), message, scatter, *width, dst))
+            .map_err(|bad: BadMessage| bad.at(*rank, traffic.recvs[number].peer));
+        if self.damage.is_ok() {
+            self.damage = result;
+        }
+    }
+}
+
+impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
+    fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
+        let Reshape { codecs, abroad, gathers, width, step, finer, .. } = self.reshape;
+        let codec = &codecs[usize::from(abroad[0][number])];
+        let (from, gather) = &gathers[number];
+        let src = match &mut self.depart {
+            None => self.src[*from],
+            Some(depart) => depart.chunk_for(
+                number,
+                Path {
+                    width: *width,
+                    device: self.device,
+                    src: self.src,
+                    dst: &mut self.dst,
+                    clock: self.clock,
+                },
+            ),
+        };
+        let device = &mut *self.device;
+        let reals = (gather.elements() * width) as f64;
+        let mut pack = |step| device.pack(codec.as_ref(), gather, *width, src, step, message);
+        self.rounded += if abroad[0][number] { reals } else { 0.0 };
+        let room = Loss::room(self.rounded, *step) - self.lost;
+        let packed = self.clock.pack.time(|| {
+            let packed = pack(*step);
+            // Numbers that are all alike are all wrong by the same.
+            finer.filter(|_| packed.squared_error > room).map_or(packed, pack)
+        });
+        self.lost += packed.squared_error;
+        self.clock.sent += packed.bytes as u64;
+        self.clock.reals += (gather.elements() * width) as u64;
+        packed.bytes
+    }
+
+    fn own(&mut self) {
+        if let Some(depart) = &mut self.depart {
+            let Self { reshape, device, src, dst, clock, .. } = self;
+            depart.rest(Path { width: reshape.width, device, src: *src, dst, clock });
+        } else if let Arrive::Streaming { near, .. } = &self.reshape.arrive {
+            self.copy_near(near);
+        }
+    }
+
+    fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
+        let Reshape { codecs, abroad, traffic, .. } = self.reshape;
+        let (codec, parcel) = (&codecs[usize::from(abroad[1][number])], traffic.recvs[number]);
+        if codec.random_access() && message.len() != parcel.bytes && self.damage.is_ok() {
+            let bad = BadMessage::Length { found: message.len(), expected: parcel.bytes };
+            self.damage = Err(bad.at(self.reshape.rank, parcel.peer));
+        }
+        match &self.reshape.arrive {
+            Arrive::Streaming { scatters, .. } => {
+                let (to, scatter) = &scatters[number];
+                self.decode(number, message, (*to, scatter));
+                true
+            }
+            Arrive::Fused { .. } => false,
+        }
+    }
+
+    fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
+        let Arrive::Fused { ffts, tiles } = &self.reshape.arrive else { return };
+        for tile in tiles {
+            self.copy_near(&tile.near);
+            for (number, to, scatter) in &tile.scatters {
+                self.decode(*number, message(*number), (*to, scatter));
+            }
+            let FusedFft { fft, spot, .. } = &ffts[tile.fft];
+            let dst = spill::rest_mut::<T, Dev>(self.dst[spot.piece], spot.first);
+            let device = &mut *self.device;
+            self.clock.fft.time(|| {
+                for blocks in &tile.blocks {
+                    device.fft(fft, blocks.clone(), None, dst);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Local transforms along axes that are cut, where all ranks share memory: lines are brought together from everybody's
+//! memory, transformed in cache, and put back where they were. One pass over memory, in place, nothing sent. Where one of the
+//! axes is that along which real data is half a spectrum, lines come from real data, or go there.
+
+use std::borrow::BorrowMut;
+use std::mem::take;
+use std::ops::Range;
+use std::time::Instant;
+
+use super::processor::Processor;
+use super::tiles::{Lines, TileFfts};
+use crate::base::{Clock, timings::Time};
+use crate::base::{Error, Real};
+use crate::comm::SLOT_ALIGN;
+use crate::comm::{Commons, Ends, Neighbours, Piece, Share, Show};
+use crate::execute::Between;
+use crate::geometry::Transfer;
+use crate::geometry::exclusive::Private;
+use crate::lower::tiling::{Division, Side, in_boxes};
+use crate::problem::Direction;
+
+#[cfg(test)]
+mod tests;
+
+/// Transforms of boxes of one shape, each with its blocks.
+type Ffts<F> = Vec<(F, Range<usize>)>;
+
+/// Transforms along some axes of data that stays where it is.
+pub(crate) struct Across<T: Real, Dev: Processor<T>> {
+    pass: Admission,
+    tiles: Vec<Tile>,
+    strips: Vec<Strip>,
+    /// For each shape of tiles.
+    ffts: Vec<Ffts<Dev::Fft>>,
+    /// For each shape of strips, as they arrive and as they leave.
+    arriving: Vec<Ffts<Dev::Fft>>,
+    leaving: Vec<Ffts<Dev::Fft>>,
+    /// What this rank has and others transform, from a whole brick to what it shows, and back.
+    others: Vec<[Transfer; 2]>,
+    /// Real numbers per element.
+    width: usize,
+    halving: Option<Halving>,
+    /// Bytes of all pieces.
+    pieces: usize,
+    /// Whether what is private is in the output.
+    in_both: bool,
+}
+
+/// What comes from other memory than it goes to, as other numbers.
+struct Halving {
+    direction: Direction,
+    /// From whose memory all strips are made, in turn.
+    reads: Vec<Piece>,
+    /// Real numbers per element there.
+    width: usize,
+    /// Real numbers at the beginning of a tile that are for what is read; what is written comes behind. Forward that is a strip of
+    /// real data, inverse all of half a spectrum.
+    before: usize,
+}
+
+/// Before and after the ranks have agreed on who touches what.
+enum Admission {
+    Asked(Option<Share>),
+    Given(usize),
+}
+
+/// A box of lines.
+struct Tile {
+    /// What it is made of, in order.
+    strips: Range<usize>,
+    /// Which transform it needs.
+    fft: usize,
+    /// Real numbers of this rank's brick, where a run of it is the whole tile and comes from there.
+    run: Option<Range<usize>>,
+}
+
+/// A run of a tile, which arrives at once and leaves at once.
+struct Strip {
+    /// Which of the share's pieces it is made of, and which of what is read elsewhere.
+    pieces: Range<usize>,
+    reads: Range<usize>,
+    /// Which transforms it needs.
+    fft: usize,
+    /// Real numbers before it in what is read, and in what is written.
+    read_at: usize,
+    at: usize,
+}
+
+impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
+    /// What this rank does.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn new(division: &Division<'_>, device: &mut Dev) -> Result<Self, Error> {
+        let Division { rank, howmany, width, .. } = *division;
+        let bytes = T::PRECISION.bytes();
+        let (source, target) = division.sides();
+        let layouts = [&*target.layout, &*target.work];
+        let nothing = |side: &Side<'_>| Private::nothing(&side.layout);
+        let (all, all_read) = (nothing(&target), source.as_ref().map(nothing));
+        let private = division.private.unwrap_or(&all);
+        let mut share = Share::new(rank, layouts, private, target.width * bytes, howmany);
+        if let Some(source) = &source {
+            share = share.reading(&source.layout, source.width * bytes, howmany);
+        }
+        let lengths = division.lengths(width * bytes);
+        let order = division.order(lengths, width * bytes);
+        let boxes = division.boxes(lengths);
+        // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are, unless in place.
+        let runs = || boxes.iter().map(|tile| division.run(tile, order)).collect();
+        let runs: Option<Vec<_>> = if division.first && share.is_alone() { runs() } else { None };
+        let cut = division.strips(lengths, order, width * bytes);
+        let lines = |axes| Lines { rank, order, howmany, axes, cached: runs.is_none() };
+        let mut ffts = [const { TileFfts::default }; 3].map(|none| none());
+        let (mut tiles, mut strips, mut reads) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut most, mut before) = (0, 0);
+        for (number, tile) in boxes.into_iter().enumerate() {
+            let (first_strip, mut done) = (strips.len(), 0);
+            for (strip_number, strip) in in_boxes(tile, order, cut.lengths).iter().enumerate() {
+                let on = |side: &Side<'_>| division.on(side, strip);
+                let reals = |side: &Side<'_>| on(side).points() * howmany * side.width;
+                // What comes as a whole does so with the first, and what goes as a whole.
+                let part = |whole: bool| {
+                    if !whole { Some(strip) } else { (strip_number == 0).then_some(&tile) }
+                };
+                let (first, first_read) = (share.pieces().len(), reads.len());
+                if let Some(part) = part(cut.leaving.is_empty()) {
+                    share.claim(layouts, private, &division.on(&target, part), order, howmany);
+                }
+                let source_part =
+                    source.as_ref().zip(all_read.as_ref()).zip(part(cut.arriving.is_empty()));
+                if let Some(((source, all), part)) = source_part {
+                    let part = division.on(source, part);
+                    reads.extend(Piece::of(rank, &source.layout, all, &part, order, howmany));
+                }
+                let [_, arriving, leaving] = &mut ffts;
+                // Both see the same shapes, and number them alike.
+                let fft = arriving.plan(lines(cut.arriving), strip, device)?;
+                let same = leaving.plan(lines(cut.leaving), strip, device)?;
+                debug_assert_eq!(fft, same);
+                // Forward, strips are read to one place, each after the other, and written to their own; inverse, the other way round.
+                let (read_at, at) = match division.real {
+                    Some((Direction::Inverse, _)) => (done, 0),
+                    _ => (0, done),
+                };
+                let (pieces, reads) = (first..share.pieces().len(), first_read..reads.len());
+                strips.push(Strip { pieces, reads, fft, read_at, at });
+                done += strip.points() * howmany * width;
+                most = most.max(at + reals(&target));
+                before = before.max(source.as_ref().map_or(0, |source| read_at + reals(source)));
+            }
+            let fft = ffts[0].plan(lines(cut.whole), &tile, device)?;
+            let run = runs.as_ref().map(|runs| runs[number].clone());
+            tiles.push(Tile { strips: first_strip..strips.len(), fft, run });
+        }
+        // Both begin alike in a line of memory.
+        let before = before.next_multiple_of(SLOT_ALIGN);
+        device.reserve_tile(before + most, rank)?;
+        let pieces = share.pieces().iter().chain(&reads).map(Piece::bytes).sum();
+        let halving = source.zip(division.real).map(|(side, (direction, _))| {
+            let width = side.width;
+            Halving { direction, reads, width, before }
+        });
+        let others = if halving.is_none() { division.others(private) } else { Vec::new() };
+        let (pass, in_both) = (Admission::Asked(Some(share)), division.private.is_some());
+        let [ffts, arriving, leaving] = ffts.map(TileFfts::finish);
+        Ok(Self {
+            pass,
+            tiles,
+            strips,
+            ffts,
+            arriving,
+            leaving,
+            others,
+            width,
+            halving,
+            pieces,
+            in_both,
+        })
+    }
+
+    /// Whether what is private is in the output all the while.
+    pub(crate) fn in_both(&self) -> bool {
+        self.in_both
+    }
+
+    /// Whether it goes to other memory than it comes from.
+    pub(crate) fn moves(&self) -> bool {
+        self.halving.is_some()
+    }
+
+    /// Agrees with the other ranks on who touches what. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Disagreement`] on every rank.
+    pub(crate) fn admit(&mut self, commons: &mut dyn Commons) -> Result<(), Error> {
+        if let Admission::Asked(share) = &mut self.pass {
+            let share = share.take().expect("a share is admitted once");
+            self.pass = Admission::Given(commons.admit(share)?);
+        }
+        Ok(())
+    }
+
+    /// Transforms what is in `src`, or in `dst`, into `dst`. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Left`] when a rank has gone.
+    pub(crate) fn run(
+        &mut self,
+        commons: &mut dyn Commons,
+        device: &mut Dev,
+        src: Option<&Dev::Memory>,
+        dst: &mut Dev::Memory,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        let (read, share) = (src.map(|src| Dev::bytes(src)), self.share());
+        let write = Dev::bytes_mut(dst);
+        let show = Show::Write { read, write, share, ends: Ends::default() };
+        self.visit(commons, device, show, None, clock)
+    }
+
+    /// Transforms in place, but for what this rank has at the ends, which is copied only as far as others transform it, and what is
+    /// private. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Left`] when a rank has gone.
+    pub(crate) fn run_between(
+        &mut self,
+        commons: &mut dyn Commons,
+        device: &mut Dev,
+        between: Between<'_, Dev::Memory>,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        let Between { input, work, mut output, takes, brings } = between;
+        let (share, width) = (self.share(), self.width);
+        if takes {
+            let from = input.or(output.as_deref()).expect("data is taken from one of them");
+            let parts = self.others.iter();
+            clock.own.time(|| parts.for_each(|[part, _]| device.carry(part, width, from, work)));
+        }
+        let ends = Ends {
+            input: input.map(|input| Dev::bytes(input)),
+            output: output.as_deref_mut().map(|output| Dev::bytes_mut(output)),
+            takes,
+            brings,
+        };
+        let show = Show::Write { read: None, write: Dev::bytes_mut(work), share, ends };
+        let result = self.visit(commons, device, show, input, clock);
+        if let Some(output) = output.filter(|_| brings) {
+            let parts = self.others.iter();
+            clock.own.time(|| parts.for_each(|[_, part]| device.carry(part, width, work, output)));
+        }
+        result
+    }
+
+    fn share(&self) -> usize {
+        let Admission::Given(share) = self.pass else { unreachable!("admitted when bound") };
+        share
+    }
+
+    fn visit(
+        &mut self,
+        commons: &mut dyn Commons,
+        device: &mut Dev,
+        show: Show<'_>,
+        input: Option<&Dev::Memory>,
+        clock: &mut Clock,
+    ) -> Result<(), Error> {
+        let (start, busy) = (Instant::now(), clock.busy());
+        let Self { tiles, strips, ffts, arriving, leaving, halving, .. } = &*self;
+        let halving = halving.as_ref();
+        let mut buffer = take(device.tile());
+        let tile = Dev::bytes_mut(buffer.borrow_mut());
+        let bytes = |reals: usize| reals * size_of::<T>();
+        let (from, to) = tile.split_at_mut(bytes(halving.map_or(0, |halving| halving.before)));
+        let result = commons.visit(show, &mut |neighbours| {
+            for Tile { strips: own, fft, run } in tiles {
+                // Transformed on the way to the tile.
+                let run = run.as_ref().zip(input);
+                let run =
+                    run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
+                for number in own.clone().filter(|_| run.is_none()) {
+                    let strip = &strips[number];
+                    let on_arrival = &arriving[strip.fft];
+                    // Of a tile that comes at once the next is far too much.
+                    let fetches_ahead = !on_arrival.is_empty() && own.len() > 1;
+                    let next = strips.get(number + 1).filter(|_| fetches_ahead);
+                    let dst = &mut to[bytes(strip.at)..];
+                    clock.shared.time(|| match halving {
+                        None => strip.pieces.clone().for_each(|piece| neighbours.fetch(piece, dst)),
+                        Some(halving) => {
+                            let src = &mut from[bytes(strip.read_at)..];
+                            halving.fetch(strip, neighbours, device, src);
+                            next.inspect(|next| halving.soon(next, neighbours, device));
+                        }
+                    });
+                    transform(on_arrival, halving.map(|_| &*from), dst, device, clock);
+                }
+                let turned = halving.is_none_or(|halving| halving.direction == Direction::Forward);
+                let whole = if turned { &mut *to } else { &mut *from };
+                transform(&ffts[*fft], run, whole, device, clock);
+                for strip in &strips[own.clone()] {
+                    let src = halving.map(|_| &from[bytes(strip.read_at)..]);
+                    let dst = &mut to[bytes(strip.at)..];
+                    transform(&leaving[strip.fft], src, dst, device, clock);
+                    let pieces = strip.pieces.clone();
+                    clock.shared.time(|| pieces.for_each(|piece| neighbours.store(piece, dst)));
+                }
+            }
+            Ok(())
+        });
+        *device.tile() = buffer;
+        clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
+        result
+    }
+
+    /// Bytes of memory held, beside the tile.
+    pub(crate) fn memory(&self) -> usize {
+        let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
+        lists.iter().sum::<usize>() + size_of_val(&*self.others) + self.pieces
+    }
+}
+
+impl Halving {
+    /// Brings a strip to its place in what is read.
+    fn fetch<T: Real, Dev: Processor<T>>(
+        &self,
+        strip: &Strip,
+        neighbours: &dyn Neighbours,
+        device: &mut Dev,
+        tile: &mut [u8],
+    ) {
+        for piece in &self.reads[strip.reads.clone()] {
+            let src = Dev::memory(neighbours.shown(piece.owner()));
+            device.copy(piece.transfer(), self.width, src, Dev::memory_mut(tile));
+        }
+    }
+
+    /// Says that a strip comes next.
+    fn soon<T: Real, Dev: Processor<T>>(
+        &self,
+        strip: &Strip,
+        neighbours: &dyn Neighbours,
+        device: &mut Dev,
+    ) {
+        let element = self.width * size_of::<T>();
+        for piece in &self.reads[strip.reads.clone()] {
+            let shown = neighbours.shown(piece.owner());
+            piece.transfer().runs(|first, _, len| {
+                device.soon(&shown[first * element..][..len * element]);
+            });
+        }
+    }
+}
+
+/// Transforms a box: `src`, or what is in `dst`, into `dst`.
+fn transform<T: Real, Dev: Processor<T>>(
+    ffts: &Ffts<Dev::Fft>,
+    mut src: Option<&[u8]>,
+    dst: &mut [u8],
+    device: &mut Dev,
+    clock: &mut Clock,
+) {
+    for (fft, blocks) in ffts {
+        let (src, dst) = (src.take().map(Dev::memory), Dev::memory_mut(dst));
+        clock.fft.time(|| device.fft(fft, blocks.clone(), src, dst));
+    }
+}

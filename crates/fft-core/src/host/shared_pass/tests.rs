@@ -1,0 +1,198 @@
+//! Half a spectrum from memory of several ranks, and back, in tiles of several strips.
+
+use super::*;
+use crate::comm::{Neighbours, SharedMemory, Work};
+use crate::geometry::{DynGrid, Layout, ProcGrid};
+use crate::host::cpu::cpu::Cpu;
+use crate::problem::Kind;
+use crate::recipe::{LocalFft, Pass};
+
+/// Ranks that come one after the other: what they show is here.
+#[derive(Default)]
+struct OneByOne {
+    reads: Vec<Vec<f64>>,
+    writes: Vec<Vec<f64>>,
+    shares: Vec<Share>,
+}
+
+impl Commons for OneByOne {
+    fn shows_all(&self) -> bool {
+        true
+    }
+
+    fn sees(&self, _memory: &[u8]) -> bool {
+        true
+    }
+
+    fn allocate(&mut self, _bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
+        unreachable!("all memory is here")
+    }
+
+    fn admit(&mut self, share: Share) -> Result<usize, Error> {
+        self.shares.push(share);
+        Ok(self.shares.len() - 1)
+    }
+
+    fn meet(&mut self, well: bool) -> Result<bool, Error> {
+        Ok(well)
+    }
+
+    fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
+        let Show::Write { share, .. } = show else { unreachable!("memory is divided") };
+        work(&mut Visit {
+            share: &self.shares[share],
+            reads: &self.reads,
+            writes: &mut self.writes,
+        })
+    }
+}
+
+struct Visit<'a> {
+    share: &'a Share,
+    reads: &'a [Vec<f64>],
+    writes: &'a mut [Vec<f64>],
+}
+
+impl Neighbours for Visit<'_> {
+    fn shown(&self, peer: usize) -> &[u8] {
+        bytemuck::cast_slice(&self.reads[peer])
+    }
+
+    fn fetch(&mut self, _piece: usize, _tile: &mut [u8]) {
+        unreachable!("what is read is other data")
+    }
+
+    fn store(&mut self, piece: usize, tile: &[u8]) {
+        let piece = &self.share.pieces()[piece];
+        let (element, owner) = (self.share.element(), piece.owner());
+        let memory: &mut [u8] = bytemuck::cast_slice_mut(&mut self.writes[owner]);
+        piece.transfer().runs(|there, here, len| {
+            let [there, here] = [there, here].map(|at| at * element..(at + len) * element);
+            memory[there].copy_from_slice(&tile[here]);
+        });
+    }
+}
+
+const SHAPE: [usize; 3] = [5, 70, 66];
+
+fn pass(axis: usize, direction: Direction) -> Pass {
+    Pass {
+        kind: if axis == 2 { Kind::R2C } else { Kind::C2C },
+        direction,
+        n: SHAPE[axis],
+        complex_before: axis != 2 || direction == Direction::Inverse,
+        complex_after: axis != 2 || direction == Direction::Forward,
+        outer: 1,
+        inner: 1,
+        factor: 1.0,
+    }
+}
+
+/// What each rank holds of arrays in this order, of numbers by their places in the grid.
+fn bricks(layout: &Layout, width: usize, howmany: usize, all: &[f64]) -> Vec<Vec<f64>> {
+    let whole = Layout::even(layout.grid(), ProcGrid::new([1; 3]), 1).brick(0);
+    let placed = |brick, order| crate::geometry::strided_copy::Placed { brick, order, howmany };
+    let brick = |brick: &crate::DynBrick| {
+        let (from, to) = (placed(whole, [0, 1, 2].into()), placed(*brick, layout.order()));
+        let transfer = Transfer::new(brick, 0..howmany, &from, &to);
+        let mut numbers = vec![0.0; brick.points() * howmany * width];
+        Cpu::<f64>::default().copy(&transfer, width, all, &mut numbers);
+        numbers
+    };
+    layout.bricks().iter().map(brick).collect()
+}
+
+/// All arrays at once, one axis after the other.
+fn expected(axes: &[usize], direction: Direction, howmany: usize, from: &[f64]) -> Vec<f64> {
+    let (mut cpu, mut numbers) = (Cpu::<f64>::default(), from.to_vec());
+    let half = SHAPE[2] / 2 + 1;
+    for &axis in axes {
+        let lens = [howmany, SHAPE[0], SHAPE[1], if axis == 2 { SHAPE[2] } else { half }];
+        let fft = LocalFft::new(&lens, axis + 1, pass(axis, direction));
+        let mut after = vec![0.0; fft.blocks * fft.block_after()];
+        let plan = cpu.plan_fft(&fft, 0).unwrap();
+        cpu.fft(&plan, 0..fft.blocks, Some(&numbers), &mut after);
+        numbers = after;
+    }
+    numbers
+}
+
+/// Transforms along these axes, by ranks with such bricks in this order; returns the most strips of a tile.
+fn transforms(
+    axes: &[usize],
+    direction: Direction,
+    [home, work]: [[usize; 3]; 2],
+    order: [usize; 3],
+    howmany: usize,
+) -> usize {
+    let ranks: usize = home.iter().product();
+    let [grid, halved] =
+        [SHAPE[2], SHAPE[2] / 2 + 1].map(|row| DynGrid::new([SHAPE[0], SHAPE[1], row]).unwrap());
+    let layout = |grid, cut| Layout::even(grid, ProcGrid::new(cut), ranks).ordered(order).unwrap();
+    let (real, half, work) = (layout(grid, home), layout(halved, home), layout(halved, work));
+    let passes: Vec<_> = axes.iter().map(|&axis| (axis, pass(axis, direction))).collect();
+    let forward = direction == Direction::Forward;
+    let ends = [(&real, 1), (&half, 2)];
+    let [(before, wide), (after, wide_after)] = if forward { ends } else { [ends[1], ends[0]] };
+    let all = before.grid().points() * howmany * wide;
+    let mut from: Vec<f64> = (0..all).map(|i| ((i * i + 7 * i) % 1009) as f64 - 504.0).collect();
+    if !forward {
+        // Half of a spectrum that real data has.
+        let undone: Vec<_> = axes.iter().rev().copied().collect();
+        let numbers: Vec<f64> = from[..real.grid().points() * howmany].to_vec();
+        from = expected(&undone, Direction::Forward, howmany, &numbers);
+    }
+    let result = expected(axes, direction, howmany, &from);
+    let zeros = vec![0.0; result.len()];
+    let mut host = OneByOne {
+        reads: bricks(before, wide, howmany, &from),
+        writes: bricks(after, wide_after, howmany, &zeros),
+        shares: Vec::new(),
+    };
+    let mut most = 0;
+    for rank in 0..ranks {
+        let mut cpu = Cpu::<f64>::default();
+        let division = Division {
+            rank,
+            home: &half,
+            work: &work,
+            private: None,
+            first: true,
+            howmany,
+            width: 2,
+            axes: &passes,
+            real: Some((direction, &real)),
+        };
+        let mut across = Across::new(&division, &mut cpu).unwrap();
+        across.admit(&mut host).unwrap();
+        let mut unseen = vec![0.0; host.writes[rank].len()];
+        across.run(&mut host, &mut cpu, None, &mut unseen, &mut Clock::default()).unwrap();
+        most = most.max(across.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
+    }
+    // Lines are the same, and so must be what becomes of them.
+    assert_eq!(
+        host.writes,
+        bricks(after, wide_after, howmany, &result),
+        "{axes:?} {direction:?} {order:?}"
+    );
+    most
+}
+
+#[test]
+fn strips_of_several_ranks_are_the_transform_of_all() {
+    let (memory, columns) = ([0, 1, 2], [2, 1, 0]);
+    for (direction, axes) in [(Direction::Forward, [2, 1]), (Direction::Inverse, [1, 2])] {
+        for home in [[1, 3, 2], [2, 1, 3], [6, 1, 1]] {
+            // One rank of six has nothing.
+            let layouts = [home, [6, 1, 1]];
+            assert_eq!(transforms(&axes, direction, layouts, memory, 1), 2, "planes in two strips");
+            assert_eq!(transforms(&axes, direction, layouts, memory, 2), 1, "batches");
+            assert_eq!(transforms(&axes, direction, layouts, columns, 1), 1, "lines are not rows");
+        }
+        let rows = transforms(&[2], direction, [[2, 1, 3], [6, 1, 1]], memory, 1);
+        assert_eq!(rows, 2, "rows alone");
+        let two = if direction == Direction::Forward { [2, 0] } else { [0, 2] };
+        let lines = transforms(&two, direction, [[2, 1, 3], [1, 3, 1]], memory, 1);
+        assert_eq!(lines, 3, "axes apart");
+    }
+}

@@ -1,0 +1,76 @@
+//! Local transforms of boxes that are brought into cache one after the other.
+
+use std::ops::Range;
+
+use super::processor::Processor;
+use crate::base::{Error, Real};
+use crate::geometry::{DynBrick, PerAxis};
+use crate::recipe::{LocalFft, Pass};
+
+/// What is done to boxes of one kind of brick.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines<'a> {
+    pub(crate) rank: usize,
+    /// Of axes in a tile, slowest first.
+    pub(crate) order: PerAxis<usize>,
+    pub(crate) howmany: usize,
+    /// The axes, each with its transform; one that lengthens or shortens lines is alone, and goes to another place.
+    pub(crate) axes: &'a [(usize, Pass)],
+    /// Whether boxes are in cache before their transforms, which bring them there otherwise.
+    pub(crate) cached: bool,
+}
+
+/// Transforms for every shape of box.
+pub(crate) struct TileFfts<T: Real, Dev: Processor<T>> {
+    shapes: Vec<PerAxis<usize>>,
+    plans: Vec<Vec<(Dev::Fft, Range<usize>)>>,
+}
+
+impl<T: Real, Dev: Processor<T>> Default for TileFfts<T, Dev> {
+    fn default() -> Self {
+        Self { shapes: Vec::new(), plans: Vec::new() }
+    }
+}
+
+impl Lines<'_> {
+    /// The transforms of a box, joined where they fit into cache together.
+    fn local(&self, tile: &DynBrick, real_bytes: usize) -> Vec<LocalFft> {
+        let mut ffts: Vec<LocalFft> = Vec::new();
+        for (axis, pass) in self.axes {
+            let along = LocalFft::along(*axis, tile, self.order, self.howmany, pass.clone());
+            let fft = LocalFft { cached: self.cached, to_cache: true, ..along };
+            if !ffts.last_mut().is_some_and(|last| last.join(&fft, real_bytes)) {
+                ffts.push(fft);
+            }
+        }
+        ffts
+    }
+}
+
+impl<T: Real, Dev: Processor<T>> TileFfts<T, Dev> {
+    /// The number of the transform for boxes of this shape.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn plan(
+        &mut self,
+        lines: Lines<'_>,
+        tile: &DynBrick,
+        device: &mut Dev,
+    ) -> Result<usize, Error> {
+        let shape = tile.shape();
+        if let Some(known) = self.shapes.iter().position(|known| *known == shape) {
+            return Ok(known);
+        }
+        let local = lines.local(tile, T::PRECISION.bytes());
+        let plan = |fft: &LocalFft| Ok((device.plan_fft(fft, lines.rank)?, 0..fft.blocks));
+        self.plans.push(local.iter().map(plan).collect::<Result<_, Error>>()?);
+        self.shapes.push(shape);
+        Ok(self.shapes.len() - 1)
+    }
+
+    /// The transforms, by number.
+    pub(crate) fn finish(self) -> Vec<Vec<(Dev::Fft, Range<usize>)>> {
+        self.plans
+    }
+}

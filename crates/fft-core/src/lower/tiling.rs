@@ -1,0 +1,432 @@
+//! Which rank transforms what of data that stays where it is, and in boxes of which size: what a transform across ranks is made from.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::geometry::Placed;
+use crate::geometry::exclusive::Private;
+use crate::geometry::{DynBrick, Layout, PerAxis, Transfer};
+use crate::problem::Direction;
+use crate::recipe::Pass;
+use crate::recipe::local_fft::{BLOCK_BYTES, LINES_BYTES};
+use crate::redistribute::redistribution::CHUNK_RUN_BYTES;
+
+/// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
+pub(crate) const TILE_BYTES: usize = BLOCK_BYTES / 2;
+/// Bytes that are fetched side by side if tiles do not get too large: what it takes to make the most of a page of
+/// memory that must be found.
+const RUN_BYTES: usize = 2048;
+/// Bytes side by side from which on lines are worth bringing to the tile one by one. With half as much it took as long as row by
+/// row where they are written back, and a third longer where they are written elsewhere.
+const STRAIGHT_BYTES: usize = 1024;
+/// Bytes that are fetched side by side at least: a cache line.
+pub(crate) const LINE_BYTES: usize = 64;
+
+/// Bytes of a strip of a tile: rows that are transformed as they arrive there, or as they leave, and are in the first-level cache
+/// meanwhile.
+const STRIP_BYTES: usize = LINES_BYTES;
+
+/// How the transforms of a tile are done: the first on each strip of it as it arrives, or the last as it leaves, and the others on
+/// the whole. While one strip is transformed the next is fetched ahead. (256³ real numbers by four ranks on two cores of an AMD EPYC,
+/// Zen 4, whose memory is in bricks: 10 to 12% less time, of which 2% without fetching ahead. Complex data, in its one place, took as long
+/// or longer in strips.)
+pub(crate) struct Strips<'a> {
+    pub(crate) arriving: &'a [(usize, Pass)],
+    pub(crate) whole: &'a [(usize, Pass)],
+    pub(crate) leaving: &'a [(usize, Pass)],
+    /// The lengths of strips, each of which is one run of a tile.
+    pub(crate) lengths: PerAxis<usize>,
+}
+
+/// What a transform across ranks is made from.
+pub(crate) struct Division<'a> {
+    pub(crate) rank: usize,
+    /// Where the data is, before and after.
+    pub(crate) home: &'a Layout,
+    /// Who transforms what.
+    pub(crate) work: &'a Layout,
+    /// What nobody else touches in this transform and in those before and after, if any.
+    pub(crate) private: Option<&'a Private>,
+    /// Whether it is the first of those.
+    pub(crate) first: bool,
+    pub(crate) howmany: usize,
+    /// Real numbers per element.
+    pub(crate) width: usize,
+    /// The axes, each with its transform.
+    pub(crate) axes: &'a [(usize, Pass)],
+    /// Where real data is, of which `home` has half the spectrum: before or after, as the direction is.
+    pub(crate) real: Option<(Direction, &'a Layout)>,
+}
+
+/// Who has what and who works on what, where it is read or where it is written.
+pub(crate) struct Side<'a> {
+    pub(crate) layout: Cow<'a, Layout>,
+    pub(crate) work: Cow<'a, Layout>,
+    /// Real numbers per element.
+    pub(crate) width: usize,
+}
+
+/// Bytes of the smallest box that is whole along some axes and holds so many bytes side by side.
+fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, side: usize) -> usize {
+    let neighbours = match axes.contains(&layout.order().contiguous()) {
+        true => element,
+        false => element.max(side),
+    };
+    axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * neighbours
+}
+
+/// Whether boxes that are whole along some axes fit into cache. `element` is in bytes, of all batches.
+pub(crate) fn together(layout: &Layout, axes: &[usize], element: usize) -> bool {
+    tile_bytes(layout, axes, element, LINE_BYTES) <= BLOCK_BYTES
+}
+
+/// Of axes that are transformed one after the other, the last ones, as many as fit into cache together in a chunk: the same
+/// on all ranks. `element` is in bytes, of all batches, and so is `most`, of a tile.
+pub(crate) fn tiled(layout: &Layout, since: &[usize], element: usize, most: usize) -> Vec<usize> {
+    let fits = |first: &usize| {
+        tile_bytes(layout, &since[*first..], element, CHUNK_RUN_BYTES) <= most.min(BLOCK_BYTES)
+    };
+    let first = (0..since.len()).find(fits).unwrap_or(since.len().saturating_sub(1));
+    since[first..].to_vec()
+}
+
+impl Division<'_> {
+    /// The axes in groups whose transforms can be done on one tile in cache.
+    pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {
+        let axes: Vec<_> = self.axes.iter().map(|(axis, _)| *axis).collect();
+        let element = self.width * real_bytes * self.howmany;
+        let together = together(self.home, &axes, element);
+        self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
+    }
+
+    /// What a box of `home` is where it is read, or written.
+    pub(crate) fn on(&self, side: &Side<'_>, part: &DynBrick) -> DynBrick {
+        match self.real {
+            Some((_, real)) if side.width == 1 => self.real_box(part, real),
+            _ => *part,
+        }
+    }
+
+    /// The box of real data of which this box of `home` is half the spectrum, or all.
+    fn real_box(&self, tile: &DynBrick, real: &Layout) -> DynBrick {
+        let halved = self.axes.iter().find(|(_, pass)| pass.changes_len());
+        let (axis, _) = halved.expect("one axis is halved where there is real data");
+        if tile.is_empty() { *tile } else { tile.with_range(*axis, 0..real.grid().len(*axis)) }
+    }
+
+    /// Where it is read, if elsewhere than where it is written, and where that is.
+    pub(crate) fn sides(&self) -> (Option<Side<'_>>, Side<'_>) {
+        let half = || Side {
+            layout: Cow::Borrowed(self.home),
+            work: Cow::Borrowed(self.work),
+            width: self.width,
+        };
+        let Some((direction, real)) = self.real else { return (None, half()) };
+        let bricks = self.work.bricks().iter().map(|brick| self.real_box(brick, real)).collect();
+        let work = Layout::new(real.grid(), bricks, self.work.ranks())
+            .and_then(|work| work.ordered(real.order()))
+            .expect("whole lines of a tiling are one");
+        let all = Side { layout: Cow::Borrowed(real), work: Cow::Owned(work), width: 1 };
+        match direction {
+            Direction::Forward => (Some(all), half()),
+            Direction::Inverse => (Some(half()), all),
+        }
+    }
+
+    /// Whether lines along this axis are transformed.
+    fn whole(&self, axis: usize) -> bool {
+        self.axes.iter().any(|(other, _)| *other == axis)
+    }
+
+    /// The lengths of boxes that hold whole lines along the axes that are transformed, and long runs of memory.
+    pub(crate) fn lengths(&self, element: usize) -> PerAxis<usize> {
+        let (brick, order) = (self.work.brick(self.rank), self.home.order());
+        let mut step =
+            PerAxis::from_fn(
+                order.len(),
+                |axis| if self.whole(axis) { brick.len(axis) } else { 1 },
+            );
+        // Inner axes first: they make runs longer.
+        for (place, &axis) in order.iter().enumerate().rev() {
+            if self.whole(axis) || brick.is_empty() {
+                continue;
+            }
+            let bytes = step.iter().product::<usize>() * self.howmany * element;
+            let (least, most) = match place + 1 == order.len() {
+                true => (LINE_BYTES / element, RUN_BYTES / element),
+                false => (1, brick.len(axis)),
+            };
+            let wanted = (TILE_BYTES / bytes).min(most).max(least).max(1);
+            // In equal parts, as a short one would come in short runs: nearly as wanted, and hardly larger than a tile.
+            let near = (brick.len(axis) + wanted / 2) / wanted;
+            let fits = (TILE_BYTES + TILE_BYTES / 8) / bytes;
+            let parts = near.max(brick.len(axis).div_ceil(fits.max(wanted)));
+            step[axis] = brick.len(axis).div_ceil(parts);
+        }
+        step
+    }
+
+    /// The order of axes in tiles. Lines along one axis that lie apart come straight to one piece of the tile each, where as much
+    /// is side by side as makes that worth while; otherwise tiles are as memory is.
+    pub(crate) fn order(&self, lengths: PerAxis<usize>, element: usize) -> PerAxis<usize> {
+        let mut order = self.home.order();
+        let [(axis, _)] = self.axes else { return order };
+        let neighbours = order.contiguous();
+        if *axis != neighbours
+            && self.real.is_none()
+            && lengths[neighbours] * element >= STRAIGHT_BYTES
+        {
+            let place = order.iter().position(|other| other == axis);
+            order[place.expect("the order has every axis")..].rotate_left(1);
+        }
+        order
+    }
+
+    /// How tiles with their axes in this order, and at most so long, are brought together and transformed. `element` is in bytes.
+    pub(crate) fn strips(
+        &self,
+        lengths: PerAxis<usize>,
+        order: PerAxis<usize>,
+        element: usize,
+    ) -> Strips<'_> {
+        let Some((direction, _)) = self.real else {
+            return Strips { arriving: &[], whole: self.axes, leaving: &[], lengths };
+        };
+        let (forward, row) = (direction == Direction::Forward, order.contiguous());
+        let (arriving, rest) = self.axes.split_at(usize::from(forward));
+        let (whole, leaving) = rest.split_at(rest.len() - usize::from(!forward));
+        let mut strip = lengths;
+        // Rows of several batches lie apart.
+        if self.howmany == 1 && arriving.iter().chain(leaving).all(|(axis, _)| *axis == row) {
+            let mut bytes = element * lengths[row];
+            for &axis in order[..order.len() - 1].iter().rev() {
+                strip[axis] = (STRIP_BYTES / bytes.max(1)).clamp(1, lengths[axis].max(1));
+                bytes *= lengths[axis];
+            }
+        }
+        Strips { arriving, whole, leaving, lengths: strip }
+    }
+
+    /// This rank's brick in boxes of such lengths.
+    pub(crate) fn boxes(&self, step: PerAxis<usize>) -> Vec<DynBrick> {
+        in_boxes(self.work.brick(self.rank), self.home.order(), step)
+    }
+
+    /// Where a box is in this rank's brick, in real numbers, if it is one run there, in a tile as well.
+    pub(crate) fn run(&self, tile: &DynBrick, order: PerAxis<usize>) -> Option<Range<usize>> {
+        let howmany = self.howmany;
+        let placed = |brick, order| Placed { brick, order, howmany };
+        let from = placed(self.home.brick(self.rank), self.home.order());
+        let transfer = Transfer::new(tile, 0..howmany, &from, &placed(*tile, order));
+        let (first, points) = (transfer.source().offset, transfer.elements());
+        (transfer.run_len() == points).then(|| first * self.width..(first + points) * self.width)
+    }
+
+    /// What this rank has and others transform, from a whole brick to what it shows, and back.
+    pub(crate) fn others(&self, private: &Private) -> Vec<[Transfer; 2]> {
+        let (brick, howmany) = (self.home.brick(self.rank), self.howmany);
+        let placed = |brick| Placed { brick, order: self.home.order(), howmany };
+        let mut others = Vec::new();
+        self.work.meet(&brick, |other, common| {
+            let theirs = private.public(self.rank).iter().filter(|_| other != self.rank);
+            for (dense, before) in theirs {
+                let part = common.intersect(dense);
+                let transfer =
+                    |from, to| Transfer::new(&part, 0..howmany, &placed(from), &placed(to));
+                let before = before * howmany;
+                if !part.is_empty() {
+                    let there = transfer(brick, *dense).behind(0, before);
+                    others.push([there, transfer(*dense, brick).behind(before, 0)]);
+                }
+            }
+        });
+        others
+    }
+}
+
+/// A brick in boxes of such lengths, ordered as memory is.
+pub(crate) fn in_boxes(
+    brick: DynBrick,
+    order: PerAxis<usize>,
+    step: PerAxis<usize>,
+) -> Vec<DynBrick> {
+    if brick.is_empty() {
+        return Vec::new();
+    }
+    let mut boxes = vec![brick];
+    for axis in order {
+        let cut = |whole: DynBrick| {
+            let range = whole.range(axis);
+            let ends = move |lo: usize| lo..range.end.min(lo + step[axis]);
+            whole.range(axis).step_by(step[axis]).map(move |lo| whole.with_range(axis, ends(lo)))
+        };
+        boxes = boxes.into_iter().flat_map(cut).collect();
+    }
+    boxes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{DynGrid, ProcGrid};
+    use crate::problem::Kind;
+
+    fn pass(kind: Kind, n: usize) -> Pass {
+        let complex_before = kind != Kind::R2C;
+        Pass {
+            kind,
+            direction: Direction::Forward,
+            n,
+            complex_before,
+            complex_after: true,
+            outer: 1,
+            inner: 1,
+            factor: 1.0,
+        }
+    }
+
+    /// What one rank does of complex double precision along some axes, of a grid cut into such bricks.
+    fn of_rank_0<R>(
+        shape: [usize; 3],
+        cuts: [usize; 3],
+        axes: &[usize],
+        then: impl FnOnce(&Division<'_>) -> R,
+    ) -> R {
+        let grid = DynGrid::new(shape).unwrap();
+        let ranks = cuts.iter().product();
+        let even = |cuts| Layout::even(grid, ProcGrid::new(cuts), ranks);
+        let axes: Vec<_> = axes.iter().map(|&axis| (axis, pass(Kind::C2C, shape[axis]))).collect();
+        let (home, work) = (even([ranks, 1, 1]), even(cuts));
+        let (howmany, width) = (1, 2);
+        then(&Division {
+            rank: 0,
+            home: &home,
+            work: &work,
+            private: None,
+            first: false,
+            howmany,
+            width,
+            axes: &axes,
+            real: None,
+        })
+    }
+
+    const ELEMENT: usize = 16;
+
+    #[test]
+    fn lines_come_straight_where_enough_is_side_by_side() {
+        let order = |shape, cuts, axes: &[usize]| {
+            of_rank_0(shape, cuts, axes, |it| it.order(it.lengths(ELEMENT), ELEMENT))
+        };
+        let least = STRAIGHT_BYTES / ELEMENT;
+        assert_eq!(order([64, 8, least], [1, 2, 1], &[0]), [1, 2, 0]);
+        assert_eq!(order([64, 8, least], [1, 1, 2], &[0]), [0, 1, 2], "in the half of it");
+        assert_eq!(order([8, 64, least], [2, 1, 1], &[1]), [0, 2, 1]);
+        assert_eq!(order([8, 8, 2 * least], [2, 1, 1], &[2]), [0, 1, 2], "rows");
+        assert_eq!(order([16, 16, least], [1, 1, 1], &[0, 1]), [0, 1, 2], "planes");
+    }
+
+    /// What a rank does of the half spectra of so many rows, along these axes, of which the third is halved.
+    fn of_halves<R>(
+        direction: Direction,
+        n: [usize; 2],
+        axes: &[usize],
+        howmany: usize,
+        then: impl FnOnce(&Division<'_>) -> R,
+    ) -> R {
+        let layout = |row| {
+            let grid = DynGrid::new([n[0], 8, row]).unwrap();
+            Layout::even(grid, ProcGrid::new([1, 2, 1]), 2)
+        };
+        let (half, real) = (layout(n[1] / 2 + 1), layout(n[1]));
+        let kind = |axis| if axis == 2 { Kind::R2C } else { Kind::C2C };
+        let axes: Vec<_> = axes.iter().map(|&axis| (axis, pass(kind(axis), n[1]))).collect();
+        then(&Division {
+            rank: 0,
+            home: &half,
+            work: &half,
+            private: None,
+            first: false,
+            howmany,
+            width: 2,
+            axes: &axes,
+            real: Some((direction, &real)),
+        })
+    }
+
+    #[test]
+    fn order_with_real_data_is_that_of_memory() {
+        of_halves(Direction::Forward, [64, 128], &[0], 1, |it| {
+            let lengths = [64, 1, 65];
+            assert_eq!(it.order(lengths.into(), ELEMENT), [0, 1, 2]);
+            assert_eq!(Division { real: None, ..*it }.order(lengths.into(), ELEMENT), [1, 2, 0]);
+        });
+    }
+
+    #[test]
+    fn half_a_spectrum_is_made_on_the_way_to_a_tile_or_from_it() {
+        let (lengths, lines) = ([64, 1, 65], STRIP_BYTES / (65 * ELEMENT));
+        for (direction, axes, expected) in
+            [(Direction::Forward, [2, 0], [1, 1, 0]), (Direction::Inverse, [0, 2], [0, 1, 1])]
+        {
+            let of = |axes: &[usize], order, howmany| {
+                of_halves(direction, [64, 128], axes, howmany, |it| {
+                    let cut = it.strips(lengths.into(), order, ELEMENT * howmany);
+                    ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths.array())
+                })
+            };
+            let memory = [0, 1, 2];
+            assert_eq!(of(&axes, memory.into(), 1), (expected, [lines, 1, 65]));
+            assert_eq!(of(&axes, [2, 1, 0].into(), 1), (expected, lengths), "lines are not rows");
+            assert_eq!(of(&axes, memory.into(), 2), (expected, lengths), "batches");
+            let alone = [expected[0], 0, expected[2]];
+            assert_eq!(of(&[2], memory.into(), 1), (alone, [lines, 1, 65]));
+        }
+        let complex = of_rank_0([64; 3], [1, 2, 1], &[2, 0], |it| {
+            let cut = it.strips([64, 2, 64].into(), [0, 1, 2].into(), ELEMENT);
+            ([cut.arriving, cut.whole, cut.leaving].map(<[_]>::len), cut.lengths.array())
+        });
+        assert_eq!(complex, ([0, 2, 0], [64, 2, 64]));
+    }
+
+    #[test]
+    fn strips_are_runs_of_a_tile() {
+        for lengths in [[3, 5, 7], [40, 1, 9], [1, 64, 300], [5, 7, 3000], [2, 300, 2]] {
+            let tile = DynBrick::new([0; 3], lengths);
+            let order = [1, 0, 2];
+            let cut = of_halves(Direction::Forward, [8, 8], &[2], 1, |it| {
+                it.strips(lengths.into(), order.into(), ELEMENT).lengths
+            });
+            let mut at = 0;
+            for strip in in_boxes(tile, order.into(), cut) {
+                let placed = |brick| Placed::new(brick, order, 1);
+                let transfer = Transfer::new(&strip, 0..1, &placed(tile), &placed(strip));
+                assert_eq!((transfer.source().offset, transfer.run_len()), (at, strip.points()));
+                at += strip.points();
+            }
+            assert_eq!(at, tile.points());
+        }
+    }
+
+    #[test]
+    fn tiles_are_hardly_larger_than_wanted_and_hold_whole_lines() {
+        let lengths = |shape, cuts, axes: &[usize]| {
+            of_rank_0(shape, cuts, axes, |it| (it.lengths(ELEMENT), it.work.brick(0)))
+        };
+        // One line of memory is fetched whatever it takes.
+        let least = |whole: usize| (whole * LINE_BYTES).max(TILE_BYTES + TILE_BYTES / 8);
+        for n in [3, 16, 31, 64, 100, 129, 256, 300, 513, 4096] {
+            for (axes, whole) in [(&[0][..], n), (&[0, 1][..], 20 * n)] {
+                let (found, brick) = lengths([n, 20, 150], [1, 1, 2], axes);
+                let bytes = ELEMENT * found.iter().product::<usize>();
+                assert!(bytes <= least(whole), "{found:?}");
+                assert!(axes.iter().all(|&axis| found[axis] == brick.len(axis)), "{found:?}");
+                assert!((0..3).all(|axis| (1..=brick.len(axis)).contains(&found[axis])));
+            }
+        }
+        assert_eq!(lengths([256; 3], [1, 2, 1], &[0]).0, [256, 1, 128]);
+        // A brick that is a little wider than a run is not cut.
+        assert_eq!(lengths([256, 256, 129], [1, 2, 1], &[0]).0, [256, 1, 129]);
+        assert_eq!(lengths([64; 3], [1, 1, 6], &[0, 1]).0, [64, 64, 5]);
+    }
+}

@@ -1,0 +1,345 @@
+//! Layouts that a recipe may pass through.
+//!
+//! The user's input and output, and for every set of whole axes every even cut of the others over the ranks: placed in C
+//! order, and near the input and the output ([`crate::cut`]); with each whole axis in turn contiguous in memory. Where
+//! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
+
+use super::volume::{Holding, Hosts};
+use crate::geometry::placed_cut::{Cut, Near};
+use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid};
+use crate::lower::tiling::{LINE_BYTES, TILE_BYTES};
+use crate::planner::volume;
+use crate::problem::{Kind, Problem};
+use crate::redistribute::redistribution::CHUNK_RUN_BYTES;
+
+/// A set of axes, as bits.
+pub(crate) type AxisSet = u32;
+
+/// What the search may pass through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// Everything: the cheapest of all.
+    #[default]
+    Any,
+    /// One axis cut at a time.
+    Slabs,
+    /// All axes but one cut, in C order over the process grid with the smallest sum, as a classic library does it.
+    Pencils,
+}
+
+/// Who may hold what, over the grid before and after the axis of kind R2C is halved.
+pub(crate) struct Place {
+    pub(crate) full: Option<Holding>,
+    pub(crate) halved: Option<Holding>,
+}
+
+/// A place, and an order of axes in memory.
+pub(crate) struct Candidate {
+    pub(crate) place: usize,
+    pub(crate) order: PerAxis<usize>,
+}
+
+/// All of them; the input is the first, the output the second.
+pub(crate) struct Candidates {
+    pub(crate) places: Vec<Place>,
+    pub(crate) all: Vec<Candidate>,
+}
+
+pub(crate) const INPUT: usize = 0;
+pub(crate) const OUTPUT: usize = 1;
+
+/// Bytes of a message on average below which fewer ranks are looked at.
+const SMALL: f64 = 65_536.0;
+
+impl Candidates {
+    pub(crate) fn new(problem: &Problem, hosts: &Hosts, family: Family) -> Self {
+        let tiled = tiles(problem).is_some();
+        let mut found = Self { places: Vec::new(), all: Vec::new() };
+        let halving = Halving::of(problem);
+        let given = |layout: &Layout| Some(Holding::Given(layout.clone()));
+        let [input, output] = ends(problem);
+        found.add(halving.place(given(&input), None), [input.order()]);
+        found.add(halving.place(None, given(&output)), [output.order()]);
+        let goal = goal(problem);
+        let mut wholes: Vec<AxisSet> =
+            (1..1 << problem.kinds.len()).filter(|whole| whole & goal != 0).collect();
+        let kept = tiled || problem.fetches();
+        if kept {
+            // The later the whole axes the longer the runs.
+            wholes.reverse();
+        }
+        for whole in wholes {
+            let cuts = counts(problem, hosts, family).into_iter().flat_map(|parts| {
+                let fits = |cut: &ProcGrid| family.has(cut, parts);
+                self::cuts(problem, parts, whole).into_iter().filter(fits).collect::<Vec<_>>()
+            });
+            for parts in cuts {
+                let last = (0..problem.kinds.len()).filter(|axis| whole & goal & (1 << axis) != 0);
+                let orders: Vec<_> = match kept {
+                    // Of what is fetched orders follow from what is done (`fetching.rs`).
+                    true => vec![problem.output.order()],
+                    false => {
+                        last.map(|axis| whole_last(problem.kinds.len(), whole, axis)).collect()
+                    }
+                };
+                for cut in placed(problem, parts, hosts, family) {
+                    let full = Holding::Cut(problem.grid(), cut.clone());
+                    let halved = halving.axis.map(|_| Holding::Cut(problem.output.grid(), cut));
+                    let place = Place { full: Some(full), halved };
+                    found.add(place, orders.iter().copied());
+                }
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, place: Place, orders: impl IntoIterator<Item = PerAxis<usize>>) {
+        let number = self.places.len();
+        self.places.push(place);
+        self.all.extend(orders.into_iter().map(|order| Candidate { place: number, order }));
+    }
+}
+
+/// The input and the output; where both have uneven bricks, which are not the same, printed so that neither is taken for the
+/// other.
+fn ends(problem: &Problem) -> [Layout; 2] {
+    let [input, output] = [&problem.input, &problem.output].map(Layout::uncalled);
+    let is_even = |layout: &Layout| layout.plain_cut().is_some();
+    match is_even(&input) || is_even(&output) || input.has_bricks_of(&output) {
+        true => [input, output],
+        false => [input.called("bricks~in"), output],
+    }
+}
+
+/// Where lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay: how many bytes
+/// of neighbours at least. All ranks of one host read where data is; what departs in chunks is brought first.
+pub(crate) fn tiles(problem: &Problem) -> Option<usize> {
+    match problem.all_near() && problem.input.ranks() > 1 {
+        true => Some(LINE_BYTES),
+        false => problem.pipelined().then_some(CHUNK_RUN_BYTES),
+    }
+}
+
+/// Bytes of memory that must be in cache together to transform along some axes in one pass: with [`tiles`], so many bytes
+/// of neighbours at a time, otherwise all that lies inside the outermost of the axes.
+pub(crate) fn block(
+    grid: &DynGrid,
+    order: &PerAxis<usize>,
+    axes: AxisSet,
+    element: f64,
+    tiles: Option<usize>,
+) -> f64 {
+    let chosen = |axis: &usize| axes & (1 << axis) != 0;
+    let lens = |axes: &mut dyn Iterator<Item = usize>| -> f64 {
+        axes.map(|axis| grid.len(axis) as f64).product()
+    };
+    if let Some(side) = tiles {
+        let neighbours =
+            if chosen(&order.contiguous()) { element } else { element.max(side as f64) };
+        return lens(&mut (0..grid.axes()).filter(chosen)) * neighbours;
+    }
+    let outermost = order.iter().position(chosen).unwrap_or(grid.axes());
+    lens(&mut order[outermost..].iter().copied()) * element
+}
+
+/// Bytes that lie side by side where lines along some axes are transformed, as [`tiles`] are brought together wherever lines lie: `home`
+/// has the data, unless it has been brought elsewhere, `work` says who transforms what, and a point is an `element` of so many bytes,
+/// of which there are `howmany` batches. As if homes had all neighbours of what others bring together.
+pub(crate) fn side(
+    home: Option<&Holding>,
+    work: &Holding,
+    order: &PerAxis<usize>,
+    axes: AxisSet,
+    element: f64,
+    howmany: usize,
+) -> f64 {
+    let chosen = |axis: &usize| axes & (1 << axis) != 0;
+    let bytes = |axes: &[usize]| -> f64 {
+        axes.iter().map(|axis| work.longest(*axis).max(1) as f64).product::<f64>() * element
+    };
+    let axes_of_grid = order.len();
+    let all = bytes(&order[axes_of_grid - 1..]);
+    let inside = &order[order.iter().rposition(chosen).map_or(axes_of_grid, |place| place + 1)..];
+    if inside.is_empty() {
+        return all;
+    }
+    let lines: usize = (0..axes_of_grid).filter(chosen).map(|axis| work.grid().len(axis)).product();
+    let most = (TILE_BYTES as f64 / (lines * howmany) as f64).max(LINE_BYTES as f64);
+    // Rows of a brick that stays as it is are one after the other.
+    let as_long =
+        |home: &Holding| (0..axes_of_grid).all(|axis| home.longest(axis) == work.longest(axis));
+    let stays = home.is_some_and(as_long);
+    most.min(if stays { bytes(inside) } else { all })
+}
+
+/// All axes that have something to be done.
+pub(crate) fn goal(problem: &Problem) -> AxisSet {
+    let open = |axis: &usize| problem.kinds[*axis] != Kind::Identity;
+    (0..problem.kinds.len()).filter(open).map(|axis| 1 << axis).sum()
+}
+
+/// The axis that a transform makes shorter, and what that does to a place.
+struct Halving {
+    axis: Option<usize>,
+    before: usize,
+    after: usize,
+}
+
+impl Halving {
+    fn of(problem: &Problem) -> Self {
+        let axis = problem.halved_axis();
+        let len = |layout: &Layout| axis.map_or(0, |axis| layout.grid().len(axis));
+        Self { axis, before: len(&problem.input), after: len(&problem.output) }
+    }
+
+    /// A place that exists on one of the grids; on the other it is derived where the axis in which they differ is whole.
+    fn place(&self, full: Option<Holding>, halved: Option<Holding>) -> Place {
+        let Some(axis) = self.axis else {
+            return Place { full: full.or(halved), halved: None };
+        };
+        let derive = |other: &Option<Holding>, n| {
+            let whole = other.as_ref().filter(|holding| holding.is_whole(axis));
+            whole.map(|holding| holding.with_len(axis, n))
+        };
+        Place {
+            halved: halved.clone().or_else(|| derive(&full, self.after)),
+            full: full.or_else(|| derive(&halved, self.before)),
+        }
+    }
+}
+
+impl Family {
+    fn has(self, cut: &ProcGrid, parts: usize) -> bool {
+        let mut sides: Vec<_> = cut.shape().into_iter().filter(|side| *side > 1).collect();
+        match self {
+            Self::Any => true,
+            Self::Slabs => sides.len() <= 1,
+            Self::Pencils => {
+                sides.sort_unstable();
+                let pencils =
+                    ProcGrid::all(cut.shape().len(), parts).into_iter().map(|cut| cut.shape());
+                let pencils = pencils.filter(|shape| shape.contains(&1));
+                let least = pencils.min_by_key(|shape| {
+                    let mut shape = *shape;
+                    shape.sort_unstable();
+                    (shape.iter().sum::<usize>(), shape)
+                });
+                let mut least = least.map_or(Vec::new(), |shape| shape.to_vec());
+                least.retain(|side| *side > 1);
+                least.sort_unstable();
+                sides == least
+            }
+        }
+    }
+}
+
+/// Into how many parts the grid may go: as many as there are ranks, and fewer where messages between all of them would be
+/// small.
+fn counts(problem: &Problem, hosts: &Hosts, family: Family) -> Vec<usize> {
+    let ranks = problem.input.ranks();
+    let mut counts = vec![ranks];
+    let bytes = (problem.grid().points() * problem.howmany * problem.precision.bytes()) as f64;
+    // Each of the ranks of a row or column of pencils sends to each of the others.
+    let message = |parts: usize| bytes / (parts as f64).powf(1.5);
+    if family == Family::Any && !problem.all_near() {
+        let mut fewer = ranks;
+        while fewer > 1 && message(fewer) < SMALL {
+            fewer = fewer.div_ceil(4);
+            counts.push(fewer);
+        }
+        if hosts.count() < ranks && message(ranks) < SMALL {
+            counts.push(hosts.count());
+        }
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts.dedup();
+    }
+    counts
+}
+
+/// Even cuts into so many parts that leave just the axes in `whole` in one; into one part when that is all of them.
+fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
+    let is_whole = |axis: usize| whole & (1 << axis) != 0;
+    let grid = problem.output.grid();
+    let axes = grid.axes();
+    if (0..axes).all(is_whole) {
+        return if parts == problem.input.ranks() {
+            vec![ProcGrid::new(PerAxis::splat(axes, 1))]
+        } else {
+            vec![]
+        };
+    }
+    let fits = |cut: &ProcGrid| (0..axes).all(|axis| is_whole(axis) == (cut.shape()[axis] == 1));
+    // Those that cut the first axes most come first: their bricks have the longest runs in memory.
+    let all: Vec<_> = ProcGrid::all(axes, parts).into_iter().rev().filter(fits).collect();
+    // Nobody is to hold nothing, if that can be had; of many ranks not all are looked at, and it must be.
+    let fills = |cut: &&ProcGrid| (0..axes).all(|axis| cut.shape()[axis] <= grid.len(axis));
+    let full: Vec<_> = all.iter().filter(fills).copied().collect();
+    let few = problem.input.ranks() <= volume::FEW;
+    let cuts = if full.is_empty() && few { all } else { full };
+    if parts == problem.input.ranks() {
+        return cuts;
+    }
+    // Of fewer ranks, just the cut with the fewest messages.
+    cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
+}
+
+/// A cut in C order, and, where that is not the same, near the input and near the output. Where all ranks share memory it costs as much
+/// whoever transforms what, except what a rank has at the end, which it need not bring there, nor keep where others reach it: the cut
+/// near the output is then the first of equals.
+fn placed(problem: &Problem, parts: ProcGrid, hosts: &Hosts, family: Family) -> Vec<Cut> {
+    let mut found = vec![Cut::plain(parts, problem.input.ranks())];
+    let near = |layout, near| Cut::matched(parts, layout, near, hosts);
+    match (family, problem.all_near()) {
+        (Family::Any, true) => {
+            if let Some(cut) = near(&problem.output, Near::Output) {
+                found.insert(0, cut);
+            }
+        }
+        (Family::Any, false) => {
+            let sides = [
+                (&problem.input, [Near::Input, Near::InputOnHosts]),
+                (&problem.output, [Near::Output, Near::OutputOnHosts]),
+            ];
+            for (layout, [ranks, on_hosts]) in sides {
+                found.extend(near(layout, ranks));
+                if (2..problem.input.ranks()).contains(&hosts.count()) {
+                    found.extend(near(layout, on_hosts));
+                }
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+/// The order of axes in memory that suits transforms: axes that are cut outside, whole axes inside, so that
+/// these form blocks that fit into cache, and `last` contiguous.
+fn whole_last(axes: usize, whole: AxisSet, last: usize) -> PerAxis<usize> {
+    let mut order = PerAxis::row_major(axes);
+    order.sort_by_key(|&axis| (axis == last, whole & (1 << axis) != 0, axis));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_hold_runs_as_long_as_fit() {
+        let grid = DynGrid::new([128, 128, 128]).unwrap();
+        let even = |cuts| Holding::Given(Layout::even(grid, ProcGrid::new(cuts), 4));
+        let side = |cuts: [[usize; 3]; 2], axes: AxisSet, howmany| {
+            let [home, work] = cuts.map(even);
+            side(Some(&home), &work, &PerAxis::row_major(3), axes, 16.0, howmany)
+        };
+        let [x, y, z] = [1, 2, 4];
+        let bricks = [2, 2, 1];
+        assert_eq!(side([bricks, [4, 1, 1]], y | z, 1), 2048.0, "rows");
+        assert_eq!(side([bricks, [1, 4, 1]], x, 1), 2048.0, "neighbours of lines");
+        assert_eq!(side([bricks, [1, 4, 1]], x, 8), 512.0, "of several batches");
+        assert_eq!(side([bricks, [1, 1, 4]], x, 1), 512.0, "a quarter of a row");
+        assert_eq!(side([bricks, [1, 1, 4]], x | y, 1), 64.0, "a line of memory at least");
+        assert_eq!(side([[1, 2, 2], [1, 2, 2]], x, 1), 4096.0, "four rows of a brick");
+        assert_eq!(side([[2, 1, 2], [2, 1, 2]], y, 1), 1024.0, "rows of a brick");
+    }
+}

@@ -1,0 +1,260 @@
+//! What steps are expected to cost: pure functions of a [`Machine`] and of sizes, in seconds.
+//!
+//! Every rank computes the same numbers by the same arithmetic. A **pass** reads data once and writes it once. Ranks of a
+//! host share its cores and its memory: where there are more of them than cores, each computes so much slower.
+
+use super::volume::{Hosts, Load};
+use crate::base::{Precision, Tolerance};
+use crate::codec::Wire;
+use crate::comm::Algorithm;
+use crate::problem::Machine;
+use crate::redistribute::redistribution::MESSAGE_BYTES;
+
+/// Bytes that are copied in the time that it takes to find a run of memory elsewhere. (On two cores of an Intel Xeon a pass took four times
+/// as long with runs of 64 bytes, and 2.3 times with 128.)
+const FOUND_BYTES: f64 = 192.0;
+
+/// A machine with ranks on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Model<'a> {
+    machine: &'a Machine,
+    hosts: usize,
+    /// Ranks of the fullest host.
+    crew: f64,
+    ranks: usize,
+}
+
+/// What a reshape asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Order {
+    pub(crate) load: Load,
+    /// Bytes of a point in memory.
+    pub(crate) element: f64,
+    /// Bits of each 64 in memory that go to other hosts.
+    pub(crate) share: f64,
+    pub(crate) wire: Wire,
+    pub(crate) exchange: Algorithm,
+    /// Bytes of a chunk, where there are chunks.
+    pub(crate) chunk: Option<f64>,
+    /// Rounds, at most.
+    pub(crate) rounds: f64,
+}
+
+/// Where the time of a reshape goes, in seconds of the busiest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Reading, encoding and writing what is sent.
+    pub pack: f64,
+    /// Messages under way.
+    pub flight: f64,
+    /// Reading, decoding and writing what came; the rank's own data, and that of others in memory it can read.
+    pub unpack: f64,
+    /// In how many pieces messages come, of which the first is packed, and the last unpacked, while nothing flies.
+    pub pieces: f64,
+}
+
+impl Spent {
+    /// All of it, where a piece is packed while others fly.
+    pub fn seconds(&self) -> f64 {
+        self.with(0.0)
+    }
+
+    /// The same when each piece is also computed on for some time before it is packed.
+    pub fn with(&self, before: f64) -> f64 {
+        let pack = self.pack + before;
+        let overlapped = pack.max(self.flight) + pack.min(self.flight) / self.pieces;
+        overlapped + self.unpack
+    }
+}
+
+impl<'a> Model<'a> {
+    /// `hosts` hosts, with at most `crew` of the `ranks` ranks on one.
+    pub fn new(machine: &'a Machine, hosts: usize, crew: usize, ranks: usize) -> Self {
+        Self { machine, hosts, crew: crew as f64, ranks }
+    }
+
+    pub(crate) fn of(machine: &'a Machine, hosts: &Hosts, ranks: usize) -> Self {
+        Self::new(machine, hosts.count(), hosts.crew(), ranks)
+    }
+
+    /// How much slower a rank computes than it would alone.
+    pub(crate) fn slow(&self) -> f64 {
+        (self.crew / self.machine.cores.value).max(1.0)
+    }
+
+    /// Reading and writing so many bytes in all on every rank.
+    pub fn memory(&self, bytes: f64) -> f64 {
+        let Machine { memory, host_memory, .. } = self.machine;
+        (bytes * self.slow() / memory.value).max(bytes * self.crew / host_memory.value)
+    }
+
+    /// One reading and writing of so many bytes.
+    pub fn pass(&self, bytes: f64) -> f64 {
+        self.memory(2.0 * bytes) + self.machine.launch.value
+    }
+
+    /// An operation begins.
+    pub(crate) fn launch(&self) -> f64 {
+        self.machine.launch.value
+    }
+
+    /// Arithmetic of transforms of lines of `n` elements, by the rank that holds most `elements`.
+    pub fn flops(&self, n: usize, elements: f64) -> f64 {
+        let flops = 5.0 * elements * (n.max(2) as f64).log2();
+        flops * self.slow() / self.machine.flops_of(n)
+    }
+
+    /// Arithmetic and memory of the transforms along an axis of `n` elements, of `elements` in all, which take so many
+    /// `bytes`; whether lines are gathered, as they do not lie one after the other.
+    pub(crate) fn transform(
+        &self,
+        n: usize,
+        elements: f64,
+        bytes: f64,
+        gathered: bool,
+    ) -> [f64; 2] {
+        let strided = if gathered { self.strided() } else { 1.0 };
+        [self.flops(n, elements), self.memory(2.0 * bytes) * strided + self.launch()]
+    }
+
+    /// What it takes besides where a transform changes the length of lines that others read in place: they are brought
+    /// here first, and cannot stay here either.
+    pub(crate) fn brought(&self, bytes: f64) -> f64 {
+        2.0 * self.pass(bytes)
+    }
+
+    /// How much longer memory takes where so many bytes lie side by side.
+    pub(crate) fn scattered(&self, side: f64) -> f64 {
+        1.0 + FOUND_BYTES / side
+    }
+
+    /// How much longer memory takes for lines that are gathered.
+    pub fn strided(&self) -> f64 {
+        self.machine.strided.value
+    }
+
+    /// Ranks of a host wait for each other.
+    pub fn meeting(&self) -> f64 {
+        self.machine.meeting.value * self.slow()
+    }
+
+    /// So many bytes from every rank to other hosts.
+    pub(crate) fn network(&self, bytes: f64) -> f64 {
+        let rank = bytes / self.machine.far.bandwidth.value;
+        rank.max(bytes * self.crew / self.machine.host_rate(self.hosts))
+    }
+
+    /// Encoding and decoding so many bytes, as they are in memory.
+    pub(crate) fn codec(&self, wire: Wire, bytes: f64) -> [f64; 2] {
+        [&self.machine.encode, &self.machine.decode].map(|codecs| {
+            let rate = match wire {
+                Wire::Raw => return 0.0,
+                Wire::F32 | Wire::F16 | Wire::Bf16 | Wire::Mantissa(_) => &codecs.rounded,
+                Wire::Bits(_) => &codecs.bits,
+                Wire::Tolerance => &codecs.tolerance,
+                Wire::Lossless => &codecs.lossless,
+            };
+            bytes * self.slow() / rate.value
+        })
+    }
+
+    /// What is collected for one call is copied once more between ranks of a host.
+    pub(crate) fn collected(&self, near: f64) -> f64 {
+        if near > 0.0 { self.pass(near) } else { 0.0 }
+    }
+
+    /// A reshape.
+    pub(crate) fn reshape(&self, order: &Order) -> Spent {
+        let Order { load, element, share, wire, exchange, chunk, rounds } = *order;
+        let direct = exchange == Algorithm::Shared;
+        let machine = self.machine;
+        let bytes = |points: f64| points * element;
+        let (far, near) = (bytes(load.far), if direct { 0.0 } else { bytes(load.near) });
+        let read = bytes(load.own) + if direct { bytes(load.near) } else { 0.0 };
+        let [encode, decode] = self.codec(wire, far);
+        let packed = near + far * share;
+        // Chunks split messages: none is longer than what goes to a peer, none takes less than one. Of many ranks, chunks
+        // are larger, so that messages are not too small.
+        let least = (MESSAGE_BYTES * self.ranks) as f64;
+        let chunks =
+            chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk.max(least)).ceil().max(1.0));
+        let rounds = rounds.min(chunks);
+        // Puts of a round end by themselves; of other exchanges a rank waits for the messages of each before it packs the next.
+        let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };
+        let pieces = match exchange {
+            Algorithm::P2p | Algorithm::KWay(_) if chunk.is_none() => {
+                ((load.near_messages + load.far_messages) / 2.0).max(1.0)
+            }
+            _ => chunks / waits,
+        };
+        // Messages out and in, that keep a rank busy one after the other, and bytes that travel both ways at once.
+        let of_link = |link: &crate::problem::machine::Messages, messages: f64, bytes: f64| {
+            // A chunk is large enough for messages of some size to everyone.
+            let count = (messages * chunks).min(2.0 * bytes / MESSAGE_BYTES as f64).max(messages);
+            let overhead = count * link.overhead.value * self.slow();
+            let latency = if messages > 0.0 { waits * link.latency.value } else { 0.0 };
+            latency + overhead + bytes / link.bandwidth.value
+        };
+        let near_messages = if direct { 0.0 } else { load.near_messages };
+        let mut flight = of_link(&machine.near, near_messages, near);
+        let out_of_host = bytes(load.host) * share / machine.host_rate(self.hosts);
+        let abroad = of_link(&machine.far, load.far_messages, far * share);
+        flight += abroad.max(out_of_host);
+        let mut pack = if packed > 0.0 { self.memory(near + far + packed) + encode } else { 0.0 };
+        let mut unpack = self.pass(read) * self.strided();
+        unpack += if packed > 0.0 { self.memory(near + far + packed) + decode } else { 0.0 };
+        if direct && load.near > 0.0 {
+            unpack += 2.0 * self.meeting();
+        }
+        let all = self.ranks as f64;
+        match exchange {
+            // In each of ⌈log_k P⌉ rounds, (k-1)/k of the messages to all P ranks are passed on, of which one is not sent.
+            Algorithm::KWay(k) if packed > 0.0 => {
+                let k = f64::from(k);
+                let rounds = (all.ln() / k.ln() - 1e-9).ceil().max(1.0);
+                let each = packed * all / (all - 1.0) * (k - 1.0) / k;
+                let near_only = load.far == 0.0;
+                let link = if near_only { &machine.near } else { &machine.far };
+                let host = each * self.crew / machine.host_rate(self.hosts);
+                let round =
+                    of_link(link, 2.0 * (k - 1.0), each).max(if near_only { 0.0 } else { host });
+                flight = rounds * (round + self.memory(2.0 * each));
+            }
+            Algorithm::Alltoallv => flight += self.collected(near),
+            Algorithm::Ring(_) if packed > 0.0 => {
+                let link = if load.far > 0.0 { &machine.far } else { &machine.near };
+                flight += rounds * link.latency.value * (1.0 + all.log2());
+            }
+            _ => {}
+        }
+        if packed > 0.0 {
+            pack += machine.launch.value;
+        }
+        Spent { pack, flight, unpack, pieces }
+    }
+}
+
+/// The share of bits in memory that a wire sends, for numbers that know nothing of each other: smooth data takes less.
+pub(crate) fn share(wire: Wire, precision: Precision, tolerance: Option<Tolerance>) -> f64 {
+    let full = 8.0 * precision.bytes() as f64;
+    // Sign and exponent.
+    let exponent = if precision == Precision::F64 { 12.0 } else { 9.0 };
+    let bits = match wire {
+        Wire::Raw => full,
+        Wire::F32 => 32.0,
+        Wire::F16 | Wire::Bf16 => 16.0,
+        Wire::Mantissa(bits) => exponent + f64::from(bits),
+        // 16 bits more per block of 64.
+        Wire::Bits(bits) => f64::from(bits) + 0.25,
+        // Shannon's log₂(1/e) + ½log₂(reshapes), about 1.3 above it; 1.7 more where all errors may conspire.
+        Wire::Tolerance => {
+            let of = |tolerance: Tolerance| {
+                let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };
+                2.1 + strict - tolerance.value().log2()
+            };
+            tolerance.map_or(full, of)
+        }
+        Wire::Lossless => 0.9 * full,
+    };
+    (bits / full).clamp(1.0 / full, 1.0)
+}

@@ -1,0 +1,160 @@
+//! A printed recipe, read again.
+
+use std::cmp::Reverse;
+
+use super::candidates::Family;
+use super::search::{Search, State};
+use crate::base::Error;
+use crate::codec::Wire;
+use crate::comm::Algorithm;
+use crate::geometry::layout::axis_names;
+use crate::problem::Problem;
+use crate::recipe::Recipe;
+
+/// A step as it is printed.
+enum Word<'t> {
+    /// Where to, how, and as what.
+    Exchange(&'t str, Algorithm, Wire),
+    /// Of which axis.
+    Transform(usize),
+    Scale,
+}
+
+impl Recipe {
+    /// The recipe that was printed as this text, for a problem like the one that it was printed for: what is to be done,
+    /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text; one that names
+    /// no chunk has [`Problem::CHUNK`] bytes.
+    ///
+    /// ```
+    /// use fft_core::*;
+    /// let grid = DynGrid::new([32, 32, 32])?;
+    /// let bricks = Layout::even(grid, ProcGrid::cubic(grid, 4), 4);
+    /// let problem = Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
+    /// let recipe = Recipe::new(problem.clone())?;
+    /// assert_eq!(Recipe::exact(problem.clone(), &recipe.to_string())?, recipe);
+    /// // The first transform is done where the axis is not whole.
+    /// let wrong = recipe.to_string().replacen("(fft z)", "(fft x)", 1);
+    /// assert!(Recipe::exact(problem, &wrong).is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Recipe::new`]; [`Error::Argument`] where the text is no recipe, is one of another problem, or has a step
+    /// that cannot come there.
+    pub fn exact(mut problem: Problem, text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        let wrong = |what: &str, found: &str, expected: String| {
+            Err(Error::argument(format!("{what} of the recipe {text}"), found, expected))
+        };
+        let Some((header, steps)) = split(text) else {
+            return wrong("shape", text, "(problem layout (step) (step) ...)".into());
+        };
+        let mut words = Vec::new();
+        for step in steps {
+            match read(step, problem.kinds.len()) {
+                Ok(word) => words.push((step, word)),
+                Err(expected) => return wrong("step", step, expected),
+            }
+        }
+        let exchanges = words.iter().filter_map(|(_, word)| match word {
+            Word::Exchange(_, exchange, wire) => Some((*exchange, *wire)),
+            _ => None,
+        });
+        let exchanges: Vec<_> = exchanges.collect();
+        if let Some((exchange, wire)) = exchanges.first() {
+            (problem.exchange, problem.wire) = (*exchange, *wire);
+            let wires = exchanges.iter().map(|(_, wire)| *wire).enumerate();
+            problem.wires = wires.filter(|(_, other)| other != wire).collect();
+        } else {
+            problem.wires.clear();
+        }
+        problem.chunk = match header.split(' ').find_map(|word| word.strip_prefix("chunk=")) {
+            None => Problem::CHUNK,
+            Some(bytes) => match bytes.parse() {
+                Ok(bytes) => bytes,
+                Err(_) => return wrong("chunk", bytes, "a number of bytes".into()),
+            },
+        };
+        crate::recipe::recipe::check(&problem)?;
+        let search = Search::new(&problem, Family::Any);
+        let mut path = vec![Search::start()];
+        let mut left = exchanges.len();
+        for (step, word) in words {
+            let here = path[path.len() - 1];
+            let there = match word {
+                Word::Scale => continue,
+                Word::Exchange(name, ..) => {
+                    left -= 1;
+                    search.named(name, here, left == 0)
+                }
+                Word::Transform(axis) => search.may_transform(axis, here).then(|| {
+                    let Reverse(done) = here.done;
+                    State { done: Reverse(done | 1 << axis), ..here }
+                }),
+            };
+            match there {
+                Some(there) => path.push(there),
+                None => return wrong("step", step, "one that can come there".into()),
+            }
+        }
+        let (nodes, steps) = search.recipe(&path);
+        let (last, end) = (path[path.len() - 1], &nodes[nodes.len() - 1].layout);
+        // A cut with the same bricks as the output is the output, too.
+        if !search.is_done(last) || *end != problem.output {
+            return wrong("end", text, format!("the output {}, all axes done", problem.output));
+        }
+        let recipe = Self::from_parts(problem, nodes, steps);
+        match recipe.to_string() {
+            same if same == text => Ok(recipe),
+            other => wrong("problem", header, format!("that of {other}")),
+        }
+    }
+}
+
+impl Search<'_> {
+    /// The state after a reshape, the last one or another, to the layout of this name.
+    fn named(&self, name: &str, here: State, is_last: bool) -> Option<State> {
+        // The input is the first; where it prints as the output does, but for its order, the last reshape does not go there.
+        let first = usize::from(is_last);
+        let all = (first..self.candidates.all.len()).chain(0..first);
+        let mut states = all.map(|candidate| State { candidate, ..here });
+        // Orders of what is fetched follow from what is done; whether they are those of the text is seen in the end.
+        let known = |name: &str| match self.problem().fetches() {
+            true => name.trim_end_matches(char::is_alphabetic).to_string(),
+            false => name.to_string(),
+        };
+        let name = known(name);
+        states
+            .find(|state| *state != here && self.name(*state).is_some_and(|it| known(&it) == name))
+    }
+}
+
+/// What stands before the steps, and the steps without their parentheses.
+fn split(text: &str) -> Option<(&str, Vec<&str>)> {
+    let inner = text.strip_prefix('(')?.strip_suffix(')')?;
+    let Some(first) = inner.find(" (") else { return Some((inner, Vec::new())) };
+    let (header, steps) = inner.split_at(first);
+    let steps = steps.strip_prefix(" (")?.strip_suffix(')')?;
+    Some((header, steps.split(") (").collect()))
+}
+
+/// One step; what it should have been otherwise.
+fn read(step: &str, axes: usize) -> Result<Word<'_>, String> {
+    let words: Vec<_> = step.split(' ').collect();
+    match words[..] {
+        ["scale", _] => Ok(Word::Scale),
+        ["exchange", layout, exchange, wire] => {
+            let exchange = exchange.parse().map_err(|error: Error| error.to_string())?;
+            let wire = wire.parse().map_err(|error: Error| error.to_string())?;
+            Ok(Word::Exchange(layout, exchange, wire))
+        }
+        [_, axis] => {
+            let names = axis_names(axes);
+            let found = names.iter().position(|name| axis == name.to_string());
+            found
+                .map(Word::Transform)
+                .ok_or_else(|| format!("an axis among {}", names.iter().collect::<String>().trim()))
+        }
+        _ => Err("exchange LAYOUT EXCHANGE WIRE, a transform and its axis, or scale".into()),
+    }
+}

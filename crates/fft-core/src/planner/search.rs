@@ -1,0 +1,435 @@
+//! The recipe as a shortest path.
+//!
+//! A state is (layout, which axes are done). From it lead a reshape to every candidate layout ([`crate::candidates`]), and
+//! local transforms along every set of axes that are whole there and not yet done. Dijkstra's algorithm finds the cheapest
+//! path by [`crate::cost`], in whole picoseconds, so that ties are ties on every machine; they go to what transforms the
+//! last axes first, then to the earlier candidate. What a reshape moves is looked at once for each pair of layouts, and
+//! layouts become lists of bricks only when they are on the path, so that many ranks are no burden.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use super::candidates::{AxisSet, Candidates, Family, INPUT, OUTPUT, block, goal, side, tiles};
+use super::cost::{Model, Order};
+use super::volume::{Holding, Hosts, Load};
+use crate::base::Error;
+use crate::geometry::{Layout, PerAxis, layout};
+use crate::planner::cost;
+use crate::planner::peer_read_order;
+use crate::problem::{Direction, Kind, Problem};
+use crate::recipe::local_fft;
+use crate::recipe::{Node, Step};
+
+/// In the order in which equally cheap ones are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct State {
+    pub(crate) done: Reverse<AxisSet>,
+    pub(crate) candidate: usize,
+}
+
+/// Picoseconds.
+type Cost = u64;
+
+/// What it takes to get somewhere, in the order of preference: of equally cheap ways, the one that transforms later
+/// axes, which lie closer in memory, first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Way {
+    cost: Cost,
+    /// The axes done after each transform, latest axes first, as bits that are compared in reverse.
+    done: [Reverse<AxisSet>; 4],
+    transforms: usize,
+}
+
+impl Way {
+    fn and(mut self, cost: Cost, transforms: bool, done: AxisSet) -> Self {
+        self.cost = self.cost.saturating_add(cost);
+        if transforms {
+            self.done[self.transforms] = Reverse(done);
+            self.transforms += 1;
+        }
+        self
+    }
+}
+
+/// What the mean time on the network weighs beside that of the busiest rank: bytes that this one does not feel are in the
+/// way of others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thrift {
+    weight: f64,
+    /// Whether layouts are passed over that leave ranks without points.
+    all_ranks: bool,
+}
+
+impl Thrift {
+    /// Bytes are one thing among others.
+    pub(crate) const SOME: Self = Self { weight: 1.0, all_ranks: false };
+    /// Bytes weigh more and more; at last nothing else does, short of sending everything to one rank, which are fewest.
+    pub(crate) const MORE: [Self; 6] = [
+        Self { weight: 3.0, all_ranks: false },
+        Self { weight: 10.0, all_ranks: false },
+        Self { weight: 1e2, all_ranks: true },
+        Self { weight: 1e3, all_ranks: true },
+        Self { weight: 1e4, all_ranks: true },
+        Self { weight: 1e6, all_ranks: true },
+    ];
+}
+
+/// At least one, so that no way is a circle.
+fn picoseconds(seconds: f64) -> Cost {
+    ((seconds * 1e12).round() as Cost).max(1)
+}
+
+/// What was found.
+pub(crate) struct Found {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) steps: Vec<Step>,
+    /// Seconds on the network of the average rank.
+    pub(crate) network: f64,
+}
+
+pub(crate) struct Search<'a> {
+    problem: &'a Problem,
+    family: Family,
+    pub(crate) candidates: Candidates,
+    hosts: Hosts,
+    halving: Option<usize>,
+    goal: AxisSet,
+    /// Whether all ranks share memory.
+    all_near: bool,
+    /// See [`tiles`].
+    tiles: Option<usize>,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(problem: &'a Problem, family: Family) -> Self {
+        let ranks = problem.input.ranks();
+        let all_near = problem.all_near() && ranks > 1;
+        let hosts = Hosts::new(&problem.hosts, ranks);
+        let candidates = Candidates::new(problem, &hosts, family);
+        let (halving, goal) = (problem.halved_axis(), goal(problem));
+        Self { problem, family, candidates, hosts, halving, goal, all_near, tiles: tiles(problem) }
+    }
+
+    pub(crate) fn problem(&self) -> &'a Problem {
+        self.problem
+    }
+
+    fn is_halved(&self, done: AxisSet) -> bool {
+        self.halving.is_some_and(|axis| done & (1 << axis) != 0)
+    }
+
+    fn order(&self, state: State) -> PerAxis<usize> {
+        self.candidates.all[state.candidate].order
+    }
+
+    fn holding(&self, state: State) -> Option<&Holding> {
+        let place = &self.candidates.places[self.candidates.all[state.candidate].place];
+        let which = if self.is_halved(state.done.0) { &place.halved } else { &place.full };
+        which.as_ref()
+    }
+
+    /// `None` where the state's candidate does not exist on the grid as it is then.
+    pub(crate) fn layout(&self, state: State) -> Option<Layout> {
+        let layout = match self.holding(state)? {
+            Holding::Given(layout) => layout.clone(),
+            Holding::Cut(grid, cut) => Layout::placed(*grid, cut),
+        };
+        Some(layout.ordered(self.order(state)).expect("orders are permutations"))
+    }
+
+    /// What the layout is printed as.
+    pub(crate) fn name(&self, state: State) -> Option<String> {
+        Some(match self.holding(state)? {
+            Holding::Given(layout) => layout.to_string(),
+            Holding::Cut(_, cut) => {
+                format!("[{cut}]{}", layout::order_name(&self.order(state)))
+            }
+        })
+    }
+
+    fn node(&self, state: State) -> Node {
+        let layout = self.layout(state).expect("states on a path have a layout");
+        Node { layout, complex: self.problem.complex || self.is_halved(state.done.0) }
+    }
+
+    /// Bytes of an element in this state.
+    fn element(&self, done: AxisSet) -> f64 {
+        let width = if self.problem.complex || self.is_halved(done) { 2 } else { 1 };
+        (width * self.problem.precision.bytes() * self.problem.howmany) as f64
+    }
+
+    /// Whether the transform along `axis` may come now: real data cannot be transformed by C2C.
+    pub(crate) fn may_transform(&self, axis: usize, state: State) -> bool {
+        let done = state.done.0;
+        let open = self.goal & !done & (1 << axis) != 0;
+        let complex = self.problem.complex || self.is_halved(done);
+        let whole = self.holding(state).is_some_and(|holding| holding.is_whole(axis));
+        open && whole
+            && match self.problem.kinds[axis] {
+                Kind::C2C => complex,
+                _ => true,
+            }
+    }
+
+    /// Whether transforms along these axes are one pass.
+    fn is_one_pass(&self, state: State, axes: AxisSet) -> bool {
+        let grid = self.holding(state).map_or(self.problem.grid(), Holding::grid);
+        let element = self.element(state.done.0);
+        block(&grid, &self.order(state), axes, element, self.tiles) <= local_fft::BLOCK_BYTES as f64
+    }
+
+    fn is_goal(&self, state: State) -> bool {
+        let same = || self.layout(state).is_some_and(|layout| layout == self.problem.output);
+        self.is_done(state) && (state.candidate == OUTPUT || state.candidate == INPUT && same())
+    }
+
+    /// Whether all axes are done.
+    pub(crate) fn is_done(&self, state: State) -> bool {
+        state.done.0 == self.goal
+    }
+
+    pub(crate) fn start() -> State {
+        State { candidate: INPUT, done: Reverse(0) }
+    }
+
+    /// Dijkstra: the states of the cheapest path from the input to the output, if there is one.
+    fn path(&self, costs: &mut Costs<'_>, thrift: Thrift) -> Option<Vec<State>> {
+        let mut best = HashMap::from([(Self::start(), (Way::default(), Self::start()))]);
+        let mut open = BTreeSet::from([(Way::default(), Self::start())]);
+        while let Some((so_far, here)) = open.pop_first() {
+            if self.is_goal(here) {
+                return Some(self.trace(here, &best));
+            }
+            for (there, cost) in costs.leaving(here, thrift) {
+                let way = so_far.and(cost, here.done.0 != there.done.0, there.done.0);
+                let old = best.get(&there).copied();
+                if old.is_none_or(|old| (way, here) < old) {
+                    old.map(|(old, _)| open.remove(&(old, there)));
+                    open.insert((way, there));
+                    best.insert(there, (way, here));
+                }
+            }
+        }
+        None
+    }
+
+    fn trace(&self, goal: State, best: &HashMap<State, (Way, State)>) -> Vec<State> {
+        let mut path = vec![goal];
+        while path[path.len() - 1] != Self::start() {
+            path.push(best[&path[path.len() - 1]].1);
+        }
+        path.reverse();
+        path
+    }
+
+    /// The cheapest way from input to output.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the family has none.
+    pub(crate) fn shortest_path(
+        &self,
+        costs: &mut Costs<'_>,
+        thrift: Thrift,
+    ) -> Result<Found, Error> {
+        let path = self.path(costs, thrift).ok_or_else(|| {
+            let expected = "one with a way to the output";
+            Error::argument("family of layouts", format!("{:?}", self.family), expected)
+        })?;
+        let pairs = path.windows(2).filter(|pair| pair[0].done == pair[1].done);
+        let network = pairs.map(|pair| costs.reshape(pair[0], pair[1])[1]).sum();
+        let (nodes, steps) = self.recipe(&path);
+        Ok(Found { nodes, steps, network })
+    }
+
+    /// The order in which axes are transformed on the same layout: the halved one first, as what follows needs complex
+    /// data, then the last.
+    fn in_order(&self, axes: AxisSet) -> impl Iterator<Item = usize> {
+        let halving = self.halving.filter(|axis| axes & (1 << axis) != 0);
+        let others =
+            (0..self.problem.kinds.len()).rev().filter(move |axis| axes & (1 << axis) != 0);
+        halving.into_iter().chain(others.filter(move |axis| Some(*axis) != halving))
+    }
+
+    /// The path as nodes and steps, scaling after the last transform, while its results are in cache.
+    pub(crate) fn recipe(&self, path: &[State]) -> (Vec<Node>, Vec<Step>) {
+        let problem = self.problem;
+        let mut nodes = vec![self.node(path[0])];
+        let mut steps = Vec::new();
+        for pair in path.windows(2) {
+            let new = pair[1].done.0 & !pair[0].done.0;
+            if new == 0 {
+                let node = self.node(pair[1]);
+                // Of a small grid over many ranks different cuts may have the same bricks.
+                if nodes.last() == Some(&node) {
+                    continue;
+                }
+                let before = steps.iter().filter(|step| matches!(step, Step::Reshape { .. }));
+                let (wire, exchange) = (problem.wire_of(before.count()), problem.exchange);
+                steps.push(Step::Reshape { wire, exchange });
+                nodes.push(node);
+            }
+            let mut done = pair[0].done.0;
+            for axis in self.in_order(new) {
+                done |= 1 << axis;
+                steps.push(Step::Fft { axis, kind: problem.kinds[axis] });
+                nodes.push(self.node(State { done: Reverse(done), ..pair[0] }));
+            }
+        }
+        if problem.fetches() {
+            peer_read_order::arrange(&mut nodes, &steps);
+        }
+        let (forward, inverse) =
+            (problem.factor(Direction::Forward), problem.factor(Direction::Inverse));
+        if (forward, inverse) != (1.0, 1.0) {
+            let last = steps.iter().rposition(|step| matches!(step, Step::Fft { .. }));
+            let place = last.map_or(steps.len(), |last| last + 1);
+            steps.insert(place, Step::Scale { forward, inverse });
+            nodes.insert(place, nodes[place].clone());
+        }
+        (nodes, steps)
+    }
+}
+
+/// The edges of the graph and what they cost.
+pub(crate) struct Costs<'a> {
+    search: &'a Search<'a>,
+    model: Model<'a>,
+    share: f64,
+    /// By place before, place after, and whether the grid is halved: seconds, and those of the network on average.
+    reshapes: Vec<Option<[f64; 2]>>,
+}
+
+impl<'a> Costs<'a> {
+    pub(crate) fn new(search: &'a Search<'a>) -> Self {
+        let problem = search.problem;
+        let ranks = problem.input.ranks();
+        let model = Model::of(&problem.machine, &search.hosts, ranks);
+        let share = cost::share(problem.wire, problem.precision, problem.tolerance);
+        let pairs = search.candidates.places.len().pow(2);
+        Self { search, model, share, reshapes: vec![None; 2 * pairs] }
+    }
+
+    fn leaving(&mut self, here: State, thrift: Thrift) -> Vec<(State, Cost)> {
+        let search = self.search;
+        let mut edges = Vec::new();
+        for axes in (1..=search.goal).filter(|axes| axes & !search.goal == 0) {
+            if let Some(cost) = self.transform(here, axes) {
+                edges.push((State { done: Reverse(here.done.0 | axes), ..here }, cost));
+            }
+        }
+        for candidate in 0..search.candidates.all.len() {
+            let there = State { candidate, ..here };
+            // Without something to be transformed there, a layout is not worth going to.
+            let useful =
+                || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
+            let taken = |holding: &Holding| {
+                (!thrift.all_ranks || holding.is_spread()) && self.has_point(here, there, holding)
+            };
+            if candidate != here.candidate
+                && search.holding(there).is_some_and(taken)
+                && (candidate == OUTPUT || useful())
+            {
+                let [seconds, network] = self.reshape(here, there);
+                edges.push((there, picoseconds(seconds + thrift.weight * network)));
+            }
+        }
+        edges
+    }
+
+    /// Whether a reshape to what is held there has a point. Of what is fetched, orders in between follow from what is done, and another
+    /// order alone has none.
+    fn has_point(&self, here: State, there: State, held: &Holding) -> bool {
+        let (search, ranks) = (self.search, self.search.problem.input.ranks());
+        let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
+        ordered || search.holding(here).is_none_or(|now| !now.is_like(held, ranks))
+    }
+
+    /// Transforms along several axes, if all of them may come now.
+    fn transform(&self, here: State, axes: AxisSet) -> Option<Cost> {
+        let (search, model) = (self.search, self.model);
+        let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
+        let scattered = |state: State, holding: &Holding, axes: AxisSet| match search.all_near {
+            true if search.tiles.is_some() => {
+                let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
+                let element = search.element(state.done.0) / howmany as f64;
+                let (home, order) = (search.holding(home), search.order(state));
+                model.scattered(side(home, holding, &order, axes, element, howmany))
+            }
+            _ => 1.0,
+        };
+        for axis in search.in_order(axes) {
+            if !search.may_transform(axis, state) {
+                return None;
+            }
+            let holding = search.holding(state)?;
+            let most = holding.most() as f64;
+            let gathered = search.order(state).contiguous() != axis || search.all_near;
+            let elements = most * search.problem.howmany as f64;
+            let (n, bytes) = (holding.grid().len(axis), most * search.element(state.done.0));
+            let [flops, memory] = model.transform(n, elements, bytes, gathered);
+            arithmetic += flops;
+            state.done.0 |= 1 << axis;
+            let one = scattered(state, search.holding(state)?, 1 << axis);
+            passes.push([memory, memory * one]);
+        }
+        let mut memory = match search.is_one_pass(state, axes) {
+            true => {
+                let together = scattered(state, search.holding(state)?, axes);
+                passes.into_iter().map(|[memory, _]| memory * together).fold(0.0, f64::max)
+            }
+            false => passes.into_iter().map(|[_, memory]| memory).sum(),
+        };
+        let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
+        if search.all_near && halves && here.candidate != INPUT {
+            let most = search.holding(state)?.most() as f64;
+            memory += model.brought(most * search.element(state.done.0));
+        }
+        Some(picoseconds(arithmetic + memory))
+    }
+
+    /// Seconds of a reshape, and seconds on the network of the average rank.
+    fn reshape(&mut self, here: State, there: State) -> [f64; 2] {
+        let search = self.search;
+        if search.all_near {
+            return [self.model.meeting(), 0.0];
+        }
+        let [seconds, network] = self.moved(here, there);
+        let problem = search.problem;
+        let complex = problem.complex || search.is_halved(here.done.0);
+        let ends = [&problem.input, &problem.output].map(Layout::order);
+        let suits = || {
+            let rest: Vec<_> = search.in_order(search.goal & !here.done.0).collect();
+            there.candidate != OUTPUT || peer_read_order::suits(ends[1], &rest)
+        };
+        // What is between has the axis contiguous which the input has.
+        let stays = ends[0].contiguous() == ends[1].contiguous();
+        let joined = problem.fetches() && complex && stays && suits();
+        [seconds * if joined { peer_read_order::SHARE } else { 1.0 }, network]
+    }
+
+    /// The same of one that is a pass of its own.
+    fn moved(&mut self, here: State, there: State) -> [f64; 2] {
+        let search = self.search;
+        let place = |state: State| search.candidates.all[state.candidate].place;
+        let pair = place(here) * search.candidates.places.len() + place(there);
+        let key = 2 * pair + usize::from(search.is_halved(here.done.0));
+        if let Some(known) = self.reshapes[key] {
+            return known;
+        }
+        let (from, to) = (search.holding(here), search.holding(there));
+        let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
+        let problem = search.problem;
+        let order = Order {
+            load: Load::new(from, to, &search.hosts),
+            element: search.element(here.done.0),
+            share: self.share,
+            wire: problem.wire,
+            exchange: problem.reckoned(),
+            chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
+            rounds: problem.memory.rounds(problem.reckoned()) as f64,
+        };
+        let seconds = self.model.reshape(&order).seconds();
+        let network = self.model.network(order.load.mean * order.element * order.share);
+        *self.reshapes[key].insert([seconds, network])
+    }
+}

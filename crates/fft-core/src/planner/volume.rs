@@ -1,0 +1,325 @@
+//! How much a reshape moves between two layouts, by link: what its cost is made of.
+
+use crate::geometry::placed_cut::Cut;
+use crate::geometry::{DynBrick, DynGrid, Layout};
+
+/// Who holds what, as the search looks at it: a layout, or a cut that would become one.
+#[derive(Clone, Debug)]
+pub(crate) enum Holding {
+    Given(Layout),
+    Cut(DynGrid, Cut),
+}
+
+impl Holding {
+    pub(crate) fn grid(&self) -> DynGrid {
+        match self {
+            Self::Given(layout) => layout.grid(),
+            Self::Cut(grid, _) => *grid,
+        }
+    }
+
+    pub(crate) fn brick(&self, rank: usize) -> DynBrick {
+        match self {
+            Self::Given(layout) => layout.brick(rank),
+            Self::Cut(grid, cut) => cut.brick(grid, rank),
+        }
+    }
+
+    pub(crate) fn is_whole(&self, axis: usize) -> bool {
+        match self {
+            Self::Given(layout) => layout.is_whole(axis),
+            Self::Cut(grid, cut) => cut.parts.shape()[axis] == 1 || grid.len(axis) == 1,
+        }
+    }
+
+    /// Whether each of so many ranks has the same of both.
+    pub(crate) fn is_like(&self, other: &Self, ranks: usize) -> bool {
+        (0..ranks).all(|rank| self.brick(rank).is_same(&other.brick(rank)))
+    }
+
+    /// Whether it is as given, or has a part for each rank.
+    pub(crate) fn is_spread(&self) -> bool {
+        match self {
+            Self::Given(_) => true,
+            Self::Cut(_, cut) => cut.parts.ranks() == cut.ranks(),
+        }
+    }
+
+    /// Points of the largest brick.
+    pub(crate) fn most(&self) -> usize {
+        match self {
+            Self::Given(layout) => layout.bricks().iter().map(DynBrick::points).max().unwrap_or(0),
+            Self::Cut(grid, cut) => {
+                let side = |axis: usize| grid.len(axis).div_ceil(cut.parts.shape()[axis]);
+                (0..grid.axes()).map(side).product()
+            }
+        }
+    }
+
+    /// The length of the longest brick along an axis.
+    pub(crate) fn longest(&self, axis: usize) -> usize {
+        match self {
+            Self::Given(layout) => {
+                layout.bricks().iter().map(|brick| brick.len(axis)).max().unwrap_or(0)
+            }
+            Self::Cut(grid, cut) => grid.len(axis).div_ceil(cut.parts.shape()[axis]),
+        }
+    }
+
+    /// The same after a transform along a whole axis made it `n` long.
+    pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
+        match self {
+            Self::Given(layout) => Self::Given(layout.with_len(axis, n)),
+            Self::Cut(grid, cut) => Self::Cut(grid.with_len(axis, n), cut.clone()),
+        }
+    }
+
+    /// How many ranks hold points of a box.
+    fn count(&self, query: &DynBrick) -> usize {
+        match self {
+            Self::Given(layout) => {
+                let mut count = 0;
+                layout.meet(query, |_, _| count += 1);
+                count
+            }
+            Self::Cut(grid, cut) => cut.count(grid, query),
+        }
+    }
+}
+
+/// The hosts of ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    of: Vec<usize>,
+    /// Ranks of each host, in order.
+    ranks: Vec<Vec<usize>>,
+    /// Hosts that are looked at: all, or a few of many.
+    looked_at: Vec<usize>,
+}
+
+/// Ranks up to which all of them are looked at.
+pub(crate) const FEW: usize = 64;
+/// Hosts that are looked at of more, and ranks of each.
+const SOME_HOSTS: usize = 4;
+const SOME_RANKS: usize = 2;
+
+/// At most `most` numbers below `n`, the first and the last among them.
+fn some(n: usize, most: usize) -> impl Iterator<Item = usize> {
+    let count = n.min(most);
+    (0..count).map(move |i| if count == 1 { 0 } else { i * (n - 1) / (count - 1) })
+}
+
+impl Hosts {
+    /// From a number for the host of each rank; each on its own where there are none.
+    pub(crate) fn new(numbers: &[usize], ranks: usize) -> Self {
+        let mut seen = std::collections::HashMap::new();
+        let own = |rank: usize| numbers.get(rank).map_or((1, rank), |number| (0, *number));
+        let mut of = Vec::with_capacity(ranks);
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        for rank in 0..ranks {
+            let next = members.len();
+            let host = *seen.entry(own(rank)).or_insert(next);
+            if host == next {
+                members.push(Vec::new());
+            }
+            of.push(host);
+            members[host].push(rank);
+        }
+        let most = if ranks <= FEW { members.len() } else { SOME_HOSTS };
+        let looked_at = some(members.len(), most).collect();
+        Self { of, ranks: members, looked_at }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ranks.len()
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.of.len()
+    }
+
+    /// The number of a rank's host, from 0 on in the order of their first ranks.
+    pub(crate) fn host(&self, rank: usize) -> usize {
+        self.of[rank]
+    }
+
+    /// The ranks of a host, in order.
+    pub(crate) fn members(&self, host: usize) -> &[usize] {
+        &self.ranks[host]
+    }
+
+    /// Ranks of the fullest host.
+    pub(crate) fn crew(&self) -> usize {
+        self.ranks.iter().map(Vec::len).max().unwrap_or(1)
+    }
+}
+
+/// What the busiest rank, and the busiest host, have to do in a reshape. In points; of messages, their number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Load {
+    /// Held before or after.
+    pub(crate) held: f64,
+    /// That stay with the rank.
+    pub(crate) own: f64,
+    /// That go to, or come from, other ranks of the host.
+    pub(crate) near: f64,
+    /// That go to, or come from, ranks of other hosts.
+    pub(crate) far: f64,
+    /// The same of all ranks, on average.
+    pub(crate) mean: f64,
+    /// That leave, or come to, a host.
+    pub(crate) host: f64,
+    /// To and from ranks of the host, both counted.
+    pub(crate) near_messages: f64,
+    /// To and from ranks of other hosts.
+    pub(crate) far_messages: f64,
+}
+
+impl Load {
+    /// Of more than 64 ranks, some of a few hosts are looked at, the first and the last among them.
+    pub(crate) fn new(from: &Holding, to: &Holding, hosts: &Hosts) -> Self {
+        let mut load = Self::default();
+        let (mut sent, mut ranks) = (0.0, 0.0);
+        for host in &hosts.looked_at {
+            let members = &hosts.ranks[*host];
+            let most = if hosts.of.len() <= FEW { members.len() } else { SOME_RANKS };
+            let (mut out, mut back, mut seen) = (0.0, 0.0, 0.0);
+            // What each holds before and after, for the others of the host to look at.
+            let others = if hosts.count() > 1 { &members[..] } else { &[] };
+            let held = |rank: &usize| (*rank, [from.brick(*rank), to.brick(*rank)]);
+            let others: Vec<_> = others.iter().map(held).collect();
+            for at in some(members.len(), most) {
+                let one = Self::of_rank(members[at], &others, from, to);
+                load.take_larger(&one);
+                out += one.sent;
+                back += one.received;
+                seen += 1.0;
+            }
+            let all = members.len() as f64 / seen;
+            load.host = load.host.max(out * all).max(back * all);
+            (sent, ranks) = (sent + out, ranks + seen);
+        }
+        load.mean = sent / ranks;
+        load.held = from.most().max(to.most()) as f64;
+        load
+    }
+
+    fn take_larger(&mut self, one: &OfRank) {
+        self.own = self.own.max(one.own);
+        self.near = self.near.max(one.near);
+        self.far = self.far.max(one.sent).max(one.received);
+        self.near_messages = self.near_messages.max(one.near_messages);
+        self.far_messages = self.far_messages.max(one.far_messages);
+    }
+
+    fn of_rank(
+        rank: usize,
+        others: &[(usize, [DynBrick; 2])],
+        from: &Holding,
+        to: &Holding,
+    ) -> OfRank {
+        let (before, after) = (from.brick(rank), to.brick(rank));
+        let own = before.intersect(&after).points();
+        let stays = usize::from(own > 0);
+        // Points and messages to others of the host, and from them.
+        let (mut near, mut near_messages) = ([0; 2], [0; 2]);
+        if others.is_empty() {
+            near = [before.points() - own, after.points() - own];
+            near_messages =
+                [to.count(&before), from.count(&after)].map(|count| count.saturating_sub(stays));
+        } else {
+            for (_, [theirs, gets]) in others.iter().filter(|(peer, _)| *peer != rank) {
+                let out = before.intersect(gets).points();
+                let back = theirs.intersect(&after).points();
+                near = [near[0] + out, near[1] + back];
+                near_messages[0] += usize::from(out > 0);
+                near_messages[1] += usize::from(back > 0);
+            }
+        }
+        let [sent, received] = [before.points() - own - near[0], after.points() - own - near[1]];
+        let far = |points: usize, all: usize, near: usize| match points {
+            0 => 0,
+            _ => all.saturating_sub(near + stays),
+        };
+        let far_messages = far(sent, to.count(&before), near_messages[0])
+            + far(received, from.count(&after), near_messages[1]);
+        OfRank {
+            own: own as f64,
+            near: near[0].max(near[1]) as f64,
+            sent: sent as f64,
+            received: received as f64,
+            near_messages: near_messages.iter().sum::<usize>() as f64,
+            far_messages: far_messages as f64,
+        }
+    }
+}
+
+/// The same of one rank, other hosts' points by direction.
+struct OfRank {
+    own: f64,
+    near: f64,
+    sent: f64,
+    received: f64,
+    near_messages: f64,
+    far_messages: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::ProcGrid;
+
+    fn cut(grid: DynGrid, parts: [usize; 2], ranks: usize) -> Holding {
+        Holding::Cut(grid, Cut::plain(ProcGrid::new(parts), ranks))
+    }
+
+    #[test]
+    fn points_go_by_the_links_they_take() {
+        let grid = DynGrid::new([8, 8]).unwrap();
+        // Four ranks on two hosts turn rows into columns: a quarter stays, a quarter to the neighbour, half abroad.
+        let hosts = Hosts::new(&[7, 7, 5, 5], 4);
+        let load = Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
+        let expected = Load {
+            held: 16.0,
+            own: 4.0,
+            near: 4.0,
+            far: 8.0,
+            mean: 8.0,
+            host: 16.0,
+            near_messages: 2.0,
+            far_messages: 4.0,
+        };
+        assert_eq!(load, expected);
+        let one_host =
+            Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[3; 4], 4));
+        assert_eq!((one_host.near, one_host.near_messages, one_host.far), (12.0, 6.0, 0.0));
+        let apart = Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[], 4));
+        assert_eq!((apart.far, apart.far_messages, apart.near), (12.0, 6.0, 0.0));
+    }
+
+    #[test]
+    fn some_of_many_hosts_stand_for_all() {
+        let grid = DynGrid::new([1024, 1024]).unwrap();
+        let numbers: Vec<_> = (0..1024).map(|rank| rank / 8).collect();
+        let hosts = Hosts::new(&numbers, 1024);
+        assert_eq!(hosts.looked_at, [0, 42, 84, 127]);
+        // Rows to columns: a 1024th stays, 7 go to neighbours, the others abroad.
+        let load = Load::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
+        assert_eq!([load.own, load.near, load.far, load.host], [1.0, 7.0, 1016.0, 8128.0]);
+        assert_eq!([load.near_messages, load.far_messages], [14.0, 2032.0]);
+    }
+
+    #[test]
+    fn given_and_cut_are_the_same() {
+        let grid = DynGrid::new([12, 10]).unwrap();
+        let given = |parts| Holding::Given(Layout::even(grid, ProcGrid::new(parts), 6));
+        let hosts = Hosts::new(&[0, 0, 1, 1, 1, 2], 6);
+        for a in [[6, 1], [2, 3], [1, 6]] {
+            for b in [[3, 2], [1, 6]] {
+                let cuts = Load::new(&cut(grid, a, 6), &cut(grid, b, 6), &hosts);
+                assert_eq!(Load::new(&given(a), &given(b), &hosts), cuts);
+                assert_eq!(Load::new(&given(a), &cut(grid, b, 6), &hosts), cuts);
+            }
+        }
+    }
+}

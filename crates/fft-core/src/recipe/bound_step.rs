@@ -1,0 +1,68 @@
+//! The steps of a recipe in one direction, with what a device must know of each.
+
+use super::local_fft::Pass;
+use super::norm_gain::Gain;
+use super::recipe::{Node, Recipe, Step};
+use crate::codec::Wire;
+use crate::execute::error_budget;
+use crate::host::Loss;
+use crate::problem::{Direction, Kind};
+
+/// A step between two nodes.
+pub struct Leg<'a> {
+    /// Who holds what before.
+    pub from: &'a Node,
+    /// Who holds what after.
+    pub to: &'a Node,
+    /// What is done.
+    pub step: Step,
+    direction: Direction,
+    /// Physical points along the axis of a transform.
+    n: usize,
+    gain: Gain,
+}
+
+impl Recipe {
+    /// The steps of a direction, in order.
+    pub fn legs(&self, direction: Direction) -> Vec<Leg<'_>> {
+        let walk = self.walk(direction);
+        let steps: Vec<_> = walk.iter().map(|(_, step, _)| *step).collect();
+        let legs = walk.into_iter().enumerate().map(|(number, (from, step, to))| {
+            let n = match step {
+                Step::Fft { axis, .. } => self.problem().grid().len(axis),
+                _ => 1,
+            };
+            let gain =
+                error_budget::gain_after(from, &steps[number + 1..], self.problem(), direction);
+            Leg { from, to, step, direction, n, gain }
+        });
+        legs.collect()
+    }
+}
+
+impl Leg<'_> {
+    /// What a transform does along its axis, before anyone has said where that is in memory; nothing for another step.
+    pub fn pass(&self) -> Option<(usize, Pass)> {
+        let Step::Fft { axis, kind } = self.step else { return None };
+        Some((axis, pass(self.from, self.to, kind, self.direction, self.n)))
+    }
+
+    /// What numbers are multiplied by.
+    pub fn factor(&self) -> Option<f64> {
+        let Step::Scale { forward, inverse } = self.step else { return None };
+        Some(self.direction.choose(forward, inverse))
+    }
+
+    /// What a reshape may lose that sends so many real numbers of this rank by its wire.
+    pub fn loss(&self, reals: usize) -> Option<Loss> {
+        let Step::Reshape { wire, .. } = self.step else { return None };
+        let (gain, common) = (self.gain, wire == Wire::Tolerance);
+        wire.is_lossy().then_some(Loss { gain, reals: reals as f64, common })
+    }
+}
+
+/// One axis' transform between two nodes; where in the array is for others to say.
+pub(crate) fn pass(from: &Node, to: &Node, kind: Kind, direction: Direction, n: usize) -> Pass {
+    let (complex_before, complex_after) = (from.complex, to.complex);
+    Pass { kind, direction, n, complex_before, complex_after, outer: 1, inner: 1, factor: 1.0 }
+}

@@ -1,0 +1,194 @@
+//! Local transforms as data: which passes over memory run along which axes of a rank's brick.
+//!
+//! Transforms along several whole axes in a row are grouped into one pass over memory wherever a block that
+//! holds these axes fits into cache: a 256×256 plane is transformed along both its axes while it is there.
+
+use crate::geometry::{DynBrick, PerAxis};
+use crate::problem::{Direction, Kind};
+
+/// The block of data that a group of passes may work on: half of the second-level cache of the processors
+/// of the 2020s, so that its lines stay while scratch and tables come and go.
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
+
+/// Bytes of contiguous lines transformed at a time: enough to amortise the call, little enough for the first cache.
+pub(crate) const LINES_BYTES: usize = 1 << 15;
+
+/// Transforms along one axis of every block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pass {
+    /// What is done.
+    pub kind: Kind,
+    /// Which way.
+    pub direction: Direction,
+    /// Physical points along the axis.
+    pub n: usize,
+    /// Whether elements are complex before the pass.
+    pub complex_before: bool,
+    /// Whether elements are complex after the pass.
+    pub complex_after: bool,
+    /// Arrays of lines in a block.
+    pub outer: usize,
+    /// Lines that lie side by side: the distance, in elements, between two points of a line.
+    pub inner: usize,
+    /// What results are multiplied by.
+    pub factor: f64,
+}
+
+impl Pass {
+    /// Elements along the axis before.
+    pub fn len_before(&self) -> usize {
+        match self.direction {
+            Direction::Forward => self.n,
+            Direction::Inverse => self.kind.spectral_len(self.n),
+        }
+    }
+
+    /// Elements along the axis after.
+    pub fn len_after(&self) -> usize {
+        match self.direction {
+            Direction::Forward => self.kind.spectral_len(self.n),
+            Direction::Inverse => self.n,
+        }
+    }
+
+    /// Whether lines take other memory after than before.
+    pub fn changes_len(&self) -> bool {
+        self.kind == Kind::R2C
+    }
+
+    /// Real numbers of a block before.
+    fn reals_before(&self) -> usize {
+        self.outer * self.inner * self.len_before() * if self.complex_before { 2 } else { 1 }
+    }
+
+    /// Real numbers of a block after.
+    fn reals_after(&self) -> usize {
+        self.outer * self.inner * self.len_after() * if self.complex_after { 2 } else { 1 }
+    }
+}
+
+/// Passes done one after the other on each of several equal blocks of contiguous memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalFft {
+    /// How many blocks.
+    pub blocks: usize,
+    /// The passes; only the first may change the length of lines, and is then done first. Others are done in an order that the
+    /// processor chooses.
+    pub passes: Vec<Pass>,
+    /// Whether blocks are in cache when their transforms begin.
+    pub cached: bool,
+    /// Whether they go to cache, and are there when their transforms have ended.
+    pub to_cache: bool,
+}
+
+impl LocalFft {
+    /// One transform of an array with these lengths in memory order, along the axis at `place`.
+    pub(crate) fn new(lens: &[usize], place: usize, pass: Pass) -> Self {
+        let blocks = if lens.contains(&0) { 0 } else { lens[..place].iter().product() };
+        let inner = lens[place + 1..].iter().product();
+        Self {
+            blocks,
+            passes: vec![Pass { outer: 1, inner, ..pass }],
+            cached: false,
+            to_cache: false,
+        }
+    }
+
+    /// One transform along an axis of a brick, of which there are `howmany`, with axes in memory in this order.
+    pub(crate) fn along(
+        axis: usize,
+        brick: &DynBrick,
+        order: PerAxis<usize>,
+        howmany: usize,
+        pass: Pass,
+    ) -> Self {
+        let mut lens = vec![howmany];
+        lens.extend(order.into_iter().map(|axis| brick.len(axis)));
+        let place = order.iter().position(|a| *a == axis).expect("the order has every axis");
+        Self::new(&lens, place + 1, pass)
+    }
+
+    /// Real numbers of a block before.
+    pub fn block_before(&self) -> usize {
+        self.passes[0].reals_before()
+    }
+
+    /// Real numbers of a block after.
+    pub fn block_after(&self) -> usize {
+        self.passes[self.passes.len() - 1].reals_after()
+    }
+
+    /// Whether the result can replace the input in memory.
+    pub fn in_place(&self) -> bool {
+        !self.passes[0].changes_len()
+    }
+
+    /// Multiplies the results by `factor`, while they are in cache.
+    pub(crate) fn scale(&mut self, factor: f64) {
+        self.passes[0].factor *= factor;
+    }
+
+    /// Joins `next`, which follows on the same array, when it can work on blocks that fit into cache.
+    pub(crate) fn join(&mut self, next: &Self, real_bytes: usize) -> bool {
+        let blocks = gcd_of_nested(self.blocks, next.blocks);
+        let grown = |fft: &Self| fft.blocks.checked_div(blocks).unwrap_or(1);
+        let bytes =
+            |fft: &Self| fft.block_before().max(fft.block_after()) * grown(fft) * real_bytes;
+        if next.passes[0].changes_len() || bytes(self).max(bytes(next)) > BLOCK_BYTES {
+            return false;
+        }
+        let (mine, theirs) = (grown(self), grown(next));
+        self.blocks = blocks;
+        self.passes.iter_mut().for_each(|pass| pass.outer *= mine);
+        let regrown = next.passes.iter().map(|p| Pass { outer: p.outer * theirs, ..p.clone() });
+        self.passes.extend(regrown);
+        true
+    }
+}
+
+/// Block counts are products of leading axes, so that of two the smaller divides the larger.
+fn gcd_of_nested(a: usize, b: usize) -> usize {
+    debug_assert!(a == 0 || b == 0 || a.max(b).is_multiple_of(a.min(b)));
+    a.min(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(kind: Kind, n: usize) -> Pass {
+        Pass {
+            kind,
+            direction: Direction::Forward,
+            n,
+            complex_before: kind != Kind::R2C,
+            complex_after: true,
+            outer: 1,
+            inner: 1,
+            factor: 1.0,
+        }
+    }
+
+    #[test]
+    fn two_axes_of_a_small_plane_are_one_pass() {
+        let mut fft = LocalFft::new(&[4, 256, 256], 2, pass(Kind::C2C, 256));
+        assert_eq!((fft.blocks, fft.passes[0].outer, fft.passes[0].inner), (1024, 1, 1));
+        assert!(fft.join(&LocalFft::new(&[4, 256, 256], 1, pass(Kind::C2C, 256)), 8));
+        assert_eq!(fft.blocks, 4);
+        let shapes: Vec<_> = fft.passes.iter().map(|p| (p.outer, p.inner)).collect();
+        assert_eq!(shapes, [(256, 1), (1, 256)]);
+        // The third axis would make the block the whole array.
+        assert!(!fft.join(&LocalFft::new(&[4, 256, 256], 0, pass(Kind::C2C, 4)), 8));
+    }
+
+    #[test]
+    fn halving_may_only_come_first() {
+        let halved = LocalFft::new(&[2, 6, 8], 2, pass(Kind::R2C, 8));
+        let mut first = halved.clone();
+        let along_y = LocalFft::new(&[2, 6, 5], 1, pass(Kind::C2C, 6));
+        assert!(first.join(&along_y, 8));
+        assert_eq!((first.block_before(), first.block_after()), (48, 60));
+        let mut last = along_y;
+        assert!(!last.join(&halved, 8));
+    }
+}

@@ -1,0 +1,470 @@
+//! What one rank must move in a reshape: pure geometry.
+
+use std::iter::once;
+use std::ops::Range;
+
+use super::axis_order::TurnedWhenRead;
+use super::spill::{Keep, Spot};
+use crate::comm::Link;
+use crate::geometry::{DIMS, Placed, View};
+use crate::geometry::{DynBrick, PerAxis, Transfer};
+use crate::problem::Chunking;
+use crate::recipe::Node;
+use crate::redistribute::send_order;
+
+/// The boxes that one rank sends, receives and keeps.
+///
+/// A message holds the points that the sender has and the receiver gets, dense, in the order of the
+/// receiver's memory, or of the sender's ([`TurnedWhenRead`]), batches first.
+pub struct Moves {
+    /// Whose moves.
+    pub rank: usize,
+    /// Real numbers per element.
+    pub width: usize,
+    before: Placed,
+    after: Placed,
+    /// Which messages come in the order of the sender's memory.
+    turned: Option<TurnedWhenRead>,
+    /// How ranks keep what they hold before and after.
+    keeps: [Keep; 2],
+    /// Who gets which box, each rank beginning with another (`turn.rs`), so that not all aim at the same one.
+    pub sends: Vec<(usize, DynBrick)>,
+    /// Who sends which box, beginning with the rank before this one.
+    pub recvs: Vec<(usize, DynBrick)>,
+    /// What is taken from memory that this rank can read, its own first.
+    pub near: Vec<Near>,
+    /// The old brick in chunks.
+    pub(crate) chunks: Vec<DynBrick>,
+    /// For every message to be sent, in which chunk it is. Of receivers that keep halves, what is for either counts as a chunk.
+    pub chunk_of: Vec<usize>,
+    /// For every message to come, in which chunk of its sender's it is.
+    pub theirs: Vec<usize>,
+    /// The most chunks of any rank.
+    pub most_chunks: usize,
+}
+
+/// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
+pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
+/// Bytes side by side in a chunk, at least. Of shorter runs, powers of two apart, so many fall on the same places of a cache
+/// that lines are thrown out of it half written: with 64 bytes, 128³ points on 4 ranks took 3.3 times as long.
+pub(crate) const CHUNK_RUN_BYTES: usize = 256;
+
+/// The brick of a rank in chunks along the outermost axis that is not among `whole`, if they are fine along others as well, in the
+/// order in which they leave. The same for whoever asks.
+///
+/// The first is the one behind what the rank holds `after` the reshape. Where chunks are cut along an axis that is dealt out,
+/// each goes to a few ranks only; if all ranks began with their first one, all would aim at the same few. Where no chunk is
+/// behind it, or it holds nothing, the order is that of memory.
+pub(crate) fn chunks(
+    brick: DynBrick,
+    after: DynBrick,
+    order: PerAxis<usize>,
+    whole: &[usize],
+    bytes: usize,
+    most: Chunking,
+) -> Vec<DynBrick> {
+    let mut axes = order.into_iter().filter(|axis| brick.len(*axis) > 1 && !whole.contains(axis));
+    let Some(outer) = axes.next() else { return vec![brick] };
+    let cut = |brick: DynBrick, axis: usize| {
+        let range = brick.range(axis);
+        // Neighbours in memory are not torn apart.
+        let least = if axis == order.contiguous() { CHUNK_RUN_BYTES.div_ceil(bytes) } else { 1 };
+        let plane = (brick.points() / brick.len(axis).max(1) * bytes).max(1);
+        let step = (most.bytes / plane).max(least);
+        let chunk = move |lo: usize| brick.with_range(axis, lo..range.end.min(lo + step));
+        brick.range(axis).step_by(step).map(chunk)
+    };
+    let mut chunks: Vec<_> = cut(brick, outer).collect();
+    let behind = chunks.iter().position(|chunk| chunk.lo[outer] >= after.hi[outer]);
+    chunks.rotate_left(behind.unwrap_or(0));
+    for axis in axes.filter(|_| most.fine) {
+        chunks = chunks.into_iter().flat_map(|chunk| cut(chunk, axis)).collect();
+    }
+    chunks
+}
+
+/// A part of a brick in memory, behind so many elements.
+struct Held {
+    placed: Placed,
+    first: usize,
+}
+
+impl Held {
+    fn read(&self, part: &DynBrick, batches: Range<usize>, to: &Placed) -> Transfer {
+        Transfer::new(part, batches, &self.placed, to).behind(self.first, 0)
+    }
+}
+
+/// A box in memory that can be read.
+#[derive(Clone, Copy)]
+pub struct Near {
+    /// In whose memory it is.
+    pub owner: usize,
+    pub(crate) part: DynBrick,
+    before: Placed,
+}
+
+/// A box of the new brick in memory that can be read.
+pub struct NearBox {
+    /// In whose memory it is.
+    pub owner: usize,
+    /// Where it is in the new brick along each axis in memory, batches and then the slowest axis first, the last axes of all.
+    pub ranges: [Range<usize>; DIMS],
+    /// Where it is read, along the same axes.
+    pub source: View,
+}
+
+impl Moves {
+    /// The moves of this rank from one node to the next, where it is linked to others in this way. Costs
+    /// O(log P + messages) once the layouts are indexed.
+    pub fn new(
+        rank: usize,
+        link: &dyn Fn(usize) -> Link,
+        from: &Node,
+        to: &Node,
+        howmany: usize,
+    ) -> Self {
+        let place = |node: &Node, rank| Placed {
+            brick: node.layout.brick(rank),
+            order: node.layout.order(),
+            howmany,
+        };
+        let (before, after) = (place(from, rank), place(to, rank));
+        let mut sends = send_order::sends(rank, &from.layout, &to.layout);
+        let mut recvs = Vec::new();
+        from.layout.meet(&after.brick, |peer, common| recvs.push((peer, common)));
+        let ranks = from.layout.ranks();
+        sends.retain(|(peer, _)| link(*peer) == Link::Remote);
+        recvs.sort_unstable_by_key(|(peer, _)| (rank + ranks - peer) % ranks);
+        let (recvs, near): (Vec<_>, Vec<_>) =
+            recvs.into_iter().partition(|(peer, _)| link(*peer) == Link::Remote);
+        let near = near.into_iter();
+        let near =
+            near.map(|(owner, part)| Near { owner, part, before: place(from, owner) }).collect();
+        let (chunks, chunk_of) = (vec![before.brick], vec![0; sends.len()]);
+        let theirs = vec![0; recvs.len()];
+        let (width, most_chunks) = (from.width(), 1);
+        Self {
+            rank,
+            width,
+            before,
+            after,
+            turned: None,
+            keeps: Default::default(),
+            sends,
+            recvs,
+            near,
+            chunks,
+            chunk_of,
+            theirs,
+            most_chunks,
+        }
+    }
+
+    /// The same with some messages in the order of the sender's memory, so that who receives them turns axes, not who sends them.
+    pub fn turned_when_read(self, which: TurnedWhenRead) -> Self {
+        Self { turned: Some(which), ..self }
+    }
+
+    /// Cuts messages, and what is near, so that each is from one part to one part of what ranks keep. Not yet chunked.
+    pub(crate) fn kept(mut self, keeps: [&Keep; 2], [from, to]: [&Node; 2]) -> Self {
+        self.keeps = keeps.map(Keep::clone);
+        let [before, after] = keeps;
+        let cut = |(sender, receiver): (usize, usize), part: &DynBrick| -> Vec<DynBrick> {
+            let befores = before.parts(sender, from.layout.brick(sender));
+            let afters = after.parts(receiver, to.layout.brick(receiver));
+            let both = befores.iter().flat_map(|a| afters.iter().map(|b| a.intersect(b)));
+            both.map(|both| both.intersect(part)).filter(|part| !part.is_empty()).collect()
+        };
+        let rank = self.rank;
+        let out = |(peer, part): (usize, DynBrick)| {
+            cut((rank, peer), &part).into_iter().map(move |part| (peer, part))
+        };
+        let come = |(peer, part): (usize, DynBrick)| {
+            cut((peer, rank), &part).into_iter().map(move |part| (peer, part))
+        };
+        self.sends = self.sends.into_iter().flat_map(out).collect();
+        self.recvs = self.recvs.into_iter().flat_map(come).collect();
+        let near = |near: Near| {
+            let parts = cut((near.owner, rank), &near.part).into_iter();
+            parts.map(move |part| Near { part, ..near })
+        };
+        self.near = self.near.into_iter().flat_map(near).collect();
+        self
+    }
+
+    /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
+    /// chunks. `element` is in bytes.
+    pub fn chunked(
+        mut self,
+        [from, to]: [&Node; 2],
+        whole: &[usize],
+        element: usize,
+        most: Chunking,
+    ) -> Self {
+        let bytes = element * self.before.howmany;
+        let order = self.before.order;
+        let most = most.for_ranks(from.layout.ranks());
+        let [kept, given] = self.keeps.clone();
+        let cut = |rank| -> Vec<DynBrick> {
+            let (before, after) = (from.layout.brick(rank), to.layout.brick(rank));
+            let parts = kept.parts(rank, before).into_iter();
+            let parts = parts.filter(|part| !part.is_empty() || before.is_empty());
+            parts.flat_map(|part| chunks(part, after, order, whole, bytes, most)).collect()
+        };
+        let halves = given.count();
+        self.chunks = cut(self.rank);
+        let mut sends = Vec::new();
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            let parts = self.sends.iter().map(|(peer, part)| (*peer, part.intersect(chunk)));
+            let number = |(peer, part): (usize, DynBrick)| {
+                (halves * number + given.part(peer, &part), (peer, part))
+            };
+            sends.extend(parts.filter(|(_, part)| !part.is_empty()).map(number));
+        }
+        (self.chunk_of, self.sends) = sends.into_iter().unzip();
+        let mut recvs = Vec::new();
+        for (peer, part) in &self.recvs {
+            let parts = cut(*peer).into_iter().map(|chunk| part.intersect(&chunk));
+            let parts = parts.enumerate().filter(|(_, part)| !part.is_empty());
+            let half = given.part(self.rank, part);
+            recvs.extend(parts.map(|(number, part)| (halves * number + half, (*peer, part))));
+        }
+        recvs.sort_by_key(|(number, _)| *number);
+        (self.theirs, self.recvs) = recvs.into_iter().unzip();
+        let ranks = 0..from.layout.ranks();
+        self.most_chunks = halves * ranks.map(|rank| cut(rank).len()).max().unwrap_or(1);
+        self
+    }
+
+    /// For every message to be sent, in which of [`Moves::chunks`] it is.
+    pub(crate) fn chunks_sent(&self) -> impl Iterator<Item = usize> {
+        let halves = self.keeps[1].count();
+        self.chunk_of.iter().map(move |number| number / halves)
+    }
+
+    /// In which piece of memory a box of the old brick is, and how that is arranged.
+    fn held_before(&self, part: &DynBrick) -> (usize, Held) {
+        self.held(&self.keeps[0], self.rank, &self.before, part)
+    }
+
+    /// The same of the new brick.
+    fn held_after(&self, part: &DynBrick) -> (usize, Held) {
+        self.held(&self.keeps[1], self.rank, &self.after, part)
+    }
+
+    fn held(&self, keep: &Keep, rank: usize, whole: &Placed, part: &DynBrick) -> (usize, Held) {
+        let number = keep.part(rank, part);
+        let Spot { piece, first } = keep.spot(number, rank, whole.brick, whole.howmany);
+        let brick = keep.parts(rank, whole.brick)[number];
+        (piece, Held { placed: Placed { brick, ..*whole }, first })
+    }
+
+    /// From which piece of memory a box of the old brick is taken.
+    pub(crate) fn source(&self, part: &DynBrick) -> usize {
+        self.held_before(part).0
+    }
+
+    /// Into which piece of memory a box of the new brick is put.
+    pub(crate) fn destination(&self, part: &DynBrick) -> usize {
+        self.held_after(part).0
+    }
+
+    /// All of a chunk of the old brick, to a tile.
+    pub(crate) fn load(&self, chunk: &DynBrick) -> Transfer {
+        self.held_before(chunk).1.read(chunk, self.batches(), &self.tile(chunk))
+    }
+
+    /// From a tile with a chunk of the old brick into a message of the points in `part`.
+    pub(crate) fn gather_from(&self, chunk: &DynBrick, part: &DynBrick) -> Transfer {
+        Transfer::new(part, self.batches(), &self.tile(chunk), &self.message(part))
+    }
+
+    /// From a tile with a chunk of the old brick into the new one, by piece of memory.
+    pub(crate) fn keep_from(&self, chunk: &DynBrick) -> Vec<(usize, Transfer)> {
+        let tile = Held { placed: self.tile(chunk), first: 0 };
+        let own = self.near.iter().filter(|near| near.owner == self.rank);
+        let parts = own.map(|near| near.part.intersect(chunk));
+        let keep =
+            |part| Some((self.destination(&part), self.arriving(&part, &tile, &self.all())?));
+        parts.filter(|part| !part.is_empty()).filter_map(keep).collect()
+    }
+
+    fn tile(&self, chunk: &DynBrick) -> Placed {
+        Placed { brick: *chunk, ..self.before }
+    }
+
+    /// Of axes in memory, before.
+    pub(crate) fn order(&self) -> PerAxis<usize> {
+        self.before.order
+    }
+
+    /// Batches of everything.
+    pub(crate) fn howmany(&self) -> usize {
+        self.before.howmany
+    }
+
+    /// From the old brick into a message of the points in `part`.
+    pub fn gather(&self, part: &DynBrick) -> Transfer {
+        self.held_before(part).1.read(part, self.batches(), &self.message(part))
+    }
+
+    /// From a message of the points in `part` into the new brick: those that are also in `wanted`, in the order of the message.
+    pub fn scatter(&self, part: &DynBrick, wanted: &Chunk) -> Option<Transfer> {
+        let message = Held { placed: self.message(part), first: 0 };
+        self.coming(&part.intersect(&wanted.brick), &message, wanted, Transfer::as_read)
+    }
+
+    /// From memory that can be read into the new brick: those points that are also in `wanted`.
+    pub fn take(&self, near: &Near, wanted: &Chunk) -> Option<Transfer> {
+        let (_, held) = self.held(&self.keeps[0], near.owner, &near.before, &near.part);
+        self.arriving(&near.part.intersect(&wanted.brick), &held, wanted)
+    }
+
+    /// What is taken from memory that can be read, box by box.
+    pub fn pieces(&self) -> Vec<NearBox> {
+        let Placed { brick, order, howmany } = self.after;
+        let piece = |near: &Near| {
+            let mut ranges = std::array::from_fn(|_| 0..1);
+            let first_axis = DIMS - order.len();
+            ranges[first_axis - 1] = 0..howmany;
+            for (place, &axis) in order.iter().enumerate() {
+                let first = brick.lo[axis];
+                ranges[first_axis + place] = near.part.lo[axis] - first..near.part.hi[axis] - first;
+            }
+            NearBox { owner: near.owner, ranges, source: near.before.view(&near.part, 0, order) }
+        };
+        self.near.iter().map(piece).collect()
+    }
+
+    fn arriving(&self, part: &DynBrick, from: &Held, wanted: &Chunk) -> Option<Transfer> {
+        self.coming(part, from, wanted, Transfer::new)
+    }
+
+    /// Into the new brick, by one of the two ways to order a transfer.
+    fn coming(
+        &self,
+        part: &DynBrick,
+        from: &Held,
+        wanted: &Chunk,
+        order: fn(&DynBrick, Range<usize>, &Placed, &Placed) -> Transfer,
+    ) -> Option<Transfer> {
+        let transfer = || {
+            let (_, to) = self.held_after(part);
+            let transfer = order(part, wanted.batches.clone(), &from.placed, &to.placed);
+            transfer.behind(from.first, to.first)
+        };
+        (!part.is_empty()).then(transfer)
+    }
+
+    fn message(&self, part: &DynBrick) -> Placed {
+        let (sent, received) = (self.before.order, self.after.order);
+        let order = self.turned.map_or(received, |which| which.order(part, sent, received));
+        Placed { brick: *part, order, ..self.after }
+    }
+
+    fn batches(&self) -> Range<usize> {
+        0..self.after.howmany
+    }
+
+    /// All of the new brick.
+    pub fn all(&self) -> Chunk {
+        Chunk { brick: self.after.brick, batches: self.batches() }
+    }
+
+    /// A part of the new brick that is dense in boxes that can be filled and then transformed while they are in cache.
+    ///
+    /// Memory divides evenly into `blocks`, and every box is a number of whole ones. A box reaches over
+    /// `run` points of the axis along which the old brick is contiguous, fewer if it would be too large, so
+    /// that what is read there comes in whole cache lines; and then over as many points of inner axes as
+    /// keep it at `most` elements.
+    pub(crate) fn boxes(
+        &self,
+        part: DynBrick,
+        blocks: usize,
+        run: Range<usize>,
+        most: usize,
+    ) -> Vec<(Chunk, Blocks)> {
+        let Placed { order, howmany, .. } = self.after;
+        let all = Chunk { brick: part, batches: self.batches() };
+        let brick = part;
+        let mut lens = vec![howmany];
+        lens.extend(order.into_iter().map(|axis| brick.len(axis)));
+        // The loops around a block, outermost first.
+        let around = |depth: &usize| lens[..*depth].iter().product::<usize>() == blocks;
+        let depth = (0..=lens.len()).find(around).expect("blocks are whole inner axes");
+        let lens = &lens[..depth];
+        let mut step = vec![1; depth];
+        let block = all.points() / blocks;
+        let contiguous = self.before.order.contiguous();
+        if let Some(axis) = (1..depth).find(|&d| order[d - 1] == contiguous) {
+            step[axis] = (most / block).clamp(run.start, run.end).min(lens[axis]);
+        }
+        for d in (0..depth).rev() {
+            let now = block * step.iter().product::<usize>();
+            step[d] = (step[d] * (most / now).max(1)).min(lens[d]);
+        }
+        let first =
+            |at: &[usize]| -> Vec<usize> { at.iter().zip(&step).map(|(i, s)| i * s).collect() };
+        let counts: Vec<_> = lens.iter().zip(&step).map(|(n, s)| n.div_ceil(*s)).collect();
+        let boxed = |at: Vec<usize>| {
+            let from = first(&at);
+            let to: Vec<_> = (0..depth).map(|d| lens[d].min(from[d] + step[d])).collect();
+            let mut chunk = all.clone();
+            for d in 0..depth {
+                match d.checked_sub(1) {
+                    None => chunk.batches = from[d]..to[d],
+                    Some(place) => {
+                        let (axis, lo) = (order[place], brick.lo[order[place]]);
+                        chunk.brick = chunk.brick.with_range(axis, lo + from[d]..lo + to[d]);
+                    }
+                }
+            }
+            (chunk, runs(lens, &from, &to))
+        };
+        odometer(&counts).map(boxed).collect()
+    }
+}
+
+/// The blocks of a box, as runs of neighbours in memory.
+pub(crate) type Blocks = Vec<Range<usize>>;
+
+/// The runs of `from..to` in an array of these lengths.
+fn runs(lens: &[usize], from: &[usize], to: &[usize]) -> Blocks {
+    let Some(last) = lens.len().checked_sub(1) else { return once(0..1).collect() };
+    let counts: Vec<_> = (0..last).map(|d| to[d] - from[d]).collect();
+    let run = |at: Vec<usize>| {
+        let row = (0..last).fold(0, |row, d| row * lens[d] + from[d] + at[d]);
+        row * lens[last] + from[last]..row * lens[last] + to[last]
+    };
+    odometer(&counts).map(run).collect()
+}
+
+/// Every index of an array of these lengths, in order.
+fn odometer(lens: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    (0..lens.iter().product()).map(move |mut rest: usize| {
+        let mut at = vec![0; lens.len()];
+        for d in (0..lens.len()).rev() {
+            (at[d], rest) = (rest % lens[d], rest / lens[d]);
+        }
+        at
+    })
+}
+
+/// Part of a brick, and of a batch of bricks.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// The part.
+    pub brick: DynBrick,
+    /// Which batches.
+    pub batches: Range<usize>,
+}
+
+impl Chunk {
+    pub(crate) fn points(&self) -> usize {
+        self.brick.points() * self.batches.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

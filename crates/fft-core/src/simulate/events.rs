@@ -1,0 +1,465 @@
+//! The messages of a reshape as events.
+//!
+//! A message passes its sender's processor, then ports one after the other: between hosts those of the sender, of its
+//! host, of the receiver's host and of the receiver; within a host those of sender and receiver. At last it keeps its
+//! receiver's processor busy. Each serves what comes first, at its own rate; what has begun at one port begins at the next
+//! when that is free, so that a message alone takes one latency and the time of the slowest port. The network between hosts
+//! has room for everything: nothing waits at a port because the one behind it is busy. Times are whole picoseconds, and
+//! events at the same time happen in the order in which they were foreseen: the same on every machine.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use super::message_list::{Message, Schedule};
+use super::simulate::Order;
+use crate::problem::Machine;
+use crate::problem::Messages;
+
+/// In picoseconds. So wide that sums do not overflow even on machines that cannot be.
+pub(crate) type Time = u128;
+
+pub(crate) fn picoseconds(seconds: f64) -> Time {
+    whole(seconds * 1e12)
+}
+
+fn whole(picoseconds: f64) -> Time {
+    picoseconds.round().min(LONGEST) as Time
+}
+
+/// What anything takes at most: longer than the universe has been there, and short enough to be added up.
+const LONGEST: f64 = 1e30;
+
+/// How messages travel over a link.
+#[derive(Clone, Copy)]
+struct Link {
+    latency: Time,
+    overhead: Time,
+    /// Picoseconds that a byte takes.
+    byte: f64,
+}
+
+impl Link {
+    fn new(messages: &Messages, slow: f64) -> Self {
+        Self {
+            latency: picoseconds(messages.latency.value),
+            overhead: picoseconds(messages.overhead.value * slow),
+            byte: 1e12 / messages.bandwidth.value,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A rank looks whether it can send.
+    Send(u32),
+    /// The first byte of a message comes to the port of its sender's host.
+    Leave(u32),
+    /// To that of its receiver's host, or within a host to that of its receiver.
+    Arrive(u32),
+    /// The last byte has come.
+    Complete(u32),
+}
+
+/// A port, or a processor: when it is free.
+type Free = Time;
+
+/// Serves something that comes at `at` and takes so long. When that begins.
+fn serve(port: &mut Free, at: Time, takes: Time) -> Time {
+    let begins = at.max(*port);
+    *port = begins + takes;
+    begins
+}
+
+/// What is needed of a rank.
+#[derive(Clone, Default)]
+struct Rank {
+    processor: Free,
+    far: [Free; 2],
+    near: [Free; 2],
+    /// When the next message is packed.
+    packed: Time,
+    /// Messages under way.
+    out: usize,
+    /// Whether an event of it is to come that makes it look.
+    woken: bool,
+    finished: Time,
+}
+
+const OUT: usize = 0;
+const IN: usize = 1;
+
+/// What comes of it: for each rank, when it has packed its last message, and when all of its messages are there.
+pub(crate) struct Outcome {
+    pub(crate) packed: Vec<Time>,
+    pub(crate) finished: Vec<Time>,
+}
+
+pub(crate) struct Play<'a> {
+    schedule: &'a Schedule,
+    order: Order,
+    far: Link,
+    near: Link,
+    /// Picoseconds that a byte takes into or out of a host.
+    host_byte: f64,
+    ranks: Vec<Rank>,
+    hosts: Vec<[Free; 2]>,
+    /// The messages of each rank that are still to be sent.
+    rest: Vec<Range<usize>>,
+    /// When the last byte of each message has passed the last port so far.
+    tails: Vec<Time>,
+    steps: Steps,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    foreseen: u64,
+}
+
+impl<'a> Play<'a> {
+    /// These messages of each rank; with [`Order::Pairwise`] they must be [matched](Schedule::matched). `slow` is how much slower a processor is than alone.
+    pub(crate) fn new(
+        schedule: &'a Schedule,
+        machine: &Machine,
+        slow: f64,
+        order: Order,
+        rest: Vec<Range<usize>>,
+    ) -> Self {
+        let steps = match order {
+            Order::Pairwise => Steps::new(schedule, &rest),
+            _ => Steps::default(),
+        };
+        Self {
+            far: Link::new(&machine.far, slow),
+            near: Link::new(&machine.near, slow),
+            host_byte: 1e12 / machine.host_rate(schedule.hosts()),
+            ranks: vec![Rank::default(); schedule.ranks()],
+            hosts: vec![[0; 2]; schedule.hosts()],
+            tails: vec![0; schedule.messages().len()],
+            events: BinaryHeap::with_capacity(2 * schedule.ranks()),
+            foreseen: 0,
+            schedule,
+            order,
+            rest,
+            steps,
+        }
+    }
+
+    /// From these times of each rank on, each message taking so long to be packed.
+    pub(crate) fn run(mut self, start: &[Time], pack: &dyn Fn(&Message) -> Time) -> Outcome {
+        for (rank, start) in start.iter().enumerate() {
+            let first = self.rest[rank].clone().next();
+            let takes = first.map_or(0, |first| pack(&self.schedule.messages()[first]));
+            self.ranks[rank] = Rank {
+                processor: *start,
+                packed: start + takes,
+                finished: *start,
+                ..Rank::default()
+            };
+            self.wake(rank, *start);
+        }
+        while let Some(Reverse((now, _, event))) = self.events.pop() {
+            match event {
+                Event::Send(rank) => self.send(rank as usize, now, pack),
+                Event::Leave(number) => self.leave(number, now),
+                Event::Arrive(number) => self.arrive(number, now),
+                Event::Complete(number) => self.complete(number, now),
+            }
+        }
+        assert!(self.rest.iter().all(Range::is_empty), "every message can be sent");
+        let finished = self.ranks.iter().map(|rank| rank.finished.max(rank.packed)).collect();
+        Outcome { packed: self.ranks.iter().map(|rank| rank.packed).collect(), finished }
+    }
+
+    fn foresee(&mut self, at: Time, event: Event) {
+        self.foreseen += 1;
+        self.events.push(Reverse((at, self.foreseen, event)));
+    }
+
+    fn wake(&mut self, rank: usize, at: Time) {
+        if !self.rest[rank].is_empty() && !std::mem::replace(&mut self.ranks[rank].woken, true) {
+            self.foresee(at, Event::Send(rank as u32));
+        }
+    }
+
+    fn link(&self, message: &Message) -> Link {
+        if self.schedule.is_far(message) { self.far } else { self.near }
+    }
+
+    /// Sends one message, or waits until it can be sent: for the processor, for it to be packed, or for another event.
+    fn send(&mut self, from: usize, now: Time, pack: &dyn Fn(&Message) -> Time) {
+        self.ranks[from].woken = false;
+        let Some(number) = self.rest[from].clone().next() else { return };
+        let most = match self.order {
+            Order::Windowed(most) => most.max(1),
+            Order::Pairwise => 1,
+            Order::Posted | Order::Ring => usize::MAX,
+        };
+        let rank = &self.ranks[from];
+        if rank.out >= most || self.order == Order::Pairwise && self.steps.wait(from, number) {
+            return;
+        }
+        let free = rank.processor.max(rank.packed);
+        if free > now {
+            return self.wake(from, free);
+        }
+        let message = self.schedule.messages()[number];
+        let (link, far) = (self.link(&message), self.schedule.is_far(&message));
+        let takes = whole(message.wire as f64 * link.byte);
+        self.rest[from].start += 1;
+        let next = self.rest[from].clone().next().map(|next| &self.schedule.messages()[next]);
+        let rank = &mut self.ranks[from];
+        rank.packed += next.map_or(0, pack);
+        rank.out += 1;
+        rank.processor = now + link.overhead;
+        let at = rank.processor;
+        let port = if far { &mut rank.far[OUT] } else { &mut rank.near[OUT] };
+        let begins = serve(port, at, takes);
+        self.tails[number] = begins + takes;
+        let event = number as u32;
+        if far {
+            self.foresee(begins, Event::Leave(event));
+        } else {
+            self.tails[number] += link.latency;
+            self.foresee(begins + link.latency, Event::Arrive(event));
+        }
+        self.wake(from, at);
+    }
+
+    fn leave(&mut self, number: u32, now: Time) {
+        let message = self.schedule.messages()[number as usize];
+        let takes = whole(message.wire as f64 * self.host_byte);
+        let host = self.schedule.host(message.from as usize);
+        let begins = serve(&mut self.hosts[host][OUT], now, takes);
+        let tail = &mut self.tails[number as usize];
+        *tail = (*tail).max(begins + takes) + self.far.latency;
+        self.foresee(begins + self.far.latency, Event::Arrive(number));
+    }
+
+    fn arrive(&mut self, number: u32, now: Time) {
+        let message = self.schedule.messages()[number as usize];
+        let (to, far) = (message.to as usize, self.schedule.is_far(&message));
+        let (mut begins, mut tail) = (now, self.tails[number as usize]);
+        if far {
+            let takes = whole(message.wire as f64 * self.host_byte);
+            begins = serve(&mut self.hosts[self.schedule.host(to)][IN], now, takes);
+            tail = tail.max(begins + takes);
+        }
+        let takes = whole(message.wire as f64 * self.link(&message).byte);
+        let rank = &mut self.ranks[to];
+        let port = if far { &mut rank.far[IN] } else { &mut rank.near[IN] };
+        begins = serve(port, begins, takes);
+        self.foresee(tail.max(begins + takes), Event::Complete(number));
+    }
+
+    fn complete(&mut self, number: u32, now: Time) {
+        let message = self.schedule.messages()[number as usize];
+        let (from, to) = (message.from as usize, message.to as usize);
+        let overhead = match self.order {
+            // A put asks nothing of the receiver.
+            Order::Ring => 0,
+            _ => self.link(&message).overhead,
+        };
+        let sender = &mut self.ranks[from];
+        sender.out -= 1;
+        sender.finished = sender.finished.max(now);
+        let receiver = &mut self.ranks[to];
+        let read = serve(&mut receiver.processor, now, overhead) + overhead;
+        receiver.finished = receiver.finished.max(read);
+        match self.order {
+            Order::Posted | Order::Ring => {}
+            Order::Windowed(_) => self.wake(from, now),
+            Order::Pairwise => {
+                self.steps.came(number as usize);
+                self.wake(from, now);
+                self.wake(to, read);
+            }
+        }
+    }
+}
+
+/// Matched steps: a rank sends in step d to those d ranks behind it and receives from those d ranks before it. It does
+/// not begin a step before it has everything of the steps before.
+#[derive(Default)]
+struct Steps {
+    /// Of each message.
+    step: Vec<u32>,
+    there: Vec<bool>,
+    /// The messages to each rank, by step, and how many of the first of them are there.
+    incoming: Vec<Vec<u32>>,
+    seen: Vec<usize>,
+}
+
+impl Steps {
+    fn new(schedule: &Schedule, played: &[Range<usize>]) -> Self {
+        let (messages, ranks) = (schedule.messages(), schedule.ranks());
+        let step =
+            |message: &Message| (message.to as usize + ranks - message.from as usize) % ranks;
+        let mut incoming = vec![Vec::new(); ranks];
+        for number in played.iter().cloned().flatten() {
+            incoming[messages[number].to as usize].push(number as u32);
+        }
+        let step: Vec<_> = messages.iter().map(|message| step(message) as u32).collect();
+        for list in &mut incoming {
+            list.sort_by_key(|number| step[*number as usize]);
+        }
+        Self { step, there: vec![false; messages.len()], incoming, seen: vec![0; ranks] }
+    }
+
+    fn came(&mut self, number: usize) {
+        self.there[number] = true;
+    }
+
+    /// Whether a rank must wait before it sends this message.
+    fn wait(&mut self, rank: usize, number: usize) -> bool {
+        let (list, seen) = (&self.incoming[rank], &mut self.seen[rank]);
+        while list.get(*seen).is_some_and(|first| self.there[*first as usize]) {
+            *seen += 1;
+        }
+        list.get(*seen).is_some_and(|first| self.step[*first as usize] < self.step[number])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Quantity;
+
+    /// Latency 5 µs, overhead 1 µs, 1 GB/s for a rank and as told for a host; within hosts 2 µs, 0.5 µs, 4 GB/s.
+    fn machine(host: f64) -> Machine {
+        let messages = |latency, overhead, bandwidth| Messages {
+            latency: Quantity::measured(latency),
+            overhead: Quantity::measured(overhead),
+            bandwidth: Quantity::measured(bandwidth),
+        };
+        Machine {
+            far: messages(5e-6, 1e-6, 1e9),
+            near: messages(2e-6, 5e-7, 4e9),
+            host: Quantity::measured(host),
+            ..Machine::default()
+        }
+    }
+
+    fn outcome(schedule: &Schedule, machine: &Machine, order: Order, pack: Time) -> Outcome {
+        let all = (0..schedule.ranks()).map(|rank| schedule.places(rank)).collect();
+        let start = vec![0; schedule.ranks()];
+        Play::new(schedule, machine, 1.0, order, all).run(&start, &|_| pack)
+    }
+
+    fn finished(schedule: &Schedule, machine: &Machine, order: Order) -> Vec<Time> {
+        outcome(schedule, machine, order, 0).finished
+    }
+
+    /// In nanoseconds, everything else exact.
+    fn ns(times: &[Time]) -> Vec<Time> {
+        assert!(times.iter().all(|time| time % 1000 == 0), "{times:?}");
+        times.iter().map(|time| time / 1000).collect()
+    }
+
+    /// Every rank of `hosts` to every other.
+    fn all_to_all(hosts: &[usize], bytes: u64) -> Schedule {
+        let ranks = hosts.len() as u32;
+        let to = |from| (1..ranks).map(move |step| (from, (from + step) % ranks, bytes));
+        Schedule::of_messages(hosts, &(0..ranks).flat_map(to).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn one_message_takes_a_latency_two_overheads_and_the_slowest_port() {
+        for (host, slowest) in [(1e9, 1), (5e8, 2), (8e9, 1)] {
+            let far = Schedule::of_messages(&[0, 1], &[(0, 1, 100_000)]);
+            let found = ns(&finished(&far, &machine(host), Order::Posted));
+            let there = 1_000 + 5_000 + 100_000 * slowest;
+            assert_eq!(found, [there, there + 1_000], "host at {host}");
+        }
+        let near = Schedule::of_messages(&[0, 0], &[(0, 1, 100_000)]);
+        let found = ns(&finished(&near, &machine(1e6), Order::Posted));
+        assert_eq!(found, [27_500, 28_000]);
+        // A put asks nothing of the receiver.
+        let put = ns(&finished(&near, &machine(1e6), Order::Ring));
+        assert_eq!(put, [27_500, 27_500]);
+    }
+
+    #[test]
+    fn an_incast_stands_in_line_at_the_port_of_the_host_or_of_the_rank() {
+        for (host, slowest) in [(5e8, 2), (4e9, 1)] {
+            for n in [2u32, 7, 40] {
+                let hosts: Vec<_> = (0..=n as usize).collect();
+                let list: Vec<_> = (1..=n).map(|from| (from, 0, 50_000)).collect();
+                let schedule = Schedule::of_messages(&hosts, &list);
+                for order in [Order::Posted, Order::Windowed(1)] {
+                    let found = ns(&finished(&schedule, &machine(host), order));
+                    let all = 1_000 + 5_000 + Time::from(n) * 50_000 * slowest;
+                    assert_eq!(found[0], all + 1_000, "{n} to one, host at {host}");
+                    // In the order of ranks.
+                    assert_eq!(found[1], 6_000 + 50_000 * slowest);
+                    assert_eq!(found[n as usize], all);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_exchange_in_rotation_keeps_all_ports_busy() {
+        let hosts: Vec<_> = (0..9).collect();
+        let found = ns(&finished(&all_to_all(&hosts, 20_000), &machine(5e8), Order::Posted));
+        assert_eq!(found, [1_000 + 5_000 + 8 * 40_000 + 1_000; 9]);
+        // Of 6 ranks on each of 8 hosts, the ports of hosts are what is short.
+        let hosts: Vec<_> = (0..48).map(|rank| rank / 6).collect();
+        let schedule = all_to_all(&hosts, 100_000);
+        let most = *finished(&schedule, &machine(2e9), Order::Posted).iter().max().unwrap();
+        let bound = 6 * 42 * 100_000 * 500;
+        assert!((bound..bound * 103 / 100).contains(&most), "{most} ps of {bound}");
+        // One small one at a time, latencies add up.
+        let schedule = all_to_all(&hosts, 1_000);
+        let most =
+            |order| *finished(&schedule.matched(), &machine(2e9), order).iter().max().unwrap();
+        let (posted, matched) = (most(Order::Posted), most(Order::Pairwise));
+        assert!(matched > 2 * posted && matched > 42 * 7_000_000, "{posted}, {matched} ps");
+    }
+
+    #[test]
+    fn matched_steps_follow_each_other() {
+        // Two ranks exchange, one after the other: a step is overhead, latency, bytes, overhead.
+        let list = [(0, 1, 10_000), (0, 2, 10_000), (1, 2, 10_000), (2, 1, 10_000)];
+        let schedule = Schedule::of_messages(&[0, 1, 2], &list).matched();
+        let found = ns(&finished(&schedule, &machine(1e9), Order::Pairwise));
+        // Steps 1: 0 to 1, 1 to 2. Step 2: 0 to 2, when 0 has sent; 2 to 1, when 2 has received.
+        assert_eq!(found, [32_000, 34_000, 33_000]);
+    }
+
+    #[test]
+    fn packing_goes_on_while_messages_fly() {
+        let list: Vec<_> = (0..10).map(|_| (0, 1, 10_000)).collect();
+        let schedule = Schedule::of_messages(&[0, 1], &list);
+        let end = |pack| {
+            *outcome(&schedule, &machine(1e9), Order::Posted, pack).finished.iter().max().unwrap()
+        };
+        // Faster than messages fly: the first is waited for. Slower: the last one flies alone.
+        assert_eq!(end(4_000_000), 4_000_000 + end(0));
+        assert_eq!(end(30_000_000), 10 * 30_000_000 + 17_000_000);
+    }
+
+    #[test]
+    fn it_is_the_same_every_time_and_no_order_loses_a_message() {
+        let hosts = [0, 0, 1, 2, 2, 2, 1];
+        let mut list = Vec::new();
+        let mut random = 7u64;
+        for step in 1..7 {
+            for from in 0..7u32 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if random >> 62 != 0 {
+                    list.push((from, (from + step) % 7, random >> 45));
+                }
+            }
+        }
+        let schedule = Schedule::of_messages(&hosts, &list);
+        let to = |rank: u32| list.iter().filter(move |(_, to, _)| *to == rank);
+        for order in [Order::Posted, Order::Windowed(2), Order::Pairwise, Order::Ring] {
+            let found = finished(&schedule, &machine(2e9), order);
+            assert_eq!(found, finished(&schedule, &machine(2e9), order));
+            for (rank, finished) in found.iter().enumerate() {
+                // No port takes in more than it can.
+                let far = |(from, ..): &&(u32, u32, u64)| hosts[*from as usize] != hosts[rank];
+                let bytes: u64 = to(rank as u32).filter(far).map(|(.., bytes)| bytes).sum();
+                assert!(*finished >= Time::from(bytes) * 1_000, "rank {rank}");
+            }
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The exact messages of a recipe's reshapes, of all ranks, as data: what is to be said about them, and what
+//! [`crate::Simulator`] plays. Of k-way exchanges, those that are to be forwarded, not what forwarding makes of them; where
+//! the data decides how long messages are, an expectation.
+
+use crate::base::Precision;
+use crate::codec::Wire;
+use crate::comm::Algorithm;
+use crate::geometry::DynBrick;
+use crate::lower::tiling::tiled;
+use crate::planner::cost;
+use crate::planner::volume::Hosts;
+use crate::problem::Problem;
+use crate::recipe::{Node, Recipe, Step};
+use crate::redistribute::redistribution::chunks;
+use crate::redistribute::send_order;
+
+/// One message of a reshape, or of one chunk of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The sending rank.
+    pub from: u32,
+    /// The receiving rank, another one.
+    pub to: u32,
+    /// Which chunk of the sender's brick it is of.
+    pub chunk: u32,
+    /// Bytes of its points as they are in memory.
+    pub bytes: u64,
+    /// Bytes on the wire: fewer where the recipe's wire encodes them, and messages between hosts alone are encoded. Of
+    /// wires whose messages depend on the data, what is expected of numbers that know nothing of each other.
+    pub wire: u64,
+}
+
+/// The messages of one reshape, sender by sender, each in its order of sending; and what moves without one.
+///
+/// ```
+/// use fft_core::*;
+/// let grid = DynGrid::new([256, 256])?;
+/// let rows = Layout::even(grid, ProcGrid::new([4, 1]), 4);
+/// let columns = Layout::even(grid, ProcGrid::new([1, 4]), 4);
+/// let mut problem = Problem::new([Kind::C2C; 2], true, Precision::F64, rows, columns)?;
+/// problem.exchange = Algorithm::P2p;
+/// problem.hosts = vec![0, 0, 1, 1];
+/// let (_, schedule) = Schedule::of(&Recipe::new(problem)?).remove(0);
+/// let to: Vec<_> = schedule.of_rank(2).iter().map(|message| message.to).collect();
+/// assert_eq!(to, [3, 0, 1]);
+/// let each = 64 * 64 * 16;
+/// assert!(schedule.messages().iter().all(|message| message.bytes == each));
+/// let told = schedule.summary();
+/// assert_eq!((told.own, told.near, told.far), (4 * each, 4 * each, 8 * each));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// The host of each rank, from 0 on.
+    host_of: Vec<u32>,
+    hosts: usize,
+    messages: Vec<Message>,
+    /// Where each rank's messages begin, and the end of the last's.
+    first: Vec<usize>,
+    /// Bytes that stay with each rank.
+    own: Vec<u64>,
+    /// Bytes that each rank reads in memory of others of its host.
+    read: Vec<u64>,
+}
+
+/// What one says of a reshape. Bytes are those on the wire, of data that is not sent those in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Messages of all ranks.
+    pub messages: usize,
+    /// Bytes of the smallest.
+    pub min: u64,
+    /// Of the one in the middle; of an even number, of the larger of the two.
+    pub median: u64,
+    /// Of the largest.
+    pub max: u64,
+    /// Ranks that one rank sends to, at most.
+    pub peers: usize,
+    /// Bytes that stay with their ranks, all together.
+    pub own: u64,
+    /// That ranks read in memory of others of their hosts.
+    pub read: u64,
+    /// That are sent to ranks of the same host.
+    pub near: u64,
+    /// That are sent to other hosts.
+    pub far: u64,
+    /// That the busiest host sends to others, or receives from them.
+    pub host_most: u64,
+    /// That a host sends to others on average.
+    pub host_mean: f64,
+    /// Messages that aim at one rank in the same step, at most: step i is the i-th message of every rank.
+    pub incast: usize,
+    /// Messages from other hosts that aim at one host in the same step, at most.
+    pub host_incast: usize,
+}
+
+/// Bytes of messages.
+struct Sizes {
+    /// Bytes of a point, of all batches.
+    element: usize,
+    /// Numbers of a point, of all batches.
+    reals: usize,
+    width: usize,
+    wire: Wire,
+    precision: Precision,
+    /// Bits of each in memory, where the data decides how long messages are.
+    share: f64,
+}
+
+/// Bytes of the header of an encoded message.
+const HEADER: f64 = 8.0;
+
+impl Sizes {
+    fn new(problem: &Problem, from: &Node, wire: Wire) -> Self {
+        let (precision, width) = (problem.precision, from.width());
+        let reals = width * problem.howmany;
+        let share = cost::share(wire, precision, problem.tolerance);
+        Self { element: reals * precision.bytes(), reals, width, wire, precision, share }
+    }
+
+    fn encoded(&self, points: usize) -> u64 {
+        let elements = points * self.reals / self.width;
+        let fixed = match self.precision {
+            Precision::F32 => self.wire.codec::<f32>().fixed(elements, self.width),
+            Precision::F64 => self.wire.codec::<f64>().fixed(elements, self.width),
+        };
+        let bytes = (points * self.element) as f64;
+        fixed.map_or((HEADER + bytes * self.share).ceil() as u64, |bytes| bytes as u64)
+    }
+}
+
+impl Schedule {
+    /// The reshapes of a recipe, each with the number of its step in the forward transform. Where all ranks read each
+    /// other's memory, a plan leaves data where it is and reads in place of the reshape; that is among what is read.
+    /// O(messages) time and memory.
+    ///
+    /// # Panics
+    /// If there are 2³² ranks or more.
+    pub fn of(recipe: &Recipe) -> Vec<(usize, Self)> {
+        let problem = recipe.problem();
+        let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
+        let mut since = Vec::new();
+        let mut found = Vec::new();
+        for (number, step) in recipe.steps().iter().enumerate() {
+            match *step {
+                Step::Fft { axis, .. } => since.push(axis),
+                Step::Scale { .. } => {}
+                Step::Reshape { wire, exchange } => {
+                    let nodes = [&recipe.nodes()[number], &recipe.nodes()[number + 1]];
+                    let schedule = Self::reshape(problem, &hosts, nodes, wire, exchange, &since);
+                    found.push((number, schedule));
+                    since.clear();
+                }
+            }
+        }
+        found
+    }
+
+    fn reshape(
+        problem: &Problem,
+        hosts: &Hosts,
+        [from, to]: [&Node; 2],
+        wire: Wire,
+        exchange: Algorithm,
+        since: &[usize],
+    ) -> Self {
+        let ranks = from.layout.ranks();
+        let sizes = Sizes::new(problem, from, wire);
+        let whole = match problem.pipelined() {
+            true => tiled(&from.layout, since, sizes.element, problem.tile_bytes()),
+            false => Vec::new(),
+        };
+        let most = problem.chunking().for_ranks(ranks);
+        let mut made = Self::empty(hosts, ranks);
+        let mut sends: Vec<(usize, DynBrick)> = Vec::new();
+        for rank in 0..ranks {
+            let brick = from.layout.brick(rank);
+            sends.clear();
+            for (peer, common) in send_order::sends(rank, &from.layout, &to.layout) {
+                let bytes = (common.points() * sizes.element) as u64;
+                match problem.near(rank, peer) {
+                    _ if peer == rank => made.own[rank] += bytes,
+                    true => made.read[peer] += bytes,
+                    false => sends.push((peer, common)),
+                }
+            }
+            let pieces = match problem.chunked() && !sends.is_empty() {
+                true => {
+                    let after = to.layout.brick(rank);
+                    chunks(brick, after, from.layout.order(), &whole, sizes.element, most)
+                }
+                false => vec![brick],
+            };
+            let home = hosts.host(rank);
+            let stand = [home, hosts.members(home).partition_point(|other| *other < rank)];
+            for (chunk, piece) in pieces.iter().enumerate() {
+                let parts =
+                    sends.iter().map(|(peer, part)| (*peer, part.intersect(piece).points()));
+                let parts = parts.filter(|(_, points)| *points > 0);
+                let parts: Vec<_> = match exchange {
+                    Algorithm::Ring(_) => {
+                        send_order::by_host(parts, |part| part.0, |peer| hosts.host(peer), stand)
+                            .collect()
+                    }
+                    _ => parts.collect(),
+                };
+                for (peer, points) in parts {
+                    let bytes = (points * sizes.element) as u64;
+                    let encoded = wire != Wire::Raw && !problem.bare(rank, peer);
+                    made.messages.push(Message {
+                        from: number(rank),
+                        to: number(peer),
+                        chunk: number(chunk),
+                        bytes,
+                        wire: if encoded { sizes.encoded(points) } else { bytes },
+                    });
+                }
+            }
+            made.first.push(made.messages.len());
+        }
+        made
+    }
+
+    fn empty(hosts: &Hosts, ranks: usize) -> Self {
+        Self {
+            host_of: (0..ranks).map(|rank| number(hosts.host(rank))).collect(),
+            hosts: hosts.count(),
+            messages: Vec::new(),
+            first: vec![0],
+            own: vec![0; ranks],
+            read: vec![0; ranks],
+        }
+    }
+
+    /// Ranks.
+    pub fn ranks(&self) -> usize {
+        self.own.len()
+    }
+
+    /// Hosts.
+    pub fn hosts(&self) -> usize {
+        self.hosts
+    }
+
+    /// The host of a rank, from 0 on in the order of their first ranks.
+    ///
+    /// # Panics
+    /// If `rank >= ranks()`.
+    pub fn host(&self, rank: usize) -> usize {
+        self.host_of[rank] as usize
+    }
+
+    /// All messages, by sender, each sender's in its order of sending.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// What one rank sends, in this order.
+    ///
+    /// # Panics
+    /// If `rank >= ranks()`.
+    pub fn of_rank(&self, rank: usize) -> &[Message] {
+        &self.messages[self.places(rank)]
+    }
+
+    /// The same as places among all messages.
+    pub(crate) fn places(&self, rank: usize) -> std::ops::Range<usize> {
+        self.first[rank]..self.first[rank + 1]
+    }
+
+    /// Bytes that stay with a rank.
+    ///
+    /// # Panics
+    /// If `rank >= ranks()`.
+    pub fn own(&self, rank: usize) -> u64 {
+        self.own[rank]
+    }
+
+    /// Bytes that a rank reads in memory of others of its host.
+    ///
+    /// # Panics
+    /// If `rank >= ranks()`.
+    pub fn read(&self, rank: usize) -> u64 {
+        self.read[rank]
+    }
+
+    /// Whether a message leaves its host.
+    pub fn is_far(&self, message: &Message) -> bool {
+        self.host_of[message.from as usize] != self.host_of[message.to as usize]
+    }
+
+    /// What is to be said of it. O(messages log messages).
+    pub fn summary(&self) -> Summary {
+        let mut sizes: Vec<_> = self.messages.iter().map(|message| message.wire).collect();
+        sizes.sort_unstable();
+        let peers = |rank| {
+            let mut peers: Vec<_> = self.of_rank(rank).iter().map(|message| message.to).collect();
+            peers.sort_unstable();
+            peers.dedup();
+            peers.len()
+        };
+        let (mut out, mut back) = (vec![0; self.hosts], vec![0; self.hosts]);
+        let (mut near, mut far) = (0, 0);
+        for message in &self.messages {
+            if self.is_far(message) {
+                far += message.wire;
+                out[self.host(message.from as usize)] += message.wire;
+                back[self.host(message.to as usize)] += message.wire;
+            } else {
+                near += message.wire;
+            }
+        }
+        let [incast, host_incast] = self.incast();
+        Summary {
+            messages: sizes.len(),
+            min: sizes.first().copied().unwrap_or(0),
+            median: sizes.get(sizes.len() / 2).copied().unwrap_or(0),
+            max: sizes.last().copied().unwrap_or(0),
+            peers: (0..self.ranks()).map(peers).max().unwrap_or(0),
+            own: self.own.iter().sum(),
+            read: self.read.iter().sum(),
+            near,
+            far,
+            host_most: out.iter().chain(&back).copied().max().unwrap_or(0),
+            host_mean: far as f64 / self.hosts.max(1) as f64,
+            incast,
+            host_incast,
+        }
+    }
+
+    /// Messages that aim at one rank, and those of other hosts that aim at one host, in the same step.
+    fn incast(&self) -> [usize; 2] {
+        let steps = (0..self.ranks()).map(|rank| self.places(rank).len()).max().unwrap_or(0);
+        let mut at_rank = vec![0; self.ranks()];
+        let mut at_host = vec![0; self.hosts];
+        let mut most = [0; 2];
+        for step in 0..steps {
+            at_rank.fill(0);
+            at_host.fill(0);
+            for message in (0..self.ranks()).filter_map(|rank| self.of_rank(rank).get(step)) {
+                let to = message.to as usize;
+                at_rank[to] += 1;
+                at_host[self.host(to)] += usize::from(self.is_far(message));
+            }
+            let largest = |counts: &[usize]| counts.iter().copied().max().unwrap_or(0);
+            most = [most[0].max(largest(&at_rank)), most[1].max(largest(&at_host))];
+        }
+        most
+    }
+
+    /// At most one message between two ranks, in the order of [`Order::Pairwise`](crate::Order::Pairwise): step by step
+    /// those to the rank that comes so many after the sender. O(messages log messages).
+    pub(crate) fn matched(&self) -> Self {
+        let mut made = Self {
+            host_of: self.host_of.clone(),
+            hosts: self.hosts,
+            messages: Vec::new(),
+            first: vec![0],
+            own: self.own.clone(),
+            read: self.read.clone(),
+        };
+        for rank in 0..self.ranks() {
+            let mut list = self.of_rank(rank).to_vec();
+            let distance = |peer: u32| (peer as usize + self.ranks() - rank) % self.ranks();
+            list.sort_by_key(|message| distance(message.to));
+            list.dedup_by(|next, first| {
+                let same = next.to == first.to;
+                if same {
+                    (first.bytes, first.wire) = (first.bytes + next.bytes, first.wire + next.wire);
+                }
+                same
+            });
+            made.messages.extend(list.into_iter().map(|message| Message { chunk: 0, ..message }));
+            made.first.push(made.messages.len());
+        }
+        made
+    }
+
+    /// Messages that a test wants to be played, sender by sender; `(from, to, bytes)`.
+    #[cfg(test)]
+    pub(crate) fn of_messages(hosts: &[usize], list: &[(u32, u32, u64)]) -> Self {
+        let mut made = Self::empty(&Hosts::new(hosts, hosts.len()), hosts.len());
+        for rank in 0..hosts.len() as u32 {
+            for &(from, to, bytes) in list.iter().filter(|(from, ..)| *from == rank) {
+                made.messages.push(Message { from, to, chunk: 0, bytes, wire: bytes });
+            }
+            made.first.push(made.messages.len());
+        }
+        made
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).expect("fewer than 2³² ranks and chunks")
+}
