@@ -1,0 +1,11 @@
+//! Errors, scalar types, timings and tolerances: what every other folder may use.
+
+pub(crate) mod error;
+pub(crate) mod real;
+pub(crate) mod timings;
+pub(crate) mod tolerance;
+
+pub use error::{Error, ErrorKind};
+pub use real::{Element, Precision, Real};
+pub use timings::Clock;
+pub use tolerance::{Energy, Tolerance, WireError};

@@ -1,0 +1,17 @@
+//! The traits of communicators, exchanges and shared memory, and the slots that messages travel in.
+
+pub(crate) mod check_matching;
+pub(crate) mod comm;
+pub(crate) mod device_buffer;
+pub(crate) mod exchange;
+pub(crate) mod node_memory;
+pub(crate) mod rma;
+pub(crate) mod slot;
+
+pub use check_matching::matching;
+pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree, agree_by};
+pub use device_buffer::{Berths, Keeper, Opaque, Vouched};
+pub use exchange::{Algorithm, Blank, Epochs, Exchange, Parcel, Port, Traffic};
+pub use node_memory::{Commons, Ends, Neighbours, Piece, Share, SharedMemory, Show, Work};
+pub use rma::{Epoch, InEpoch, Puts};
+pub use slot::{Pins, SLOT_ALIGN, Slot, SlotPool};

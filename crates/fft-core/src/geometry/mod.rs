@@ -1,0 +1,18 @@
+//! Who holds what: grids, bricks, layouts, and strided copies between boxes.
+
+pub(crate) mod brick;
+pub(crate) mod brick_index;
+pub(crate) mod exclusive;
+pub(crate) mod grid;
+pub(crate) mod layout;
+pub(crate) mod per_axis;
+pub(crate) mod placed_cut;
+pub(crate) mod process_grid;
+pub(crate) mod strided_copy;
+
+pub use brick::{Brick, DynBrick};
+pub use grid::{DynGrid, Grid};
+pub use layout::Layout;
+pub use per_axis::{MAX_AXES, PerAxis};
+pub use process_grid::ProcGrid;
+pub use strided_copy::{DIMS, Panel, Placed, Transfer, View};

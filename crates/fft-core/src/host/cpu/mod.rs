@@ -1,0 +1,10 @@
+//! Local transforms of a CPU, one pass over memory at a time.
+
+pub(crate) mod axis_pass;
+pub(crate) mod cpu;
+pub(crate) mod line_fft;
+pub(crate) mod prefetch;
+pub(crate) mod transpose;
+
+pub use cpu::{Cpu, CpuFft};
+pub use line_fft::{LineFft, LinePlanner};

@@ -1,0 +1,17 @@
+//! The device that is a host: passes through its caches, and reshapes fused with them.
+
+pub(crate) mod bind;
+pub(crate) mod cpu;
+pub(crate) mod fused_pack;
+pub(crate) mod host;
+pub(crate) mod host_executor;
+pub(crate) mod processor;
+pub(crate) mod reshape;
+pub(crate) mod shared_pass;
+pub(crate) mod tiles;
+
+pub use cpu::{Cpu, CpuFft, LineFft, LinePlanner};
+pub use host::{Host, HostOp, HostWork};
+pub use host_executor::HostExecutor;
+pub use processor::Processor;
+pub use reshape::Loss;

@@ -1,0 +1,12 @@
+//! The search for the cheapest recipe, and what a recipe is expected to cost.
+
+pub(crate) mod candidates;
+pub mod cost;
+pub(crate) mod parse;
+pub(crate) mod peer_read_order;
+pub(crate) mod predict;
+pub(crate) mod search;
+pub(crate) mod volume;
+
+pub use candidates::Family;
+pub use predict::{Expected, Prediction, Volume};

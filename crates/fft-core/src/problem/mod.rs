@@ -1,0 +1,9 @@
+//! What is to be computed: kinds, layouts, options, and the machine that costs are for.
+
+pub(crate) mod kind;
+pub(crate) mod machine;
+pub(crate) mod problem;
+
+pub use kind::{Direction, Kind, Scale};
+pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
+pub use problem::{Access, Chunking, Memory, Problem};

@@ -1,0 +1,10 @@
+//! How it is computed: layouts in between, and the steps from one to the next.
+
+pub(crate) mod bound_step;
+pub(crate) mod local_fft;
+pub(crate) mod norm_gain;
+pub(crate) mod recipe;
+
+pub use bound_step::Leg;
+pub use local_fft::{LocalFft, Pass};
+pub use recipe::{Node, Recipe, Step};
