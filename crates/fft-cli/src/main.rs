@@ -11,42 +11,21 @@
 //! - `fields` (of `noise`), `wires`, `reference`, `check` make data and measure errors.
 #![forbid(unsafe_code)]
 
-mod bench;
-mod bricks;
-mod calibrate;
+mod args;
 mod check;
-mod choosing;
-mod cli;
-#[cfg(feature = "cuda")]
-mod cuda;
+mod commands;
+mod data;
 mod engine;
-mod family;
-mod fields;
-mod files;
-mod noise;
-mod npy;
-mod plan;
-mod plot;
-mod reference;
-mod report;
-mod sample;
-mod serve;
-mod shape;
-mod spectrum;
-mod study;
-mod transform;
-mod tune;
-mod verify;
-mod wires;
-mod world;
+mod output;
+mod ranks;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use thriffty::Comm;
 
-use cli::{Cli, Command};
-use world::Failure;
+use args::cli::{Cli, Command};
+use ranks::world::Failure;
 
 fn main() -> ExitCode {
     thriffty::warnings::show("fft-cli");
@@ -54,28 +33,32 @@ fn main() -> ExitCode {
     let ranks = cli.as_ref().map_or(None, |cli| cli.ranks);
     // Ranks that are only thought of.
     match cli.as_ref().map(|cli| &cli.command) {
-        Ok(Command::Plan(options)) => return world::alone(|| plan::run(options, ranks)),
-        Ok(Command::Scale(options)) => return world::alone(|| plan::run_scale(options, ranks)),
+        Ok(Command::Plan(options)) => {
+            return ranks::world::alone(|| commands::plan::run(options, ranks));
+        }
+        Ok(Command::Scale(options)) => {
+            return ranks::world::alone(|| commands::plan::run_scale(options, ranks));
+        }
         _ => {}
     }
     // Even a wrong command line, and --help, are for one rank to answer.
-    world::run(ranks, |comm| match &cli {
+    ranks::world::run(ranks, |comm| match &cli {
         Ok(cli) => run(comm, cli),
-        Err(answer) if !answer.use_stderr() => world::print(comm, &answer.to_string()),
-        Err(error) => Err(Failure::Usage(cli::complaint(error))),
+        Err(answer) if !answer.use_stderr() => ranks::world::print(comm, &answer.to_string()),
+        Err(error) => Err(Failure::Usage(args::cli::complaint(error))),
     })
 }
 
 fn run(comm: &dyn Comm, cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
-        Command::Bench(options) => bench::run(comm, options),
-        Command::Calibrate(options) => calibrate::run(comm, options),
-        Command::Tune(options) => tune::run(comm, options),
-        Command::Transform(options) => transform::run(comm, options),
-        Command::Verify(options) => verify::run(comm, options),
-        Command::Sample(options) => sample::run(comm, options),
-        Command::Spectrum(options) => spectrum::run(comm, options),
-        Command::Study(options) => study::run(comm, options, cli.ranks.is_some()),
+        Command::Bench(options) => commands::bench::run(comm, options),
+        Command::Calibrate(options) => commands::calibrate::run(comm, options),
+        Command::Tune(options) => commands::tune::run(comm, options),
+        Command::Transform(options) => commands::transform::run(comm, options),
+        Command::Verify(options) => commands::verify::run(comm, options),
+        Command::Sample(options) => commands::sample::run(comm, options),
+        Command::Spectrum(options) => commands::spectrum::run(comm, options),
+        Command::Study(options) => commands::study::run(comm, options, cli.ranks.is_some()),
         Command::Plan(_) | Command::Scale(_) => unreachable!("done without ranks"),
     }
 }

@@ -9,16 +9,14 @@
 #![deny(unsafe_code)]
 
 mod calibrate;
-mod commons;
 mod exchange;
 mod idle;
-mod lent;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+mod node_memory;
 mod signature;
 mod threads;
 pub mod tuner;
-mod visit;
 
 pub use calibrate::calibrate;
 pub use exchange::{exchange, exchange_in};

@@ -13,8 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use fft_core::{Comm, Commons, Error, Flight, Part, Parts, Reduce, Slot};
 
-use crate::commons::{HostCommons, Process, Station};
 use crate::exchange::pairwise;
+use crate::node_memory::node_memory::{HostCommons, Process, Station};
 
 use flight::ThreadFlight;
 

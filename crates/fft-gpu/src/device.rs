@@ -29,11 +29,11 @@ use fft_core::{
     Recipe, Site, Step, Tools, Traffic, Transfer, Wire, agree,
 };
 
+use crate::base::{Gpu, GpuError, GpuReal, Passage};
 use crate::ffi::{
     Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, Place, SharedSlice, Shelf,
     meet, opaque,
 };
-use crate::{Gpu, GpuError, GpuReal, Passage};
 use bound::Bound;
 use energy::Squares;
 pub use fused::{fetches, joined};

@@ -19,52 +19,31 @@
 #![cfg_attr(not(feature = "cuda"), allow(rustdoc::broken_intra_doc_links))]
 
 #[cfg(feature = "cuda")]
-mod batch;
+mod abi;
 #[cfg(feature = "cuda")]
-mod boxes;
-#[cfg(feature = "cuda")]
-mod decoder;
+mod base;
 #[cfg(feature = "cuda")]
 mod device;
 #[cfg(feature = "cuda")]
-mod encoder;
-#[cfg(feature = "cuda")]
-mod error;
-#[cfg(feature = "cuda")]
 mod ffi;
 #[cfg(feature = "cuda")]
-mod fft;
-#[cfg(feature = "cuda")]
-mod gpu;
-#[cfg(feature = "cuda")]
-mod message;
-#[cfg(feature = "cuda")]
-mod modes;
+mod kernel;
 #[cfg(all(test, feature = "cuda"))]
 mod on_cpu;
-#[cfg(feature = "cuda")]
-mod passage;
-#[cfg(feature = "cuda")]
-mod pieces;
-#[cfg(feature = "cuda")]
-mod transfers;
 
 #[cfg(feature = "cuda")]
 pub use cudarc;
 #[cfg(feature = "cuda")]
 pub use {
-    decoder::{Decoder, Incoming},
+    abi::turned_when_read,
+    base::{Gpu, GpuError, GpuReal, NoGpu, Passage},
     device::{Cuda, CudaOp, CudaWork, fetches, joined},
-    encoder::{Encoder, Outgoing},
-    error::{GpuError, NoGpu},
     ffi::{
         DeviceMemory, Lent, LentMut, SharedSlice, borrow, borrow_stream, driver_is_present,
         keeping_context, lend, lend_mut,
     },
-    fft::{C2c, C2r, Fft, FftKind, FftPlan, R2c, Spread},
-    gpu::{Gpu, GpuReal},
-    message::turned_when_read,
-    modes::{Modes, Scaling},
-    passage::Passage,
-    transfers::{Move, Transfers},
+    kernel::{
+        C2c, C2r, Decoder, Encoder, Fft, FftKind, FftPlan, Incoming, Modes, Move, Outgoing, R2c,
+        Scaling, Spread, Transfers,
+    },
 };

@@ -11,10 +11,11 @@ use std::sync::OnceLock;
 
 use fft_core::{Packed, Transfer, Wire};
 
-use crate::encoder::{Raw, messages};
-use crate::message::{Form, State};
-use crate::transfers::tile;
-use crate::{GpuReal, Move};
+use crate::abi::message::{Form, State};
+use crate::base::GpuReal;
+use crate::kernel::Move;
+use crate::kernel::encoder::{Raw, messages};
+use crate::kernel::transfers::tile;
 
 #[path = "../tests/gpu/data.rs"]
 mod data;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use fft_core::{Error, Reduce, SharedMemory};
 
-use crate::commons::{Freed, Ground, Station};
+use crate::node_memory::node_memory::{Freed, Ground, Station};
 
 use super::ffi::{RawComm, SharedWindow, is_running};
 

@@ -19,7 +19,7 @@ use std::sync::{Arc, Once, OnceLock};
 pub use ::mpi as rsmpi;
 use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce};
 
-use crate::commons::{HostCommons, numbered};
+use crate::node_memory::node_memory::{HostCommons, numbered};
 
 use ffi::{Bytes, BytesMut, LineType, RawComm, Roll};
 use flight::MpiFlight;

@@ -7,7 +7,7 @@ use super::local::Group;
 use super::reshape::Reshape;
 use super::store::Store;
 use super::{Cuda, CudaOp, Op};
-use crate::GpuReal;
+use crate::base::GpuReal;
 
 /// Operations in the making.
 pub(super) struct Bound<'r, T> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::{Energy, Transfer};
 
+use crate::base::{Gpu, GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, Kernel, Pinned, Source, run_energy};
-use crate::{Gpu, GpuError, GpuReal};
 
 /// Parts at most: all of a spectrum, and the two planes that are not there twice.
 const PARTS: usize = 3;

@@ -3,9 +3,11 @@
 use fft_core::{DIMS, Direction, Kind, NearBox, Pass, View};
 
 use super::local::{Group, Lines, is_large};
-use crate::ffi::{self, Gathering, Run, links};
-use crate::pieces::Pieces;
-use crate::{C2c, Fft, Gpu, GpuError, GpuReal};
+use crate::abi::pieces::Pieces;
+use crate::base::{Gpu, GpuError, GpuReal};
+use crate::ffi;
+use crate::ffi::{Gathering, Run, links};
+use crate::kernel::{C2c, Fft};
 
 /// Lengths of lines with which it is faster than a pass more, on an H200 with cuFFT 12.0 of CUDA 13, which is all that was measured:
 /// powers of two up to this. At 512³ in double precision it adds 0.1 ms to 1.2 (columns) and 2.2 (planes), and 0.4 to columns that lie across what they read; a pass

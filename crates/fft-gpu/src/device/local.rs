@@ -5,11 +5,10 @@ use std::sync::Arc;
 use cudarc::driver::{CudaStream, DeviceSlice};
 use fft_core::{Direction, DynBrick, Error, Kind, Manner, Pass, Placed, Transfer};
 
+use crate::base::{Gpu, GpuError, GpuReal};
 use crate::device::Cuda;
 use crate::ffi::{Block, DeviceMemory, Owned};
-use crate::{
-    C2c, C2r, Fft, FftPlan, Gpu, GpuError, GpuReal, Move, R2c, Scaling, Spread, Transfers,
-};
+use crate::kernel::{C2c, C2r, Fft, FftPlan, Move, R2c, Scaling, Spread, Transfers};
 
 /// One or two transforms, along neighbouring axes.
 pub(crate) struct Local<T> {

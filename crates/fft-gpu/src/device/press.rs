@@ -5,7 +5,7 @@ use std::collections::TryReserveError;
 use fft_core::{BadMessage, Codec, Transfer, Wire};
 
 use super::staged::Part;
-use crate::{GpuError, GpuReal};
+use crate::base::{GpuError, GpuReal};
 
 /// Makes and reads messages, one at a time, out of their numbers and back.
 pub(super) struct Press<T> {

@@ -11,9 +11,9 @@ use super::Cuda;
 use super::fused::Next;
 use super::staged::{Ends, Staged};
 use super::visit::visit;
+use crate::abi::{message::Form, turned_when_read};
+use crate::base::{GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, Place, Pulls};
-use crate::message::{Form, turned_when_read};
-use crate::{GpuError, GpuReal};
 
 /// Raw messages begin at multiples of this many bytes in a window.
 const ALIGN: usize = 128;

@@ -20,8 +20,8 @@ use fft_core::{
 use super::Cuda;
 use super::press::Press;
 use super::reshape::{squared_error, undecoded};
+use crate::base::{GpuError, GpuReal, Passage};
 use crate::ffi::{Block, DeviceMemory, Event, Inbox, Outbox, Pages, Slot, opaque};
-use crate::{GpuError, GpuReal, Passage};
 use port::Mail;
 
 /// Bytes of a chunk that goes through the host: enough to keep the device and its link to the host busy.

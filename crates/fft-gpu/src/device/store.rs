@@ -9,7 +9,7 @@ use super::fused::{Across, plan};
 use super::local::Group;
 use super::reshape::link;
 use super::visit::visit;
-use crate::GpuReal;
+use crate::base::GpuReal;
 use crate::ffi::{DeviceMemory, Gathering, Place};
 
 /// Transforms between two reshapes, or behind one that is done.

@@ -7,9 +7,9 @@ use cudarc::driver::{CudaStream, DeviceSlice};
 use fft_core::{Direction, Kind, Pass};
 
 use super::local::{Group, Lines, Plan};
-use crate::boxes::Divisor;
+use crate::abi::boxes::Divisor;
+use crate::base::{Gpu, GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, Kernel, Source, after_trig, before_trig};
-use crate::{Gpu, GpuError, GpuReal};
 
 /// Elements must be counted in 31 bits, as [`Divisor`] wants it.
 const MOST: usize = (1 << 31) - 1;

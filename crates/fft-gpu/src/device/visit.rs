@@ -5,8 +5,8 @@ use fft_core::{Commons, Error, Neighbours, Show};
 
 use super::post::{Said, Told};
 use super::{Cuda, Meeting};
+use crate::base::{GpuError, GpuReal};
 use crate::ffi::{BLOCKS, DeviceMemory, Estate, Peer, Place, Shelf};
-use crate::{GpuError, GpuReal};
 
 /// The other ranks during a visit.
 #[derive(Clone, Copy)]

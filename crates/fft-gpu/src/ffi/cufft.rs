@@ -11,8 +11,8 @@ use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
 use super::memory::Block;
 use super::pull::Place;
 use super::tried;
-use crate::GpuError;
-use crate::pieces::Cuts;
+use crate::abi::pieces::Cuts;
+use crate::base::GpuError;
 
 /// `kernels/scaled.cu`, `kernels/gather.cu` and `kernels/scatter.cu`, for cuFFT to link.
 static SCALED: &[u8] = include_bytes!("../../kernels/scaled.fatbin");

@@ -6,7 +6,7 @@ use cudarc::driver::sys;
 use cudarc::driver::{CudaContext, CudaStream};
 
 use super::tried;
-use crate::GpuError;
+use crate::base::GpuError;
 
 /// An event without times.
 pub(crate) struct Event {

@@ -11,7 +11,7 @@ use cudarc::driver::sys::{
 
 use super::memory::DeviceMemory;
 use super::tried;
-use crate::{Gpu, GpuError};
+use crate::base::{Gpu, GpuError};
 
 /// Streams that every context has: CUDA's default stream, the same by name, and that of each thread.
 const SPECIAL: [usize; 3] = [0, 1, 2];

@@ -8,8 +8,8 @@ use cudarc::driver::CudaStream;
 use super::cufft::{FftReal, Handle, Many, Run};
 use super::memory::{Block, DeviceMemory};
 use super::pull::{Place, Places};
-use crate::pieces::{Pieces, Table};
-use crate::{Gpu, GpuError};
+use crate::abi::pieces::{Pieces, Table};
+use crate::base::{Gpu, GpuError};
 
 /// A plan of complex transforms, with the tables that it is told: where it reads, and where it writes if not in an array.
 pub(crate) struct Gathering {
@@ -130,7 +130,8 @@ impl Gathering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{C2c, Fft, FftPlan, Spread, lend, lend_mut};
+    use crate::ffi::{lend, lend_mut};
+    use crate::kernel::{C2c, Fft, FftPlan, Spread};
     use cudarc::driver::CudaSlice;
     use fft_core::{DIMS, NearBox, View};
 

@@ -16,12 +16,12 @@ use super::memory::DeviceMemory;
 use super::modules::{Kernel, THREADS, blocks};
 use super::pinned::Pinned;
 use super::tried;
-use crate::batch::{Batch, Reach};
-use crate::decoder::DecodeArguments;
+use crate::abi::batch::{Batch, Reach};
+use crate::base::{GpuError, GpuReal};
 use crate::device::LinesRecord;
-use crate::encoder::{EncodeArguments, Raw};
-use crate::modes::ModesRecord;
-use crate::{GpuError, GpuReal};
+use crate::kernel::decoder::DecodeArguments;
+use crate::kernel::encoder::{EncodeArguments, Raw};
+use crate::kernel::modes::ModesRecord;
 
 /// `Batch` of `kernels/box.cuh`.
 #[derive(Clone, Copy)]

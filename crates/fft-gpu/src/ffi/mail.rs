@@ -9,7 +9,8 @@ use cudarc::driver::CudaStream;
 use fft_core::{BadMessage, Packed, Transfer, Wire};
 
 use super::memory::{DeviceMemory, Slot};
-use crate::{Decoder, Encoder, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing, Transfers};
+use crate::base::{Gpu, GpuError, GpuReal};
+use crate::kernel::{Decoder, Encoder, Incoming, Move, Outgoing, Transfers};
 
 /// Outgoing messages, one launch.
 pub(crate) struct Outbox<T> {

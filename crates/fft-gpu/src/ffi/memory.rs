@@ -15,7 +15,7 @@ use cudarc::driver::{
 use fft_core::{Error, Keeper, Opaque, Vouched};
 
 use super::tried;
-use crate::{GpuError, GpuReal};
+use crate::base::{GpuError, GpuReal};
 
 /// An array on a device, of real numbers or bytes: what operations of a plan read and write. [`lend`] and [`lend_mut`] make
 /// one of a slice of cudarc's.

@@ -38,7 +38,7 @@ use std::sync::OnceLock;
 
 use cudarc::driver::DriverError;
 
-use crate::GpuError;
+use crate::base::GpuError;
 
 /// Whether the CUDA driver library can be loaded here. Everything else of CUDA panics where it cannot, so this is
 /// asked first.

@@ -6,7 +6,7 @@ use cudarc::driver::{CudaContext, CudaFunction, CudaModule, DriverError, LaunchC
 use cudarc::nvrtc::Ptx;
 
 use super::tried;
-use crate::GpuError;
+use crate::base::GpuError;
 
 /// Threads of a block, of all kernels.
 pub(super) const THREADS: u32 = 128;

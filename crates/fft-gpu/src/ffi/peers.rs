@@ -11,7 +11,7 @@ use super::event::Event;
 use super::memory::{Block, Slot};
 use super::pull::Place;
 use super::tried;
-use crate::{Gpu, GpuError};
+use crate::base::{Gpu, GpuError};
 
 /// What a rank lets others reach: its two work buffers and its window, and how far it is.
 pub(crate) struct Estate {

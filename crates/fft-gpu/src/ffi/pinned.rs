@@ -7,7 +7,7 @@ use cudarc::driver::{CudaContext, CudaStream, DevicePtr, result, sys};
 use fft_core::Pins;
 
 use super::tried;
-use crate::GpuError;
+use crate::base::GpuError;
 
 /// Bytes from which on pinning pays.
 const PINNED_BYTES: usize = 1 << 16;

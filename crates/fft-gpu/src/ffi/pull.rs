@@ -9,10 +9,11 @@ use fft_core::Transfer;
 use super::launch::run_pull;
 use super::memory::DeviceMemory;
 use super::modules::{Kernel, Source};
-use crate::batch::{Batch, Reach};
-use crate::boxes::Tiled;
-use crate::transfers::{Tiles, tile};
-use crate::{Gpu, GpuError, GpuReal, Move};
+use crate::abi::batch::{Batch, Reach};
+use crate::abi::boxes::Tiled;
+use crate::base::{Gpu, GpuError, GpuReal};
+use crate::kernel::Move;
+use crate::kernel::transfers::{Tiles, tile};
 
 /// Memory of ranks begins at multiples of this many bytes.
 const ALIGN: u64 = 16;

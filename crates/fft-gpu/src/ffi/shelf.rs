@@ -10,7 +10,7 @@ use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
 use super::memory::Block;
 use super::peers::Map;
 use super::tried;
-use crate::{GpuError, GpuReal};
+use crate::base::{GpuError, GpuReal};
 
 /// All of a plan. They stay as long as it, as others have them mapped.
 #[derive(Default)]

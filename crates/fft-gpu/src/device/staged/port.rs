@@ -7,11 +7,11 @@ use cudarc::driver::CudaStream;
 use fft_core::{Blank, Clock, Error, Loss, Port, Traffic, Wire};
 
 use super::{Incoming, Outgoing, Part};
+use crate::base::{GpuError, GpuReal};
 use crate::device::Cuda;
 use crate::device::press::Press;
 use crate::device::reshape::squared_error;
 use crate::ffi::{Block, DeviceMemory};
-use crate::{GpuError, GpuReal};
 
 /// The port of an exchange.
 pub(super) struct Mail<'a, T> {

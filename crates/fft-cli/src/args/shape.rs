@@ -1,0 +1,113 @@
+//! Shapes as they are typed: `256x256x256`, `256^3`, `1x2x2`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thriffty::{DynGrid, Error, MAX_AXES, PerAxis};
+
+use crate::ranks::world::{Failure, refused};
+
+/// 1 to 4 lengths, none of them 0: of a grid of points, or of a grid of ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape(Vec<usize>);
+
+impl Shape {
+    /// How many axes it has.
+    pub(crate) fn axes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Of these lengths, which must be 1 to 4, none of them 0.
+    pub(crate) fn new(lengths: Vec<usize>) -> Self {
+        debug_assert!((1..=MAX_AXES).contains(&lengths.len()) && !lengths.contains(&0));
+        Self(lengths)
+    }
+
+    /// The lengths.
+    pub(crate) fn lengths(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// Their product, unless that is too large.
+    pub(crate) fn product(&self) -> Option<usize> {
+        self.0.iter().try_fold(1usize, |product, &n| product.checked_mul(n))
+    }
+
+    /// The smallest length.
+    pub(crate) fn shortest(&self) -> usize {
+        self.0.iter().copied().min().unwrap_or(0)
+    }
+
+    /// The lengths as those of a grid's axes.
+    pub(crate) fn per_axis(&self) -> PerAxis<usize> {
+        PerAxis::from_fn(self.axes(), |axis| self.0[axis])
+    }
+
+    /// The grid of this shape.
+    pub(crate) fn grid(&self) -> Result<DynGrid, Error> {
+        DynGrid::new(self.per_axis())
+    }
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| match text.parse::<usize>() {
+            Ok(0) => Err("a length must be at least 1".to_owned()),
+            Ok(n) => Ok(n),
+            Err(error) => Err(format!("`{text}` is not a length: {error}")),
+        };
+        let lengths = match text.split_once('^') {
+            Some((base, power)) => vec![number(base)?; number(power)?.min(MAX_AXES + 1)],
+            None => text.split('x').map(number).collect::<Result<_, _>>()?,
+        };
+        match lengths.len() {
+            1..=MAX_AXES => Ok(Self(lengths)),
+            _ => Err(format!("found more than {MAX_AXES} axes, expected 1 to {MAX_AXES}")),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&times(&self.0))
+    }
+}
+
+/// The grid of an array, which has any number of axes.
+pub(crate) fn grid(shape: &[usize]) -> Result<DynGrid, Failure> {
+    match shape.len() {
+        axes @ 1..=MAX_AXES => Ok(DynGrid::new(PerAxis::from_fn(axes, |axis| shape[axis]))?),
+        axes => refused(format!("found {axes} axes, expected 1 to {MAX_AXES}")),
+    }
+}
+
+/// `4x6x8`
+pub(crate) fn times(lengths: &[usize]) -> String {
+    lengths.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_products_and_powers() {
+        for (text, lengths) in
+            [("7", vec![7]), ("1x2x3x4", vec![1, 2, 3, 4]), ("16^3", vec![16; 3])]
+        {
+            assert_eq!(text.parse(), Ok(Shape(lengths)));
+        }
+        assert_eq!("16^3".parse::<Shape>().unwrap().to_string(), "16x16x16");
+        assert_eq!("4x5".parse::<Shape>().unwrap().per_axis(), [4, 5]);
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        let wrong = ["", "x", "4x", "0", "4x0", "-1", "4^0", "2^9", "1x1x1x1x1", "4X4", "2^2^2"];
+        for text in wrong.into_iter().chain(["99999999999999999999", "1^99999999999"]) {
+            assert!(text.parse::<Shape>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! An independent reference: a few spectral points by the very definition of the transform.
+//!
+//! Every rank adds up what its own input contributes to each of them, in `f64` whatever the precision of the
+//! transform; one allreduce adds up the ranks. Cost: [`SAMPLES`] passes over the input.
+
+use std::ops::AddAssign;
+
+use bytemuck::cast_slice;
+use thriffty::{Complex, Element, Error, Kind, PerAxis, Real, Reduce, Transform};
+
+use crate::data::bricks::{for_each_row, holds, place};
+use crate::data::noise::scramble;
+use crate::engine::engine::Planned;
+
+type C = Complex<f64>;
+
+/// Spectral points that are looked at; all when there are no more.
+const SAMPLES: usize = 32;
+
+/// The relative l2 error, over the samples, of `output` as the transform of `input`. Where the samples miss all large
+/// points of the spectrum, the error is relative to the mean of all. Collective; the same on all ranks.
+pub(crate) fn error<K: Transform>(
+    plan: &impl Planned,
+    input: &[K::Physical],
+    output: &[K::Spectral],
+) -> Result<f64, Error> {
+    let samples = samples(plan);
+    let layout = &plan.recipe().problem().output;
+    let (brick, order) = (plan.output_brick(), layout.order());
+    let spectrum: &[K::Real] = cast_slice(output);
+    let mut sums = Vec::with_capacity(4 * SAMPLES);
+    for &(batch, index) in &samples {
+        let expected = direct::<K>(plan, batch, index, input);
+        let found = match holds(&brick, index) {
+            true => point::<K::Spectral>(
+                &spectrum
+                    [(batch * brick.points() + place(&brick, order, index)) * K::Spectral::WIDTH..],
+            ),
+            false => C::default(),
+        };
+        sums.extend([expected.re, expected.im, found.re, found.im]);
+    }
+    plan.comm().allreduce(Reduce::Sum, &mut sums)?;
+    // Squares of what is far from 1 may be out of range.
+    let size = |largest: f64, x: f64| x.abs().max(largest);
+    let mut unit = [spectrum.iter().fold(0.0, |largest, x| size(largest, x.as_f64()))];
+    plan.comm().allreduce(Reduce::Max, &mut unit)?;
+    let unit = match sums.iter().fold(unit[0], |largest, x| size(largest, *x)) {
+        0.0 => 1.0,
+        unit => unit,
+    };
+    let row = |row: &[K::Real]| row.iter().map(|x| (x.as_f64() / unit).powi(2)).sum::<f64>();
+    let mut all =
+        [spectrum.chunks(1024).map(row).sum(), (spectrum.len() / K::Spectral::WIDTH) as f64];
+    plan.comm().allreduce(Reduce::Sum, &mut all)?;
+    let mut squares = [0.0; 2];
+    for s in sums.chunks_exact(4) {
+        let s: [f64; 4] = std::array::from_fn(|i| s[i] / unit);
+        squares[0] += (s[0] - s[2]).powi(2) + (s[1] - s[3]).powi(2);
+        squares[1] += s[0].powi(2) + s[1].powi(2);
+    }
+    squares[1] = squares[1].max(all[0] / all[1] * samples.len() as f64);
+    Ok(ratio(squares))
+}
+
+/// `√(a/b)`: a relative error from two sums of squares; 0 when nothing differs.
+pub(crate) fn ratio([difference, whole]: [f64; 2]) -> f64 {
+    if difference == 0.0 { 0.0 } else { (difference / whole).sqrt() }
+}
+
+/// Batches and global indices of the samples.
+fn samples(plan: &impl Planned) -> Vec<(usize, PerAxis<usize>)> {
+    let problem = plan.recipe().problem();
+    let shape = problem.output.grid().shape();
+    let all = problem.output.grid().points() * problem.howmany;
+    let nth = |n: usize| {
+        let (mut rest, mut index) = (n, shape);
+        for axis in (0..shape.len()).rev() {
+            index[axis] = rest % shape[axis];
+            rest /= shape[axis];
+        }
+        (rest, index)
+    };
+    match all <= SAMPLES {
+        true => (0..all).map(nth).collect(),
+        false => (0..SAMPLES as u64).map(|i| nth((scramble(i) % all as u64) as usize)).collect(),
+    }
+}
+
+/// What this rank's input contributes to one spectral point.
+fn direct<K: Transform>(
+    plan: &impl Planned,
+    batch: usize,
+    index: PerAxis<usize>,
+    input: &[K::Physical],
+) -> C {
+    let problem = plan.recipe().problem();
+    let (brick, order, shape) = (plan.input_brick(), problem.input.order(), problem.grid().shape());
+    let weight_of = |axis: usize| -> Vec<C> {
+        let weight = |j| weight(problem.kinds[axis], shape[axis], j, index[axis]);
+        brick.range(axis).map(weight).collect()
+    };
+    let weights: Vec<_> = (0..shape.len()).map(weight_of).collect();
+    let (&fast, slow) = order.split_last().expect("at least one axis");
+    let reals: &[K::Real] = cast_slice(&input[batch * brick.points()..][..brick.points()]);
+    let mut sum = Sum::default();
+    for_each_row(&brick, order, |first, at| {
+        let row = &reals[at * K::Physical::WIDTH..][..brick.len(fast) * K::Physical::WIDTH];
+        let outer = |w: C, &axis: &usize| w * weights[axis][first[axis] - brick.lo[axis]];
+        sum += slow.iter().fold(dot::<K::Physical>(row, &weights[fast]), outer);
+    });
+    sum.value()
+}
+
+/// `Σ row[j]·weights[j]`, in eight sums of their own: for speed, and because shorter sums round less.
+fn dot<E: Element>(row: &[E::Real], weights: &[C]) -> C {
+    const LANES: usize = 8;
+    let mut lanes = [C::default(); LANES];
+    for (points, weights) in row.chunks(LANES * E::WIDTH).zip(weights.chunks(LANES)) {
+        for ((lane, x), w) in lanes.iter_mut().zip(points.chunks_exact(E::WIDTH)).zip(weights) {
+            *lane += point::<E>(x) * w;
+        }
+    }
+    lanes.iter().sum()
+}
+
+/// The number that the first reals are.
+fn point<E: Element>(reals: &[E::Real]) -> C {
+    C::new(reals[0].as_f64(), if E::WIDTH == 2 { reals[1].as_f64() } else { 0.0 })
+}
+
+/// A sum that does not lose what rounding cuts off (Neumaier's).
+#[derive(Default)]
+struct Sum {
+    /// Of real and imaginary parts: the sum, and what was cut off.
+    parts: [(f64, f64); 2],
+}
+
+impl AddAssign<C> for Sum {
+    fn add_assign(&mut self, value: C) {
+        for ((sum, lost), x) in self.parts.iter_mut().zip([value.re, value.im]) {
+            let next = *sum + x;
+            *lost += if sum.abs() >= x.abs() { (*sum - next) + x } else { (x - next) + *sum };
+            *sum = next;
+        }
+    }
+}
+
+impl Sum {
+    fn value(&self) -> C {
+        let [re, im] = self.parts.map(|(sum, lost)| sum + lost);
+        C::new(re, im)
+    }
+}
+
+/// By what point `j` of an axis of `n` points enters spectral point `k`.
+fn weight(kind: Kind, n: usize, j: usize, k: usize) -> C {
+    let (n, j, k) = (n as u128, j as u128, k as u128);
+    let cos = |factor: f64, m, d| C::from(factor * turn(m, d).re);
+    let sin = |factor: f64, m, d| C::from(factor * turn(m, d).im);
+    match kind {
+        Kind::Identity => C::from(if j == k { 1.0 } else { 0.0 }),
+        Kind::C2C | Kind::R2C => turn(j * k, n).conj(),
+        Kind::Dct1 => cos(if j == 0 || j == n - 1 { 1.0 } else { 2.0 }, j * k, 2 * (n - 1)),
+        Kind::Dct2 => cos(2.0, (2 * j + 1) * k, 4 * n),
+        Kind::Dct3 => cos(if j == 0 { 1.0 } else { 2.0 }, j * (2 * k + 1), 4 * n),
+        Kind::Dct4 => cos(2.0, (2 * j + 1) * (2 * k + 1), 8 * n),
+        Kind::Dst1 => sin(2.0, (j + 1) * (k + 1), 2 * (n + 1)),
+        Kind::Dst2 => sin(2.0, (2 * j + 1) * (k + 1), 4 * n),
+        Kind::Dst3 => sin(if j == n - 1 { 1.0 } else { 2.0 }, (j + 1) * (2 * k + 1), 4 * n),
+        Kind::Dst4 => sin(2.0, (2 * j + 1) * (2 * k + 1), 8 * n),
+    }
+}
+
+/// `exp(2πi m/d)`, its angle brought into the first eighth of a turn in whole numbers, so that no digit is lost.
+fn turn(m: u128, d: u128) -> C {
+    // In eighths of 1/d of a turn.
+    let mut angle = 8 * (m % d);
+    let below = angle > 4 * d;
+    if below {
+        angle = 8 * d - angle;
+    }
+    let left = angle > 2 * d;
+    if left {
+        angle = 4 * d - angle;
+    }
+    let steep = angle > d;
+    if steep {
+        angle = 2 * d - angle;
+    }
+    let (sin, cos) = (std::f64::consts::TAU * angle as f64 / (8 * d) as f64).sin_cos();
+    let (x, y) = if steep { (sin, cos) } else { (cos, sin) };
+    C::new(if left { -x } else { x }, if below { -y } else { y })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_exact_where_they_can_be() {
+        let found = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|m| turn(m, 8));
+        let h = std::f64::consts::FRAC_1_SQRT_2;
+        let expected =
+            [(1.0, 0.0), (h, h), (0.0, 1.0), (-h, h), (-1.0, 0.0), (-h, -h), (0.0, -1.0), (h, -h)];
+        for (m, (found, (re, im))) in found.into_iter().zip(expected.iter().cycle()).enumerate() {
+            assert!((found - C::new(*re, *im)).norm() < 2e-16, "{m}/8: {found}");
+        }
+        for m in 0..1000 {
+            let angle = std::f64::consts::TAU * m as f64 / 1000.0;
+            assert!((turn(m, 1000) - C::from_polar(1.0, angle)).norm() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn a_sum_keeps_what_plain_addition_loses() {
+        let mut sum = Sum::default();
+        for x in [1e100, 1.0, -1e100, 2.0] {
+            sum += C::new(x, -x);
+        }
+        assert_eq!(sum.value(), C::new(3.0, -3.0));
+    }
+
+    #[test]
+    fn a_transform_and_the_one_that_undoes_it_give_the_logical_length() {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.is_real()) {
+            let n = 7;
+            for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
+                let through = |k| weight(kind, n, a, k) * weight(kind.undone_by(), n, k, b);
+                let found: C = (0..n).map(through).sum();
+                let expected = if a == b { kind.logical_len(n) as f64 } else { 0.0 };
+                assert!((found - expected).norm() < 1e-13, "{kind} {a} {b}: {found}");
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! `fft-cli scale`: rates over numbers of ranks, of one problem and of one that grows with them.
+
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use thriffty::{Algorithm, Family, Order, Recipe, Step, Wire};
+
+use super::ask::Ask;
+use super::forecast::{Guess, chosen, guess};
+use super::published::{self, Point};
+use crate::args::cli;
+use crate::args::shape::Shape;
+use crate::check::wires::Encoding;
+use crate::output::plot::Plot;
+use crate::ranks::world::{Failure, say};
+
+/// One number of ranks.
+struct Row {
+    /// Whether the problem grew with the ranks.
+    weak: bool,
+    ask: Ask,
+    /// GFlop/s.
+    found: Rates,
+}
+
+/// GFlop/s.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    /// With pencils as a classic library has them, every message by itself, all posted; where there are any. Simulated
+    /// where that is [not too much](Guess).
+    pencils: Option<f64>,
+    /// With messages as numbers are in memory.
+    raw: Rate,
+    /// With messages encoded.
+    encoded: Rate,
+    /// Where all data leaves its host in each reshape of the raw recipe: Ψ; none without any.
+    limit: Option<f64>,
+}
+
+/// GFlop/s of the recipe that the model chooses.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    exchange: Algorithm,
+    predicted: f64,
+    /// Where the messages are not too many to be played.
+    simulated: Option<f64>,
+}
+
+impl Rate {
+    /// The better known one.
+    fn best(&self) -> f64 {
+        self.simulated.unwrap_or(self.predicted)
+    }
+}
+
+/// Runs the command, by one process.
+pub(crate) fn run(options: &cli::Scaling, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
+    if ranks.is_some() {
+        return Err(Failure::Usage("scale is for several numbers of ranks: --ranks-list".into()));
+    }
+    let mut rows = Vec::new();
+    for weak in [false, true] {
+        let first = options.ranks_list.first().map_or(1, |ranks| ranks.get());
+        for ranks in &options.ranks_list {
+            let mut ask = Ask::new(&options.place, ranks.get())?;
+            if !ask.encoding.is_asked_for() {
+                ask.encoding.wire = Some(Wire::Bits(16));
+            }
+            if weak {
+                ask.shape = grown(&ask.shape, ranks.get() as f64 / first as f64);
+            }
+            let points = ask.shape.product().unwrap_or(usize::MAX);
+            let bytes = points.saturating_mul(ask.width()) / ranks.get();
+            ask.chunk = ask.chunk.or(Some((bytes / CHUNKS).max(CHUNK)));
+            let found = rates(&ask)?;
+            rows.push(Row { weak, ask, found });
+        }
+    }
+    let plot = figure(&rows);
+    let save = |path: &Path, text: &str| {
+        std::fs::write(path, text)
+            .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))
+    };
+    if let Some(path) = &options.csv {
+        save(path, &csv(&rows))?;
+    }
+    if let Some(path) = &options.svg {
+        save(path, &plot.to_svg())?;
+    }
+    say(&format!("{}\n{}\n", tables(&rows), plot.to_terminal(88, 28)))
+}
+
+/// A grid with so many times the points: the lengths that come nearest, even, all longer alike.
+fn grown(shape: &Shape, times: f64) -> Shape {
+    let factor = times.powf(1.0 / shape.axes() as f64);
+    let longer = |n: &usize| ((*n as f64 * factor / 2.0).round() as usize * 2).max(1);
+    Shape::new(shape.lengths().iter().map(longer).collect())
+}
+
+/// Chunks of a rank's data, and the least bytes of one: all but a part in so many of the packing is hidden.
+const CHUNKS: usize = 16;
+const CHUNK: usize = 1 << 19;
+
+/// What is expected of so many ranks.
+fn rates(ask: &Ask) -> Result<Rates, Failure> {
+    let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
+    let rate = |seconds: f64| ask.flops() / seconds / 1e9;
+    let of = |ask: &Ask| -> Result<_, Failure> {
+        let (recipe, _) = chosen(ask)?;
+        let Guess { predicted, simulated, .. } = guess(&recipe, &ask.machine, None);
+        let exchange = recipe.problem().exchange;
+        let (predicted, simulated) = (rate(predicted), simulated.map(rate));
+        Ok((Rate { exchange, predicted, simulated }, recipe))
+    };
+    let mut classic = raw.problem()?;
+    classic.exchange = Algorithm::P2p;
+    let pencils = Recipe::of_family(classic, Family::Pencils).ok().map(|recipe| {
+        let guess = guess(&recipe, &ask.machine, Some(Order::Posted));
+        rate(guess.simulated.unwrap_or(guess.predicted))
+    });
+    let (found, recipe) = of(&raw)?;
+    let moved = recipe.steps().iter().zip(recipe.nodes()).map(|(step, from)| match step {
+        Step::Reshape { .. } => from.layout.grid().points() * from.width(),
+        _ => 0,
+    });
+    let bytes = (moved.sum::<usize>() * ask.howmany * ask.precision.bytes()) as f64;
+    let network = ask.hosts() as f64 * ask.machine.host.value;
+    let limit = (bytes > 0.0).then(|| rate(bytes / network));
+    Ok(Rates { pencils, raw: found, encoded: of(ask)?.0, limit })
+}
+
+/// What a published rate stands beside, if any.
+fn beside(row: &Row) -> Option<&'static Point> {
+    let found = published::of(&row.ask);
+    found.into_iter().find(|point| !row.weak && point.ranks == row.ask.ranks)
+}
+
+fn encoding(rows: &[Row]) -> String {
+    rows.first().map_or(String::new(), |row| row.ask.encoding.to_string())
+}
+
+fn tables(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for weak in [false, true] {
+        let rows: Vec<_> = rows.iter().filter(|row| row.weak == weak).collect();
+        let Some(first) = rows.first() else { continue };
+        let what = if weak { "Weak scaling" } else { "Strong scaling" };
+        let Ask { kind, precision, machine, encoding, .. } = &first.ask;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{what}, {kind} {precision} on {}, GFlop/s; encoded is {encoding}\n\
+             {:>6}{:>6} {:>16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>10}  exchanges",
+            machine.name,
+            "ranks",
+            "hosts",
+            "grid",
+            "pencils",
+            "predicted",
+            "simulated",
+            "encoded:",
+            "simulated",
+            "Ψ"
+        );
+        for row in rows {
+            let Rates { pencils, raw, encoded, limit } = row.found;
+            let shown = |rate: Option<f64>| rate.map_or("-".into(), |rate| format!("{rate:.0}"));
+            let [pencils, limit] = [pencils, limit].map(shown);
+            let [coded, simulated] = [encoded.simulated, raw.simulated].map(shown);
+            let _ = write!(
+                text,
+                "{:>6}{:>6} {:>16}{pencils:>10}{:>12.0}{simulated:>12}{:>12.0}{coded:>12}{limit:>10}  {}, {}",
+                row.ask.ranks,
+                row.ask.hosts(),
+                row.ask.shape.to_string(),
+                raw.predicted,
+                encoded.predicted,
+                raw.exchange,
+                encoded.exchange,
+            );
+            let _ = match beside(row) {
+                Some(Point { gflops, bits, source, .. }) => {
+                    writeln!(text, "   published, {bits} bits: {gflops:.0} ({source})")
+                }
+                None => writeln!(text),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Everything, one row a line.
+fn csv(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "scaling,ranks,hosts,grid,encoding,pencils,raw_exchange,raw_predicted,raw_simulated,encoded_exchange,\
+         encoded_predicted,encoded_simulated,limit,published,published_bits,source\n",
+    );
+    for row in rows {
+        let Rates { pencils, raw, encoded, limit } = row.found;
+        let scaling = if row.weak { "weak" } else { "strong" };
+        let shown = |rate: Option<f64>| rate.map_or(String::new(), |rate| rate.to_string());
+        let [pencils, limit] = [pencils, limit].map(shown);
+        let point = beside(row).map_or(",,".into(), |point| {
+            format!("{},{},\"{}\"", point.gflops, point.bits, point.source)
+        });
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{scaling},{},{},{},\"{}\",{pencils},{},{},{},{},{},{},{limit},{point}",
+            row.ask.ranks,
+            row.ask.hosts(),
+            row.ask.shape,
+            row.ask.encoding,
+            raw.exchange,
+            raw.predicted,
+            shown(raw.simulated),
+            encoded.exchange,
+            encoded.predicted,
+            shown(encoded.simulated),
+        );
+    }
+    text
+}
+
+/// Rates over ranks, of the problem as it is.
+fn figure(rows: &[Row]) -> Plot {
+    let strong: Vec<_> = rows.iter().filter(|row| !row.weak).collect();
+    let curve = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {
+        let point = |row: &&Row| of(row).map(|rate| (row.ask.ranks as f64, rate));
+        (name.to_owned(), strong.iter().filter_map(point).collect())
+    };
+    let ask = strong.first().map(|row| &row.ask);
+    let mut series = vec![
+        curve("limit Ψ, raw", &|row| row.found.limit),
+        curve("pencils, raw", &|row| row.found.pencils),
+        curve("raw", &|row| Some(row.found.raw.best())),
+        curve(&encoding(rows), &|row| Some(row.found.encoded.best())),
+    ];
+    for point in ask.map_or(Vec::new(), published::of) {
+        let name = format!("published, {} bits", point.bits);
+        series.push((name, vec![(point.ranks as f64, point.gflops)]));
+    }
+    let title = ask.map_or(String::new(), |ask| {
+        format!("{} {} {} on {}", ask.kind, ask.shape, ask.precision, ask.machine.name)
+    });
+    Plot {
+        title,
+        x_label: "ranks".into(),
+        y_label: "GFlop/s".into(),
+        series,
+        log_x: true,
+        log_y: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_grow_with_the_ranks() {
+        let grown = |shape: &str, times| grown(&shape.parse().unwrap(), times).to_string();
+        assert_eq!(grown("64^3", 1.0), "64x64x64");
+        assert_eq!(grown("64^3", 8.0), "128x128x128");
+        assert_eq!(grown("64x32", 2.0), "90x46");
+        assert_eq!(grown("100", 3.0), "300");
+    }
+}

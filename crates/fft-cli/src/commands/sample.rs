@@ -1,0 +1,57 @@
+//! `fft-cli sample`: flow fields to try things on.
+
+use std::f64::consts::TAU;
+use std::fs;
+
+use thriffty::{Comm, DynGrid, Element, PerAxis, Precision, Real};
+
+use crate::args::cli;
+use crate::data::bricks::{for_each_row, slab};
+use crate::data::files::{Sink, dtype};
+use crate::data::npy::Header;
+use crate::ranks::world::{Failure, on_first, print, zeros};
+
+/// Runs the command. Collective.
+pub(crate) fn run(comm: &dyn Comm, options: &cli::Sample) -> Result<(), Failure> {
+    match options.precision {
+        Precision::F32 => write::<f32>(comm, options),
+        Precision::F64 => write::<f64>(comm, options),
+    }
+}
+
+fn write<T: Real + Element<Real = T>>(
+    comm: &dyn Comm,
+    options: &cli::Sample,
+) -> Result<(), Failure> {
+    let n = options.n.get();
+    let grid = DynGrid::new([n; 3])?;
+    let brick = slab(comm, &grid, 0);
+    let folder = &options.out;
+    on_first(comm, || {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
+    })?;
+    let header = Header::new(&grid.shape(), dtype::<T>(), false);
+    let sinks = ["u.npy", "v.npy", "w.npy"]
+        .map(|name| Sink::create(comm, &folder.join(name), header.clone()));
+    let mut values: Vec<T> = zeros(comm, brick.points())?;
+    // All are created before any is written: on a full disk none is.
+    let sinks = sinks.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let turns: Vec<_> = (0..n).map(|i| (TAU * i as f64 / n as f64).sin_cos()).collect();
+    for (component, sink) in sinks.iter().enumerate() {
+        for_each_row(&brick, PerAxis::row_major(3), |index, at| {
+            let [i, j, first] = index.array();
+            for (value, z) in values[at..].iter_mut().zip(&turns[first..brick.hi[2]]) {
+                *value = T::of(taylor_green(turns[i], turns[j], *z)[component]);
+            }
+        });
+        sink.write(&brick, &values)?;
+    }
+    sinks.into_iter().try_for_each(Sink::commit)?;
+    let (folder, precision) = (folder.display(), options.precision);
+    print(comm, &format!("{folder}: u.npy, v.npy, w.npy, {grid} {precision}, energy 1/8\n"))
+}
+
+/// The velocity of the Taylor-Green vortex where the axes have these sines and cosines.
+fn taylor_green(x: (f64, f64), y: (f64, f64), z: (f64, f64)) -> [f64; 3] {
+    [x.0 * y.1 * z.1, -x.1 * y.0 * z.1, 0.0]
+}

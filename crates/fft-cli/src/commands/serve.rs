@@ -1,0 +1,83 @@
+//! Transforms on demand, so that a benchmark can take turns between programs.
+//!
+//! Rank 0 sleeps on standard input and sends what it reads to the others, wherever they are. These look for its message
+//! only now and then, rather than wait in a collective, where MPI would spin and disturb whoever's turn it is.
+
+use std::io::{self, BufRead};
+use std::time::Duration;
+
+use thriffty::{Comm, Error, Flight};
+
+use crate::ranks::world::{Failure, agree, print};
+
+/// How often a rank looks for orders. That it wakes late costs nothing: transforms begin with a barrier.
+const NAP: Duration = Duration::from_millis(50);
+
+/// What a line of standard input asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Order {
+    /// `quit`, or the end of the input.
+    Quit,
+    /// `go`: one transform.
+    Go,
+    /// `clock`: where the time has gone.
+    Clock,
+}
+
+/// Prints `ready`, then for every order what `answer` returns. Ends at `quit` or the end of the input. Collective.
+pub(crate) fn run(
+    comm: &dyn Comm,
+    mut answer: impl FnMut(Order) -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    let mut flight = comm.flight()?;
+    print(comm, "ready\n")?;
+    loop {
+        let mine = if comm.rank() == 0 { read(io::stdin().lock()) } else { Ok(Order::Quit) };
+        // The others wait for an order even when there is none to be understood.
+        let order = broadcast(comm, flight.as_mut(), *mine.as_ref().unwrap_or(&Order::Quit))?;
+        agree(comm, mine)?;
+        if order == Order::Quit {
+            return Ok(());
+        }
+        let text = answer(order)?;
+        print(comm, &format!("{text}\n"))?;
+    }
+}
+
+/// The order of rank 0. Collective.
+fn broadcast(comm: &dyn Comm, flight: &mut dyn Flight, order: Order) -> Result<Order, Error> {
+    if comm.rank() == 0 {
+        for to in 1..comm.size() {
+            let mut slot = flight.slot(1)?;
+            slot.bytes_mut()[0] = order as u8;
+            flight.send(to, 1, slot)?;
+        }
+        flight.finish()?;
+        return Ok(order);
+    }
+    flight.expect(0, 1)?;
+    let mut found = Order::Quit;
+    while let Some(arrival) = flight.arrival_asleep(NAP)? {
+        let said = arrival.message.bytes().first().copied();
+        let all = [Order::Quit, Order::Go, Order::Clock];
+        found = all.into_iter().find(|order| Some(*order as u8) == said).unwrap_or(Order::Quit);
+        flight.release(arrival);
+    }
+    flight.finish()?;
+    Ok(found)
+}
+
+fn read(mut input: impl BufRead) -> io::Result<Order> {
+    let mut line = String::new();
+    let read = input.read_line(&mut line)?;
+    match line.trim_end() {
+        "go" => Ok(Order::Go),
+        "clock" => Ok(Order::Clock),
+        "quit" => Ok(Order::Quit),
+        _ if read == 0 => Ok(Order::Quit),
+        other => Err(io::Error::other(format!(
+            "found `{other}` on standard input, expected go, clock or quit"
+        ))),
+    }
+}

@@ -1,0 +1,171 @@
+//! `fft-cli spectrum`: how the energy of a field is spread over wavenumbers.
+
+use std::fmt::Write;
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use thriffty::{Comm, Direction, DynPlan, Element, Kind, R2c, Real, Reduce};
+
+use crate::args::cli;
+use crate::data::bricks::{for_each_row, order, slab};
+use crate::data::files;
+use crate::data::npy::{Dtype, Header};
+use crate::engine::family::{self, Family, Task};
+use crate::output::plot::Plot;
+use crate::ranks::world::{Failure, print, refused, save, zeros};
+
+/// Runs the command. Collective.
+pub(crate) fn run(comm: &dyn Comm, options: &cli::Spectrum) -> Result<(), Failure> {
+    let mut headers = Vec::new();
+    for path in &options.components {
+        let header = files::open(comm, path)?;
+        let path = path.display();
+        if header.dtype.is_complex() {
+            return refused(format!("{path}: found dtype {}, expected real data", header.dtype));
+        }
+        let kind = |header: &Header| (header.shape.clone(), header.dtype, header.fortran_order);
+        if headers.first().is_some_and(|first| kind(first) != kind(&header)) {
+            let first = options.components[0].display();
+            return refused(format!("{path}: found another shape, dtype or order than in {first}"));
+        }
+        headers.push(header);
+    }
+    let spectrum = Spectrum { comm, options, headers: &headers };
+    let Energy { physical, shells } = match headers[0].dtype {
+        Dtype::F32 | Dtype::C64 => spectrum.run::<R2c<f32>>(),
+        Dtype::F64 | Dtype::C128 => spectrum.run::<R2c<f64>>(),
+    }?;
+
+    let spectral: f64 = shells.iter().sum();
+    let difference = if physical == spectral { 0.0 } else { (spectral / physical - 1.0).abs() };
+    let plot = plot(&shells, spectral);
+    if let Some(path) = &options.csv {
+        let rows: String =
+            shells.iter().enumerate().map(|(k, energy)| format!("{k},{energy:e}\n")).collect();
+        save(comm, path, &format!("k,E\n{rows}"))?;
+    }
+    if let Some(path) = &options.svg {
+        save(comm, path, &plot.to_svg())?;
+    }
+    let mut text = plot.to_terminal(80, 24);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "energy {spectral:.12e} by the spectrum, {physical:.12e} by the field, \
+         relative difference {difference:.1e}"
+    );
+    print(comm, &text)
+}
+
+struct Spectrum<'a> {
+    comm: &'a dyn Comm,
+    options: &'a cli::Spectrum,
+    headers: &'a [Header],
+}
+
+/// Energy per unit of volume.
+struct Energy {
+    /// `½ ⟨|u|²⟩`
+    physical: f64,
+    /// `E(k) = ½ Σ |û|²/N²` over `k - ½ ≤ |k| < k + ½`, the box being `2π` wide in every direction.
+    shells: Vec<f64>,
+}
+
+impl Task for Spectrum<'_> {
+    type Output = Energy;
+
+    /// All components are one batch.
+    fn run<K: Family>(self) -> Result<Energy, Failure> {
+        let Self { comm, options, headers } = self;
+        let header = &headers[0];
+        let grid = crate::args::shape::grid(&header.shape)?;
+        let order = order(grid.axes(), header.fortran_order);
+        let draft = family::draft::<K>(comm, grid, Kind::R2C).howmany(headers.len());
+        let spectral_grid = draft.spectral_grid();
+        let mut plan = draft
+            .input_brick(slab(comm, &grid, order[0]))
+            .output_brick(slab(comm, &spectral_grid, order[0]))
+            .input_order(order)
+            .output_order(order)
+            .build()?;
+        let (brick, all) = (plan.input_brick(), plan.input_len());
+        let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
+        let physical: &mut [K::Physical] = &mut cast_slice_mut(&mut data)[..all];
+        for (i, (path, header)) in options.components.iter().zip(headers).enumerate() {
+            let component = &mut physical[i * brick.points()..][..brick.points()];
+            files::read(comm, path, header, &brick, component)?;
+        }
+        let reals: &[K::Real] = cast_slice(&physical[..]);
+        // Sums of sums: short ones round less than one long one.
+        let squares = |row: &[K::Real]| row.iter().map(|u| u.as_f64().powi(2)).sum::<f64>();
+        let mut squares = [reals.chunks(1024).map(squares).sum()];
+        comm.allreduce(Reduce::Sum, &mut squares)?;
+
+        plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?;
+        let points = grid.points() as f64;
+        let mut shells = shells::<K>(&plan, &data[..plan.output_len()]);
+        comm.allreduce(Reduce::Sum, &mut shells)?;
+        shells.iter_mut().for_each(|energy| *energy *= 0.5 / (points * points));
+        Ok(Energy { physical: 0.5 * squares[0] / points, shells })
+    }
+}
+
+/// This rank's part of `Σ |û|²` in each shell, of all components.
+fn shells<K: Family>(plan: &DynPlan, spectrum: &[K::Spectral]) -> Vec<f64> {
+    let problem = plan.recipe().problem();
+    let (brick, order, n) = (plan.output_brick(), problem.output.order(), problem.grid().shape());
+    let reals: &[K::Real] = cast_slice(spectrum);
+    let mut shells = vec![0.0; shell(n.iter().map(|n| (n / 2).pow(2)).sum()) + 1];
+    let axes = order.len();
+    let fast = order[axes - 1];
+    let width = K::Spectral::WIDTH;
+    for component in 0..problem.howmany {
+        for_each_row(&brick, order, |mut index, at| {
+            let row = &reals[(component * brick.points() + at) * width..];
+            for point in row.chunks_exact(width).take(brick.len(fast)) {
+                let square = (0..axes).map(|axis| wavenumber(n[axis], index[axis]).pow(2)).sum();
+                // The last axis holds one of each pair of conjugates.
+                let alone = index[axes - 1] == 0 || 2 * index[axes - 1] == n[axes - 1];
+                let weight = if alone { 1.0 } else { 2.0 };
+                let energy: f64 = point.iter().map(|x| x.as_f64().powi(2)).sum();
+                shells[shell(square)] += weight * energy;
+                index[fast] += 1;
+            }
+        });
+    }
+    shells
+}
+
+/// How many waves index `k` of an axis of `n` points stands for, whatever their direction.
+fn wavenumber(n: usize, k: usize) -> usize {
+    k.min(n - k)
+}
+
+/// The shell of a wave vector of this length squared.
+fn shell(square: usize) -> usize {
+    ((square as f64).sqrt() + 0.5).floor() as usize
+}
+
+/// The spectrum, less what is only rounding.
+fn plot(shells: &[f64], total: f64) -> Plot {
+    let points = shells.iter().enumerate().map(|(k, energy)| (k as f64, *energy));
+    let shown = points.filter(|(_, energy)| *energy > total * f64::EPSILON.powi(2)).collect();
+    Plot {
+        title: "energy spectrum".into(),
+        x_label: "wavenumber k".into(),
+        y_label: "E(k)".into(),
+        series: vec![(String::new(), shown)],
+        log_x: true,
+        log_y: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_are_one_wide_around_whole_numbers() {
+        assert_eq!([0, 1, 2, 3, 6, 7].map(shell), [0, 1, 1, 2, 2, 3]);
+        assert_eq!((0..5).map(|k| wavenumber(5, k)).collect::<Vec<_>>(), [0, 1, 2, 2, 1]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Measures what one field's transform costs, and how exact it is.
+
+use thriffty::{Clock, Comm, DynGrid, DynPlan, Element, Error, Kind, Reduce, Transform, WireError};
+
+use crate::check::reference::{self, ratio};
+use crate::check::wires::{Encoding, relative};
+use crate::data::fields::{Field, Source};
+use crate::engine::engine::{forward, inverse};
+use crate::engine::family::{self, Family};
+use crate::ranks::world::{Failure, zeros};
+
+/// What was measured of one format.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Bits per real number sent, by the forward transform.
+    pub(super) bits: f64,
+    /// How often that sends each number, on average.
+    pub(super) passes: f64,
+    /// The relative l2 error of the forward transform.
+    pub(super) forward: f64,
+    /// That of forward and inverse.
+    pub(super) roundtrip: f64,
+    /// What the library says of the forward transform, if it has something to say.
+    pub(super) lost: Option<WireError>,
+}
+
+/// One field on one set of ranks, with its transform in double precision.
+pub(super) struct Lab<'a, K: Family> {
+    comm: &'a dyn Comm,
+    grid: DynGrid,
+    kind: Kind,
+    plan: DynPlan,
+    source: Source,
+    exact: Vec<K::Spectral>,
+}
+
+impl<'a, K: Family> Lab<'a, K> {
+    /// Transforms the field. Collective.
+    pub(super) fn new(
+        comm: &'a dyn Comm,
+        grid: DynGrid,
+        kind: Kind,
+        field: Field,
+    ) -> Result<Self, Failure> {
+        let mut plan = family::draft::<K>(comm, grid, kind).wire_everywhere().build()?;
+        let source = Source::new(field, &plan)?;
+        let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
+        let mut exact: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
+        source.fill(&mut physical);
+        forward(&mut plan, &physical, &mut exact)?;
+        Ok(Self { comm, grid, kind, plan, source, exact })
+    }
+
+    /// Double precision itself, against the definition of the transform at 32 points. Collective.
+    pub(super) fn double(&mut self) -> Result<Found, Failure> {
+        let plan = family::draft::<K>(self.comm, self.grid, self.kind).wire_everywhere().build()?;
+        self.there_and_back::<K>(plan, |lab, spectrum| {
+            let mut physical: Vec<K::Physical> = zeros(lab.comm, lab.plan.input_len())?;
+            lab.source.fill(&mut physical);
+            Ok(reference::error::<K>(&lab.plan, &physical, spectrum)?)
+        })
+    }
+
+    /// Single precision throughout, of the field rounded to it. Collective.
+    pub(super) fn single(&mut self) -> Result<Found, Failure> {
+        let plan = family::draft::<K::Single>(self.comm, self.grid, self.kind)
+            .wire_everywhere()
+            .build()?;
+        self.there_and_back::<K::Single>(plan, Self::far)
+    }
+
+    /// Double precision with messages encoded. Collective.
+    pub(super) fn encoded(&mut self, encoding: Encoding) -> Result<Found, Failure> {
+        let draft = family::draft::<K>(self.comm, self.grid, self.kind).wire_everywhere();
+        self.there_and_back::<K>(encoding.draft(draft).build()?, Self::far)
+    }
+
+    /// How far a spectrum is from that of double precision. Collective.
+    fn far<E: Element>(&self, spectrum: &[E]) -> Result<f64, Failure> {
+        Ok(relative(&self.plan, spectrum, &self.exact)?)
+    }
+
+    fn there_and_back<L: Transform>(
+        &self,
+        mut plan: DynPlan,
+        error: impl Fn(&Self, &[L::Spectral]) -> Result<f64, Failure>,
+    ) -> Result<Found, Failure> {
+        let mut physical: Vec<L::Physical> = zeros(self.comm, plan.input_len())?;
+        let mut spectral: Vec<L::Spectral> = zeros(self.comm, plan.output_len())?;
+        self.source.fill(&mut physical);
+        forward(&mut plan, &physical, &mut spectral)?;
+        let (lost, [bits, passes]) = (plan.last_error(), self.sent(&plan.clock())?);
+        let forward = error(self, &spectral)?;
+        inverse(&mut plan, &spectral, &mut physical)?;
+        let mut squares = self.source.distance(&physical).squares;
+        self.comm.allreduce(Reduce::Sum, &mut squares)?;
+        Ok(Found { bits, passes, forward, roundtrip: ratio(squares), lost })
+    }
+
+    /// Bits per real number sent, and how often each is. Collective.
+    fn sent(&self, clock: &Clock) -> Result<[f64; 2], Error> {
+        let mut sums = [clock.sent as f64, clock.reals as f64];
+        self.comm.allreduce(Reduce::Sum, &mut sums)?;
+        let reals = (self.grid.points() * K::Physical::WIDTH) as f64;
+        Ok([8.0 * sums[0] / sums[1], sums[1] / reals])
+    }
+}

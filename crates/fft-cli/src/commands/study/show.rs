@@ -1,0 +1,153 @@
+//! Tables, curves and lines of what was measured.
+
+use std::fmt::Write;
+
+use thriffty::{Tolerance, Wire};
+
+use super::{Format, Row, TOLERANCES};
+use crate::args::cli::{self, Part};
+use crate::check::wires::Encoding;
+use crate::output::plot::Plot;
+
+/// Everything, one row a line.
+pub(super) fn csv(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "part,field,ranks,format,tolerance,strict,bits_per_real,passes,forward,roundtrip,estimate,bound\n",
+    );
+    for Row { part, field, ranks, format, found } in rows {
+        let part = format!("{part:?}").to_lowercase();
+        let tolerance = tolerance(*format);
+        let (name, strict) = match (format, tolerance) {
+            (_, Some(tolerance)) => ("tolerance".to_owned(), tolerance.is_strict()),
+            _ => (format.to_string(), false),
+        };
+        let tolerance = tolerance.map_or(String::new(), |it| format!("{:e}", it.value()));
+        let lost =
+            found.lost.map_or(",".to_owned(), |it| format!("{:e},{:e}", it.estimate, it.bound));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{part},{},{ranks},{name},{tolerance},{strict},{},{},{:e},{:e},{lost}",
+            field.name(),
+            found.bits,
+            found.passes,
+            found.forward,
+            found.roundtrip
+        );
+    }
+    text
+}
+
+fn tolerance(format: Format) -> Option<Tolerance> {
+    match format {
+        Format::Encoded(Encoding { tolerance, .. }) => tolerance,
+        _ => None,
+    }
+}
+
+fn of(rows: &[Row], part: Part) -> impl Iterator<Item = &Row> {
+    rows.iter().filter(move |row| row.part == part)
+}
+
+/// What is transformed, in words.
+fn problem(options: &cli::Study, rows: &[Row], part: Part) -> String {
+    let field = of(rows, part).next().map_or("", |row| row.field.name());
+    format!("{} {}, {field}", options.kind, options.shape)
+}
+
+/// Forward errors, a row for each number of ranks and a column for each format.
+pub(super) fn table(options: &cli::Study, rows: &[Row]) -> String {
+    let mut text = format!("Forward errors, {}\n", problem(options, rows, Part::Table));
+    let mut ranks: Vec<usize> = of(rows, Part::Table).map(|row| row.ranks).collect();
+    ranks.dedup();
+    for (n, ranks) in ranks.into_iter().enumerate() {
+        let row: Vec<_> = of(rows, Part::Table).filter(|row| row.ranks == ranks).collect();
+        if n == 0 {
+            let names: String = row.iter().map(|row| format!("{:>14}", row.format)).collect();
+            let _ = writeln!(text, "{:>5}{names}", "ranks");
+        }
+        let errors: String =
+            row.iter().map(|row| format!("{:>14.2e}", row.found.forward)).collect();
+        let bits: String = row
+            .iter()
+            .map(|row| format!("{:>14}", number(row.found.bits, |bits| format!("{bits:.2} bits"))))
+            .collect();
+        let _ = writeln!(text, "{ranks:>5}{errors}\n{:>5}{bits}", "");
+    }
+    text + "\n"
+}
+
+/// Errors over bits.
+pub(super) fn figure(options: &cli::Study, rows: &[Row]) -> Plot {
+    let curve = |name: &str, belongs: fn(Wire) -> bool| {
+        let points = of(rows, Part::Figure).filter_map(|row| match row.format {
+            Format::Encoded(Encoding { wire: Some(wire), .. }) if belongs(wire) => {
+                Some((row.found.bits, row.found.forward))
+            }
+            _ => None,
+        });
+        (name.to_owned(), points.collect())
+    };
+    let ranks = of(rows, Part::Figure).next().map_or(0, |row| row.ranks);
+    Plot {
+        title: format!("{}, {ranks} ranks", problem(options, rows, Part::Figure)),
+        x_label: "bits per real number sent".into(),
+        y_label: "forward error (l2)".into(),
+        series: vec![
+            curve("mantissa:b", |wire| matches!(wire, Wire::Mantissa(_))),
+            curve("bits:b", |wire| matches!(wire, Wire::Bits(_))),
+            curve("bf16, f16, f32", |wire| matches!(wire, Wire::Bf16 | Wire::F16 | Wire::F32)),
+        ],
+        log_x: false,
+        log_y: true,
+    }
+}
+
+/// What a table shows of a row, whose tolerance this is.
+type Quantity = fn(&Row, f64) -> f64;
+
+/// A table for each quantity, a row for each field and a column for each tolerance.
+pub(super) fn tolerances(options: &cli::Study, rows: &[Row]) -> String {
+    let quantities: [(&str, Quantity); 4] = [
+        ("Bits per real number sent", |row, _| row.found.bits),
+        ("Error / tolerance", |row, tolerance| row.found.forward / tolerance),
+        ("Estimate / error", |row, _| {
+            row.found.lost.map_or(f64::NAN, |it| it.estimate) / row.found.forward
+        }),
+        ("Bound / error", |row, _| {
+            row.found.lost.map_or(f64::NAN, |it| it.bound) / row.found.forward
+        }),
+    ];
+    let ranks = of(rows, Part::Tolerance).next().map_or(0, |row| row.ranks);
+    let strict = if options.strict { " strict" } else { "" };
+    let mut text = String::new();
+    for (name, quantity) in quantities {
+        let (kind, shape) = (options.kind, &options.shape);
+        let _ = writeln!(text, "{name}, {kind} {shape}, {ranks} ranks,{strict} tolerances");
+        let columns: String = TOLERANCES.iter().map(|it| format!("{it:>9e}")).collect();
+        let _ = writeln!(text, "{:<12}{columns}", "");
+        let rows: Vec<_> = of(rows, Part::Tolerance).collect();
+        for field in rows.chunk_by(|a, b| a.field == b.field) {
+            let cell = |row: &&Row| {
+                let tolerance = tolerance(row.format).map_or(f64::NAN, Tolerance::value);
+                format!(
+                    "{:>9}",
+                    number(quantity(row, tolerance), |it| format!("{it:.*}", digits(it)))
+                )
+            };
+            let cells: String = field.iter().map(cell).collect();
+            let _ = writeln!(text, "{:<12}{cells}", field[0].field.name());
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn digits(value: f64) -> usize {
+    if value < 10.0 { 3 } else { 1 }
+}
+
+/// A number in some format, a dash where there is none.
+fn number(value: f64, format: impl Fn(f64) -> String) -> String {
+    if value.is_finite() { format(value) } else { "-".to_owned() }
+}

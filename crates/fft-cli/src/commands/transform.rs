@@ -1,0 +1,201 @@
+//! `fft-cli transform`: one `.npy` file into another, every rank its own part.
+
+use std::time::Instant;
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use serde_json::json;
+use thriffty::{Comm, Direction, DynDraft, DynGrid, Kind, MAX_AXES, PerAxis, Precision, Scale};
+
+use crate::args::cli;
+use crate::args::shape::{Shape, times};
+use crate::data::bricks::{cut, order, slab};
+use crate::data::files::{self, Sink, dtype};
+use crate::data::npy::{Dtype, Header};
+use crate::engine::family::{self, Family, Task, dispatch};
+use crate::output::report::time;
+use crate::ranks::world::{Failure, print, refused, zeros};
+
+/// Runs the command. Collective.
+pub(crate) fn run(comm: &dyn Comm, options: &cli::Transform) -> Result<(), Failure> {
+    let header = files::open(comm, &options.input)?;
+    let (kind, axes) = (options.kind, header.shape.len());
+    let complex = match kind {
+        Kind::C2C => header.dtype.is_complex(),
+        Kind::R2C => options.inverse,
+        _ => false,
+    };
+    if header.dtype.is_complex() != complex && kind != Kind::C2C {
+        let (path, found) = (options.input.display(), header.dtype);
+        let expected = if complex { "complex" } else { "real" };
+        let inverse = if options.inverse { " --inverse" } else { "" };
+        return refused(format!(
+            "{path}: found dtype {found}, {kind}{inverse} takes {expected} data"
+        ));
+    }
+    if axes > MAX_AXES {
+        let path = options.input.display();
+        return refused(format!("{path}: found {axes} axes, expected 1 to {MAX_AXES}"));
+    }
+    let precision = match header.dtype {
+        Dtype::F32 | Dtype::C64 => Precision::F32,
+        Dtype::F64 | Dtype::C128 => Precision::F64,
+    };
+    dispatch(Transform { comm, options, header: &header }, kind, precision)
+}
+
+struct Transform<'a> {
+    comm: &'a dyn Comm,
+    options: &'a cli::Transform,
+    header: &'a Header,
+}
+
+impl Task for Transform<'_> {
+    type Output = ();
+
+    fn run<K: Family>(self) -> Result<(), Failure> {
+        let Self { comm, options: cli::Transform { input, output, inverse, .. }, header } = self;
+        let mut lap = laps();
+        let mut plan = self.draft::<K>()?.build()?;
+        let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
+        let (physical, spectral) = (plan.input_len(), plan.output_len());
+        let (physical_brick, spectral_brick) = (plan.input_brick(), plan.output_brick());
+        let problem = plan.recipe().problem();
+        let fortran = header.fortran_order;
+        // A full disk shows up here, before anything is computed.
+        let made = match inverse {
+            false => Header::new(&problem.output.grid().shape(), dtype::<K::Spectral>(), fortran),
+            true => Header::new(&problem.grid().shape(), dtype::<K::Physical>(), fortran),
+        };
+        let sink = Sink::create(comm, output, made.clone())?;
+        let planned = lap();
+
+        if *inverse {
+            files::read(comm, input, header, &spectral_brick, &mut data[..spectral])?;
+        } else {
+            let data: &mut [K::Physical] = cast_slice_mut(&mut data);
+            files::read(comm, input, header, &physical_brick, &mut data[..physical])?;
+        }
+        let read = lap();
+
+        match inverse {
+            false => plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?,
+            true => plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut data))?,
+        }
+        let transformed = lap();
+
+        if *inverse {
+            let data: &[K::Physical] = cast_slice(&data);
+            sink.write(&physical_brick, &data[..physical])?;
+        } else {
+            sink.write(&spectral_brick, &data[..spectral])?;
+        }
+        sink.commit()?;
+        self.report(&made, [planned, read, transformed, lap()])
+    }
+}
+
+impl Transform<'_> {
+    /// The problem that the file and the options are about.
+    fn draft<K: Family>(&self) -> Result<DynDraft<'_>, Failure> {
+        let Self { comm, options, header } = *self;
+        let axes = header.shape.len();
+        let mut shape = PerAxis::from_fn(axes, |axis| header.shape[axis]);
+        if options.inverse && options.kind == Kind::R2C {
+            shape[axes - 1] = whole_length(shape[axes - 1], options.last)?;
+        } else if options.last.is_some() {
+            return refused("--last goes with r2c --inverse only");
+        }
+        let grid = DynGrid::new(shape)?;
+        let draft = family::draft::<K>(comm, grid, options.kind);
+        let spectral_grid = draft.spectral_grid();
+
+        let order = order(axes, header.fortran_order);
+        let brick = |grid: &DynGrid, name, ranks: &Option<Shape>| match ranks {
+            Some(ranks) => cut(comm, grid, name, ranks),
+            None => Ok(slab(comm, grid, order[0])),
+        };
+        let (given, taken) =
+            (("--in-grid", &options.grids.in_grid), ("--out-grid", &options.grids.out_grid));
+        let (physical, spectral) = if options.inverse { (taken, given) } else { (given, taken) };
+        let scale = options.scale;
+        Ok(draft
+            .input_brick(brick(&grid, physical.0, physical.1)?)
+            .output_brick(brick(&spectral_grid, spectral.0, spectral.1)?)
+            .input_order(order)
+            .output_order(order)
+            .scale(scale.unwrap_or(Scale::None), scale.unwrap_or(Scale::Full)))
+    }
+
+    /// Says what was done. Collective.
+    fn report(&self, made: &Header, seconds: [f64; 4]) -> Result<(), Failure> {
+        let Self { comm, options, header } = self;
+        let [plan, read, transform, write] = seconds;
+        let side = |header: &Header| format!("{} {}", times(&header.shape), header.dtype);
+        let (kind, ranks, transport) = (options.kind, comm.size(), comm.name());
+        let inverse = if options.inverse { " inverse" } else { "" };
+        let text = match options.json {
+            true => json!({
+                "kind": kind.name(),
+                "inverse": options.inverse,
+                "input": { "shape": header.shape, "dtype": header.dtype.descr() },
+                "output": { "shape": made.shape, "dtype": made.dtype.descr() },
+                "fortran_order": made.fortran_order,
+                "ranks": ranks,
+                "transport": transport,
+                "seconds": { "plan": plan, "read": read, "transform": transform, "write": write },
+                "version": env!("CARGO_PKG_VERSION"),
+            })
+            .to_string(),
+            false => format!(
+                "{kind}{inverse} {} -> {}, {ranks} ranks ({transport}): \
+                 plan {}, read {}, transform {}, write {}",
+                side(header),
+                side(made),
+                time(plan),
+                time(read),
+                time(transform),
+                time(write)
+            ),
+        };
+        print(*comm, &(text + "\n"))
+    }
+}
+
+/// Seconds since the last call, or since this one. Phases end with agreement, so that every rank's will do.
+fn laps() -> impl FnMut() -> f64 {
+    let mut last = Instant::now();
+    move || std::mem::replace(&mut last, Instant::now()).elapsed().as_secs_f64()
+}
+
+/// The length of the axis that was halved to `m` points.
+fn whole_length(m: usize, wanted: Option<usize>) -> Result<usize, Failure> {
+    let n = wanted.unwrap_or(2 * m.saturating_sub(1));
+    match n {
+        0 => refused(format!(
+            "a last axis of {m} points has no default length; --last 1 goes with 1"
+        )),
+        _ if n / 2 + 1 == m => Ok(n),
+        _ => {
+            refused(format!("--last {n} needs {} points along the last axis, found {m}", n / 2 + 1))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_axis_gets_its_length_back() {
+        let length = |m, wanted| whole_length(m, wanted).ok();
+        assert_eq!(
+            [length(5, None), length(5, Some(8)), length(5, Some(9))],
+            [Some(8), Some(8), Some(9)]
+        );
+        assert_eq!(
+            [length(0, None), length(1, None), length(5, Some(10)), length(5, Some(7))],
+            [None; 4]
+        );
+        assert_eq!(length(1, Some(1)), Some(1));
+    }
+}

@@ -1,0 +1,115 @@
+//! `fft-cli verify`: whether an installation computes what it should.
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use thriffty::{Algorithm, Comm, Direction, Kind, Precision};
+
+use crate::args::cli;
+use crate::args::shape::Shape;
+use crate::check::check::{Errors, bound};
+use crate::check::reference;
+use crate::data::fields::{Field, Source};
+use crate::engine::engine::{forward, inverse};
+use crate::engine::family::{self, Family, Task, dispatch};
+use crate::ranks::world::{Failure, print, refused, zeros};
+
+/// Even and uneven cuts, primes, axes of one point, fewer points than ranks.
+const QUICK: [&str; 5] = ["13", "12x10", "1x7", "9x8x5", "3x4x2x5"];
+const MORE: [&str; 11] = [
+    "1", "2", "1024", "997", "64x48", "31x37", "16x1x16", "17x13x11", "32x32x32", "64x2x30",
+    "7x6x5x8",
+];
+
+/// Runs the command. Collective.
+pub(crate) fn run(comm: &dyn Comm, options: &cli::Verify) -> Result<(), Failure> {
+    let more: &[&str] = if options.quick { &[] } else { &MORE };
+    let (mut checks, mut failed) = (0, 0);
+    for shape in QUICK.iter().chain(more) {
+        let shape: Shape = shape.parse().expect("a shape of ours");
+        for (kind, precision, exchange) in problems(&shape) {
+            let check = Check { comm, kind, shape: &shape, exchange };
+            let (ok, found) = match dispatch(check, kind, precision) {
+                Ok(Found { error, bound }) => {
+                    (error <= bound, format!("error {error:.1e} (bound {bound:.1e})"))
+                }
+                Err(failure) if failure.is_lonely() => return Err(failure),
+                Err(failure) => (false, failure.to_string()),
+            };
+            let verdict = if ok { "ok" } else { "FAIL" };
+            print(
+                comm,
+                &format!("{verdict:<4} {kind} {shape} {precision} {exchange:<10}  {found}\n"),
+            )?;
+            checks += 1;
+            failed += usize::from(!ok);
+        }
+    }
+    match failed {
+        0 => print(comm, &format!("{checks} checks, all ok\n")),
+        _ => refused(format!("{failed} of {checks} checks failed")),
+    }
+}
+
+/// What there is to check on a grid.
+fn problems(shape: &Shape) -> impl Iterator<Item = (Kind, Precision, Algorithm)> {
+    let possible = |kind: &Kind| match kind {
+        Kind::Identity => false,
+        Kind::Dct1 => shape.shortest() > 1,
+        _ => true,
+    };
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(possible).collect();
+    kinds.into_iter().flat_map(|kind| {
+        [Precision::F64, Precision::F32].into_iter().flat_map(move |precision| {
+            Algorithm::ALL.into_iter().map(move |exchange| (kind, precision, exchange))
+        })
+    })
+}
+
+struct Check<'a> {
+    comm: &'a dyn Comm,
+    kind: Kind,
+    shape: &'a Shape,
+    exchange: Algorithm,
+}
+
+/// The largest l2 error, and what it may be.
+struct Found {
+    error: f64,
+    bound: f64,
+}
+
+impl Task for Check<'_> {
+    type Output = Found;
+
+    /// Forward against the reference and there and back again, from array to array and in place.
+    fn run<K: Family>(self) -> Result<Found, Failure> {
+        let Self { comm, kind, shape, exchange } = self;
+        let grid = shape.grid()?;
+        let mut plan = family::draft::<K>(comm, grid, kind).exchange(exchange).build()?;
+        let source = Source::new(Field::Noise, &plan)?;
+        let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
+        let mut spectral: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
+        let mut both: Vec<K::Spectral> = zeros(comm, plan.in_place_len())?;
+        source.fill(&mut physical);
+        let reals: &mut [K::Physical] = cast_slice_mut(&mut both);
+        reals[..physical.len()].copy_from_slice(&physical);
+
+        forward(&mut plan, &physical, &mut spectral)?;
+        plan.run_in_place(Direction::Forward, cast_slice_mut(&mut both))?;
+        let there = [
+            reference::error::<K>(&plan, &physical, &spectral)?,
+            reference::error::<K>(&plan, &physical, &both[..spectral.len()])?,
+        ];
+        inverse(&mut plan, &spectral, &mut physical)?;
+        plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut both))?;
+        let reals: &[K::Physical] = cast_slice(&both);
+        let back = [&physical, &reals[..physical.len()]];
+        let [a, b] = back.map(|back| Errors::after(&plan, &source, back));
+        let errors = [there[0], there[1], a?.roundtrip, b?.roundtrip];
+        // Unlike `f64::max`, this keeps a NaN.
+        let larger = |a: f64, b: f64| if a.is_nan() || a > b { a } else { b };
+        Ok(Found {
+            error: errors.into_iter().fold(0.0, larger),
+            bound: bound::<K::Real>(grid.points()),
+        })
+    }
+}

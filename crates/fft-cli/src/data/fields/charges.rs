@@ -1,0 +1,55 @@
+//! Point charges on a grid, as particle-mesh Ewald puts them there.
+
+use thriffty::PerAxis;
+
+use super::Source;
+use crate::data::bricks::{holds, place};
+use crate::data::noise::{gaussian, value};
+
+/// Charges per point: about as many as there are atoms per point in molecular dynamics with a fine grid.
+const DENSITY: f64 = 0.003;
+
+/// All charges of each array, those that reach this rank's brick spread over 4 points along each axis. They add up to
+/// nothing. The same numbers in the same order on every rank.
+pub(super) fn make(source: &Source) -> Vec<f64> {
+    let Source { brick, order, grid, howmany, .. } = source;
+    let shape = grid.shape();
+    let axes = shape.len();
+    let count = (DENSITY * grid.points() as f64).ceil().max(2.0) as usize;
+    let mut points = vec![0.0; brick.points() * howmany];
+    for (batch, points) in points.chunks_exact_mut(brick.points().max(1)).enumerate() {
+        let key = |n: usize| ((batch * count + n) * (axes + 1)) as u64;
+        let mean = (0..count).map(|n| gaussian(key(n))).sum::<f64>() / count as f64;
+        for n in 0..count {
+            let charge = gaussian(key(n)) - mean;
+            let mut first = PerAxis::splat(axes, 0);
+            let mut weights = shape.map(|_| [0.0; 4]);
+            for axis in 0..axes {
+                let position = (value(key(n) + 1 + axis as u64) + 0.5) * shape[axis] as f64;
+                first[axis] = position as usize;
+                weights[axis] = spline(position.fract());
+            }
+            for corner in 0..1usize << (2 * axes) {
+                let offset = PerAxis::from_fn(axes, |axis| corner >> (2 * axis) & 3);
+                let index =
+                    PerAxis::from_fn(axes, |axis| (first[axis] + offset[axis]) % shape[axis]);
+                if holds(brick, index) {
+                    let weight: f64 = (0..axes).map(|axis| weights[axis][offset[axis]]).product();
+                    points[place(brick, *order, index)] += charge * weight;
+                }
+            }
+        }
+    }
+    points
+}
+
+/// The cubic B-spline at four points, `u` of a step away from them.
+fn spline(u: f64) -> [f64; 4] {
+    let (v, u2, u3) = (1.0 - u, u * u, u * u * u);
+    [
+        v * v * v / 6.0,
+        (3.0 * u3 - 6.0 * u2 + 4.0) / 6.0,
+        (-3.0 * u3 + 3.0 * u2 + 3.0 * u + 1.0) / 6.0,
+        u3 / 6.0,
+    ]
+}

@@ -1,0 +1,53 @@
+//! A field with the energy spectrum of turbulence.
+
+use thriffty::{Comm, Complex, DynDraft, DynTransform, Error, PerAxis, Precision};
+
+use super::Source;
+use crate::data::bricks::for_each_row;
+use crate::data::noise::value;
+use crate::engine::engine::inverse;
+
+/// Energy k^-5/3 per unit of wavenumber, evenly over all directions, and phases by the index. Transformed back, so that
+/// they are this rank's points. Collective.
+pub(super) fn make(source: &Source, comm: &dyn Comm) -> Result<Vec<f64>, Error> {
+    let Source { brick, order, grid, howmany, .. } = source;
+    let draft = DynDraft::new(comm, *grid, DynTransform::R2c, Precision::F64).howmany(*howmany);
+    let mut plan = draft.input_brick(*brick).input_order(*order).build()?;
+    let last = grid.axes() - 1;
+    let mut modes = vec![Complex::default(); plan.output_len()];
+    let (held, shape) = (plan.output_brick(), grid.shape());
+    for batch in 0..*howmany {
+        for_each_row(&held, PerAxis::row_major(grid.axes()), |mut index, at| {
+            for i in 0..held.len(last) {
+                modes[batch * held.points() + at + i] = mode(shape, batch, index);
+                index[last] += 1;
+            }
+        });
+    }
+    let mut points = vec![0.0; plan.input_len()];
+    inverse(&mut plan, &modes, &mut points)?;
+    Ok(points)
+}
+
+/// The amplitude of a mode, with the phase of its index, or against that of its mirror image where both are kept.
+fn mode(shape: PerAxis<usize>, batch: usize, index: PerAxis<usize>) -> Complex<f64> {
+    let axes = shape.len();
+    let mirror = PerAxis::from_fn(axes, |axis| (shape[axis] - index[axis]) % shape[axis]);
+    let square: usize = (0..axes).map(|axis| index[axis].min(mirror[axis]).pow(2)).sum();
+    if square == 0 {
+        return Complex::default();
+    }
+    let points: usize = shape.iter().product();
+    // A shell of |k| has about |k|^(axes-1) modes, each with this squared.
+    let amplitude = points as f64 * (square as f64).powf(-0.25 * (5.0 / 3.0 + (axes - 1) as f64));
+    let key =
+        |index: PerAxis<usize>| (0..axes).fold(batch, |key, axis| key * shape[axis] + index[axis]);
+    let turns = |index| value(key(index) as u64);
+    let twice = index[axes - 1] == mirror[axes - 1];
+    let angle = match twice && mirror < index {
+        _ if mirror == index => 0.5 * f64::from(turns(index) > 0.0),
+        true => -turns(mirror),
+        false => turns(index),
+    };
+    Complex::from_polar(amplitude, std::f64::consts::TAU * angle)
+}

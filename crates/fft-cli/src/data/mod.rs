@@ -1,0 +1,7 @@
+//! Files and fields: who holds what, in memory and in `.npy` files.
+
+pub(crate) mod bricks;
+pub(crate) mod fields;
+pub(crate) mod files;
+pub(crate) mod noise;
+pub(crate) mod npy;

@@ -1,0 +1,4 @@
+//! Reports and plots.
+
+pub(crate) mod plot;
+pub(crate) mod report;

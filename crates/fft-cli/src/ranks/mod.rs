@@ -1,0 +1,3 @@
+//! How ranks start, and how they end.
+
+pub(crate) mod world;

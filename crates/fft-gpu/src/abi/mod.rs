@@ -1,0 +1,8 @@
+//! What kernels are given, laid out as `kernels/` reads it.
+
+pub(crate) mod batch;
+pub(crate) mod boxes;
+pub(crate) mod message;
+pub(crate) mod pieces;
+
+pub use message::turned_when_read;
