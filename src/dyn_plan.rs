@@ -21,7 +21,7 @@ use crate::{DynTransform, wisdom};
 /// Everything else is as for a plan.
 /// Made by [`DynDraft::build`](crate::DynDraft::build), which has an example.
 pub struct DynPlan {
-    /// Given back before the executor's commons is dropped.
+    /// Given back before the executor's node_memory is dropped.
     spare: Spare<Box<dyn SharedMemory>>,
     executor: HostExecutor,
     recipe: Recipe,

@@ -16,7 +16,7 @@ fn exchanges(comm: &dyn Comm) -> Result<Vec<Algorithm>, Error> {
     if comm.name() != "threads" {
         return Ok(Algorithm::ALL.to_vec());
     }
-    if comm.commons()?.is_some_and(|commons| !commons.shows_all()) {
+    if comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all()) {
         return Ok(vec![Algorithm::Shared, Algorithm::P2p]);
     }
     let flush = Algorithm::Ring(Epochs::Flush);
@@ -135,7 +135,7 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     real(comm, Case::new([4, 3, 8], [Dst1, Identity, Dct2]).scales(Scale::Symmetric, Scale::Full))
 }
 
-/// So many neighbours that lines across ranks are brought together one by one, of elements of all sizes; owners with whole groups of eight
+/// So many peers that lines across ranks are brought together one by one, of elements of all sizes; owners with whole groups of eight
 /// rows, with less, with one and with none.
 pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     let grids = [[18, 3, 140], [5, 4, 130], [3, 2, 70]];

@@ -167,8 +167,9 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
 
 /// One rank cannot look into the memory of its host, or gets none that the others can look into, which threads need not.
 pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
-    use weak::Fault::{Commons, Nothing, Room};
-    let faults = [(Commons, ErrorKind::Transport, "a call failed"), (Room, ErrorKind::Memory, "")];
+    use weak::Fault::{NodeMemory, Nothing, Room};
+    let faults =
+        [(NodeMemory, ErrorKind::Transport, "a call failed"), (Room, ErrorKind::Memory, "")];
     let faults = if comm.name() == "mpi" { &faults[..] } else { &faults[..1] };
     let switch = Switch::new(Fault::Nothing);
     for (&(fault, kind, beginning), memory) in faults.iter().flat_map(|f| MEMORY.map(|m| (f, m))) {

@@ -166,7 +166,7 @@ pub(crate) fn modest(comm: &dyn Comm) -> Done {
         let plan = case.plan::<C2c<f64>>(comm)?;
         let (found, bytes) = (plan.memory(), plan.input_len() * size_of::<Complex<f64>>());
         // Of what ranks of a host hold who see no arrays but their own, the part that no other transforms stays in the output.
-        let apart = comm.commons()?.is_some_and(|commons| !commons.shows_all());
+        let apart = comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all());
         let private = apart && exchange == Algorithm::Shared && plan.recipe().problem().all_near();
         let most = bytes + bytes / 6 - if private { bytes / comm.size() } else { 0 };
         assert!(found <= most, "{found} bytes, {most} allowed: {}", plan.recipe());

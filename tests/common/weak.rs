@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use fft_core::{
-    Arrival, Commons, Epoch, Flight, Opaque, Part, Parts, Puts, SLOT_ALIGN, Share, SharedMemory,
-    Show, Slot, Work,
+    Arrival, Epoch, Expose, Flight, NodeMemory, Opaque, Part, Parts, Puts, SLOT_ALIGN,
+    SharedMemory, Slot, Work, WritePartition,
 };
 use thriffty::{Comm, Epochs, Error, Reduce};
 
@@ -32,7 +32,7 @@ pub(crate) enum Fault {
     /// It has none for messages when it reserves it.
     Reserve,
     /// It cannot look into the memory of its host.
-    Commons,
+    NodeMemory,
     /// It gets no memory that others can look into.
     Room,
     /// No fault: ranks see what they allocate for that alone, as processes do.
@@ -44,7 +44,7 @@ pub(crate) struct Weak {
     pub(crate) comm: Box<dyn Comm>,
     pub(crate) fault: Fault,
     /// What others drop when they have heard of the failure, which takes all ranks.
-    kept: RefCell<Vec<Box<dyn Commons>>>,
+    kept: RefCell<Vec<Box<dyn NodeMemory>>>,
 }
 
 impl Weak {
@@ -78,8 +78,8 @@ impl Comm for Weak {
         self.comm.name()
     }
 
-    fn meet(&self, well: bool) -> Result<Option<bool>, Error> {
-        self.comm.meet(well)
+    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
+        self.comm.sync(well)
     }
 
     fn barrier(&self) -> Result<(), Error> {
@@ -145,16 +145,17 @@ impl Comm for Weak {
         self.comm.host(rank)
     }
 
-    fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         let (rank, fault) = (self.rank(), self.fault);
-        let weak = |commons| Box::new(WeakCommons { commons, fault, rank }) as Box<dyn Commons>;
-        let commons = self.comm.commons()?.map(weak);
+        let weak =
+            |node_memory| Box::new(WeakCommons { node_memory, fault, rank }) as Box<dyn NodeMemory>;
+        let node_memory = self.comm.node_memory()?.map(weak);
         match fault {
-            Fault::Commons => {
-                self.kept.borrow_mut().extend(commons);
+            Fault::NodeMemory => {
+                self.kept.borrow_mut().extend(node_memory);
                 Err(failure(rank))
             }
-            _ => Ok(commons),
+            _ => Ok(node_memory),
         }
     }
 
@@ -173,41 +174,41 @@ thread_local! {
 }
 
 struct WeakCommons {
-    commons: Box<dyn Commons>,
+    node_memory: Box<dyn NodeMemory>,
     fault: Fault,
     rank: usize,
 }
 
-impl Commons for WeakCommons {
-    fn shows_all(&self) -> bool {
-        self.fault != Fault::Apart && self.commons.shows_all()
+impl NodeMemory for WeakCommons {
+    fn exposes_all(&self) -> bool {
+        self.fault != Fault::Apart && self.node_memory.exposes_all()
     }
 
     fn sees(&self, memory: &[u8]) -> bool {
-        self.commons.sees(memory)
+        self.node_memory.sees(memory)
     }
 
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error> {
-        let memory = self.commons.allocate(bytes)?;
+        let memory = self.node_memory.allocate(bytes)?;
         match self.fault {
             Fault::Room => Err(Error::Memory { rank: self.rank, bytes }),
             _ => Ok(memory),
         }
     }
 
-    fn admit(&mut self, share: Share) -> Result<usize, Error> {
-        if share.read_bytes(share.rank()).is_some() {
+    fn register(&mut self, partition: WritePartition) -> Result<usize, Error> {
+        if partition.read_bytes(partition.rank()).is_some() {
             HALVED.set(HALVED.get() + 1);
         }
-        self.commons.admit(share)
+        self.node_memory.register(partition)
     }
 
-    fn meet(&mut self, well: bool) -> Result<bool, Error> {
-        self.commons.meet(well)
+    fn sync(&mut self, well: bool) -> Result<bool, Error> {
+        self.node_memory.sync(well)
     }
 
-    fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
-        self.commons.visit(show, work)
+    fn exposure_epoch(&mut self, show: Expose<'_>, work: Work<'_>) -> Result<(), Error> {
+        self.node_memory.exposure_epoch(show, work)
     }
 }
 

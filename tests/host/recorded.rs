@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use fft_core::{Commons, Flight, Part, Parts, Puts};
+use fft_core::{Flight, NodeMemory, Part, Parts, Puts};
 use thriffty::{Comm, Error, Reduce};
 
 /// A call: its name, and for messages of several sizes the bytes to and from each rank.
@@ -79,8 +79,8 @@ impl Comm for Recorded {
         self.comm.host(rank)
     }
 
-    fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
-        self.comm.commons()
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        self.comm.node_memory()
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {

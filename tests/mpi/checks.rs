@@ -1,6 +1,6 @@
 //! The same checks with MPI processes as ranks.
 
-use fft_core::{Link, Show, Work};
+use fft_core::{Expose, Link, Work};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
@@ -94,7 +94,7 @@ fn body() {
             ("two axes", cases::two_axes),
             ("three axes", cases::three_axes),
             ("four axes", cases::four_axes),
-            ("many neighbours", cases::many_neighbours),
+            ("many peers", cases::many_neighbours),
             ("large planes", cases::large_planes),
             ("more than caches hold", beyond::all),
             ("random tilings", cases::random_tilings),
@@ -106,7 +106,7 @@ fn body() {
             ("little memory", little::all),
             ("shared arrays", arrays::all),
             ("more than can be shared", more_than_can_be_shared),
-            ("neighbours that leave", neighbours_that_leave),
+            ("peers that leave", neighbours_that_leave),
             ("more than can be counted", windows::more_than_can_be_counted),
             ("messages packed together", together::all),
             ("a thousand plans", a_thousand_plans),
@@ -219,34 +219,34 @@ fn two_plans(world: &dyn Comm) -> Result<(), Error> {
 
 /// More shared memory than there is, wanted by one rank, is refused on all of its host, and not when it is touched.
 fn more_than_can_be_shared(world: &dyn Comm) -> Result<(), Error> {
-    let Some(mut commons) = world.commons()? else { return Ok(()) };
+    let Some(mut node_memory) = world.node_memory()? else { return Ok(()) };
     let bytes = if world.rank() + 1 == world.size() { 1 << 46 } else { 100 };
-    let error = commons.allocate(bytes).map(drop).unwrap_err();
+    let error = node_memory.allocate(bytes).map(drop).unwrap_err();
     assert!(error.to_string().contains("/dev/shm"), "{error}");
-    let mut memory = commons.allocate(100)?;
+    let mut memory = node_memory.allocate(100)?;
     memory.bytes_mut().fill(1);
     Ok(())
 }
 
-/// A process that drops its commons while others visit is no neighbour any more: they are told, and nobody waits when they
+/// A process that drops its node_memory while others visit is no neighbour any more: they are told, and nobody waits when they
 /// drop theirs.
 fn neighbours_that_leave(world: &dyn Comm) -> Result<(), Error> {
     for culprit in [0, world.size() - 1] {
-        let Some(mut commons) = world.commons()? else { return Ok(()) };
-        let memory = commons.allocate(100)?;
-        commons.visit(Show::Read(memory.bytes()), &mut |_| Ok(()))?;
+        let Some(mut node_memory) = world.node_memory()? else { return Ok(()) };
+        let memory = node_memory.allocate(100)?;
+        node_memory.exposure_epoch(Expose::Read(memory.bytes()), &mut |_| Ok(()))?;
         if world.rank() != culprit {
             let mut visited = false;
             let work: Work<'_> = &mut |_| {
                 visited = true;
                 Ok(())
             };
-            let found = commons.visit(Show::Read(memory.bytes()), work);
+            let found = node_memory.exposure_epoch(Expose::Read(memory.bytes()), work);
             assert_eq!(found, Err(Error::Left { gone: culprit }));
             assert!(!visited);
         }
         drop(memory);
-        drop(commons);
+        drop(node_memory);
         world.barrier()?;
     }
     Ok(())

@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fft_core::{Comm, Commons, Error, Flight, Part, Parts, Reduce, Slot};
+use fft_core::{Comm, Error, Flight, NodeMemory, Part, Parts, Reduce, Slot};
 
 use crate::exchange::pairwise;
-use crate::node_memory::node_memory::{HostCommons, Process, Station};
+use crate::node_memory::node_memory::{HostNodeMemory, Process, SyncFlags};
 
 use flight::ThreadFlight;
 
@@ -80,18 +80,18 @@ struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.world.stations[self.rank].gone.store(true, Ordering::Release);
+        self.world.flags[self.rank].gone.store(true, Ordering::Release);
         self.world.state().gone[self.rank] = true;
         self.world.wake_all();
     }
 }
 
-/// The stations of a rank's world. They live as long as any rank of it.
+/// The flags of a rank's world. They live as long as any rank of it.
 struct Stations(Arc<Seat>);
 
-impl AsRef<[Station]> for Stations {
-    fn as_ref(&self) -> &[Station] {
-        &self.0.world.stations
+impl AsRef<[SyncFlags]> for Stations {
+    fn as_ref(&self) -> &[SyncFlags] {
+        &self.0.world.flags
     }
 }
 
@@ -104,7 +104,7 @@ struct World {
     /// One per rank, so that a message wakes only who waits for it.
     wake: Vec<Condvar>,
     /// Where ranks say what memory they show.
-    stations: Vec<Station>,
+    flags: Vec<SyncFlags>,
 }
 
 struct State {
@@ -145,8 +145,8 @@ impl World {
             born: Vec::new(),
         };
         let wake = (0..size).map(|_| Condvar::new()).collect();
-        let stations = (0..size).map(|_| Station::default()).collect();
-        Self { size, hosts, state: Mutex::new(state), wake, stations }
+        let flags = (0..size).map(|_| SyncFlags::default()).collect();
+        Self { size, hosts, state: Mutex::new(state), wake, flags }
     }
 
     /// The shared state. A rank that panicked does so outside of the few lines that hold the lock, so that
@@ -171,7 +171,7 @@ impl World {
     }
 
     /// Brings bytes to a meeting of all ranks and looks at what everyone brought, which must be equally much.
-    fn meet<R>(
+    fn rendezvous<R>(
         &self,
         rank: usize,
         mine: &[u8],
@@ -228,8 +228,8 @@ impl ThreadComm {
         Self { seat: seat.clone(), flight: RefCell::new(ThreadFlight::new(seat)) }
     }
 
-    fn meet<R>(&self, mine: &[u8], look: impl FnOnce(&[Vec<u8>]) -> R) -> Result<R, Error> {
-        self.seat.world.meet(self.seat.rank, mine, look)
+    fn rendezvous<R>(&self, mine: &[u8], look: impl FnOnce(&[Vec<u8>]) -> R) -> Result<R, Error> {
+        self.seat.world.rendezvous(self.seat.rank, mine, look)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -251,12 +251,12 @@ impl Comm for ThreadComm {
     }
 
     fn barrier(&self) -> Result<(), Error> {
-        self.meet(&[], |_| ())
+        self.rendezvous(&[], |_| ())
     }
 
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
         assert_eq!(all.len(), mine.len() * self.size(), "room for every rank's bytes");
-        self.meet(mine, |brought| {
+        self.rendezvous(mine, |brought| {
             for (place, bytes) in all.chunks_mut(mine.len().max(1)).zip(brought) {
                 place.copy_from_slice(bytes);
             }
@@ -270,7 +270,7 @@ impl Comm for ThreadComm {
             for (place, value) in mine.chunks_exact_mut(8).zip(values.iter()) {
                 place.copy_from_slice(&value.to_ne_bytes());
             }
-            self.meet(mine, |brought| {
+            self.rendezvous(mine, |brought| {
                 for (i, value) in values.iter_mut().enumerate() {
                     let of = |bytes: &Vec<u8>| {
                         f64::from_ne_bytes(bytes[8 * i..][..8].try_into().expect("8 bytes"))
@@ -308,7 +308,7 @@ impl Comm for ThreadComm {
         self.seat.world.hosts[rank]
     }
 
-    fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         let host = self.host(self.rank());
         let comm = self.split_into(host, self.rank())?;
         if comm.size() == 1 {
@@ -316,7 +316,7 @@ impl Comm for ThreadComm {
         }
         let ground = Process(Stations(comm.seat.clone()));
         let ranks = (0..self.size()).filter(|&rank| self.host(rank) == host).collect();
-        Ok(Some(Box::new(HostCommons::new(ground, Box::new(comm), ranks))))
+        Ok(Some(Box::new(HostNodeMemory::new(ground, Box::new(comm), ranks))))
     }
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
@@ -332,7 +332,7 @@ impl ThreadComm {
     fn split_into(&self, color: usize, key: usize) -> Result<Self, Error> {
         let mine: Vec<u8> = [color, key].iter().flat_map(|x| x.to_ne_bytes()).collect();
         let hosts = &self.seat.world.hosts;
-        let (rank, leader, hosts) = self.meet(&mine, |brought| {
+        let (rank, leader, hosts) = self.rendezvous(&mine, |brought| {
             let pair = |bytes: &[u8]| {
                 let word = |i| usize::from_ne_bytes(bytes[i..i + 8].try_into().expect("8 bytes"));
                 (word(0), word(8))

@@ -28,10 +28,10 @@ mod simulate;
 pub use base::{Clock, Element, Energy, Error, ErrorKind, Precision, Real, Tolerance, WireError};
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
-    Algorithm, Arrival, Berths, Blank, Comm, Commons, Ends, Epoch, Epochs, Exchange, Flight,
-    InEpoch, Keeper, Link, Neighbours, Opaque, Parcel, Part, Parts, Piece, Pins, Port, Puts,
-    Reduce, SLOT_ALIGN, Share, SharedMemory, Show, Slot, SlotPool, Traffic, Vouched, Work, agree,
-    agree_by, matching,
+    Algorithm, Arrival, Berths, Blank, Comm, Epoch, Epochs, Exchange, Expose, Flight, InEpoch,
+    Keeper, Link, LocalBuffers, NodeMemory, Opaque, Parcel, Part, Parts, PeerMemory, Pins, Port,
+    Puts, Reduce, SLOT_ALIGN, Segment, SharedMemory, Slot, SlotPool, Traffic, Vouched, Work,
+    WritePartition, agree, agree_by, matching,
 };
 pub use execute::{
     Between, Device, Executor, MakeExchange, Manner, Operation, Operations, Site, Split, Tools,

@@ -25,14 +25,14 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fft_core::{
-    Comm, Commons, Device, Direction, Energy, Error, Manner, Operation, Operations, Problem,
+    Comm, Device, Direction, Energy, Error, Manner, NodeMemory, Operation, Operations, Problem,
     Recipe, Site, Step, Tools, Traffic, Transfer, Wire, agree,
 };
 
 use crate::base::{Gpu, GpuError, GpuReal, Passage};
 use crate::ffi::{
     Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, Place, SharedSlice, Shelf,
-    meet, opaque,
+    connect, opaque,
 };
 use bound::Bound;
 use energy::Squares;
@@ -190,7 +190,7 @@ impl<T: GpuReal> Cuda<T> {
 
     /// Whether ranks see all memory of each other that data is in.
     fn sees_all(&self, problem: &Problem) -> bool {
-        self.meeting().peers.shows_all || problem.shared_arrays
+        self.meeting().peers.exposes_all || problem.shared_arrays
     }
 
     /// Zeros for input or output that the other ranks of the host see, used on the plan's stream. Collective; ranks may ask for different
@@ -214,7 +214,7 @@ impl<T: GpuReal> Cuda<T> {
     /// Whether memory is where other ranks see it, as far as there are any who look.
     pub fn sees(&self, memory: &DeviceMemory<T>) -> bool {
         let Meeting { peers, shelf, .. } = self.meeting();
-        peers.shows_all || shelf.number(memory.address()).is_some()
+        peers.exposes_all || shelf.number(memory.address()).is_some()
     }
 
     /// Transforms become an operation.
@@ -238,11 +238,11 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     type Work = CudaWork<T>;
     type Op = CudaOp<T>;
 
-    fn meet(
+    fn connect(
         &mut self,
         recipe: &Recipe,
         comm: &dyn Comm,
-    ) -> Result<Option<Box<dyn Commons>>, Error> {
+    ) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         self.rank = comm.rank();
         let lossy = |step: &Step| matches!(step, Step::Reshape { wire, .. } if wire.is_lossy());
         if recipe.steps().iter().any(lossy) {
@@ -258,8 +258,8 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         };
         let own = agree(comm, comm.dup())?;
         let size = comm.size();
-        let (peers, mut commons) = match wanted {
-            Passage::Reached => (meet(&self.gpu, comm)?, agree(comm, comm.commons())?),
+        let (peers, mut node_memory) = match wanted {
+            Passage::Reached => (connect(&self.gpu, comm)?, agree(comm, comm.node_memory())?),
             _ => (Peers::apart(self.rank, size), None),
         };
         self.taken = match wanted {
@@ -272,11 +272,14 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
                 if comm.reaches(&like)? { Passage::Device } else { Passage::Host }
             }
         };
-        let post = commons.as_mut().map(|commons| Post::new(commons.as_mut(), size)).transpose();
+        let post = node_memory
+            .as_mut()
+            .map(|node_memory| Post::new(node_memory.as_mut(), size))
+            .transpose();
         let post = agree(comm, post)?;
         let (near, shelf, estate) = (Vec::new(), Shelf::default(), None);
         self.meeting = Some(Meeting { comm: own, peers, near, shelf, estate, post });
-        Ok(commons)
+        Ok(node_memory)
     }
 
     fn bind(&mut self, recipe: &Recipe, site: Site<'_>) -> Result<Operations<CudaOp<T>>, Error> {
@@ -286,14 +289,14 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         self.stores[way] = bound.settle(site.comm)?;
         let Bound { ops, sizes, fetched, .. } = bound;
         self.fetched[way] = fetched;
-        Ok(Operations { ops, sizes, shows_all: self.sees_all(recipe.problem()) })
+        Ok(Operations { ops, sizes, exposes_all: self.sees_all(recipe.problem()) })
     }
 
     fn work(
         &mut self,
         reals: [usize; 2],
         comm: &dyn Comm,
-        _commons: Option<&mut dyn Commons>,
+        _commons: Option<&mut dyn NodeMemory>,
     ) -> Result<CudaWork<T>, Error> {
         let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
         let foreign = self.meeting().peers.foreign();

@@ -9,7 +9,7 @@ mod links;
 use std::time::{Duration, Instant};
 
 use fft_core::{
-    Codecs, Comm, Error, How, Machine, Messages, Quantity, Rate, Reduce, Show, Wire, agree,
+    Codecs, Comm, Error, Expose, How, Machine, Messages, Quantity, Rate, Reduce, Wire, agree,
 };
 
 use alone::{Copying, Window};
@@ -133,20 +133,21 @@ fn at_once(comm: &dyn Comm, work: impl FnOnce() -> f64) -> Result<f64, Error> {
 
 /// Seconds in which the ranks of every host meet; `None` where each is alone. Collective.
 fn meeting(comm: &dyn Comm) -> Result<Option<f64>, Error> {
-    let mut commons = agree(comm, comm.commons())?;
-    let ready = commons.as_mut().map(|commons| commons.allocate(64)).transpose();
+    let mut node_memory = agree(comm, comm.node_memory())?;
+    let ready = node_memory.as_mut().map(|node_memory| node_memory.allocate(64)).transpose();
     let mut memory = agree(comm, ready)?;
     let mut seconds = [0.0; REPEATS];
     for seconds in &mut seconds {
         comm.barrier()?;
         let start = Instant::now();
         let mut result = Ok(());
-        if let (Some(commons), Some(memory)) = (&mut commons, &mut memory) {
+        if let (Some(node_memory), Some(memory)) = (&mut node_memory, &mut memory) {
             for _ in 0..VISITS {
-                result = result.and(commons.visit(Show::Read(memory.bytes()), &mut |_| Ok(())));
+                result = result
+                    .and(node_memory.exposure_epoch(Expose::Read(memory.bytes()), &mut |_| Ok(())));
             }
         }
-        let mine = if commons.is_some() { start.elapsed().as_secs_f64() } else { 0.0 };
+        let mine = if node_memory.is_some() { start.elapsed().as_secs_f64() } else { 0.0 };
         agree(comm, result)?;
         let mut longest = [mine / VISITS as f64];
         comm.allreduce(Reduce::Max, &mut longest)?;

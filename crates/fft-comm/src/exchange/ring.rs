@@ -179,7 +179,7 @@ impl Ring {
     }
 
     /// Finds out how messages with berths in this memory can travel. Collective.
-    fn meet_far(&mut self, berths: &Berths) -> Result<(), Error> {
+    fn sync_far(&mut self, berths: &Berths) -> Result<(), Error> {
         let comm = self.comm.as_ref();
         let known = self.reserved.iter().find_map(|known| known.traffic.berths.as_ref());
         let same = match known {
@@ -303,7 +303,7 @@ impl Exchange for Ring {
 
     fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
         if let Some(berths) = &traffic.berths {
-            self.meet_far(berths)?;
+            self.sync_far(berths)?;
             if let Some(Far::Pairs(pairs)) = &mut self.far {
                 return pairs.reserve(traffic);
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use fft_core::{Error, Reduce, SharedMemory};
 
-use crate::node_memory::node_memory::{Freed, Ground, Station};
+use crate::node_memory::node_memory::{AddressSpace, Freed, SyncFlags};
 
 use super::ffi::{RawComm, SharedWindow, is_running};
 
@@ -56,14 +56,14 @@ pub(super) fn has_room(comm: &RawComm, bytes: usize) -> Result<(), Error> {
 }
 
 /// Stations of this process, at which others may wait.
-static STATIONS: Mutex<Vec<Weak<SharedWindow>>> = Mutex::new(Vec::new());
+static WINDOWS: Mutex<Vec<Weak<SharedWindow>>> = Mutex::new(Vec::new());
 
-/// Goes from all stations: MPI is about to be finalised, and what has not been dropped yet will not come again.
+/// Goes from all flags: MPI is about to be finalised, and what has not been dropped yet will not come again.
 pub(super) fn leave_all() {
-    let stations = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    for window in stations.iter().filter_map(Weak::upgrade) {
+    let windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
+    for window in windows.iter().filter_map(Weak::upgrade) {
         // SAFETY: MPI is still there.
-        let own = unsafe { station(&window, window.comm.rank) };
+        let own = unsafe { flags(&window, window.comm.rank) };
         own.gone.store(true, Ordering::Release);
     }
 }
@@ -72,17 +72,17 @@ pub(super) fn leave_all() {
 ///
 /// # Safety
 /// MPI has not been finalised, and is not while it is borrowed.
-unsafe fn station(window: &SharedWindow, i: usize) -> &Station {
+unsafe fn flags(window: &SharedWindow, i: usize) -> &SyncFlags {
     let (at, bytes) = window.part(i);
-    assert!(bytes >= size_of::<Station>(), "every rank made room for a station");
-    // SAFETY: parts begin at whole pages and were zeroed, which is a station that nobody has come to; all its fields are atomic, and
+    assert!(bytes >= size_of::<SyncFlags>(), "every rank made room for flags");
+    // SAFETY: parts begin at whole pages and were zeroed, which is flags that nobody has come to; all its fields are atomic, and
     // the window lives as long as it is borrowed, and MPI, as the caller vouches.
-    unsafe { &*at.cast::<Station>() }
+    unsafe { &*at.cast::<SyncFlags>() }
 }
 
-/// Windows of shared memory, one for the stations and one for each allocation.
+/// Windows of shared memory, one for the flags and one for each allocation.
 pub(super) struct Host {
-    stations: Arc<SharedWindow>,
+    flags: Arc<SharedWindow>,
     windows: Vec<Arc<SharedWindow>>,
     comm: RawComm,
 }
@@ -90,22 +90,22 @@ pub(super) struct Host {
 impl Host {
     /// For the ranks of a communicator, all on one host. Collective.
     pub(super) fn new(comm: RawComm) -> Result<Self, Error> {
-        let stations = Arc::new(SharedWindow::allocate(&comm, size_of::<Station>())?);
-        let mut all = STATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let flags = Arc::new(SharedWindow::allocate(&comm, size_of::<SyncFlags>())?);
+        let mut all = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|window| window.strong_count() > 0);
-        all.push(Arc::downgrade(&stations));
-        Ok(Self { stations, windows: Vec::new(), comm })
+        all.push(Arc::downgrade(&flags));
+        Ok(Self { flags, windows: Vec::new(), comm })
     }
 }
 
-// SAFETY: every rank's station is at the beginning of its part of one window, which is kept. Windows are numbered alike
+// SAFETY: every rank's flags is at the beginning of its part of one window, which is kept. Windows are numbered alike
 // on all ranks, being made collectively, and kept; a rank locates bytes of its own part.
-unsafe impl Ground for Host {
+unsafe impl AddressSpace for Host {
     const EVERYWHERE: bool = false;
 
-    fn station(&self, i: usize) -> &Station {
+    fn flags(&self, i: usize) -> &SyncFlags {
         // SAFETY: callers have asked whether this is `ready`.
-        unsafe { station(&self.stations, i) }
+        unsafe { flags(&self.flags, i) }
     }
 
     fn ready(&self) -> Result<(), Error> {
@@ -131,7 +131,7 @@ unsafe impl Ground for Host {
 
     fn freed(&self) -> Freed {
         let used = |window: &Arc<SharedWindow>| Arc::strong_count(window) > 1;
-        match self.stations.can_be_freed() {
+        match self.flags.can_be_freed() {
             true => Freed::Together { in_use: self.windows.iter().any(used) },
             false if is_running() => Freed::Not,
             false => Freed::Gone,
@@ -139,7 +139,7 @@ unsafe impl Ground for Host {
     }
 
     fn keep(&mut self) {
-        let windows = self.windows.drain(..).chain([self.stations.clone()]);
+        let windows = self.windows.drain(..).chain([self.flags.clone()]);
         windows.for_each(std::mem::forget);
     }
 

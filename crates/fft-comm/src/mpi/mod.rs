@@ -17,9 +17,9 @@ use std::sync::{Arc, Once, OnceLock};
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Commons, Error, Flight, Opaque, Part, Parts, Puts, Reduce};
+use fft_core::{Comm, Error, Flight, NodeMemory, Opaque, Part, Parts, Puts, Reduce};
 
-use crate::node_memory::node_memory::{HostCommons, numbered};
+use crate::node_memory::node_memory::{HostNodeMemory, numbered};
 
 use ffi::{Bytes, BytesMut, LineType, RawComm, Roll};
 use flight::MpiFlight;
@@ -301,7 +301,7 @@ impl Comm for MpiComm {
         self.hosts[rank]
     }
 
-    fn commons(&self) -> Result<Option<Box<dyn Commons>>, Error> {
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         // Each step is agreed on, so that no rank is left waiting in the next.
         let own = self.hosts[self.raw.rank];
         let host = self.raw.all(self.raw.split(own, self.raw.rank))?;
@@ -314,10 +314,10 @@ impl Comm for MpiComm {
             return Ok(None);
         }
         let host = Host::new(host).map_err(as_here)?;
-        Ok(Some(Box::new(HostCommons::new(host, Box::new(comm), ranks))))
+        Ok(Some(Box::new(HostNodeMemory::new(host, Box::new(comm), ranks))))
     }
 
-    fn meet(&self, well: bool) -> Result<Option<bool>, Error> {
+    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
         self.roll.as_ref().map(|roll| roll.call(well)).transpose()
     }
 

@@ -292,7 +292,7 @@ impl<T: Pod> Window<T> {
     fn met(made: Result<RawWindow, Error>, comm: MpiComm) -> Result<Self, Error> {
         // Freeing takes all ranks: where some have nothing to free, the others' windows leak.
         let mut raw = agree(&comm, made.map(ManuallyDrop::new))?;
-        agree(&comm, raw.meet(&comm.raw))?;
+        agree(&comm, raw.sync(&comm.raw))?;
         Ok(Self { raw: ManuallyDrop::into_inner(raw), comm, elements: PhantomData })
     }
 

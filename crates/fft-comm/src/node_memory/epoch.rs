@@ -1,10 +1,10 @@
-//! What a rank does in a visit ([`crate::commons`]): looks into what others show, fetches pieces of its share to a tile, and stores them.
+//! What a rank does in a exposure_epoch ([`crate::node_memory`]): looks into what others show, fetches segments of its partition to a tile, and stores them.
 //! Here pointers are followed.
 #![allow(unsafe_code)]
 
-use fft_core::{Ends, Neighbours, Share, Transfer};
+use fft_core::{LocalBuffers, PeerMemory, Transfer, WritePartition};
 
-use super::node_memory::{Ground, HostCommons};
+use super::node_memory::{AddressSpace, HostNodeMemory};
 use crate::node_memory::tile_copy;
 
 /// Memory, as a pointer that is good here.
@@ -20,13 +20,13 @@ pub(crate) struct Shown {
     pub(crate) write: Bytes,
 }
 
-/// [`Ends`].
+/// [`LocalBuffers`].
 #[derive(Clone, Copy)]
-pub(crate) struct AtEnds {
+pub(crate) struct LocalPointers {
     read: Bytes,
     write: Bytes,
-    takes: bool,
-    brings: bool,
+    copy_in: bool,
+    copy_out: bool,
 }
 
 impl Shown {
@@ -38,43 +38,43 @@ impl Shown {
     }
 }
 
-impl AtEnds {
-    pub(crate) fn new(ends: Ends<'_>) -> Self {
-        let Ends { input, output, takes, brings } = ends;
+impl LocalPointers {
+    pub(crate) fn new(local: LocalBuffers<'_>) -> Self {
+        let LocalBuffers { input, output, copy_in, copy_out } = local;
         let write = output.map_or(NO_BYTES, |bytes| (bytes.as_mut_ptr(), bytes.len()));
         let read = input.map_or(write, |bytes| (bytes.as_ptr().cast_mut(), bytes.len()));
-        Self { read, write, takes, brings }
+        Self { read, write, copy_in, copy_out }
     }
 }
 
-/// A visit in progress.
-pub(crate) struct Visit<'a, G: Ground> {
-    pub(crate) commons: &'a HostCommons<G>,
+/// A exposure_epoch in progress.
+pub(crate) struct ExposureEpoch<'a, G: AddressSpace> {
+    pub(crate) node_memory: &'a HostNodeMemory<G>,
     pub(crate) shown: &'a [Shown],
-    pub(crate) ends: AtEnds,
+    pub(crate) local: LocalPointers,
     /// What this rank may touch, when memory is divided.
-    pub(crate) share: Option<&'a Share>,
+    pub(crate) partition: Option<&'a WritePartition>,
 }
 
-impl<G: Ground> Visit<'_, G> {
-    /// Where a piece of the share is read, and where it is written.
-    fn piece(&self, piece: usize) -> Found<'_> {
-        let share = self.share.expect("pieces are touched while memory is divided");
-        let (piece, ends) = (&share.pieces()[piece], self.ends);
-        let shown = self.shown[self.commons.place(piece.owner())];
+impl<G: AddressSpace> ExposureEpoch<'_, G> {
+    /// Where a segment of the partition is read, and where it is written.
+    fn segment(&self, segment: usize) -> Found<'_> {
+        let partition = self.partition.expect("segments are touched while memory is divided");
+        let (segment, local) = (&partition.segments()[segment], self.local);
+        let shown = self.shown[self.node_memory.place(segment.owner())];
         let at = |at_end: bool, end: Bytes, shown: Bytes| {
-            let own = piece.is_private() || at_end && piece.owner() == share.rank();
-            if own { (piece.whole(), end) } else { (piece.transfer(), shown) }
+            let own = segment.is_exclusive() || at_end && segment.owner() == partition.rank();
+            if own { (segment.whole(), end) } else { (segment.transfer(), shown) }
         };
         Found {
-            read: at(ends.takes, ends.read, shown.read),
-            written: at(ends.brings, ends.write, shown.write),
-            element: share.element(),
+            read: at(local.copy_in, local.read, shown.read),
+            written: at(local.copy_out, local.write, shown.write),
+            element: partition.element(),
         }
     }
 }
 
-/// A piece, and where it is.
+/// A segment, and where it is.
 struct Found<'a> {
     read: (&'a Transfer, Bytes),
     written: (&'a Transfer, Bytes),
@@ -86,42 +86,46 @@ impl Found<'_> {
     /// Checks one side against the memory that is there, and against the tile.
     fn check(&self, (transfer, (_, there)): (&Transfer, Bytes), tile: usize) {
         let (reach, span) = (transfer.reach() * self.element, transfer.span() * self.element);
-        assert!(reach <= there, "a piece ends at {reach} of {there} bytes");
-        assert!(span <= tile, "a piece takes {span} bytes of a tile of {tile}");
+        assert!(reach <= there, "a segment local at {reach} of {there} bytes");
+        assert!(span <= tile, "a segment copy_in {span} bytes of a tile of {tile}");
     }
 }
 
-impl<G: Ground> Neighbours for Visit<'_, G> {
+impl<G: AddressSpace> PeerMemory for ExposureEpoch<'_, G> {
     fn shown(&self, peer: usize) -> &[u8] {
-        let apart = self.share.is_none_or(|share| share.read_bytes(peer).is_some());
+        let apart = self.partition.is_none_or(|partition| partition.read_bytes(peer).is_some());
         assert!(apart, "memory is shown to be read, not divided");
-        let (at, bytes) = self.shown[self.commons.place(peer)].read;
-        // SAFETY: the peer lends these bytes until it sees that this visit, which outlives the slice, is done here. It
+        let (at, bytes) = self.shown[self.node_memory.place(peer)].read;
+        // SAFETY: the peer lends these bytes until it sees that this exposure_epoch, which outlives the slice, is done here. It
         // and all others only read them meanwhile: `look` made sure that everyone shows memory to be read, beside what it
         // shows to be written if it does.
         unsafe { std::slice::from_raw_parts(at, bytes) }
     }
 
-    fn fetch(&mut self, piece: usize, tile: &mut [u8]) {
-        let apart = self.share.is_some_and(|share| share.read_bytes(share.rank()).is_some());
+    fn fetch(&mut self, segment: usize, tile: &mut [u8]) {
+        let apart = self
+            .partition
+            .is_some_and(|partition| partition.read_bytes(partition.rank()).is_some());
         assert!(!apart, "what is read is other data than what is divided");
-        let found = self.piece(piece);
+        let found = self.segment(segment);
         found.check(found.read, tile.len());
         let (transfer, (from, _)) = found.read;
-        // SAFETY: `check` saw that nothing ends beyond what the owner lends, nor beyond the tile. Of what the owner
-        // lends to be written, nobody else touches these elements (the invariant of `Share`; `admit` and `look` made
-        // sure that all ranks visit shares of one division, and of one that is alone all is this rank's own and lent to
+        // SAFETY: `check` saw that nothing local beyond what the owner lends, nor beyond the tile. Of what the owner
+        // lends to be written, nobody else touches these elements (the invariant of `WritePartition`; `register` and `look` made
+        // sure that all ranks exposure_epoch partitions of one division, and of one that is alone all is this rank's own and lent to
         // nobody); what it lends to be read nobody writes; and what it has elsewhere no other rank knows. The tile is borrowed
         // exclusively by the caller, who cannot at the same time borrow memory that is lent.
         unsafe { tile_copy::fetch(transfer, found.element, from, tile.as_mut_ptr()) };
     }
 
-    fn store(&mut self, piece: usize, tile: &[u8]) {
-        let found = self.piece(piece);
+    fn store(&mut self, segment: usize, tile: &[u8]) {
+        let found = self.segment(segment);
         found.check(found.written, tile.len());
         let ((_, (from, _)), (transfer, (to, _))) = (found.read, found.written);
         // What was read there is in a cache, and so may all be that is small.
-        let large = self.share.is_some_and(|share| share.all_bytes() >= fft_stream::LARGE_BYTES);
+        let large = self
+            .partition
+            .is_some_and(|partition| partition.all_bytes() >= fft_stream::LARGE_BYTES);
         // SAFETY: as in `fetch`, the other way round; elements that are written are read by nobody else.
         unsafe {
             tile_copy::store(transfer, found.element, tile.as_ptr(), to, from != to && large)

@@ -3,9 +3,9 @@
 //!
 //! Where the axes of a tile are not those of the memory, a line of it has an element of each of some rows that lie far apart. Eight
 //! rows are read, or written, by turns: what a line gets of them is then together, and the processor fetches all eight ahead, where of
-//! one row after the other it would learn of the next only when one ends. (256³ complex numbers by two ranks, lines along the slowest
+//! one row after the other it would learn of the next only when one local. (256³ complex numbers by two ranks, lines along the slowest
 //! axis, each rank to memory of its own, with their transforms: 65 ms by way of a tile in the order of memory, 41 straight.) The next
-//! eight are fetched ahead: the whole transform takes 3% less by that.
+//! eight are fetched ahead: the whole transform copy_in 3% less by that.
 #![allow(unsafe_code)]
 
 use fft_core::{Panel, Transfer};
@@ -95,7 +95,7 @@ unsafe fn store_run(from: *const u8, to: *mut u8, bytes: usize, past: bool) {
     fft_stream::fence();
 }
 
-/// Whether its elements are neighbours on both sides.
+/// Whether its elements are peers on both sides.
 fn is_run(panel: &Panel) -> bool {
     panel.rows == 1 && panel.pitch == 1
 }

@@ -1,10 +1,10 @@
 //! All tests of what this crate shows, with threads as ranks, but those of the tuner: they sleep
 //! for so long as runs should take, and
-//! want no busy neighbours.
+//! want no busy peers.
 
 mod calibrate;
-mod commons;
 mod kway;
+mod node_memory;
 mod streaming;
 mod threads;
 mod together;

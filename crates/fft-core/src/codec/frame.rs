@@ -23,7 +23,7 @@ impl Shape {
         self.elements * self.width
     }
 
-    /// Blocks, where each plane (real parts, imaginary parts) has its own. Those of the same elements are neighbours.
+    /// Blocks, where each plane (real parts, imaginary parts) has its own. Those of the same elements are peers.
     pub(super) fn blocks(self) -> usize {
         self.elements.div_ceil(BLOCK) * self.width
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::device_buffer::Opaque;
-use super::node_memory::Commons;
+use super::node_memory::NodeMemory;
 use super::rma::Puts;
 use super::slot::{Pins, Slot};
 use crate::base::{Error, ErrorKind};
@@ -44,7 +44,7 @@ pub trait Comm: Send {
     fn size(&self) -> usize;
 
     /// A number for the host that a rank runs on: ranks with equal numbers can show each other memory
-    /// ([`Comm::commons`]). By default each is on its own.
+    /// ([`Comm::node_memory`]). By default each is on its own.
     fn host(&self, rank: usize) -> usize {
         rank
     }
@@ -62,7 +62,7 @@ pub trait Comm: Send {
     ///
     /// # Errors
     /// When the library fails.
-    fn commons(&self) -> Result<Option<Box<dyn Commons>>> {
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>> {
         Ok(None)
     }
 
@@ -72,7 +72,7 @@ pub trait Comm: Send {
     /// # Errors
     /// [`Error::Left`] on every rank that comes when another has dropped this communicator, now and whenever they come again; when
     /// the library fails.
-    fn meet(&self, _well: bool) -> Result<Option<bool>> {
+    fn sync(&self, _well: bool) -> Result<Option<bool>> {
         Ok(None)
     }
 
@@ -311,13 +311,13 @@ const TEXT: usize = 1024;
 /// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank, or of the rank that it
 /// was of when it had been agreed on before.
 ///
-/// Collective. Costs one small allreduce, or [`Comm::meet`], when all is well. Nothing fallible may stand between two
+/// Collective. Costs one small allreduce, or [`Comm::sync`], when all is well. Nothing fallible may stand between two
 /// collectives without it: a rank that returned early would leave the others waiting.
 ///
 /// # Errors
 /// The lowest failing rank's; [`Error::Left`], whatever `mine` is, when one has dropped the communicator.
 pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
-    if comm.meet(mine.is_ok())? == Some(true) {
+    if comm.sync(mine.is_ok())? == Some(true) {
         return mine;
     }
     let least = |value: &mut [f64]| comm.allreduce(Reduce::Min, value);

@@ -12,6 +12,8 @@ pub use check_matching::matching;
 pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree, agree_by};
 pub use device_buffer::{Berths, Keeper, Opaque, Vouched};
 pub use exchange::{Algorithm, Blank, Epochs, Exchange, Parcel, Port, Traffic};
-pub use node_memory::{Commons, Ends, Neighbours, Piece, Share, SharedMemory, Show, Work};
+pub use node_memory::{
+    Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, SharedMemory, Work, WritePartition,
+};
 pub use rma::{Epoch, InEpoch, Puts};
 pub use slot::{Pins, SLOT_ALIGN, Slot, SlotPool};

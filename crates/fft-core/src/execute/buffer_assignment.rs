@@ -36,10 +36,10 @@ pub(crate) struct Route {
     pub(crate) places: Vec<Place>,
     pub(crate) first: Option<Copy>,
     pub(crate) last: Option<Copy>,
-    /// Where the first operation takes from what it works on in memory that others reach.
-    pub(crate) takes: Option<Place>,
-    /// Whether the last brings that to the output.
-    pub(crate) brings: bool,
+    /// Where the first operation copy_in from what it works on in memory that others reach.
+    pub(crate) copy_in: Option<Place>,
+    /// Whether the last copy_out that to the output.
+    pub(crate) copy_out: bool,
     /// Whether a part of it is in the output in between.
     pub(crate) in_both: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Map<'a> {
     /// Real numbers before, between and after the operations.
     pub(crate) sizes: &'a [usize],
     /// Whether other ranks can see any memory, or only the plan's own.
-    pub(crate) shows_all: bool,
+    pub(crate) exposes_all: bool,
 }
 
 impl Route {
@@ -75,7 +75,7 @@ impl Route {
             first = Some(Copy::new(Place::Input, places[0], map.sizes[0]));
         }
         let last = map.last(&places);
-        Self { places, first, last, takes: None, brings: false, in_both: false }.joined(map)
+        Self { places, first, last, copy_in: None, copy_out: false, in_both: false }.joined(map)
     }
 
     /// For an output that is also the input.
@@ -94,12 +94,19 @@ impl Route {
             }
         }
         let last = map.last(&places);
-        Self { places, first, last, takes: None, brings: false, in_both: false }.joined(map)
+        Self { places, first, last, copy_in: None, copy_out: false, in_both: false }.joined(map)
     }
 
-    fn in_both(operations: usize, takes: Place) -> Self {
+    fn in_both(operations: usize, copy_in: Place) -> Self {
         let places = vec![Place::Work(0); operations + 1];
-        Self { places, first: None, last: None, takes: Some(takes), brings: true, in_both: true }
+        Self {
+            places,
+            first: None,
+            last: None,
+            copy_in: Some(copy_in),
+            copy_out: true,
+            in_both: true,
+        }
     }
 
     /// Leaves copies into memory that others reach, and out of it, to operations that work there.
@@ -110,13 +117,13 @@ impl Route {
                 && map.manners[op] == Manner::EitherShown
                 && self.places[op] == self.places[op + 1]
         };
-        let brings = n > 0 && self.last.is_some() && works_there(n - 1);
-        let takes = self.first.as_ref().map(|copy| copy.from).filter(|_| n > 0 && works_there(0));
-        if takes.is_some() {
-            (self.takes, self.first) = (takes, None);
+        let copy_out = n > 0 && self.last.is_some() && works_there(n - 1);
+        let copy_in = self.first.as_ref().map(|copy| copy.from).filter(|_| n > 0 && works_there(0));
+        if copy_in.is_some() {
+            (self.copy_in, self.first) = (copy_in, None);
         }
-        if brings {
-            (self.brings, self.last) = (true, None);
+        if copy_out {
+            (self.copy_out, self.last) = (true, None);
         }
         self
     }
@@ -137,7 +144,7 @@ impl Map<'_> {
         let written = i.checked_sub(1).map(|before| self.manners[before]);
         let shown = matches!(read, Some(Manner::MovesShown | Manner::EitherShown))
             || written == Some(Manner::EitherShown);
-        shown && !self.shows_all
+        shown && !self.exposes_all
     }
 
     /// From the end back: the last result goes to the output if it may; what is before an operation is where its
@@ -178,9 +185,9 @@ impl Copy {
 mod tests {
     use super::*;
 
-    fn routes(manners: &[Manner], shows_all: bool) -> [Route; 2] {
+    fn routes(manners: &[Manner], exposes_all: bool) -> [Route; 2] {
         let sizes = vec![10; manners.len() + 1];
-        let map = Map { manners, sizes: &sizes, shows_all };
+        let map = Map { manners, sizes: &sizes, exposes_all };
         [Route::out_of_place(&map), Route::in_place(&map)]
     }
 
@@ -198,13 +205,17 @@ mod tests {
             (&[InBoth], [input, output], true),
             (&[InBoth, InBoth], [input, output], true),
         ];
-        for (manners, [takes, takes_in_place], brings) in cases {
+        for (manners, [copy_in, takes_in_place], copy_out) in cases {
             let [apart, in_place] = routes(manners, false);
-            assert_eq!((apart.takes, apart.brings), (takes, brings), "{manners:?}");
-            assert_eq!((in_place.takes, in_place.brings), (takes_in_place, brings), "{manners:?}");
+            assert_eq!((apart.copy_in, apart.copy_out), (copy_in, copy_out), "{manners:?}");
+            assert_eq!(
+                (in_place.copy_in, in_place.copy_out),
+                (takes_in_place, copy_out),
+                "{manners:?}"
+            );
             for route in [&apart, &in_place] {
                 assert!(route.last.is_none(), "{manners:?}");
-                assert!(route.takes.is_none() || route.first.is_none(), "{manners:?}");
+                assert!(route.copy_in.is_none() || route.first.is_none(), "{manners:?}");
                 assert!(route.places.contains(&work), "{manners:?}");
                 assert_eq!(route.in_both, manners[0] == InBoth);
             }
@@ -215,7 +226,7 @@ mod tests {
     fn nothing_is_copied_where_others_reach_all() {
         for route in routes(&[Manner::Either, Manner::EitherShown], true) {
             assert!(route.first.is_none() && route.last.is_none());
-            assert!(route.takes.is_none() && !route.brings);
+            assert!(route.copy_in.is_none() && !route.copy_out);
         }
     }
 }

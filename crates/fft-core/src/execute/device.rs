@@ -5,7 +5,7 @@
 
 use super::buffer_assignment::Manner;
 use crate::base::{Clock, Energy, Error, Real};
-use crate::comm::{Algorithm, Comm, Commons, Exchange, Traffic};
+use crate::comm::{Algorithm, Comm, Exchange, NodeMemory, Traffic};
 use crate::geometry::Transfer;
 use crate::host::Loss;
 use crate::problem::{Direction, Problem};
@@ -29,8 +29,11 @@ pub trait Device<T: Real>: Sized {
     ///
     /// # Errors
     /// On every rank the same, or with [`Error::OnRank`].
-    fn meet(&mut self, recipe: &Recipe, comm: &dyn Comm)
-    -> Result<Option<Box<dyn Commons>>, Error>;
+    fn connect(
+        &mut self,
+        recipe: &Recipe,
+        comm: &dyn Comm,
+    ) -> Result<Option<Box<dyn NodeMemory>>, Error>;
 
     /// The operations of one direction. Called by all ranks, of which one that fails may not come for the next direction: a device that has
     /// them agree on something agrees on failures first.
@@ -47,7 +50,7 @@ pub trait Device<T: Real>: Sized {
         &mut self,
         reals: [usize; 2],
         comm: &dyn Comm,
-        commons: Option<&mut dyn Commons>,
+        node_memory: Option<&mut dyn NodeMemory>,
     ) -> Result<Self::Work, Error>;
 
     /// All memory that a run can write.
@@ -160,9 +163,9 @@ pub struct Between<'a, M: ?Sized> {
     /// The caller's output, unless nothing is there.
     pub output: Option<&'a mut M>,
     /// Whether data comes from the input, or else from the output; otherwise it is in `work`.
-    pub takes: bool,
+    pub copy_in: bool,
     /// Whether it goes to the output; otherwise it stays in `work`.
-    pub brings: bool,
+    pub copy_out: bool,
 }
 
 /// The operations of one direction, in order.
@@ -172,7 +175,7 @@ pub struct Operations<Op> {
     /// Real numbers on this rank before, between and after them.
     pub sizes: Vec<usize>,
     /// Whether other ranks can see any memory, or only the plan's own.
-    pub shows_all: bool,
+    pub exposes_all: bool,
 }
 
 /// For whom operations are bound, beside the recipe.
@@ -183,13 +186,13 @@ pub struct Site<'a> {
     /// The ranks.
     pub comm: &'a dyn Comm,
     /// What [`Device::meet`] returned.
-    pub commons: Option<&'a dyn Commons>,
+    pub node_memory: Option<&'a dyn NodeMemory>,
 }
 
 impl Site<'_> {
     /// Whether other ranks of the host can see the caller's arrays, too.
-    pub(crate) fn shows_all(&self, problem: &Problem) -> bool {
-        problem.shared_arrays || self.commons.is_none_or(Commons::shows_all)
+    pub(crate) fn exposes_all(&self, problem: &Problem) -> bool {
+        problem.shared_arrays || self.node_memory.is_none_or(NodeMemory::exposes_all)
     }
 }
 
@@ -199,21 +202,21 @@ pub struct Tools<Dev> {
     pub device: Dev,
     pub(crate) exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
     /// For operations that reach other ranks' memory, where there are any on this host.
-    pub commons: Option<Box<dyn Commons>>,
+    pub node_memory: Option<Box<dyn NodeMemory>>,
     /// Where time goes.
     pub clock: Clock,
 }
 
 impl<Dev> Tools<Dev> {
-    /// The exchange of an algorithm that the recipe names, and what else it takes to use it.
+    /// The exchange of an algorithm that the recipe names, and what else it copy_in to use it.
     ///
     /// # Panics
     /// If the recipe does not name it.
     pub fn split(&mut self, wanted: Algorithm) -> Split<'_, Dev> {
-        let Self { device, exchanges, commons, clock } = self;
+        let Self { device, exchanges, node_memory, clock } = self;
         let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
         let exchange = found.expect("bind makes every exchange that the recipe names").1.as_mut();
-        Split { device, exchange, commons, clock }
+        Split { device, exchange, node_memory, clock }
     }
 }
 
@@ -224,7 +227,7 @@ pub struct Split<'a, Dev> {
     /// One exchange.
     pub exchange: &'a mut dyn Exchange,
     /// As in [`Tools`].
-    pub commons: &'a mut Option<Box<dyn Commons>>,
+    pub node_memory: &'a mut Option<Box<dyn NodeMemory>>,
     /// As in [`Tools`].
     pub clock: &'a mut Clock,
 }

@@ -7,7 +7,7 @@ use super::error_budget::Budget;
 use super::program::Program;
 use crate::base::Clock;
 use crate::base::{Error, Real, WireError};
-use crate::comm::{Algorithm, Comm, Commons, Exchange, SharedMemory, agree, matching};
+use crate::comm::{Algorithm, Comm, Exchange, NodeMemory, SharedMemory, agree, matching};
 use crate::problem::Direction;
 use crate::recipe::Recipe;
 
@@ -52,10 +52,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         for algorithm in algorithms {
             exchanges.push((algorithm, agree(comm.as_ref(), exchange(algorithm, comm.as_ref()))?));
         }
-        let mut commons = device.meet(recipe, comm.as_ref())?;
+        let mut node_memory = device.connect(recipe, comm.as_ref())?;
         let mut programs = || -> Result<[Program<T, Dev>; 2], Error> {
             let mut program = |direction| {
-                let site = Site { direction, comm: comm.as_ref(), commons: commons.as_deref() };
+                let site =
+                    Site { direction, comm: comm.as_ref(), node_memory: node_memory.as_deref() };
                 Ok(Program::new(device.bind(recipe, site)?))
             };
             Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
@@ -71,9 +72,9 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         }
         let size = |work| programs.iter().map(|program| program.work(work)).max().unwrap_or(0);
         let sizes = [size(0), size(1)];
-        let work = device.work(sizes, comm.as_ref(), commons.as_deref_mut().map(|c| c as _))?;
+        let work = device.work(sizes, comm.as_ref(), node_memory.as_deref_mut().map(|c| c as _))?;
         let [forward, inverse] = programs;
-        let tools = Tools { device, exchanges, commons, clock: Clock::default() };
+        let tools = Tools { device, exchanges, node_memory, clock: Clock::default() };
         let near = recipe.problem().all_near();
         let mut bound = Self { comm, forward, inverse, work, sizes, tools, near, lost: None };
         let reserved = bound.reserve();
@@ -121,10 +122,10 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let mut result = Ok(());
         let count = ops.len();
         for (number, (op, at)) in ops.iter_mut().zip(route.places.windows(2)).enumerate() {
-            let takes = route.takes.filter(|_| number == 0);
-            let brings = route.brings && number + 1 == count;
-            let done = if takes.is_some() || brings || route.in_both {
-                let between = memory.between(takes, at[0], brings, route.in_both);
+            let copy_in = route.copy_in.filter(|_| number == 0);
+            let copy_out = route.copy_out && number + 1 == count;
+            let done = if copy_in.is_some() || copy_out || route.in_both {
+                let between = memory.between(copy_in, at[0], copy_out, route.in_both);
                 op.run_between(&mut self.tools, between)
             } else {
                 let (src, dst) = memory.pair(at[0], at[1]);
@@ -137,7 +138,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let finished = self.tools.device.finish();
         let decoded = || ops.iter().try_for_each(Operation::damage);
         let mine = result.and(finished).and_then(|()| decoded());
-        settle(self.comm.as_ref(), self.tools.commons.as_deref_mut().filter(|_| self.near), mine)?;
+        settle(
+            self.comm.as_ref(),
+            self.tools.node_memory.as_deref_mut().filter(|_| self.near),
+            mine,
+        )?;
         self.lost = program.close(&mut self.tools.device, self.comm.as_ref())?;
         Ok(())
     }
@@ -147,7 +152,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// # Errors
     /// The lowest failing rank's; [`Error::Left`] when a process has dropped its executor.
     pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        settle(self.comm.as_ref(), self.tools.commons.as_deref_mut().filter(|_| self.near), mine)
+        settle(
+            self.comm.as_ref(),
+            self.tools.node_memory.as_deref_mut().filter(|_| self.near),
+            mine,
+        )
     }
 
     /// Zeroed memory for input or output that the other ranks of the host can see; `None` where this rank is alone on
@@ -156,18 +165,18 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// # Errors
     /// On every rank of the host when one does not get it. Those of other hosts are not asked.
     pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
-        let commons = self.tools.commons.as_mut();
-        commons.map(|commons| commons.allocate(bytes)).transpose()
+        let node_memory = self.tools.node_memory.as_mut();
+        node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
     }
 
     /// Whether this rank looks into others' memory, or they into its own.
     pub fn has_neighbours(&self) -> bool {
-        self.tools.commons.is_some()
+        self.tools.node_memory.is_some()
     }
 
     /// Whether memory is where the other ranks of the host can see it, as far as there are any who look.
     pub fn is_seen(&self, memory: &[u8]) -> bool {
-        self.tools.commons.as_ref().is_none_or(|commons| commons.sees(memory))
+        self.tools.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
     }
 
     /// How messages travel where the recipe names this algorithm.
@@ -216,13 +225,13 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     }
 }
 
-/// [`agree`], by a meeting where all ranks have a commons together and all is well.
+/// [`agree`], by a meeting where all ranks have a node_memory together and all is well.
 fn settle<R>(
     comm: &dyn Comm,
-    commons: Option<&mut (dyn Commons + 'static)>,
+    node_memory: Option<&mut (dyn NodeMemory + 'static)>,
     mine: Result<R, Error>,
 ) -> Result<R, Error> {
-    match commons.map(|commons| commons.meet(mine.is_ok())).transpose()? {
+    match node_memory.map(|node_memory| node_memory.sync(mine.is_ok())).transpose()? {
         Some(true) => mine,
         _ => agree(comm, mine),
     }
@@ -261,17 +270,17 @@ impl<M: ?Sized> Arena<'_, M> {
     /// What is worked on in a place of the plan's own, and where it comes from and goes to.
     fn between(
         &mut self,
-        takes: Option<Place>,
+        copy_in: Option<Place>,
         work: Place,
-        brings: bool,
+        copy_out: bool,
         in_both: bool,
     ) -> Between<'_, M> {
         let [output, first, second] = &mut self.writable;
         let work = if work == Place::Work(0) { first } else { second };
-        let input = self.input.filter(|_| takes == Some(Place::Input));
-        let there = brings || in_both || takes == Some(Place::Output);
+        let input = self.input.filter(|_| copy_in == Some(Place::Input));
+        let there = copy_out || in_both || copy_in == Some(Place::Output);
         let output = there.then_some(&mut **output);
-        Between { input, work, output, takes: takes.is_some(), brings }
+        Between { input, work, output, copy_in: copy_in.is_some(), copy_out }
     }
 
     /// A place to read and a place to write; only the latter when they are the same.

@@ -21,9 +21,9 @@ pub(crate) struct Program<T: Real, Dev: Device<T>> {
 impl<T: Real, Dev: Device<T>> Program<T, Dev> {
     /// Finds where operations read and write.
     pub(crate) fn new(bound: Operations<Dev::Op>) -> Self {
-        let Operations { ops, sizes, shows_all } = bound;
+        let Operations { ops, sizes, exposes_all } = bound;
         let manners: Vec<_> = ops.iter().map(Operation::manner).collect();
-        let map = Map { manners: &manners, sizes: &sizes, shows_all };
+        let map = Map { manners: &manners, sizes: &sizes, exposes_all };
         let (out_of_place, in_place) = (Route::out_of_place(&map), Route::in_place(&map));
         Self { ops, sizes, out_of_place, in_place, budget: None }
     }

@@ -54,7 +54,7 @@ impl BrickIndex {
     }
 
     /// Calls `found(rank, common)` for every brick that shares points with `query`, in tree order.
-    pub(crate) fn meet(&self, query: &DynBrick, mut found: impl FnMut(usize, DynBrick)) {
+    pub(crate) fn intersections(&self, query: &DynBrick, mut found: impl FnMut(usize, DynBrick)) {
         if query.is_empty() || self.nodes.is_empty() {
             return;
         }
@@ -105,7 +105,7 @@ mod tests {
                 DynBrick::empty(3),
             ] {
                 let mut found = Vec::new();
-                index.meet(&query, |rank, common| found.push((rank, common)));
+                index.intersections(&query, |rank, common| found.push((rank, common)));
                 found.sort_by_key(|(rank, _)| *rank);
                 let all: Vec<_> = (bricks.iter().map(|b| b.intersect(&query)).enumerate())
                     .filter(|(_, common)| !common.is_empty())

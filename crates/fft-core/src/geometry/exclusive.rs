@@ -8,18 +8,18 @@ use super::brick::DynBrick;
 use super::layout::Layout;
 
 /// For each rank, what stays in its output, and what is where others reach it.
-pub(crate) struct Private {
+pub(crate) struct Exclusive {
     ranks: Vec<Parted>,
 }
 
 /// A brick in parts.
 struct Parted {
-    private: DynBrick,
+    exclusive: DynBrick,
     /// The rest in dense boxes, one after the other in memory, and how many points are before each.
     public: Vec<(DynBrick, usize)>,
 }
 
-impl Private {
+impl Exclusive {
     /// Others reach all that ranks hold.
     pub(crate) fn nothing(home: &Layout) -> Self {
         Self::parted(home, |_| home.grid().nothing())
@@ -33,29 +33,29 @@ impl Private {
         })
     }
 
-    fn parted(home: &Layout, private: impl Fn(usize) -> DynBrick) -> Self {
+    fn parted(home: &Layout, exclusive: impl Fn(usize) -> DynBrick) -> Self {
         let part = |(rank, brick): (usize, &DynBrick)| {
-            let private = private(rank);
+            let exclusive = exclusive(rank);
             let mut before = 0;
             let place = |part: DynBrick| {
                 let first = before;
                 before += part.points();
                 (part, first)
             };
-            let public = brick.without(&private, home.order()).into_iter().map(place).collect();
-            Parted { private, public }
+            let public = brick.without(&exclusive, home.order()).into_iter().map(place).collect();
+            Parted { exclusive, public }
         };
         Self { ranks: home.bricks().iter().enumerate().map(part).collect() }
     }
 
     /// Whether there is any.
     pub(crate) fn is_any(&self) -> bool {
-        self.ranks.iter().any(|rank| !rank.private.is_empty())
+        self.ranks.iter().any(|rank| !rank.exclusive.is_empty())
     }
 
     /// A rank's: a part of its brick.
     pub(crate) fn brick(&self, rank: usize) -> DynBrick {
-        self.ranks[rank].private
+        self.ranks[rank].exclusive
     }
 
     /// The rest of a rank's brick in dense boxes, one after the other in memory, and how many points are before each.
@@ -83,17 +83,17 @@ mod tests {
             let home = home.clone().ordered([1, 2, 0]).unwrap();
             for works in [[&all[0], &all[1]], [&all[2], &all[4]], [&home, &all[3]], [&home, &home]]
             {
-                let private = Private::of(&home, &works);
+                let exclusive = Exclusive::of(&home, &works);
                 for (rank, brick) in home.bricks().iter().enumerate() {
-                    let mine = private.brick(rank);
+                    let mine = exclusive.brick(rank);
                     let mut boxes = vec![mine];
                     let mut before = 0;
-                    for (part, first) in private.public(rank) {
+                    for (part, first) in exclusive.public(rank) {
                         assert_eq!(*first, before);
                         before += part.points();
                         boxes.push(*part);
                     }
-                    assert_eq!(private.public_points(rank), before);
+                    assert_eq!(exclusive.public_points(rank), before);
                     assert_eq!(boxes.iter().map(DynBrick::points).sum::<usize>(), brick.points());
                     for (i, a) in boxes.iter().enumerate() {
                         assert_eq!(a.intersect(brick).points(), a.points());
@@ -104,7 +104,7 @@ mod tests {
                     }
                 }
             }
-            assert!(!Private::nothing(&home).is_any());
+            assert!(!Exclusive::nothing(&home).is_any());
         }
     }
 
@@ -114,8 +114,8 @@ mod tests {
         let share = |home, works: &[[usize; 3]], ranks| {
             let even = |shape| Layout::even(grid, ProcGrid::new(shape), ranks);
             let (home, works) = (even(home), works.iter().map(|&w| even(w)).collect::<Vec<_>>());
-            let private = Private::of(&home, &works.iter().collect::<Vec<_>>());
-            (private.public_points(ranks - 1), home.brick(ranks - 1).points())
+            let exclusive = Exclusive::of(&home, &works.iter().collect::<Vec<_>>());
+            (exclusive.public_points(ranks - 1), home.brick(ranks - 1).points())
         };
         assert_eq!(share([2, 1, 1], &[[1, 2, 1]], 2), (128, 256));
         assert_eq!(share([4, 1, 1], &[[1, 4, 1]], 4), (96, 128));

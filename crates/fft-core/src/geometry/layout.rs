@@ -171,9 +171,9 @@ impl Layout {
     }
 
     /// Calls `found(rank, common)` for every rank whose brick shares points with `query`.
-    pub(crate) fn meet(&self, query: &DynBrick, found: impl FnMut(usize, DynBrick)) {
+    pub(crate) fn intersections(&self, query: &DynBrick, found: impl FnMut(usize, DynBrick)) {
         let make = || BrickIndex::new(&self.bricks.of_rank);
-        self.bricks.index.get_or_init(make).meet(query, found);
+        self.bricks.index.get_or_init(make).intersections(query, found);
     }
 
     /// The layout after a local transform changed the length of a whole axis to `n`.
@@ -204,7 +204,7 @@ impl Layout {
     fn check_overlap(&self) -> Result<(), Error> {
         for (rank, brick) in self.bricks().iter().enumerate() {
             let mut other: Option<(usize, DynBrick)> = None;
-            self.meet(brick, |r, common| {
+            self.intersections(brick, |r, common| {
                 if r != rank && other.is_none_or(|(lowest, _)| r < lowest) {
                     other = Some((r, common));
                 }
@@ -253,7 +253,7 @@ impl Layout {
     /// go on in a half with points missing.
     fn hole(&self, within: DynBrick) -> DynBrick {
         let mut covered = 0;
-        self.meet(&within, |_, common| covered += common.points());
+        self.intersections(&within, |_, common| covered += common.points());
         if covered == 0 {
             return within;
         }
@@ -263,7 +263,7 @@ impl Layout {
         let middle = lo + (hi - lo) / 2;
         let left = within.with_range(axis, lo..middle);
         let mut filled = 0;
-        self.meet(&left, |_, common| filled += common.points());
+        self.intersections(&left, |_, common| filled += common.points());
         let missing = filled < left.points();
         self.hole(if missing { left } else { within.with_range(axis, middle..hi) })
     }

@@ -94,7 +94,7 @@ impl PerAxis<usize> {
         Self::from_fn(axes, |axis| axis)
     }
 
-    /// Of an order of axes in memory, the axis whose points are neighbours.
+    /// Of an order of axes in memory, the axis whose points are peers.
     pub(crate) fn contiguous(&self) -> usize {
         self[self.len() - 1]
     }

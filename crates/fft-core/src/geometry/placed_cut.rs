@@ -171,7 +171,7 @@ impl Cut {
     }
 
     /// Calls `found(rank, common)` for every rank that holds points of a box.
-    pub(crate) fn meet(
+    pub(crate) fn intersections(
         &self,
         grid: &DynGrid,
         query: &DynBrick,
@@ -240,7 +240,7 @@ fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Hosts) -> Vec<u32> {
     let mut of_ranks = BTreeMap::new();
     let mut of_hosts = BTreeMap::new();
     for (rank, brick) in layout.bricks().iter().enumerate() {
-        plain.meet(&grid, brick, |part, common| {
+        plain.intersections(&grid, brick, |part, common| {
             of_ranks.insert((rank, part), common.points());
             *of_hosts.entry((hosts.host(rank), part)).or_insert(0) += common.points();
         });
@@ -299,7 +299,7 @@ mod tests {
     fn peers(layout: &Layout, cut: &Cut) -> usize {
         let count = |brick: &DynBrick| {
             let mut count = 0;
-            cut.meet(&layout.grid(), brick, |_, _| count += 1);
+            cut.intersections(&layout.grid(), brick, |_, _| count += 1);
             count
         };
         layout.bricks().iter().map(count).max().unwrap()
@@ -325,7 +325,7 @@ mod tests {
                 assert_eq!(bricks.iter().map(DynBrick::points).sum::<usize>(), grid.points());
                 for query in layout.bricks() {
                     let mut found = Vec::new();
-                    cut.meet(&grid, query, |rank, common| found.push((rank, common)));
+                    cut.intersections(&grid, query, |rank, common| found.push((rank, common)));
                     assert!(found.len() <= cut.count(&grid, query));
                     found.sort_by_key(|(rank, _)| *rank);
                     let all = bricks.iter().map(|b| b.intersect(query)).enumerate();

@@ -42,7 +42,7 @@ impl ProcGrid {
     }
 
     /// The process grid for `ranks` ranks with the smallest largest brick, and among those the smallest
-    /// surface (which is what neighbours exchange), and among those the one that cuts the first axes most.
+    /// surface (which is what peers exchange), and among those the one that cuts the first axes most.
     ///
     /// # Panics
     /// If `ranks` is 0.

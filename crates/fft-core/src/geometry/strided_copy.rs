@@ -44,8 +44,8 @@ pub struct Placed {
     pub howmany: usize,
 }
 
-/// A part of a [`Transfer`]: rows of neighbours in the source that are columns in the destination. Element `column` of `row` goes from
-/// `from + row * jump + column` to `to + column * pitch + row`. Neighbours on both sides are one row, with a pitch of 1.
+/// A part of a [`Transfer`]: rows of peers in the source that are columns in the destination. Element `column` of `row` goes from
+/// `from + row * jump + column` to `to + column * pitch + row`. PeerMemory on both sides are one row, with a pitch of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Panel {
     /// The first element's place in the source.
@@ -189,7 +189,7 @@ impl Transfer {
         self.shape.iter().product()
     }
 
-    /// Drops axes of length 1 and joins neighbours that are contiguous on both sides.
+    /// Drops axes of length 1 and joins peers that are contiguous on both sides.
     fn merged(self) -> Self {
         let mut merged = Self {
             shape: [1; DIMS],
@@ -232,7 +232,7 @@ impl Transfer {
         }
     }
 
-    /// The axes along which elements are neighbours in the source, and in the destination.
+    /// The axes along which elements are peers in the source, and in the destination.
     fn units(&self) -> [Option<usize>; 2] {
         [self.from, self.to]
             .map(|view| (0..DIMS).rev().find(|&dim| self.shape[dim] > 1 && view.stride[dim] == 1))
@@ -246,7 +246,7 @@ impl Transfer {
                 panel(Panel { from, to, rows: 1, columns, jump: 0, pitch: 1 });
             });
         }
-        // Where one side has no neighbours, because it has one element along the other's axis, that is one row, or one column.
+        // Where one side has no peers, because it has one element along the other's axis, that is one row, or one column.
         let (columns, pitch) = read.map_or((1, 1), |dim| (self.shape[dim], self.to.stride[dim]));
         let (rows, jump) = write.map_or((1, 0), |dim| (self.shape[dim], self.from.stride[dim]));
         let skip = [read, write].map(|dim| dim.unwrap_or(DIMS));
@@ -255,7 +255,7 @@ impl Transfer {
         });
     }
 
-    /// The axis along which elements are neighbours on both sides.
+    /// The axis along which elements are peers on both sides.
     fn run_axis(&self) -> Option<usize> {
         let both =
             |d: &usize| self.shape[*d] > 1 && self.from.stride[*d] == 1 && self.to.stride[*d] == 1;
@@ -267,7 +267,7 @@ impl Transfer {
         self.run_axis().map_or(1, |axis| self.shape[axis])
     }
 
-    /// Calls `run` with the first places, from and to, and the length of every run of elements that are neighbours on
+    /// Calls `run` with the first places, from and to, and the length of every run of elements that are peers on
     /// both sides. The runs are disjoint, and no place is beyond [`Transfer::reach`], or [`Transfer::span`].
     pub fn runs(&self, mut run: impl FnMut(usize, usize, usize)) {
         if self.elements() == 0 {

@@ -10,7 +10,7 @@ use crate::comm::{Algorithm, Link};
 use crate::execute::error_budget;
 use crate::execute::{Operations, Site};
 use crate::geometry::Placed;
-use crate::geometry::exclusive::Private;
+use crate::geometry::exclusive::Exclusive;
 use crate::geometry::{DynBrick, Transfer};
 use crate::lower::stages::{Stage, Thrift, Walked, stages};
 use crate::lower::tiling::{self, Division};
@@ -73,12 +73,12 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>>(
     site: Site<'_>,
     device: &mut Dev,
 ) -> Result<Operations<HostOp<T, Dev>>, Error> {
-    let shows_all = site.shows_all(recipe.problem());
+    let exposes_all = site.exposes_all(recipe.problem());
     let direction = site.direction;
     let nodes = recipe.nodes();
     let ends = [&nodes[0], &nodes[nodes.len() - 1]];
     let [start, end] = direction.choose(ends, [ends[1], ends[0]]);
-    let (stages, Thrift { private, keeps, copies, messages }) = stages(recipe, site);
+    let (stages, Thrift { exclusive, keeps, copies, messages }) = stages(recipe, site);
     let mut binder = Binder {
         problem: recipe.problem(),
         site,
@@ -88,7 +88,7 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>>(
         messages,
         keeps: keeps.into_iter(),
         keep: Keep::default(),
-        private: private.as_ref(),
+        exclusive: exclusive.as_ref(),
         moves: None,
         pending: Pending::default(),
     };
@@ -115,7 +115,7 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>>(
     }
     let Binder { ops, sizes, .. } = binder;
     let ops = ops.into_iter().map(HostOp).collect();
-    Ok(Operations { ops, sizes, shows_all })
+    Ok(Operations { ops, sizes, exposes_all })
 }
 
 impl Pending {
@@ -161,7 +161,7 @@ struct Binder<'a, T: Real, Dev: Processor<T>> {
     /// How they keep what they hold now.
     keep: Keep,
     /// What is in the output from the beginning to the end, if all steps are of data that stays.
-    private: Option<&'a Private>,
+    exclusive: Option<&'a Exclusive>,
     /// Those of the last operation, when it is a reshape.
     moves: Option<Moves>,
     pending: Pending,
@@ -176,8 +176,8 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
     /// And in spare memory.
     fn reals(&self, node: &Node) -> [usize; 2] {
         let (rank, point) = (self.site.comm.rank(), self.problem.howmany * node.width());
-        match self.private {
-            Some(private) => [private.public_points(rank) * point, 0],
+        match self.exclusive {
+            Some(exclusive) => [exclusive.public_points(rank) * point, 0],
             None => self.keep.reals(rank, node.layout.brick(rank), point),
         }
     }
@@ -211,7 +211,7 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
             self.rest(from)?;
         }
         let comm = self.site.comm;
-        let shared = exchange == Algorithm::Shared && self.site.commons.is_some();
+        let shared = exchange == Algorithm::Shared && self.site.node_memory.is_some();
         let visits = shared && !self.messages;
         let link = |peer| match comm.link(peer) {
             Link::Shared if !visits => Link::Remote,
@@ -304,7 +304,7 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
             rank: self.site.comm.rank(),
             home: &home.layout,
             work: &work.layout,
-            private: self.private,
+            exclusive: self.exclusive,
             first: false,
             howmany: self.problem.howmany,
             width: home.width(),
@@ -319,7 +319,7 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
             "lines of a halved axis fit into cache with others"
         );
         for part in division.parts(T::PRECISION.bytes()) {
-            let first = self.private.is_some() && self.ops.is_empty();
+            let first = self.exclusive.is_some() && self.ops.is_empty();
             let across = Across::new(&Division { axes: part, first, ..division }, self.device)?;
             self.push(Op::Across(Box::new(across)), size);
         }

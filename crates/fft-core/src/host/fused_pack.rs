@@ -68,7 +68,7 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
         self.tile = take(device.tile());
     }
 
-    /// Ends it.
+    /// LocalBuffers it.
     pub(crate) fn end(&mut self, device: &mut Dev) {
         *device.tile() = take(&mut self.tile);
     }

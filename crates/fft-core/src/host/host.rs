@@ -8,7 +8,7 @@ use super::reshape::{Loss, Reshape, Ways};
 use super::shared_pass::Across;
 use crate::base::timings::Time;
 use crate::base::{Energy, Error, Real};
-use crate::comm::{Algorithm, Comm, Commons, Reduce, SLOT_ALIGN, SharedMemory, Traffic, agree};
+use crate::comm::{Algorithm, Comm, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, Traffic, agree};
 use crate::execute::Manner;
 use crate::execute::{Between, Device, Operation, Operations, Site, Split, Tools};
 use crate::geometry::Transfer;
@@ -55,17 +55,17 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
     type Work = HostWork<Dev::Buffer>;
     type Op = HostOp<T, Dev>;
 
-    fn meet(
+    fn connect(
         &mut self,
         recipe: &Recipe,
         comm: &dyn Comm,
-    ) -> Result<Option<Box<dyn Commons>>, Error> {
+    ) -> Result<Option<Box<dyn NodeMemory>>, Error> {
         let hosts = &recipe.problem().hosts;
         if !recipe.algorithms().contains(&Algorithm::Shared) || hosts.is_empty() {
             return Ok(None);
         }
         agree(comm, check_hosts(hosts, comm))?;
-        agree(comm, comm.commons())
+        agree(comm, comm.node_memory())
     }
 
     fn bind(
@@ -77,8 +77,8 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         let rank = site.comm.rank();
         self.0.buffer(recipe.most_reals(rank), rank)?;
         let host = |rank| site.comm.host(rank);
-        let neighbours = (0..site.comm.size()).filter(|&other| host(other) == host(rank));
-        let reals: usize = neighbours.map(|rank| recipe.most_reals(rank)).sum();
+        let peers = (0..site.comm.size()).filter(|&other| host(other) == host(rank));
+        let reals: usize = peers.map(|rank| recipe.most_reals(rank)).sum();
         self.0.data_of_host(reals * size_of::<T>());
         bind::bind(recipe, site, &mut self.0)
     }
@@ -87,9 +87,9 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
         &mut self,
         reals: [usize; 2],
         comm: &dyn Comm,
-        commons: Option<&mut dyn Commons>,
+        node_memory: Option<&mut dyn NodeMemory>,
     ) -> Result<HostWork<Dev::Buffer>, Error> {
-        HostWork::new::<T, Dev>(reals, comm, &self.0, commons)
+        HostWork::new::<T, Dev>(reals, comm, &self.0, node_memory)
     }
 
     fn places<'a>(
@@ -119,7 +119,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         match &self.0 {
             Op::Fft { in_place: true, .. } => Manner::Either,
             Op::Fft { in_place: false, .. } => Manner::Moves,
-            Op::Reshape { reshape, .. } if reshape.visits() => Manner::MovesShown,
+            Op::Reshape { reshape, .. } if reshape.opens_epoch() => Manner::MovesShown,
             Op::Reshape { .. } | Op::Copy { .. } => Manner::Moves,
             Op::Across(across) if across.moves() => Manner::Moves,
             Op::Across(across) if across.in_both() => Manner::InBoth,
@@ -155,8 +155,8 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
     }
 
     fn reserve(&mut self, tools: &mut Tools<Host<Dev>>) -> Result<(), Error> {
-        match (&mut self.0, &mut tools.commons) {
-            (Op::Across(across), Some(commons)) => across.admit(commons.as_mut()),
+        match (&mut self.0, &mut tools.node_memory) {
+            (Op::Across(across), Some(node_memory)) => across.register(node_memory.as_mut()),
             (Op::Reshape { reshape, exchange, .. }, _) => {
                 tools.split(*exchange).exchange.reserve(&reshape.traffic)
             }
@@ -193,18 +193,19 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 Ok(())
             }
             Op::Across(across) => {
-                let Tools { device, commons, clock, .. } = tools;
-                let commons = commons.as_deref_mut().expect("planned where there is a commons");
-                across.run(commons, &mut device.0, src, dst, clock)
+                let Tools { device, node_memory, clock, .. } = tools;
+                let node_memory =
+                    node_memory.as_deref_mut().expect("planned where there is a node_memory");
+                across.run(node_memory, &mut device.0, src, dst, clock)
             }
             Op::Reshape { reshape, exchange, apart } => {
-                let Split { device: Host(device), exchange, commons, clock } =
+                let Split { device: Host(device), exchange, node_memory, clock } =
                     tools.split(*exchange);
                 let src = src.expect("a reshape has a source and a destination");
                 let mut beside = Beside::new(take(device.spare()), *apart);
                 let (read, written) = beside.split();
                 let (src, dst) = ([src, read], [dst, written]);
-                let done = reshape.run(Ways { exchange, commons }, device, src, dst, clock);
+                let done = reshape.run(Ways { exchange, node_memory }, device, src, dst, clock);
                 *device.spare() = beside.end();
                 done
             }
@@ -217,9 +218,9 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         between: Between<'_, Dev::Memory>,
     ) -> Result<(), Error> {
         let Op::Across(across) = &mut self.0 else { unreachable!("others reach nothing of it") };
-        let Tools { device, commons, clock, .. } = tools;
-        let commons = commons.as_deref_mut().expect("planned where there is a commons");
-        across.run_between(commons, &mut device.0, between, clock)
+        let Tools { device, node_memory, clock, .. } = tools;
+        let node_memory = node_memory.as_deref_mut().expect("planned where there is a node_memory");
+        across.run_between(node_memory, &mut device.0, between, clock)
     }
 
     fn memory(&self) -> usize {
@@ -263,19 +264,22 @@ impl<B> HostWork<B> {
         sizes: [usize; 2],
         comm: &dyn Comm,
         device: &Dev,
-        commons: Option<&mut dyn Commons>,
+        node_memory: Option<&mut dyn NodeMemory>,
     ) -> Result<Self, Error> {
         let mut most = [sizes[0].max(sizes[1]) as f64];
         comm.allreduce(Reduce::Max, &mut most)?;
-        let commons = commons.filter(|commons| !commons.shows_all() && most[0] > 0.0);
-        let [a, b] = if commons.is_some() { [0, 0] } else { sizes };
+        let node_memory =
+            node_memory.filter(|node_memory| !node_memory.exposes_all() && most[0] > 0.0);
+        let [a, b] = if node_memory.is_some() { [0, 0] } else { sizes };
         let buffer = |reals| device.buffer(reals, comm.rank());
         let own = buffer(a).and_then(|a| Ok([a, buffer(b)?]));
         let own = agree(comm, own)?;
         // Numbers of any type begin at a multiple of a cache line.
         let first = sizes[0].next_multiple_of(SLOT_ALIGN);
-        let shown = match commons {
-            Some(commons) => commons.allocate((first + sizes[1]) * size_of::<T>()).map(Some),
+        let shown = match node_memory {
+            Some(node_memory) => {
+                node_memory.allocate((first + sizes[1]) * size_of::<T>()).map(Some)
+            }
             None => Ok(None),
         };
         let shown = agree(comm, shown)?.map(|memory| (memory, first));

@@ -9,7 +9,7 @@ use crate::base::timings::Time;
 use crate::base::{Clock, Error, Real};
 use crate::codec::BadMessage;
 use crate::codec::{Codec, Wire};
-use crate::comm::{Commons, Exchange, Neighbours, Parcel, Port, Show, Traffic};
+use crate::comm::{Exchange, Expose, NodeMemory, Parcel, PeerMemory, Port, Traffic};
 use crate::geometry::{DynBrick, Transfer};
 use crate::recipe::Pass;
 use crate::recipe::norm_gain::Gain;
@@ -249,7 +249,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     }
 
     /// Whether the ranks of a host must be able to read the source.
-    pub(crate) fn visits(&self) -> bool {
+    pub(crate) fn opens_epoch(&self) -> bool {
         self.visits
     }
 
@@ -267,39 +267,29 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     ) -> Result<(), Error> {
         let [first, second] = dst;
         let (start, busy) = (Instant::now(), clock.busy());
-        let Ways { exchange, commons } = ways;
+        let Ways { exchange, node_memory } = ways;
         let mut depart = self.depart.take();
         depart.iter_mut().for_each(|depart| depart.begin(device));
         let (reshape, mut squared_error) = (&*self, 0.0);
-        let mut cross = |neighbours: Option<&dyn Neighbours>| {
+        let mut cross = |peers: Option<&dyn PeerMemory>| {
             let (device, clock) = (&mut *device, &mut *clock);
             let dst = [&mut *first, &mut *second];
             let (depart, damage) = (depart.as_mut(), Ok(()));
             let (lost, rounded) = (0.0, 0.0);
-            let mut port = Crossing {
-                reshape,
-                depart,
-                device,
-                src,
-                neighbours,
-                dst,
-                clock,
-                damage,
-                lost,
-                rounded,
-            };
+            let mut port =
+                Crossing { reshape, depart, device, src, peers, dst, clock, damage, lost, rounded };
             let sent = exchange.run(&reshape.traffic, &mut port);
             let damage = port.damage;
             squared_error = port.lost;
             clock.forwarded += exchange.forwarded();
             damage.and(sent)
         };
-        let result = match commons {
-            Some(commons) if self.visits => {
-                let (show, mut met) = (Show::Read(Dev::bytes(src[0])), false);
-                let visited = commons.visit(show, &mut |neighbours| {
+        let result = match node_memory {
+            Some(node_memory) if self.visits => {
+                let (show, mut met) = (Expose::Read(Dev::bytes(src[0])), false);
+                let visited = node_memory.exposure_epoch(show, &mut |peers| {
                     met = true;
-                    cross(Some(neighbours))
+                    cross(Some(peers))
                 });
                 // Ranks of other hosts wait for messages, whatever this host's have to show.
                 if met { visited } else { visited.and(cross(None)) }
@@ -328,7 +318,7 @@ pub(crate) struct Means<'a> {
 /// What leads to other ranks.
 pub(crate) struct Ways<'a> {
     pub(crate) exchange: &'a mut dyn Exchange,
-    pub(crate) commons: &'a mut Option<Box<dyn Commons>>,
+    pub(crate) node_memory: &'a mut Option<Box<dyn NodeMemory>>,
 }
 
 /// What is taken from memory that can be read, for a part of the new brick.
@@ -348,7 +338,7 @@ struct Crossing<'a, T: Real, Dev: Processor<T>> {
     depart: Option<&'a mut Depart<T, Dev>>,
     device: &'a mut Dev,
     src: Read<'a, Dev::Memory>,
-    neighbours: Option<&'a dyn Neighbours>,
+    peers: Option<&'a dyn PeerMemory>,
     dst: Written<'a, Dev::Memory>,
     clock: &'a mut Clock,
     /// The first message that did not decode.
@@ -362,9 +352,9 @@ impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
     fn copy_near(&mut self, near: &[Taken]) {
         let Reshape { rank, width, .. } = *self.reshape;
         for Taken { owner, pieces: [from, to], transfer } in near {
-            let (time, src) = match self.neighbours {
+            let (time, src) = match self.peers {
                 _ if *owner == rank => (&mut self.clock.own, self.src[*from]),
-                Some(neighbours) => (&mut self.clock.shared, Dev::memory(neighbours.shown(*owner))),
+                Some(peers) => (&mut self.clock.shared, Dev::memory(peers.shown(*owner))),
                 // They could not meet.
                 None => continue,
             };

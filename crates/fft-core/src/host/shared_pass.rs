@@ -1,4 +1,4 @@
-//! Local transforms along axes that are cut, where all ranks share memory: lines are brought together from everybody's
+//! Local transforms along axes that are cut, where all ranks partition memory: lines are brought together from everybody's
 //! memory, transformed in cache, and put back where they were. One pass over memory, in place, nothing sent. Where one of the
 //! axes is that along which real data is half a spectrum, lines come from real data, or go there.
 
@@ -12,10 +12,10 @@ use super::tiles::{Lines, TileFfts};
 use crate::base::{Clock, timings::Time};
 use crate::base::{Error, Real};
 use crate::comm::SLOT_ALIGN;
-use crate::comm::{Commons, Ends, Neighbours, Piece, Share, Show};
+use crate::comm::{Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, WritePartition};
 use crate::execute::Between;
 use crate::geometry::Transfer;
-use crate::geometry::exclusive::Private;
+use crate::geometry::exclusive::Exclusive;
 use crate::lower::tiling::{Division, Side, in_boxes};
 use crate::problem::Direction;
 
@@ -40,9 +40,9 @@ pub(crate) struct Across<T: Real, Dev: Processor<T>> {
     /// Real numbers per element.
     width: usize,
     halving: Option<Halving>,
-    /// Bytes of all pieces.
-    pieces: usize,
-    /// Whether what is private is in the output.
+    /// Bytes of all segments.
+    segments: usize,
+    /// Whether what is exclusive is in the output.
     in_both: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Across<T: Real, Dev: Processor<T>> {
 struct Halving {
     direction: Direction,
     /// From whose memory all strips are made, in turn.
-    reads: Vec<Piece>,
+    reads: Vec<Segment>,
     /// Real numbers per element there.
     width: usize,
     /// Real numbers at the beginning of a tile that are for what is read; what is written comes behind. Forward that is a strip of
@@ -60,7 +60,7 @@ struct Halving {
 
 /// Before and after the ranks have agreed on who touches what.
 enum Admission {
-    Asked(Option<Share>),
+    Asked(Option<WritePartition>),
     Given(usize),
 }
 
@@ -76,8 +76,8 @@ struct Tile {
 
 /// A run of a tile, which arrives at once and leaves at once.
 struct Strip {
-    /// Which of the share's pieces it is made of, and which of what is read elsewhere.
-    pieces: Range<usize>,
+    /// Which of the partition's segments it is made of, and which of what is read elsewhere.
+    segments: Range<usize>,
     reads: Range<usize>,
     /// Which transforms it needs.
     fft: usize,
@@ -96,19 +96,21 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let bytes = T::PRECISION.bytes();
         let (source, target) = division.sides();
         let layouts = [&*target.layout, &*target.work];
-        let nothing = |side: &Side<'_>| Private::nothing(&side.layout);
+        let nothing = |side: &Side<'_>| Exclusive::nothing(&side.layout);
         let (all, all_read) = (nothing(&target), source.as_ref().map(nothing));
-        let private = division.private.unwrap_or(&all);
-        let mut share = Share::new(rank, layouts, private, target.width * bytes, howmany);
+        let exclusive = division.exclusive.unwrap_or(&all);
+        let mut partition =
+            WritePartition::new(rank, layouts, exclusive, target.width * bytes, howmany);
         if let Some(source) = &source {
-            share = share.reading(&source.layout, source.width * bytes, howmany);
+            partition = partition.reading(&source.layout, source.width * bytes, howmany);
         }
         let lengths = division.lengths(width * bytes);
         let order = division.order(lengths, width * bytes);
         let boxes = division.boxes(lengths);
         // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are, unless in place.
         let runs = || boxes.iter().map(|tile| division.run(tile, order)).collect();
-        let runs: Option<Vec<_>> = if division.first && share.is_alone() { runs() } else { None };
+        let runs: Option<Vec<_>> =
+            if division.first && partition.is_alone() { runs() } else { None };
         let cut = division.strips(lengths, order, width * bytes);
         let lines = |axes| Lines { rank, order, howmany, axes, cached: runs.is_none() };
         let mut ffts = [const { TileFfts::default }; 3].map(|none| none());
@@ -123,15 +125,21 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                 let part = |whole: bool| {
                     if !whole { Some(strip) } else { (strip_number == 0).then_some(&tile) }
                 };
-                let (first, first_read) = (share.pieces().len(), reads.len());
+                let (first, first_read) = (partition.segments().len(), reads.len());
                 if let Some(part) = part(cut.leaving.is_empty()) {
-                    share.claim(layouts, private, &division.on(&target, part), order, howmany);
+                    partition.claim(
+                        layouts,
+                        exclusive,
+                        &division.on(&target, part),
+                        order,
+                        howmany,
+                    );
                 }
                 let source_part =
                     source.as_ref().zip(all_read.as_ref()).zip(part(cut.arriving.is_empty()));
                 if let Some(((source, all), part)) = source_part {
                     let part = division.on(source, part);
-                    reads.extend(Piece::of(rank, &source.layout, all, &part, order, howmany));
+                    reads.extend(Segment::of(rank, &source.layout, all, &part, order, howmany));
                 }
                 let [_, arriving, leaving] = &mut ffts;
                 // Both see the same shapes, and number them alike.
@@ -143,8 +151,9 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                     Some((Direction::Inverse, _)) => (done, 0),
                     _ => (0, done),
                 };
-                let (pieces, reads) = (first..share.pieces().len(), first_read..reads.len());
-                strips.push(Strip { pieces, reads, fft, read_at, at });
+                let (segments, reads) =
+                    (first..partition.segments().len(), first_read..reads.len());
+                strips.push(Strip { segments, reads, fft, read_at, at });
                 done += strip.points() * howmany * width;
                 most = most.max(at + reals(&target));
                 before = before.max(source.as_ref().map_or(0, |source| read_at + reals(source)));
@@ -156,13 +165,13 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         // Both begin alike in a line of memory.
         let before = before.next_multiple_of(SLOT_ALIGN);
         device.reserve_tile(before + most, rank)?;
-        let pieces = share.pieces().iter().chain(&reads).map(Piece::bytes).sum();
+        let segments = partition.segments().iter().chain(&reads).map(Segment::bytes).sum();
         let halving = source.zip(division.real).map(|(side, (direction, _))| {
             let width = side.width;
             Halving { direction, reads, width, before }
         });
-        let others = if halving.is_none() { division.others(private) } else { Vec::new() };
-        let (pass, in_both) = (Admission::Asked(Some(share)), division.private.is_some());
+        let others = if halving.is_none() { division.others(exclusive) } else { Vec::new() };
+        let (pass, in_both) = (Admission::Asked(Some(partition)), division.exclusive.is_some());
         let [ffts, arriving, leaving] = ffts.map(TileFfts::finish);
         Ok(Self {
             pass,
@@ -174,12 +183,12 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
             others,
             width,
             halving,
-            pieces,
+            segments,
             in_both,
         })
     }
 
-    /// Whether what is private is in the output all the while.
+    /// Whether what is exclusive is in the output all the while.
     pub(crate) fn in_both(&self) -> bool {
         self.in_both
     }
@@ -193,10 +202,10 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     ///
     /// # Errors
     /// [`Error::Disagreement`] on every rank.
-    pub(crate) fn admit(&mut self, commons: &mut dyn Commons) -> Result<(), Error> {
-        if let Admission::Asked(share) = &mut self.pass {
-            let share = share.take().expect("a share is admitted once");
-            self.pass = Admission::Given(commons.admit(share)?);
+    pub(crate) fn register(&mut self, node_memory: &mut dyn NodeMemory) -> Result<(), Error> {
+        if let Admission::Asked(partition) = &mut self.pass {
+            let partition = partition.take().expect("a partition is admitted once");
+            self.pass = Admission::Given(node_memory.register(partition)?);
         }
         Ok(())
     }
@@ -207,62 +216,62 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     /// [`Error::Left`] when a rank has gone.
     pub(crate) fn run(
         &mut self,
-        commons: &mut dyn Commons,
+        node_memory: &mut dyn NodeMemory,
         device: &mut Dev,
         src: Option<&Dev::Memory>,
         dst: &mut Dev::Memory,
         clock: &mut Clock,
     ) -> Result<(), Error> {
-        let (read, share) = (src.map(|src| Dev::bytes(src)), self.share());
+        let (read, partition) = (src.map(|src| Dev::bytes(src)), self.partition());
         let write = Dev::bytes_mut(dst);
-        let show = Show::Write { read, write, share, ends: Ends::default() };
-        self.visit(commons, device, show, None, clock)
+        let show = Expose::Write { read, write, partition, local: LocalBuffers::default() };
+        self.exposure_epoch(node_memory, device, show, None, clock)
     }
 
-    /// Transforms in place, but for what this rank has at the ends, which is copied only as far as others transform it, and what is
-    /// private. Collective.
+    /// Transforms in place, but for what this rank has at the local, which is copied only as far as others transform it, and what is
+    /// exclusive. Collective.
     ///
     /// # Errors
     /// [`Error::Left`] when a rank has gone.
     pub(crate) fn run_between(
         &mut self,
-        commons: &mut dyn Commons,
+        node_memory: &mut dyn NodeMemory,
         device: &mut Dev,
         between: Between<'_, Dev::Memory>,
         clock: &mut Clock,
     ) -> Result<(), Error> {
-        let Between { input, work, mut output, takes, brings } = between;
-        let (share, width) = (self.share(), self.width);
-        if takes {
+        let Between { input, work, mut output, copy_in, copy_out } = between;
+        let (partition, width) = (self.partition(), self.width);
+        if copy_in {
             let from = input.or(output.as_deref()).expect("data is taken from one of them");
             let parts = self.others.iter();
             clock.own.time(|| parts.for_each(|[part, _]| device.carry(part, width, from, work)));
         }
-        let ends = Ends {
+        let local = LocalBuffers {
             input: input.map(|input| Dev::bytes(input)),
             output: output.as_deref_mut().map(|output| Dev::bytes_mut(output)),
-            takes,
-            brings,
+            copy_in,
+            copy_out,
         };
-        let show = Show::Write { read: None, write: Dev::bytes_mut(work), share, ends };
-        let result = self.visit(commons, device, show, input, clock);
-        if let Some(output) = output.filter(|_| brings) {
+        let show = Expose::Write { read: None, write: Dev::bytes_mut(work), partition, local };
+        let result = self.exposure_epoch(node_memory, device, show, input, clock);
+        if let Some(output) = output.filter(|_| copy_out) {
             let parts = self.others.iter();
             clock.own.time(|| parts.for_each(|[_, part]| device.carry(part, width, work, output)));
         }
         result
     }
 
-    fn share(&self) -> usize {
-        let Admission::Given(share) = self.pass else { unreachable!("admitted when bound") };
-        share
+    fn partition(&self) -> usize {
+        let Admission::Given(partition) = self.pass else { unreachable!("admitted when bound") };
+        partition
     }
 
-    fn visit(
+    fn exposure_epoch(
         &mut self,
-        commons: &mut dyn Commons,
+        node_memory: &mut dyn NodeMemory,
         device: &mut Dev,
-        show: Show<'_>,
+        show: Expose<'_>,
         input: Option<&Dev::Memory>,
         clock: &mut Clock,
     ) -> Result<(), Error> {
@@ -273,7 +282,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let tile = Dev::bytes_mut(buffer.borrow_mut());
         let bytes = |reals: usize| reals * size_of::<T>();
         let (from, to) = tile.split_at_mut(bytes(halving.map_or(0, |halving| halving.before)));
-        let result = commons.visit(show, &mut |neighbours| {
+        let result = node_memory.exposure_epoch(show, &mut |peers| {
             for Tile { strips: own, fft, run } in tiles {
                 // Transformed on the way to the tile.
                 let run = run.as_ref().zip(input);
@@ -287,11 +296,13 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                     let next = strips.get(number + 1).filter(|_| fetches_ahead);
                     let dst = &mut to[bytes(strip.at)..];
                     clock.shared.time(|| match halving {
-                        None => strip.pieces.clone().for_each(|piece| neighbours.fetch(piece, dst)),
+                        None => {
+                            strip.segments.clone().for_each(|segment| peers.fetch(segment, dst))
+                        }
                         Some(halving) => {
                             let src = &mut from[bytes(strip.read_at)..];
-                            halving.fetch(strip, neighbours, device, src);
-                            next.inspect(|next| halving.soon(next, neighbours, device));
+                            halving.fetch(strip, peers, device, src);
+                            next.inspect(|next| halving.soon(next, peers, device));
                         }
                     });
                     transform(on_arrival, halving.map(|_| &*from), dst, device, clock);
@@ -303,8 +314,8 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                     let src = halving.map(|_| &from[bytes(strip.read_at)..]);
                     let dst = &mut to[bytes(strip.at)..];
                     transform(&leaving[strip.fft], src, dst, device, clock);
-                    let pieces = strip.pieces.clone();
-                    clock.shared.time(|| pieces.for_each(|piece| neighbours.store(piece, dst)));
+                    let segments = strip.segments.clone();
+                    clock.shared.time(|| segments.for_each(|segment| peers.store(segment, dst)));
                 }
             }
             Ok(())
@@ -317,7 +328,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     /// Bytes of memory held, beside the tile.
     pub(crate) fn memory(&self) -> usize {
         let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
-        lists.iter().sum::<usize>() + size_of_val(&*self.others) + self.pieces
+        lists.iter().sum::<usize>() + size_of_val(&*self.others) + self.segments
     }
 }
 
@@ -326,13 +337,13 @@ impl Halving {
     fn fetch<T: Real, Dev: Processor<T>>(
         &self,
         strip: &Strip,
-        neighbours: &dyn Neighbours,
+        peers: &dyn PeerMemory,
         device: &mut Dev,
         tile: &mut [u8],
     ) {
-        for piece in &self.reads[strip.reads.clone()] {
-            let src = Dev::memory(neighbours.shown(piece.owner()));
-            device.copy(piece.transfer(), self.width, src, Dev::memory_mut(tile));
+        for segment in &self.reads[strip.reads.clone()] {
+            let src = Dev::memory(peers.shown(segment.owner()));
+            device.copy(segment.transfer(), self.width, src, Dev::memory_mut(tile));
         }
     }
 
@@ -340,13 +351,13 @@ impl Halving {
     fn soon<T: Real, Dev: Processor<T>>(
         &self,
         strip: &Strip,
-        neighbours: &dyn Neighbours,
+        peers: &dyn PeerMemory,
         device: &mut Dev,
     ) {
         let element = self.width * size_of::<T>();
-        for piece in &self.reads[strip.reads.clone()] {
-            let shown = neighbours.shown(piece.owner());
-            piece.transfer().runs(|first, _, len| {
+        for segment in &self.reads[strip.reads.clone()] {
+            let shown = peers.shown(segment.owner());
+            segment.transfer().runs(|first, _, len| {
                 device.soon(&shown[first * element..][..len * element]);
             });
         }

@@ -5,7 +5,7 @@ use crate::codec::Wire;
 use crate::comm::Algorithm;
 use crate::execute::Site;
 use crate::geometry::DynBrick;
-use crate::geometry::exclusive::Private;
+use crate::geometry::exclusive::Exclusive;
 use crate::problem::Memory;
 use crate::problem::{Direction, Kind, Problem};
 use crate::recipe::{Node, Recipe, Step};
@@ -46,7 +46,7 @@ pub(crate) enum Stage<'a> {
 #[derive(Default)]
 pub(crate) struct Thrift {
     /// What stays in the output, where all steps are one stage for that.
-    pub(crate) private: Option<Private>,
+    pub(crate) exclusive: Option<Exclusive>,
     /// How ranks keep what each reshape brings, as it comes; by number of the reshape.
     pub(crate) keeps: Vec<Keep>,
     /// Whether the result comes to memory of the plan's own, and must be copied.
@@ -59,11 +59,11 @@ pub(crate) struct Thrift {
 /// first of these ways that does with little memory, if it is to be little, or if ranks that all share memory do without a second place
 /// by that (real data then took 0.84 to 1.05 of the time). By what all ranks know.
 pub(crate) fn stages<'a>(recipe: &'a Recipe, site: Site<'_>) -> (Vec<Stage<'a>>, Thrift) {
-    if let Some((stage, private)) = in_both(recipe, site) {
-        return (vec![stage], Thrift { private: Some(private), ..Thrift::default() });
+    if let Some((stage, exclusive)) = in_both(recipe, site) {
+        return (vec![stage], Thrift { exclusive: Some(exclusive), ..Thrift::default() });
     }
     let plain = || {
-        let seen = site.shows_all(recipe.problem());
+        let seen = site.exposes_all(recipe.problem());
         // Where only the plan's own memory is shown it takes no longer.
         let saves = !seen || recipe.problem().memory == Memory::Least;
         let stages = staged(recipe, site, true, saves);
@@ -95,9 +95,9 @@ pub(crate) fn stages<'a>(recipe: &'a Recipe, site: Site<'_>) -> (Vec<Stage<'a>>,
 
 /// All steps of a direction as one stage, on data that ends where it began, of which each rank has some that nobody else ever transforms:
 /// as others see the plan's memory alone, that stays in the output, and the plan needs so much less.
-fn in_both<'a>(recipe: &'a Recipe, site: Site<'_>) -> Option<(Stage<'a>, Private)> {
+fn in_both<'a>(recipe: &'a Recipe, site: Site<'_>) -> Option<(Stage<'a>, Exclusive)> {
     let problem = recipe.problem();
-    if site.commons.is_none() || !problem.all_near() || site.shows_all(problem) {
+    if site.node_memory.is_none() || !problem.all_near() || site.exposes_all(problem) {
         return None;
     }
     let steps = recipe.walk(site.direction);
@@ -107,9 +107,9 @@ fn in_both<'a>(recipe: &'a Recipe, site: Site<'_>) -> Option<(Stage<'a>, Private
     }
     let works = steps.iter().filter(|(_, step, _)| matches!(step, Step::Fft { .. }));
     let works: Vec<_> = works.map(|(_, _, to)| &to.layout).collect();
-    let private = Private::of(&home.layout, &works);
-    let some = !works.is_empty() && private.is_any();
-    some.then_some((Stage::Across { home, first: home, steps, real: None }, private))
+    let exclusive = Exclusive::of(&home.layout, &works);
+    let some = !works.is_empty() && exclusive.is_any();
+    some.then_some((Stage::Across { home, first: home, steps, real: None }, exclusive))
 }
 
 /// Whether a step may as well be done on data that stays.
@@ -249,7 +249,7 @@ fn staying(
 ) -> Option<usize> {
     let stays = |(_, step, to): &&Walked<'_>| stays(step, to, from);
     let shared = matches!(step, Step::Reshape { exchange: Algorithm::Shared, .. });
-    if site.commons.is_none() || !shared || !problem.all_near() {
+    if site.node_memory.is_none() || !shared || !problem.all_near() {
         return None;
     }
     let steps = rest.iter().take_while(stays).count();
@@ -288,11 +288,11 @@ fn thrift(
         |node: &Node, rank| node.layout.brick(rank).points() * problem.howmany * node.width();
     let over =
         |node: &Node| (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank));
-    // A rank that is alone on its host has no commons, and must decide as the others do.
+    // A rank that is alone on its host has no node_memory, and must decide as the others do.
     let mut hosts = problem.hosts.clone();
     hosts.sort_unstable();
     let visited = hosts.windows(2).any(|pair| pair[0] == pair[1]);
-    let shows_all = problem.all_near() && site.shows_all(problem);
+    let exposes_all = problem.all_near() && site.exposes_all(problem);
     // Whether what is done to the input is done on the way out.
     let axes = stages.iter().map_while(|stage| match stage {
         Stage::Scale(_) => Some(None),
@@ -342,7 +342,7 @@ fn thrift(
         }
         let over = number > 0 && over(rest.node);
         let shown = rest.worked || rest.read && visits;
-        if shown && (over || !shows_all) {
+        if shown && (over || !exposes_all) {
             return None;
         }
         if over {
@@ -356,7 +356,7 @@ fn thrift(
             keeps[rest.reshapes] = if comes { keep } else { keep.turned() };
         }
     }
-    Some(Thrift { private: None, keeps: keeps.split_off(1), copies, messages: !visits })
+    Some(Thrift { exclusive: None, keeps: keeps.split_off(1), copies, messages: !visits })
 }
 
 #[cfg(test)]

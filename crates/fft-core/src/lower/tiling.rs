@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::geometry::Placed;
-use crate::geometry::exclusive::Private;
+use crate::geometry::exclusive::Exclusive;
 use crate::geometry::{DynBrick, Layout, PerAxis, Transfer};
 use crate::problem::Direction;
 use crate::recipe::Pass;
@@ -46,7 +46,7 @@ pub(crate) struct Division<'a> {
     /// Who transforms what.
     pub(crate) work: &'a Layout,
     /// What nobody else touches in this transform and in those before and after, if any.
-    pub(crate) private: Option<&'a Private>,
+    pub(crate) exclusive: Option<&'a Exclusive>,
     /// Whether it is the first of those.
     pub(crate) first: bool,
     pub(crate) howmany: usize,
@@ -68,11 +68,11 @@ pub(crate) struct Side<'a> {
 
 /// Bytes of the smallest box that is whole along some axes and holds so many bytes side by side.
 fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, side: usize) -> usize {
-    let neighbours = match axes.contains(&layout.order().contiguous()) {
+    let peers = match axes.contains(&layout.order().contiguous()) {
         true => element,
         false => element.max(side),
     };
-    axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * neighbours
+    axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * peers
 }
 
 /// Whether boxes that are whole along some axes fit into cache. `element` is in bytes, of all batches.
@@ -171,11 +171,8 @@ impl Division<'_> {
     pub(crate) fn order(&self, lengths: PerAxis<usize>, element: usize) -> PerAxis<usize> {
         let mut order = self.home.order();
         let [(axis, _)] = self.axes else { return order };
-        let neighbours = order.contiguous();
-        if *axis != neighbours
-            && self.real.is_none()
-            && lengths[neighbours] * element >= STRAIGHT_BYTES
-        {
+        let peers = order.contiguous();
+        if *axis != peers && self.real.is_none() && lengths[peers] * element >= STRAIGHT_BYTES {
             let place = order.iter().position(|other| other == axis);
             order[place.expect("the order has every axis")..].rotate_left(1);
         }
@@ -223,12 +220,12 @@ impl Division<'_> {
     }
 
     /// What this rank has and others transform, from a whole brick to what it shows, and back.
-    pub(crate) fn others(&self, private: &Private) -> Vec<[Transfer; 2]> {
+    pub(crate) fn others(&self, exclusive: &Exclusive) -> Vec<[Transfer; 2]> {
         let (brick, howmany) = (self.home.brick(self.rank), self.howmany);
         let placed = |brick| Placed { brick, order: self.home.order(), howmany };
         let mut others = Vec::new();
-        self.work.meet(&brick, |other, common| {
-            let theirs = private.public(self.rank).iter().filter(|_| other != self.rank);
+        self.work.intersections(&brick, |other, common| {
+            let theirs = exclusive.public(self.rank).iter().filter(|_| other != self.rank);
             for (dense, before) in theirs {
                 let part = common.intersect(dense);
                 let transfer =
@@ -302,7 +299,7 @@ mod tests {
             rank: 0,
             home: &home,
             work: &work,
-            private: None,
+            exclusive: None,
             first: false,
             howmany,
             width,
@@ -345,7 +342,7 @@ mod tests {
             rank: 0,
             home: &half,
             work: &half,
-            private: None,
+            exclusive: None,
             first: false,
             howmany,
             width: 2,

@@ -112,7 +112,7 @@ fn ends(problem: &Problem) -> [Layout; 2] {
 }
 
 /// Where lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay: how many bytes
-/// of neighbours at least. All ranks of one host read where data is; what departs in chunks is brought first.
+/// of peers at least. All ranks of one host read where data is; what departs in chunks is brought first.
 pub(crate) fn tiles(problem: &Problem) -> Option<usize> {
     match problem.all_near() && problem.input.ranks() > 1 {
         true => Some(LINE_BYTES),
@@ -121,7 +121,7 @@ pub(crate) fn tiles(problem: &Problem) -> Option<usize> {
 }
 
 /// Bytes of memory that must be in cache together to transform along some axes in one pass: with [`tiles`], so many bytes
-/// of neighbours at a time, otherwise all that lies inside the outermost of the axes.
+/// of peers at a time, otherwise all that lies inside the outermost of the axes.
 pub(crate) fn block(
     grid: &DynGrid,
     order: &PerAxis<usize>,
@@ -134,9 +134,8 @@ pub(crate) fn block(
         axes.map(|axis| grid.len(axis) as f64).product()
     };
     if let Some(side) = tiles {
-        let neighbours =
-            if chosen(&order.contiguous()) { element } else { element.max(side as f64) };
-        return lens(&mut (0..grid.axes()).filter(chosen)) * neighbours;
+        let peers = if chosen(&order.contiguous()) { element } else { element.max(side as f64) };
+        return lens(&mut (0..grid.axes()).filter(chosen)) * peers;
     }
     let outermost = order.iter().position(chosen).unwrap_or(grid.axes());
     lens(&mut order[outermost..].iter().copied()) * element
@@ -144,7 +143,7 @@ pub(crate) fn block(
 
 /// Bytes that lie side by side where lines along some axes are transformed, as [`tiles`] are brought together wherever lines lie: `home`
 /// has the data, unless it has been brought elsewhere, `work` says who transforms what, and a point is an `element` of so many bytes,
-/// of which there are `howmany` batches. As if homes had all neighbours of what others bring together.
+/// of which there are `howmany` batches. As if homes had all peers of what others bring together.
 pub(crate) fn side(
     home: Option<&Holding>,
     work: &Holding,
@@ -335,7 +334,7 @@ mod tests {
         let [x, y, z] = [1, 2, 4];
         let bricks = [2, 2, 1];
         assert_eq!(side([bricks, [4, 1, 1]], y | z, 1), 2048.0, "rows");
-        assert_eq!(side([bricks, [1, 4, 1]], x, 1), 2048.0, "neighbours of lines");
+        assert_eq!(side([bricks, [1, 4, 1]], x, 1), 2048.0, "peers of lines");
         assert_eq!(side([bricks, [1, 4, 1]], x, 8), 512.0, "of several batches");
         assert_eq!(side([bricks, [1, 1, 4]], x, 1), 512.0, "a quarter of a row");
         assert_eq!(side([bricks, [1, 1, 4]], x | y, 1), 64.0, "a line of memory at least");

@@ -79,7 +79,7 @@ impl Holding {
         match self {
             Self::Given(layout) => {
                 let mut count = 0;
-                layout.meet(query, |_, _| count += 1);
+                layout.intersections(query, |_, _| count += 1);
                 count
             }
             Self::Cut(grid, cut) => cut.count(grid, query),
@@ -303,7 +303,7 @@ mod tests {
         let numbers: Vec<_> = (0..1024).map(|rank| rank / 8).collect();
         let hosts = Hosts::new(&numbers, 1024);
         assert_eq!(hosts.looked_at, [0, 42, 84, 127]);
-        // Rows to columns: a 1024th stays, 7 go to neighbours, the others abroad.
+        // Rows to columns: a 1024th stays, 7 go to peers, the others abroad.
         let load = Load::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
         assert_eq!([load.own, load.near, load.far, load.host], [1.0, 7.0, 1016.0, 8128.0]);
         assert_eq!([load.near_messages, load.far_messages], [14.0, 2032.0]);

@@ -3,7 +3,7 @@
 use crate::geometry::{DynBrick, PerAxis};
 
 /// Which messages come in the order of the sender's memory, where that is not the receiver's: those that have whole blocks between two
-/// elements that will be neighbours; and, if many will be, those that have much between two that were, in the order of the receiver's
+/// elements that will be peers; and, if many will be, those that have much between two that were, in the order of the receiver's
 /// memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TurnedWhenRead {

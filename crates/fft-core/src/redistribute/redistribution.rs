@@ -67,7 +67,7 @@ pub(crate) fn chunks(
     let Some(outer) = axes.next() else { return vec![brick] };
     let cut = |brick: DynBrick, axis: usize| {
         let range = brick.range(axis);
-        // Neighbours in memory are not torn apart.
+        // PeerMemory in memory are not torn apart.
         let least = if axis == order.contiguous() { CHUNK_RUN_BYTES.div_ceil(bytes) } else { 1 };
         let plane = (brick.points() / brick.len(axis).max(1) * bytes).max(1);
         let step = (most.bytes / plane).max(least);
@@ -132,7 +132,7 @@ impl Moves {
         let (before, after) = (place(from, rank), place(to, rank));
         let mut sends = send_order::sends(rank, &from.layout, &to.layout);
         let mut recvs = Vec::new();
-        from.layout.meet(&after.brick, |peer, common| recvs.push((peer, common)));
+        from.layout.intersections(&after.brick, |peer, common| recvs.push((peer, common)));
         let ranks = from.layout.ranks();
         sends.retain(|(peer, _)| link(*peer) == Link::Remote);
         recvs.sort_unstable_by_key(|(peer, _)| (rank + ranks - peer) % ranks);
@@ -426,7 +426,7 @@ impl Moves {
     }
 }
 
-/// The blocks of a box, as runs of neighbours in memory.
+/// The blocks of a box, as runs of peers in memory.
 pub(crate) type Blocks = Vec<Range<usize>>;
 
 /// The runs of `from..to` in an array of these lengths.

@@ -14,11 +14,11 @@ use crate::geometry::{DynBrick, Layout};
 /// Who gets which box of a rank's, in order of sending.
 pub(crate) fn sends(rank: usize, from: &Layout, to: &Layout) -> Vec<(usize, DynBrick)> {
     let mut peers = Vec::new();
-    to.meet(&from.brick(rank), |peer, common| peers.push((peer, common)));
+    to.intersections(&from.brick(rank), |peer, common| peers.push((peer, common)));
     peers.sort_unstable_by_key(|(peer, _)| *peer);
     if let Some((first, _)) = peers.first() {
         let (mut before, mut rivals) = (0, 0);
-        from.meet(&to.brick(*first), |rival, _| {
+        from.intersections(&to.brick(*first), |rival, _| {
             before += usize::from(rival < rank);
             rivals += 1;
         });

@@ -178,7 +178,7 @@ impl Stage<'_> {
     }
 
     /// All ranks of each host wait for each other.
-    fn meet(&mut self) {
+    fn barrier(&mut self) {
         let takes = picoseconds(self.model.meeting());
         for host in 0..self.hosts.count() {
             let members = self.hosts.members(host);
@@ -192,7 +192,7 @@ impl Stage<'_> {
         let Reshape { schedule, wire, exchange, rounds } = *reshape;
         let shared = (0..schedule.ranks()).any(|rank| schedule.read(rank) > 0);
         if shared {
-            self.meet();
+            self.barrier();
         }
         if shared && schedule.messages().is_empty() && self.hosts.count() == 1 {
             // Everybody reads where data is: in the transforms that follow.
@@ -233,7 +233,7 @@ impl Stage<'_> {
             self.clocks[rank] = moved.max(flown.there[rank]) + rest;
         }
         if shared {
-            self.meet();
+            self.barrier();
         }
         latest(&flown.there) - begins
     }

@@ -300,7 +300,7 @@ fn ranks_of_one_host() {
             "(r2c 256x256x256 f64 ranks=2 [2x1x1] (r2c z) (fft y) (exchange [1x2x1] shared raw) (fft \
              x) (scale inverse) (exchange [2x1x1] shared raw))",
         ),
-        // Planes across the axis of neighbours would be tiles of short runs.
+        // Planes across the axis of peers would be tiles of short runs.
         (
             near([128; 3], [C2C; 3], 4),
             "(c2c 128x128x128 f64 ranks=4 [2x2x1] (exchange [4x1x1] shared raw) (fft z) (fft y) \

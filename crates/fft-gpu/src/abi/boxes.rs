@@ -13,7 +13,7 @@ const PLACES: usize = 256;
 const UNITS: usize = 128;
 /// Said of a side where units do not stand together.
 const APART: u32 = 32;
-/// Bytes of neighbours in the source that a tile reads at least, where they are no neighbours in the message: two lines of
+/// Bytes of peers in the source that a tile reads at least, where they are no peers in the message: two lines of
 /// the second-level cache.
 const LINE_BYTES: usize = 256;
 /// The longest rows of a box that are folded to runs where they could be cut, and of rows that are, as they tear apart what must not be, so
@@ -174,7 +174,7 @@ pub(crate) struct Tiling {
     pub(crate) bytes: usize,
 }
 
-/// So few neighbours of so many bytes that rows that tear apart what must not be are not cut: most of a tile would be empty.
+/// So few peers of so many bytes that rows that tear apart what must not be are not cut: most of a tile would be empty.
 pub(crate) const fn few(bytes: usize) -> usize {
     TILE_BYTES / bytes / SHORT / 2
 }
@@ -224,7 +224,7 @@ impl Placement {
             + 1
     }
 
-    /// Whether so many elements that are neighbours along an axis always are so on this side, at a multiple of as many.
+    /// Whether so many elements that are peers along an axis always are so on this side, at a multiple of as many.
     fn together(&self, view: &View, axis: usize, many: usize) -> bool {
         view.stride[axis] == 1
             && self.shape[axis].is_multiple_of(many)
@@ -233,7 +233,7 @@ impl Placement {
                 .all(|d| d == axis || self.shape[d] == 1 || view.stride[d].is_multiple_of(many))
     }
 
-    /// The same of neighbours in the message.
+    /// The same of peers in the message.
     fn runs_of(&self, view: &View, many: usize) -> bool {
         self.together(view, DIMS - 1, many)
     }
@@ -263,7 +263,7 @@ impl Placement {
         self.runs_of(&self.from, many) && self.runs_of(&self.to, many)
     }
 
-    /// The same with so many neighbours as one element.
+    /// The same with so many peers as one element.
     pub(crate) fn joined(mut self, many: usize) -> Self {
         self.shape[DIMS - 1] /= many;
         for view in [&mut self.from, &mut self.to] {
@@ -300,13 +300,13 @@ impl Placement {
         cut.then_some(Cutting::Rows { axis, rows, skew: tiling.quantum - 1 })
     }
 
-    /// How tiles are cut: with rows along the axis of neighbours in the source, unless it is the last.
+    /// How tiles are cut: with rows along the axis of peers in the source, unless it is the last.
     fn cutting(&self, tiling: &Tiling) -> Cutting {
         if self.elements() == 0 || tiling.rows == Rows::One || self.from.stride[DIMS - 1] == 1 {
             return Cutting::Run;
         }
-        let neighbours = |&d: &usize| self.shape[d] > 1 && self.from.stride[d] == 1;
-        let Some(axis) = (0..DIMS - 1).find(neighbours) else { return Cutting::Run };
+        let peers = |&d: &usize| self.shape[d] > 1 && self.from.stride[d] == 1;
+        let Some(axis) = (0..DIMS - 1).find(peers) else { return Cutting::Run };
         let rows = match tiling.rows {
             Rows::One | Rows::Folded => None,
             Rows::Once | Rows::Twice => self.rows(axis, tiling),

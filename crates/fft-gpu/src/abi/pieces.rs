@@ -59,7 +59,7 @@ pub(crate) struct Pieces {
     reaches: Vec<usize>,
     elements: usize,
     cuts: Cuts,
-    /// Whether neighbours in the array are neighbours in memory.
+    /// Whether peers in the array are peers in memory.
     straight: bool,
 }
 
@@ -139,7 +139,7 @@ impl Pieces {
         self.elements
     }
 
-    /// Whether neighbours in the array are neighbours in memory.
+    /// Whether peers in the array are peers in memory.
     pub(crate) fn is_straight(&self) -> bool {
         self.straight
     }

@@ -1,6 +1,6 @@
 //! What a rank says of itself when ranks of a host meet.
 
-use fft_core::{Commons, Error, Neighbours, SharedMemory};
+use fft_core::{Error, NodeMemory, PeerMemory, SharedMemory};
 
 /// The words of a rank: which block of its estate or array of its shelf the others read, or where else they read, and how many bytes it has there; the same of
 /// what they write; and how long its message to each rank is.
@@ -15,8 +15,8 @@ pub(super) type Told = (usize, (u64, usize));
 
 impl Post {
     /// Collective.
-    pub(super) fn new(commons: &mut dyn Commons, ranks: usize) -> Result<Self, Error> {
-        Ok(Self(commons.allocate((HEAD + ranks) * 8)?))
+    pub(super) fn new(node_memory: &mut dyn NodeMemory, ranks: usize) -> Result<Self, Error> {
+        Ok(Self(node_memory.allocate((HEAD + ranks) * 8)?))
     }
 
     fn put(&mut self, place: usize, word: usize) {
@@ -48,8 +48,8 @@ impl Post {
 pub(super) struct Said<'v>(&'v [u8]);
 
 impl<'v> Said<'v> {
-    pub(super) fn by(neighbours: &'v dyn Neighbours, peer: usize) -> Self {
-        Self(neighbours.shown(peer))
+    pub(super) fn by(peers: &'v dyn PeerMemory, peer: usize) -> Self {
+        Self(peers.shown(peer))
     }
 
     fn word(&self, place: usize) -> usize {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use fft_core::{
-    Algorithm, Clock, Commons, Error, Leg, Link, Loss, Manner, Moves, Problem, Recipe, Split,
+    Algorithm, Clock, Error, Leg, Link, Loss, Manner, Moves, NodeMemory, Problem, Recipe, Split,
     Tools, Traffic, Transfer, Wire,
 };
 
@@ -300,15 +300,15 @@ impl<T: GpuReal> Reshape<T> {
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let Split { device, exchange, commons, clock } = tools.split(self.exchange);
+        let Split { device, exchange, node_memory, clock } = tools.split(self.exchange);
         let queued = self.send(device, src, clock);
         device.note(queued);
         if let Some(staged) = &mut self.staged {
             let queued = staged.launch(device, src, self.step);
             device.note(queued);
         }
-        let met = match commons {
-            Some(commons) => self.visit(device, commons.as_mut(), src, dst),
+        let met = match node_memory {
+            Some(node_memory) => self.exposure_epoch(device, node_memory.as_mut(), src, dst),
             None => {
                 let own = |_: usize| Place::own(src);
                 let queued = self.near.run(device, &own, dst);
@@ -360,16 +360,16 @@ impl<T: GpuReal> Reshape<T> {
 
     /// Meets the ranks of the host: takes what they show, reads the messages in this rank's window, of which the end of the run
     /// tells whether they could be read.
-    fn visit(
+    fn exposure_epoch(
         &mut self,
         device: &mut Cuda<T>,
-        commons: &mut dyn Commons,
+        node_memory: &mut dyn NodeMemory,
         src: &DeviceMemory<T>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let Self { near, sends, recvs, bounds: [out, come], inbox, wire, .. } = self;
         let mut sends = sends.iter().zip(&*out).map(|((peer, _), bytes)| (*peer, *bytes));
-        visit(device, commons, (src, dst), &mut sends, |device, met, dst| {
+        visit(device, node_memory, (src, dst), &mut sends, |device, met, dst| {
             near.run(device, &|peer| met.source(peer, src), dst)?;
             let Some(inbox) = &mut *inbox else { return Ok(()) };
             device.owes |= *wire != Wire::Raw;

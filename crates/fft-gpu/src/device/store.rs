@@ -81,11 +81,11 @@ impl Store {
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let Split { device, commons, clock, .. } = tools.split(self.exchange);
-        let commons = commons.as_deref_mut().expect("ranks of a host meet");
+        let Split { device, node_memory, clock, .. } = tools.split(self.exchange);
+        let node_memory = node_memory.as_deref_mut().expect("ranks of a host meet");
         let Self { plan, fetches, .. } = self;
         let met =
-            visit(device, commons, (src, dst), &mut std::iter::empty(), |device, met, dst| {
+            visit(device, node_memory, (src, dst), &mut std::iter::empty(), |device, met, dst| {
                 let (stream, area) = device.stream_and_area();
                 let source =
                     |peer: usize| if *fetches { met.source(peer, src) } else { Place::own(src) };

@@ -1,7 +1,7 @@
 //! Ranks of a host meet: each shows what it has, and works in what others show.
 
 use cudarc::driver::DeviceSlice;
-use fft_core::{Commons, Error, Neighbours, Show};
+use fft_core::{Error, Expose, NodeMemory, PeerMemory};
 
 use super::post::{Said, Told};
 use super::{Cuda, Meeting};
@@ -14,7 +14,7 @@ pub(super) struct Met<'v> {
     rank: usize,
     near: &'v [Option<Peer>],
     shelf: &'v Shelf,
-    neighbours: &'v dyn Neighbours,
+    peers: &'v dyn PeerMemory,
 }
 
 impl<'v> Met<'v> {
@@ -30,14 +30,14 @@ impl<'v> Met<'v> {
 
     fn shown(&self, peer: usize, which: usize) -> Place<'v> {
         let Some(other) = &self.near[peer] else { return Place::nothing() };
-        let (block, place) = Said::by(self.neighbours, peer).shows()[which];
+        let (block, place) = Said::by(self.peers, peer).shows()[which];
         let lent = block.checked_sub(BLOCKS).and_then(|number| self.shelf.of(number, peer));
-        other.shown(self.neighbours, block, place, lent)
+        other.shown(self.peers, block, place, lent)
     }
 
     /// How long a rank's message to this one is.
     pub(super) fn sends(&self, peer: usize) -> usize {
-        Said::by(self.neighbours, peer).sends(self.rank)
+        Said::by(self.peers, peer).sends(self.rank)
     }
 }
 
@@ -54,7 +54,7 @@ fn told<T>((estate, shelf): (&Estate, &Shelf), memory: &DeviceMemory<T>) -> Told
 /// until all of it is done.
 pub(super) fn visit<T: GpuReal>(
     device: &mut Cuda<T>,
-    commons: &mut dyn Commons,
+    node_memory: &mut dyn NodeMemory,
     (src, dst): (&DeviceMemory<T>, &mut DeviceMemory<T>),
     sends: &mut dyn Iterator<Item = (usize, usize)>,
     mut work: impl FnMut(&mut Cuda<T>, Met<'_>, &mut DeviceMemory<T>) -> Result<(), GpuError>,
@@ -73,12 +73,12 @@ pub(super) fn visit<T: GpuReal>(
     device.note(made);
     let rank = device.rank;
     let others = || near.iter().enumerate().filter(move |(peer, _)| *peer != rank);
-    let met = commons.visit(Show::Read(post.bytes()), &mut |neighbours| {
+    let met = node_memory.exposure_epoch(Expose::Read(post.bytes()), &mut |peers| {
         let hold = |peer: &Option<Peer>| {
             peer.as_ref().map_or(Ok(()), |peer| peer.made().hold(&device.stream))
         };
         let held = others().try_for_each(|(_, peer)| hold(peer));
-        let queued = held.and_then(|()| work(device, Met { rank, near, shelf, neighbours }, dst));
+        let queued = held.and_then(|()| work(device, Met { rank, near, shelf, peers }, dst));
         // Whatever failed: others wait for what has been queued, which works in their memory.
         let recorded = estate.read.record(&device.stream);
         if recorded.is_err() {

@@ -28,7 +28,7 @@ pub(crate) use mail::{Inbox, Outbox};
 pub(crate) use memory::{Block, Owned, Slot, opaque};
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
 pub(crate) use modules::{Kernel, Modules, Source};
-pub(crate) use peers::{BLOCKS, Estate, Peer, Peers, identity, joined, meet};
+pub(crate) use peers::{BLOCKS, Estate, Peer, Peers, connect, identity, joined};
 pub(crate) use pinned::{Pages, Pinned};
 pub(crate) use pull::{Place, Pulls};
 pub use shelf::SharedSlice;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use cudarc::driver::sys::{self, CUdeviceptr};
 use cudarc::driver::{CudaContext, result};
-use fft_core::{Comm, Error, Neighbours, agree};
+use fft_core::{Comm, Error, PeerMemory, agree};
 
 use super::event::Event;
 use super::memory::{Block, Slot};
@@ -121,7 +121,7 @@ impl Peer {
     /// What it shows in a visit, to be read or to be written: a block of its estate or of the shelf by number, or any memory of this process.
     pub(crate) fn shown<'v>(
         &'v self,
-        _visit: &'v dyn Neighbours,
+        _visit: &'v dyn PeerMemory,
         block: usize,
         (at, bytes): (u64, usize),
         lent: Option<&'v Map>,
@@ -173,7 +173,7 @@ pub(crate) struct Peers {
     /// Whether every rank reaches every other.
     pub(crate) all: bool,
     /// Whether those that are reached can see any memory of each other.
-    pub(crate) shows_all: bool,
+    pub(crate) exposes_all: bool,
 }
 
 impl Peers {
@@ -194,7 +194,7 @@ impl Peers {
     pub(crate) fn apart(rank: usize, size: usize) -> Self {
         let only = || (0..size).map(|peer| peer == rank).collect::<Vec<_>>();
         let [reached, same, beside, joined] = [only(), only(), only(), only()];
-        Self { reached, same, beside, joined, all: size == 1, shows_all: true }
+        Self { reached, same, beside, joined, all: size == 1, exposes_all: true }
     }
 
     /// Whether some that are reached are of other processes.
@@ -292,7 +292,7 @@ pub(crate) fn joined(context: &CudaContext, other: [u8; 16]) -> bool {
 ///
 /// # Errors
 /// Those of the communicator.
-pub(crate) fn meet(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
+pub(crate) fn connect(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let context = gpu.context();
     let example = || -> Result<_, GpuError> {
@@ -337,9 +337,9 @@ pub(crate) fn meet(gpu: &Gpu, comm: &dyn Comm) -> Result<Peers, Error> {
     let same: Vec<_> = all.iter().map(|other| other.process == hello.process).collect();
     // Memory of pools is not reached from other devices.
     let alike = |other: &Hello| other.process == hello.process && other.device == hello.device;
-    let shows_all = (0..size).filter(near).all(|peer| alike(&all[peer]));
+    let exposes_all = (0..size).filter(near).all(|peer| alike(&all[peer]));
     let all = (0..size).all(|a| (0..size).all(|b| both(a, b, REACHED)));
-    Ok(Peers { reached, same, beside, joined, all, shows_all })
+    Ok(Peers { reached, same, beside, joined, all, exposes_all })
 }
 
 /// Whether another process' examples can be opened.

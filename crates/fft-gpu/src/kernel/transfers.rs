@@ -91,7 +91,7 @@ pub(crate) fn tile(element_bytes: usize, moves: &[Move<'_>]) -> Result<Tiles, Gp
     let moves = moves.iter().filter(|one| one.transfer.elements() > 0);
     let mut placements: Vec<_> =
         moves.map(|one| Placement::new(one.transfer, one.from, one.to)).collect();
-    // Neighbours that always stay together travel as one element, of 16 bytes if all boxes have such.
+    // PeerMemory that always stay together travel as one element, of 16 bytes if all boxes have such.
     let joins = |many: &usize| placements.iter().all(|placement| placement.joins(*many));
     let many =
         [4, 2].into_iter().filter(|many| many * element_bytes <= 16).find(joins).unwrap_or(1);
@@ -169,7 +169,7 @@ mod tests {
         let unpacked = quarters((2, 0), [0, 1, 2], true).between_two();
         assert!(is_along(&unpacked, Tiled::destination_of));
         assert!(!is_along(&unpacked, Tiled::source_of));
-        // Neighbours in the message are 64 × 256 × 16 bytes apart.
+        // PeerMemory in the message are 64 × 256 × 16 bytes apart.
         let apart = quarters((2, 0), [1, 2, 0], false).between_two();
         assert!(is_along(&apart, Tiled::destination_of) && !is_along(&apart, Tiled::source_of));
     }

@@ -63,7 +63,7 @@ fn boxes_that_reach_outside_are_refused() {
     let mut shorter = stream.alloc_zeros::<f64>(999).unwrap();
     let error = copies.run(&stream, &long, &mut shorter).unwrap_err();
     assert_eq!(error, GpuError::Short { what: "the destination", found: 7992, expected: 8000 });
-    // Two neighbours travel as one element, which wants to be aligned.
+    // Two peers travel as one element, which wants to be aligned.
     let error = copies.run(&stream, &long.slice(..), &mut shorter).unwrap_err();
     assert!(matches!(error, GpuError::Short { .. }));
     let mut odd = stream.alloc_zeros::<f64>(1025).unwrap();

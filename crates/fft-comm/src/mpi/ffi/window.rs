@@ -149,7 +149,7 @@ impl RawWindow {
     }
 
     /// Tells all ranks where each has how much. Collective.
-    pub(in crate::mpi) fn meet(&mut self, comm: &RawComm) -> Result<(), Error> {
+    pub(in crate::mpi) fn sync(&mut self, comm: &RawComm) -> Result<(), Error> {
         let mut all = vec![[0; 2]; comm.size];
         comm.allgather(bytemuck::bytes_of(&self.place), bytemuck::cast_slice_mut(&mut all))?;
         self.places = all;

@@ -1,7 +1,7 @@
 //! Half a spectrum from memory of several ranks, and back, in tiles of several strips.
 
 use super::*;
-use crate::comm::{Neighbours, SharedMemory, Work};
+use crate::comm::{PeerMemory, SharedMemory, Work};
 use crate::geometry::{DynGrid, Layout, ProcGrid};
 use crate::host::cpu::cpu::Cpu;
 use crate::problem::Kind;
@@ -12,11 +12,11 @@ use crate::recipe::{LocalFft, Pass};
 struct OneByOne {
     reads: Vec<Vec<f64>>,
     writes: Vec<Vec<f64>>,
-    shares: Vec<Share>,
+    partitions: Vec<WritePartition>,
 }
 
-impl Commons for OneByOne {
-    fn shows_all(&self) -> bool {
+impl NodeMemory for OneByOne {
+    fn exposes_all(&self) -> bool {
         true
     }
 
@@ -28,19 +28,19 @@ impl Commons for OneByOne {
         unreachable!("all memory is here")
     }
 
-    fn admit(&mut self, share: Share) -> Result<usize, Error> {
-        self.shares.push(share);
-        Ok(self.shares.len() - 1)
+    fn register(&mut self, partition: WritePartition) -> Result<usize, Error> {
+        self.partitions.push(partition);
+        Ok(self.partitions.len() - 1)
     }
 
-    fn meet(&mut self, well: bool) -> Result<bool, Error> {
+    fn sync(&mut self, well: bool) -> Result<bool, Error> {
         Ok(well)
     }
 
-    fn visit(&mut self, show: Show<'_>, work: Work<'_>) -> Result<(), Error> {
-        let Show::Write { share, .. } = show else { unreachable!("memory is divided") };
+    fn exposure_epoch(&mut self, show: Expose<'_>, work: Work<'_>) -> Result<(), Error> {
+        let Expose::Write { partition, .. } = show else { unreachable!("memory is divided") };
         work(&mut Visit {
-            share: &self.shares[share],
+            partition: &self.partitions[partition],
             reads: &self.reads,
             writes: &mut self.writes,
         })
@@ -48,12 +48,12 @@ impl Commons for OneByOne {
 }
 
 struct Visit<'a> {
-    share: &'a Share,
+    partition: &'a WritePartition,
     reads: &'a [Vec<f64>],
     writes: &'a mut [Vec<f64>],
 }
 
-impl Neighbours for Visit<'_> {
+impl PeerMemory for Visit<'_> {
     fn shown(&self, peer: usize) -> &[u8] {
         bytemuck::cast_slice(&self.reads[peer])
     }
@@ -62,11 +62,11 @@ impl Neighbours for Visit<'_> {
         unreachable!("what is read is other data")
     }
 
-    fn store(&mut self, piece: usize, tile: &[u8]) {
-        let piece = &self.share.pieces()[piece];
-        let (element, owner) = (self.share.element(), piece.owner());
+    fn store(&mut self, segment: usize, tile: &[u8]) {
+        let segment = &self.partition.segments()[segment];
+        let (element, owner) = (self.partition.element(), segment.owner());
         let memory: &mut [u8] = bytemuck::cast_slice_mut(&mut self.writes[owner]);
-        piece.transfer().runs(|there, here, len| {
+        segment.transfer().runs(|there, here, len| {
             let [there, here] = [there, here].map(|at| at * element..(at + len) * element);
             memory[there].copy_from_slice(&tile[here]);
         });
@@ -147,7 +147,7 @@ fn transforms(
     let mut host = OneByOne {
         reads: bricks(before, wide, howmany, &from),
         writes: bricks(after, wide_after, howmany, &zeros),
-        shares: Vec::new(),
+        partitions: Vec::new(),
     };
     let mut most = 0;
     for rank in 0..ranks {
@@ -156,7 +156,7 @@ fn transforms(
             rank,
             home: &half,
             work: &work,
-            private: None,
+            exclusive: None,
             first: true,
             howmany,
             width: 2,
@@ -164,7 +164,7 @@ fn transforms(
             real: Some((direction, &real)),
         };
         let mut across = Across::new(&division, &mut cpu).unwrap();
-        across.admit(&mut host).unwrap();
+        across.register(&mut host).unwrap();
         let mut unseen = vec![0.0; host.writes[rank].len()];
         across.run(&mut host, &mut cpu, None, &mut unseen, &mut Clock::default()).unwrap();
         most = most.max(across.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));

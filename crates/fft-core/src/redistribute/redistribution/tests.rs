@@ -19,7 +19,7 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
         elements
     };
     let own = |node: &Node, rank| held(node.layout.brick(rank), node.layout.order());
-    // From one of the receiver's neighbours to the next a message has 3 rows of 5 elements; from one of the sender's, in the order of the
+    // From one of the receiver's peers to the next a message has 3 rows of 5 elements; from one of the sender's, in the order of the
     // receiver's memory, 3 rows of 4.
     let which = |block, short, few| Some(TurnedWhenRead { block, short, few });
     for (which, turned) in [

@@ -4,7 +4,7 @@ use fft_core::{Real, Wire};
 
 use super::{WIRES, data, oracle, pack, unpack, words};
 
-/// Numbers of which none may be lost, changed in kind, or harm its neighbours.
+/// Numbers of which none may be lost, changed in kind, or harm its peers.
 fn strange<T: Real>() -> Vec<T> {
     let most = if size_of::<T>() == 4 { f32::MAX.into() } else { f64::MAX };
     let least = if size_of::<T>() == 4 { 1e-45 } else { 5e-324 };

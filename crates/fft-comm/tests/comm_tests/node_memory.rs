@@ -3,10 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fft_comm::{ThreadComm, threads};
-use fft_core::{Comm, Commons, Error, Show};
+use fft_core::{Comm, Error, Expose, NodeMemory};
 
-fn commons(comm: &ThreadComm) -> Box<dyn Commons> {
-    comm.commons().expect("threads share memory").expect("there are several")
+fn node_memory(comm: &ThreadComm) -> Box<dyn NodeMemory> {
+    comm.node_memory().expect("threads share memory").expect("there are several")
 }
 
 /// What a rank shows in a round: as many numbers as it has, none on rank 0 in every third round.
@@ -19,14 +19,14 @@ fn shown(rank: usize, round: usize) -> Vec<u8> {
 fn everyone_sees_what_everyone_shows_round_after_round() {
     for ranks in [2, 3, 4, 6] {
         threads(ranks, |comm| {
-            let mut commons = commons(&comm);
+            let mut node_memory = node_memory(&comm);
             for round in 0..200 {
                 let mine = shown(comm.rank(), round);
                 let mut seen = 0;
-                commons
-                    .visit(Show::Read(&mine), &mut |neighbours| {
+                node_memory
+                    .exposure_epoch(Expose::Read(&mine), &mut |peers| {
                         for peer in 0..ranks {
-                            assert_eq!(neighbours.shown(peer), shown(peer, round), "{peer}");
+                            assert_eq!(peers.shown(peer), shown(peer, round), "{peer}");
                             seen += 1;
                         }
                         Ok(())
@@ -40,20 +40,22 @@ fn everyone_sees_what_everyone_shows_round_after_round() {
 
 #[test]
 fn one_rank_has_nobody_to_show_anything() {
-    threads(1, |comm| assert!(comm.commons().expect("no failure").is_none()));
+    threads(1, |comm| assert!(comm.node_memory().expect("no failure").is_none()));
 }
 
 #[test]
 fn what_the_work_returns_is_passed_on_after_all_have_left() {
     threads(3, |comm| {
-        let mut commons = commons(&comm);
+        let mut node_memory = node_memory(&comm);
         let failure = Error::argument("test", comm.rank(), "none");
-        let result = commons.visit(Show::Read(&[]), &mut |_| match comm.rank() {
+        let result = node_memory.exposure_epoch(Expose::Read(&[]), &mut |_| match comm.rank() {
             1 => Err(failure.clone()),
             _ => Ok(()),
         });
         assert_eq!(result.is_err(), comm.rank() == 1, "{result:?}");
-        commons.visit(Show::Read(&[]), &mut |_| Ok(())).expect("the next visit is well");
+        node_memory
+            .exposure_epoch(Expose::Read(&[]), &mut |_| Ok(()))
+            .expect("the next visit is well");
     });
 }
 
@@ -62,14 +64,16 @@ fn who_waits_for_a_rank_that_has_left_is_told_so() {
     for ranks in [2, 3, 4] {
         for leaver in [0, ranks - 1] {
             threads(ranks, |comm| {
-                let mut commons = commons(&comm);
-                commons.visit(Show::Read(&[]), &mut |_| Ok(())).expect("all are there");
+                let mut node_memory = node_memory(&comm);
+                node_memory
+                    .exposure_epoch(Expose::Read(&[]), &mut |_| Ok(()))
+                    .expect("all are there");
                 if comm.rank() == leaver {
                     return;
                 }
                 for _ in 0..2 {
                     let mut worked = false;
-                    let result = commons.visit(Show::Read(&[1]), &mut |_| {
+                    let result = node_memory.exposure_epoch(Expose::Read(&[1]), &mut |_| {
                         worked = true;
                         Ok(())
                     });
@@ -84,13 +88,13 @@ fn who_waits_for_a_rank_that_has_left_is_told_so() {
 #[test]
 fn a_panic_in_a_visit_ends_it_for_nobody_else() {
     threads(3, |comm| {
-        let mut commons = commons(&comm);
+        let mut node_memory = node_memory(&comm);
         let mine = vec![comm.rank() as u8; 1000];
         let visit = catch_unwind(AssertUnwindSafe(|| {
-            commons.visit(Show::Read(&mine), &mut |neighbours| {
+            node_memory.exposure_epoch(Expose::Read(&mine), &mut |peers| {
                 assert!(comm.rank() != 1, "a panic on purpose");
                 // The one that panicked lends its memory until all are done.
-                assert_eq!(neighbours.shown(1), [1; 1000]);
+                assert_eq!(peers.shown(1), [1; 1000]);
                 Ok(())
             })
         }));
