@@ -224,12 +224,12 @@ impl Flight for WeakFlight {
         lacking(self.fault, self.rank)
     }
 
-    fn reserve_berths(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
-        self.flight.reserve_berths(sends, recvs)
+    fn reserve_message_buffers(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
+        self.flight.reserve_message_buffers(sends, recvs)
     }
 
-    fn expect_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
-        self.flight.expect_into(from, slot)
+    fn post_recv_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
+        self.flight.post_recv_into(from, slot)
     }
 
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
@@ -239,12 +239,12 @@ impl Flight for WeakFlight {
         }
     }
 
-    fn ease(&mut self, most: usize) -> Result<bool, Error> {
-        self.flight.ease(most)
+    fn wait_until_in_flight(&mut self, most: usize) -> Result<bool, Error> {
+        self.flight.wait_until_in_flight(most)
     }
 
-    fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
-        self.flight.expect(from, bytes - usize::from(self.fault == Fault::Narrow))
+    fn post_recv(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
+        self.flight.post_recv(from, bytes - usize::from(self.fault == Fault::Narrow))
     }
 
     fn send(&mut self, to: usize, bound: usize, mut message: Slot) -> Result<(), Error> {
@@ -252,20 +252,20 @@ impl Flight for WeakFlight {
         self.flight.send(to, bound, message)
     }
 
-    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
-        self.flight.poll()
+    fn test_any(&mut self) -> Result<Option<Arrival>, Error> {
+        self.flight.test_any()
     }
 
-    fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
-        self.flight.arrival()
+    fn wait_any(&mut self) -> Result<Option<Arrival>, Error> {
+        self.flight.wait_any()
     }
 
-    fn release(&mut self, read: Arrival) {
-        self.flight.release(read);
+    fn recycle(&mut self, read: Arrival) {
+        self.flight.recycle(read);
     }
 
-    fn finish(&mut self) -> Result<(), Error> {
-        self.flight.finish()
+    fn wait_all(&mut self) -> Result<(), Error> {
+        self.flight.wait_all()
     }
 
     fn memory(&self) -> usize {

@@ -444,15 +444,15 @@ pub(crate) fn more_than_2_gib(world: &MpiComm) -> Done {
 
     let mut flight = world.flight()?;
     let start = Instant::now();
-    flight.expect(peer, LEN)?;
+    flight.post_recv(peer, LEN)?;
     data.set_len(LEN);
     flight.send(peer, LEN, data)?;
-    let arrival = flight.arrival()?.expect("one was announced");
+    let arrival = flight.wait_any()?.expect("one was announced");
     assert_eq!(arrival.message.len(), LEN);
     say("message", start);
     came(arrival.message.bytes(), "message");
     flight.release(arrival);
-    flight.finish()
+    flight.wait_all()
 }
 
 /// The collective counts in lines of 64 bytes: of 2^31 such lines it says that they are too many, and of one less nothing.

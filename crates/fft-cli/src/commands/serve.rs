@@ -53,18 +53,18 @@ fn broadcast(comm: &dyn Comm, flight: &mut dyn Flight, order: Order) -> Result<O
             slot.bytes_mut()[0] = order as u8;
             flight.send(to, 1, slot)?;
         }
-        flight.finish()?;
+        flight.wait_all()?;
         return Ok(order);
     }
-    flight.expect(0, 1)?;
+    flight.post_recv(0, 1)?;
     let mut found = Order::Quit;
-    while let Some(arrival) = flight.arrival_asleep(NAP)? {
+    while let Some(arrival) = flight.wait_any_sleeping(NAP)? {
         let said = arrival.message.bytes().first().copied();
         let all = [Order::Quit, Order::Go, Order::Clock];
         found = all.into_iter().find(|order| Some(*order as u8) == said).unwrap_or(Order::Quit);
-        flight.release(arrival);
+        flight.recycle(arrival);
     }
-    flight.finish()?;
+    flight.wait_all()?;
     Ok(found)
 }
 

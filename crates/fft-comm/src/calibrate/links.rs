@@ -205,24 +205,24 @@ fn exchange(
 ) -> Result<(), Error> {
     for _ in 0..count {
         for &from in sources {
-            flight.expect(from, bytes)?;
+            flight.post_recv(from, bytes)?;
         }
     }
     for to in target.iter().cycle().take(count * usize::from(target.is_some())) {
         let slot = flight.slot(bytes)?;
         flight.send(*to, bytes, slot)?;
-        while let Some(arrival) = flight.poll()? {
-            flight.release(arrival);
+        while let Some(arrival) = flight.test_any()? {
+            flight.recycle(arrival);
         }
     }
     drain(flight)
 }
 
 fn drain(flight: &mut dyn Flight) -> Result<(), Error> {
-    while let Some(arrival) = flight.arrival()? {
-        flight.release(arrival);
+    while let Some(arrival) = flight.wait_any()? {
+        flight.recycle(arrival);
     }
-    flight.finish()
+    flight.wait_all()
 }
 
 /// Seconds of [`ROUNDS`] messages from the first of the pair to the second and back.
@@ -231,19 +231,19 @@ fn ping_pong(flight: &mut dyn Flight, rank: usize, pair: [usize; 2]) -> Result<f
     let peer = if first { pair[1] } else { pair[0] };
     let start = Instant::now();
     for _ in 0..ROUNDS {
-        flight.expect(peer, SMALL)?;
+        flight.post_recv(peer, SMALL)?;
         if first {
             let slot = flight.slot(SMALL)?;
             flight.send(peer, SMALL, slot)?;
         }
-        if let Some(arrival) = flight.arrival()? {
-            flight.release(arrival);
+        if let Some(arrival) = flight.wait_any()? {
+            flight.recycle(arrival);
         }
         if !first {
             let slot = flight.slot(SMALL)?;
             flight.send(peer, SMALL, slot)?;
         }
-        flight.finish()?;
+        flight.wait_all()?;
     }
     Ok(start.elapsed().as_secs_f64())
 }
@@ -254,14 +254,14 @@ fn wake(flight: &mut dyn Flight, sleepers: &[usize]) -> Result<(), Error> {
         let slot = flight.slot(SMALL)?;
         flight.send(to, SMALL, slot)?;
     }
-    flight.finish()
+    flight.wait_all()
 }
 
 /// Sleeps until it is woken.
 fn sleep(flight: &mut dyn Flight, by: usize) -> Result<(), Error> {
-    flight.expect(by, SMALL)?;
-    if let Some(arrival) = flight.arrival_asleep(NAP)? {
-        flight.release(arrival);
+    flight.post_recv(by, SMALL)?;
+    if let Some(arrival) = flight.wait_any_sleeping(NAP)? {
+        flight.recycle(arrival);
     }
-    flight.finish()
+    flight.wait_all()
 }

@@ -117,7 +117,7 @@ impl Exchange for KWay {
         come.fill_with(|| None);
         spans.fill(None);
         for bundle in &routes.recvs {
-            flight.expect(bundle.peer, bundle.bytes)?;
+            flight.post_recv(bundle.peer, bundle.bytes)?;
         }
         let rank = self.comm.rank();
         let mut run =
@@ -141,9 +141,9 @@ impl Exchange for KWay {
             run.port.finish(&|number| message(routes, come, spans, routes.arrivals[number]).1);
         }
         let damage = run.damage;
-        come.iter_mut().filter_map(Option::take).for_each(|arrival| flight.release(arrival));
+        come.iter_mut().filter_map(Option::take).for_each(|arrival| flight.recycle(arrival));
         self.forwarded = forwarded;
-        let finished = flight.finish();
+        let finished = flight.wait_all();
         result.and(damage).and(finished)
     }
 
@@ -177,7 +177,7 @@ impl Run<'_> {
             both.any(|(bundle, come)| bundle.round < round && come.is_none())
         };
         while missing(self.come) {
-            match self.flight.arrival()? {
+            match self.flight.wait_any()? {
                 Some(arrival) => self.open(arrival),
                 None => break,
             }

@@ -115,7 +115,7 @@ pub(crate) fn pairwise(
     let ranks = send.parts.len();
     let sources = (1..ranks).map(|k| (rank + ranks - k) % ranks).filter(|&r| recv.parts[r].1 > 0);
     for from in sources.clone() {
-        flight.expect(from, recv.parts[from].1)?;
+        flight.post_recv(from, recv.parts[from].1)?;
     }
     let mut result = Ok(());
     for to in (1..ranks).map(|k| (rank + k) % ranks) {
@@ -133,7 +133,7 @@ pub(crate) fn pairwise(
         recv.bytes[to..to + bytes].copy_from_slice(&send.bytes[from..from + bytes]);
     }
     result = result.and(fits);
-    while let Some(arrival) = flight.arrival()? {
+    while let Some(arrival) = flight.wait_any()? {
         let from = sources.clone().nth(arrival.number).expect("one arrival per announcement");
         let ((first, expected), message) = (recv.parts[from], arrival.message.bytes());
         let fits = check(rank, from, message.len(), expected);
@@ -141,9 +141,9 @@ pub(crate) fn pairwise(
             recv.bytes[first..first + expected].copy_from_slice(message);
         }
         result = result.and(fits);
-        flight.release(arrival);
+        flight.recycle(arrival);
     }
-    result.and(flight.finish())
+    result.and(flight.wait_all())
 }
 
 fn check(rank: usize, from: usize, found: usize, expected: usize) -> Result<(), Error> {

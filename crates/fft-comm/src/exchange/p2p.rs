@@ -74,15 +74,15 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Announces the messages of a chunk.
-    fn expect(&mut self, chunk: usize) -> Result<(), Error> {
+    fn post_recv(&mut self, chunk: usize) -> Result<(), Error> {
         let (recvs, all) = (&self.traffic.recvs, self.missing.len());
         let numbers = of_chunks(recvs, chunk..chunk + 1, all);
         self.missing[chunk] = numbers.len();
         for number in numbers {
             let Parcel { peer, bytes, .. } = recvs[number];
             match &self.traffic.berths {
-                Some(berths) => self.flight.expect_into(peer, berths.incoming(number, bytes))?,
-                None => self.flight.expect(peer, bytes)?,
+                Some(berths) => self.flight.post_recv_into(peer, berths.incoming(number, bytes))?,
+                None => self.flight.post_recv(peer, bytes)?,
             }
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Run<'_> {
             for (parcel, (mut slot, bytes)) in chunk.iter().zip(packed.drain(..)) {
                 slot.set_len(bytes.get());
                 self.flight.send(parcel.peer, parcel.bytes, slot)?;
-                while let Some(arrival) = self.flight.poll()? {
+                while let Some(arrival) = self.flight.test_any()? {
                     self.read(arrival);
                 }
             }
@@ -136,7 +136,7 @@ impl Run<'_> {
     /// Takes what comes until all messages of a chunk have.
     fn receive(&mut self, chunk: usize) -> Result<(), Error> {
         while self.missing[chunk] > 0 {
-            match self.flight.arrival()? {
+            match self.flight.wait_any()? {
                 Some(arrival) => self.read(arrival),
                 None => break,
             }
@@ -145,9 +145,9 @@ impl Run<'_> {
     }
 
     /// Takes what comes until no more than so many messages are on their way from here.
-    fn ease(&mut self, most: usize) -> Result<(), Error> {
-        while !self.flight.ease(most)? {
-            if let Some(arrival) = self.flight.poll()? {
+    fn wait_until_in_flight(&mut self, most: usize) -> Result<(), Error> {
+        while !self.flight.wait_until_in_flight(most)? {
+            if let Some(arrival) = self.flight.test_any()? {
                 self.read(arrival);
             }
         }
@@ -161,7 +161,7 @@ impl Run<'_> {
         missing[traffic.recvs[number].chunk.min(missing.len() - 1)] -= 1;
         if message.is_opaque() {
             port.landed(number, message.len());
-            flight.release(arrival);
+            flight.recycle(arrival);
         } else if port.together() {
             kept[number] = Some(arrival);
             let chunk = chunk(&traffic.recvs, traffic.recvs[number].chunk);
@@ -169,10 +169,10 @@ impl Run<'_> {
                 let all = &**kept;
                 port.arrived_all(chunk.clone(), &|number| bytes(&all[number]));
                 let all = kept[chunk].iter_mut().filter_map(Option::take);
-                all.for_each(|arrival| flight.release(arrival));
+                all.for_each(|arrival| flight.recycle(arrival));
             }
         } else if port.arrived(number, message.bytes()) {
-            flight.release(arrival);
+            flight.recycle(arrival);
         } else {
             assert!(missing.len() == 1, "there is memory for messages that are kept");
             kept[number] = Some(arrival);
@@ -207,7 +207,7 @@ impl Exchange for P2p {
         let bytes = |parcels: &[Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
         let (sends, recvs) = (bytes(&traffic.sends), bytes(&traffic.recvs));
         let flight = self.flight.as_mut().ok_or_else(|| panicked(self.rank))?;
-        flight.reserve_berths(&sends, &recvs)?;
+        flight.reserve_message_buffers(&sends, &recvs)?;
         if all == 1 {
             let none = traffic.berths.is_some();
             return if none { Ok(()) } else { flight.reserve(&sends, &recvs) };
@@ -255,27 +255,27 @@ fn run(
     missing.resize(missing.len().max(all), 0);
     let mut run = Run { traffic, flight, port, kept, missing: &mut missing[..all] };
     for chunk in 0..all.min(COMING) {
-        run.expect(chunk)?;
+        run.post_recv(chunk)?;
     }
     let mut lacked = Ok(());
     for chunk in 0..all {
         if let Some(before) = chunk.checked_sub(COMING) {
             run.receive(before)?;
-            run.expect(chunk)?;
+            run.post_recv(chunk)?;
         }
         let first = (chunk + 1).saturating_sub(LEAVING);
-        run.ease(of_chunks(&traffic.sends, first..chunk, all).len())?;
+        run.wait_until_in_flight(of_chunks(&traffic.sends, first..chunk, all).len())?;
         run.send(of_chunks(&traffic.sends, chunk..chunk + 1, all), packed, &mut lacked)?;
     }
     run.port.own();
-    while let Some(arrival) = run.flight.arrival()? {
+    while let Some(arrival) = run.flight.wait_any()? {
         run.read(arrival);
     }
     let Run { flight, port, kept, .. } = run;
     let all = &*kept;
     port.finish(&|number| bytes(&all[number]));
-    kept.iter_mut().filter_map(Option::take).for_each(|arrival| flight.release(arrival));
-    lacked.and(flight.finish())
+    kept.iter_mut().filter_map(Option::take).for_each(|arrival| flight.recycle(arrival));
+    lacked.and(flight.wait_all())
 }
 
 #[cfg(test)]

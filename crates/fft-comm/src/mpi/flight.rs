@@ -125,7 +125,7 @@ impl Flight for MpiFlight {
         self.pool.reserve(&all, self.raw.rank)
     }
 
-    fn reserve_berths(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
+    fn reserve_message_buffers(&mut self, sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
         self.requests.reserve(sends.iter().chain(recvs).copied());
         self.early.reserve(recvs.len());
         Ok(())
@@ -142,7 +142,7 @@ impl Flight for MpiFlight {
         self.pool.take(bytes, self.raw.rank)
     }
 
-    fn ease(&mut self, most: usize) -> Result<bool, Error> {
+    fn wait_until_in_flight(&mut self, most: usize) -> Result<bool, Error> {
         while self.leaving > most && self.early.is_empty() {
             match self.step(Some(Idle::default()))? {
                 Step::Came(arrival) => self.early.push_back(arrival),
@@ -157,14 +157,14 @@ impl Flight for MpiFlight {
         !self.some || self.pool.has(bytes)
     }
 
-    fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
+    fn post_recv(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
         // Its sender waits until it can be received. One that is too short is no help: with such, Open MPI 4.1.4
         // damaged the heap.
         let slot = self.pool.take(bytes, self.raw.rank).unwrap_or_else(|lacks| ffi::awaited(lacks));
-        self.expect_into(from, slot)
+        self.post_recv_into(from, slot)
     }
 
-    fn expect_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
+    fn post_recv_into(&mut self, from: usize, slot: Slot) -> Result<(), Error> {
         self.requests.receive(&self.raw, from, self.announced, slot)?;
         self.announced += 1;
         Ok(())
@@ -176,23 +176,23 @@ impl Flight for MpiFlight {
         Ok(())
     }
 
-    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
+    fn test_any(&mut self) -> Result<Option<Arrival>, Error> {
         self.next(|| None)
     }
 
-    fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
+    fn wait_any(&mut self) -> Result<Option<Arrival>, Error> {
         self.next(|| Some(Idle::default()))
     }
 
-    fn arrival_asleep(&mut self, nap: Duration) -> Result<Option<Arrival>, Error> {
+    fn wait_any_sleeping(&mut self, nap: Duration) -> Result<Option<Arrival>, Error> {
         self.next(|| Some(Idle::asleep(nap)))
     }
 
-    fn release(&mut self, read: Arrival) {
+    fn recycle(&mut self, read: Arrival) {
         self.pool.put(read.message);
     }
 
-    fn finish(&mut self) -> Result<(), Error> {
+    fn wait_all(&mut self) -> Result<(), Error> {
         let idle = || Some(Idle::default());
         while let Some(done) = self.requests.next(&self.raw, &mut self.failure, idle())? {
             if let Done::Sent(slot) | Done::Received { slot, .. } = done {

@@ -97,7 +97,7 @@ impl Flight for ThreadFlight {
         self.pool.reserve(sends, self.seat.rank)
     }
 
-    fn reserve_berths(&mut self, _sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
+    fn reserve_message_buffers(&mut self, _sends: &[usize], recvs: &[usize]) -> Result<(), Error> {
         self.expected.reserve(recvs.len());
         Ok(())
     }
@@ -106,11 +106,11 @@ impl Flight for ThreadFlight {
         self.pool.take(bytes, self.seat.rank)
     }
 
-    fn ease(&mut self, most: usize) -> Result<bool, Error> {
+    fn wait_until_in_flight(&mut self, most: usize) -> Result<bool, Error> {
         Ok(self.recover(most, true))
     }
 
-    fn expect(&mut self, from: usize, _bytes: usize) -> Result<(), Error> {
+    fn post_recv(&mut self, from: usize, _bytes: usize) -> Result<(), Error> {
         self.expected.push((from, false));
         Ok(())
     }
@@ -123,12 +123,12 @@ impl Flight for ThreadFlight {
         Ok(())
     }
 
-    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
+    fn test_any(&mut self) -> Result<Option<Arrival>, Error> {
         let Self { seat, expected, gone, .. } = self;
         next(expected, gone, seat, &mut seat.world.state()).transpose()
     }
 
-    fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
+    fn wait_any(&mut self) -> Result<Option<Arrival>, Error> {
         let Self { seat, expected, gone, .. } = self;
         if expected.iter().all(|(_, came)| *came) {
             return Ok(None);
@@ -136,13 +136,13 @@ impl Flight for ThreadFlight {
         seat.world.wait(seat.rank, |state| next(expected, gone, seat, state)).map(Some)
     }
 
-    fn release(&mut self, read: Arrival) {
+    fn recycle(&mut self, read: Arrival) {
         let owner = self.expected[read.number].0;
         self.seat.world.state().returned[owner].push((self.seat.rank, read.message));
         self.seat.world.wake[owner].notify_all();
     }
 
-    fn finish(&mut self) -> Result<(), Error> {
+    fn wait_all(&mut self) -> Result<(), Error> {
         self.recover(0, false);
         self.expected.clear();
         match self.gone.take() {

@@ -250,11 +250,11 @@ impl Flight for LyingFlight {
     fn slot(&mut self, bytes: usize) -> Result<Slot, Error> {
         self.0.slot(bytes)
     }
-    fn ease(&mut self, most: usize) -> Result<bool, Error> {
-        self.0.ease(most)
+    fn wait_until_in_flight(&mut self, most: usize) -> Result<bool, Error> {
+        self.0.wait_until_in_flight(most)
     }
-    fn expect(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
-        self.0.expect(from, bytes)
+    fn post_recv(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
+        self.0.post_recv(from, bytes)
     }
     fn send(&mut self, to: usize, bound: usize, mut message: Slot) -> Result<(), Error> {
         match DAMAGE.get() {
@@ -264,16 +264,16 @@ impl Flight for LyingFlight {
         }
         self.0.send(to, bound, message)
     }
-    fn poll(&mut self) -> Result<Option<Arrival>, Error> {
-        self.0.poll()
+    fn test_any(&mut self) -> Result<Option<Arrival>, Error> {
+        self.0.test_any()
     }
-    fn arrival(&mut self) -> Result<Option<Arrival>, Error> {
-        self.0.arrival()
+    fn wait_any(&mut self) -> Result<Option<Arrival>, Error> {
+        self.0.wait_any()
     }
-    fn release(&mut self, read: Arrival) {
-        self.0.release(read);
+    fn recycle(&mut self, read: Arrival) {
+        self.0.recycle(read);
     }
-    fn finish(&mut self) -> Result<(), Error> {
+    fn wait_all(&mut self) -> Result<(), Error> {
         self.0.finish()
     }
     fn memory(&self) -> usize {

@@ -204,7 +204,7 @@ fn exchange(flight: &mut dyn Flight, rank: usize, size: usize, round: usize) -> 
     let peers: Vec<usize> = (1..size).map(|k| (rank + k) % size).collect();
     for &from in &peers {
         for second in 0..2 {
-            flight.expect(from, 300 + bytes(round + second, from, rank))?;
+            flight.post_recv(from, 300 + bytes(round + second, from, rank))?;
         }
     }
     for &to in &peers {
@@ -217,7 +217,7 @@ fn exchange(flight: &mut dyn Flight, rank: usize, size: usize, round: usize) -> 
         }
     }
     let mut came = vec![false; 2 * peers.len()];
-    while let Some(arrival) = flight.arrival()? {
+    while let Some(arrival) = flight.wait_any()? {
         let (from, second) = (peers[arrival.number / 2], arrival.number % 2);
         assert!(!came[arrival.number], "announcement {} answered twice", arrival.number);
         // Of two messages between one pair, the first is first.
@@ -225,10 +225,10 @@ fn exchange(flight: &mut dyn Flight, rank: usize, size: usize, round: usize) -> 
         came[arrival.number] = true;
         let n = bytes(round + second, from, rank);
         assert_eq!(arrival.message.bytes(), vec![stamp(round + second, from, rank); n]);
-        flight.release(arrival);
+        flight.recycle(arrival);
     }
     assert!(came.iter().all(|came| *came));
-    flight.finish()
+    flight.wait_all()
 }
 
 #[test]
@@ -273,20 +273,20 @@ fn a_message_of_a_rank_that_left_comes_empty_and_the_end_tells() {
                 return None;
             }
             let others: Vec<usize> = (0..ranks).filter(|other| *other != rank).collect();
-            others.iter().for_each(|&from| flight.expect(from, 10).unwrap());
+            others.iter().for_each(|&from| flight.post_recv(from, 10).unwrap());
             for &to in &others {
                 let slot = flight.slot(10).unwrap();
                 flight.send(to, 10, slot).unwrap();
             }
             let mut lens = vec![None; others.len()];
-            while let Some(arrival) = flight.arrival().unwrap() {
+            while let Some(arrival) = flight.wait_any().unwrap() {
                 assert_eq!(lens[arrival.number].replace(arrival.message.len()), None);
-                flight.release(arrival);
+                flight.recycle(arrival);
             }
             let expected = others.iter().map(|&from| Some(if from == gone { 0 } else { 10 }));
             assert!(lens.into_iter().eq(expected), "rank {rank} of {ranks}");
-            let end = flight.finish();
-            assert_eq!(flight.finish(), Ok(()), "it is told once");
+            let end = flight.wait_all();
+            assert_eq!(flight.wait_all(), Ok(()), "it is told once");
             let barrier = comm.barrier();
             // A rank may be told of another that was told before it.
             assert_eq!(barrier.as_ref().map_err(Error::kind), Err(ErrorKind::Transport));

@@ -193,12 +193,12 @@ pub struct Parts<'a, B> {
 
 /// Messages under way between this rank and its peers, and the memory they travel in.
 ///
-/// One exchange is: [`expect`](Flight::expect) every message, [`send`](Flight::send) every message, take
-/// [`arrival`](Flight::arrival)s until there are none, [`finish`](Flight::finish). A [`Slot`] that is sent
+/// One exchange is: [`post_recv`](Flight::post_recv) every message, [`send`](Flight::send) every message, take
+/// [`wait_any`](Flight::wait_any)s until there are none, [`wait_all`](Flight::wait_all). A [`Slot`] that is sent
 /// moves into the flight, so that nobody can touch a buffer the network owns; one that is forgotten there
 /// leaks instead of dangling. Messages between one pair of ranks arrive in the order they were sent.
 ///
-/// What fails under way is told by [`finish`](Flight::finish): until then the exchange goes on, as others wait for this rank's
+/// What fails under way is told by [`wait_all`](Flight::wait_all): until then the exchange goes on, as others wait for this rank's
 /// messages and know nothing of the failure. A message of a rank that has gone arrives as an empty one.
 pub trait Flight: Send {
     /// Pins the memory of messages that is made from now on, where it can.
@@ -222,7 +222,7 @@ pub trait Flight: Send {
     ///
     /// # Errors
     /// When the library fails.
-    fn ease(&mut self, most: usize) -> Result<bool>;
+    fn wait_until_in_flight(&mut self, most: usize) -> Result<bool>;
 
     /// Whether [`Flight::slot`] neither waits for such memory nor allocates it.
     fn has_slot(&self, _bytes: usize) -> bool {
@@ -234,23 +234,23 @@ pub trait Flight: Send {
     ///
     /// # Errors
     /// When the library fails.
-    fn expect(&mut self, from: usize, bytes: usize) -> Result<()>;
+    fn post_recv(&mut self, from: usize, bytes: usize) -> Result<()>;
 
     /// As [`Flight::reserve`], but for slots: for messages in memory of the caller's, which its communicator
     /// [reaches](Comm::reaches), or for more than are under way at once.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    fn reserve_berths(&mut self, _sends: &[usize], _recvs: &[usize]) -> Result<()> {
+    fn reserve_message_buffers(&mut self, _sends: &[usize], _recvs: &[usize]) -> Result<()> {
         Ok(())
     }
 
-    /// As [`Flight::expect`], of a message of at most the slot's length, into that slot. It may be of memory that the
+    /// As [`Flight::post_recv`], of a message of at most the slot's length, into that slot. It may be of memory that the
     /// communicator [reaches](Comm::reaches), and so may those that are sent.
     ///
     /// # Errors
     /// When the library fails.
-    fn expect_into(&mut self, _from: usize, _slot: Slot) -> Result<()> {
+    fn post_recv_into(&mut self, _from: usize, _slot: Slot) -> Result<()> {
         Err(unreached())
     }
 
@@ -265,31 +265,31 @@ pub trait Flight: Send {
     ///
     /// # Errors
     /// When the library fails.
-    fn poll(&mut self) -> Result<Option<Arrival>>;
+    fn test_any(&mut self) -> Result<Option<Arrival>>;
 
     /// Waits for the next announced message, whichever comes first; `None` when all have been handed out.
     ///
     /// # Errors
     /// When the library fails.
-    fn arrival(&mut self) -> Result<Option<Arrival>>;
+    fn wait_any(&mut self) -> Result<Option<Arrival>>;
 
-    /// As [`Flight::arrival`], for messages that may take minutes: a rank that would otherwise look for them all the
+    /// As [`Flight::wait_any`], for messages that may take minutes: a rank that would otherwise look for them all the
     /// time looks only so often, and takes nothing from others meanwhile.
     ///
     /// # Errors
     /// When the library fails.
-    fn arrival_asleep(&mut self, _nap: Duration) -> Result<Option<Arrival>> {
-        self.arrival()
+    fn wait_any_sleeping(&mut self, _nap: Duration) -> Result<Option<Arrival>> {
+        self.wait_any()
     }
 
     /// Gives the memory of a message back after reading it.
-    fn release(&mut self, read: Arrival);
+    fn recycle(&mut self, read: Arrival);
 
     /// Waits until every message sent has left, and forgets the announcements.
     ///
     /// # Errors
     /// [`Error::Left`] when a rank has gone; when the library fails, or has failed since the last time.
-    fn finish(&mut self) -> Result<()>;
+    fn wait_all(&mut self) -> Result<()>;
 
     /// Bytes of memory held.
     fn memory(&self) -> usize;
