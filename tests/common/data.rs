@@ -30,7 +30,7 @@ pub(crate) fn cut<E: Copy, const D: usize>(
     arrays.chunks_exact(points).flat_map(|array| places.iter().map(|&i| array[i])).collect()
 }
 
-/// Puts the part that a brick holds back into whole arrays.
+/// RmaWindow the part that a brick holds back into whole arrays.
 pub(crate) fn paste<E: Copy, const D: usize>(
     part: &[E],
     arrays: &mut [E],

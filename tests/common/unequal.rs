@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use fft_comm::exchange_in;
-use fft_core::{Exchange, MakeExchange, Port, Reduce, Traffic, matching};
+use fft_core::{Exchange, MakeExchange, MessageHandler, MessagePlan, Reduce, matching};
 use thriffty::{Algorithm, Comm, Error};
 
 use super::failures::{culprits, everywhere};
@@ -13,7 +13,7 @@ use super::injected::{HOWMANY, MEMORY, Setup, Who, bind, bind_with, transform_of
 /// An exchange that tells which messages it is reserved for.
 struct Told {
     exchange: Box<dyn Exchange>,
-    traffics: Arc<Mutex<Vec<Traffic>>>,
+    traffics: Arc<Mutex<Vec<MessagePlan>>>,
 }
 
 impl Exchange for Told {
@@ -21,13 +21,17 @@ impl Exchange for Told {
         self.exchange.algorithm()
     }
 
-    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        self.traffics.lock().expect("nobody panics").push(traffic.clone());
-        self.exchange.reserve(traffic)
+    fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
+        self.traffics.lock().expect("nobody panics").push(message_plan.clone());
+        self.exchange.reserve(message_plan)
     }
 
-    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        self.exchange.run(traffic, port)
+    fn run(
+        &mut self,
+        message_plan: &MessagePlan,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error> {
+        self.exchange.run(message_plan, handler)
     }
 
     fn memory(&self) -> usize {
@@ -147,7 +151,7 @@ impl Change {
 }
 
 /// Makes the change to the messages out, or in; `false` where there is nothing to change.
-fn make_other(traffics: &mut [Traffic], out: bool, change: Change) -> bool {
+fn make_other(traffics: &mut [MessagePlan], out: bool, change: Change) -> bool {
     let last = traffics.last_mut().expect("a reshape");
     match change {
         Change::Chunks => last.chunks += 1,
@@ -166,13 +170,13 @@ fn make_other(traffics: &mut [Traffic], out: bool, change: Change) -> bool {
                 Change::Chunk => last.chunk += 1,
                 _ => {
                     // Of different ranks, the lower of which gets more.
-                    let peers = || list.iter().map(|parcel| parcel.peer);
+                    let peers = || list.iter().map(|spec| spec.peer);
                     let (low, high) = (peers().min(), peers().max());
                     if low == high {
                         return false;
                     }
                     for (peer, more) in [(low, 8), (high, -8)] {
-                        let mut first = list.iter_mut().filter(|parcel| Some(parcel.peer) == peer);
+                        let mut first = list.iter_mut().filter(|spec| Some(spec.peer) == peer);
                         let first = first.next().expect("a message");
                         first.bytes = first.bytes.checked_add_signed(more).expect("of some bytes");
                     }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use fft_core::{
-    Arrival, Epoch, Expose, Flight, NodeMemory, Opaque, Part, Parts, Puts, SLOT_ALIGN,
+    Arrival, DeviceBuffer, Epoch, Expose, Flight, NodeMemory, Part, Parts, RmaWindow, SLOT_ALIGN,
     SharedMemory, Slot, Work, WritePartition,
 };
 use thriffty::{Comm, Epochs, Error, Reduce};
@@ -111,34 +111,36 @@ impl Comm for Weak {
         Ok(Box::new(WeakFlight { flight: self.comm.flight()?, fault, rank }))
     }
 
-    fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
+    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
         let (rank, fault) = (self.rank(), self.fault);
         let puts = self.comm.window()?;
         match fault {
             Fault::Window => Err(failure(rank)),
-            _ => Ok(puts.map(|puts| Box::new(WeakPuts { puts, fault, rank }) as Box<dyn Puts>)),
+            _ => {
+                Ok(puts.map(|puts| Box::new(WeakPuts { puts, fault, rank }) as Box<dyn RmaWindow>))
+            }
         }
     }
 
-    fn alltoallv_opaque(
+    fn alltoallv_device(
         &self,
-        send: Parts<'_, &Opaque>,
-        recv: Parts<'_, &Opaque>,
+        send: Parts<'_, &DeviceBuffer>,
+        recv: Parts<'_, &DeviceBuffer>,
     ) -> Result<(), Error> {
-        self.comm.alltoallv_opaque(send, recv)
+        self.comm.alltoallv_device(send, recv)
     }
 
-    fn reaches(&self, memory: &Opaque) -> Result<bool, Error> {
+    fn reaches(&self, memory: &DeviceBuffer) -> Result<bool, Error> {
         self.comm.reaches(memory)
     }
 
-    fn window_on(&self, memory: &[Opaque; 2]) -> Result<Option<Box<dyn Puts>>, Error> {
+    fn window_on(&self, memory: &[DeviceBuffer; 2]) -> Result<Option<Box<dyn RmaWindow>>, Error> {
         let (rank, fault) = (self.rank(), self.fault);
         if fault == Fault::Blind {
             return Ok(None);
         }
         let puts = self.comm.window_on(memory)?;
-        Ok(puts.map(|puts| Box::new(WeakPuts { puts, fault, rank }) as Box<dyn Puts>))
+        Ok(puts.map(|puts| Box::new(WeakPuts { puts, fault, rank }) as Box<dyn RmaWindow>))
     }
 
     fn host(&self, rank: usize) -> usize {
@@ -274,12 +276,12 @@ impl Flight for WeakFlight {
 }
 
 struct WeakPuts {
-    puts: Box<dyn Puts>,
+    puts: Box<dyn RmaWindow>,
     fault: Fault,
     rank: usize,
 }
 
-/// Puts where it was not asked to.
+/// RmaWindow where it was not asked to.
 struct Astray<'a, 'env>(&'a dyn Epoch<'env>);
 
 impl<'env> Epoch<'env> for Astray<'_, 'env> {
@@ -292,7 +294,7 @@ impl<'env> Epoch<'env> for Astray<'_, 'env> {
     }
 }
 
-impl Puts for WeakPuts {
+impl RmaWindow for WeakPuts {
     fn make(&mut self, bytes: usize) -> Result<(), Error> {
         self.puts.make(bytes)?;
         match self.fault {

@@ -18,7 +18,7 @@ use thriffty::{
 };
 #[cfg(feature = "mpi")]
 use ways::{DEVICE_WAYS, LARGE_DEVICE_WAYS, LARGE_HOST_WAYS};
-use ways::{LARGE_WAYS, NEAR, RING, WAYS, Way, traffic};
+use ways::{LARGE_WAYS, NEAR, RING, WAYS, Way, message_plan};
 
 /// What makes or frees anything.
 const MAKES: &[&str] = &[
@@ -219,7 +219,7 @@ fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way, shape: [usize; 3]) -> Result<(),
         println!("not run: {}, as {}", way.name, plan.exchange());
         return Ok(());
     }
-    let chunks = traffic(plan.recipe(), Direction::Forward, way);
+    let chunks = message_plan(plan.recipe(), Direction::Forward, way);
     let several = chunks.out > chunks.ranks * chunks.reshapes;
     assert_eq!(several, shape == LARGE, "{}: {} chunks", way.name, chunks.out);
     count(comm, plan, way)
@@ -251,7 +251,7 @@ fn count<K: Transform<Real = f64>>(
     let mut inputs = [0; 2].map(|_| stream.clone_htod(&data).unwrap());
     let mut y = stream.alloc_zeros::<f64>(reals[1]).unwrap();
     let expected =
-        [Direction::Forward, Direction::Inverse].map(|to| traffic(plan.recipe(), to, way));
+        [Direction::Forward, Direction::Inverse].map(|to| message_plan(plan.recipe(), to, way));
     let mut both = |run: usize| {
         let x = &mut inputs[run % 2];
         plan.forward_into(x, &mut y)?;

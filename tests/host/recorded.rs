@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use fft_core::{Flight, NodeMemory, Part, Parts, Puts};
+use fft_core::{Flight, NodeMemory, Part, Parts, RmaWindow};
 use thriffty::{Comm, Error, Reduce};
 
 /// A call: its name, and for messages of several sizes the bytes to and from each rank.
@@ -71,7 +71,7 @@ impl Comm for Recorded {
         self.comm.flight()
     }
 
-    fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
+    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
         self.comm.window()
     }
 

@@ -8,7 +8,7 @@ use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
 use crate::common::check::{Case, check};
 use crate::common::data::{C64, bound, random};
 use crate::common::{arrays, beyond, cases, failures, job, little, lossy, plans};
-use crate::{as_rank, berths, leaving, together, windows};
+use crate::{as_rank, buffers, leaving, together, windows};
 
 #[test]
 fn one_rank() {
@@ -112,7 +112,7 @@ fn body() {
             ("a thousand plans", a_thousand_plans),
         ];
         windows::all(world).unwrap_or_else(|error| panic!("windows: {error}"));
-        berths::all(world).unwrap_or_else(|error| panic!("berths: {error}"));
+        buffers::all(world).unwrap_or_else(|error| panic!("buffers: {error}"));
         for (name, check) in checks {
             check(world).unwrap_or_else(|error| panic!("{name}: {error}"));
         }

@@ -4,7 +4,7 @@
 
 #[path = "../common/allocations.rs"]
 mod allocations;
-mod berths;
+mod buffers;
 #[path = "../common/mod.rs"]
 mod common;
 mod leaving;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fft_core::{Blank, Comm, Parcel, Port, Traffic};
+use fft_core::{Comm, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
 use thriffty::{Algorithm, Error};
@@ -17,15 +17,15 @@ const BYTES: usize = 7 * PIECE;
 /// Counts what it packs at once, and compares what comes.
 struct Desk<'a> {
     rank: usize,
-    traffic: &'a Traffic,
+    message_plan: &'a MessagePlan,
     packed: Vec<usize>,
     shown: Vec<usize>,
 }
 
-impl Port for Desk<'_> {
+impl MessageHandler for Desk<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let parcel = &self.traffic.sends[number];
-        let letter = letter(self.rank, parcel.peer, 0, parcel);
+        let spec = &self.message_plan.sends[number];
+        let letter = letter(self.rank, spec.peer, 0, spec);
         message[..letter.len()].copy_from_slice(&letter);
         letter.len()
     }
@@ -34,10 +34,10 @@ impl Port for Desk<'_> {
         true
     }
 
-    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+    fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
         let before = self.packed.iter().sum::<usize>();
         let mut count = 0;
-        for Blank { number, message, bytes } in blanks {
+        for PackRequest { number, message, bytes } in requests {
             assert_eq!(number, before + count, "in order");
             bytes.set(self.pack(number, message));
             count += 1;
@@ -48,14 +48,14 @@ impl Port for Desk<'_> {
     fn own(&mut self) {}
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let parcel = &self.traffic.recvs[number];
-        assert_eq!(message, letter(parcel.peer, self.rank, 0, parcel));
+        let spec = &self.message_plan.recvs[number];
+        assert_eq!(message, letter(spec.peer, self.rank, 0, spec));
         self.shown.push(number);
         true
     }
 
     fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
-        assert_eq!(numbers, 0..self.traffic.recvs.len(), "all of the chunk");
+        assert_eq!(numbers, 0..self.message_plan.recvs.len(), "all of the chunk");
         for number in numbers {
             self.arrived(number, message(number));
         }
@@ -68,25 +68,26 @@ impl Port for Desk<'_> {
 pub(crate) fn all(_: &dyn Comm) -> Result<(), Error> {
     let world = MpiComm::of(&SimpleCommunicator::world())?.with_pieces_of(PIECE);
     let (rank, size) = (world.rank(), world.size());
-    let others = |step: &dyn Fn(usize) -> usize| -> Vec<Parcel> {
-        (1..size).map(|k| Parcel { peer: step(k) % size, bytes: BYTES, chunk: 0 }).collect()
+    let others = |step: &dyn Fn(usize) -> usize| -> Vec<MessageSpec> {
+        (1..size).map(|k| MessageSpec { peer: step(k) % size, bytes: BYTES, chunk: 0 }).collect()
     };
-    let traffic = Traffic {
+    let message_plan = MessagePlan {
         reshape: 0,
         chunks: 1,
         shorter: true,
         at_once: false,
         sends: others(&|k| rank + k),
         recvs: others(&|k| rank + size - k),
-        berths: None,
+        buffers: None,
     };
     for algorithm in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Alltoallv] {
         let mut exchange = fft_comm::exchange(algorithm, &world)?;
-        exchange.reserve(&traffic)?;
+        exchange.reserve(&message_plan)?;
         let memory = exchange.memory();
         for _ in 0..3 {
-            let mut desk = Desk { rank, traffic: &traffic, packed: vec![], shown: vec![] };
-            exchange.run(&traffic, &mut desk)?;
+            let mut desk =
+                Desk { rank, message_plan: &message_plan, packed: vec![], shown: vec![] };
+            exchange.run(&message_plan, &mut desk)?;
             assert_eq!(desk.packed.iter().sum::<usize>(), size - 1, "{algorithm}");
             // Later ones may be in the memory of messages that have come.
             assert!(desk.packed.first().is_none_or(|count| *count <= 2), "{:?}", desk.packed);

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use fft_comm::exchange_in;
-use fft_core::{Blank, Comm, Parcel, Parts, Port, SLOT_ALIGN, Slot, Traffic};
+use fft_core::{
+    Comm, MessageHandler, MessagePlan, MessageSpec, PackRequest, Parts, SLOT_ALIGN, Slot,
+};
 use thriffty::mpi::rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma, Window};
 use thriffty::{Algorithm, Epochs, Error, ErrorKind, Grid, Plan, agree};
@@ -184,29 +186,29 @@ fn halves() -> Done {
     Ok(())
 }
 
-/// Messages with as many bytes as their parcel allows, or fewer; remembers what came.
+/// Messages with as many bytes as their spec allows, or fewer; remembers what came.
 struct Mail<'a> {
     rank: usize,
     round: usize,
-    traffic: &'a Traffic,
+    message_plan: &'a MessagePlan,
     /// Of the last message that was packed.
     chunk: usize,
     came: Vec<Vec<u8>>,
     finished: bool,
 }
 
-pub(crate) fn letter(from: usize, to: usize, round: usize, parcel: &Parcel) -> Vec<u8> {
-    let len = parcel.bytes.saturating_sub((from + 2 * to + round + parcel.chunk) % 5);
-    (0..len).map(|i| (i + 7 * from + 31 * to + 101 * round + 13 * parcel.chunk) as u8).collect()
+pub(crate) fn letter(from: usize, to: usize, round: usize, spec: &MessageSpec) -> Vec<u8> {
+    let len = spec.bytes.saturating_sub((from + 2 * to + round + spec.chunk) % 5);
+    (0..len).map(|i| (i + 7 * from + 31 * to + 101 * round + 13 * spec.chunk) as u8).collect()
 }
 
-impl Port for Mail<'_> {
+impl MessageHandler for Mail<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let parcel = &self.traffic.sends[number];
-        assert_eq!(message.len(), parcel.bytes);
-        assert!(parcel.chunk >= self.chunk, "chunk {} after {}", parcel.chunk, self.chunk);
-        self.chunk = parcel.chunk;
-        let letter = letter(self.rank, parcel.peer, self.round, parcel);
+        let spec = &self.message_plan.sends[number];
+        assert_eq!(message.len(), spec.bytes);
+        assert!(spec.chunk >= self.chunk, "chunk {} after {}", spec.chunk, self.chunk);
+        self.chunk = spec.chunk;
+        let letter = letter(self.rank, spec.peer, self.round, spec);
         message[..letter.len()].copy_from_slice(&letter);
         letter.len()
     }
@@ -215,15 +217,15 @@ impl Port for Mail<'_> {
         !self.round.is_multiple_of(2)
     }
 
-    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
-        let all: Vec<_> = blanks.collect();
+    fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
+        let all: Vec<_> = requests.collect();
         assert!(all.len() == 1 || self.together());
-        let chunk = self.traffic.sends[all[0].number].chunk;
-        let of_chunk = |parcel: &&Parcel| parcel.chunk == chunk;
-        let whole = self.traffic.sends.iter().filter(of_chunk).count();
+        let chunk = self.message_plan.sends[all[0].number].chunk;
+        let of_chunk = |spec: &&MessageSpec| spec.chunk == chunk;
+        let whole = self.message_plan.sends.iter().filter(of_chunk).count();
         assert!(!self.together() || all.len() == whole, "{} of {whole}", all.len());
-        assert!(all.iter().all(|blank| self.traffic.sends[blank.number].chunk == chunk));
-        for Blank { number, message, bytes } in all {
+        assert!(all.iter().all(|request| self.message_plan.sends[request.number].chunk == chunk));
+        for PackRequest { number, message, bytes } in all {
             bytes.set(self.pack(number, message));
         }
     }
@@ -233,12 +235,12 @@ impl Port for Mail<'_> {
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
         assert_eq!(message.as_ptr() as usize % 64, 0, "messages start at a line");
         self.came[number] = message.to_vec();
-        number.is_multiple_of(2) || self.traffic.chunks > 1
+        number.is_multiple_of(2) || self.message_plan.chunks > 1
     }
 
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
-        if self.traffic.chunks == 1 {
-            for number in (1..self.traffic.recvs.len()).step_by(2) {
+        if self.message_plan.chunks == 1 {
+            for number in (1..self.message_plan.recvs.len()).step_by(2) {
                 assert_eq!(message(number), self.came[number]);
             }
         }
@@ -247,7 +249,7 @@ impl Port for Mail<'_> {
 }
 
 /// Reshapes that are the same for rank 0 but not for its peers: where those expect its message cannot follow from its
-/// own traffic alone. The data of a rank is in as many chunks, some of which go to some ranks only.
+/// own message_plan alone. The data of a rank is in as many chunks, some of which go to some ranks only.
 fn slots(world: &MpiComm, chunks: usize) -> Done {
     let (rank, size) = (world.rank(), world.size());
     let bytes = |which: usize, from: usize, to: usize| match (which, from, to) {
@@ -256,7 +258,7 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
         (0, ..) => 0,
         (which, from, to) => 100 * which * from + to,
     };
-    let traffic = |which: usize| {
+    let message_plan = |which: usize| {
         let others = |rank: usize| {
             (0..chunks)
                 .flat_map(move |chunk| (1..size).map(move |k| ((rank + k) % size, chunk)))
@@ -264,53 +266,55 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
                     chunks == 1 || !(rank + peer + chunk).is_multiple_of(3)
                 })
         };
-        let some = |peer, bytes, chunk| (bytes > 0).then_some(Parcel { peer, bytes, chunk });
+        let some = |peer, bytes, chunk| (bytes > 0).then_some(MessageSpec { peer, bytes, chunk });
         let to = |(to, chunk)| some(to, bytes(which, rank, to), chunk);
         let from = |(from, chunk)| some(from, bytes(which, from, rank), chunk);
-        Traffic {
+        MessagePlan {
             reshape: which,
             chunks,
             shorter: true,
             at_once: false,
             sends: others(rank).filter_map(to).collect(),
             recvs: others(rank).filter_map(from).collect(),
-            berths: None,
+            buffers: None,
         }
     };
     for epochs in BOTH {
         let mut exchange = fft_comm::exchange(Algorithm::Ring(epochs), world)?;
         for round in 0..12 {
             if round < 3 {
-                exchange.reserve(&traffic(round))?;
-                exchange.reserve(&traffic(0))?;
+                exchange.reserve(&message_plan(round))?;
+                exchange.reserve(&message_plan(0))?;
             }
-            let traffic = traffic(if round < 3 { round } else { 2 * round % 3 });
-            let came = vec![Vec::new(); traffic.recvs.len()];
-            let mut mail = Mail { rank, round, traffic: &traffic, chunk: 0, came, finished: false };
-            exchange.run(&traffic, &mut mail)?;
+            let message_plan = message_plan(if round < 3 { round } else { 2 * round % 3 });
+            let came = vec![Vec::new(); message_plan.recvs.len()];
+            let mut mail =
+                Mail { rank, round, message_plan: &message_plan, chunk: 0, came, finished: false };
+            exchange.run(&message_plan, &mut mail)?;
             assert!(mail.finished);
-            for (came, parcel) in mail.came.iter().zip(&traffic.recvs) {
-                let expected = letter(parcel.peer, rank, round, parcel);
-                assert_eq!(*came, expected, "{epochs:?} round {round}: {} to {rank}", parcel.peer);
+            for (came, spec) in mail.came.iter().zip(&message_plan.recvs) {
+                let expected = letter(spec.peer, rank, round, spec);
+                assert_eq!(*came, expected, "{epochs:?} round {round}: {} to {rank}", spec.peer);
             }
         }
     }
     Ok(())
 }
 
-/// A traffic that one rank has not reserved for is an error there, and nobody hangs.
+/// A message_plan that one rank has not reserved for is an error there, and nobody hangs.
 fn unreserved(world: &MpiComm) -> Done {
     for epochs in BOTH {
         let mut exchange = fft_comm::exchange(Algorithm::Ring(epochs), world)?;
-        exchange.reserve(&Traffic::default())?;
-        let mut traffic = Traffic::default();
+        exchange.reserve(&MessagePlan::default())?;
+        let mut message_plan = MessagePlan::default();
         let last = world.rank() + 1 == world.size();
         if last {
-            traffic.sends.push(Parcel { peer: 0, bytes: 1, chunk: 0 });
+            message_plan.sends.push(MessageSpec { peer: 0, bytes: 1, chunk: 0 });
         }
         let (rank, came) = (world.rank(), vec![]);
-        let mut mail = Mail { rank, round: 0, traffic: &traffic, chunk: 0, came, finished: false };
-        let result = exchange.run(&traffic, &mut mail);
+        let mut mail =
+            Mail { rank, round: 0, message_plan: &message_plan, chunk: 0, came, finished: false };
+        let result = exchange.run(&message_plan, &mut mail);
         assert_eq!(result.is_err(), last, "{result:?}");
         let error = everywhere(world, "unreserved", agree(world, result))?;
         assert_eq!(error.kind(), ErrorKind::Argument);
@@ -369,18 +373,18 @@ fn reserve_without_memory(world: &MpiComm, culprit: usize) -> Done {
     for (outgoing, memory) in [true, false].into_iter().flat_map(|out| MEMORY.map(|m| (out, m))) {
         let make = || exchange_in(memory)(Algorithm::Ring(Epochs::Fence), world);
         let mut exchange = make()?;
-        let mut traffic = Traffic::default();
+        let mut message_plan = MessagePlan::default();
         if world.rank() == culprit {
-            let parcel = Parcel { peer: (culprit + 1) % world.size(), bytes: 1 << 62, chunk: 0 };
-            if outgoing { traffic.sends.push(parcel) } else { traffic.recvs.push(parcel) }
+            let spec = MessageSpec { peer: (culprit + 1) % world.size(), bytes: 1 << 62, chunk: 0 };
+            if outgoing { message_plan.sends.push(spec) } else { message_plan.recvs.push(spec) }
         }
-        match everywhere(world, "reserving", exchange.reserve(&traffic))? {
+        match everywhere(world, "reserving", exchange.reserve(&message_plan))? {
             Error::OnRank { rank, kind: ErrorKind::Memory, .. } => assert_eq!(rank, culprit),
             other => panic!("{other:?}"),
         }
         // It can be used for less.
         exchange = make()?;
-        exchange.reserve(&Traffic::default())?;
+        exchange.reserve(&MessagePlan::default())?;
     }
     let mut plan = Plan::<thriffty::C2c, 2>::c2c(world, Grid::new([6, 8])?)
         .exchange(Algorithm::Ring(Epochs::Flush))
@@ -451,7 +455,7 @@ pub(crate) fn more_than_2_gib(world: &MpiComm) -> Done {
     assert_eq!(arrival.message.len(), LEN);
     say("message", start);
     came(arrival.message.bytes(), "message");
-    flight.release(arrival);
+    flight.recycle(arrival);
     flight.wait_all()
 }
 

@@ -6,7 +6,7 @@
 //! 2. **recipe**: [`Problem`] says what is wanted, [`Recipe`] how it is done, [`cost`] why so;
 //! 3. **plan**: [`Executor`] binds a recipe to a [`Comm`] and a [`Device`] and runs it;
 //! 4. **exchange**: [`Exchange`] moves the messages of a reshape through a [`Flight`] or a collective,
-//!    calling a [`Port`] to fill and empty them;
+//!    calling a [`MessageHandler`] to fill and empty them;
 //! 5. **codec, wire**: a [`Codec`] turns boxes of an array ([`Transfer`]) into the bytes of a message.
 //!
 //! Errors are values and, where only some ranks can see them, made collective by [`agree`].
@@ -28,10 +28,11 @@ mod simulate;
 pub use base::{Clock, Element, Energy, Error, ErrorKind, Precision, Real, Tolerance, WireError};
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
-    Algorithm, Arrival, Berths, Blank, Comm, Epoch, Epochs, Exchange, Expose, Flight, InEpoch,
-    Keeper, Link, LocalBuffers, NodeMemory, Opaque, Parcel, Part, Parts, PeerMemory, Pins, Port,
-    Puts, Reduce, SLOT_ALIGN, Segment, SharedMemory, Slot, SlotPool, Traffic, Vouched, Work,
-    WritePartition, agree, agree_by, matching,
+    Algorithm, Arrival, Comm, DeviceAllocation, DeviceBuffer, Epoch, Epochs, Exchange, Expose,
+    Flight, InEpoch, Link, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSpec,
+    NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN,
+    Segment, SharedMemory, Slot, SlotPool, Vouched, Work, WritePartition, agree, agree_by,
+    matching,
 };
 pub use execute::{
     Between, Device, Executor, MakeExchange, Manner, Operation, Operations, Site, Split, Tools,

@@ -25,14 +25,14 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fft_core::{
-    Comm, Device, Direction, Energy, Error, Manner, NodeMemory, Operation, Operations, Problem,
-    Recipe, Site, Step, Tools, Traffic, Transfer, Wire, agree,
+    Comm, Device, Direction, Energy, Error, Manner, MessagePlan, NodeMemory, Operation, Operations,
+    Problem, Recipe, Site, Step, Tools, Transfer, Wire, agree,
 };
 
 use crate::base::{Gpu, GpuError, GpuReal, Passage};
 use crate::ffi::{
     Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, Place, SharedSlice, Shelf,
-    connect, opaque,
+    connect, device_buffer,
 };
 use bound::Bound;
 use energy::Squares;
@@ -268,7 +268,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             _ if lossless => Passage::Host,
             _ => {
                 let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
-                let like = opaque(&Arc::new(agree(comm, like)?), self.rank);
+                let like = device_buffer(&Arc::new(agree(comm, like)?), self.rank);
                 if comm.reaches(&like)? { Passage::Device } else { Passage::Host }
             }
         };
@@ -416,8 +416,8 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         self.reshape().map_or(Ok(()), Reshape::damage)
     }
 
-    fn traffic(&self) -> Option<&Traffic> {
-        self.reshape().and_then(Reshape::traffic)
+    fn message_plan(&self) -> Option<&MessagePlan> {
+        self.reshape().and_then(Reshape::message_plan)
     }
 
     fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {

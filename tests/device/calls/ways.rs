@@ -13,7 +13,7 @@ pub(super) struct Way {
     pub(super) passage: Passage,
     pub(super) exchange: Algorithm,
     pub(super) wire: Option<Wire>,
-    pub(super) waits: fn(Traffic) -> u64,
+    pub(super) waits: fn(MessagePlan) -> u64,
 }
 
 impl Way {
@@ -35,7 +35,7 @@ impl Way {
 
 /// What a direction does, of all ranks together.
 #[derive(Clone, Copy)]
-pub(super) struct Traffic {
+pub(super) struct MessagePlan {
     pub(super) ranks: u64,
     pub(super) reshapes: u64,
     /// Chunks in which ranks have messages, out and in.
@@ -167,9 +167,9 @@ pub(super) const LARGE_HOST_WAYS: [Way; 2] = [
 const CHUNK: usize = 8 << 20;
 
 /// Ranks have messages for each other where their bricks meet. Numbers are of double precision.
-pub(super) fn traffic(recipe: &Recipe, direction: Direction, way: &Way) -> Traffic {
+pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> MessagePlan {
     let ranks = recipe.problem().input.ranks();
-    let mut found = Traffic { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
+    let mut found = MessagePlan { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };
     for leg in recipe.legs(direction) {
         if !matches!(leg.step, Step::Reshape { .. }) {
             continue;

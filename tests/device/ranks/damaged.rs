@@ -6,7 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use fft_core::{Blank, Exchange, Executor, MakeExchange, Pins, Port, Recipe, Traffic};
+use fft_core::{
+    Exchange, Executor, MakeExchange, MessageHandler, MessagePlan, PackRequest, PinnedMemory,
+    Recipe,
+};
 use thriffty::gpu::{Cuda, lend, lend_mut};
 
 use super::*;
@@ -23,7 +26,7 @@ impl Exchange for Damaging {
         self.exchange.algorithm()
     }
 
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.exchange.pin(pins);
     }
 
@@ -31,17 +34,26 @@ impl Exchange for Damaging {
         self.exchange.takes_berths()
     }
 
-    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        self.exchange.reserve(traffic)
+    fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
+        self.exchange.reserve(message_plan)
     }
 
-    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
+    fn run(
+        &mut self,
+        message_plan: &MessagePlan,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error> {
         let (sent, came) = (Cell::new(0), Cell::new(0));
-        let (now, together) = (self.now.load(Relaxed), self.together && port.together());
-        let mut port = Damaged { port, traffic, now, together, sent: &sent, came: &came };
-        let done = self.exchange.run(traffic, &mut port);
+        let (now, together) = (self.now.load(Relaxed), self.together && handler.together());
+        let mut handler =
+            Damaged { handler, message_plan, now, together, sent: &sent, came: &came };
+        let done = self.exchange.run(message_plan, &mut handler);
         let found = [sent.get(), came.get()];
-        assert_eq!(found, [traffic.sends.len(), traffic.recvs.len()], "each message once");
+        assert_eq!(
+            found,
+            [message_plan.sends.len(), message_plan.recvs.len()],
+            "each message once"
+        );
         done
     }
 
@@ -50,10 +62,10 @@ impl Exchange for Damaging {
     }
 }
 
-/// The port of a device, which takes the messages of a chunk together, or here one by one.
+/// The handler of a device, which takes the messages of a chunk together, or here one by one.
 struct Damaged<'a> {
-    port: &'a mut dyn Port,
-    traffic: &'a Traffic,
+    handler: &'a mut dyn MessageHandler,
+    message_plan: &'a MessagePlan,
     now: bool,
     together: bool,
     sent: &'a Cell<usize>,
@@ -72,42 +84,42 @@ impl Damaged<'_> {
     }
 }
 
-impl Port for Damaged<'_> {
+impl MessageHandler for Damaged<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         self.sent.set(self.sent.get() + 1);
-        self.port.pack(number, message)
+        self.handler.pack(number, message)
     }
 
     fn together(&self) -> bool {
         self.together
     }
 
-    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+    fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
         if self.together {
             let sent = self.sent;
-            return self.port.pack_all(&mut blanks.inspect(|_| sent.set(sent.get() + 1)));
+            return self.handler.pack_all(&mut requests.inspect(|_| sent.set(sent.get() + 1)));
         }
-        for Blank { number, message, bytes } in blanks {
+        for PackRequest { number, message, bytes } in requests {
             bytes.set(self.pack(number, message));
         }
     }
 
     fn own(&mut self) {
-        self.port.own();
+        self.handler.own();
     }
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
         let message = self.came(message);
-        self.port.arrived(number, &message)
+        self.handler.arrived(number, &message)
     }
 
     fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
         let first = numbers.start;
         let all: Vec<_> = numbers.clone().map(|number| self.came(message(number))).collect();
         match self.together {
-            true => self.port.arrived_all(numbers, &|number| &all[number - first]),
+            true => self.handler.arrived_all(numbers, &|number| &all[number - first]),
             false => numbers.zip(&all).for_each(|(number, message)| {
-                self.port.arrived(number, message);
+                self.handler.arrived(number, message);
             }),
         }
     }
@@ -115,15 +127,15 @@ impl Port for Damaged<'_> {
     fn landed(&mut self, number: usize, bytes: usize) {
         self.came.set(self.came.get() + 1);
         if self.now {
-            let berths = self.traffic.berths.as_ref().expect("where it is");
-            let (memory, place) = (&berths.memory[1], berths.places[1][number]);
+            let buffers = self.message_plan.buffers.as_ref().expect("where it is");
+            let (memory, place) = (&buffers.memory[1], buffers.places[1][number]);
             memory.part(place..place + bytes).write(&[0xFF; 8]).expect("a copy");
         }
-        self.port.landed(number, bytes);
+        self.handler.landed(number, bytes);
     }
 
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
-        self.port.finish(message);
+        self.handler.finish(message);
     }
 }
 
@@ -265,7 +277,7 @@ pub(crate) fn in_berths(world: &dyn Comm, gpu: &Gpu) -> Done {
     for wire in [Wire::F32, Wire::Bits(16), Wire::Tolerance] {
         for culprit in 0..world.size() {
             let answers = run(world, (gpu, Passage::Device), (wire, false), culprit)?;
-            check_answers(&answers, &format!("{wire} in berths"));
+            check_answers(&answers, &format!("{wire} in buffers"));
         }
     }
     Ok(())

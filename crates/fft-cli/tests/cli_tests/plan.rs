@@ -99,7 +99,7 @@ fn thousands_of_ranks_need_no_threads() {
 
 #[test]
 fn summit_comes_near_what_was_published() {
-    // Pencils, bricks in and out, as these numbers were found: see machines/summit.toml. Puts go in a better order here than
+    // Pencils, bricks in and out, as these numbers were found: see machines/summit.toml. RmaWindow go in a better order here than
     // they did there (docs/planning.md).
     for (line, name, published, within) in [
         ("--ranks 48 --exchange p2p", "pencils, posted", 400e9, 0.9..1.1),

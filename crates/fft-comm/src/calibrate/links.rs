@@ -144,7 +144,7 @@ impl<'a> Links<'a> {
     ) -> Result<[f64; 2], Error> {
         let mut bursts = [0.0; REPEATS];
         for seconds in &mut bursts {
-            *seconds = self.traffic(targets, SMALL, BURST)?;
+            *seconds = self.message_plan(targets, SMALL, BURST)?;
         }
         let overhead = median(&mut bursts) / (2 * BURST) as f64 / slow;
         let rank = self.comm.rank();
@@ -160,19 +160,19 @@ impl<'a> Links<'a> {
 
     /// Bytes per second that each rank sends, all together. Collective.
     fn bandwidth(&mut self, targets: &[Option<usize>]) -> Result<f64, Error> {
-        self.traffic(targets, LARGE, 1)?;
-        let once = self.traffic(targets, LARGE, 1)?;
+        self.message_plan(targets, LARGE, 1)?;
+        let once = self.message_plan(targets, LARGE, 1)?;
         // The same on all ranks, as the time is.
         let count = (LONG / once).clamp(1.0, MOST as f64) as usize;
         let mut times = [0.0; REPEATS];
         for seconds in &mut times {
-            *seconds = self.traffic(targets, LARGE, count)?;
+            *seconds = self.message_plan(targets, LARGE, count)?;
         }
         Ok((LARGE * count) as f64 / median(&mut times))
     }
 
     /// Seconds in which every rank sends `count` messages to its target and receives those for it. Collective.
-    fn traffic(
+    fn message_plan(
         &mut self,
         targets: &[Option<usize>],
         bytes: usize,

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Berths, Blank, Comm, Error, Exchange, Parcel, Parts, Pins, Port, SLOT_ALIGN, Slot,
-    Traffic, agree,
+    Algorithm, Comm, Error, Exchange, MessageBuffers, MessageHandler, MessagePlan, MessageSpec,
+    PackRequest, Parts, PinnedMemory, SLOT_ALIGN, Slot, agree,
 };
 
 use super::of_chunks;
@@ -19,7 +19,7 @@ pub(crate) struct Alltoallv {
     send: Side,
     recv: Side,
     pairs: P2p,
-    pins: Option<Arc<dyn Pins>>,
+    pins: Option<Arc<dyn PinnedMemory>>,
 }
 
 /// The outgoing or the incoming half: a buffer and where each rank's message is in it.
@@ -42,11 +42,16 @@ impl Alltoallv {
 
 impl Side {
     /// Bytes that these messages take, each starting where numbers of any type may.
-    fn room(parcels: &[Parcel]) -> usize {
-        parcels.iter().map(|parcel| parcel.bytes.next_multiple_of(SLOT_ALIGN)).sum()
+    fn room(specs: &[MessageSpec]) -> usize {
+        specs.iter().map(|spec| spec.bytes.next_multiple_of(SLOT_ALIGN)).sum()
     }
 
-    fn reserve(&mut self, bytes: usize, rank: usize, pins: Option<&dyn Pins>) -> Result<(), Error> {
+    fn reserve(
+        &mut self,
+        bytes: usize,
+        rank: usize,
+        pins: Option<&dyn PinnedMemory>,
+    ) -> Result<(), Error> {
         if self.buffer.capacity() < bytes {
             let buffer = Slot::new(bytes, rank)?;
             self.buffer = match pins {
@@ -58,21 +63,21 @@ impl Side {
     }
 
     /// Lays the messages out one after the other.
-    fn place(&mut self, parcels: &[Parcel]) {
-        self.buffer.set_len(Self::room(parcels));
+    fn place(&mut self, specs: &[MessageSpec]) {
+        self.buffer.set_len(Self::room(specs));
         self.parts.fill((0, 0));
         let mut first = 0;
-        for parcel in parcels {
-            self.parts[parcel.peer] = (first, parcel.bytes);
-            first += parcel.bytes.next_multiple_of(SLOT_ALIGN);
+        for spec in specs {
+            self.parts[spec.peer] = (first, spec.bytes);
+            first += spec.bytes.next_multiple_of(SLOT_ALIGN);
         }
     }
 
-    /// Finds the messages in their berths.
-    fn find(&mut self, parcels: &[Parcel], places: &[usize]) {
+    /// Finds the messages in their buffers.
+    fn find(&mut self, specs: &[MessageSpec], places: &[usize]) {
         self.parts.fill((0, 0));
-        for (parcel, place) in parcels.iter().zip(places) {
-            self.parts[parcel.peer] = (*place, parcel.bytes);
+        for (spec, place) in specs.iter().zip(places) {
+            self.parts[spec.peer] = (*place, spec.bytes);
         }
     }
 }
@@ -82,7 +87,7 @@ impl Exchange for Alltoallv {
         Algorithm::Alltoallv
     }
 
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.pairs.pin(pins.clone());
         self.pins = Some(pins);
     }
@@ -91,20 +96,20 @@ impl Exchange for Alltoallv {
         true
     }
 
-    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        if traffic.shorter {
-            return self.pairs.reserve(traffic);
+    fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
+        if message_plan.shorter {
+            return self.pairs.reserve(message_plan);
         }
-        if let Some(berths) = &traffic.berths {
-            self.send.find(&traffic.sends, &berths.places[0]);
-            self.recv.find(&traffic.recvs, &berths.places[1]);
+        if let Some(buffers) = &message_plan.buffers {
+            self.send.find(&message_plan.sends, &buffers.places[0]);
+            self.recv.find(&message_plan.recvs, &buffers.places[1]);
             return self.comm.reserve_alltoallv(&self.send.parts, &self.recv.parts);
         }
         let (comm, pins) = (self.comm.as_ref(), self.pins.as_deref());
-        let (rank, all) = (comm.rank(), traffic.chunks.max(1));
+        let (rank, all) = (comm.rank(), message_plan.chunks.max(1));
         for chunk in 0..all {
-            let sends = &traffic.sends[of_chunks(&traffic.sends, chunk..chunk + 1, all)];
-            let recvs = &traffic.recvs[of_chunks(&traffic.recvs, chunk..chunk + 1, all)];
+            let sends = &message_plan.sends[of_chunks(&message_plan.sends, chunk..chunk + 1, all)];
+            let recvs = &message_plan.recvs[of_chunks(&message_plan.recvs, chunk..chunk + 1, all)];
             self.send.reserve(Side::room(sends), rank, pins)?;
             self.recv.reserve(Side::room(recvs), rank, pins)?;
             self.send.place(sends);
@@ -114,45 +119,50 @@ impl Exchange for Alltoallv {
         Ok(())
     }
 
-    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
+    fn run(
+        &mut self,
+        message_plan: &MessagePlan,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error> {
         let Self { comm, send, recv, pairs, .. } = self;
-        if traffic.shorter {
-            return pairs.run(traffic, port);
+        if message_plan.shorter {
+            return pairs.run(message_plan, handler);
         }
-        if let Some(Berths { memory: [out, come], places }) = &traffic.berths {
-            send.find(&traffic.sends, &places[0]);
-            recv.find(&traffic.recvs, &places[1]);
-            for number in 0..traffic.sends.len() {
-                port.pack(number, &mut []);
+        if let Some(MessageBuffers { memory: [out, come], places }) = &message_plan.buffers {
+            send.find(&message_plan.sends, &places[0]);
+            recv.find(&message_plan.recvs, &places[1]);
+            for number in 0..message_plan.sends.len() {
+                handler.pack(number, &mut []);
             }
-            port.own();
-            comm.alltoallv_opaque(
+            handler.own();
+            comm.alltoallv_device(
                 Parts { bytes: out, parts: &send.parts },
                 Parts { bytes: come, parts: &recv.parts },
             )?;
-            for (number, parcel) in traffic.recvs.iter().enumerate() {
-                port.landed(number, parcel.bytes);
+            for (number, spec) in message_plan.recvs.iter().enumerate() {
+                handler.landed(number, spec.bytes);
             }
-            port.finish(&|_| &[]);
+            handler.finish(&|_| &[]);
             return Ok(());
         }
-        let all = traffic.chunks.max(1);
+        let all = message_plan.chunks.max(1);
         let mut result = Ok(());
         for chunk in 0..all {
-            let of = |parcels| of_chunks(parcels, chunk..chunk + 1, all);
-            let (sends, recvs, last) = (of(&traffic.sends), of(&traffic.recvs), chunk + 1 == all);
-            send.place(&traffic.sends[sends.clone()]);
-            recv.place(&traffic.recvs[recvs.clone()]);
+            let of = |specs| of_chunks(specs, chunk..chunk + 1, all);
+            let (sends, recvs, last) =
+                (of(&message_plan.sends), of(&message_plan.recvs), chunk + 1 == all);
+            send.place(&message_plan.sends[sends.clone()]);
+            recv.place(&message_plan.recvs[recvs.clone()]);
             let (mut free, known) = (send.buffer.bytes_mut(), Cell::new(0));
-            port.pack_all(&mut sends.map(|number| {
-                let bytes = traffic.sends[number].bytes;
+            handler.pack_all(&mut sends.map(|number| {
+                let bytes = message_plan.sends[number].bytes;
                 let room = bytes.next_multiple_of(SLOT_ALIGN);
                 let (message, rest) = std::mem::take(&mut free).split_at_mut(room);
                 free = rest;
-                Blank { number, message: &mut message[..bytes], bytes: &known }
+                PackRequest { number, message: &mut message[..bytes], bytes: &known }
             }));
             if last {
-                port.own();
+                handler.own();
             }
             let done = comm.alltoallv(
                 Parts { bytes: send.buffer.bytes(), parts: &send.parts },
@@ -161,15 +171,15 @@ impl Exchange for Alltoallv {
             // The others come for the rest.
             result = result.and(done.clone());
             let message = |number: usize| {
-                let (first, bytes) = recv.parts[traffic.recvs[number].peer];
+                let (first, bytes) = recv.parts[message_plan.recvs[number].peer];
                 &recv.buffer.bytes()[first..first + bytes]
             };
             if done.is_ok() {
-                port.arrived_all(recvs, &message);
+                handler.arrived_all(recvs, &message);
             }
             if last && result.is_ok() {
                 // Of several chunks none is kept.
-                port.finish(&message);
+                handler.finish(&message);
             }
         }
         result

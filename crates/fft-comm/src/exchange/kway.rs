@@ -5,7 +5,10 @@ mod routes;
 
 use std::sync::Arc;
 
-use fft_core::{Algorithm, Arrival, Comm, Error, Exchange, Flight, Pins, Port, Traffic, agree};
+use fft_core::{
+    Algorithm, Arrival, Comm, Error, Exchange, Flight, MessageHandler, MessagePlan, PinnedMemory,
+    agree,
+};
 
 use super::slot;
 use bundle::{Label, Span, Writer, Wrong};
@@ -50,16 +53,16 @@ impl KWay {
 
     /// The messages of all ranks, in order of origin. Collective. Takes memory for P times the messages of the rank
     /// that sends most, while a plan is made.
-    fn gather(&self, traffic: &Traffic) -> Result<Vec<Label>, Error> {
+    fn gather(&self, message_plan: &MessagePlan) -> Result<Vec<Label>, Error> {
         let (comm, ranks) = (self.comm.as_ref(), self.comm.size());
         let mut counts = vec![0; 8 * ranks];
-        comm.allgather(&words([traffic.sends.len()]), &mut counts)?;
+        comm.allgather(&words([message_plan.sends.len()]), &mut counts)?;
         let counts: Vec<usize> = numbers(&counts).collect();
         let most = counts.iter().copied().max().unwrap_or(0);
         if most == 0 {
             return Ok(Vec::new());
         }
-        let mut mine = words(traffic.sends.iter().flat_map(|parcel| [parcel.peer, parcel.bytes]));
+        let mut mine = words(message_plan.sends.iter().flat_map(|spec| [spec.peer, spec.bytes]));
         mine.resize(16 * most, 0);
         let mut all = vec![0; 16 * most * ranks];
         comm.allgather(&mine, &mut all)?;
@@ -86,32 +89,36 @@ impl Exchange for KWay {
         Algorithm::KWay(self.k as u8)
     }
 
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.flight.pin(pins);
     }
 
     /// Gathers what every rank sends to whom: two allgathers.
-    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        let messages = self.gather(traffic)?;
+    fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
+        let messages = self.gather(message_plan)?;
         let (rank, ranks) = (self.comm.rank(), self.comm.size());
-        let routes = Routes::new(rank, ranks, self.k, traffic, &messages)?;
+        let routes = Routes::new(rank, ranks, self.k, message_plan, &messages)?;
         let sizes = |bundles: &[Bundle]| bundles.iter().map(|b| b.bytes).collect::<Vec<_>>();
         self.flight.reserve(&sizes(&routes.sends), &sizes(&routes.recvs))?;
         if self.come.len() < routes.recvs.len() {
             self.come.resize_with(routes.recvs.len(), || None);
         }
         self.spans.resize(self.spans.len().max(routes.incoming.len()), None);
-        self.routes.retain(|(reshape, _)| *reshape != traffic.reshape);
-        self.routes.push((traffic.reshape, routes));
+        self.routes.retain(|(reshape, _)| *reshape != message_plan.reshape);
+        self.routes.push((message_plan.reshape, routes));
         Ok(())
     }
 
-    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
+    fn run(
+        &mut self,
+        message_plan: &MessagePlan,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error> {
         let Self { flight, come, spans, .. } = self;
-        let found = self.routes.iter().find(|(reshape, _)| *reshape == traffic.reshape);
+        let found = self.routes.iter().find(|(reshape, _)| *reshape == message_plan.reshape);
         let Some((_, routes)) = found else {
-            let what = format!("reshape {}", traffic.reshape);
-            return Err(Error::argument("traffic", what, "one that was reserved for"));
+            let what = format!("reshape {}", message_plan.reshape);
+            return Err(Error::argument("message_plan", what, "one that was reserved for"));
         };
         // A run that failed may have left some.
         come.fill_with(|| None);
@@ -121,7 +128,7 @@ impl Exchange for KWay {
         }
         let rank = self.comm.rank();
         let mut run =
-            Run { rank, routes, flight: flight.as_mut(), port, come, spans, damage: Ok(()) };
+            Run { rank, routes, flight: flight.as_mut(), handler, come, spans, damage: Ok(()) };
         let (mut round, mut forwarded, mut result) = (0, 0, Ok(()));
         for bundle in &routes.sends {
             if bundle.round > round && result.is_ok() {
@@ -134,11 +141,11 @@ impl Exchange for KWay {
                 Err(error) => result = result.and(Err(error)),
             }
         }
-        run.port.own();
+        run.handler.own();
         let result = result.and_then(|()| run.receive(usize::MAX));
         if result.is_ok() {
             let (come, spans) = (&*run.come, &*run.spans);
-            run.port.finish(&|number| message(routes, come, spans, routes.arrivals[number]).1);
+            run.handler.finish(&|number| message(routes, come, spans, routes.arrivals[number]).1);
         }
         let damage = run.damage;
         come.iter_mut().filter_map(Option::take).for_each(|arrival| flight.recycle(arrival));
@@ -161,7 +168,7 @@ struct Run<'a> {
     rank: usize,
     routes: &'a Routes,
     flight: &'a mut dyn Flight,
-    port: &'a mut dyn Port,
+    handler: &'a mut dyn MessageHandler,
     come: &'a mut [Option<Arrival>],
     spans: &'a mut [Span],
     /// The first bundle that was not what it must be or could not be made, or message that was lost.
@@ -201,7 +208,7 @@ impl Run<'_> {
             let item = &routes.incoming[at];
             let Some(number) = item.number else { continue };
             let (there, bytes) = message(routes, self.come, self.spans, at);
-            self.port.arrived(number, bytes);
+            self.handler.arrived(number, bytes);
             if !there && self.damage.is_ok() {
                 let Label { origin, bound, .. } = item.label;
                 self.damage = Err(Error::Message { rank, from: origin, found: 0, expected: bound });
@@ -219,7 +226,7 @@ impl Run<'_> {
         for item in &routes.outgoing[items] {
             writer.push(&item.label, |bytes| match item.source {
                 Source::Own(number) => {
-                    let len = self.port.pack(number, bytes);
+                    let len = self.handler.pack(number, bytes);
                     packed += len;
                     Some(len)
                 }

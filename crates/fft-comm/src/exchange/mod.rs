@@ -10,8 +10,8 @@ mod rounds;
 use std::ops::Range;
 
 use fft_core::{
-    Algorithm, Comm, Error, Exchange, Flight, MakeExchange, Memory, Parcel, Parts, Puts, Slot,
-    agree,
+    Algorithm, Comm, Error, Exchange, Flight, MakeExchange, Memory, MessageSpec, Parts, RmaWindow,
+    Slot, agree,
 };
 
 /// Makes the exchange of an algorithm on a communicator. Collective.
@@ -20,14 +20,14 @@ use fft_core::{
 /// [`matching`](fft_core::matching):
 ///
 /// ```
-/// use fft_core::{Comm, Parcel, Traffic, matching};
+/// use fft_core::{Comm, MessageSpec, MessagePlan, matching};
 ///
 /// let errors = fft_comm::threads(2, |comm| {
 ///     let (rank, peer) = (comm.rank(), 1 - comm.rank());
-///     let parcel = |bytes| vec![Parcel { peer, bytes, chunk: 0 }];
+///     let spec = |bytes| vec![MessageSpec { peer, bytes, chunk: 0 }];
 ///     // Rank 1 expects less than rank 0 sends.
-///     let traffic = Traffic { sends: parcel(64), recvs: parcel(64 - 8 * rank), ..Traffic::default() };
-///     matching(&comm, [&traffic]).unwrap_err().to_string()
+///     let message_plan = MessagePlan { sends: spec(64), recvs: spec(64 - 8 * rank), ..MessagePlan::default() };
+///     matching(&comm, [&message_plan]).unwrap_err().to_string()
 /// });
 /// let expected = "the ranks disagree on the message from rank 0 to rank 1: rank 0 has 64 bytes, rank 1 has 56 bytes";
 /// assert_eq!(errors, [expected; 2]);
@@ -62,7 +62,7 @@ pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
 }
 
 /// In rounds, each with messages of a few chunks: it has memory for those of one, and keeps none until all have come, unless a
-/// traffic is to have memory for all at once. Of exchanges with one message to a rank, each chunk is a round. Collective.
+/// message_plan is to have memory for all at once. Of exchanges with one message to a rank, each chunk is a round. Collective.
 fn in_rounds(
     memory: Memory,
     algorithm: Algorithm,
@@ -81,13 +81,13 @@ fn in_rounds(
 }
 
 /// Memory to put into, where ranks can. Collective.
-fn window(comm: &dyn Comm) -> Result<Option<Box<dyn Puts>>, Error> {
+fn window(comm: &dyn Comm) -> Result<Option<Box<dyn RmaWindow>>, Error> {
     agree(comm, comm.window())
 }
 
 /// The messages of these chunks of so many, the last of which has all that are behind it.
-fn of_chunks(parcels: &[Parcel], chunks: Range<usize>, all: usize) -> Range<usize> {
-    let before = |chunk| parcels.partition_point(|parcel| parcel.chunk.min(all - 1) < chunk);
+fn of_chunks(specs: &[MessageSpec], chunks: Range<usize>, all: usize) -> Range<usize> {
+    let before = |chunk| specs.partition_point(|spec| spec.chunk.min(all - 1) < chunk);
     before(chunks.start)..before(chunks.end)
 }
 

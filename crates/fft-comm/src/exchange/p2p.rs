@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Arrival, Blank, Comm, Error, Exchange, Flight, Parcel, Pins, Port, Slot, Traffic,
-    agree,
+    Algorithm, Arrival, Comm, Error, Exchange, Flight, MessageHandler, MessagePlan, MessageSpec,
+    PackRequest, PinnedMemory, Slot, agree,
 };
 
 use super::{of_chunks, slot};
@@ -53,21 +53,25 @@ impl P2p {
 }
 
 /// The messages of a chunk.
-fn chunk(parcels: &[Parcel], chunk: usize) -> Range<usize> {
-    let before = |behind: usize| parcels.partition_point(|other| other.chunk < behind);
+fn chunk(specs: &[MessageSpec], chunk: usize) -> Range<usize> {
+    let before = |behind: usize| specs.partition_point(|other| other.chunk < behind);
     before(chunk)..before(chunk + 1)
 }
 
-/// How many chunks a traffic is in, for whom it matters.
-fn count(traffic: &Traffic) -> usize {
-    if traffic.at_once || traffic.berths.is_some() { 1 } else { traffic.chunks.max(1) }
+/// How many chunks a message_plan is in, for whom it matters.
+fn count(message_plan: &MessagePlan) -> usize {
+    if message_plan.at_once || message_plan.buffers.is_some() {
+        1
+    } else {
+        message_plan.chunks.max(1)
+    }
 }
 
 /// A run, without what is packed.
 struct Run<'a> {
-    traffic: &'a Traffic,
+    message_plan: &'a MessagePlan,
     flight: &'a mut dyn Flight,
-    port: &'a mut dyn Port,
+    handler: &'a mut dyn MessageHandler,
     kept: &'a mut [Option<Arrival>],
     missing: &'a mut [usize],
 }
@@ -75,13 +79,15 @@ struct Run<'a> {
 impl Run<'_> {
     /// Announces the messages of a chunk.
     fn post_recv(&mut self, chunk: usize) -> Result<(), Error> {
-        let (recvs, all) = (&self.traffic.recvs, self.missing.len());
+        let (recvs, all) = (&self.message_plan.recvs, self.missing.len());
         let numbers = of_chunks(recvs, chunk..chunk + 1, all);
         self.missing[chunk] = numbers.len();
         for number in numbers {
-            let Parcel { peer, bytes, .. } = recvs[number];
-            match &self.traffic.berths {
-                Some(berths) => self.flight.post_recv_into(peer, berths.incoming(number, bytes))?,
+            let MessageSpec { peer, bytes, .. } = recvs[number];
+            match &self.message_plan.buffers {
+                Some(buffers) => {
+                    self.flight.post_recv_into(peer, buffers.incoming(number, bytes))?
+                }
                 None => self.flight.post_recv(peer, bytes)?,
             }
         }
@@ -95,36 +101,36 @@ impl Run<'_> {
         packed: &mut Vec<(Slot, Cell<usize>)>,
         lacked: &mut Result<(), Error>,
     ) -> Result<(), Error> {
-        let Traffic { sends, berths, .. } = self.traffic;
-        let together = self.port.together();
+        let MessagePlan { sends, buffers, .. } = self.message_plan;
+        let together = self.handler.together();
         let mut number = numbers.start;
         while number < numbers.end {
             // One, or as many of a chunk as there is memory for that is not under way.
             let first = number;
             loop {
-                let parcel = &sends[number];
-                let slot = match berths {
-                    Some(berths) => berths.outgoing(number, parcel.bytes),
-                    None => slot(self.flight, parcel.bytes, lacked)?,
+                let spec = &sends[number];
+                let slot = match buffers {
+                    Some(buffers) => buffers.outgoing(number, spec.bytes),
+                    None => slot(self.flight, spec.bytes, lacked)?,
                 };
                 packed.push((slot, Cell::new(0)));
                 number += 1;
-                let next = sends.get(number).filter(|next| together && next.chunk == parcel.chunk);
-                if !next.is_some_and(|next| berths.is_some() || self.flight.has_slot(next.bytes)) {
+                let next = sends.get(number).filter(|next| together && next.chunk == spec.chunk);
+                if !next.is_some_and(|next| buffers.is_some() || self.flight.has_slot(next.bytes)) {
                     break;
                 }
             }
             let chunk = &sends[first..number];
             let all = chunk.iter().zip(&mut *packed).zip(first..);
-            let room = all.filter(|((parcel, (slot, _)), _)| slot.len() == parcel.bytes);
-            self.port.pack_all(&mut room.map(|((_, (slot, bytes)), number)| Blank {
+            let room = all.filter(|((spec, (slot, _)), _)| slot.len() == spec.bytes);
+            self.handler.pack_all(&mut room.map(|((_, (slot, bytes)), number)| PackRequest {
                 number,
                 message: slot.bytes_mut(),
                 bytes,
             }));
-            for (parcel, (mut slot, bytes)) in chunk.iter().zip(packed.drain(..)) {
+            for (spec, (mut slot, bytes)) in chunk.iter().zip(packed.drain(..)) {
                 slot.set_len(bytes.get());
-                self.flight.send(parcel.peer, parcel.bytes, slot)?;
+                self.flight.send(spec.peer, spec.bytes, slot)?;
                 while let Some(arrival) = self.flight.test_any()? {
                     self.read(arrival);
                 }
@@ -154,24 +160,24 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Shows a message to the port, and keeps it if that has no use for it yet.
+    /// Shows a message to the handler, and keeps it if that has no use for it yet.
     fn read(&mut self, arrival: Arrival) {
-        let Self { traffic, flight, port, kept, missing } = self;
+        let Self { message_plan, flight, handler, kept, missing } = self;
         let (number, message) = (arrival.number, &arrival.message);
-        missing[traffic.recvs[number].chunk.min(missing.len() - 1)] -= 1;
+        missing[message_plan.recvs[number].chunk.min(missing.len() - 1)] -= 1;
         if message.is_opaque() {
-            port.landed(number, message.len());
+            handler.landed(number, message.len());
             flight.recycle(arrival);
-        } else if port.together() {
+        } else if handler.together() {
             kept[number] = Some(arrival);
-            let chunk = chunk(&traffic.recvs, traffic.recvs[number].chunk);
+            let chunk = chunk(&message_plan.recvs, message_plan.recvs[number].chunk);
             if kept[chunk.clone()].iter().all(Option::is_some) {
                 let all = &**kept;
-                port.arrived_all(chunk.clone(), &|number| bytes(&all[number]));
+                handler.arrived_all(chunk.clone(), &|number| bytes(&all[number]));
                 let all = kept[chunk].iter_mut().filter_map(Option::take);
                 all.for_each(|arrival| flight.recycle(arrival));
             }
-        } else if port.arrived(number, message.bytes()) {
+        } else if handler.arrived(number, message.bytes()) {
             flight.recycle(arrival);
         } else {
             assert!(missing.len() == 1, "there is memory for messages that are kept");
@@ -189,7 +195,7 @@ impl Exchange for P2p {
         self.algorithm
     }
 
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.flight.iter_mut().for_each(|flight| flight.pin(pins.clone()));
     }
 
@@ -197,36 +203,40 @@ impl Exchange for P2p {
         true
     }
 
-    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        let (Held { packed, kept, missing }, all) = (&mut self.held, count(traffic));
-        if kept.len() < traffic.recvs.len() {
-            kept.resize_with(traffic.recvs.len(), || None);
+    fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
+        let (Held { packed, kept, missing }, all) = (&mut self.held, count(message_plan));
+        if kept.len() < message_plan.recvs.len() {
+            kept.resize_with(message_plan.recvs.len(), || None);
         }
-        packed.reserve(traffic.sends.len());
+        packed.reserve(message_plan.sends.len());
         missing.resize(missing.len().max(all), 0);
-        let bytes = |parcels: &[Parcel]| parcels.iter().map(|p| p.bytes).collect::<Vec<_>>();
-        let (sends, recvs) = (bytes(&traffic.sends), bytes(&traffic.recvs));
+        let bytes = |specs: &[MessageSpec]| specs.iter().map(|p| p.bytes).collect::<Vec<_>>();
+        let (sends, recvs) = (bytes(&message_plan.sends), bytes(&message_plan.recvs));
         let flight = self.flight.as_mut().ok_or_else(|| panicked(self.rank))?;
         flight.reserve_message_buffers(&sends, &recvs)?;
         if all == 1 {
-            let none = traffic.berths.is_some();
+            let none = message_plan.buffers.is_some();
             return if none { Ok(()) } else { flight.reserve(&sends, &recvs) };
         }
         // One is as good as another, as they come back in any order.
-        let any = |sizes: &[usize], parcels, chunks: Range<usize>| {
-            let many = of_chunks(parcels, chunks, all).len();
+        let any = |sizes: &[usize], specs, chunks: Range<usize>| {
+            let many = of_chunks(specs, chunks, all).len();
             vec![sizes.iter().copied().max().unwrap_or(0); many]
         };
         (0..all).try_for_each(|first| {
-            let out = any(&sends, &traffic.sends, first..all.min(first + LEAVING));
-            let come = any(&recvs, &traffic.recvs, first..all.min(first + COMING));
+            let out = any(&sends, &message_plan.sends, first..all.min(first + LEAVING));
+            let come = any(&recvs, &message_plan.recvs, first..all.min(first + COMING));
             flight.reserve(&out, &come)
         })
     }
 
-    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
+    fn run(
+        &mut self,
+        message_plan: &MessagePlan,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error> {
         let mut flight = self.flight.take().ok_or_else(|| panicked(self.rank))?;
-        let result = run(traffic, port, flight.as_mut(), &mut self.held);
+        let result = run(message_plan, handler, flight.as_mut(), &mut self.held);
         self.flight = Some(flight);
         result
     }
@@ -243,17 +253,17 @@ fn panicked(rank: usize) -> Error {
 
 /// One exchange.
 fn run(
-    traffic: &Traffic,
-    port: &mut dyn Port,
+    message_plan: &MessagePlan,
+    handler: &mut dyn MessageHandler,
     flight: &mut dyn Flight,
     Held { packed, kept, missing }: &mut Held,
 ) -> Result<(), Error> {
     // A run that failed may have left some.
     packed.clear();
     kept.fill_with(|| None);
-    let all = count(traffic);
+    let all = count(message_plan);
     missing.resize(missing.len().max(all), 0);
-    let mut run = Run { traffic, flight, port, kept, missing: &mut missing[..all] };
+    let mut run = Run { message_plan, flight, handler, kept, missing: &mut missing[..all] };
     for chunk in 0..all.min(COMING) {
         run.post_recv(chunk)?;
     }
@@ -264,16 +274,16 @@ fn run(
             run.post_recv(chunk)?;
         }
         let first = (chunk + 1).saturating_sub(LEAVING);
-        run.wait_until_in_flight(of_chunks(&traffic.sends, first..chunk, all).len())?;
-        run.send(of_chunks(&traffic.sends, chunk..chunk + 1, all), packed, &mut lacked)?;
+        run.wait_until_in_flight(of_chunks(&message_plan.sends, first..chunk, all).len())?;
+        run.send(of_chunks(&message_plan.sends, chunk..chunk + 1, all), packed, &mut lacked)?;
     }
-    run.port.own();
+    run.handler.own();
     while let Some(arrival) = run.flight.wait_any()? {
         run.read(arrival);
     }
-    let Run { flight, port, kept, .. } = run;
+    let Run { flight, handler, kept, .. } = run;
     let all = &*kept;
-    port.finish(&|number| bytes(&all[number]));
+    handler.finish(&|number| bytes(&all[number]));
     kept.iter_mut().filter_map(Option::take).for_each(|arrival| flight.recycle(arrival));
     lacked.and(flight.wait_all())
 }
@@ -289,7 +299,7 @@ mod tests {
     /// Panics when nothing is left to pack.
     struct Panics;
 
-    impl Port for Panics {
+    impl MessageHandler for Panics {
         fn pack(&mut self, _number: usize, _message: &mut [u8]) -> usize {
             0
         }
@@ -309,7 +319,7 @@ mod tests {
     fn an_exchange_that_a_panic_has_ended_says_whose_it_is() {
         let errors = crate::threads(3, |comm| {
             let mut exchange = P2p::new(Algorithm::P2p, &comm).expect("an exchange");
-            let mut run = || exchange.run(&Traffic::default(), &mut Panics);
+            let mut run = || exchange.run(&MessagePlan::default(), &mut Panics);
             catch_unwind(AssertUnwindSafe(&mut run)).expect_err("a panic");
             run().expect_err("an error")
         });

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use fft_core::{Algorithm, Error, Exchange, Parcel, Pins, Port, Traffic};
+use fft_core::{
+    Algorithm, Error, Exchange, MessageHandler, MessagePlan, MessageSpec, PinnedMemory,
+};
 
-/// Neighbouring chunks of a traffic are an exchange of their own, which ends before the next begins. Messages are read as
-/// they come and never kept, so the port must not want to, unless there is to be memory for all at once: then all are one round.
+/// Neighbouring chunks of a message_plan are an exchange of their own, which ends before the next begins. Messages are read as
+/// they come and never kept, so the handler must not want to, unless there is to be memory for all at once: then all are one round.
 pub(crate) struct Rounds {
     inner: Box<dyn Exchange>,
     /// Rounds at most.
@@ -15,9 +17,9 @@ pub(crate) struct Rounds {
     forwarded: u64,
 }
 
-/// The messages of one round, and their numbers in the traffic.
+/// The messages of one round, and their numbers in the message_plan.
 struct Round {
-    traffic: Traffic,
+    message_plan: MessagePlan,
     sends: Vec<usize>,
     recvs: Vec<usize>,
 }
@@ -28,63 +30,63 @@ impl Rounds {
         Self { inner, most, known: Vec::new(), forwarded: 0 }
     }
 
-    fn split(&self, traffic: &Traffic) -> Vec<Round> {
-        let chunks = traffic.chunks.max(1);
-        let rounds = if traffic.at_once { 1 } else { chunks.min(self.most) };
-        let of = |parcels: &[Parcel], round| -> (Vec<usize>, Vec<Parcel>) {
-            let here = |(_, parcel): &(usize, &Parcel)| {
-                parcel.chunk.min(chunks - 1) * rounds / chunks == round
+    fn split(&self, message_plan: &MessagePlan) -> Vec<Round> {
+        let chunks = message_plan.chunks.max(1);
+        let rounds = if message_plan.at_once { 1 } else { chunks.min(self.most) };
+        let of = |specs: &[MessageSpec], round| -> (Vec<usize>, Vec<MessageSpec>) {
+            let here = |(_, spec): &(usize, &MessageSpec)| {
+                spec.chunk.min(chunks - 1) * rounds / chunks == round
             };
-            let copied = |(number, parcel): (usize, &Parcel)| (number, *parcel);
-            parcels.iter().enumerate().filter(here).map(copied).unzip()
+            let copied = |(number, spec): (usize, &MessageSpec)| (number, *spec);
+            specs.iter().enumerate().filter(here).map(copied).unzip()
         };
         let round = |round| {
-            let (sends, out) = of(&traffic.sends, round);
-            let (recvs, come) = of(&traffic.recvs, round);
-            let traffic = Traffic {
+            let (sends, out) = of(&message_plan.sends, round);
+            let (recvs, come) = of(&message_plan.recvs, round);
+            let message_plan = MessagePlan {
                 // No other round has this number, and this one has it whenever it is reserved for.
-                reshape: traffic.reshape << (usize::BITS / 2) | round,
+                reshape: message_plan.reshape << (usize::BITS / 2) | round,
                 // One to the exchange, which has memory for all of it.
                 chunks: 1,
-                shorter: traffic.shorter,
+                shorter: message_plan.shorter,
                 at_once: true,
                 sends: out,
                 recvs: come,
-                berths: None,
+                buffers: None,
             };
-            Round { traffic, sends, recvs }
+            Round { message_plan, sends, recvs }
         };
         (0..rounds).map(round).collect()
     }
 }
 
-/// A port for the messages of one round.
+/// A handler for the messages of one round.
 struct Part<'a> {
-    port: &'a mut dyn Port,
+    handler: &'a mut dyn MessageHandler,
     round: &'a Round,
     last: bool,
 }
 
-impl Port for Part<'_> {
+impl MessageHandler for Part<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        self.port.pack(self.round.sends[number], message)
+        self.handler.pack(self.round.sends[number], message)
     }
 
     fn own(&mut self) {
         if self.last {
-            self.port.own();
+            self.handler.own();
         }
     }
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let read = self.port.arrived(self.round.recvs[number], message);
-        assert!(read, "a port of exchanges in rounds reads what comes");
+        let read = self.handler.arrived(self.round.recvs[number], message);
+        assert!(read, "a handler of exchanges in rounds reads what comes");
         true
     }
 
     fn finish<'m>(&mut self, _message: &dyn Fn(usize) -> &'m [u8]) {
         if self.last {
-            self.port.finish(&|_| &[]);
+            self.handler.finish(&|_| &[]);
         }
     }
 }
@@ -94,41 +96,46 @@ impl Exchange for Rounds {
         self.inner.algorithm()
     }
 
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.inner.pin(pins);
     }
 
     /// As often as there are rounds.
-    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-        self.known.retain(|(reshape, _)| *reshape != traffic.reshape);
-        let rounds = self.split(traffic);
+    fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
+        self.known.retain(|(reshape, _)| *reshape != message_plan.reshape);
+        let rounds = self.split(message_plan);
         // A rank that lacks memory does not keep the others waiting.
         let mut result = Ok(());
         for round in &rounds {
-            result = result.and(self.inner.reserve(&round.traffic));
+            result = result.and(self.inner.reserve(&round.message_plan));
         }
-        self.known.push((traffic.reshape, rounds));
+        self.known.push((message_plan.reshape, rounds));
         result
     }
 
-    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error> {
-        let Some((_, rounds)) = self.known.iter().find(|(reshape, _)| *reshape == traffic.reshape)
+    fn run(
+        &mut self,
+        message_plan: &MessagePlan,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error> {
+        let Some((_, rounds)) =
+            self.known.iter().find(|(reshape, _)| *reshape == message_plan.reshape)
         else {
-            let what = format!("reshape {}", traffic.reshape);
-            return Err(Error::argument("traffic", what, "one that was reserved for"));
+            let what = format!("reshape {}", message_plan.reshape);
+            return Err(Error::argument("message_plan", what, "one that was reserved for"));
         };
-        // Its messages have the port's numbers, and may be kept.
+        // Its messages have the handler's numbers, and may be kept.
         if let [only] = &rounds[..] {
-            let result = self.inner.run(&only.traffic, port);
+            let result = self.inner.run(&only.message_plan, handler);
             self.forwarded = self.inner.forwarded();
             return result;
         }
         self.forwarded = 0;
         let mut result = Ok(());
         for (number, round) in rounds.iter().enumerate() {
-            let mut part = Part { port, round, last: number + 1 == rounds.len() };
+            let mut part = Part { handler, round, last: number + 1 == rounds.len() };
             // Others wait for what is to come, whatever went wrong here.
-            result = result.and(self.inner.run(&round.traffic, &mut part));
+            result = result.and(self.inner.run(&round.message_plan, &mut part));
             self.forwarded += self.inner.forwarded();
         }
         result
@@ -149,25 +156,25 @@ mod tests {
 
     use super::*;
 
-    /// A rank's traffic in so many chunks, with a message of each to all but every third rank; every other rank has one less.
-    fn traffic(rank: usize, ranks: usize, chunks: usize) -> Traffic {
+    /// A rank's message_plan in so many chunks, with a message of each to all but every third rank; every other rank has one less.
+    fn message_plan(rank: usize, ranks: usize, chunks: usize) -> MessagePlan {
         let there = |from: usize, to: usize, chunk: usize| {
             from != to && !(from + to + chunk).is_multiple_of(3) && chunk + from % 2 < chunks.max(1)
         };
-        let parcels = |there: &dyn Fn(usize, usize) -> bool| -> Vec<Parcel> {
+        let specs = |there: &dyn Fn(usize, usize) -> bool| -> Vec<MessageSpec> {
             let all =
                 (0..chunks.max(1)).flat_map(|chunk| (0..ranks).map(move |peer| (chunk, peer)));
-            let parcel = |(chunk, peer)| Parcel { peer, bytes: 10 * chunk + peer, chunk };
-            all.filter(|&(chunk, peer)| there(peer, chunk)).map(parcel).collect()
+            let spec = |(chunk, peer)| MessageSpec { peer, bytes: 10 * chunk + peer, chunk };
+            all.filter(|&(chunk, peer)| there(peer, chunk)).map(spec).collect()
         };
-        Traffic {
+        MessagePlan {
             reshape: 3,
             chunks,
             shorter: true,
             at_once: false,
-            sends: parcels(&|peer, chunk| there(rank, peer, chunk)),
-            recvs: parcels(&|peer, chunk| there(peer, rank, chunk)),
-            berths: None,
+            sends: specs(&|peer, chunk| there(rank, peer, chunk)),
+            recvs: specs(&|peer, chunk| there(peer, rank, chunk)),
+            buffers: None,
         }
     }
 
@@ -179,12 +186,16 @@ mod tests {
             Algorithm::P2p
         }
 
-        fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error> {
-            self.0.send(traffic.reshape).expect("the test listens");
+        fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
+            self.0.send(message_plan.reshape).expect("the test listens");
             Ok(())
         }
 
-        fn run(&mut self, _traffic: &Traffic, _port: &mut dyn Port) -> Result<(), Error> {
+        fn run(
+            &mut self,
+            _traffic: &MessagePlan,
+            _port: &mut dyn MessageHandler,
+        ) -> Result<(), Error> {
             Ok(())
         }
 
@@ -193,8 +204,8 @@ mod tests {
         }
     }
 
-    fn split(traffic: &Traffic, most: usize) -> Vec<Round> {
-        Rounds::new(Box::new(Inner(channel().0)), most).split(traffic)
+    fn split(message_plan: &MessagePlan, most: usize) -> Vec<Round> {
+        Rounds::new(Box::new(Inner(channel().0)), most).split(message_plan)
     }
 
     const CASES: [(usize, usize); 8] =
@@ -203,21 +214,21 @@ mod tests {
     #[test]
     fn every_message_is_of_one_round_and_in_the_order_of_its_traffic() {
         for (chunks, most) in CASES {
-            let traffic = traffic(1, 5, chunks);
-            let rounds = split(&traffic, most);
+            let message_plan = message_plan(1, 5, chunks);
+            let rounds = split(&message_plan, most);
             assert_eq!(rounds.len(), chunks.clamp(1, most), "{chunks} chunks, {most} at most");
-            type Side = (fn(&Round) -> &[usize], fn(&Traffic) -> &[Parcel]);
+            type Side = (fn(&Round) -> &[usize], fn(&MessagePlan) -> &[MessageSpec]);
             let sides: [Side; 2] = [(|r| &r.sends, |t| &t.sends), (|r| &r.recvs, |t| &t.recvs)];
-            for (numbers, parcels) in sides {
+            for (numbers, specs) in sides {
                 for round in &rounds {
-                    let here = numbers(round).iter().map(|n| parcels(&traffic)[*n]);
-                    assert!(parcels(&round.traffic).iter().copied().eq(here));
+                    let here = numbers(round).iter().map(|n| specs(&message_plan)[*n]);
+                    assert!(specs(&round.message_plan).iter().copied().eq(here));
                     assert!(numbers(round).is_sorted_by(|a, b| a < b));
-                    assert_eq!((round.traffic.shorter, round.traffic.chunks), (true, 1));
+                    assert_eq!((round.message_plan.shorter, round.message_plan.chunks), (true, 1));
                 }
                 // As chunks are in order of numbers, rounds are of neighbouring chunks.
                 let all: Vec<_> = rounds.iter().flat_map(numbers).copied().collect();
-                assert_eq!(all, (0..parcels(&traffic).len()).collect::<Vec<_>>());
+                assert_eq!(all, (0..specs(&message_plan).len()).collect::<Vec<_>>());
             }
         }
     }
@@ -225,23 +236,26 @@ mod tests {
     #[test]
     fn what_is_to_be_there_at_once_is_one_round() {
         for (chunks, most) in CASES {
-            let traffic = Traffic { at_once: true, ..traffic(1, 5, chunks) };
-            let rounds = split(&traffic, most);
+            let message_plan = MessagePlan { at_once: true, ..message_plan(1, 5, chunks) };
+            let rounds = split(&message_plan, most);
             let [only] = &rounds[..] else { panic!("{} rounds of {chunks} chunks", rounds.len()) };
             assert_eq!(
-                (&only.traffic.sends, &only.traffic.recvs),
-                (&traffic.sends, &traffic.recvs)
+                (&only.message_plan.sends, &only.message_plan.recvs),
+                (&message_plan.sends, &message_plan.recvs)
             );
-            assert!(only.traffic.at_once && only.sends.iter().copied().eq(0..traffic.sends.len()));
+            assert!(
+                only.message_plan.at_once
+                    && only.sends.iter().copied().eq(0..message_plan.sends.len())
+            );
         }
     }
 
     #[test]
     fn rounds_have_as_many_chunks_as_others_or_one_more() {
         for (chunks, most) in CASES {
-            let rounds = split(&traffic(0, 7, chunks), most);
+            let rounds = split(&message_plan(0, 7, chunks), most);
             let of = |round: &Round| {
-                let mut of: Vec<_> = round.traffic.sends.iter().map(|p| p.chunk).collect();
+                let mut of: Vec<_> = round.message_plan.sends.iter().map(|p| p.chunk).collect();
                 of.dedup();
                 of.len()
             };
@@ -257,16 +271,19 @@ mod tests {
     #[test]
     fn both_ends_have_a_message_in_the_same_round() {
         for (count, most) in CASES {
-            let rounds: Vec<_> = (0..5).map(|rank| split(&traffic(rank, 5, count), most)).collect();
+            let rounds: Vec<_> =
+                (0..5).map(|rank| split(&message_plan(rank, 5, count), most)).collect();
             for (from, to) in (0..5).flat_map(|from| (0..5).map(move |to| (from, to))) {
                 for (out, come) in rounds[from].iter().zip(&rounds[to]) {
-                    assert_eq!(out.traffic.reshape, come.traffic.reshape);
-                    let chunks = |parcels: &[Parcel], peer| -> Vec<usize> {
-                        let with = parcels.iter().filter(|parcel| parcel.peer == peer);
-                        with.map(|parcel| parcel.chunk).collect()
+                    assert_eq!(out.message_plan.reshape, come.message_plan.reshape);
+                    let chunks = |specs: &[MessageSpec], peer| -> Vec<usize> {
+                        let with = specs.iter().filter(|spec| spec.peer == peer);
+                        with.map(|spec| spec.chunk).collect()
                     };
-                    let (sent, expected) =
-                        (chunks(&out.traffic.sends, to), chunks(&come.traffic.recvs, from));
+                    let (sent, expected) = (
+                        chunks(&out.message_plan.sends, to),
+                        chunks(&come.message_plan.recvs, from),
+                    );
                     assert_eq!(sent, expected, "{from} to {to}");
                 }
             }
@@ -277,10 +294,10 @@ mod tests {
     fn a_reshape_that_is_reserved_for_again_is_the_same_to_the_exchange_within() {
         let (told, numbers) = channel();
         let mut rounds = Rounds::new(Box::new(Inner(told)), 64);
-        let first = traffic(0, 3, 9);
-        let second = Traffic { reshape: 4, ..first.clone() };
-        let mut reserve = |traffic| -> Vec<usize> {
-            rounds.reserve(traffic).expect("it cannot fail");
+        let first = message_plan(0, 3, 9);
+        let second = MessagePlan { reshape: 4, ..first.clone() };
+        let mut reserve = |message_plan| -> Vec<usize> {
+            rounds.reserve(message_plan).expect("it cannot fail");
             numbers.try_iter().collect()
         };
         let [one, other] = [&first, &second].map(&mut reserve);

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::thread::ThreadId;
 
-use fft_core::{Epochs, Error, Opaque, Reduce, SLOT_ALIGN, Slot, agree_by};
+use fft_core::{DeviceBuffer, Epochs, Error, Reduce, SLOT_ALIGN, Slot, agree_by};
 use mpi::ffi;
 use mpi::traits::AsRaw;
 
@@ -38,13 +38,13 @@ const TAG: c_int = 1;
 /// What a collective sends.
 pub(super) enum Bytes<'a> {
     Host(&'a [u8]),
-    Opaque(&'a Opaque),
+    DeviceBuffer(&'a DeviceBuffer),
 }
 
 /// Where it receives.
 pub(super) enum BytesMut<'a> {
     Host(&'a mut [u8]),
-    Opaque(&'a Opaque),
+    DeviceBuffer(&'a DeviceBuffer),
 }
 
 /// A duplicated communicator that we own.
@@ -326,11 +326,11 @@ impl RawComm {
         self.ready(call)?;
         let (from, out_bytes) = match send.0 {
             Bytes::Host(bytes) => (bytes.as_ptr(), bytes.len()),
-            Bytes::Opaque(memory) => (memory.address().cast_const(), memory.bytes()),
+            Bytes::DeviceBuffer(memory) => (memory.address().cast_const(), memory.bytes()),
         };
         let (to, in_bytes) = match recv.0 {
             BytesMut::Host(bytes) => (bytes.as_mut_ptr(), bytes.len()),
-            BytesMut::Opaque(memory) => (memory.address(), memory.bytes()),
+            BytesMut::DeviceBuffer(memory) => (memory.address(), memory.bytes()),
         };
         for (bytes, lines) in [(out_bytes, send.1), (in_bytes, recv.1)] {
             assert_eq!(lines.counts.len(), self.size, "a part for every rank");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fft_core::{Arrival, Error, Flight, Pins, Slot, SlotPool};
+use fft_core::{Arrival, Error, Flight, PinnedMemory, Slot, SlotPool};
 
 use super::ffi::{self, RawComm, Requests};
 use super::pieces::Done;
@@ -104,7 +104,7 @@ impl Drop for MpiFlight {
 }
 
 impl Flight for MpiFlight {
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.pool.pin(pins);
     }
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Once, OnceLock};
 
 /// The bindings, for callers who use MPI themselves.
 pub use ::mpi as rsmpi;
-use fft_core::{Comm, Error, Flight, NodeMemory, Opaque, Part, Parts, Puts, Reduce};
+use fft_core::{Comm, DeviceBuffer, Error, Flight, NodeMemory, Part, Parts, Reduce, RmaWindow};
 
 use crate::node_memory::node_memory::{HostNodeMemory, numbered};
 
@@ -25,7 +25,7 @@ use ffi::{Bytes, BytesMut, LineType, RawComm, Roll};
 use flight::MpiFlight;
 use host::Host;
 use lines::{LONGEST, Lines};
-use window::MpiPuts;
+use window::MpiWindow;
 pub use window::{Rma, Window};
 
 /// MPI, initialised by us; finalised when dropped, so keep it until the end. Stays on the thread that made it. With a panic
@@ -75,7 +75,7 @@ pub(crate) fn library() -> String {
     rsmpi::environment::library_version().unwrap_or_else(|_| "unknown".into())
 }
 
-/// What may help where a rank cannot put into the memory of others: nothing, or a sentence behind a blank.
+/// What may help where a rank cannot put into the memory of others: nothing, or a sentence behind a request.
 fn remedy() -> &'static str {
     match library().starts_with("Open MPI v4") {
         true => " OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it.",
@@ -252,16 +252,16 @@ impl Comm for MpiComm {
         self.all_to_all((send, out), (BytesMut::Host(recv.bytes), recv.parts))
     }
 
-    fn alltoallv_opaque(
+    fn alltoallv_device(
         &self,
-        send: Parts<'_, &Opaque>,
-        recv: Parts<'_, &Opaque>,
+        send: Parts<'_, &DeviceBuffer>,
+        recv: Parts<'_, &DeviceBuffer>,
     ) -> Result<(), Error> {
-        let (send, out) = (Bytes::Opaque(send.bytes), send.parts);
-        self.all_to_all((send, out), (BytesMut::Opaque(recv.bytes), recv.parts))
+        let (send, out) = (Bytes::DeviceBuffer(send.bytes), send.parts);
+        self.all_to_all((send, out), (BytesMut::DeviceBuffer(recv.bytes), recv.parts))
     }
 
-    fn reaches(&self, memory: &Opaque) -> Result<bool, Error> {
+    fn reaches(&self, memory: &DeviceBuffer) -> Result<bool, Error> {
         // Found out by all ranks together, and so known to all or to none.
         let known = self.devices[0].get().filter(|_| !memory.on_host());
         if let Some(known) = known {
@@ -274,7 +274,7 @@ impl Comm for MpiComm {
         Ok(found)
     }
 
-    fn window_on(&self, memory: &[Opaque; 2]) -> Result<Option<Box<dyn Puts>>, Error> {
+    fn window_on(&self, memory: &[DeviceBuffer; 2]) -> Result<Option<Box<dyn RmaWindow>>, Error> {
         let device = !memory[0].on_host();
         if device && self.devices[1].get() == Some(&false) {
             return Ok(None);
@@ -284,7 +284,7 @@ impl Comm for MpiComm {
             let _ = self.devices[1].set(found.is_some());
         }
         let rma = Rma::known(self)?;
-        Ok(found.map(|window| Box::new(MpiPuts::on(rma, window)) as Box<dyn Puts>))
+        Ok(found.map(|window| Box::new(MpiWindow::on(rma, window)) as Box<dyn RmaWindow>))
     }
 
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
@@ -321,7 +321,7 @@ impl Comm for MpiComm {
         self.roll.as_ref().map(|roll| roll.call(well)).transpose()
     }
 
-    fn window(&self) -> Result<Option<Box<dyn Puts>>, Error> {
+    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
         // Found out by all ranks together, and so known to all or to none.
         let found = match self.can_put.get() {
             Some(true) => Ok(Rma::known(self)?),
@@ -330,7 +330,7 @@ impl Comm for MpiComm {
         };
         let _ = self.can_put.set(found.is_ok());
         let why = match found {
-            Ok(rma) => return Ok(Some(Box::new(MpiPuts::new(rma)))),
+            Ok(rma) => return Ok(Some(Box::new(MpiWindow::new(rma)))),
             Err(why) => why,
         };
         if self.raw.rank == 0 {

@@ -3,7 +3,7 @@
 
 use std::sync::Once;
 
-use fft_core::{Comm, Epochs, Error, Opaque, Reduce, agree};
+use fft_core::{Comm, DeviceBuffer, Epochs, Error, Reduce, agree};
 
 use super::MpiComm;
 use super::ffi::takes_devices;
@@ -22,7 +22,7 @@ fn sample(rank: usize, bytes: usize) -> Vec<u8> {
 }
 
 /// Memory for a trial: this rank's sample, and room for another's. Collective.
-fn memory(comm: &MpiComm, like: &Opaque) -> Result<[Opaque; 2], Error> {
+fn memory(comm: &MpiComm, like: &DeviceBuffer) -> Result<[DeviceBuffer; 2], Error> {
     let bytes = TRIALS[1];
     let make = || {
         let memory = [like.another(bytes)?, like.another(bytes)?];
@@ -35,7 +35,7 @@ fn memory(comm: &MpiComm, like: &Opaque) -> Result<[Opaque; 2], Error> {
 /// Clears room for a sample, moves it from the rank before, and looks whether it is there. Collective.
 fn check(
     comm: &MpiComm,
-    memory: &[Opaque; 2],
+    memory: &[DeviceBuffer; 2],
     bytes: usize,
     work: impl FnOnce() -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -58,7 +58,7 @@ fn says_so(comm: &MpiComm, asks: bool) -> Result<bool, Error> {
 }
 
 /// Whether messages can be in memory like this. Collective.
-pub(super) fn messages(comm: &MpiComm, like: &Opaque) -> Result<bool, Error> {
+pub(super) fn messages(comm: &MpiComm, like: &DeviceBuffer) -> Result<bool, Error> {
     let first = comm.rank() == 0;
     if !says_so(comm, !like.on_host())? {
         if first {
@@ -92,7 +92,10 @@ pub(super) fn messages(comm: &MpiComm, like: &Opaque) -> Result<bool, Error> {
 }
 
 /// A window on memory, where ranks can put there. Collective.
-pub(super) fn window(comm: &MpiComm, memory: &[Opaque; 2]) -> Result<Option<Window<u8>>, Error> {
+pub(super) fn window(
+    comm: &MpiComm,
+    memory: &[DeviceBuffer; 2],
+) -> Result<Option<Window<u8>>, Error> {
     let why = match tried(comm, &memory[0])? {
         Ok(()) => match Rma::known(comm)?.window_on(memory) {
             Ok(window) => return Ok(Some(window)),
@@ -111,8 +114,8 @@ pub(super) fn window(comm: &MpiComm, memory: &[Opaque; 2]) -> Result<Option<Wind
     Ok(None)
 }
 
-/// Puts a sample to the next rank in both kinds of epoch, or says why that cannot be done. Collective.
-fn tried(comm: &MpiComm, like: &Opaque) -> Result<Result<(), Error>, Error> {
+/// RmaWindow a sample to the next rank in both kinds of epoch, or says why that cannot be done. Collective.
+fn tried(comm: &MpiComm, like: &DeviceBuffer) -> Result<Result<(), Error>, Error> {
     if let Err(why) = agree(comm, Rma::sound(comm)) {
         return Ok(Err(why));
     }

@@ -159,7 +159,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use fft_core::{Comm, Epochs, Error, Opaque, Pins, Puts, SLOT_ALIGN, Slot, agree};
+use fft_core::{
+    Comm, DeviceBuffer, Epochs, Error, PinnedMemory, RmaWindow, SLOT_ALIGN, Slot, agree,
+};
 
 use super::MpiComm;
 use super::ffi::{self, RawEpoch, RawPair, RawWindow};
@@ -264,7 +266,7 @@ impl Rma {
 
     /// A window on the second of these pieces, from the first of which this rank puts: bytes that cannot be looked at.
     /// Collective.
-    pub(super) fn window_on(&self, memory: &[Opaque; 2]) -> Result<Window<u8>, Error> {
+    pub(super) fn window_on(&self, memory: &[DeviceBuffer; 2]) -> Result<Window<u8>, Error> {
         let comm = agree(&self.comm, self.comm.duplicate())?;
         let made = RawWindow::create(&comm.raw, memory.clone(), comm.piece);
         Window::met(made, comm)
@@ -392,9 +394,9 @@ impl<'env, T: Pod> Epoch<'_, 'env, T> {
 }
 
 /// Windows of bytes for an exchange, made when their size is known, or one on memory of the exchange's.
-pub(super) struct MpiPuts {
+pub(super) struct MpiWindow {
     rma: Rma,
-    pins: Option<Arc<dyn Pins>>,
+    pins: Option<Arc<dyn PinnedMemory>>,
     /// What pins the memory: dropped before it.
     pinned: Vec<Box<dyn Any + Send + Sync>>,
     memory: Memory,
@@ -406,7 +408,7 @@ enum Memory {
     On(Window<u8>),
 }
 
-impl MpiPuts {
+impl MpiWindow {
     pub(super) fn new(rma: Rma) -> Self {
         Self { rma, pins: None, pinned: Vec::new(), memory: Memory::None }
     }
@@ -416,8 +418,8 @@ impl MpiPuts {
     }
 }
 
-impl Puts for MpiPuts {
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
+impl RmaWindow for MpiWindow {
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.pins = Some(pins);
     }
 

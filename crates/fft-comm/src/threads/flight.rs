@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fft_core::{Arrival, Error, Flight, Pins, Slot, SlotPool};
+use fft_core::{Arrival, Error, Flight, PinnedMemory, Slot, SlotPool};
 
 use super::{Seat, State};
 
@@ -79,7 +79,7 @@ fn next(
 }
 
 impl Flight for ThreadFlight {
-    fn pin(&mut self, pins: Arc<dyn Pins>) {
+    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.pool.pin(pins);
     }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use fft_comm::{ThreadComm, exchange, threads};
 use fft_core::{
-    Algorithm, Arrival, Comm, Error, ErrorKind, Exchange, Flight, Parcel, Part, Parts, Port,
-    Reduce, Slot, Traffic,
+    Algorithm, Arrival, Comm, Error, ErrorKind, Exchange, Flight, MessageHandler, MessagePlan,
+    MessageSpec, Part, Parts, Reduce, Slot,
 };
 
 const RANKS: [usize; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12];
@@ -28,18 +28,19 @@ fn bound(reshape: usize, from: usize, to: usize) -> Option<usize> {
     (from != to && there).then_some((from * 37 + to * 11) % 90 + usize::from(reshape == 0))
 }
 
-fn traffic(rank: usize, ranks: usize, reshape: usize) -> Traffic {
-    let parcel = |peer, bytes: Option<usize>| bytes.map(|bytes| Parcel { peer, bytes, chunk: 0 });
+fn message_plan(rank: usize, ranks: usize, reshape: usize) -> MessagePlan {
+    let spec =
+        |peer, bytes: Option<usize>| bytes.map(|bytes| MessageSpec { peer, bytes, chunk: 0 });
     let after = || (1..ranks).map(|d| (rank + d) % ranks);
     let before = (1..ranks).map(|d| (rank + ranks - d) % ranks);
-    Traffic {
+    MessagePlan {
         chunks: 1,
         shorter: false,
         at_once: false,
         reshape,
-        sends: after().filter_map(|to| parcel(to, bound(reshape, rank, to))).collect(),
-        recvs: before.filter_map(|from| parcel(from, bound(reshape, from, rank))).collect(),
-        berths: None,
+        sends: after().filter_map(|to| spec(to, bound(reshape, rank, to))).collect(),
+        recvs: before.filter_map(|from| spec(from, bound(reshape, from, rank))).collect(),
+        buffers: None,
     }
 }
 
@@ -54,17 +55,17 @@ fn text(round: usize, from: usize, to: usize, bound: usize) -> Vec<u8> {
 struct Desk<'a> {
     rank: usize,
     round: usize,
-    traffic: &'a Traffic,
+    message_plan: &'a MessagePlan,
     packed: usize,
     owned: usize,
     /// What came of each message, by number.
     came: Vec<Option<Vec<u8>>>,
 }
 
-impl Port for Desk<'_> {
+impl MessageHandler for Desk<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         assert_eq!(self.owned, 0, "own data is copied when nothing is left to pack");
-        let Parcel { peer, bytes, .. } = self.traffic.sends[number];
+        let MessageSpec { peer, bytes, .. } = self.message_plan.sends[number];
         let text = text(self.round, self.rank, peer, bytes);
         message[..text.len()].copy_from_slice(&text);
         self.packed += 1;
@@ -92,25 +93,25 @@ impl Port for Desk<'_> {
 fn run(
     exchange: &mut dyn Exchange,
     rank: usize,
-    traffic: &Traffic,
+    message_plan: &MessagePlan,
     round: usize,
 ) -> (Result<(), Error>, Vec<usize>) {
-    let came = vec![None; traffic.recvs.len()];
-    let mut desk = Desk { rank, round, traffic, packed: 0, owned: 0, came };
-    let result = exchange.run(traffic, &mut desk);
-    assert_eq!((desk.packed, desk.owned), (traffic.sends.len(), 1));
-    let right = |(parcel, came): &(&Parcel, &Option<Vec<u8>>)| {
-        **came == Some(text(round, parcel.peer, rank, parcel.bytes))
+    let came = vec![None; message_plan.recvs.len()];
+    let mut desk = Desk { rank, round, message_plan, packed: 0, owned: 0, came };
+    let result = exchange.run(message_plan, &mut desk);
+    assert_eq!((desk.packed, desk.owned), (message_plan.sends.len(), 1));
+    let right = |(spec, came): &(&MessageSpec, &Option<Vec<u8>>)| {
+        **came == Some(text(round, spec.peer, rank, spec.bytes))
     };
-    let all = traffic.recvs.iter().zip(&desk.came);
-    (result, all.filter(|pair| !right(pair)).map(|(parcel, _)| parcel.peer).collect())
+    let all = message_plan.recvs.iter().zip(&desk.came);
+    (result, all.filter(|pair| !right(pair)).map(|(spec, _)| spec.peer).collect())
 }
 
 /// An exchange that all reshapes are reserved for.
 fn reserved(comm: &dyn Comm, k: u8) -> Result<Box<dyn Exchange>, Error> {
     let mut exchange = exchange(Algorithm::KWay(k), comm)?;
     for reshape in 0..RESHAPES {
-        exchange.reserve(&traffic(comm.rank(), comm.size(), reshape))?;
+        exchange.reserve(&message_plan(comm.rank(), comm.size(), reshape))?;
     }
     Ok(exchange)
 }
@@ -123,8 +124,9 @@ fn every_message_arrives_whole() {
             let mut exchange = reserved(&comm, k).unwrap();
             let held = exchange.memory();
             for round in 0..20 {
-                let traffic = traffic(rank, ranks, (round * round + k as usize) % RESHAPES);
-                let (result, wrong) = run(exchange.as_mut(), rank, &traffic, round);
+                let message_plan =
+                    message_plan(rank, ranks, (round * round + k as usize) % RESHAPES);
+                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, round);
                 assert_eq!((result, wrong), (Ok(()), vec![]), "rank {rank} of {ranks}, k = {k}");
             }
             assert_eq!(exchange.memory(), held, "the exchange was reserved for all of them");
@@ -135,10 +137,10 @@ fn every_message_arrives_whole() {
 #[test]
 fn a_direct_exchange_forwards_headers_only() {
     threads(6, |comm| {
-        let traffic = traffic(comm.rank(), 6, 0);
+        let message_plan = message_plan(comm.rank(), 6, 0);
         for k in [6, 2] {
             let mut exchange = reserved(&comm, k).unwrap();
-            run(exchange.as_mut(), comm.rank(), &traffic, 0).0.unwrap();
+            run(exchange.as_mut(), comm.rank(), &message_plan, 0).0.unwrap();
             // At most 31 bytes for each: a header, and up to a multiple of its size.
             assert_eq!(exchange.forwarded() > 31 * 5, k == 2, "{} bytes", exchange.forwarded());
         }
@@ -153,21 +155,21 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
         let rank = comm.rank();
         let mut exchange = exchange(Algorithm::KWay(2), &comm).unwrap();
         let pair = |from: usize, to: usize, reshape| {
-            let parcel = |mine, peer| {
-                if rank == mine { vec![Parcel { peer, bytes: 50, chunk: 0 }] } else { vec![] }
+            let spec = |mine, peer| {
+                if rank == mine { vec![MessageSpec { peer, bytes: 50, chunk: 0 }] } else { vec![] }
             };
-            Traffic {
+            MessagePlan {
                 reshape,
                 chunks: 1,
                 shorter: false,
                 at_once: false,
-                sends: parcel(from, to),
-                recvs: parcel(to, from),
-                berths: None,
+                sends: spec(from, to),
+                recvs: spec(to, from),
+                buffers: None,
             }
         };
         let reshapes = [pair(0, 3, 0), pair(2, 0, 1), pair(0, 2, 2)];
-        reshapes.iter().for_each(|traffic| exchange.reserve(traffic).unwrap());
+        reshapes.iter().for_each(|message_plan| exchange.reserve(message_plan).unwrap());
         for round in 0..9 {
             let (result, wrong) = run(exchange.as_mut(), rank, &reshapes[round % 3], round);
             assert_eq!((result, wrong), (Ok(()), vec![]));
@@ -183,15 +185,21 @@ fn what_cannot_be_is_an_error() {
             assert!(error.to_string().contains(&format!("kway{k}")), "{error}");
         }
         let mut exchange = exchange(Algorithm::KWay(2), &comm).unwrap();
-        let traffic = traffic(comm.rank(), 3, 0);
-        let mut desk =
-            Desk { rank: 0, round: 0, traffic: &traffic, packed: 0, owned: 0, came: vec![None; 2] };
-        let error = exchange.run(&traffic, &mut desk).unwrap_err();
+        let message_plan = message_plan(comm.rank(), 3, 0);
+        let mut desk = Desk {
+            rank: 0,
+            round: 0,
+            message_plan: &message_plan,
+            packed: 0,
+            owned: 0,
+            came: vec![None; 2],
+        };
+        let error = exchange.run(&message_plan, &mut desk).unwrap_err();
         assert!(error.to_string().contains("reserved"), "{error}");
         // Rank 0 expects a message that rank 1 does not send.
-        let mut odd = traffic.clone();
+        let mut odd = message_plan.clone();
         if comm.rank() == 1 {
-            odd.sends.retain(|parcel| parcel.peer != 0);
+            odd.sends.retain(|spec| spec.peer != 0);
         }
         let result = exchange.reserve(&odd);
         let expected = if comm.rank() == 0 { Err(ErrorKind::Argument) } else { Ok(()) };
@@ -204,16 +212,16 @@ fn a_rank_that_leaves_is_an_error_where_its_messages_are_missed() {
     for ranks in [2, 3, 5, 8] {
         for k in KS {
             for gone in [0, ranks - 1] {
-                let (told, all) = (AtomicUsize::new(0), traffic(gone, ranks, 0).sends.len());
+                let (told, all) = (AtomicUsize::new(0), message_plan(gone, ranks, 0).sends.len());
                 threads(ranks, |comm| {
                     let rank = comm.rank();
-                    let traffic = traffic(rank, ranks, 0);
+                    let message_plan = message_plan(rank, ranks, 0);
                     let mut exchange = reserved(&comm, k).unwrap();
-                    run(exchange.as_mut(), rank, &traffic, 0).0.unwrap();
+                    run(exchange.as_mut(), rank, &message_plan, 0).0.unwrap();
                     if rank == gone {
                         return;
                     }
-                    let (result, wrong) = run(exchange.as_mut(), rank, &traffic, 1);
+                    let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 1);
                     assert!(wrong.contains(&gone), "rank {rank} of {ranks}, k = {k}");
                     // A neighbour notices; others get what the neighbour knows to be lost.
                     let kind = result.map_err(|error| error.kind()).unwrap_err();
@@ -274,7 +282,7 @@ impl Flight for LyingFlight {
         self.0.recycle(read);
     }
     fn wait_all(&mut self) -> Result<(), Error> {
-        self.0.finish()
+        self.0.wait_all()
     }
     fn memory(&self) -> usize {
         self.0.memory()
@@ -329,9 +337,9 @@ fn a_bundle_that_lies_is_an_error_and_all_ranks_go_on() {
                 let (rank, what) = (comm.rank(), format!("{damage:?}, {ranks} ranks, k = {k}"));
                 let liar = Liar(comm);
                 let mut exchange = reserved(&liar, k).unwrap();
-                let traffic = traffic(rank, ranks, 0);
+                let message_plan = message_plan(rank, ranks, 0);
                 DAMAGE.set((rank == 1).then_some(damage));
-                let (result, wrong) = run(exchange.as_mut(), rank, &traffic, 0);
+                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 0);
                 match result {
                     Ok(()) => assert_eq!(wrong, [], "{what}: rank {rank} noticed nothing"),
                     Err(Error::Header { rank: here, from, .. }) => {
@@ -346,7 +354,7 @@ fn a_bundle_that_lies_is_an_error_and_all_ranks_go_on() {
                     Err(other) => panic!("{what}: {other}"),
                 }
                 DAMAGE.set(None);
-                let (result, wrong) = run(exchange.as_mut(), rank, &traffic, 1);
+                let (result, wrong) = run(exchange.as_mut(), rank, &message_plan, 1);
                 assert_eq!((result, wrong), (Ok(()), vec![]), "{what}: the next exchange");
             });
             assert!(complaints.load(SeqCst) > 0, "{damage:?}, {ranks} ranks: nobody noticed");

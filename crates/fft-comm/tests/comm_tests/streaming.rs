@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use fft_comm::{exchange, threads};
-use fft_core::{Algorithm, Comm, Exchange, Parcel, Port, Traffic};
+use fft_core::{Algorithm, Comm, Exchange, MessageHandler, MessagePlan, MessageSpec};
 
 const CHUNKS: usize = 100;
 
@@ -14,21 +14,21 @@ fn bytes(from: usize, to: usize, chunk: usize) -> Option<usize> {
     there.then_some(1 + (from * 371 + to * 113 + chunk * 77) % 900)
 }
 
-fn traffic(rank: usize, ranks: usize, at_once: bool) -> Traffic {
-    let side = |bytes: &dyn Fn(usize, usize) -> Option<usize>| -> Vec<Parcel> {
+fn message_plan(rank: usize, ranks: usize, at_once: bool) -> MessagePlan {
+    let side = |bytes: &dyn Fn(usize, usize) -> Option<usize>| -> Vec<MessageSpec> {
         let all =
             (0..CHUNKS).flat_map(|chunk| (1..ranks).map(move |d| (chunk, (rank + d) % ranks)));
-        let parcel = |(chunk, peer)| Some(Parcel { peer, bytes: bytes(peer, chunk)?, chunk });
-        all.filter_map(parcel).collect()
+        let spec = |(chunk, peer)| Some(MessageSpec { peer, bytes: bytes(peer, chunk)?, chunk });
+        all.filter_map(spec).collect()
     };
-    Traffic {
+    MessagePlan {
         reshape: 0,
         chunks: CHUNKS,
         shorter: false,
         at_once,
         sends: side(&|peer, chunk| bytes(rank, peer, chunk)),
         recvs: side(&|peer, chunk| bytes(peer, rank, chunk)),
-        berths: None,
+        buffers: None,
     }
 }
 
@@ -40,7 +40,7 @@ fn word(from: usize, to: usize, chunk: usize) -> u8 {
 /// Packs, and looks at what comes; a rank is late now and then.
 struct Desk<'a> {
     rank: usize,
-    traffic: &'a Traffic,
+    message_plan: &'a MessagePlan,
     /// The chunk that was packed last, and how many messages of each have come.
     packed: usize,
     come: Vec<usize>,
@@ -49,9 +49,9 @@ struct Desk<'a> {
     owned: usize,
 }
 
-impl Port for Desk<'_> {
+impl MessageHandler for Desk<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let Parcel { peer, chunk, .. } = self.traffic.sends[number];
+        let MessageSpec { peer, chunk, .. } = self.message_plan.sends[number];
         assert!(chunk >= self.packed, "chunks are packed in order");
         self.packed = chunk;
         if (self.rank + chunk).is_multiple_of(11) {
@@ -66,7 +66,7 @@ impl Port for Desk<'_> {
     }
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let Parcel { peer, bytes, chunk } = self.traffic.recvs[number];
+        let MessageSpec { peer, bytes, chunk } = self.message_plan.recvs[number];
         assert_eq!(message.len(), bytes);
         assert!(message.iter().all(|byte| *byte == word(peer, self.rank, chunk)));
         self.come[number] += 1;
@@ -80,19 +80,19 @@ impl Port for Desk<'_> {
 }
 
 /// Runs a few times: bytes held, the same after each.
-fn run(exchange: &mut dyn Exchange, rank: usize, traffic: &Traffic) -> usize {
-    exchange.reserve(traffic).unwrap();
+fn run(exchange: &mut dyn Exchange, rank: usize, message_plan: &MessagePlan) -> usize {
+    exchange.reserve(message_plan).unwrap();
     let (held, ahead) = (exchange.memory(), Cell::new(0));
     for _ in 0..6 {
-        let come = vec![0; traffic.recvs.len()];
-        let mut desk = Desk { rank, traffic, packed: 0, come, ahead: &ahead, owned: 0 };
-        exchange.run(traffic, &mut desk).unwrap();
+        let come = vec![0; message_plan.recvs.len()];
+        let mut desk = Desk { rank, message_plan, packed: 0, come, ahead: &ahead, owned: 0 };
+        exchange.run(message_plan, &mut desk).unwrap();
         assert!(desk.come.iter().all(|times| *times == 1), "rank {rank}: {:?}", desk.come);
         assert_eq!(exchange.memory(), held, "rank {rank}: it was reserved for");
     }
     // Those who have fewer chunks have packed their last.
     let fewer = 7 * (rank % 3);
-    assert!(traffic.at_once || ahead.get() <= 4 + fewer, "rank {rank}: {} ahead", ahead.get());
+    assert!(message_plan.at_once || ahead.get() <= 4 + fewer, "rank {rank}: {} ahead", ahead.get());
     held
 }
 
@@ -104,7 +104,7 @@ fn a_few_chunks_are_under_way_in_memory_for_so_many() {
                 let rank = comm.rank();
                 let [few, all] = [false, true].map(|at_once| {
                     let mut exchange = exchange(algorithm, &comm).unwrap();
-                    run(exchange.as_mut(), rank, &traffic(rank, ranks, at_once))
+                    run(exchange.as_mut(), rank, &message_plan(rank, ranks, at_once))
                 });
                 assert!(4 * few < all, "rank {rank} of {ranks}: {few} of {all} bytes");
             });
@@ -118,10 +118,10 @@ fn a_collective_for_each_chunk_takes_memory_for_one() {
         threads(ranks, |comm| {
             let (rank, mut exchange) =
                 (comm.rank(), exchange(Algorithm::Alltoallv, &comm).unwrap());
-            let traffic = traffic(rank, ranks, false);
-            let sides = [&traffic.sends, &traffic.recvs];
+            let message_plan = message_plan(rank, ranks, false);
+            let sides = [&message_plan.sends, &message_plan.recvs];
             let all: usize = sides.iter().flat_map(|side| side.iter()).map(|it| it.bytes).sum();
-            let held = run(exchange.as_mut(), rank, &traffic);
+            let held = run(exchange.as_mut(), rank, &message_plan);
             assert!(8 * held < all, "rank {rank} of {ranks}: {held} of {all} bytes");
         });
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use fft_comm::{exchange, threads};
-use fft_core::{Algorithm, Blank, Comm, ErrorKind, Parcel, Port, Traffic};
+use fft_core::{Algorithm, Comm, ErrorKind, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 
 /// Chunks of the rank with most.
 const CHUNKS: usize = 3;
@@ -16,51 +16,51 @@ fn bytes(from: usize, to: usize, chunk: usize, chunks: usize) -> Option<usize> {
     there.then_some(1 + (from * 371 + to * 113 + chunk * 77) % 900)
 }
 
-fn traffic(rank: usize, ranks: usize, chunks: usize, shorter: bool) -> Traffic {
-    let side = |bytes: &dyn Fn(usize, usize) -> Option<usize>| -> Vec<Parcel> {
+fn message_plan(rank: usize, ranks: usize, chunks: usize, shorter: bool) -> MessagePlan {
+    let side = |bytes: &dyn Fn(usize, usize) -> Option<usize>| -> Vec<MessageSpec> {
         let all =
             (0..chunks).flat_map(|chunk| (1..ranks).map(move |d| (chunk, (rank + d) % ranks)));
-        let parcel = |(chunk, peer)| Some(Parcel { peer, bytes: bytes(peer, chunk)?, chunk });
-        all.filter_map(parcel).collect()
+        let spec = |(chunk, peer)| Some(MessageSpec { peer, bytes: bytes(peer, chunk)?, chunk });
+        all.filter_map(spec).collect()
     };
-    Traffic {
+    MessagePlan {
         reshape: 0,
         chunks,
         shorter,
         at_once: false,
         sends: side(&|peer, chunk| bytes(rank, peer, chunk, chunks)),
         recvs: side(&|peer, chunk| bytes(peer, rank, chunk, chunks)),
-        berths: None,
+        buffers: None,
     }
 }
 
-/// What a message says: of traffic whose messages may be shorter, every third is.
-fn text(from: usize, to: usize, parcel: &Parcel, shorter: bool) -> Vec<u8> {
+/// What a message says: of message_plan whose messages may be shorter, every third is.
+fn text(from: usize, to: usize, spec: &MessageSpec, shorter: bool) -> Vec<u8> {
     let len =
-        parcel.bytes / if shorter && (from + to + parcel.chunk).is_multiple_of(3) { 2 } else { 1 };
-    (0..len).map(|i| (from * 7 + to * 3 + parcel.chunk * 31 + i) as u8).collect()
+        spec.bytes / if shorter && (from + to + spec.chunk).is_multiple_of(3) { 2 } else { 1 };
+    (0..len).map(|i| (from * 7 + to * 3 + spec.chunk * 31 + i) as u8).collect()
 }
 
 /// The numbers of each chunk, in order.
-fn chunks(parcels: &[Parcel]) -> Vec<Vec<usize>> {
+fn chunks(specs: &[MessageSpec]) -> Vec<Vec<usize>> {
     let mut number = 0;
-    let numbers = |chunk: &[Parcel]| {
+    let numbers = |chunk: &[MessageSpec]| {
         number += chunk.len();
         (number - chunk.len()..number).collect()
     };
-    parcels.chunk_by(|a, b| a.chunk == b.chunk).map(numbers).collect()
+    specs.chunk_by(|a, b| a.chunk == b.chunk).map(numbers).collect()
 }
 
 struct Desk<'a> {
     rank: usize,
-    traffic: &'a Traffic,
+    message_plan: &'a MessagePlan,
     packed: Vec<Vec<usize>>,
     shown: Vec<Vec<usize>>,
     /// Messages that were not what they must be.
     wrong: Vec<usize>,
 }
 
-impl Port for Desk<'_> {
+impl MessageHandler for Desk<'_> {
     fn pack(&mut self, _number: usize, _message: &mut [u8]) -> usize {
         unreachable!("all of a chunk are packed together")
     }
@@ -69,14 +69,14 @@ impl Port for Desk<'_> {
         true
     }
 
-    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+    fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
         // All are there before the first is written.
-        let all: Vec<_> = blanks.collect();
-        self.packed.push(all.iter().map(|blank| blank.number).collect());
-        for Blank { number, message, bytes } in all {
-            let parcel = &self.traffic.sends[number];
-            assert_eq!(message.len(), parcel.bytes);
-            let text = text(self.rank, parcel.peer, parcel, self.traffic.shorter);
+        let all: Vec<_> = requests.collect();
+        self.packed.push(all.iter().map(|request| request.number).collect());
+        for PackRequest { number, message, bytes } in all {
+            let spec = &self.message_plan.sends[number];
+            assert_eq!(message.len(), spec.bytes);
+            let text = text(self.rank, spec.peer, spec, self.message_plan.shorter);
             message[..text.len()].copy_from_slice(&text);
             bytes.set(text.len());
         }
@@ -92,8 +92,8 @@ impl Port for Desk<'_> {
         self.shown.push(numbers.clone().collect());
         let all: Vec<_> = numbers.map(|number| (number, message(number))).collect();
         for (number, message) in all {
-            let parcel = &self.traffic.recvs[number];
-            if message != text(parcel.peer, self.rank, parcel, self.traffic.shorter) {
+            let spec = &self.message_plan.recvs[number];
+            if message != text(spec.peer, self.rank, spec, self.message_plan.shorter) {
                 self.wrong.push(number);
             }
         }
@@ -116,22 +116,22 @@ fn chunks_are_packed_and_shown_once_and_whole() {
     {
         threads(ranks, |comm| {
             let rank = comm.rank();
-            let traffic = traffic(rank, ranks, most, shorter);
+            let message_plan = message_plan(rank, ranks, most, shorter);
             let mut exchange = exchange(algorithm, &comm).unwrap();
-            exchange.reserve(&traffic).unwrap();
+            exchange.reserve(&message_plan).unwrap();
             let held = exchange.memory();
             for _ in 0..10 {
                 let (packed, shown, wrong) = (Vec::new(), Vec::new(), Vec::new());
-                let mut desk = Desk { rank, traffic: &traffic, packed, shown, wrong };
-                exchange.run(&traffic, &mut desk).unwrap();
+                let mut desk = Desk { rank, message_plan: &message_plan, packed, shown, wrong };
+                exchange.run(&message_plan, &mut desk).unwrap();
                 let Desk { mut packed, mut shown, wrong, .. } = desk;
                 // A collective shows a chunk of none as well.
                 packed.retain(|chunk| !chunk.is_empty());
                 shown.retain(|chunk| !chunk.is_empty());
                 let what = format!("{algorithm}, rank {rank} of {ranks}");
-                assert_eq!(packed, chunks(&traffic.sends), "{what}");
+                assert_eq!(packed, chunks(&message_plan.sends), "{what}");
                 shown.sort();
-                assert_eq!(shown, chunks(&traffic.recvs), "{what}");
+                assert_eq!(shown, chunks(&message_plan.recvs), "{what}");
                 assert_eq!(wrong, [0; 0], "{what}");
             }
             assert_eq!(exchange.memory(), held, "it was reserved for");
@@ -144,20 +144,20 @@ fn chunks_are_packed_and_shown_once_and_whole() {
 fn who_leaves_is_missed_and_not_waited_for() {
     threads(3, |comm| {
         let rank = comm.rank();
-        let traffic = traffic(rank, 3, CHUNKS, false);
+        let message_plan = message_plan(rank, 3, CHUNKS, false);
         let mut exchange = exchange(Algorithm::Pipelined, &comm).unwrap();
-        exchange.reserve(&traffic).unwrap();
+        exchange.reserve(&message_plan).unwrap();
         if rank == 1 {
             return;
         }
         let (packed, shown, wrong) = (Vec::new(), Vec::new(), Vec::new());
-        let mut desk = Desk { rank, traffic: &traffic, packed, shown, wrong };
-        let error = exchange.run(&traffic, &mut desk).unwrap_err();
+        let mut desk = Desk { rank, message_plan: &message_plan, packed, shown, wrong };
+        let error = exchange.run(&message_plan, &mut desk).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Transport, "{error}");
-        let lost = (0..traffic.recvs.len()).filter(|n| traffic.recvs[*n].peer == 1);
+        let lost = (0..message_plan.recvs.len()).filter(|n| message_plan.recvs[*n].peer == 1);
         let lost: Vec<_> = lost.collect();
         desk.wrong.sort_unstable();
         assert_eq!(desk.wrong, lost);
-        assert_eq!(desk.shown.len(), chunks(&traffic.recvs).len());
+        assert_eq!(desk.shown.len(), chunks(&message_plan.recvs).len());
     });
 }

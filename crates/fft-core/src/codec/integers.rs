@@ -125,7 +125,7 @@ impl Blocks {
     }
 }
 
-/// Puts real or imaginary parts of up to 64 elements back.
+/// RmaWindow real or imaginary parts of up to 64 elements back.
 #[inline(always)]
 pub(super) fn put<T: Real>(x: &[f64; BLOCK], reals: &mut [T], width: usize, plane: usize) {
     scatter(x, reals, width, plane, super::number::narrow);
@@ -139,7 +139,7 @@ pub(super) fn take_raw<T: Real>(reals: &[T], width: usize, plane: usize, out: &m
     codes::write(8 * size_of::<T>() as u32, out, |i| words[plane][i]);
 }
 
-/// Puts them back.
+/// RmaWindow them back.
 #[inline(always)]
 pub(super) fn put_raw<T: Real>(bytes: &[u8], reals: &mut [T], width: usize, plane: usize) {
     let words = codes::load(bytes, 8 * size_of::<T>() as u32);

@@ -34,7 +34,7 @@ fn width_at(block: usize) -> (usize, usize) {
     (STEP + WIDTH * block / 8, WIDTH * block % 8)
 }
 
-/// Puts the width of a block into a table that has zeros there.
+/// RmaWindow the width of a block into a table that has zeros there.
 fn put_width(width: u32, block: usize, body: &mut [u8]) {
     let (at, shift) = width_at(block);
     let [low, high] = ((width as u16) << shift).to_le_bytes();

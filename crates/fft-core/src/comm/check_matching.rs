@@ -1,7 +1,7 @@
 //! Whether all ranks expect what others send to them, before anything is sent.
 
 use super::comm::{Comm, Reduce};
-use super::exchange::Traffic;
+use super::exchange::MessagePlan;
 use crate::base::Error;
 
 /// Compares the messages of reshapes: in how many chunks they go, how many there are between two ranks, of which chunks, and how long each
@@ -18,25 +18,25 @@ use crate::base::Error;
 /// and place among those of the same ends; what the communicator returns.
 pub fn matching<'a>(
     comm: &dyn Comm,
-    reshapes: impl IntoIterator<Item = &'a Traffic>,
+    reshapes: impl IntoIterator<Item = &'a MessagePlan>,
 ) -> Result<(), Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let mut all = Vec::new();
-    for (reshape, traffic) in reshapes.into_iter().enumerate() {
+    for (reshape, message_plan) in reshapes.into_iter().enumerate() {
         // What is the same on all ranks is so on each and the next one.
-        let way = usize::from(traffic.shorter) | usize::from(traffic.at_once) << 1;
-        let what = [traffic.reshape, traffic.chunks, way];
+        let way = usize::from(message_plan.shorter) | usize::from(message_plan.at_once) << 1;
+        let what = [message_plan.reshape, message_plan.chunks, way];
         let next =
             Known { sent: true, reshape, from: rank, to: (rank + 1) % size, number: 0, what };
         let last = Known { sent: false, from: (rank + size - 1) % size, to: rank, ..next };
         all.extend([next, last]);
-        for (parcels, sent) in [(&traffic.sends, true), (&traffic.recvs, false)] {
+        for (specs, sent) in [(&message_plan.sends, true), (&message_plan.recvs, false)] {
             let mut before = vec![0; size];
-            all.extend(parcels.iter().map(|parcel| {
-                before[parcel.peer] += 1;
-                let (from, to) = if sent { (rank, parcel.peer) } else { (parcel.peer, rank) };
-                let what = [parcel.bytes, parcel.chunk, 0];
-                Known { sent, reshape, from, to, number: before[parcel.peer], what }
+            all.extend(specs.iter().map(|spec| {
+                before[spec.peer] += 1;
+                let (from, to) = if sent { (rank, spec.peer) } else { (spec.peer, rank) };
+                let what = [spec.bytes, spec.chunk, 0];
+                Known { sent, reshape, from, to, number: before[spec.peer], what }
             }));
         }
     }

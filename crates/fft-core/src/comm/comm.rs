@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::device_buffer::Opaque;
+use super::device_buffer::DeviceBuffer;
 use super::node_memory::NodeMemory;
-use super::rma::Puts;
-use super::slot::{Pins, Slot};
+use super::rma::RmaWindow;
+use super::slot::{PinnedMemory, Slot};
 use crate::base::{Error, ErrorKind};
 
 /// How two ranks reach each other.
@@ -127,7 +127,7 @@ pub trait Comm: Send {
     ///
     /// # Errors
     /// When a rank has gone or the library fails.
-    fn window(&self) -> Result<Option<Box<dyn Puts>>> {
+    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>> {
         Ok(None)
     }
 
@@ -136,7 +136,7 @@ pub trait Comm: Send {
     ///
     /// # Errors
     /// When a rank has gone or the library fails otherwise.
-    fn reaches(&self, _memory: &Opaque) -> Result<bool> {
+    fn reaches(&self, _memory: &DeviceBuffer) -> Result<bool> {
         Ok(false)
     }
 
@@ -144,7 +144,11 @@ pub trait Comm: Send {
     ///
     /// # Errors
     /// As [`Comm::alltoallv`].
-    fn alltoallv_opaque(&self, _send: Parts<'_, &Opaque>, _recv: Parts<'_, &Opaque>) -> Result<()> {
+    fn alltoallv_device(
+        &self,
+        _send: Parts<'_, &DeviceBuffer>,
+        _recv: Parts<'_, &DeviceBuffer>,
+    ) -> Result<()> {
         Err(unreached())
     }
 
@@ -154,7 +158,7 @@ pub trait Comm: Send {
     ///
     /// # Errors
     /// When a rank has gone or the library fails otherwise.
-    fn window_on(&self, _memory: &[Opaque; 2]) -> Result<Option<Box<dyn Puts>>> {
+    fn window_on(&self, _memory: &[DeviceBuffer; 2]) -> Result<Option<Box<dyn RmaWindow>>> {
         Ok(None)
     }
 
@@ -201,8 +205,8 @@ pub struct Parts<'a, B> {
 /// What fails under way is told by [`wait_all`](Flight::wait_all): until then the exchange goes on, as others wait for this rank's
 /// messages and know nothing of the failure. A message of a rank that has gone arrives as an empty one.
 pub trait Flight: Send {
-    /// Pins the memory of messages that is made from now on, where it can.
-    fn pin(&mut self, _pins: Arc<dyn Pins>) {}
+    /// PinnedMemory the memory of messages that is made from now on, where it can.
+    fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
 
     /// Makes sure that an exchange with messages of these sizes needs no more memory. Not collective.
     ///

@@ -8,7 +8,7 @@ use super::slot::Slot;
 use crate::base::Error;
 
 /// What keeps memory that the host does not look into, and copies small pieces of it, for trials.
-pub trait Keeper: Send + Sync {
+pub trait DeviceAllocation: Send + Sync {
     /// Whether the host could look, so that any library can send what is there.
     fn on_host(&self) -> bool;
 
@@ -16,7 +16,7 @@ pub trait Keeper: Send + Sync {
     ///
     /// # Errors
     /// When there is none.
-    fn another(&self, bytes: usize) -> Result<Opaque, Error>;
+    fn another(&self, bytes: usize) -> Result<DeviceBuffer, Error>;
 
     /// Copies bytes from an address inside the memory to the host.
     ///
@@ -34,15 +34,15 @@ pub trait Keeper: Send + Sync {
 /// A piece of memory that is sent from and received into by its address alone. Whoever has one keeps the memory.
 ///
 /// ```
-/// # fn f(memory: &fft_core::Opaque) {
+/// # fn f(memory: &fft_core::DeviceBuffer) {
 /// let second_half = memory.part(memory.bytes() / 2..memory.bytes());
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Opaque {
+pub struct DeviceBuffer {
     at: usize,
     bytes: usize,
-    keeper: Arc<dyn Keeper>,
+    keeper: Arc<dyn DeviceAllocation>,
 }
 
 /// The promise that an address is what it is said to be: what a library is told to read and write.
@@ -62,10 +62,10 @@ pub struct Opaque {
 #[repr(transparent)]
 pub struct Vouched(());
 
-impl Opaque {
+impl DeviceBuffer {
     /// So many bytes at an address. It is vouched for that they are there as long as the keeper is, that they may be read and
     /// written at any time, by anyone who has this or a part of it, and that no reference of Rust's leads into them.
-    pub fn new(keeper: Arc<dyn Keeper>, at: usize, bytes: usize, _: Vouched) -> Self {
+    pub fn new(keeper: Arc<dyn DeviceAllocation>, at: usize, bytes: usize, _: Vouched) -> Self {
         Self { at, bytes, keeper }
     }
 
@@ -120,17 +120,17 @@ impl Opaque {
 }
 
 /// The same bytes.
-impl PartialEq for Opaque {
+impl PartialEq for DeviceBuffer {
     fn eq(&self, other: &Self) -> bool {
         (self.at, self.bytes) == (other.at, other.bytes)
     }
 }
 
-impl Eq for Opaque {}
+impl Eq for DeviceBuffer {}
 
-impl fmt::Debug for Opaque {
+impl fmt::Debug for DeviceBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Opaque({} bytes at {:#x})", self.bytes, self.at)
+        write!(f, "DeviceBuffer({} bytes at {:#x})", self.bytes, self.at)
     }
 }
 
@@ -138,14 +138,14 @@ impl fmt::Debug for Opaque {
 /// incoming ones in another. Places are multiples of [`SLOT_ALIGN`](crate::SLOT_ALIGN), with room up to the next one after
 /// each message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Berths {
+pub struct MessageBuffers {
     /// Out, in.
-    pub memory: [Opaque; 2],
+    pub memory: [DeviceBuffer; 2],
     /// The first byte of each message, by number.
     pub places: [Vec<usize>; 2],
 }
 
-impl Berths {
+impl MessageBuffers {
     /// The berth of an outgoing message of at most so many bytes.
     pub fn outgoing(&self, number: usize, bytes: usize) -> Slot {
         self.slot(0, number, bytes)

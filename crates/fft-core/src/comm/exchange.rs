@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::device_buffer::Berths;
-use super::slot::Pins;
+use super::device_buffer::MessageBuffers;
+use super::slot::PinnedMemory;
 use crate::base::Error;
 
 /// How the data of a reshape travels.
@@ -34,7 +34,7 @@ pub enum Algorithm {
     /// Messages are forwarded in ⌈log_k P⌉ rounds, in each of which a rank sends to at most `k - 1` others: fewer and
     /// longer messages where there are many small ones. Large data goes in chunks, one after another. From 2 to 255.
     KWay(u8),
-    /// Puts into a window that is made once per plan, in chunks as [`Algorithm::Pipelined`], each to ranks of other hosts
+    /// RmaWindow into a window that is made once per plan, in chunks as [`Algorithm::Pipelined`], each to ranks of other hosts
     /// in rotation and then to those of the own. Plans that use it are dropped by all ranks in the same order. As
     /// [`Algorithm::Pipelined`] where ranks cannot put: threads, and an MPI that does not let them, which is said once
     /// in a warning.
@@ -117,7 +117,7 @@ impl FromStr for Algorithm {
 
 /// One end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct MessageSpec {
     /// The other end.
     pub peer: usize,
     /// The bytes it has, or where they depend on the data the most that it can have.
@@ -130,42 +130,42 @@ pub struct Parcel {
 /// order on both sides; otherwise there is at most one. Never one to itself. Each rank begins at another
 /// place of its list of peers, so that not all aim at the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct MessagePlan {
     /// Which reshape of the plan this is: the same number on all ranks, and another for every other reshape. Its
-    /// parcels do not tell: two reshapes may look the same to one rank, which passes on messages of others, or writes
+    /// specs do not tell: two reshapes may look the same to one rank, which passes on messages of others, or writes
     /// into their memory, and different to those.
     pub reshape: usize,
     /// The most chunks that any rank's data is in: the same number on all ranks.
     pub chunks: usize,
-    /// Whether messages may be shorter than their parcels, because their sizes depend on the data: the same on all ranks.
+    /// Whether messages may be shorter than their specs, because their sizes depend on the data: the same on all ranks.
     pub shorter: bool,
     /// Whether there is to be memory for all of them at once, as they are kept until all have come, or are made by a device before
     /// any is sent. Otherwise that of a few chunks is enough.
     pub at_once: bool,
     /// Outgoing, in order of sending, which is that of chunks.
-    pub sends: Vec<Parcel>,
+    pub sends: Vec<MessageSpec>,
     /// Incoming, in the order of chunks.
-    pub recvs: Vec<Parcel>,
-    /// Where messages lie, if the port has memory for them: on all ranks or on none, and for exchanges that
+    pub recvs: Vec<MessageSpec>,
+    /// Where messages lie, if the handler has memory for them: on all ranks or on none, and for exchanges that
     /// [take it](Exchange::takes_berths).
-    pub berths: Option<Berths>,
+    pub buffers: Option<MessageBuffers>,
 }
 
 /// A message that is to be packed.
-pub struct Blank<'m> {
+pub struct PackRequest<'m> {
     /// Which one.
     pub number: usize,
-    /// Its memory, as [`Port::pack`] takes it.
+    /// Its memory, as [`MessageHandler::pack`] takes it.
     pub message: &'m mut [u8],
-    /// To be set to what [`Port::pack`] returns.
+    /// To be set to what [`MessageHandler::pack`] returns.
     pub bytes: &'m Cell<usize>,
 }
 
 /// What an exchange calls to fill messages and to empty them. Numbers of messages are places in
-/// [`Traffic`].
-pub trait Port {
-    /// Packs and encodes an outgoing message and returns its bytes: the parcel's, or fewer if the traffic's may be
-    /// [`shorter`](Traffic::shorter). Chunks are packed in order;
+/// [`MessagePlan`].
+pub trait MessageHandler {
+    /// Packs and encodes an outgoing message and returns its bytes: the spec's, or fewer if the message_plan's may be
+    /// [`shorter`](MessagePlan::shorter). Chunks are packed in order;
     /// the messages of a chunk in any. A message with a berth is made there, and `message` is empty.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
@@ -176,8 +176,8 @@ pub trait Port {
     }
 
     /// Packs messages of one chunk.
-    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
-        for Blank { number, message, bytes } in blanks {
+    fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
+        for PackRequest { number, message, bytes } in requests {
             bytes.set(self.pack(number, message));
         }
     }
@@ -185,20 +185,20 @@ pub trait Port {
     /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.
     fn own(&mut self);
 
-    /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until [`Port::finish`], which
+    /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until [`MessageHandler::finish`], which
     /// happens only with exchanges that [keep messages](Algorithm::keeps). A message that does not decode is remembered
     /// and reported after the exchange, which goes on: the other ranks wait for it.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
 
-    /// Shows incoming messages, all of a chunk, each as [`Port::arrived`] does; what is not read must be kept. A port that wants them
-    /// [together](Port::together) has read them.
+    /// Shows incoming messages, all of a chunk, each as [`MessageHandler::arrived`] does; what is not read must be kept. A handler that wants them
+    /// [together](MessageHandler::together) has read them.
     fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
         for number in numbers {
             self.arrived(number, message(number));
         }
     }
 
-    /// Shows an incoming message of so many bytes in its berth, in place of [`Port::arrived`].
+    /// Shows an incoming message of so many bytes in its berth, in place of [`MessageHandler::arrived`].
     fn landed(&mut self, _number: usize, _bytes: usize) {}
 
     /// Called once, when all messages are there, with those that were kept.
@@ -210,30 +210,34 @@ pub trait Exchange: Send {
     /// What it does: where ranks cannot put, not what was asked for.
     fn algorithm(&self) -> Algorithm;
 
-    /// Pins the memory of messages that is made from now on, where it can.
-    fn pin(&mut self, _pins: Arc<dyn Pins>) {}
+    /// PinnedMemory the memory of messages that is made from now on, where it can.
+    fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
 
-    /// Whether messages may have [berths](Traffic::berths), on a communicator that
+    /// Whether messages may have [buffers](MessagePlan::buffers), on a communicator that
     /// [reaches](crate::Comm::reaches) their memory.
     fn takes_berths(&self) -> bool {
         false
     }
 
-    /// Makes sure that this traffic needs no more memory. **Collective**: all ranks reserve for the same reshapes in the same order, and
+    /// Makes sure that this message_plan needs no more memory. **Collective**: all ranks reserve for the same reshapes in the same order, and
     /// a rank that fails does so after its collective part. Ranks must expect what others send, which
     /// [`matching`](crate::matching) tells; `kwayK`, which asks for all messages, finds out by itself.
     ///
     /// # Errors
     /// [`Error::Memory`]; what the transport returns; of `kwayK` [`Error::Disagreement`] of two ranks on a message.
-    fn reserve(&mut self, traffic: &Traffic) -> Result<(), Error>;
+    fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error>;
 
     /// Exchanges. Collective over the ranks of the plan.
     ///
     /// # Errors
     /// When the transport fails.
-    fn run(&mut self, traffic: &Traffic, port: &mut dyn Port) -> Result<(), Error>;
+    fn run(
+        &mut self,
+        message_plan: &MessagePlan,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error>;
 
-    /// Bytes that this rank sent in the last run beside those that the port packed: messages of others on their way,
+    /// Bytes that this rank sent in the last run beside those that the handler packed: messages of others on their way,
     /// and headers.
     fn forwarded(&self) -> u64 {
         0

@@ -10,10 +10,12 @@ pub(crate) mod slot;
 
 pub use check_matching::matching;
 pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree, agree_by};
-pub use device_buffer::{Berths, Keeper, Opaque, Vouched};
-pub use exchange::{Algorithm, Blank, Epochs, Exchange, Parcel, Port, Traffic};
+pub use device_buffer::{DeviceAllocation, DeviceBuffer, MessageBuffers, Vouched};
+pub use exchange::{
+    Algorithm, Epochs, Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest,
+};
 pub use node_memory::{
     Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, SharedMemory, Work, WritePartition,
 };
-pub use rma::{Epoch, InEpoch, Puts};
-pub use slot::{Pins, SLOT_ALIGN, Slot, SlotPool};
+pub use rma::{Epoch, InEpoch, RmaWindow};
+pub use slot::{PinnedMemory, SLOT_ALIGN, Slot, SlotPool};

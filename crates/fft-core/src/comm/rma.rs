@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use super::comm::unreached;
 use super::exchange::Epochs;
-use super::slot::Pins;
+use super::slot::PinnedMemory;
 use crate::base::Error;
 
 /// Two pieces of memory on every rank of a communicator, into which the others put bytes by turns, while an epoch is open:
 /// what one epoch brought can be read during the next.
 ///
-/// [`Puts::make`] and [`Puts::epoch`] are **collective**, and so is dropping it: all ranks do each of them, in the same
+/// [`RmaWindow::make`] and [`RmaWindow::epoch`] are **collective**, and so is dropping it: all ranks do each of them, in the same
 /// order.
-pub trait Puts: Send {
-    /// Pins the memory that is made from now on, where it can.
-    fn pin(&mut self, _pins: Arc<dyn Pins>) {}
+pub trait RmaWindow: Send {
+    /// PinnedMemory the memory that is made from now on, where it can.
+    fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
 
     /// Gives this rank two pieces of at least `bytes` zeroed bytes, starting at multiples of
     /// [`SLOT_ALIGN`](crate::SLOT_ALIGN), in place of those it had. Collective, and costs as much as several small

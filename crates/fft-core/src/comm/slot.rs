@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::device_buffer::Opaque;
+use super::device_buffer::DeviceBuffer;
 use crate::base::Error;
 
 /// One cache line. As the unit of allocation it aligns every slot for every element type.
@@ -79,12 +79,12 @@ enum Memory {
         _pin: Option<Box<dyn Any + Send + Sync>>,
         lines: Vec<Line>,
     },
-    Opaque(Opaque),
+    DeviceBuffer(DeviceBuffer),
 }
 
 /// What pins memory, so that a device copies to and from it as fast as its link is.
-pub trait Pins: Debug + Send + Sync {
-    /// Pins these bytes until what is returned is dropped, before they are. Nothing where they cannot be pinned, or it does
+pub trait PinnedMemory: Debug + Send + Sync {
+    /// PinnedMemory these bytes until what is returned is dropped, before they are. Nothing where they cannot be pinned, or it does
     /// not pay: they are memory all the same.
     fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send + Sync>>;
 }
@@ -102,20 +102,20 @@ impl Slot {
 
     /// Memory of somebody else's, as long as it is, that the host does not look into: the slot has a length and an address,
     /// and no bytes to be seen.
-    pub fn opaque(memory: Opaque) -> Self {
-        Self { len: memory.bytes(), memory: Memory::Opaque(memory) }
+    pub fn opaque(memory: DeviceBuffer) -> Self {
+        Self { len: memory.bytes(), memory: Memory::DeviceBuffer(memory) }
     }
 
     /// Whether the host does not look into it.
     pub fn is_opaque(&self) -> bool {
-        matches!(self.memory, Memory::Opaque(_))
+        matches!(self.memory, Memory::DeviceBuffer(_))
     }
 
     /// Where the message is, to be told to a library that sends it.
     pub fn address(&self) -> *const u8 {
         match &self.memory {
             Memory::Host { lines, .. } => lines.as_ptr().cast(),
-            Memory::Opaque(memory) => memory.address(),
+            Memory::DeviceBuffer(memory) => memory.address(),
         }
     }
 
@@ -123,12 +123,12 @@ impl Slot {
     pub fn address_mut(&mut self) -> *mut u8 {
         match &mut self.memory {
             Memory::Host { lines, .. } => lines.as_mut_ptr().cast(),
-            Memory::Opaque(memory) => memory.address(),
+            Memory::DeviceBuffer(memory) => memory.address(),
         }
     }
 
     /// The same, pinned where it can be.
-    pub fn pinned(mut self, pins: &dyn Pins) -> Self {
+    pub fn pinned(mut self, pins: &dyn PinnedMemory) -> Self {
         if let Memory::Host { _pin, lines } = &mut self.memory {
             *_pin = pins.pin(bytemuck::cast_slice_mut(lines));
         }
@@ -149,7 +149,7 @@ impl Slot {
     pub fn capacity(&self) -> usize {
         match &self.memory {
             Memory::Host { lines, .. } => lines.len() * SLOT_ALIGN,
-            Memory::Opaque(memory) => memory.bytes(),
+            Memory::DeviceBuffer(memory) => memory.bytes(),
         }
     }
 
@@ -166,7 +166,7 @@ impl Slot {
     pub fn bytes(&self) -> &[u8] {
         match &self.memory {
             Memory::Host { lines, .. } => &bytemuck::cast_slice(lines)[..self.len],
-            Memory::Opaque(_) => &[],
+            Memory::DeviceBuffer(_) => &[],
         }
     }
 
@@ -174,7 +174,7 @@ impl Slot {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
             Memory::Host { lines, .. } => &mut bytemuck::cast_slice_mut(lines)[..self.len],
-            Memory::Opaque(_) => &mut [],
+            Memory::DeviceBuffer(_) => &mut [],
         }
     }
 }
@@ -194,12 +194,12 @@ pub struct SlotPool {
     /// By capacity, ascending.
     idle: Vec<Slot>,
     held: usize,
-    pins: Option<Arc<dyn Pins>>,
+    pins: Option<Arc<dyn PinnedMemory>>,
 }
 
 impl SlotPool {
-    /// Pins slots from now on.
-    pub fn pin(&mut self, pins: Arc<dyn Pins>) {
+    /// PinnedMemory slots from now on.
+    pub fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.pins = Some(pins);
     }
 
@@ -248,7 +248,7 @@ impl SlotPool {
         Ok(slot)
     }
 
-    /// Puts a slot back. One of somebody else's memory is no more than dropped.
+    /// RmaWindow a slot back. One of somebody else's memory is no more than dropped.
     pub fn put(&mut self, slot: Slot) {
         if slot.is_opaque() {
             return;

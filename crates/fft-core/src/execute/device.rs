@@ -5,7 +5,7 @@
 
 use super::buffer_assignment::Manner;
 use crate::base::{Clock, Energy, Error, Real};
-use crate::comm::{Algorithm, Comm, Exchange, NodeMemory, Traffic};
+use crate::comm::{Algorithm, Comm, Exchange, MessagePlan, NodeMemory};
 use crate::geometry::Transfer;
 use crate::host::Loss;
 use crate::problem::{Direction, Problem};
@@ -112,7 +112,7 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     }
 
     /// The messages that it exchanges, if it does: those that it [reserves](Operation::reserve) for, known when it is bound.
-    fn traffic(&self) -> Option<&Traffic>;
+    fn message_plan(&self) -> Option<&MessagePlan>;
 
     /// What ranks prepare together. Collective; a rank that fails does so after its part.
     ///

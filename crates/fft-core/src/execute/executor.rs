@@ -64,7 +64,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let mut programs = agree(comm.as_ref(), programs())?;
         // Before anything that ranks do together as their recipes say.
         let ops = programs.iter().flat_map(|program| &program.ops);
-        matching(comm.as_ref(), ops.filter_map(Operation::traffic))?;
+        matching(comm.as_ref(), ops.filter_map(Operation::message_plan))?;
         for (program, direction) in
             programs.iter_mut().zip([Direction::Forward, Direction::Inverse])
         {

@@ -362,7 +362,7 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         let PartFfts { ffts, parts, spots, apart } = local;
         let in_place = local.in_place();
         let fuses = |reshape: &Reshape<T, Dev>| {
-            let whole = self.problem.keeps() || reshape.traffic.recvs.is_empty();
+            let whole = self.problem.keeps() || reshape.message_plan.recvs.is_empty();
             in_place && whole && reshape.can_fuse()
         };
         let before = match (self.moves.take(), self.ops.last_mut()) {

@@ -8,7 +8,9 @@ use super::reshape::{Loss, Reshape, Ways};
 use super::shared_pass::Across;
 use crate::base::timings::Time;
 use crate::base::{Energy, Error, Real};
-use crate::comm::{Algorithm, Comm, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, Traffic, agree};
+use crate::comm::{
+    Algorithm, Comm, MessagePlan, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree,
+};
 use crate::execute::Manner;
 use crate::execute::{Between, Device, Operation, Operations, Site, Split, Tools};
 use crate::geometry::Transfer;
@@ -147,9 +149,9 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         }
     }
 
-    fn traffic(&self) -> Option<&Traffic> {
+    fn message_plan(&self) -> Option<&MessagePlan> {
         match &self.0 {
-            Op::Reshape { reshape, .. } => Some(&reshape.traffic),
+            Op::Reshape { reshape, .. } => Some(&reshape.message_plan),
             _ => None,
         }
     }
@@ -158,7 +160,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         match (&mut self.0, &mut tools.node_memory) {
             (Op::Across(across), Some(node_memory)) => across.register(node_memory.as_mut()),
             (Op::Reshape { reshape, exchange, .. }, _) => {
-                tools.split(*exchange).exchange.reserve(&reshape.traffic)
+                tools.split(*exchange).exchange.reserve(&reshape.message_plan)
             }
             _ => Ok(()),
         }

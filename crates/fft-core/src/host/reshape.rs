@@ -9,7 +9,9 @@ use crate::base::timings::Time;
 use crate::base::{Clock, Error, Real};
 use crate::codec::BadMessage;
 use crate::codec::{Codec, Wire};
-use crate::comm::{Exchange, Expose, NodeMemory, Parcel, PeerMemory, Port, Traffic};
+use crate::comm::{
+    Exchange, Expose, MessageHandler, MessagePlan, MessageSpec, NodeMemory, PeerMemory,
+};
 use crate::geometry::{DynBrick, Transfer};
 use crate::recipe::Pass;
 use crate::recipe::norm_gain::Gain;
@@ -41,7 +43,7 @@ pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     finer: Option<f64>,
     /// Of all that was encoded in this run.
     squared_error: f64,
-    pub(crate) traffic: Traffic,
+    pub(crate) message_plan: MessagePlan,
     /// From this rank's old brick, by piece of memory, into each outgoing message.
     gathers: Vec<(usize, Transfer)>,
     depart: Option<Depart<T, Dev>>,
@@ -119,22 +121,22 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         };
         let gathers: Vec<_> = moves.sends.iter().map(|(_, part)| from(part)).collect();
         let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| to(part)).collect();
-        let parcel = |peer, (_, transfer): &(usize, Transfer), chunk| {
+        let spec = |peer, (_, transfer): &(usize, Transfer), chunk| {
             let codec = &codecs[usize::from(!bare(peer))];
             let (elements, width) = (transfer.elements(), moves.width);
             let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
-            Parcel { peer, bytes, chunk }
+            MessageSpec { peer, bytes, chunk }
         };
         let sends = moves.sends.iter().zip(&moves.chunk_of).zip(&gathers);
         let recvs = moves.recvs.iter().zip(&moves.theirs).zip(&scatters);
-        let traffic = Traffic {
+        let message_plan = MessagePlan {
             reshape: number,
             chunks: moves.most_chunks,
             shorter: codecs[1].fixed(0, moves.width).is_none(),
             at_once,
-            sends: sends.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
-            recvs: recvs.map(|(((peer, _), chunk), of)| parcel(*peer, of, *chunk)).collect(),
-            berths: None,
+            sends: sends.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
+            recvs: recvs.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
+            buffers: None,
         };
         let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
         let (rank, width) = (moves.rank, moves.width);
@@ -153,7 +155,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             step,
             finer,
             squared_error,
-            traffic,
+            message_plan,
             gathers,
             depart,
             arrive,
@@ -276,11 +278,11 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             let dst = [&mut *first, &mut *second];
             let (depart, damage) = (depart.as_mut(), Ok(()));
             let (lost, rounded) = (0.0, 0.0);
-            let mut port =
+            let mut handler =
                 Crossing { reshape, depart, device, src, peers, dst, clock, damage, lost, rounded };
-            let sent = exchange.run(&reshape.traffic, &mut port);
-            let damage = port.damage;
-            squared_error = port.lost;
+            let sent = exchange.run(&reshape.message_plan, &mut handler);
+            let damage = handler.damage;
+            squared_error = handler.lost;
             clock.forwarded += exchange.forwarded();
             damage.and(sent)
         };
@@ -332,7 +334,7 @@ fn taken(moves: &Moves, wanted: &Chunk) -> Vec<Taken> {
     moves.near.iter().filter_map(take).collect()
 }
 
-/// The port of a reshape between two pieces of memory.
+/// The handler of a reshape between two pieces of memory.
 struct Crossing<'a, T: Real, Dev: Processor<T>> {
     reshape: &'a Reshape<T, Dev>,
     depart: Option<&'a mut Depart<T, Dev>>,
@@ -364,21 +366,21 @@ impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
     }
 
     fn decode(&mut self, number: usize, message: &[u8], (to, scatter): (usize, &Transfer)) {
-        let Reshape { codecs, abroad, width, rank, traffic, .. } = self.reshape;
+        let Reshape { codecs, abroad, width, rank, message_plan, .. } = self.reshape;
         let codec = &codecs[usize::from(abroad[1][number])];
         let (device, dst) = (&mut *self.device, &mut *self.dst[to]);
         let result = self
             .clock
             .unpack
             .time(|| device.unpack(codec.as_ref(), message, scatter, *width, dst))
-            .map_err(|bad: BadMessage| bad.at(*rank, traffic.recvs[number].peer));
+            .map_err(|bad: BadMessage| bad.at(*rank, message_plan.recvs[number].peer));
         if self.damage.is_ok() {
             self.damage = result;
         }
     }
 }
 
-impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
+impl<T: Real, Dev: Processor<T>> MessageHandler for Crossing<'_, T, Dev> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let Reshape { codecs, abroad, gathers, width, step, finer, .. } = self.reshape;
         let codec = &codecs[usize::from(abroad[0][number])];
@@ -422,11 +424,11 @@ impl<T: Real, Dev: Processor<T>> Port for Crossing<'_, T, Dev> {
     }
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let Reshape { codecs, abroad, traffic, .. } = self.reshape;
-        let (codec, parcel) = (&codecs[usize::from(abroad[1][number])], traffic.recvs[number]);
-        if codec.random_access() && message.len() != parcel.bytes && self.damage.is_ok() {
-            let bad = BadMessage::Length { found: message.len(), expected: parcel.bytes };
-            self.damage = Err(bad.at(self.reshape.rank, parcel.peer));
+        let Reshape { codecs, abroad, message_plan, .. } = self.reshape;
+        let (codec, spec) = (&codecs[usize::from(abroad[1][number])], message_plan.recvs[number]);
+        if codec.random_access() && message.len() != spec.bytes && self.damage.is_ok() {
+            let bad = BadMessage::Length { found: message.len(), expected: spec.bytes };
+            self.damage = Err(bad.at(self.reshape.rank, spec.peer));
         }
         match &self.reshape.arrive {
             Arrive::Streaming { scatters, .. } => {

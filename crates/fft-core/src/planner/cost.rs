@@ -179,7 +179,7 @@ impl<'a> Model<'a> {
         let chunks =
             chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk.max(least)).ceil().max(1.0));
         let rounds = rounds.min(chunks);
-        // Puts of a round end by themselves; of other exchanges a rank waits for the messages of each before it packs the next.
+        // RmaWindow of a round end by themselves; of other exchanges a rank waits for the messages of each before it packs the next.
         let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };
         let pieces = match exchange {
             Algorithm::P2p | Algorithm::KWay(_) if chunk.is_none() => {

@@ -67,7 +67,7 @@ pub(crate) fn chunks(
     let Some(outer) = axes.next() else { return vec![brick] };
     let cut = |brick: DynBrick, axis: usize| {
         let range = brick.range(axis);
-        // PeerMemory in memory are not torn apart.
+        // Adjacent elements stay together.
         let least = if axis == order.contiguous() { CHUNK_RUN_BYTES.div_ceil(bytes) } else { 1 };
         let plane = (brick.points() / brick.len(axis).max(1) * bytes).max(1);
         let step = (most.bytes / plane).max(least);

@@ -2,9 +2,9 @@
 //!
 //! A message passes its sender's processor, then ports one after the other: between hosts those of the sender, of its
 //! host, of the receiver's host and of the receiver; within a host those of sender and receiver. At last it keeps its
-//! receiver's processor busy. Each serves what comes first, at its own rate; what has begun at one port begins at the next
-//! when that is free, so that a message alone takes one latency and the time of the slowest port. The network between hosts
-//! has room for everything: nothing waits at a port because the one behind it is busy. Times are whole picoseconds, and
+//! receiver's processor busy. Each serves what comes first, at its own rate; what has begun at one handler begins at the next
+//! when that is free, so that a message alone takes one latency and the time of the slowest handler. The network between hosts
+//! has room for everything: nothing waits at a handler because the one behind it is busy. Times are whole picoseconds, and
 //! events at the same time happen in the order in which they were foreseen: the same on every machine.
 
 use std::cmp::Reverse;
@@ -53,7 +53,7 @@ impl Link {
 enum Event {
     /// A rank looks whether it can send.
     Send(u32),
-    /// The first byte of a message comes to the port of its sender's host.
+    /// The first byte of a message comes to the handler of its sender's host.
     Leave(u32),
     /// To that of its receiver's host, or within a host to that of its receiver.
     Arrive(u32),
@@ -61,13 +61,13 @@ enum Event {
     Complete(u32),
 }
 
-/// A port, or a processor: when it is free.
+/// A handler, or a processor: when it is free.
 type Free = Time;
 
 /// Serves something that comes at `at` and takes so long. When that begins.
-fn serve(port: &mut Free, at: Time, takes: Time) -> Time {
-    let begins = at.max(*port);
-    *port = begins + takes;
+fn serve(handler: &mut Free, at: Time, takes: Time) -> Time {
+    let begins = at.max(*handler);
+    *handler = begins + takes;
     begins
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Play<'a> {
     hosts: Vec<[Free; 2]>,
     /// The messages of each rank that are still to be sent.
     rest: Vec<Range<usize>>,
-    /// When the last byte of each message has passed the last port so far.
+    /// When the last byte of each message has passed the last handler so far.
     tails: Vec<Time>,
     steps: Steps,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
@@ -210,8 +210,8 @@ impl<'a> Play<'a> {
         rank.out += 1;
         rank.processor = now + link.overhead;
         let at = rank.processor;
-        let port = if far { &mut rank.far[OUT] } else { &mut rank.near[OUT] };
-        let begins = serve(port, at, takes);
+        let handler = if far { &mut rank.far[OUT] } else { &mut rank.near[OUT] };
+        let begins = serve(handler, at, takes);
         self.tails[number] = begins + takes;
         let event = number as u32;
         if far {
@@ -244,8 +244,8 @@ impl<'a> Play<'a> {
         }
         let takes = whole(message.wire as f64 * self.link(&message).byte);
         let rank = &mut self.ranks[to];
-        let port = if far { &mut rank.far[IN] } else { &mut rank.near[IN] };
-        begins = serve(port, begins, takes);
+        let handler = if far { &mut rank.far[IN] } else { &mut rank.near[IN] };
+        begins = serve(handler, begins, takes);
         self.foresee(tail.max(begins + takes), Event::Complete(number));
     }
 
@@ -455,7 +455,7 @@ mod tests {
             let found = finished(&schedule, &machine(2e9), order);
             assert_eq!(found, finished(&schedule, &machine(2e9), order));
             for (rank, finished) in found.iter().enumerate() {
-                // No port takes in more than it can.
+                // No handler takes in more than it can.
                 let far = |(from, ..): &&(u32, u32, u64)| hosts[*from as usize] != hosts[rank];
                 let bytes: u64 = to(rank as u32).filter(far).map(|(.., bytes)| bytes).sum();
                 assert!(*finished >= Time::from(bytes) * 1_000, "rank {rank}");

@@ -24,7 +24,7 @@ pub enum Order {
     /// One at a time, in matched steps: before a rank sends to the one that comes d after it, it has everything from those
     /// that come less than d before it. As classic collectives do it for long messages; everything is packed before.
     Pairwise,
-    /// Puts into the receivers' memory, in rounds of which each begins and ends for all ranks together.
+    /// RmaWindow into the receivers' memory, in rounds of which each begins and ends for all ranks together.
     Ring,
 }
 

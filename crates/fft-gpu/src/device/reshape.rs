@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use fft_core::{
-    Algorithm, Clock, Error, Leg, Link, Loss, Manner, Moves, NodeMemory, Problem, Recipe, Split,
-    Tools, Traffic, Transfer, Wire,
+    Algorithm, Clock, Error, Leg, Link, Loss, Manner, MessagePlan, Moves, NodeMemory, Problem,
+    Recipe, Split, Tools, Transfer, Wire,
 };
 
 use super::Cuda;
@@ -220,8 +220,8 @@ impl<T: GpuReal> Reshape<T> {
         (self.step, self.finer) = (step, finer);
     }
 
-    pub(super) fn traffic(&self) -> Option<&Traffic> {
-        self.staged.as_ref().map(Staged::traffic)
+    pub(super) fn message_plan(&self) -> Option<&MessagePlan> {
+        self.staged.as_ref().map(Staged::message_plan)
     }
 
     pub(super) fn squared_error(&self) -> f64 {

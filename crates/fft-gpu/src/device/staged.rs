@@ -1,28 +1,28 @@
 //! Messages to ranks that are not reached: made on the device chunk by chunk, sent by any exchange, and read chunk by chunk.
 //!
-//! The device makes the chunks one after the other, in berths: places that each message has for good. An exchange that takes
-//! berths sends from there and receives there, and the host waits for each chunk to be made. Otherwise messages go through the
+//! The device makes the chunks one after the other, in buffers: places that each message has for good. An exchange that takes
+//! buffers sends from there and receives there, and the host waits for each chunk to be made. Otherwise messages go through the
 //! host: a second stream copies each chunk when it is made, beside the making of the next and the flight of the one before, into
 //! the exchange's messages, whose memory is pinned where the exchange knows how; and each chunk that has come back to the device. The
 //! host waits once for the messages of a chunk, unless the exchange takes them one by one. Messages of `lossless` are made and read on
 //! the host, one by one, of numbers that the device gathers and scatters.
 
-mod port;
+mod handler;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Berths, Chunking, Clock, Error, Exchange, Leg, Moves, Parcel, Traffic, Transfer,
-    Wire,
+    Algorithm, Chunking, Clock, Error, Exchange, Leg, MessageBuffers, MessagePlan, MessageSpec,
+    Moves, Transfer, Wire,
 };
 
 use super::Cuda;
 use super::press::Press;
 use super::reshape::{squared_error, undecoded};
 use crate::base::{GpuError, GpuReal, Passage};
-use crate::ffi::{Block, DeviceMemory, Event, Inbox, Outbox, Pages, Slot, opaque};
-use port::Mail;
+use crate::ffi::{Block, DeviceMemory, Event, Inbox, Outbox, Pages, Slot, device_buffer};
+use handler::Mail;
 
 /// Bytes of a chunk that goes through the host: enough to keep the device and its link to the host busy.
 const CHUNK: usize = 8 << 20;
@@ -83,7 +83,7 @@ struct Incoming<T> {
 }
 
 pub(super) struct Staged<T> {
-    traffic: Traffic,
+    message_plan: MessagePlan,
     sends: Vec<Part>,
     recvs: Vec<Part>,
     out: Vec<Outgoing<T>>,
@@ -131,7 +131,7 @@ impl<T: GpuReal> Staged<T> {
             let bytes = codec.fixed(elements, moves.width).unwrap_or(most);
             let place = *end;
             *end = (place + most).next_multiple_of(ALIGN);
-            (Parcel { peer, bytes, chunk }, Part { transfer, wire, place })
+            (MessageSpec { peer, bytes, chunk }, Part { transfer, wire, place })
         };
         let [mut out, mut come] = [0, 0];
         let (sent, sends): (Vec<_>, Vec<_>) = (moves.sends.iter().zip(&moves.chunk_of))
@@ -147,20 +147,20 @@ impl<T: GpuReal> Staged<T> {
             .unzip();
         let bytes = [out, come];
         let shorter = ends.wire.codec::<T>().fixed(0, moves.width).is_none();
-        let traffic = Traffic {
+        let message_plan = MessagePlan {
             reshape: ends.number,
             chunks: moves.most_chunks,
             shorter,
             at_once: true,
             sends: sent,
             recvs: received,
-            berths: None,
+            buffers: None,
         };
         let (lengths, made_by) = (vec![0; recvs.len()], vec![[0; 3]; sends.len()]);
         let (out, come) = (Vec::new(), Vec::new());
         let coded = |part: &Part| part.on_device() != Wire::Raw;
         let coded = sends.iter().chain(&recvs).any(coded);
-        Self { traffic, sends, recvs, out, come, made_by, lengths, bytes, coded, press: None }
+        Self { message_plan, sends, recvs, out, come, made_by, lengths, bytes, coded, press: None }
     }
 
     /// Bytes of memory of the device for messages out and in.
@@ -181,8 +181,8 @@ impl<T: GpuReal> Staged<T> {
         coded.map(|part| part.transfer.elements() * width).sum()
     }
 
-    pub(super) fn traffic(&self) -> &Traffic {
-        &self.traffic
+    pub(super) fn message_plan(&self) -> &MessagePlan {
+        &self.message_plan
     }
 
     pub(super) fn squared_error(&self) -> f64 {
@@ -196,7 +196,7 @@ impl<T: GpuReal> Staged<T> {
         let Some(number) = self.come.iter().flat_map(|chunk| &chunk.loads).find_map(bad) else {
             return Ok(());
         };
-        Err(undecoded(rank, self.traffic.recvs[number].peer, self.recvs[number].wire))
+        Err(undecoded(rank, self.message_plan.recvs[number].peer, self.recvs[number].wire))
     }
 
     /// Collective.
@@ -216,14 +216,14 @@ impl<T: GpuReal> Staged<T> {
             let memory = device
                 .staging
                 .each_ref()
-                .map(|block| opaque(block.as_ref().expect("memory for messages"), rank));
+                .map(|block| device_buffer(block.as_ref().expect("memory for messages"), rank));
             let places = |parts: &[Part]| parts.iter().map(|part| part.place).collect();
-            self.traffic.berths =
-                Some(Berths { memory, places: [places(&self.sends), places(&self.recvs)] });
+            self.message_plan.buffers =
+                Some(MessageBuffers { memory, places: [places(&self.sends), places(&self.recvs)] });
         } else {
             exchange.pin(Arc::new(Pages(device.gpu.context().clone())));
         }
-        exchange.reserve(&self.traffic).and(boxes)
+        exchange.reserve(&self.message_plan).and(boxes)
     }
 
     /// Makes ready for messages that the host makes, if there are any.
@@ -239,7 +239,7 @@ impl<T: GpuReal> Staged<T> {
     fn boxes(&mut self, device: &Cuda<T>, width: usize) -> Result<(), GpuError> {
         let (gpu, stream) = (&device.gpu, &device.stream);
         let [out, come] = &device.staging;
-        for range in chunks(&self.traffic.sends) {
+        for range in chunks(&self.message_plan.sends) {
             let out = out.as_ref().expect("memory for messages");
             let make =
                 |wire, parts: &[(&Transfer, Slot)]| Outbox::new(gpu, stream, wire, width, parts);
@@ -251,7 +251,7 @@ impl<T: GpuReal> Staged<T> {
             }
             self.out.push(Outgoing { loads, made: Event::new(gpu.context())?, waited: false });
         }
-        for range in chunks(&self.traffic.recvs) {
+        for range in chunks(&self.message_plan.recvs) {
             let come = come.as_ref().expect("memory for messages");
             let make =
                 |wire, parts: &[(&Transfer, Slot)]| Inbox::new(gpu, stream, wire, width, parts);
@@ -286,10 +286,11 @@ impl<T: GpuReal> Staged<T> {
         (step, finer): (f64, Option<f64>),
         clock: &mut Clock,
     ) -> Result<(), Error> {
-        let Self { traffic, sends, recvs, out, come, made_by, lengths, coded, press, .. } = self;
+        let Self { message_plan, sends, recvs, out, come, made_by, lengths, coded, press, .. } =
+            self;
         device.owes |= *coded;
         // What came in another reshape was in the same memory.
-        let held = match traffic.berths {
+        let held = match message_plan.buffers {
             Some(_) => device.read.wait(),
             None => device.read.hold(&device.copies),
         };
@@ -297,7 +298,7 @@ impl<T: GpuReal> Staged<T> {
         out.iter_mut().for_each(|chunk| chunk.waited = false);
         come.iter_mut().for_each(|chunk| chunk.missing = chunk.range.len());
         let mut mail = Mail {
-            traffic,
+            message_plan,
             parts: (sends, recvs),
             out,
             come,
@@ -312,7 +313,7 @@ impl<T: GpuReal> Staged<T> {
             clock,
             damage: Ok(()),
         };
-        let sent = exchange.run(traffic, &mut mail);
+        let sent = exchange.run(message_plan, &mut mail);
         let damage = mail.damage;
         let read = device.read.record(&device.stream);
         device.note(read);
@@ -321,11 +322,11 @@ impl<T: GpuReal> Staged<T> {
 }
 
 /// Messages by chunks, in order.
-fn chunks(parcels: &[Parcel]) -> Vec<Range<usize>> {
+fn chunks(specs: &[MessageSpec]) -> Vec<Range<usize>> {
     let mut chunks: Vec<Range<usize>> = Vec::new();
-    for (number, parcel) in parcels.iter().enumerate() {
+    for (number, spec) in specs.iter().enumerate() {
         match chunks.last_mut() {
-            Some(last) if parcels[last.start].chunk == parcel.chunk => last.end = number + 1,
+            Some(last) if specs[last.start].chunk == spec.chunk => last.end = number + 1,
             _ => chunks.push(number..number + 1),
         }
     }
@@ -361,8 +362,8 @@ mod tests {
 
     #[test]
     fn messages_of_a_chunk_follow_each_other() {
-        let parcel = |chunk| Parcel { peer: 0, bytes: 1, chunk };
-        assert_eq!(chunks(&[0, 0, 1, 3, 3, 3].map(parcel)), [0..2, 2..3, 3..6]);
+        let spec = |chunk| MessageSpec { peer: 0, bytes: 1, chunk };
+        assert_eq!(chunks(&[0, 0, 1, 3, 3, 3].map(spec)), [0..2, 2..3, 3..6]);
         assert!(chunks(&[]).is_empty());
     }
 }

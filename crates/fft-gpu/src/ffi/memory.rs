@@ -12,7 +12,7 @@ use cudarc::driver::{
     CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, result,
 };
 
-use fft_core::{Error, Keeper, Opaque, Vouched};
+use fft_core::{DeviceAllocation, DeviceBuffer, Error, Vouched};
 
 use super::tried;
 use crate::base::{GpuError, GpuReal};
@@ -341,12 +341,12 @@ struct Kept {
 }
 
 /// A rank's block as messages lie in it.
-pub(crate) fn opaque(block: &Arc<Block>, rank: usize) -> Opaque {
+pub(crate) fn device_buffer(block: &Arc<Block>, rank: usize) -> DeviceBuffer {
     // SAFETY: the block has the bytes at that address until it is dropped. No reference leads into memory of a device, and
     // whoever writes there at a bad time spoils numbers, not more.
     let vouched = unsafe { std::mem::transmute::<(), Vouched>(()) };
     let kept = Arc::new(Kept { block: block.clone(), rank });
-    Opaque::new(kept, block.at as usize, block.bytes, vouched)
+    DeviceBuffer::new(kept, block.at as usize, block.bytes, vouched)
 }
 
 impl Kept {
@@ -356,14 +356,14 @@ impl Kept {
     }
 }
 
-impl Keeper for Kept {
+impl DeviceAllocation for Kept {
     fn on_host(&self) -> bool {
         false
     }
 
-    fn another(&self, bytes: usize) -> Result<Opaque, Error> {
+    fn another(&self, bytes: usize) -> Result<DeviceBuffer, Error> {
         let block = Block::new(&self.block.context, bytes).map_err(|why| why.on(self.rank))?;
-        Ok(opaque(&Arc::new(block), self.rank))
+        Ok(device_buffer(&Arc::new(block), self.rank))
     }
 
     fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {

@@ -25,7 +25,7 @@ pub(crate) use launch::{
 };
 
 pub(crate) use mail::{Inbox, Outbox};
-pub(crate) use memory::{Block, Owned, Slot, opaque};
+pub(crate) use memory::{Block, Owned, Slot, device_buffer};
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
 pub(crate) use modules::{Kernel, Modules, Source};
 pub(crate) use peers::{BLOCKS, Estate, Peer, Peers, connect, identity, joined};

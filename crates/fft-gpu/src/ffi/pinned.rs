@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, result, sys};
-use fft_core::Pins;
+use fft_core::PinnedMemory;
 
 use super::tried;
 use crate::base::GpuError;
@@ -12,7 +12,7 @@ use crate::base::GpuError;
 /// Bytes from which on pinning pays.
 const PINNED_BYTES: usize = 1 << 16;
 
-/// Pins memory of messages for all devices of the process.
+/// PinnedMemory memory of messages for all devices of the process.
 #[derive(Debug)]
 pub(crate) struct Pages(pub(crate) Arc<CudaContext>);
 
@@ -22,7 +22,7 @@ struct Pin {
     context: Arc<CudaContext>,
 }
 
-impl Pins for Pages {
+impl PinnedMemory for Pages {
     fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send + Sync>> {
         let at = bytes.as_mut_ptr();
         if bytes.len() < PINNED_BYTES || self.0.bind_to_thread().is_err() {

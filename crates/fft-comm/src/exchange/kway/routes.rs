@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use fft_core::{Error, Parcel, Traffic};
+use fft_core::{Error, MessagePlan, MessageSpec};
 
 use super::bundle::{Label, room};
 
@@ -70,7 +70,7 @@ pub(super) struct Outgoing {
 /// Where a rank has a message from that it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// It is its own, with this place among [`Traffic::sends`].
+    /// It is its own, with this place among [`MessagePlan::sends`].
     Own(usize),
     /// It came in an earlier round, with this place in [`Routes::incoming`].
     Held(usize),
@@ -82,7 +82,7 @@ pub(super) struct Incoming {
     pub(super) label: Label,
     /// Which of [`Routes::recvs`] it comes in.
     pub(super) bundle: usize,
-    /// Its place among [`Traffic::recvs`]; `None` for one that goes on to another rank.
+    /// Its place among [`MessagePlan::recvs`]; `None` for one that goes on to another rank.
     pub(super) number: Option<usize>,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Routes {
     pub(super) recvs: Vec<Bundle>,
     pub(super) outgoing: Vec<Outgoing>,
     pub(super) incoming: Vec<Incoming>,
-    /// For each of [`Traffic::recvs`], where it is in `incoming`.
+    /// For each of [`MessagePlan::recvs`], where it is in `incoming`.
     pub(super) arrivals: Vec<usize>,
 }
 
@@ -112,12 +112,12 @@ impl Routes {
     /// on all of them. Takes O(messages · log_k ranks) time.
     ///
     /// # Errors
-    /// [`Error::Disagreement`] when what others send to this rank is not what its traffic says.
+    /// [`Error::Disagreement`] when what others send to this rank is not what its message_plan says.
     pub(super) fn new(
         rank: usize,
         ranks: usize,
         k: usize,
-        traffic: &Traffic,
+        message_plan: &MessagePlan,
         messages: &[Label],
     ) -> Result<Self, Error> {
         let (mut out, mut come) = (Vec::new(), Vec::new());
@@ -134,7 +134,7 @@ impl Routes {
         }
         let (sends, outgoing) = bundles(out);
         let (recvs, incoming) = bundles(come);
-        let (own, expected) = (numbers(&traffic.sends), numbers(&traffic.recvs));
+        let (own, expected) = (numbers(&message_plan.sends), numbers(&message_plan.recvs));
         let incoming: Vec<Incoming> = (recvs.iter().enumerate())
             .flat_map(|(bundle, Bundle { items, .. })| items.clone().map(move |at| (bundle, at)))
             .map(|(bundle, at)| {
@@ -144,7 +144,7 @@ impl Routes {
                 Incoming { label, bundle, number }
             })
             .collect();
-        let arrivals = deliveries(rank, traffic, &incoming)?;
+        let arrivals = deliveries(rank, message_plan, &incoming)?;
         // A message passes through a rank once: each hop brings it nearer to its destination.
         let held: HashMap<(usize, usize), usize> = (incoming.iter().enumerate())
             .map(|(at, item)| ((item.label.origin, item.label.destination), at))
@@ -159,7 +159,7 @@ impl Routes {
     }
 }
 
-/// Puts together what goes the same way. The order within a bundle is that of the list, so that both ends agree on it.
+/// RmaWindow together what goes the same way. The order within a bundle is that of the list, so that both ends agree on it.
 fn bundles(mut passing: Vec<Passing>) -> (Vec<Bundle>, Vec<Label>) {
     passing.sort_by_key(|item| (item.round, item.distance));
     let mut bundles: Vec<Bundle> = Vec::new();
@@ -177,22 +177,26 @@ fn bundles(mut passing: Vec<Passing>) -> (Vec<Bundle>, Vec<Label>) {
 }
 
 /// The place of each peer's message.
-fn numbers(parcels: &[Parcel]) -> HashMap<usize, usize> {
-    parcels.iter().enumerate().map(|(number, parcel)| (parcel.peer, number)).collect()
+fn numbers(specs: &[MessageSpec]) -> HashMap<usize, usize> {
+    specs.iter().enumerate().map(|(number, spec)| (spec.peer, number)).collect()
 }
 
 /// Where each expected message arrives.
-fn deliveries(rank: usize, traffic: &Traffic, incoming: &[Incoming]) -> Result<Vec<usize>, Error> {
+fn deliveries(
+    rank: usize,
+    message_plan: &MessagePlan,
+    incoming: &[Incoming],
+) -> Result<Vec<usize>, Error> {
     let differs = |from, sent: usize, expected: usize| {
         let what = format!("message from rank {from} to rank {rank}");
         let [a, b] = [sent, expected].map(|bytes| format!("{bytes} bytes"));
         Error::Disagreement { what, rank_a: from, a, rank_b: rank, b }
     };
-    let mut arrivals = vec![usize::MAX; traffic.recvs.len()];
+    let mut arrivals = vec![usize::MAX; message_plan.recvs.len()];
     for (at, item) in incoming.iter().enumerate() {
         let Some(number) = item.number else { continue };
         let Label { origin, bound, .. } = item.label;
-        let expected = traffic.recvs.get(number).map_or(0, |parcel| parcel.bytes);
+        let expected = message_plan.recvs.get(number).map_or(0, |spec| spec.bytes);
         if number == usize::MAX || expected != bound {
             return Err(differs(origin, bound, expected));
         }
@@ -200,7 +204,9 @@ fn deliveries(rank: usize, traffic: &Traffic, incoming: &[Incoming]) -> Result<V
     }
     match arrivals.iter().position(|at| *at == usize::MAX) {
         None => Ok(arrivals),
-        Some(never) => Err(differs(traffic.recvs[never].peer, 0, traffic.recvs[never].bytes)),
+        Some(never) => {
+            Err(differs(message_plan.recvs[never].peer, 0, message_plan.recvs[never].bytes))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where messages are put, and in which order: pure arithmetic.
 
-use fft_core::{Comm, Parcel, SLOT_ALIGN, Traffic, by_host};
+use fft_core::{Comm, MessagePlan, MessageSpec, SLOT_ALIGN, by_host};
 
 /// Where a rank is among the others.
 pub(super) struct Stand {
@@ -34,31 +34,31 @@ fn slot(bytes: usize) -> usize {
     bytes.saturating_add(HEADER + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN
 }
 
-/// Bytes that a message of a traffic takes in the window: no more than its header where it lies in a berth.
-pub(super) fn taken(traffic: &Traffic, parcel: &Parcel) -> usize {
-    slot(if traffic.berths.is_some() { 0 } else { parcel.bytes })
+/// Bytes that a message of a message_plan takes in the window: no more than its header where it lies in a berth.
+pub(super) fn taken(message_plan: &MessagePlan, spec: &MessageSpec) -> usize {
+    slot(if message_plan.buffers.is_some() { 0 } else { spec.bytes })
 }
 
-/// The messages of a traffic in rounds, so many at most: the same rounds on all ranks.
-pub(super) fn rounds(traffic: &Traffic, stand: &Stand, most: usize) -> Vec<Round> {
-    let chunks = traffic.chunks.max(1);
+/// The messages of a message_plan in rounds, so many at most: the same rounds on all ranks.
+pub(super) fn rounds(message_plan: &MessagePlan, stand: &Stand, most: usize) -> Vec<Round> {
+    let chunks = message_plan.chunks.max(1);
     let mut rounds = vec![Round::default(); chunks.min(most)];
-    let of = |parcel: &Parcel| parcel.chunk.min(chunks - 1) * most.min(chunks) / chunks;
-    let mut place = |parcels: &[Parcel], side: fn(&mut Round) -> &mut Vec<(usize, usize)>| {
+    let of = |spec: &MessageSpec| spec.chunk.min(chunks - 1) * most.min(chunks) / chunks;
+    let mut place = |specs: &[MessageSpec], side: fn(&mut Round) -> &mut Vec<(usize, usize)>| {
         let mut ends = vec![vec![0usize; stand.hosts.len()]; rounds.len()];
-        for (number, parcel) in parcels.iter().enumerate() {
-            let end = &mut ends[of(parcel)][parcel.peer];
-            side(&mut rounds[of(parcel)]).push((number, *end));
-            *end = end.saturating_add(taken(traffic, parcel));
+        for (number, spec) in specs.iter().enumerate() {
+            let end = &mut ends[of(spec)][spec.peer];
+            side(&mut rounds[of(spec)]).push((number, *end));
+            *end = end.saturating_add(taken(message_plan, spec));
         }
     };
-    place(&traffic.sends, |round| &mut round.sends);
-    place(&traffic.recvs, |round| &mut round.recvs);
+    place(&message_plan.sends, |round| &mut round.sends);
+    place(&message_plan.recvs, |round| &mut round.recvs);
     for round in &mut rounds {
-        let parcel = |&(number, _): &(usize, usize)| traffic.sends[number];
-        let chunks = round.sends.chunk_by(|a, b| parcel(a).chunk == parcel(b).chunk);
+        let spec = |&(number, _): &(usize, usize)| message_plan.sends[number];
+        let chunks = round.sends.chunk_by(|a, b| spec(a).chunk == spec(b).chunk);
         let turned = |sends: &[_]| {
-            by_host(sends.to_vec(), |send| parcel(send).peer, |rank| stand.hosts[rank], stand.here)
+            by_host(sends.to_vec(), |send| spec(send).peer, |rank| stand.hosts[rank], stand.here)
         };
         round.sends = chunks.flat_map(turned).collect();
     }
@@ -67,15 +67,15 @@ pub(super) fn rounds(traffic: &Traffic, stand: &Stand, most: usize) -> Vec<Round
 
 /// Finds a place for the slots of each peer, such that no two that meet in any of these lists of messages overlap: one
 /// peer's after the other's in every list, those in most lists first. Returns the bytes that they take.
-pub(super) fn place(lists: &[&[Parcel]], places: &mut [usize]) -> usize {
+pub(super) fn place(lists: &[&[MessageSpec]], places: &mut [usize]) -> usize {
     // (lists it is in, peer, bytes)
     let mut peers = vec![(0usize, usize::MAX, 0); places.len()];
     let mut lists_of = vec![Vec::new(); places.len()];
-    for (list, parcels) in lists.iter().enumerate() {
+    for (list, specs) in lists.iter().enumerate() {
         let mut sums = vec![0usize; places.len()];
-        for parcel in *parcels {
-            let peer = parcel.peer;
-            sums[peer] = sums[peer].saturating_add(slot(parcel.bytes));
+        for spec in *specs {
+            let peer = spec.peer;
+            sums[peer] = sums[peer].saturating_add(slot(spec.bytes));
             if lists_of[peer].last() != Some(&list) {
                 lists_of[peer].push(list);
                 (peers[peer].0, peers[peer].1) = (peers[peer].0 + 1, peer);
@@ -98,27 +98,27 @@ pub(super) fn place(lists: &[&[Parcel]], places: &mut [usize]) -> usize {
 mod tests {
     use super::*;
 
-    fn parcels(of: &[(usize, usize)]) -> Vec<Parcel> {
-        of.iter().map(|&(peer, bytes)| Parcel { peer, bytes, chunk: 0 }).collect()
+    fn specs(of: &[(usize, usize)]) -> Vec<MessageSpec> {
+        of.iter().map(|&(peer, bytes)| MessageSpec { peer, bytes, chunk: 0 }).collect()
     }
 
     #[test]
     fn slots_that_meet_do_not_overlap_and_others_share_memory() {
         let lists = [
-            parcels(&[(1, 100), (2, 64), (3, 0)]),
-            parcels(&[(3, 65), (4, 1)]),
-            parcels(&[]),
-            parcels(&[(5, 300), (1, 10), (5, 336)]),
+            specs(&[(1, 100), (2, 64), (3, 0)]),
+            specs(&[(3, 65), (4, 1)]),
+            specs(&[]),
+            specs(&[(5, 300), (1, 10), (5, 336)]),
         ];
         let lists: Vec<_> = lists.iter().map(|list| &list[..]).collect();
         let mut places = [usize::MAX; 7];
         let total = place(&lists, &mut places);
         for list in &lists {
-            let traffic = Traffic { recvs: list.to_vec(), ..Traffic::default() };
-            let at = |(p, (_, offset)): (&Parcel, &(usize, usize))| {
+            let message_plan = MessagePlan { recvs: list.to_vec(), ..MessagePlan::default() };
+            let at = |(p, (_, offset)): (&MessageSpec, &(usize, usize))| {
                 (places[p.peer] + offset, places[p.peer] + offset + slot(p.bytes))
             };
-            let round = &rounds(&traffic, &Stand { hosts: vec![0; 7], here: [0, 0] }, 4)[0];
+            let round = &rounds(&message_plan, &Stand { hosts: vec![0; 7], here: [0, 0] }, 4)[0];
             let mut taken: Vec<_> = list.iter().zip(&round.recvs).map(at).collect();
             taken.sort_unstable();
             assert!(taken.is_sorted_by(|a, b| a.1 <= b.0), "{taken:?}");
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn too_much_is_too_much_and_not_a_small_number() {
-        let list = parcels(&[(0, usize::MAX), (1, usize::MAX)]);
+        let list = specs(&[(0, usize::MAX), (1, usize::MAX)]);
         assert!(place(&[&list], &mut [0; 2]) > usize::MAX / 2);
     }
 }

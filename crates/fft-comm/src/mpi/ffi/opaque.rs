@@ -38,7 +38,11 @@ impl RawComm {
     /// # Errors
     /// When that fails here, or takes too long. Who knows what is under way then: the memory leaks, and the communicator must
     /// not be used any more.
-    pub(in crate::mpi) fn trial(&self, memory: &[Opaque; 2], bytes: usize) -> Result<(), Error> {
+    pub(in crate::mpi) fn trial(
+        &self,
+        memory: &[DeviceBuffer; 2],
+        bytes: usize,
+    ) -> Result<(), Error> {
         let (next, before) = ((self.rank + 1) % self.size, (self.rank + self.size - 1) % self.size);
         let n = self.all(count(self.rank, "MPI_Isend", bytes))?;
         let [from, into] = memory.each_ref().map(|memory| memory.part(0..bytes).address());

@@ -18,7 +18,7 @@ pub(in crate::mpi) struct RawWindow {
     locked: bool,
     limit: usize,
     /// Instead of the library's memory, what this rank puts from and what the others put into.
-    opaque: Option<[Opaque; 2]>,
+    opaque: Option<[DeviceBuffer; 2]>,
 }
 
 // SAFETY: the handle is valid in every thread of the process and used through a `RawComm`, which checks the thread; the
@@ -90,7 +90,7 @@ impl RawPair {
 }
 
 impl RawWindow {
-    /// Zeroed memory of so many bytes, which nobody can put into before [`RawWindow::meet`]. Collective. Puts travel
+    /// Zeroed memory of so many bytes, which nobody can put into before [`RawWindow::meet`]. Collective. RmaWindow travel
     /// in pieces of at most `limit` bytes.
     pub(in crate::mpi) fn allocate(
         comm: &RawComm,
@@ -126,7 +126,7 @@ impl RawWindow {
     /// As [`RawWindow::allocate`], of the second piece of memory, which the window keeps.
     pub(in crate::mpi) fn create(
         comm: &RawComm,
-        opaque: [Opaque; 2],
+        opaque: [DeviceBuffer; 2],
         limit: usize,
     ) -> Result<Self, Error> {
         let call = "MPI_Win_create";
@@ -309,7 +309,7 @@ impl Drop for RawWindow {
 }
 
 impl<'env> RawEpoch<'_, 'env> {
-    /// Puts bytes into the memory of rank `to`, from its byte `at` on.
+    /// RmaWindow bytes into the memory of rank `to`, from its byte `at` on.
     pub(in crate::mpi) fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error> {
         // SAFETY: the bytes are borrowed until after the epoch has been closed.
         unsafe { self.put_from(to, at, bytes.as_ptr(), bytes.len()) }

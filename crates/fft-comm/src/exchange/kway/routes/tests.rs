@@ -21,24 +21,24 @@ fn all(ranks: usize, sent: impl Fn(usize, usize) -> bool) -> Vec<Label> {
     pairs.filter(|&(a, b)| sent(a, b)).map(label).collect()
 }
 
-fn traffic(rank: usize, messages: &[Label]) -> Traffic {
-    let parcels = |mine: fn(&Label) -> usize, peer: fn(&Label) -> usize| {
+fn message_plan(rank: usize, messages: &[Label]) -> MessagePlan {
+    let specs = |mine: fn(&Label) -> usize, peer: fn(&Label) -> usize| {
         let there = messages.iter().filter(|label| mine(label) == rank);
-        there.map(|label| Parcel { peer: peer(label), bytes: label.bound, chunk: 0 }).collect()
+        there.map(|label| MessageSpec { peer: peer(label), bytes: label.bound, chunk: 0 }).collect()
     };
-    Traffic {
+    MessagePlan {
         chunks: 1,
         shorter: false,
-        sends: parcels(|l| l.origin, |l| l.destination),
-        recvs: parcels(|l| l.destination, |l| l.origin),
-        ..Traffic::default()
+        sends: specs(|l| l.origin, |l| l.destination),
+        recvs: specs(|l| l.destination, |l| l.origin),
+        ..MessagePlan::default()
     }
 }
 
 /// Moves messages from rank to rank as the routes say.
 fn simulate(ranks: usize, k: usize, messages: &[Label]) {
     let routes: Vec<Routes> = (0..ranks)
-        .map(|r| Routes::new(r, ranks, k, &traffic(r, messages), messages).unwrap())
+        .map(|r| Routes::new(r, ranks, k, &message_plan(r, messages), messages).unwrap())
         .collect();
     let mut held: Vec<HashSet<(usize, usize)>> = vec![HashSet::new(); ranks];
     for label in messages {
@@ -78,9 +78,9 @@ fn simulate(ranks: usize, k: usize, messages: &[Label]) {
         assert_eq!(sends, here.outgoing.len());
         let peers: HashSet<_> = here.sends.iter().map(|b| b.peer).collect();
         assert_eq!(peers.len(), here.sends.len(), "one bundle per peer");
-        for (parcel, &at) in traffic(rank, messages).recvs.iter().zip(&here.arrivals) {
+        for (spec, &at) in message_plan(rank, messages).recvs.iter().zip(&here.arrivals) {
             let item = &here.incoming[at];
-            assert_eq!((item.label.origin, item.label.bound), (parcel.peer, parcel.bytes));
+            assert_eq!((item.label.origin, item.label.bound), (spec.peer, spec.bytes));
             assert!(here.recvs[item.bundle].items.contains(&at));
         }
     }
@@ -100,7 +100,7 @@ fn every_message_arrives_in_so_many_rounds_and_sends() {
 fn with_k_not_below_the_ranks_all_go_directly() {
     for ranks in 2..12 {
         let messages = all(ranks, |_, _| true);
-        let routes = Routes::new(1, ranks, ranks, &traffic(1, &messages), &messages).unwrap();
+        let routes = Routes::new(1, ranks, ranks, &message_plan(1, &messages), &messages).unwrap();
         assert!(routes.sends.iter().all(|bundle| (bundle.round, bundle.items.len()) == (0, 1)));
         assert_eq!(routes.sends.len(), ranks - 1);
     }
@@ -119,9 +119,9 @@ fn distances_are_read_from_the_lowest_digit() {
 #[test]
 fn ranks_that_disagree_on_a_message_are_told() {
     let messages = all(3, |_, _| true);
-    let good = traffic(1, &messages);
-    let text = |traffic: &Traffic| {
-        Routes::new(1, 3, 2, traffic, &messages).map(drop).unwrap_err().to_string()
+    let good = message_plan(1, &messages);
+    let text = |message_plan: &MessagePlan| {
+        Routes::new(1, 3, 2, message_plan, &messages).map(drop).unwrap_err().to_string()
     };
     let mut other = good.clone();
     other.recvs[0].bytes += 8;

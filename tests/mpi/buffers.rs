@@ -3,7 +3,10 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 
-use fft_core::{Berths, Comm, Keeper, Opaque, Parcel, Port, SLOT_ALIGN, Traffic, Vouched};
+use fft_core::{
+    Comm, DeviceAllocation, DeviceBuffer, MessageBuffers, MessageHandler, MessagePlan, MessageSpec,
+    SLOT_ALIGN, Vouched,
+};
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
 use thriffty::{Algorithm, Epochs, Error, ErrorKind, ThreadComm};
@@ -59,27 +62,27 @@ unsafe impl Send for Posing {}
 // SAFETY: as above.
 unsafe impl Sync for Posing {}
 
-fn memory(bytes: usize, on_host: bool) -> Opaque {
+fn memory(bytes: usize, on_host: bool) -> DeviceBuffer {
     let all = (0..bytes + SLOT_ALIGN).map(|_| UnsafeCell::new(0)).collect();
     let keeper = Arc::new(Posing { bytes: all, on_host });
     let at = keeper.bytes.as_ptr().expose_provenance().next_multiple_of(SLOT_ALIGN);
     // SAFETY: the bytes are there as long as the keeper, and nobody has a reference to what is in the cells.
     let vouched = unsafe { std::mem::transmute::<(), Vouched>(()) };
-    Opaque::new(keeper, at, bytes, vouched)
+    DeviceBuffer::new(keeper, at, bytes, vouched)
 }
 
-impl Keeper for Posing {
+impl DeviceAllocation for Posing {
     fn on_host(&self) -> bool {
         self.on_host
     }
 
-    fn another(&self, bytes: usize) -> Result<Opaque, Error> {
+    fn another(&self, bytes: usize) -> Result<DeviceBuffer, Error> {
         Ok(memory(bytes, self.on_host))
     }
 
     fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {
         let from: *const u8 = std::ptr::with_exposed_provenance(at);
-        // SAFETY: an address inside the memory, as `Opaque` sees to.
+        // SAFETY: an address inside the memory, as `DeviceBuffer` sees to.
         unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
         Ok(())
     }
@@ -93,51 +96,65 @@ impl Keeper for Posing {
 }
 
 /// Messages of several sizes, some of none, of a rank's data in so many chunks; and places for them, with gaps.
-fn traffic(comm: &dyn Comm, which: usize, chunks: usize, memory: &[Opaque; 2]) -> Traffic {
+fn message_plan(
+    comm: &dyn Comm,
+    which: usize,
+    chunks: usize,
+    memory: &[DeviceBuffer; 2],
+) -> MessagePlan {
     let (rank, size) = (comm.rank(), comm.size());
     let bytes = |from: usize, to: usize| 7 * (from + 2 * to + which) % 150 + 3;
-    let ends = |parcel: &dyn Fn(usize, usize) -> Parcel| -> Vec<Parcel> {
+    let ends = |spec: &dyn Fn(usize, usize) -> MessageSpec| -> Vec<MessageSpec> {
         let all = (0..chunks).flat_map(|chunk| (1..size).map(move |k| ((rank + k) % size, chunk)));
         let some = all.filter(|(peer, chunk)| !(rank + peer + chunk).is_multiple_of(3));
-        some.map(|(peer, chunk)| parcel(peer, chunk)).collect()
+        some.map(|(peer, chunk)| spec(peer, chunk)).collect()
     };
-    let sends = ends(&|peer, chunk| Parcel { peer, bytes: bytes(rank, peer), chunk });
-    let recvs = ends(&|peer, chunk| Parcel { peer, bytes: bytes(peer, rank), chunk });
+    let sends = ends(&|peer, chunk| MessageSpec { peer, bytes: bytes(rank, peer), chunk });
+    let recvs = ends(&|peer, chunk| MessageSpec { peer, bytes: bytes(peer, rank), chunk });
     // Not in the order of messages.
-    let places = |parcels: &[Parcel]| (0..parcels.len()).rev().map(|n| 256 * n + 64).collect();
+    let places = |specs: &[MessageSpec]| (0..specs.len()).rev().map(|n| 256 * n + 64).collect();
     let places = [places(&sends), places(&recvs)];
-    let berths = Some(Berths { memory: memory.clone(), places });
-    Traffic { reshape: which, chunks, shorter: chunks > 1, at_once: false, sends, recvs, berths }
+    let buffers = Some(MessageBuffers { memory: memory.clone(), places });
+    MessagePlan {
+        reshape: which,
+        chunks,
+        shorter: chunks > 1,
+        at_once: false,
+        sends,
+        recvs,
+        buffers,
+    }
 }
 
 /// Writes letters where messages are to be, and reads what came.
 struct Mail<'a> {
     rank: usize,
     round: usize,
-    traffic: &'a Traffic,
+    message_plan: &'a MessagePlan,
     came: Vec<usize>,
     finished: bool,
 }
 
 impl Mail<'_> {
-    fn letter(&self, from: usize, to: usize, parcel: &Parcel) -> Vec<u8> {
-        let mut letter = letter(from, to, self.round, parcel);
-        // As long as the parcel, where it must be.
-        letter.resize(if self.traffic.shorter { letter.len() } else { parcel.bytes }, 0x5a);
+    fn letter(&self, from: usize, to: usize, spec: &MessageSpec) -> Vec<u8> {
+        let mut letter = letter(from, to, self.round, spec);
+        // As long as the spec, where it must be.
+        letter.resize(if self.message_plan.shorter { letter.len() } else { spec.bytes }, 0x5a);
         letter
     }
 
-    fn place(&self, side: usize, number: usize, bytes: usize) -> Opaque {
-        let Berths { memory, places } = self.traffic.berths.as_ref().expect("berths");
+    fn place(&self, side: usize, number: usize, bytes: usize) -> DeviceBuffer {
+        let MessageBuffers { memory, places } =
+            self.message_plan.buffers.as_ref().expect("buffers");
         memory[side].part(places[side][number]..places[side][number] + bytes)
     }
 }
 
-impl Port for Mail<'_> {
+impl MessageHandler for Mail<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         assert!(message.is_empty(), "it has a berth");
-        let parcel = &self.traffic.sends[number];
-        let letter = self.letter(self.rank, parcel.peer, parcel);
+        let spec = &self.message_plan.sends[number];
+        let letter = self.letter(self.rank, spec.peer, spec);
         self.place(0, number, letter.len()).write(&letter).expect("a copy");
         letter.len()
     }
@@ -149,12 +166,12 @@ impl Port for Mail<'_> {
     }
 
     fn landed(&mut self, number: usize, bytes: usize) {
-        let parcel = &self.traffic.recvs[number];
+        let spec = &self.message_plan.recvs[number];
         let mut found = vec![0; bytes];
         self.place(1, number, bytes).read(&mut found).expect("a copy");
-        let expected = self.letter(parcel.peer, self.rank, parcel);
+        let expected = self.letter(spec.peer, self.rank, spec);
         if bytes > 0 {
-            assert_eq!(found, expected, "{} to {}", parcel.peer, self.rank);
+            assert_eq!(found, expected, "{} to {}", spec.peer, self.rank);
         }
         self.came[number] += usize::from(bytes == expected.len());
     }
@@ -164,19 +181,19 @@ impl Port for Mail<'_> {
     }
 }
 
-/// Enough for all messages of a traffic.
+/// Enough for all messages of a message_plan.
 const ROOM: usize = 256 * 64;
 
 fn run(
     exchange: &mut dyn fft_core::Exchange,
     rank: usize,
     round: usize,
-    traffic: &Traffic,
+    message_plan: &MessagePlan,
 ) -> Result<Vec<usize>, Error> {
-    let came = vec![0; traffic.recvs.len()];
-    let mut mail = Mail { rank, round, traffic, came, finished: false };
-    exchange.run(traffic, &mut mail)?;
-    assert!(mail.finished || traffic.recvs.is_empty(), "finish is called");
+    let came = vec![0; message_plan.recvs.len()];
+    let mut mail = Mail { rank, round, message_plan, came, finished: false };
+    exchange.run(message_plan, &mut mail)?;
+    assert!(mail.finished || message_plan.recvs.is_empty(), "finish is called");
     Ok(mail.came)
 }
 
@@ -188,11 +205,11 @@ fn moves(comm: &dyn Comm, algorithm: Algorithm, puts: bool) -> Done {
         let memory = [memory(ROOM, true), memory(ROOM, true)];
         let mut exchange = fft_comm::exchange(algorithm, comm)?;
         assert!(exchange.takes_berths());
-        let all = [0, 1, 2].map(|which| traffic(comm, which, chunks, &memory));
-        all.iter().try_for_each(|traffic| exchange.reserve(traffic))?;
+        let all = [0, 1, 2].map(|which| message_plan(comm, which, chunks, &memory));
+        all.iter().try_for_each(|message_plan| exchange.reserve(message_plan))?;
         for round in 0..9 {
-            let traffic = &all[2 * round % 3];
-            let came = run(exchange.as_mut(), comm.rank(), round, traffic)?;
+            let message_plan = &all[2 * round % 3];
+            let came = run(exchange.as_mut(), comm.rank(), round, message_plan)?;
             assert!(came.iter().all(|times| *times == 1), "{algorithm} {chunks}: {came:?}");
             // What is read must not be overwritten by the next: here by whoever is fast.
             comm.barrier()?;
@@ -214,15 +231,15 @@ fn devices(world: &MpiComm) -> Done {
     Ok(())
 }
 
-/// Berths in other memory than that of the window, on one rank: an error on all.
+/// MessageBuffers in other memory than that of the window, on one rank: an error on all.
 fn other_memory(world: &MpiComm) -> Done {
     let mut exchange = fft_comm::exchange(Algorithm::Ring(Epochs::Fence), world)?;
     let first = [memory(ROOM, true), memory(ROOM, true)];
-    exchange.reserve(&traffic(world, 0, 1, &first))?;
+    exchange.reserve(&message_plan(world, 0, 1, &first))?;
     let other = [memory(ROOM, true), memory(ROOM, true)];
     let culprit = world.rank() + 1 == world.size();
     let memory = if culprit { &other } else { &first };
-    let result = exchange.reserve(&traffic(world, 1, 1, memory));
+    let result = exchange.reserve(&message_plan(world, 1, 1, memory));
     let error = everywhere(world, "other memory", result)?;
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
     Ok(())
@@ -239,10 +256,10 @@ fn faults(world: &MpiComm) -> Done {
                 let memory = [memory(ROOM, true), memory(ROOM, true)];
                 // A window for headers is had before one for messages.
                 let made = fft_comm::exchange(Algorithm::Ring(epochs), &weak);
-                let traffic = traffic(world, 0, 4, &memory);
+                let message_plan = message_plan(world, 0, 4, &memory);
                 let result = made.and_then(|mut exchange| {
-                    exchange.reserve(&traffic)?;
-                    let mine = run(exchange.as_mut(), world.rank(), 0, &traffic).map(drop);
+                    exchange.reserve(&message_plan)?;
+                    let mine = run(exchange.as_mut(), world.rank(), 0, &message_plan).map(drop);
                     thriffty::agree(world, mine)
                 });
                 match everywhere(world, &what, result)? {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use fft_core::{Blank, Clock, Error, Loss, Port, Traffic, Wire};
+use fft_core::{Clock, Error, Loss, MessageHandler, MessagePlan, PackRequest, Wire};
 
 use super::{Incoming, Outgoing, Part};
 use crate::base::{GpuError, GpuReal};
@@ -13,9 +13,9 @@ use crate::device::press::Press;
 use crate::device::reshape::squared_error;
 use crate::ffi::{Block, DeviceMemory};
 
-/// The port of an exchange.
+/// The handler of an exchange.
 pub(super) struct Mail<'a, T> {
-    pub(super) traffic: &'a Traffic,
+    pub(super) message_plan: &'a MessagePlan,
     pub(super) parts: (&'a [Part], &'a [Part]),
     pub(super) out: &'a mut [Outgoing<T>],
     pub(super) come: &'a mut [Incoming<T>],
@@ -39,7 +39,7 @@ impl<T: GpuReal> Mail<'_, T> {
             return Ok(());
         }
         // Where lengths are known copies wait for the chunk, and the host for the copies alone.
-        if !self.traffic.shorter && self.traffic.berths.is_none() {
+        if !self.message_plan.shorter && self.message_plan.buffers.is_none() {
             return chunk.made.hold(&self.device.copies);
         }
         chunk.made.wait()?;
@@ -63,8 +63,9 @@ impl<T: GpuReal> Mail<'_, T> {
         let [chunk, load, at] = self.made_by[number];
         let made = self.ready(chunk);
         self.device.note(made);
-        let (most, boxed) = (self.traffic.sends[number].bytes, &self.out[chunk].loads[load].boxed);
-        let packed = self.traffic.shorter.then(|| boxed.packed().nth(at)).flatten();
+        let (most, boxed) =
+            (self.message_plan.sends[number].bytes, &self.out[chunk].loads[load].boxed);
+        let packed = self.message_plan.shorter.then(|| boxed.packed().nth(at)).flatten();
         self.clock.reals += (self.parts.0[number].transfer.elements() * boxed.width()) as u64;
         packed.map_or(most, |packed| packed.bytes).min(most)
     }
@@ -76,13 +77,13 @@ impl<T: GpuReal> Mail<'_, T> {
     }
 }
 
-impl<T: GpuReal> Port for Mail<'_, T> {
+impl<T: GpuReal> MessageHandler for Mail<'_, T> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let (bytes, part) = (self.made(number), &self.parts.0[number]);
         let (memory, copies) = self.staging(0);
         let fetch = |to: &mut [u8]| memory.read(&copies, part.place, to);
         let copied = match self.press {
-            _ if self.traffic.berths.is_some() => Ok(bytes),
+            _ if self.message_plan.buffers.is_some() => Ok(bytes),
             Some(press) if part.wire == Wire::Lossless => press.pack(part, message, fetch),
             _ => fetch(&mut message[..bytes]).map(|()| bytes),
         };
@@ -93,18 +94,18 @@ impl<T: GpuReal> Port for Mail<'_, T> {
     }
 
     fn together(&self) -> bool {
-        self.traffic.berths.is_none() && self.press.is_none()
+        self.message_plan.buffers.is_none() && self.press.is_none()
     }
 
-    fn pack_all<'m>(&mut self, blanks: &mut dyn Iterator<Item = Blank<'m>>) {
+    fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
         if !self.together() {
-            for Blank { number, message, bytes } in blanks {
+            for PackRequest { number, message, bytes } in requests {
                 bytes.set(self.pack(number, message));
             }
             return;
         }
         let (memory, copies) = self.staging(0);
-        let pieces = blanks.map(|Blank { number, message, bytes }| {
+        let pieces = requests.map(|PackRequest { number, message, bytes }| {
             bytes.set(self.made(number));
             self.clock.sent += bytes.get() as u64;
             (self.parts.0[number].place, &mut message[..bytes.get()])
@@ -116,20 +117,20 @@ impl<T: GpuReal> Port for Mail<'_, T> {
     fn own(&mut self) {}
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let (parcel, part) = (self.traffic.recvs[number], &self.parts.1[number]);
+        let (spec, part) = (self.message_plan.recvs[number], &self.parts.1[number]);
         let memory = self.device.staging[1].as_ref().expect("memory for messages");
         let message = match self.press {
             Some(press) if part.wire == Wire::Lossless => match press.unpack(part, message) {
                 Ok(numbers) => numbers,
                 Err(why) => {
-                    let bad = Err(why.at(self.device.rank, parcel.peer));
+                    let bad = Err(why.at(self.device.rank, spec.peer));
                     self.damage = std::mem::replace(&mut self.damage, Ok(())).and(bad);
                     return true;
                 }
             },
             _ => message,
         };
-        let most = message.len().min(parcel.bytes);
+        let most = message.len().min(spec.bytes);
         let copied = memory.write(&self.device.copies, part.place, &message[..most]);
         let bytes = message.len();
         self.device.note(copied);
@@ -146,7 +147,7 @@ impl<T: GpuReal> Port for Mail<'_, T> {
         }
         let (memory, copies) = self.staging(1);
         let pieces = numbers.clone().map(|number| {
-            let (message, most) = (message(number), self.traffic.recvs[number].bytes);
+            let (message, most) = (message(number), self.message_plan.recvs[number].bytes);
             (self.parts.1[number].place, &message[..message.len().min(most)])
         });
         let copied = memory.write_all(&copies, pieces);
@@ -167,7 +168,7 @@ impl<T: GpuReal> Port for Mail<'_, T> {
             load.lengths.iter_mut().zip(lengths).for_each(|(length, found)| *length = found);
             let read = load.boxed.read(&self.device.stream, &load.lengths, self.dst);
             if let Err(GpuError::Message { index, why }) = &read {
-                let from = self.traffic.recvs[load.messages[*index]].peer;
+                let from = self.message_plan.recvs[load.messages[*index]].peer;
                 if self.damage.is_ok() {
                     self.damage = Err(why.at(self.device.rank, from));
                 }
