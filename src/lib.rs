@@ -63,11 +63,11 @@ pub use fft_comm::mpi;
 pub use fft_comm::tuner::{self, Fate, Progress, Report, Row, Source};
 pub use fft_comm::{ThreadComm, alone};
 pub use fft_core::{
-    Algorithm, Brick, Clock, Codecs, Comm, Complex, Direction, DynBrick, DynGrid, Element, Epochs,
-    Error, ErrorKind, Expected, Family, Flight, Grid, How, Kind, Layout, MAX_AXES, Machine, Memory,
-    Message, Messages, Node, Order, PerAxis, Played, Precision, Prediction, Problem, ProcGrid,
-    Quantity, Rate, Real, Recipe, Reduce, Scale, Schedule, Simulation, Simulator, Step, Summary,
-    Tolerance, Volume, Wire, WireError, agree,
+    Algorithm, Brick, BytesMoved, Clock, Codecs, Comm, Complex, Direction, DynBrick, DynGrid,
+    Element, Epochs, Error, ErrorKind, Expected, Family, Flight, Grid, How, Kind, Layout, MAX_AXES,
+    Machine, Memory, Message, Messages, Node, Order, PerAxis, Played, Precision, Prediction,
+    Problem, ProcGrid, Quantity, Rate, Real, Recipe, Reduce, Scale, Schedule, Simulation,
+    Simulator, Step, Summary, Tolerance, Wire, WireError, agree,
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu as gpu;

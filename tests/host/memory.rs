@@ -69,7 +69,7 @@ fn ranks_with_memory_of_their_own_that_disagree() {
     .unwrap();
 }
 
-/// From pencils to pencils, half a spectrum is made in the first pass across ranks, and turned back in the last, where callers'
+/// From pencils to pencils, half a spectrum is made in the first pass across ranks, and transposed back in the last, where callers'
 /// arrays are seen and memory is not to be little.
 #[test]
 fn half_a_spectrum_takes_no_pass_of_its_own() {

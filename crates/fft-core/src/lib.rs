@@ -35,7 +35,8 @@ pub use comm::{
     matching,
 };
 pub use execute::{
-    Between, Device, Executor, MakeExchange, Manner, Operation, Operations, Site, Split, Tools,
+    Between, BindContext, BufferRequirement, Device, Executor, MakeExchange, Operation, Operations,
+    RunContext, RunParts,
 };
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
@@ -46,11 +47,13 @@ pub use host::{
 };
 pub use num_complex::Complex;
 pub use planner::cost;
-pub use planner::{Expected, Family, Prediction, Volume};
+pub use planner::{BytesMoved, Expected, Family, Prediction};
 pub use problem::{
     Access, Chunking, Codecs, Direction, How, Kind, Machine, Memory, Messages, Problem, Quantity,
     Rate, Scale,
 };
-pub use recipe::{Leg, LocalFft, Node, Pass, Recipe, Step};
-pub use redistribute::{Chunk, Moves, Near, NearBox, TurnedWhenRead, by_host};
+pub use recipe::{BoundStep, LocalFft, Node, Pass, Recipe, Step};
+pub use redistribute::{
+    Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
+};
 pub use simulate::{Message, Order, Played, Schedule, Simulation, Simulator, Summary};

@@ -10,7 +10,7 @@ use fft_core::{Brick, Placed, Transfer, Wire};
 use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, DriverError, sys};
 use fft_gpu::{
     C2c, C2r, Decoder, Encoder, Fft, FftPlan, Gpu, GpuError, GpuReal, Incoming, Move, Outgoing,
-    R2c, Transfers, turned_when_read,
+    R2c, Transfers, transposed_when_read,
 };
 
 type Done = Result<(), Box<dyn std::error::Error>>;
@@ -114,7 +114,7 @@ impl Cut {
             };
             let order = match wire {
                 Wire::Tolerance => {
-                    turned_when_read(element).order(&brick.into(), from.order, to.order)
+                    transposed_when_read(element).order(&brick.into(), from.order, to.order)
                 }
                 _ => to.order,
             };

@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fft_core::{
-    Comm, Device, Direction, Energy, Error, Manner, MessagePlan, NodeMemory, Operation, Operations,
-    Problem, Recipe, Site, Step, Tools, Transfer, Wire, agree,
+    BindContext, BufferRequirement, Comm, Device, Direction, Energy, Error, MessagePlan,
+    NodeMemory, Operation, Operations, Problem, Recipe, RunContext, Step, Transfer, Wire, agree,
 };
 
 use crate::base::{Gpu, GpuError, GpuReal, Passage};
@@ -282,7 +282,11 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         Ok(node_memory)
     }
 
-    fn bind(&mut self, recipe: &Recipe, site: Site<'_>) -> Result<Operations<CudaOp<T>>, Error> {
+    fn bind(
+        &mut self,
+        recipe: &Recipe,
+        site: BindContext<'_>,
+    ) -> Result<Operations<CudaOp<T>>, Error> {
         let legs = recipe.legs(site.direction);
         let mut bound = agree(site.comm, Bound::of(self, recipe, &legs, site.direction))?;
         let way = site.direction as usize;
@@ -387,14 +391,14 @@ impl<T: GpuReal> CudaOp<T> {
 }
 
 impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
-    fn manner(&self) -> Manner {
+    fn buffer_requirement(&self) -> BufferRequirement {
         match &self.0 {
-            Op::Local(local) => local.manner(),
-            Op::Trig(_) => Manner::Either,
-            Op::Fetch(_) => Manner::Moves,
+            Op::Local(local) => local.buffer_requirement(),
+            Op::Trig(_) => BufferRequirement::Either,
+            Op::Fetch(_) => BufferRequirement::Redistribution,
             // Others write the second place, too: it is the output, which all see where there is such an operation (`sees_all`).
-            Op::Store(_) => Manner::MovesShown,
-            Op::Reshape(reshape) => reshape.manner(),
+            Op::Store(_) => BufferRequirement::MovesShown,
+            Op::Reshape(reshape) => reshape.buffer_requirement(),
         }
     }
 
@@ -420,7 +424,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         self.reshape().and_then(Reshape::message_plan)
     }
 
-    fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
+    fn reserve(&mut self, tools: &mut RunContext<Cuda<T>>) -> Result<(), Error> {
         match &mut self.0 {
             Op::Local(_) | Op::Trig(_) | Op::Fetch(_) | Op::Store(_) => Ok(()),
             Op::Reshape(reshape) => reshape.reserve(tools),
@@ -439,7 +443,7 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
 
     fn run(
         &mut self,
-        tools: &mut Tools<Cuda<T>>,
+        tools: &mut RunContext<Cuda<T>>,
         src: Option<&DeviceMemory<T>>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {

@@ -35,7 +35,7 @@ mod on_cpu;
 pub use cudarc;
 #[cfg(feature = "cuda")]
 pub use {
-    abi::turned_when_read,
+    abi::transposed_when_read,
     base::{Gpu, GpuError, GpuReal, NoGpu, Passage},
     device::{Cuda, CudaOp, CudaWork, fetches, joined},
     ffi::{

@@ -460,11 +460,11 @@ fn copied<E: bytemuck::Pod>(
     program: &Path,
     what: &str,
     seed: usize,
-    moves: &[Move<'_>],
+    redistribution: &[Move<'_>],
     src: &[E],
     len: usize,
 ) -> Vec<E> {
-    let tiles = tile(size_of::<E>(), moves).unwrap().between_two();
+    let tiles = tile(size_of::<E>(), redistribution).unwrap().between_two();
     let (all, mut dst) = (tiles.all, vec![E::zeroed(); len]);
     let source: &[u8] = bytemuck::cast_slice(src);
     let (items, count, room) = (all.items.len(), all.tiles.len(), size_of_val(&dst[..]));

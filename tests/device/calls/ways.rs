@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fft_core::{Chunking, Link, Moves, Recipe, Step};
+use fft_core::{Chunking, Link, Recipe, Redistribution, Step};
 use thriffty::gpu::Passage;
 use thriffty::{Algorithm, Direction, Draft, Epochs, Error, Tolerance, Transform, Wire};
 
@@ -186,7 +186,7 @@ pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> 
         };
         for rank in 0..ranks {
             let link = |peer| if peer == rank { Link::Own } else { Link::Remote };
-            let moves = Moves::new(rank, &link, leg.from, leg.to, 1);
+            let moves = Redistribution::new(rank, &link, leg.from, leg.to, 1);
             let moves = match most {
                 Some(bytes) => {
                     let most = Chunking { bytes, fine: false };

@@ -59,7 +59,7 @@ impl Errors {
         })
     }
 
-    /// Says which of them is too large, if any. Beside rounding errors, what a wire may do is that:
+    /// Says which of them is too large, if any. SpillBuffers rounding errors, what a wire may do is that:
     /// - forward, no more than the tolerance that was given, and than the bound that was reported;
     /// - there and back, no more than both bounds; to a single number, all of it.
     ///

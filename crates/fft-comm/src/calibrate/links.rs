@@ -51,7 +51,7 @@ impl<'a> Links<'a> {
     }
 
     /// Ranks of the fullest host.
-    pub(super) fn crew(&self) -> usize {
+    pub(super) fn ranks_per_host(&self) -> usize {
         self.hosts.iter().map(Vec::len).max().unwrap_or(1)
     }
 
@@ -87,9 +87,9 @@ impl<'a> Links<'a> {
         Ok(found)
     }
 
-    /// `[latency, overhead, bandwidth]` of messages between ranks of a host; `None` where each is alone. `slow` is how
+    /// `[latency, overhead, bandwidth]` of messages between ranks of a host; `None` where each is alone. `oversubscription` is how
     /// much slower ranks compute together. Collective.
-    pub(super) fn near(&mut self, slow: f64) -> Result<Option<[f64; 3]>, Error> {
+    pub(super) fn near(&mut self, oversubscription: f64) -> Result<Option<[f64; 3]>, Error> {
         let Some(pair) = self.hosts.iter().find(|ranks| ranks.len() > 1) else {
             return Ok(None);
         };
@@ -99,13 +99,13 @@ impl<'a> Links<'a> {
         };
         let ring = self.targets(|host, place| next(&self.hosts[host], place));
         let bandwidth = self.bandwidth(&ring)?;
-        let [latency, overhead] = self.small(pair, &ring, slow)?;
+        let [latency, overhead] = self.small(pair, &ring, oversubscription)?;
         Ok(Some([latency, overhead, bandwidth]))
     }
 
     /// The same between hosts, with one rank of each sending; and the bytes per second out of the fullest host when all
     /// ranks send. `None` on one host. Collective.
-    pub(super) fn far(&mut self, slow: f64) -> Result<Option<([f64; 3], f64)>, Error> {
+    pub(super) fn far(&mut self, oversubscription: f64) -> Result<Option<([f64; 3], f64)>, Error> {
         let count = self.hosts.len();
         if count == 1 {
             return Ok(None);
@@ -118,9 +118,13 @@ impl<'a> Links<'a> {
         let all = self.targets(|host, place| Some(peer(host, place)));
         let firsts = self.targets(|host, place| (place == 0).then(|| peer(host, place)));
         let bandwidth = self.bandwidth(&firsts)?;
-        let crew = self.crew();
-        let host = if crew == 1 { bandwidth } else { crew as f64 * self.bandwidth(&all)? };
-        let [latency, overhead] = self.small(pair, &all, slow)?;
+        let ranks_per_host = self.ranks_per_host();
+        let host = if ranks_per_host == 1 {
+            bandwidth
+        } else {
+            ranks_per_host as f64 * self.bandwidth(&all)?
+        };
+        let [latency, overhead] = self.small(pair, &all, oversubscription)?;
         Ok(Some(([latency, overhead, bandwidth], host.max(bandwidth))))
     }
 
@@ -140,13 +144,13 @@ impl<'a> Links<'a> {
         &mut self,
         pair: [usize; 2],
         targets: &[Option<usize>],
-        slow: f64,
+        oversubscription: f64,
     ) -> Result<[f64; 2], Error> {
         let mut bursts = [0.0; REPEATS];
         for seconds in &mut bursts {
             *seconds = self.message_plan(targets, SMALL, BURST)?;
         }
-        let overhead = median(&mut bursts) / (2 * BURST) as f64 / slow;
+        let overhead = median(&mut bursts) / (2 * BURST) as f64 / oversubscription;
         let rank = self.comm.rank();
         let [there] = self.while_others_sleep(&pair, |flight| {
             let mut times = [0.0; REPEATS];

@@ -48,12 +48,12 @@ const VISITS: usize = 20;
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
 pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
     let mut links = Links::new(comm)?;
-    let (hosts, crew) = (links.hosts(), links.crew() as f64);
+    let (hosts, ranks_per_host) = (links.hosts(), links.ranks_per_host() as f64);
     let source = format!("{} ranks on {hosts} of these hosts, by {}", comm.size(), comm.name());
     let measured = |value| Quantity::new(value, How::Measured, source.clone());
     let mut machine = Machine { name: processor(comm)?, ..Machine::default() };
 
-    let bytes = (1 << 27) / links.crew();
+    let bytes = (1 << 27) / links.ranks_per_host();
     let mut copying = agree(comm, Copying::new(bytes.clamp(1 << 22, 1 << 26), comm.rank()))?;
     let [memory, strided] =
         links.while_others_sleep(&[0], |_| Ok([copying.rate(ALONE), alone::strided()]))?;
@@ -63,14 +63,14 @@ pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
     for rate in &mut copied {
         *rate = at_once(comm, || copying.rate(TOGETHER))?;
     }
-    machine.host_memory = measured(median(&mut copied) * crew);
+    machine.host_memory = measured(median(&mut copied) * ranks_per_host);
     drop(copying);
 
     let rates = links.while_others_sleep(&[0], |_| Ok(LENGTHS.map(|n| alone::flops(n, ALONE))))?;
     let of_length = |(n, flops)| Rate { n, rate: measured(flops) };
     machine.flops = LENGTHS.into_iter().zip(rates).map(of_length).collect();
-    let slow = slow(comm, &mut links)?;
-    machine.cores = measured(crew / slow);
+    let oversubscription = oversubscription(comm, &mut links)?;
+    machine.cores = measured(ranks_per_host / oversubscription);
 
     let wires = [Wire::F32, Wire::Bits(16), Wire::Tolerance, Wire::Lossless];
     let found = links.while_others_sleep(&[0], |_| {
@@ -89,12 +89,12 @@ pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
     (machine.encode, machine.decode) = (codecs(0), codecs(4));
 
     if let Some(meeting) = meeting(comm)? {
-        machine.meeting = measured(meeting / slow);
+        machine.meeting = measured(meeting / oversubscription);
     }
-    if let Some(found) = links.near(slow)? {
+    if let Some(found) = links.near(oversubscription)? {
         machine.near = messages(found, measured);
     }
-    if let Some((found, host)) = links.far(slow)? {
+    if let Some((found, host)) = links.far(oversubscription)? {
         machine.far = messages(found, measured);
         machine.host = measured(host);
     }
@@ -110,7 +110,7 @@ fn messages(found: [f64; 3], measured: impl Fn(f64) -> Quantity) -> Messages {
 
 /// How much slower ranks compute together than one of them alone, at least 1: the median of a few turns of both, so that
 /// what else the machine does hits them alike. Collective.
-fn slow(comm: &dyn Comm, links: &mut Links<'_>) -> Result<f64, Error> {
+fn oversubscription(comm: &dyn Comm, links: &mut Links<'_>) -> Result<f64, Error> {
     if comm.size() == 1 {
         return Ok(1.0);
     }

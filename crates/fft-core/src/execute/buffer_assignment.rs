@@ -4,7 +4,7 @@ use crate::geometry::Transfer;
 
 /// A piece of memory that data passes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum BufferId {
     /// The caller's input, which is only read.
     Input,
     /// The caller's output, or the caller's only array.
@@ -15,11 +15,11 @@ pub(crate) enum Place {
 
 /// What an operation asks of the places it reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum BufferRequirement {
     /// In place or from one place to another.
     Either,
     /// From one place to another.
-    Moves,
+    Redistribution,
     /// From one place to another, the first of which may be destroyed.
     Spends,
     /// From one place to another, the first of which other ranks read; they write the second only where they see the caller's.
@@ -32,12 +32,12 @@ pub enum Manner {
 }
 
 /// Where the data is before, between and after the operations.
-pub(crate) struct Route {
-    pub(crate) places: Vec<Place>,
+pub(crate) struct BufferAssignment {
+    pub(crate) places: Vec<BufferId>,
     pub(crate) first: Option<Copy>,
     pub(crate) last: Option<Copy>,
     /// Where the first operation copy_in from what it works on in memory that others reach.
-    pub(crate) copy_in: Option<Place>,
+    pub(crate) copy_in: Option<BufferId>,
     /// Whether the last copy_out that to the output.
     pub(crate) copy_out: bool,
     /// Whether a part of it is in the output in between.
@@ -46,33 +46,33 @@ pub(crate) struct Route {
 
 /// A plain copy before the first operation or after the last.
 pub(crate) struct Copy {
-    pub(crate) from: Place,
-    pub(crate) to: Place,
+    pub(crate) from: BufferId,
+    pub(crate) to: BufferId,
     pub(crate) all: Transfer,
 }
 
 /// What routes are made from.
 pub(crate) struct Map<'a> {
-    pub(crate) manners: &'a [Manner],
+    pub(crate) requirements: &'a [BufferRequirement],
     /// Real numbers before, between and after the operations.
     pub(crate) sizes: &'a [usize],
     /// Whether other ranks can see any memory, or only the plan's own.
     pub(crate) exposes_all: bool,
 }
 
-impl Route {
+impl BufferAssignment {
     /// For an output apart from the input, which nothing destroys.
     pub(crate) fn out_of_place(map: &Map<'_>) -> Self {
-        let n = map.manners.len();
+        let n = map.requirements.len();
         if map.in_both() {
-            return Self::in_both(n, Place::Input);
+            return Self::in_both(n, BufferId::Input);
         }
         let mut places = map.backwards(map.sizes[n]);
         let mut first = None;
-        if n > 0 && !map.must_show(0) && map.manners[0] != Manner::Spends {
-            places[0] = Place::Input;
+        if n > 0 && !map.must_show(0) && map.requirements[0] != BufferRequirement::Spends {
+            places[0] = BufferId::Input;
         } else {
-            first = Some(Copy::new(Place::Input, places[0], map.sizes[0]));
+            first = Some(Copy::new(BufferId::Input, places[0], map.sizes[0]));
         }
         let last = map.last(&places);
         Self { places, first, last, copy_in: None, copy_out: false, in_both: false }.joined(map)
@@ -80,25 +80,25 @@ impl Route {
 
     /// For an output that is also the input.
     pub(crate) fn in_place(map: &Map<'_>) -> Self {
-        let n = map.manners.len();
+        let n = map.requirements.len();
         if map.in_both() {
-            return Self::in_both(n, Place::Output);
+            return Self::in_both(n, BufferId::Output);
         }
         let mut places = map.backwards(map.sizes[0].max(map.sizes[n]));
         let mut first = None;
-        if places[0] != Place::Output {
-            if places[1] != Place::Output && !map.must_show(0) {
-                places[0] = Place::Output;
+        if places[0] != BufferId::Output {
+            if places[1] != BufferId::Output && !map.must_show(0) {
+                places[0] = BufferId::Output;
             } else {
-                first = Some(Copy::new(Place::Output, places[0], map.sizes[0]));
+                first = Some(Copy::new(BufferId::Output, places[0], map.sizes[0]));
             }
         }
         let last = map.last(&places);
         Self { places, first, last, copy_in: None, copy_out: false, in_both: false }.joined(map)
     }
 
-    fn in_both(operations: usize, copy_in: Place) -> Self {
-        let places = vec![Place::Work(0); operations + 1];
+    fn in_both(operations: usize, copy_in: BufferId) -> Self {
+        let places = vec![BufferId::Work(0); operations + 1];
         Self {
             places,
             first: None,
@@ -111,10 +111,10 @@ impl Route {
 
     /// Leaves copies into memory that others reach, and out of it, to operations that work there.
     fn joined(mut self, map: &Map<'_>) -> Self {
-        let n = map.manners.len();
+        let n = map.requirements.len();
         let works_there = |op: usize| {
             map.must_show(op)
-                && map.manners[op] == Manner::EitherShown
+                && map.requirements[op] == BufferRequirement::EitherShown
                 && self.places[op] == self.places[op + 1]
         };
         let copy_out = n > 0 && self.last.is_some() && works_there(n - 1);
@@ -131,52 +131,53 @@ impl Route {
 
 impl Map<'_> {
     fn in_both(&self) -> bool {
-        self.manners.first() == Some(&Manner::InBoth)
+        self.requirements.first() == Some(&BufferRequirement::InBoth)
     }
 
     fn is_either(&self, op: usize) -> bool {
-        matches!(self.manners[op], Manner::Either | Manner::EitherShown)
+        matches!(self.requirements[op], BufferRequirement::Either | BufferRequirement::EitherShown)
     }
 
     /// Whether data must be in the plan's own memory before operation `i`.
     fn must_show(&self, i: usize) -> bool {
-        let read = self.manners.get(i);
-        let written = i.checked_sub(1).map(|before| self.manners[before]);
-        let shown = matches!(read, Some(Manner::MovesShown | Manner::EitherShown))
-            || written == Some(Manner::EitherShown);
+        let read = self.requirements.get(i);
+        let written = i.checked_sub(1).map(|before| self.requirements[before]);
+        let shown =
+            matches!(read, Some(BufferRequirement::MovesShown | BufferRequirement::EitherShown))
+                || written == Some(BufferRequirement::EitherShown);
         shown && !self.exposes_all
     }
 
     /// From the end back: the last result goes to the output if it may; what is before an operation is where its
     /// result is if it may be, or else in the output if it may and that is large enough, or in a work buffer.
-    fn backwards(&self, output: usize) -> Vec<Place> {
-        let n = self.manners.len();
-        let mut places = vec![Place::Output; n + 1];
+    fn backwards(&self, output: usize) -> Vec<BufferId> {
+        let n = self.requirements.len();
+        let mut places = vec![BufferId::Output; n + 1];
         for i in (0..=n).rev() {
             let after = places.get(i + 1).copied();
-            let fits = |place: Place| {
-                place != Place::Output || (!self.must_show(i) && self.sizes[i] <= output)
+            let fits = |place: BufferId| {
+                place != BufferId::Output || (!self.must_show(i) && self.sizes[i] <= output)
             };
             places[i] = match after {
                 Some(same) if self.is_either(i) && fits(same) => same,
-                Some(Place::Output) => Place::Work(0),
-                Some(Place::Work(_)) | None if fits(Place::Output) => Place::Output,
-                Some(Place::Work(k)) => Place::Work(1 - k),
-                Some(Place::Input) | None => Place::Work(0),
+                Some(BufferId::Output) => BufferId::Work(0),
+                Some(BufferId::Work(_)) | None if fits(BufferId::Output) => BufferId::Output,
+                Some(BufferId::Work(k)) => BufferId::Work(1 - k),
+                Some(BufferId::Input) | None => BufferId::Work(0),
             };
         }
         places
     }
 
-    fn last(&self, places: &[Place]) -> Option<Copy> {
-        let n = self.manners.len();
-        let elsewhere = places[n] != Place::Output;
-        elsewhere.then(|| Copy::new(places[n], Place::Output, self.sizes[n]))
+    fn last(&self, places: &[BufferId]) -> Option<Copy> {
+        let n = self.requirements.len();
+        let elsewhere = places[n] != BufferId::Output;
+        elsewhere.then(|| Copy::new(places[n], BufferId::Output, self.sizes[n]))
     }
 }
 
 impl Copy {
-    fn new(from: Place, to: Place, reals: usize) -> Self {
+    fn new(from: BufferId, to: BufferId, reals: usize) -> Self {
         Self { from, to, all: Transfer::run_of(reals) }
     }
 }
@@ -185,17 +186,17 @@ impl Copy {
 mod tests {
     use super::*;
 
-    fn routes(manners: &[Manner], exposes_all: bool) -> [Route; 2] {
-        let sizes = vec![10; manners.len() + 1];
-        let map = Map { manners, sizes: &sizes, exposes_all };
-        [Route::out_of_place(&map), Route::in_place(&map)]
+    fn routes(requirements: &[BufferRequirement], exposes_all: bool) -> [BufferAssignment; 2] {
+        let sizes = vec![10; requirements.len() + 1];
+        let map = Map { requirements, sizes: &sizes, exposes_all };
+        [BufferAssignment::out_of_place(&map), BufferAssignment::in_place(&map)]
     }
 
     #[test]
     fn what_others_reach_is_copied_by_who_works_there() {
-        use Manner::{Either, EitherShown, InBoth};
-        let work = Place::Work(0);
-        let (input, output) = (Some(Place::Input), Some(Place::Output));
+        use BufferRequirement::{Either, EitherShown, InBoth};
+        let work = BufferId::Work(0);
+        let (input, output) = (Some(BufferId::Input), Some(BufferId::Output));
         // Operations; what they take from, out of place and in place; whether they bring.
         let cases = [
             (&[Either, EitherShown][..], [None, None], true),
@@ -205,26 +206,26 @@ mod tests {
             (&[InBoth], [input, output], true),
             (&[InBoth, InBoth], [input, output], true),
         ];
-        for (manners, [copy_in, takes_in_place], copy_out) in cases {
-            let [apart, in_place] = routes(manners, false);
-            assert_eq!((apart.copy_in, apart.copy_out), (copy_in, copy_out), "{manners:?}");
+        for (requirements, [copy_in, takes_in_place], copy_out) in cases {
+            let [apart, in_place] = routes(requirements, false);
+            assert_eq!((apart.copy_in, apart.copy_out), (copy_in, copy_out), "{requirements:?}");
             assert_eq!(
                 (in_place.copy_in, in_place.copy_out),
                 (takes_in_place, copy_out),
-                "{manners:?}"
+                "{requirements:?}"
             );
             for route in [&apart, &in_place] {
-                assert!(route.last.is_none(), "{manners:?}");
-                assert!(route.copy_in.is_none() || route.first.is_none(), "{manners:?}");
-                assert!(route.places.contains(&work), "{manners:?}");
-                assert_eq!(route.in_both, manners[0] == InBoth);
+                assert!(route.last.is_none(), "{requirements:?}");
+                assert!(route.copy_in.is_none() || route.first.is_none(), "{requirements:?}");
+                assert!(route.places.contains(&work), "{requirements:?}");
+                assert_eq!(route.in_both, requirements[0] == InBoth);
             }
         }
     }
 
     #[test]
     fn nothing_is_copied_where_others_reach_all() {
-        for route in routes(&[Manner::Either, Manner::EitherShown], true) {
+        for route in routes(&[BufferRequirement::Either, BufferRequirement::EitherShown], true) {
             assert!(route.first.is_none() && route.last.is_none());
             assert!(route.copy_in.is_none() && !route.copy_out);
         }

@@ -3,7 +3,7 @@
 //! The executor walks operations and knows nothing of them but what is here. What a recipe's steps become is the device's to
 //! say: on a host passes through its caches, which fetch, transform and store in one ([`crate::HostOp`]); on a GPU launches.
 
-use super::buffer_assignment::Manner;
+use super::buffer_assignment::BufferRequirement;
 use crate::base::{Clock, Energy, Error, Real};
 use crate::comm::{Algorithm, Comm, Exchange, MessagePlan, NodeMemory};
 use crate::geometry::Transfer;
@@ -40,7 +40,11 @@ pub trait Device<T: Real>: Sized {
     ///
     /// # Errors
     /// [`Error::Memory`]; [`Error::Argument`] for what this device cannot do.
-    fn bind(&mut self, recipe: &Recipe, site: Site<'_>) -> Result<Operations<Self::Op>, Error>;
+    fn bind(
+        &mut self,
+        recipe: &Recipe,
+        site: BindContext<'_>,
+    ) -> Result<Operations<Self::Op>, Error>;
 
     /// A plan's own memory, of so many real numbers each. Collective.
     ///
@@ -87,7 +91,7 @@ pub trait Device<T: Real>: Sized {
 /// A bound step of a recipe, or several.
 pub trait Operation<T: Real, Dev: Device<T>> {
     /// What it asks of the places that it reads and writes.
-    fn manner(&self) -> Manner;
+    fn buffer_requirement(&self) -> BufferRequirement;
 
     /// What it may lose.
     fn loss(&self) -> Option<Loss> {
@@ -118,7 +122,7 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     ///
     /// # Errors
     /// What the transport returns, [`Error::Memory`].
-    fn reserve(&mut self, _tools: &mut Tools<Dev>) -> Result<(), Error> {
+    fn reserve(&mut self, _tools: &mut RunContext<Dev>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -128,7 +132,7 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     /// A damaged message, after the exchange, unless that is for [`Operation::damage`] to say; the transport's.
     fn run(
         &mut self,
-        tools: &mut Tools<Dev>,
+        context: &mut RunContext<Dev>,
         src: Option<&Dev::Memory>,
         dst: &mut Dev::Memory,
     ) -> Result<(), Error>;
@@ -139,10 +143,10 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     /// As [`Operation::run`].
     ///
     /// # Panics
-    /// If its manner is neither [`Manner::EitherShown`] nor [`Manner::InBoth`].
+    /// If its buffer_requirement is neither [`BufferRequirement::EitherShown`] nor [`BufferRequirement::InBoth`].
     fn run_between(
         &mut self,
-        _tools: &mut Tools<Dev>,
+        _tools: &mut RunContext<Dev>,
         _between: Between<'_, Dev::Memory>,
     ) -> Result<(), Error> {
         unreachable!("it does not work in memory that others reach")
@@ -180,7 +184,7 @@ pub struct Operations<Op> {
 
 /// For whom operations are bound, beside the recipe.
 #[derive(Clone, Copy)]
-pub struct Site<'a> {
+pub struct BindContext<'a> {
     /// Which way.
     pub direction: Direction,
     /// The ranks.
@@ -189,7 +193,7 @@ pub struct Site<'a> {
     pub node_memory: Option<&'a dyn NodeMemory>,
 }
 
-impl Site<'_> {
+impl BindContext<'_> {
     /// Whether other ranks of the host can see the caller's arrays, too.
     pub(crate) fn exposes_all(&self, problem: &Problem) -> bool {
         problem.shared_arrays || self.node_memory.is_none_or(NodeMemory::exposes_all)
@@ -197,7 +201,7 @@ impl Site<'_> {
 }
 
 /// What operations run on.
-pub struct Tools<Dev> {
+pub struct RunContext<Dev> {
     /// The device.
     pub device: Dev,
     pub(crate) exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
@@ -207,27 +211,27 @@ pub struct Tools<Dev> {
     pub clock: Clock,
 }
 
-impl<Dev> Tools<Dev> {
+impl<Dev> RunContext<Dev> {
     /// The exchange of an algorithm that the recipe names, and what else it copy_in to use it.
     ///
     /// # Panics
     /// If the recipe does not name it.
-    pub fn split(&mut self, wanted: Algorithm) -> Split<'_, Dev> {
+    pub fn split(&mut self, wanted: Algorithm) -> RunParts<'_, Dev> {
         let Self { device, exchanges, node_memory, clock } = self;
         let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
         let exchange = found.expect("bind makes every exchange that the recipe names").1.as_mut();
-        Split { device, exchange, node_memory, clock }
+        RunParts { device, exchange, node_memory, clock }
     }
 }
 
-/// [`Tools`], each by itself.
-pub struct Split<'a, Dev> {
+/// [`RunContext`], each by itself.
+pub struct RunParts<'a, Dev> {
     /// The device.
     pub device: &'a mut Dev,
     /// One exchange.
     pub exchange: &'a mut dyn Exchange,
-    /// As in [`Tools`].
+    /// As in [`RunContext`].
     pub node_memory: &'a mut Option<Box<dyn NodeMemory>>,
-    /// As in [`Tools`].
+    /// As in [`RunContext`].
     pub clock: &'a mut Clock,
 }

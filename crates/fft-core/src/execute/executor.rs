@@ -1,7 +1,7 @@
 //! A recipe bound to a communicator, a device and buffers; and the loop that runs it.
 
-use super::buffer_assignment::{Copy, Place};
-use super::device::{Between, Site, Tools};
+use super::buffer_assignment::{BufferId, Copy};
+use super::device::{Between, BindContext, RunContext};
 use super::device::{Device, Operation};
 use super::error_budget::Budget;
 use super::program::Program;
@@ -21,13 +21,13 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     work: Dev::Work,
     /// Real numbers of the plan's own memory.
     sizes: [usize; 2],
-    tools: Tools<Dev>,
+    context: RunContext<Dev>,
     /// Whether all ranks read each other's memory on one host.
     near: bool,
     lost: Option<WireError>,
 }
 
-/// Routes are made so ([`Route`](crate::execute::buffer_assignment::Route)).
+/// Routes are made so ([`BufferAssignment`](crate::execute::buffer_assignment::BufferAssignment)).
 const TWO_PLACES: &str = "a copy has a source and a destination";
 
 /// Makes the exchange of an algorithm on a communicator. Called by all ranks together; one that fails must do so
@@ -55,8 +55,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let mut node_memory = device.connect(recipe, comm.as_ref())?;
         let mut programs = || -> Result<[Program<T, Dev>; 2], Error> {
             let mut program = |direction| {
-                let site =
-                    Site { direction, comm: comm.as_ref(), node_memory: node_memory.as_deref() };
+                let site = BindContext {
+                    direction,
+                    comm: comm.as_ref(),
+                    node_memory: node_memory.as_deref(),
+                };
                 Ok(Program::new(device.bind(recipe, site)?))
             };
             Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
@@ -74,9 +77,9 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let sizes = [size(0), size(1)];
         let work = device.work(sizes, comm.as_ref(), node_memory.as_deref_mut().map(|c| c as _))?;
         let [forward, inverse] = programs;
-        let tools = Tools { device, exchanges, node_memory, clock: Clock::default() };
+        let context = RunContext { device, exchanges, node_memory, clock: Clock::default() };
         let near = recipe.problem().all_near();
-        let mut bound = Self { comm, forward, inverse, work, sizes, tools, near, lost: None };
+        let mut bound = Self { comm, forward, inverse, work, sizes, context, near, lost: None };
         let reserved = bound.reserve();
         agree(bound.comm.as_ref(), reserved)?;
         Ok(bound)
@@ -86,7 +89,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     fn reserve(&mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for op in self.forward.ops.iter_mut().chain(&mut self.inverse.ops) {
-            result = result.and(op.reserve(&mut self.tools));
+            result = result.and(op.reserve(&mut self.context));
         }
         result
     }
@@ -115,10 +118,10 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         self.lost = None;
         let already = std::thread::panicking();
         let _unwinding = Unwinding { comm: self.comm.as_ref(), already };
-        program.open(&mut self.tools.device, src.unwrap_or(dst), self.comm.as_ref())?;
+        program.open(&mut self.context.device, src.unwrap_or(dst), self.comm.as_ref())?;
         let (ops, route) = program.split(src.is_some());
         let mut memory = Arena { input: src, writable: Dev::places(&mut self.work, dst) };
-        memory.copy(&route.first, &mut self.tools.device);
+        memory.copy(&route.first, &mut self.context.device);
         let mut result = Ok(());
         let count = ops.len();
         for (number, (op, at)) in ops.iter_mut().zip(route.places.windows(2)).enumerate() {
@@ -126,24 +129,24 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             let copy_out = route.copy_out && number + 1 == count;
             let done = if copy_in.is_some() || copy_out || route.in_both {
                 let between = memory.between(copy_in, at[0], copy_out, route.in_both);
-                op.run_between(&mut self.tools, between)
+                op.run_between(&mut self.context, between)
             } else {
                 let (src, dst) = memory.pair(at[0], at[1]);
-                op.run(&mut self.tools, src, dst)
+                op.run(&mut self.context, src, dst)
             };
             // Others wait for this rank in what is to come, whatever went wrong here.
             result = result.and(done);
         }
-        memory.copy(&route.last, &mut self.tools.device);
-        let finished = self.tools.device.finish();
+        memory.copy(&route.last, &mut self.context.device);
+        let finished = self.context.device.finish();
         let decoded = || ops.iter().try_for_each(Operation::damage);
         let mine = result.and(finished).and_then(|()| decoded());
         settle(
             self.comm.as_ref(),
-            self.tools.node_memory.as_deref_mut().filter(|_| self.near),
+            self.context.node_memory.as_deref_mut().filter(|_| self.near),
             mine,
         )?;
-        self.lost = program.close(&mut self.tools.device, self.comm.as_ref())?;
+        self.lost = program.close(&mut self.context.device, self.comm.as_ref())?;
         Ok(())
     }
 
@@ -154,7 +157,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
         settle(
             self.comm.as_ref(),
-            self.tools.node_memory.as_deref_mut().filter(|_| self.near),
+            self.context.node_memory.as_deref_mut().filter(|_| self.near),
             mine,
         )
     }
@@ -165,34 +168,34 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// # Errors
     /// On every rank of the host when one does not get it. Those of other hosts are not asked.
     pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
-        let node_memory = self.tools.node_memory.as_mut();
+        let node_memory = self.context.node_memory.as_mut();
         node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
     }
 
     /// Whether this rank looks into others' memory, or they into its own.
     pub fn has_neighbours(&self) -> bool {
-        self.tools.node_memory.is_some()
+        self.context.node_memory.is_some()
     }
 
     /// Whether memory is where the other ranks of the host can see it, as far as there are any who look.
     pub fn is_seen(&self, memory: &[u8]) -> bool {
-        self.tools.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
+        self.context.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
     }
 
     /// How messages travel where the recipe names this algorithm.
     pub fn exchange(&self, named: Algorithm) -> Algorithm {
-        let found = self.tools.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
+        let found = self.context.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
         found.map_or(named, |(_, exchange)| exchange.algorithm())
     }
 
     /// What it runs on.
     pub fn device(&self) -> &Dev {
-        &self.tools.device
+        &self.context.device
     }
 
     /// The same, to be asked for memory.
     pub fn device_mut(&mut self) -> &mut Dev {
-        &mut self.tools.device
+        &mut self.context.device
     }
 
     /// What the last run lost on the wire, as all ranks together know; `None` when nothing may be lost.
@@ -207,21 +210,24 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
 
     /// Where time went since the last [`Executor::clear_clock`].
     pub fn clock(&self) -> Clock {
-        self.tools.clock
+        self.context.clock
     }
 
     /// Sets all times and counts to zero.
     pub fn clear_clock(&mut self) {
-        self.tools.clock = Clock::default();
+        self.context.clock = Clock::default();
     }
 
     /// Bytes of memory beside input and output: work buffers, slots, tiles.
     pub fn memory(&self) -> usize {
-        let exchanges = self.tools.exchanges.iter();
+        let exchanges = self.context.exchanges.iter();
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
         let tiles: usize =
             self.forward.ops.iter().chain(&self.inverse.ops).map(Operation::memory).sum();
-        self.sizes.iter().sum::<usize>() * size_of::<T>() + slots + tiles + self.tools.device.held()
+        self.sizes.iter().sum::<usize>() * size_of::<T>()
+            + slots
+            + tiles
+            + self.context.device.held()
     }
 }
 
@@ -270,26 +276,26 @@ impl<M: ?Sized> Arena<'_, M> {
     /// What is worked on in a place of the plan's own, and where it comes from and goes to.
     fn between(
         &mut self,
-        copy_in: Option<Place>,
-        work: Place,
+        copy_in: Option<BufferId>,
+        work: BufferId,
         copy_out: bool,
         in_both: bool,
     ) -> Between<'_, M> {
         let [output, first, second] = &mut self.writable;
-        let work = if work == Place::Work(0) { first } else { second };
-        let input = self.input.filter(|_| copy_in == Some(Place::Input));
-        let there = copy_out || in_both || copy_in == Some(Place::Output);
+        let work = if work == BufferId::Work(0) { first } else { second };
+        let input = self.input.filter(|_| copy_in == Some(BufferId::Input));
+        let there = copy_out || in_both || copy_in == Some(BufferId::Output);
         let output = there.then_some(&mut **output);
         Between { input, work, output, copy_in: copy_in.is_some(), copy_out }
     }
 
     /// A place to read and a place to write; only the latter when they are the same.
-    fn pair(&mut self, from: Place, to: Place) -> (Option<&M>, &mut M) {
+    fn pair(&mut self, from: BufferId, to: BufferId) -> (Option<&M>, &mut M) {
         let number = |place| match place {
-            Place::Output | Place::Input => 0,
-            Place::Work(which) => 1 + which,
+            BufferId::Output | BufferId::Input => 0,
+            BufferId::Work(which) => 1 + which,
         };
-        if from == Place::Input {
+        if from == BufferId::Input {
             return (self.input, self.writable[number(to)]);
         }
         if from == to {

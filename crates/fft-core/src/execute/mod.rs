@@ -6,6 +6,6 @@ pub(crate) mod error_budget;
 pub(crate) mod executor;
 pub(crate) mod program;
 
-pub use buffer_assignment::Manner;
-pub use device::{Between, Device, Operation, Operations, Site, Split, Tools};
+pub use buffer_assignment::BufferRequirement;
+pub use device::{Between, BindContext, Device, Operation, Operations, RunContext, RunParts};
 pub use executor::{Executor, MakeExchange};

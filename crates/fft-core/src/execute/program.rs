@@ -1,6 +1,6 @@
 //! One direction of a recipe, bound to a rank: operations and where each reads and writes.
 
-use super::buffer_assignment::{Map, Place, Route};
+use super::buffer_assignment::{BufferAssignment, BufferId, Map};
 use super::device::Operations;
 use super::device::{Device, Operation};
 use super::error_budget::Budget;
@@ -12,8 +12,8 @@ pub(crate) struct Program<T: Real, Dev: Device<T>> {
     pub(crate) ops: Vec<Dev::Op>,
     /// Real numbers on this rank before, between and after the operations.
     sizes: Vec<usize>,
-    out_of_place: Route,
-    in_place: Route,
+    out_of_place: BufferAssignment,
+    in_place: BufferAssignment,
     /// Where something may be lost.
     pub(crate) budget: Option<Budget>,
 }
@@ -22,14 +22,15 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
     /// Finds where operations read and write.
     pub(crate) fn new(bound: Operations<Dev::Op>) -> Self {
         let Operations { ops, sizes, exposes_all } = bound;
-        let manners: Vec<_> = ops.iter().map(Operation::manner).collect();
-        let map = Map { manners: &manners, sizes: &sizes, exposes_all };
-        let (out_of_place, in_place) = (Route::out_of_place(&map), Route::in_place(&map));
+        let requirements: Vec<_> = ops.iter().map(Operation::buffer_requirement).collect();
+        let map = Map { requirements: &requirements, sizes: &sizes, exposes_all };
+        let (out_of_place, in_place) =
+            (BufferAssignment::out_of_place(&map), BufferAssignment::in_place(&map));
         Self { ops, sizes, out_of_place, in_place, budget: None }
     }
 
     /// Where the operations read and write, with or without an input apart from the output.
-    pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Dev::Op], &Route) {
+    pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Dev::Op], &BufferAssignment) {
         (&mut self.ops, if has_input { &self.out_of_place } else { &self.in_place })
     }
 
@@ -64,9 +65,9 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
 
     /// Real numbers that a work buffer must hold.
     pub(crate) fn work(&self, which: usize) -> usize {
-        let in_route = |route: &Route| {
+        let in_route = |route: &BufferAssignment| {
             let at = route.places.iter().zip(&self.sizes);
-            at.filter(|(place, _)| **place == Place::Work(which)).map(|(_, size)| *size).max()
+            at.filter(|(place, _)| **place == BufferId::Work(which)).map(|(_, size)| *size).max()
         };
         in_route(&self.out_of_place).max(in_route(&self.in_place)).unwrap_or(0)
     }

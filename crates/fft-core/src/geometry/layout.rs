@@ -7,7 +7,7 @@ use super::brick::DynBrick;
 use super::brick_index::BrickIndex;
 use super::grid::DynGrid;
 use super::per_axis::{MAX_AXES, PerAxis};
-use super::placed_cut::{Cut, Near};
+use super::placed_cut::{Cut, NearLayout};
 use super::process_grid::ProcGrid;
 use crate::base::Error;
 
@@ -90,7 +90,7 @@ impl Layout {
     pub(crate) fn placed(grid: DynGrid, cut: &Cut) -> Self {
         let bricks = (0..cut.ranks()).map(|rank| cut.brick(&grid, rank)).collect();
         match cut.near {
-            Near::Nothing => Self::unchecked(grid, bricks, Some(cut.parts)),
+            NearLayout::Nothing => Self::unchecked(grid, bricks, Some(cut.parts)),
             _ => Self::unchecked(grid, bricks, None).called(cut),
         }
     }

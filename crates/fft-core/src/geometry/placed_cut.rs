@@ -1,7 +1,7 @@
 //! An even cut of the grid, and which rank holds which part of it.
 //!
 //! A cut says into how many parts each axis goes; who holds which part is free, and decides how much of a reshape stays
-//! where it is. Beside the C order there are the orders that keep ranks near what they hold in the input or the output:
+//! where it is. SpillBuffers the C order there are the orders that keep ranks near what they hold in the input or the output:
 //! a reshape to or from those then stays within groups as small as the two cuts allow. A classic library numbers the
 //! parts of pencils in C order whatever the bricks, so that its last reshape may span all ranks.
 
@@ -19,7 +19,7 @@ use crate::planner::volume::Hosts;
 
 /// What the parts of a cut are placed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Near {
+pub(crate) enum NearLayout {
     /// In C order.
     #[default]
     Nothing,
@@ -36,7 +36,7 @@ pub(crate) enum Near {
 }
 
 /// ``, `~spread`, `~in`, `~out`, `~hosts-in`, `~hosts-out`: behind the parts of each axis.
-impl fmt::Display for Near {
+impl fmt::Display for NearLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "",
@@ -53,7 +53,7 @@ impl fmt::Display for Near {
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     pub(crate) parts: ProcGrid,
-    pub(crate) near: Near,
+    pub(crate) near: NearLayout,
     ranks: usize,
     places: Option<Arc<Places>>,
 }
@@ -84,7 +84,11 @@ impl Cut {
     pub(crate) fn plain(parts: ProcGrid, ranks: usize) -> Self {
         assert!((1..=ranks).contains(&parts.ranks()), "cut {parts} over {ranks} ranks");
         // One part is where it would be in any case.
-        let near = if (2..ranks).contains(&parts.ranks()) { Near::Spread } else { Near::Nothing };
+        let near = if (2..ranks).contains(&parts.ranks()) {
+            NearLayout::Spread
+        } else {
+            NearLayout::Nothing
+        };
         Self { parts, near, ranks, places: None }
     }
 
@@ -93,7 +97,7 @@ impl Cut {
     pub(crate) fn matched(
         parts: ProcGrid,
         layout: &Layout,
-        near: Near,
+        near: NearLayout,
         hosts: &Hosts,
     ) -> Option<Self> {
         let ranks = layout.ranks();
@@ -102,8 +106,8 @@ impl Cut {
         }
         let even = layout.plain_cut().filter(|other| other.ranks() == ranks);
         let part_of = match (near, even) {
-            (Near::Nothing | Near::Spread, _) => return None,
-            (Near::Input | Near::Output, Some(other))
+            (NearLayout::Nothing | NearLayout::Spread, _) => return None,
+            (NearLayout::Input | NearLayout::Output, Some(other))
                 if ranks > MOST_MATCHED
                     || common(&other, &parts).iter().any(|parts| *parts != 1) =>
             {
@@ -112,7 +116,9 @@ impl Cut {
             _ if ranks > MOST_MATCHED => return None,
             // Bricks that are no even cut; and cuts that have nothing in common, where all ranks meet whoever holds what:
             // large parts go to large ones.
-            (Near::Input | Near::Output, _) => most_kept(layout, &parts, &Hosts::new(&[], ranks)),
+            (NearLayout::Input | NearLayout::Output, _) => {
+                most_kept(layout, &parts, &Hosts::new(&[], ranks))
+            }
             _ => most_kept(layout, &parts, hosts),
         };
         if part_of.iter().enumerate().all(|(rank, part)| rank == *part as usize) {
@@ -316,8 +322,11 @@ mod tests {
         for parts in ProcGrid::all(3, 12) {
             let plain = Cut::plain(parts, 12);
             let hosts = Hosts::new(&[0, 1, 1, 2, 0, 0, 0, 1, 2, 2, 2, 2], 12);
-            let matched =
-                [(&layout, Near::Input), (&uneven, Near::Input), (&uneven, Near::InputOnHosts)];
+            let matched = [
+                (&layout, NearLayout::Input),
+                (&uneven, NearLayout::Input),
+                (&uneven, NearLayout::InputOnHosts),
+            ];
             let matched = matched.map(|(to, near)| Cut::matched(parts, to, near, &hosts));
             for cut in matched.into_iter().flatten().chain([plain]) {
                 let grid = layout.grid();
@@ -351,7 +360,8 @@ mod tests {
         // 512 bricks to pencils: each needs the 8 ranks along its own axis, and no more.
         let bricks = even([64, 64, 64], [8, 8, 8]);
         let pencils = ProcGrid::new([1, 8, 64]);
-        let matched = Cut::matched(pencils, &bricks, Near::Output, &Hosts::new(&[], 512)).unwrap();
+        let matched =
+            Cut::matched(pencils, &bricks, NearLayout::Output, &Hosts::new(&[], 512)).unwrap();
         assert_eq!(peers(&bricks, &matched), 8);
         assert_eq!(peers(&bricks, &Cut::plain(pencils, 512)), 8);
         // But in C order it is other ranks every time, and all of the data moves.

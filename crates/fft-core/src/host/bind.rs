@@ -2,23 +2,23 @@
 
 use super::host::{HostOp, Local, Op};
 use super::processor::Processor;
-use super::reshape::{FusedFft, Means, Reshape};
-use super::shared_pass::Across;
+use super::reshape::{Encoding, FusedFft, Reshape};
+use super::shared_pass::SharedPass;
 use crate::base::{Error, Real};
 use crate::codec::Wire;
 use crate::comm::{Algorithm, Link};
 use crate::execute::error_budget;
-use crate::execute::{Operations, Site};
+use crate::execute::{BindContext, Operations};
 use crate::geometry::Placed;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::{DynBrick, Transfer};
-use crate::lower::stages::{Stage, Thrift, Walked, stages};
-use crate::lower::tiling::{self, Division};
+use crate::lower::stages::{MemoryPlan, Stage, Walked, stages};
+use crate::lower::tiling::{self, Tiling};
 use crate::problem::{Direction, Kind, Problem};
 use crate::recipe::bound_step::pass;
 use crate::recipe::{LocalFft, Node, Pass, Recipe, Step};
-use crate::redistribute::Moves;
-use crate::redistribute::spill::{Keep, Spot};
+use crate::redistribute::Redistribution;
+use crate::redistribute::spill::{BufferOffset, BufferSplit};
 
 /// Local transforms that are still to become an operation, and a factor that waits for the next: a recipe scales
 /// right beside a transform.
@@ -39,7 +39,7 @@ struct PartFfts {
     /// The parts before.
     parts: Vec<DynBrick>,
     /// Where they are, before and after.
-    spots: [Vec<Spot>; 2],
+    spots: [Vec<BufferOffset>; 2],
     /// Whether they are in two pieces of memory before.
     apart: bool,
 }
@@ -70,7 +70,7 @@ impl PartFfts {
 /// [`Error::Memory`].
 pub(crate) fn bind<T: Real, Dev: Processor<T>>(
     recipe: &Recipe,
-    site: Site<'_>,
+    site: BindContext<'_>,
     device: &mut Dev,
 ) -> Result<Operations<HostOp<T, Dev>>, Error> {
     let exposes_all = site.exposes_all(recipe.problem());
@@ -78,7 +78,7 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>>(
     let nodes = recipe.nodes();
     let ends = [&nodes[0], &nodes[nodes.len() - 1]];
     let [start, end] = direction.choose(ends, [ends[1], ends[0]]);
-    let (stages, Thrift { exclusive, keeps, copies, messages }) = stages(recipe, site);
+    let (stages, MemoryPlan { exclusive, keeps, copies, messages }) = stages(recipe, site);
     let mut binder = Binder {
         problem: recipe.problem(),
         site,
@@ -87,9 +87,9 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>>(
         sizes: Vec::new(),
         messages,
         keeps: keeps.into_iter(),
-        keep: Keep::default(),
+        keep: BufferSplit::default(),
         exclusive: exclusive.as_ref(),
-        moves: None,
+        redistribution: None,
         pending: Pending::default(),
     };
     binder.sizes.push(binder.size(start));
@@ -101,7 +101,7 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>>(
                 binder.reshape([from, to], wire, exchange, &rest)?;
                 binder.pending.since.clear();
             }
-            Stage::Across { home, first, steps, real } => {
+            Stage::SharedPass { home, first, steps, real } => {
                 let before = real.filter(|_| direction == Direction::Forward);
                 binder.rest(before.map_or(home, |(real, _)| real))?;
                 binder.across(home, first, &steps, real)?;
@@ -149,7 +149,7 @@ impl Pending {
 /// Makes operations, one after the other.
 struct Binder<'a, T: Real, Dev: Processor<T>> {
     problem: &'a Problem,
-    site: Site<'a>,
+    site: BindContext<'a>,
     device: &'a mut Dev,
     ops: Vec<Op<T, Dev>>,
     /// Real numbers before, between and after the operations.
@@ -157,13 +157,13 @@ struct Binder<'a, T: Real, Dev: Processor<T>> {
     /// Whether ranks send messages where they could read each other's memory.
     messages: bool,
     /// How ranks keep what the reshapes to come bring.
-    keeps: std::vec::IntoIter<Keep>,
+    keeps: std::vec::IntoIter<BufferSplit>,
     /// How they keep what they hold now.
-    keep: Keep,
+    keep: BufferSplit,
     /// What is in the output from the beginning to the end, if all steps are of data that stays.
     exclusive: Option<&'a Exclusive>,
     /// Those of the last operation, when it is a reshape.
-    moves: Option<Moves>,
+    redistribution: Option<Redistribution>,
     pending: Pending,
 }
 
@@ -187,7 +187,7 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         self.sizes.push(size);
     }
 
-    /// Data moves to another layout, before the rest of the steps. Ranks that can see each other's memory do so.
+    /// Data redistribution to another layout, before the rest of the steps. Ranks that can see each other's memory do so.
     fn reshape(
         &mut self,
         [from, to]: [&Node; 2],
@@ -200,7 +200,12 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         let whole = match pipelined {
             true => {
                 let all = element * self.problem.howmany;
-                tiling::tiled(&from.layout, &self.pending.since, all, self.problem.tile_bytes())
+                tiling::fusable_suffix(
+                    &from.layout,
+                    &self.pending.since,
+                    all,
+                    self.problem.tile_bytes(),
+                )
             }
             false => Vec::new(),
         };
@@ -222,22 +227,24 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         let number = 2 * before + self.site.direction as usize;
         let kept = std::mem::replace(&mut self.keep, self.keeps.next().unwrap_or_default());
         self.device.reserve_spare(self.reals(to)[1], comm.rank())?;
-        let mut moves = Moves::new(comm.rank(), &link, from, to, self.problem.howmany);
-        moves = moves.kept([&kept, &self.keep], [from, to]);
+        let mut redistribution =
+            Redistribution::new(comm.rank(), &link, from, to, self.problem.howmany);
+        redistribution = redistribution.kept([&kept, &self.keep], [from, to]);
         if chunked {
-            moves = moves.chunked([from, to], &whole, element, self.problem.chunking());
+            redistribution =
+                redistribution.chunked([from, to], &whole, element, self.problem.chunking());
         }
         let gain = error_budget::gain_after(from, rest, self.problem, self.site.direction);
         let bare = |peer| self.problem.bare(comm.rank(), peer);
-        let means = Means { wire, bare: &bare, gain, at_once: self.problem.keeps() };
-        let mut reshape = Reshape::new(&moves, means, number, visits);
+        let means = Encoding { wire, bare: &bare, gain, at_once: self.problem.keeps() };
+        let mut reshape = Reshape::new(&redistribution, means, number, visits);
         if departs {
             self.pending.fft = None;
-            reshape.depart(&moves, &self.pending.axes, self.device)?;
+            reshape.depart(&redistribution, &self.pending.axes, self.device)?;
         }
         let reshape = Box::new(reshape);
         self.push(Op::Reshape { reshape, exchange, apart: kept.is_apart() }, self.size(to));
-        self.moves = Some(moves);
+        self.redistribution = Some(redistribution);
         Ok(())
     }
 
@@ -300,7 +307,7 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         real: Option<&Node>,
     ) -> Result<(), Error> {
         let direction = self.site.direction;
-        let division = Division {
+        let division = Tiling {
             rank: self.site.comm.rank(),
             home: &home.layout,
             work: &work.layout,
@@ -320,10 +327,10 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         );
         for part in division.parts(T::PRECISION.bytes()) {
             let first = self.exclusive.is_some() && self.ops.is_empty();
-            let across = Across::new(&Division { axes: part, first, ..division }, self.device)?;
-            self.push(Op::Across(Box::new(across)), size);
+            let across = SharedPass::new(&Tiling { axes: part, first, ..division }, self.device)?;
+            self.push(Op::SharedPass(Box::new(across)), size);
         }
-        self.moves = None;
+        self.redistribution = None;
         Ok(())
     }
 
@@ -334,14 +341,14 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         let (rank, howmany) = (self.site.comm.rank(), self.problem.howmany);
         let [before, after] = [from, to].map(|node| node.layout.brick(rank));
         let parts = self.keep.parts(rank, before);
-        let spots = |keep: &Keep, brick, node: &Node| -> Vec<Spot> {
+        let spots = |keep: &BufferSplit, brick, node: &Node| -> Vec<BufferOffset> {
             let spot = |part| keep.spot(part, rank, brick, howmany * node.width());
             (0..keep.count()).map(spot).collect()
         };
         let size = self.size(from);
         let (kept, reads) = (self.keep.clone(), self.keep.is_apart());
         if kind == Kind::R2C {
-            self.keep = self.keep.clone().turned();
+            self.keep = self.keep.clone().transposed();
             self.device.reserve_spare(self.reals(to)[1], rank)?;
         }
         let spots = [spots(&kept, before, from), spots(&self.keep, after, to)];
@@ -365,9 +372,9 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
             let whole = self.problem.keeps() || reshape.message_plan.recvs.is_empty();
             in_place && whole && reshape.can_fuse()
         };
-        let before = match (self.moves.take(), self.ops.last_mut()) {
-            (Some(moves), Some(Op::Reshape { reshape, .. })) if fuses(reshape) => {
-                Some((moves, reshape))
+        let before = match (self.redistribution.take(), self.ops.last_mut()) {
+            (Some(redistribution), Some(Op::Reshape { reshape, .. })) if fuses(reshape) => {
+                Some((redistribution, reshape))
             }
             _ => None,
         };
@@ -376,15 +383,18 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         let plans = ffts.iter().map(plan).collect::<Result<Vec<_>, Error>>()?;
         let plans = plans.into_iter().zip(ffts.iter().map(|fft| fft.blocks));
         match before {
-            Some((moves, reshape)) => {
-                let fused =
-                    |((fft, blocks), spot): (_, &Spot)| FusedFft { fft, blocks, spot: *spot };
-                reshape.fuse(&moves, parts, plans.zip(&spots[1]).map(fused).collect());
+            Some((redistribution, reshape)) => {
+                let fused = |((fft, blocks), spot): (_, &BufferOffset)| FusedFft {
+                    fft,
+                    blocks,
+                    spot: *spot,
+                };
+                reshape.fuse(&redistribution, parts, plans.zip(&spots[1]).map(fused).collect());
             }
             None => {
                 let [before, after] = spots;
-                let local = |(((fft, blocks), from), to): (_, &Spot)| {
-                    let (from, to): (&Spot, &Spot) = (from, to);
+                let local = |(((fft, blocks), from), to): (_, &BufferOffset)| {
+                    let (from, to): (&BufferOffset, &BufferOffset) = (from, to);
                     Local { fft, blocks, from: *from, to: *to }
                 };
                 let parts = plans.zip(before).zip(after).map(local).collect();
@@ -400,13 +410,13 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         let (brick, order) = (node.layout.brick(rank), node.layout.order());
         let placed = |brick| Placed { brick, order, howmany };
         let copy = |(number, part): (usize, DynBrick)| {
-            let Spot { first, .. } = self.keep.spot(number, rank, brick, howmany);
+            let BufferOffset { first, .. } = self.keep.spot(number, rank, brick, howmany);
             let copy = Transfer::new(&part, 0..howmany, &placed(part), &placed(brick));
             copy.behind(first, 0)
         };
         let parts = self.keep.parts(rank, brick).into_iter().enumerate();
         let parts = parts.filter(|(_, part)| !part.is_empty()).map(copy).collect();
-        self.keep = Keep::default();
+        self.keep = BufferSplit::default();
         self.push(Op::Copy { parts, width }, self.size(node));
     }
 

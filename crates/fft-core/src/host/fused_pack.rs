@@ -11,11 +11,11 @@ use crate::base::{Clock, timings::Time};
 use crate::base::{Error, Real};
 use crate::geometry::Transfer;
 use crate::recipe::Pass;
-use crate::redistribute::Moves;
+use crate::redistribute::Redistribution;
 use crate::redistribute::spill::{Read, Written};
 
 /// The chunks of a brick, and a tile for one.
-pub(crate) struct Depart<T: Real, Dev: Processor<T>> {
+pub(crate) struct FusedPack<T: Real, Dev: Processor<T>> {
     chunks: Vec<Load>,
     ffts: Vec<Vec<(Dev::Fft, Range<usize>)>>,
     /// The processor's, during a run.
@@ -36,29 +36,32 @@ struct Load {
     own: Vec<(usize, Transfer)>,
 }
 
-impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
-    /// For moves that are chunked.
+impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
+    /// For redistribution that are chunked.
     ///
     /// # Errors
     /// [`Error::Memory`].
     pub(crate) fn new(
-        moves: &Moves,
+        redistribution: &Redistribution,
         axes: &[(usize, Pass)],
         device: &mut Dev,
     ) -> Result<Self, Error> {
-        let (rank, howmany) = (moves.rank, moves.howmany());
-        let lines = Lines { rank, order: moves.order(), howmany, axes, cached: true };
+        let (rank, howmany) = (redistribution.rank, redistribution.howmany());
+        let lines = Lines { rank, order: redistribution.order(), howmany, axes, cached: true };
         let mut ffts = TileFfts::default();
         let (mut chunks, mut most) = (Vec::new(), 0);
-        for chunk in moves.chunks.iter().filter(|chunk| !chunk.is_empty()) {
+        for chunk in redistribution.chunks.iter().filter(|chunk| !chunk.is_empty()) {
             let fft = ffts.plan(lines, chunk, device)?;
-            let (from, load, own) =
-                (moves.source(chunk), moves.load(chunk), moves.keep_from(chunk));
+            let (from, load, own) = (
+                redistribution.source(chunk),
+                redistribution.load(chunk),
+                redistribution.keep_from(chunk),
+            );
             chunks.push(Load { from, load, fft, own });
             most = most.max(chunk.points());
         }
-        device.reserve_tile(most * howmany * moves.width, rank)?;
-        let chunk_of = moves.chunks_sent().collect();
+        device.reserve_tile(most * howmany * redistribution.width, rank)?;
+        let chunk_of = redistribution.chunks_sent().collect();
         Ok(Self { chunks, ffts: ffts.finish(), tile: Dev::Buffer::default(), chunk_of, done: 0 })
     }
 
@@ -94,7 +97,7 @@ impl<T: Real, Dev: Processor<T>> Depart<T, Dev> {
                 clock.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
             }
             for (to, own) in &chunk.own {
-                clock.own.time(|| device.carry(own, width, tile, dst[*to]));
+                clock.own.time(|| device.copy_nontemporal(own, width, tile, dst[*to]));
             }
         }
         self.done = self.done.max(end);

@@ -5,18 +5,18 @@ use std::mem::take;
 
 use super::processor::Processor;
 use super::reshape::{Loss, Reshape, Ways};
-use super::shared_pass::Across;
+use super::shared_pass::SharedPass;
 use crate::base::timings::Time;
 use crate::base::{Energy, Error, Real};
 use crate::comm::{
     Algorithm, Comm, MessagePlan, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree,
 };
-use crate::execute::Manner;
-use crate::execute::{Between, Device, Operation, Operations, Site, Split, Tools};
+use crate::execute::BufferRequirement;
+use crate::execute::{Between, BindContext, Device, Operation, Operations, RunContext, RunParts};
 use crate::geometry::Transfer;
 use crate::host::bind;
 use crate::recipe::Recipe;
-use crate::redistribute::spill::{self, Beside, Spot};
+use crate::redistribute::spill::{self, BufferOffset, SpillBuffers};
 
 /// A host with this processor, one thread per rank.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub(crate) enum Op<T: Real, Dev: Processor<T>> {
         exchange: Algorithm,
         apart: bool,
     },
-    Across(Box<Across<T, Dev>>),
+    SharedPass(Box<SharedPass<T, Dev>>),
     Copy {
         parts: Vec<Transfer>,
         width: usize,
@@ -48,8 +48,8 @@ pub(crate) enum Op<T: Real, Dev: Processor<T>> {
 pub(crate) struct Local<F> {
     pub(crate) fft: F,
     pub(crate) blocks: usize,
-    pub(crate) from: Spot,
-    pub(crate) to: Spot,
+    pub(crate) from: BufferOffset,
+    pub(crate) to: BufferOffset,
 }
 
 impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
@@ -73,7 +73,7 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
     fn bind(
         &mut self,
         recipe: &Recipe,
-        site: Site<'_>,
+        site: BindContext<'_>,
     ) -> Result<Operations<HostOp<T, Dev>>, Error> {
         // What cannot be held is refused before anything is made for it.
         let rank = site.comm.rank();
@@ -106,7 +106,7 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
     }
 
     fn copy(&mut self, all: &Transfer, src: &Dev::Memory, dst: &mut Dev::Memory) {
-        self.0.carry(all, 1, src, dst);
+        self.0.copy_nontemporal(all, 1, src, dst);
     }
 
     fn energy(&mut self, parts: &[Transfer], width: usize, src: &Dev::Memory, sums: &mut [Energy]) {
@@ -117,15 +117,15 @@ impl<T: Real, Dev: Processor<T>> Device<T> for Host<Dev> {
 }
 
 impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
-    fn manner(&self) -> Manner {
+    fn buffer_requirement(&self) -> BufferRequirement {
         match &self.0 {
-            Op::Fft { in_place: true, .. } => Manner::Either,
-            Op::Fft { in_place: false, .. } => Manner::Moves,
-            Op::Reshape { reshape, .. } if reshape.opens_epoch() => Manner::MovesShown,
-            Op::Reshape { .. } | Op::Copy { .. } => Manner::Moves,
-            Op::Across(across) if across.moves() => Manner::Moves,
-            Op::Across(across) if across.in_both() => Manner::InBoth,
-            Op::Across(_) => Manner::EitherShown,
+            Op::Fft { in_place: true, .. } => BufferRequirement::Either,
+            Op::Fft { in_place: false, .. } => BufferRequirement::Redistribution,
+            Op::Reshape { reshape, .. } if reshape.opens_epoch() => BufferRequirement::MovesShown,
+            Op::Reshape { .. } | Op::Copy { .. } => BufferRequirement::Redistribution,
+            Op::SharedPass(across) if across.redistribution() => BufferRequirement::Redistribution,
+            Op::SharedPass(across) if across.in_both() => BufferRequirement::InBoth,
+            Op::SharedPass(_) => BufferRequirement::EitherShown,
         }
     }
 
@@ -156,11 +156,11 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         }
     }
 
-    fn reserve(&mut self, tools: &mut Tools<Host<Dev>>) -> Result<(), Error> {
-        match (&mut self.0, &mut tools.node_memory) {
-            (Op::Across(across), Some(node_memory)) => across.register(node_memory.as_mut()),
+    fn reserve(&mut self, context: &mut RunContext<Host<Dev>>) -> Result<(), Error> {
+        match (&mut self.0, &mut context.node_memory) {
+            (Op::SharedPass(across), Some(node_memory)) => across.register(node_memory.as_mut()),
             (Op::Reshape { reshape, exchange, .. }, _) => {
-                tools.split(*exchange).exchange.reserve(&reshape.message_plan)
+                context.split(*exchange).exchange.reserve(&reshape.message_plan)
             }
             _ => Ok(()),
         }
@@ -168,14 +168,14 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
 
     fn run(
         &mut self,
-        tools: &mut Tools<Host<Dev>>,
+        context: &mut RunContext<Host<Dev>>,
         src: Option<&Dev::Memory>,
         dst: &mut Dev::Memory,
     ) -> Result<(), Error> {
         match &mut self.0 {
             Op::Fft { parts, apart, .. } => {
-                let Tools { device: Host(device), clock, .. } = tools;
-                let mut beside = Beside::new(take(device.spare()), *apart);
+                let RunContext { device: Host(device), clock, .. } = context;
+                let mut beside = SpillBuffers::new(take(device.spare()), *apart);
                 let (read, written) = beside.split();
                 let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
                 for Local { fft, blocks, from, to } in parts {
@@ -187,24 +187,24 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 Ok(())
             }
             Op::Copy { parts, width } => {
-                let Tools { device: Host(device), clock, .. } = tools;
+                let RunContext { device: Host(device), clock, .. } = context;
                 let src = src.expect("a copy has a source and a destination");
-                clock
-                    .own
-                    .time(|| parts.iter().for_each(|part| device.carry(part, *width, src, dst)));
+                clock.own.time(|| {
+                    parts.iter().for_each(|part| device.copy_nontemporal(part, *width, src, dst))
+                });
                 Ok(())
             }
-            Op::Across(across) => {
-                let Tools { device, node_memory, clock, .. } = tools;
+            Op::SharedPass(across) => {
+                let RunContext { device, node_memory, clock, .. } = context;
                 let node_memory =
                     node_memory.as_deref_mut().expect("planned where there is a node_memory");
                 across.run(node_memory, &mut device.0, src, dst, clock)
             }
             Op::Reshape { reshape, exchange, apart } => {
-                let Split { device: Host(device), exchange, node_memory, clock } =
-                    tools.split(*exchange);
+                let RunParts { device: Host(device), exchange, node_memory, clock } =
+                    context.split(*exchange);
                 let src = src.expect("a reshape has a source and a destination");
-                let mut beside = Beside::new(take(device.spare()), *apart);
+                let mut beside = SpillBuffers::new(take(device.spare()), *apart);
                 let (read, written) = beside.split();
                 let (src, dst) = ([src, read], [dst, written]);
                 let done = reshape.run(Ways { exchange, node_memory }, device, src, dst, clock);
@@ -216,18 +216,20 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
 
     fn run_between(
         &mut self,
-        tools: &mut Tools<Host<Dev>>,
+        context: &mut RunContext<Host<Dev>>,
         between: Between<'_, Dev::Memory>,
     ) -> Result<(), Error> {
-        let Op::Across(across) = &mut self.0 else { unreachable!("others reach nothing of it") };
-        let Tools { device, node_memory, clock, .. } = tools;
+        let Op::SharedPass(across) = &mut self.0 else {
+            unreachable!("others reach nothing of it")
+        };
+        let RunContext { device, node_memory, clock, .. } = context;
         let node_memory = node_memory.as_deref_mut().expect("planned where there is a node_memory");
         across.run_between(node_memory, &mut device.0, between, clock)
     }
 
     fn memory(&self) -> usize {
         match &self.0 {
-            Op::Across(across) => across.memory(),
+            Op::SharedPass(across) => across.memory(),
             Op::Reshape { reshape, .. } => reshape.memory(),
             Op::Fft { .. } | Op::Copy { .. } => 0,
         }

@@ -86,7 +86,7 @@ pub trait Processor<T: Real> {
 
     /// Says which memory is wanted after the next transform: it may be fetched ahead while that computes, or some of it. Nothing is
     /// allocated for it, and it is forgotten when the transform has ended.
-    fn soon(&mut self, _memory: &[u8]) {}
+    fn prefetch(&mut self, _memory: &[u8]) {}
 
     /// Copies a box of elements of `width` real numbers each.
     fn copy(
@@ -98,7 +98,7 @@ pub trait Processor<T: Real> {
     );
 
     /// The same to where it is not used soon.
-    fn carry(
+    fn copy_nontemporal(
         &mut self,
         transfer: &Transfer,
         width: usize,

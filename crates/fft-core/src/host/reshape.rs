@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use super::fused_pack::{Depart, Path};
+use super::fused_pack::{FusedPack, Path};
 use super::processor::Processor;
 use crate::base::timings::Time;
 use crate::base::{Clock, Error, Real};
@@ -15,8 +15,8 @@ use crate::comm::{
 use crate::geometry::{DynBrick, Transfer};
 use crate::recipe::Pass;
 use crate::recipe::norm_gain::Gain;
-use crate::redistribute::spill::{self, Read, Spot, Written};
-use crate::redistribute::{Chunk, Moves, Near, redistribution::Blocks};
+use crate::redistribute::spill::{self, BufferOffset, Read, Written};
+use crate::redistribute::{Chunk, LocalRead, Redistribution, redistribution::Blocks};
 
 /// Bytes that are gathered, transformed and written back before the next are begun: they stay in the
 /// second-level cache meanwhile.
@@ -46,8 +46,8 @@ pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     pub(crate) message_plan: MessagePlan,
     /// From this rank's old brick, by piece of memory, into each outgoing message.
     gathers: Vec<(usize, Transfer)>,
-    depart: Option<Depart<T, Dev>>,
-    arrive: Arrive<T, Dev>,
+    depart: Option<FusedPack<T, Dev>>,
+    arrive: Unpack<T, Dev>,
     visits: bool,
 }
 
@@ -71,9 +71,9 @@ impl Loss {
 }
 
 /// How data gets into the new brick.
-enum Arrive<T: Real, Dev: Processor<T>> {
+enum Unpack<T: Real, Dev: Processor<T>> {
     /// Each message as soon as it is there.
-    Streaming { near: Vec<Taken>, scatters: Vec<(usize, Transfer)> },
+    Streaming { local_reads: Vec<Taken>, scatters: Vec<(usize, Transfer)> },
     /// All messages together, a tile at a time, which is transformed while it is in cache: one pass over
     /// memory instead of two.
     Fused { ffts: Vec<FusedFft<Dev::Fft>>, tiles: Vec<Tile> },
@@ -84,7 +84,7 @@ pub(crate) struct FusedFft<F> {
     pub(crate) fft: F,
     pub(crate) blocks: usize,
     /// Where the part is.
-    pub(crate) spot: Spot,
+    pub(crate) spot: BufferOffset,
 }
 
 /// What is taken from memory that this rank can read, its own and that of others.
@@ -100,46 +100,51 @@ struct Tile {
     /// Which transform it needs.
     fft: usize,
     blocks: Blocks,
-    near: Vec<Taken>,
+    local_reads: Vec<Taken>,
     /// By number of message, and piece of memory.
     scatters: Vec<(usize, usize, Transfer)>,
 }
 
 impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     /// A reshape with this number among all of a plan. With `visits`, ranks of the same host read each other's memory.
-    pub(crate) fn new(moves: &Moves, means: Means<'_>, number: usize, visits: bool) -> Self {
-        let Means { wire, bare, gain, at_once } = means;
+    pub(crate) fn new(
+        redistribution: &Redistribution,
+        means: Encoding<'_>,
+        number: usize,
+        visits: bool,
+    ) -> Self {
+        let Encoding { wire, bare, gain, at_once } = means;
         let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
         let abroad =
             |ends: &[(usize, DynBrick)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
-        let abroad: [Vec<bool>; 2] = [abroad(&moves.sends), abroad(&moves.recvs)];
-        let all = moves.all();
-        let from = |part| (moves.source(part), moves.gather(part));
+        let abroad: [Vec<bool>; 2] = [abroad(&redistribution.sends), abroad(&redistribution.recvs)];
+        let all = redistribution.all();
+        let from = |part| (redistribution.source(part), redistribution.gather(part));
         let to = |part| {
-            let scatter = moves.scatter(part, &all).expect("messages are not empty");
-            (moves.destination(part), scatter)
+            let scatter = redistribution.scatter(part, &all).expect("messages are not empty");
+            (redistribution.destination(part), scatter)
         };
-        let gathers: Vec<_> = moves.sends.iter().map(|(_, part)| from(part)).collect();
-        let scatters: Vec<_> = moves.recvs.iter().map(|(_, part)| to(part)).collect();
+        let gathers: Vec<_> = redistribution.sends.iter().map(|(_, part)| from(part)).collect();
+        let scatters: Vec<_> = redistribution.recvs.iter().map(|(_, part)| to(part)).collect();
         let spec = |peer, (_, transfer): &(usize, Transfer), chunk| {
             let codec = &codecs[usize::from(!bare(peer))];
-            let (elements, width) = (transfer.elements(), moves.width);
+            let (elements, width) = (transfer.elements(), redistribution.width);
             let bytes = codec.fixed(elements, width).unwrap_or(codec.bound(elements * width));
             MessageSpec { peer, bytes, chunk }
         };
-        let sends = moves.sends.iter().zip(&moves.chunk_of).zip(&gathers);
-        let recvs = moves.recvs.iter().zip(&moves.theirs).zip(&scatters);
+        let sends = redistribution.sends.iter().zip(&redistribution.chunk_of).zip(&gathers);
+        let recvs = redistribution.recvs.iter().zip(&redistribution.theirs).zip(&scatters);
         let message_plan = MessagePlan {
             reshape: number,
-            chunks: moves.most_chunks,
-            shorter: codecs[1].fixed(0, moves.width).is_none(),
+            chunks: redistribution.most_chunks,
+            shorter: codecs[1].fixed(0, redistribution.width).is_none(),
             at_once,
             sends: sends.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
             recvs: recvs.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
             buffers: None,
         };
-        let arrive = Arrive::Streaming { near: taken(moves, &all), scatters };
-        let (rank, width) = (moves.rank, moves.width);
+        let arrive = Unpack::Streaming { local_reads: taken(redistribution, &all), scatters };
+        let (rank, width) = (redistribution.rank, redistribution.width);
         let lossy = gathers.iter().zip(&abroad[0]).filter(|(_, abroad)| **abroad);
         let reals: usize = lossy.map(|((_, gather), _)| gather.elements() * width).sum();
         let (reals, common) = (reals as f64, wire == Wire::Tolerance);
@@ -179,21 +184,22 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         self.squared_error
     }
 
-    /// Does transforms along these axes of the old brick on the way. The moves must be chunked.
+    /// Does transforms along these axes of the old brick on the way. The redistribution must be chunked.
     ///
     /// # Errors
     /// [`Error::Memory`].
     pub(crate) fn depart(
         &mut self,
-        moves: &Moves,
+        redistribution: &Redistribution,
         axes: &[(usize, Pass)],
         device: &mut Dev,
     ) -> Result<(), Error> {
         let from = |((_, part), chunk): (&(usize, DynBrick), usize)| {
-            (0, moves.gather_from(&moves.chunks[chunk], part))
+            (0, redistribution.gather_from(&redistribution.chunks[chunk], part))
         };
-        self.gathers = moves.sends.iter().zip(moves.chunks_sent()).map(from).collect();
-        self.depart = Some(Depart::new(moves, axes, device)?);
+        self.gathers =
+            redistribution.sends.iter().zip(redistribution.chunks_sent()).map(from).collect();
+        self.depart = Some(FusedPack::new(redistribution, axes, device)?);
         Ok(())
     }
 
@@ -205,21 +211,21 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
     /// Does local transforms, in place, on the way: one for each of these parts of the new brick.
     pub(crate) fn fuse(
         &mut self,
-        moves: &Moves,
+        redistribution: &Redistribution,
         parts: &[DynBrick],
         ffts: Vec<FusedFft<Dev::Fft>>,
     ) {
-        let element = moves.width * T::PRECISION.bytes();
+        let element = redistribution.width * T::PRECISION.bytes();
         let departs = self.depart.is_some();
         let tile = |fft: usize, (chunk, blocks): (Chunk, Blocks)| Tile {
             fft,
             blocks,
             // What departs transformed is kept on departure.
-            near: if departs { Vec::new() } else { taken(moves, &chunk) },
-            scatters: (moves.recvs.iter().enumerate())
+            local_reads: if departs { Vec::new() } else { taken(redistribution, &chunk) },
+            scatters: (redistribution.recvs.iter().enumerate())
                 .filter_map(|(n, (_, part))| {
-                    let scatter = moves.scatter(part, &chunk)?;
-                    Some((n, moves.destination(part), scatter))
+                    let scatter = redistribution.scatter(part, &chunk)?;
+                    Some((n, redistribution.destination(part), scatter))
                 })
                 .collect(),
         };
@@ -227,21 +233,21 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         for (number, (part, fft)) in parts.iter().zip(&ffts).enumerate() {
             if !part.is_empty() {
                 let run = RUN_BYTES.start / element..RUN_BYTES.end / element;
-                let boxes = moves.boxes(*part, fft.blocks, run, TILE_BYTES / element);
+                let boxes = redistribution.boxes(*part, fft.blocks, run, TILE_BYTES / element);
                 tiles.extend(boxes.into_iter().map(|boxed| tile(number, boxed)));
             }
         }
-        self.arrive = Arrive::Fused { ffts, tiles };
+        self.arrive = Unpack::Fused { ffts, tiles };
     }
 
     /// Bytes of memory held, beside tables for messages.
     pub(crate) fn memory(&self) -> usize {
-        let depart = self.depart.as_ref().map_or(0, Depart::memory);
+        let depart = self.depart.as_ref().map_or(0, FusedPack::memory);
         match &self.arrive {
-            Arrive::Streaming { .. } => depart,
-            Arrive::Fused { tiles, .. } => {
+            Unpack::Streaming { .. } => depart,
+            Unpack::Fused { tiles, .. } => {
                 let parts = |tile: &Tile| {
-                    size_of_val(&*tile.near)
+                    size_of_val(&*tile.local_reads)
                         + size_of_val(&*tile.scatters)
                         + size_of_val(&*tile.blocks)
                 };
@@ -255,7 +261,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         self.visits
     }
 
-    /// Moves the data. Collective.
+    /// Redistribution the data. Collective.
     ///
     /// # Errors
     /// [`Error::Message`] for the first message that did not decode, once all have come; or the transport's.
@@ -278,8 +284,18 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             let dst = [&mut *first, &mut *second];
             let (depart, damage) = (depart.as_mut(), Ok(()));
             let (lost, rounded) = (0.0, 0.0);
-            let mut handler =
-                Crossing { reshape, depart, device, src, peers, dst, clock, damage, lost, rounded };
+            let mut handler = ReshapeHandler {
+                reshape,
+                depart,
+                device,
+                src,
+                peers,
+                dst,
+                clock,
+                damage,
+                lost,
+                rounded,
+            };
             let sent = exchange.run(&reshape.message_plan, &mut handler);
             let damage = handler.damage;
             squared_error = handler.lost;
@@ -307,7 +323,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
 }
 
 /// How messages are to be represented.
-pub(crate) struct Means<'a> {
+pub(crate) struct Encoding<'a> {
     pub(crate) wire: Wire,
     /// Whether a peer's messages are raw all the same.
     pub(crate) bare: &'a dyn Fn(usize) -> bool,
@@ -324,20 +340,25 @@ pub(crate) struct Ways<'a> {
 }
 
 /// What is taken from memory that can be read, for a part of the new brick.
-fn taken(moves: &Moves, wanted: &Chunk) -> Vec<Taken> {
-    let take = |near: &Near| {
-        let (owner, transfer) = (near.owner, moves.take(near, wanted)?);
+fn taken(redistribution: &Redistribution, wanted: &Chunk) -> Vec<Taken> {
+    let take = |local_reads: &LocalRead| {
+        let (owner, transfer) = (local_reads.owner, redistribution.take(local_reads, wanted)?);
         // Others show one piece of memory.
-        let from = if owner == moves.rank { moves.source(&near.part) } else { 0 };
-        Some(Taken { owner, pieces: [from, moves.destination(&near.part)], transfer })
+        let from =
+            if owner == redistribution.rank { redistribution.source(&local_reads.part) } else { 0 };
+        Some(Taken {
+            owner,
+            pieces: [from, redistribution.destination(&local_reads.part)],
+            transfer,
+        })
     };
-    moves.near.iter().filter_map(take).collect()
+    redistribution.local_reads.iter().filter_map(take).collect()
 }
 
 /// The handler of a reshape between two pieces of memory.
-struct Crossing<'a, T: Real, Dev: Processor<T>> {
+struct ReshapeHandler<'a, T: Real, Dev: Processor<T>> {
     reshape: &'a Reshape<T, Dev>,
-    depart: Option<&'a mut Depart<T, Dev>>,
+    depart: Option<&'a mut FusedPack<T, Dev>>,
     device: &'a mut Dev,
     src: Read<'a, Dev::Memory>,
     peers: Option<&'a dyn PeerMemory>,
@@ -350,10 +371,10 @@ struct Crossing<'a, T: Real, Dev: Processor<T>> {
     rounded: f64,
 }
 
-impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
-    fn copy_near(&mut self, near: &[Taken]) {
+impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
+    fn copy_near(&mut self, local_reads: &[Taken]) {
         let Reshape { rank, width, .. } = *self.reshape;
-        for Taken { owner, pieces: [from, to], transfer } in near {
+        for Taken { owner, pieces: [from, to], transfer } in local_reads {
             let (time, src) = match self.peers {
                 _ if *owner == rank => (&mut self.clock.own, self.src[*from]),
                 Some(peers) => (&mut self.clock.shared, Dev::memory(peers.shown(*owner))),
@@ -380,7 +401,7 @@ impl<T: Real, Dev: Processor<T>> Crossing<'_, T, Dev> {
     }
 }
 
-impl<T: Real, Dev: Processor<T>> MessageHandler for Crossing<'_, T, Dev> {
+impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let Reshape { codecs, abroad, gathers, width, step, finer, .. } = self.reshape;
         let codec = &codecs[usize::from(abroad[0][number])];
@@ -418,8 +439,8 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for Crossing<'_, T, Dev> {
         if let Some(depart) = &mut self.depart {
             let Self { reshape, device, src, dst, clock, .. } = self;
             depart.rest(Path { width: reshape.width, device, src: *src, dst, clock });
-        } else if let Arrive::Streaming { near, .. } = &self.reshape.arrive {
-            self.copy_near(near);
+        } else if let Unpack::Streaming { local_reads, .. } = &self.reshape.arrive {
+            self.copy_near(local_reads);
         }
     }
 
@@ -431,19 +452,19 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for Crossing<'_, T, Dev> {
             self.damage = Err(bad.at(self.reshape.rank, spec.peer));
         }
         match &self.reshape.arrive {
-            Arrive::Streaming { scatters, .. } => {
+            Unpack::Streaming { scatters, .. } => {
                 let (to, scatter) = &scatters[number];
                 self.decode(number, message, (*to, scatter));
                 true
             }
-            Arrive::Fused { .. } => false,
+            Unpack::Fused { .. } => false,
         }
     }
 
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]) {
-        let Arrive::Fused { ffts, tiles } = &self.reshape.arrive else { return };
+        let Unpack::Fused { ffts, tiles } = &self.reshape.arrive else { return };
         for tile in tiles {
-            self.copy_near(&tile.near);
+            self.copy_near(&tile.local_reads);
             for (number, to, scatter) in &tile.scatters {
                 self.decode(*number, message(*number), (*to, scatter));
             }

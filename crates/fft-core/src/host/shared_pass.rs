@@ -16,7 +16,7 @@ use crate::comm::{Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, WritePa
 use crate::execute::Between;
 use crate::geometry::Transfer;
 use crate::geometry::exclusive::Exclusive;
-use crate::lower::tiling::{Division, Side, in_boxes};
+use crate::lower::tiling::{Side, Tiling, in_boxes};
 use crate::problem::Direction;
 
 #[cfg(test)]
@@ -26,7 +26,7 @@ mod tests;
 type Ffts<F> = Vec<(F, Range<usize>)>;
 
 /// Transforms along some axes of data that stays where it is.
-pub(crate) struct Across<T: Real, Dev: Processor<T>> {
+pub(crate) struct SharedPass<T: Real, Dev: Processor<T>> {
     pass: Admission,
     tiles: Vec<Tile>,
     strips: Vec<Strip>,
@@ -86,13 +86,13 @@ struct Strip {
     at: usize,
 }
 
-impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
+impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
     /// What this rank does.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn new(division: &Division<'_>, device: &mut Dev) -> Result<Self, Error> {
-        let Division { rank, howmany, width, .. } = *division;
+    pub(crate) fn new(division: &Tiling<'_>, device: &mut Dev) -> Result<Self, Error> {
+        let Tiling { rank, howmany, width, .. } = *division;
         let bytes = T::PRECISION.bytes();
         let (source, target) = division.sides();
         let layouts = [&*target.layout, &*target.work];
@@ -194,7 +194,7 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
     }
 
     /// Whether it goes to other memory than it comes from.
-    pub(crate) fn moves(&self) -> bool {
+    pub(crate) fn redistribution(&self) -> bool {
         self.halving.is_some()
     }
 
@@ -245,7 +245,9 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         if copy_in {
             let from = input.or(output.as_deref()).expect("data is taken from one of them");
             let parts = self.others.iter();
-            clock.own.time(|| parts.for_each(|[part, _]| device.carry(part, width, from, work)));
+            clock.own.time(|| {
+                parts.for_each(|[part, _]| device.copy_nontemporal(part, width, from, work))
+            });
         }
         let local = LocalBuffers {
             input: input.map(|input| Dev::bytes(input)),
@@ -257,7 +259,9 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
         let result = self.exposure_epoch(node_memory, device, show, input, clock);
         if let Some(output) = output.filter(|_| copy_out) {
             let parts = self.others.iter();
-            clock.own.time(|| parts.for_each(|[_, part]| device.carry(part, width, work, output)));
+            clock.own.time(|| {
+                parts.for_each(|[_, part]| device.copy_nontemporal(part, width, work, output))
+            });
         }
         result
     }
@@ -302,13 +306,14 @@ impl<T: Real, Dev: Processor<T>> Across<T, Dev> {
                         Some(halving) => {
                             let src = &mut from[bytes(strip.read_at)..];
                             halving.fetch(strip, peers, device, src);
-                            next.inspect(|next| halving.soon(next, peers, device));
+                            next.inspect(|next| halving.prefetch(next, peers, device));
                         }
                     });
                     transform(on_arrival, halving.map(|_| &*from), dst, device, clock);
                 }
-                let turned = halving.is_none_or(|halving| halving.direction == Direction::Forward);
-                let whole = if turned { &mut *to } else { &mut *from };
+                let transposed =
+                    halving.is_none_or(|halving| halving.direction == Direction::Forward);
+                let whole = if transposed { &mut *to } else { &mut *from };
                 transform(&ffts[*fft], run, whole, device, clock);
                 for strip in &strips[own.clone()] {
                     let src = halving.map(|_| &from[bytes(strip.read_at)..]);
@@ -348,7 +353,7 @@ impl Halving {
     }
 
     /// Says that a strip comes next.
-    fn soon<T: Real, Dev: Processor<T>>(
+    fn prefetch<T: Real, Dev: Processor<T>>(
         &self,
         strip: &Strip,
         peers: &dyn PeerMemory,
@@ -358,7 +363,7 @@ impl Halving {
         for segment in &self.reads[strip.reads.clone()] {
             let shown = peers.shown(segment.owner());
             segment.transfer().runs(|first, _, len| {
-                device.soon(&shown[first * element..][..len * element]);
+                device.prefetch(&shown[first * element..][..len * element]);
             });
         }
     }

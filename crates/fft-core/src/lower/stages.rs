@@ -1,15 +1,15 @@
 //! The steps of a direction as a host does them, and where what is between them is kept when that is to be one place beside the output.
 
-use super::tiling::{tiled, together};
+use super::tiling::{fit_in_cache, fusable_suffix};
 use crate::codec::Wire;
 use crate::comm::Algorithm;
-use crate::execute::Site;
+use crate::execute::BindContext;
 use crate::geometry::DynBrick;
 use crate::geometry::exclusive::Exclusive;
 use crate::problem::Memory;
 use crate::problem::{Direction, Kind, Problem};
 use crate::recipe::{Node, Recipe, Step};
-use crate::redistribute::spill::{Halves, Keep};
+use crate::redistribute::spill::{BufferSplit, Spill};
 
 /// A step and the nodes it leads from and to.
 pub(crate) type Walked<'a> = (&'a Node, Step, &'a Node);
@@ -32,7 +32,7 @@ pub(crate) enum Stage<'a> {
         rest: Vec<Step>,
     },
     /// Transforms on other layouts, of data that stays where it is.
-    Across {
+    SharedPass {
         home: &'a Node,
         first: &'a Node,
         steps: Vec<Walked<'a>>,
@@ -44,11 +44,11 @@ pub(crate) enum Stage<'a> {
 
 /// What is kept where.
 #[derive(Default)]
-pub(crate) struct Thrift {
+pub(crate) struct MemoryPlan {
     /// What stays in the output, where all steps are one stage for that.
     pub(crate) exclusive: Option<Exclusive>,
     /// How ranks keep what each reshape brings, as it comes; by number of the reshape.
-    pub(crate) keeps: Vec<Keep>,
+    pub(crate) keeps: Vec<BufferSplit>,
     /// Whether the result comes to memory of the plan's own, and must be copied.
     pub(crate) copies: bool,
     /// Whether ranks send messages in a reshape even where they can read each other's memory.
@@ -58,9 +58,12 @@ pub(crate) struct Thrift {
 /// The stages of one direction, and what is kept where: a part in the output all the while, where that can be ([`in_both`]); otherwise the
 /// first of these ways that does with little memory, if it is to be little, or if ranks that all share memory do without a second place
 /// by that (real data then took 0.84 to 1.05 of the time). By what all ranks know.
-pub(crate) fn stages<'a>(recipe: &'a Recipe, site: Site<'_>) -> (Vec<Stage<'a>>, Thrift) {
+pub(crate) fn stages<'a>(
+    recipe: &'a Recipe,
+    site: BindContext<'_>,
+) -> (Vec<Stage<'a>>, MemoryPlan) {
     if let Some((stage, exclusive)) = in_both(recipe, site) {
-        return (vec![stage], Thrift { exclusive: Some(exclusive), ..Thrift::default() });
+        return (vec![stage], MemoryPlan { exclusive: Some(exclusive), ..MemoryPlan::default() });
     }
     let plain = || {
         let seen = site.exposes_all(recipe.problem());
@@ -68,7 +71,7 @@ pub(crate) fn stages<'a>(recipe: &'a Recipe, site: Site<'_>) -> (Vec<Stage<'a>>,
         let saves = !seen || recipe.problem().memory == Memory::Least;
         let stages = staged(recipe, site, true, saves);
         let stages = if seen { halved(stages, recipe.problem(), site.direction) } else { stages };
-        (stages, Thrift::default())
+        (stages, MemoryPlan::default())
     };
     let way = |(across, copies, visits)| {
         let stages = staged(recipe, site, across, true);
@@ -95,7 +98,7 @@ pub(crate) fn stages<'a>(recipe: &'a Recipe, site: Site<'_>) -> (Vec<Stage<'a>>,
 
 /// All steps of a direction as one stage, on data that ends where it began, of which each rank has some that nobody else ever transforms:
 /// as others see the plan's memory alone, that stays in the output, and the plan needs so much less.
-fn in_both<'a>(recipe: &'a Recipe, site: Site<'_>) -> Option<(Stage<'a>, Exclusive)> {
+fn in_both<'a>(recipe: &'a Recipe, site: BindContext<'_>) -> Option<(Stage<'a>, Exclusive)> {
     let problem = recipe.problem();
     if site.node_memory.is_none() || !problem.all_near() || site.exposes_all(problem) {
         return None;
@@ -109,7 +112,7 @@ fn in_both<'a>(recipe: &'a Recipe, site: Site<'_>) -> Option<(Stage<'a>, Exclusi
     let works: Vec<_> = works.map(|(_, _, to)| &to.layout).collect();
     let exclusive = Exclusive::of(&home.layout, &works);
     let some = !works.is_empty() && exclusive.is_any();
-    some.then_some((Stage::Across { home, first: home, steps, real: None }, exclusive))
+    some.then_some((Stage::SharedPass { home, first: home, steps, real: None }, exclusive))
 }
 
 /// Whether a step may as well be done on data that stays.
@@ -122,13 +125,13 @@ fn stays(step: &Step, to: &Node, home: &Node) -> bool {
 }
 
 /// Whether what is between stages is in the output or in one other place, from which the end may be brought to the output.
-fn one_place(stages: &[Stage<'_>], recipe: &Recipe, site: Site<'_>) -> bool {
+fn one_place(stages: &[Stage<'_>], recipe: &Recipe, site: BindContext<'_>) -> bool {
     // Half a spectrum made across ranks has its place: there is nothing to be gained.
-    if stages.iter().any(|stage| matches!(stage, Stage::Across { real: Some(_), .. })) {
+    if stages.iter().any(|stage| matches!(stage, Stage::SharedPass { real: Some(_), .. })) {
         return true;
     }
     let kept = |copies| thrift(stages, recipe, site, (copies, true));
-    let whole = |thrift: Thrift| thrift.keeps.iter().all(|keep| keep.0.is_none());
+    let whole = |thrift: MemoryPlan| thrift.keeps.iter().all(|keep| keep.0.is_none());
     [false, true].into_iter().filter_map(kept).any(whole)
 }
 
@@ -136,13 +139,18 @@ fn one_place(stages: &[Stage<'_>], recipe: &Recipe, site: Site<'_>) -> bool {
 fn shares(stages: &[Stage<'_>]) -> bool {
     stages.iter().all(|stage| match stage {
         Stage::Reshape { exchange, .. } => *exchange == Algorithm::Shared,
-        Stage::Scale(_) | Stage::Fft { .. } | Stage::Across { .. } => true,
+        Stage::Scale(_) | Stage::Fft { .. } | Stage::SharedPass { .. } => true,
     })
 }
 
 /// The stages of one direction, where transforms may be done `across` ranks, and `saves` says whether one place for what is between
 /// is better than two.
-fn staged<'a>(recipe: &'a Recipe, site: Site<'_>, across: bool, saves: bool) -> Vec<Stage<'a>> {
+fn staged<'a>(
+    recipe: &'a Recipe,
+    site: BindContext<'_>,
+    across: bool,
+    saves: bool,
+) -> Vec<Stage<'a>> {
     let walk = recipe.walk(site.direction);
     let (mut stages, mut rest) = (Vec::new(), &walk[..]);
     while let [(from, step, to), tail @ ..] = rest {
@@ -159,7 +167,7 @@ fn staged<'a>(recipe: &'a Recipe, site: Site<'_>, across: bool, saves: bool) -> 
                     let (steps, tail) = tail.split_at(steps);
                     let (first, steps) = (to, steps.to_vec());
                     (rest, to) = (tail, steps[steps.len() - 1].2);
-                    stages.push(Stage::Across { home: from, first, steps, real: None });
+                    stages.push(Stage::SharedPass { home: from, first, steps, real: None });
                 }
                 if rest.len() == tail.len() || to.layout != from.layout {
                     let rest = rest.iter().map(|(_, step, _)| *step).collect();
@@ -182,7 +190,7 @@ fn halved<'a>(stages: Vec<Stage<'a>>, problem: &Problem, direction: Direction) -
         match (done.last_mut(), &mut stage) {
             (
                 Some(&mut Stage::Fft { from, to, axis, kind: Kind::R2C }),
-                Stage::Across { first, steps, real, .. },
+                Stage::SharedPass { first, steps, real, .. },
             ) if forward => {
                 let until = steps.iter().position(leads).unwrap_or(0);
                 if fit(problem, [from, to, first], axis, axes_of(&steps[..until])) {
@@ -192,7 +200,7 @@ fn halved<'a>(stages: Vec<Stage<'a>>, problem: &Problem, direction: Direction) -
             }
             // A factor that follows waits for a transform to come.
             (
-                Some(Stage::Across { steps, real, .. }),
+                Some(Stage::SharedPass { steps, real, .. }),
                 &mut Stage::Fft { from, to, axis, kind: Kind::R2C },
             ) if !forward && !matches!(rest.peek(), Some(Stage::Scale(_))) => {
                 let (last, before) = steps.split_last().expect("it leads somewhere");
@@ -233,7 +241,7 @@ fn fit(
     let element = problem.howmany * home.width() * problem.precision.bytes();
     some && work.layout.bricks().iter().all(whole)
         && real.layout.order() == home.layout.order()
-        && together(&home.layout, &axes, element)
+        && fit_in_cache(&home.layout, &axes, element)
 }
 
 /// Of the steps after a reshape how many may as well be done on data that stays: transforms and reshapes between ranks that
@@ -241,7 +249,7 @@ fn fit(
 /// saved, up to the last.
 fn staying(
     problem: &Problem,
-    site: Site<'_>,
+    site: BindContext<'_>,
     from: &Node,
     step: &Step,
     rest: &[Walked<'_>],
@@ -278,9 +286,9 @@ struct Rest<'a> {
 fn thrift(
     stages: &[Stage<'_>],
     recipe: &Recipe,
-    site: Site<'_>,
+    site: BindContext<'_>,
     (copies, visits): (bool, bool),
-) -> Option<Thrift> {
+) -> Option<MemoryPlan> {
     let (problem, nodes) = (recipe.problem(), recipe.nodes());
     let ends = [&nodes[0], &nodes[nodes.len() - 1]];
     let [start, end] = site.direction.choose(ends, [ends[1], ends[0]]);
@@ -302,7 +310,7 @@ fn thrift(
     let axes: Vec<_> = axes.flatten().collect();
     let element = problem.howmany * start.width() * problem.precision.bytes();
     let departs = problem.pipelined()
-        && tiled(&start.layout, &axes, element, problem.tile_bytes()).len() == axes.len();
+        && fusable_suffix(&start.layout, &axes, element, problem.tile_bytes()).len() == axes.len();
     let new = |node, reshapes| Rest { node, reshapes, read: false, worked: false, leaves: false };
     let mut rests = vec![new(start, 0)];
     // By number of reshapes before: axes that are transformed there.
@@ -326,7 +334,7 @@ fn thrift(
                 rests.push(new(to, reshapes + 1));
                 whole.push(Vec::new());
             }
-            Stage::Across { home, .. } => {
+            Stage::SharedPass { home, .. } => {
                 now.worked = true;
                 if first {
                     rests.push(Rest { worked: true, ..new(home, reshapes) });
@@ -334,7 +342,7 @@ fn thrift(
             }
         }
     }
-    let (mut keeps, mut in_output) = (vec![Keep::default(); whole.len()], !copies);
+    let (mut keeps, mut in_output) = (vec![BufferSplit::default(); whole.len()], !copies);
     for (number, rest) in rests.iter().enumerate().rev() {
         in_output ^= rest.leaves;
         if !in_output {
@@ -350,13 +358,13 @@ fn thrift(
             let with = |other: &Rest<'_>| other.worked && other.reshapes == rest.reshapes;
             let whole_brick = rest.reshapes == 0 || rests.iter().any(with);
             let room = |rank| reals(end, rank);
-            let halves = Halves::new(rest.node, problem.howmany, &whole[rest.reshapes], room);
-            let keep = Keep(Some(halves.filter(|_| !whole_brick)?));
+            let halves = Spill::new(rest.node, problem.howmany, &whole[rest.reshapes], room);
+            let keep = BufferSplit(Some(halves.filter(|_| !whole_brick)?));
             let comes = rests[number - 1].reshapes < rest.reshapes;
-            keeps[rest.reshapes] = if comes { keep } else { keep.turned() };
+            keeps[rest.reshapes] = if comes { keep } else { keep.transposed() };
         }
     }
-    Some(Thrift { exclusive: None, keeps: keeps.split_off(1), copies, messages: !visits })
+    Some(MemoryPlan { exclusive: None, keeps: keeps.split_off(1), copies, messages: !visits })
 }
 
 #[cfg(test)]
@@ -392,7 +400,7 @@ mod tests {
                 }
                 _ if number == first => {
                     let steps = walk[first + 1..=last].to_vec();
-                    stages.push(Stage::Across { home: from, first: to, steps, real: None });
+                    stages.push(Stage::SharedPass { home: from, first: to, steps, real: None });
                 }
                 _ => {}
             }
@@ -408,7 +416,7 @@ mod tests {
             for direction in [Direction::Forward, Direction::Inverse] {
                 let stages = halved(across(&recipe, direction), recipe.problem(), direction);
                 let real = stages.iter().filter_map(|stage| match stage {
-                    Stage::Across { real, .. } => real.map(|(node, axis)| (node.complex, axis)),
+                    Stage::SharedPass { real, .. } => real.map(|(node, axis)| (node.complex, axis)),
                     _ => None,
                 });
                 let expected = if fits { vec![(false, 2)] } else { vec![] };

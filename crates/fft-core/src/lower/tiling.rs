@@ -39,7 +39,7 @@ pub(crate) struct Strips<'a> {
 }
 
 /// What a transform across ranks is made from.
-pub(crate) struct Division<'a> {
+pub(crate) struct Tiling<'a> {
     pub(crate) rank: usize,
     /// Where the data is, before and after.
     pub(crate) home: &'a Layout,
@@ -76,13 +76,18 @@ fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, side: usize) -> u
 }
 
 /// Whether boxes that are whole along some axes fit into cache. `element` is in bytes, of all batches.
-pub(crate) fn together(layout: &Layout, axes: &[usize], element: usize) -> bool {
+pub(crate) fn fit_in_cache(layout: &Layout, axes: &[usize], element: usize) -> bool {
     tile_bytes(layout, axes, element, LINE_BYTES) <= BLOCK_BYTES
 }
 
 /// Of axes that are transformed one after the other, the last ones, as many as fit into cache together in a chunk: the same
 /// on all ranks. `element` is in bytes, of all batches, and so is `most`, of a tile.
-pub(crate) fn tiled(layout: &Layout, since: &[usize], element: usize, most: usize) -> Vec<usize> {
+pub(crate) fn fusable_suffix(
+    layout: &Layout,
+    since: &[usize],
+    element: usize,
+    most: usize,
+) -> Vec<usize> {
     let fits = |first: &usize| {
         tile_bytes(layout, &since[*first..], element, CHUNK_RUN_BYTES) <= most.min(BLOCK_BYTES)
     };
@@ -90,12 +95,12 @@ pub(crate) fn tiled(layout: &Layout, since: &[usize], element: usize, most: usiz
     since[first..].to_vec()
 }
 
-impl Division<'_> {
+impl Tiling<'_> {
     /// The axes in groups whose transforms can be done on one tile in cache.
     pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {
         let axes: Vec<_> = self.axes.iter().map(|(axis, _)| *axis).collect();
         let element = self.width * real_bytes * self.howmany;
-        let together = together(self.home, &axes, element);
+        let together = fit_in_cache(self.home, &axes, element);
         self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
     }
 
@@ -287,7 +292,7 @@ mod tests {
         shape: [usize; 3],
         cuts: [usize; 3],
         axes: &[usize],
-        then: impl FnOnce(&Division<'_>) -> R,
+        then: impl FnOnce(&Tiling<'_>) -> R,
     ) -> R {
         let grid = DynGrid::new(shape).unwrap();
         let ranks = cuts.iter().product();
@@ -295,7 +300,7 @@ mod tests {
         let axes: Vec<_> = axes.iter().map(|&axis| (axis, pass(Kind::C2C, shape[axis]))).collect();
         let (home, work) = (even([ranks, 1, 1]), even(cuts));
         let (howmany, width) = (1, 2);
-        then(&Division {
+        then(&Tiling {
             rank: 0,
             home: &home,
             work: &work,
@@ -329,7 +334,7 @@ mod tests {
         n: [usize; 2],
         axes: &[usize],
         howmany: usize,
-        then: impl FnOnce(&Division<'_>) -> R,
+        then: impl FnOnce(&Tiling<'_>) -> R,
     ) -> R {
         let layout = |row| {
             let grid = DynGrid::new([n[0], 8, row]).unwrap();
@@ -338,7 +343,7 @@ mod tests {
         let (half, real) = (layout(n[1] / 2 + 1), layout(n[1]));
         let kind = |axis| if axis == 2 { Kind::R2C } else { Kind::C2C };
         let axes: Vec<_> = axes.iter().map(|&axis| (axis, pass(kind(axis), n[1]))).collect();
-        then(&Division {
+        then(&Tiling {
             rank: 0,
             home: &half,
             work: &half,
@@ -356,7 +361,7 @@ mod tests {
         of_halves(Direction::Forward, [64, 128], &[0], 1, |it| {
             let lengths = [64, 1, 65];
             assert_eq!(it.order(lengths.into(), ELEMENT), [0, 1, 2]);
-            assert_eq!(Division { real: None, ..*it }.order(lengths.into(), ELEMENT), [1, 2, 0]);
+            assert_eq!(Tiling { real: None, ..*it }.order(lengths.into(), ELEMENT), [1, 2, 0]);
         });
     }
 

@@ -4,8 +4,8 @@
 //! order, and near the input and the output ([`crate::cut`]); with each whole axis in turn contiguous in memory. Where
 //! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
 
-use super::volume::{Holding, Hosts};
-use crate::geometry::placed_cut::{Cut, Near};
+use super::volume::{Distribution, Hosts};
+use crate::geometry::placed_cut::{Cut, NearLayout};
 use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid};
 use crate::lower::tiling::{LINE_BYTES, TILE_BYTES};
 use crate::planner::volume;
@@ -29,8 +29,8 @@ pub enum Family {
 
 /// Who may hold what, over the grid before and after the axis of kind R2C is halved.
 pub(crate) struct Place {
-    pub(crate) full: Option<Holding>,
-    pub(crate) halved: Option<Holding>,
+    pub(crate) full: Option<Distribution>,
+    pub(crate) halved: Option<Distribution>,
 }
 
 /// A place, and an order of axes in memory.
@@ -56,7 +56,7 @@ impl Candidates {
         let tiled = tiles(problem).is_some();
         let mut found = Self { places: Vec::new(), all: Vec::new() };
         let halving = Halving::of(problem);
-        let given = |layout: &Layout| Some(Holding::Given(layout.clone()));
+        let given = |layout: &Layout| Some(Distribution::Given(layout.clone()));
         let [input, output] = ends(problem);
         found.add(halving.place(given(&input), None), [input.order()]);
         found.add(halving.place(None, given(&output)), [output.order()]);
@@ -83,8 +83,9 @@ impl Candidates {
                     }
                 };
                 for cut in placed(problem, parts, hosts, family) {
-                    let full = Holding::Cut(problem.grid(), cut.clone());
-                    let halved = halving.axis.map(|_| Holding::Cut(problem.output.grid(), cut));
+                    let full = Distribution::Cut(problem.grid(), cut.clone());
+                    let halved =
+                        halving.axis.map(|_| Distribution::Cut(problem.output.grid(), cut));
                     let place = Place { full: Some(full), halved };
                     found.add(place, orders.iter().copied());
                 }
@@ -145,8 +146,8 @@ pub(crate) fn block(
 /// has the data, unless it has been brought elsewhere, `work` says who transforms what, and a point is an `element` of so many bytes,
 /// of which there are `howmany` batches. As if homes had all peers of what others bring together.
 pub(crate) fn side(
-    home: Option<&Holding>,
-    work: &Holding,
+    home: Option<&Distribution>,
+    work: &Distribution,
     order: &PerAxis<usize>,
     axes: AxisSet,
     element: f64,
@@ -165,8 +166,9 @@ pub(crate) fn side(
     let lines: usize = (0..axes_of_grid).filter(chosen).map(|axis| work.grid().len(axis)).product();
     let most = (TILE_BYTES as f64 / (lines * howmany) as f64).max(LINE_BYTES as f64);
     // Rows of a brick that stays as it is are one after the other.
-    let as_long =
-        |home: &Holding| (0..axes_of_grid).all(|axis| home.longest(axis) == work.longest(axis));
+    let as_long = |home: &Distribution| {
+        (0..axes_of_grid).all(|axis| home.longest(axis) == work.longest(axis))
+    };
     let stays = home.is_some_and(as_long);
     most.min(if stays { bytes(inside) } else { all })
 }
@@ -192,13 +194,13 @@ impl Halving {
     }
 
     /// A place that exists on one of the grids; on the other it is derived where the axis in which they differ is whole.
-    fn place(&self, full: Option<Holding>, halved: Option<Holding>) -> Place {
+    fn place(&self, full: Option<Distribution>, halved: Option<Distribution>) -> Place {
         let Some(axis) = self.axis else {
             return Place { full: full.or(halved), halved: None };
         };
-        let derive = |other: &Option<Holding>, n| {
-            let whole = other.as_ref().filter(|holding| holding.is_whole(axis));
-            whole.map(|holding| holding.with_len(axis, n))
+        let derive = |other: &Option<Distribution>, n| {
+            let whole = other.as_ref().filter(|distribution| distribution.is_whole(axis));
+            whole.map(|distribution| distribution.with_len(axis, n))
         };
         Place {
             halved: halved.clone().or_else(|| derive(&full, self.after)),
@@ -290,14 +292,14 @@ fn placed(problem: &Problem, parts: ProcGrid, hosts: &Hosts, family: Family) -> 
     let near = |layout, near| Cut::matched(parts, layout, near, hosts);
     match (family, problem.all_near()) {
         (Family::Any, true) => {
-            if let Some(cut) = near(&problem.output, Near::Output) {
+            if let Some(cut) = near(&problem.output, NearLayout::Output) {
                 found.insert(0, cut);
             }
         }
         (Family::Any, false) => {
             let sides = [
-                (&problem.input, [Near::Input, Near::InputOnHosts]),
-                (&problem.output, [Near::Output, Near::OutputOnHosts]),
+                (&problem.input, [NearLayout::Input, NearLayout::InputOnHosts]),
+                (&problem.output, [NearLayout::Output, NearLayout::OutputOnHosts]),
             ];
             for (layout, [ranks, on_hosts]) in sides {
                 found.extend(near(layout, ranks));
@@ -326,7 +328,7 @@ mod tests {
     #[test]
     fn tiles_hold_runs_as_long_as_fit() {
         let grid = DynGrid::new([128, 128, 128]).unwrap();
-        let even = |cuts| Holding::Given(Layout::even(grid, ProcGrid::new(cuts), 4));
+        let even = |cuts| Distribution::Given(Layout::even(grid, ProcGrid::new(cuts), 4));
         let side = |cuts: [[usize; 3]; 2], axes: AxisSet, howmany| {
             let [home, work] = cuts.map(even);
             side(Some(&home), &work, &PerAxis::row_major(3), axes, 16.0, howmany)

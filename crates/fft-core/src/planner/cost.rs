@@ -3,7 +3,7 @@
 //! Every rank computes the same numbers by the same arithmetic. A **pass** reads data once and writes it once. Ranks of a
 //! host share its cores and its memory: where there are more of them than cores, each computes so much slower.
 
-use super::volume::{Hosts, Load};
+use super::volume::{Hosts, Volume};
 use crate::base::{Precision, Tolerance};
 use crate::codec::Wire;
 use crate::comm::Algorithm;
@@ -20,14 +20,14 @@ pub struct Model<'a> {
     machine: &'a Machine,
     hosts: usize,
     /// Ranks of the fullest host.
-    crew: f64,
+    ranks_per_host: f64,
     ranks: usize,
 }
 
 /// What a reshape asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Order {
-    pub(crate) load: Load,
+    pub(crate) load: Volume,
     /// Bytes of a point in memory.
     pub(crate) element: f64,
     /// Bits of each 64 in memory that go to other hosts.
@@ -68,24 +68,25 @@ impl Spent {
 }
 
 impl<'a> Model<'a> {
-    /// `hosts` hosts, with at most `crew` of the `ranks` ranks on one.
-    pub fn new(machine: &'a Machine, hosts: usize, crew: usize, ranks: usize) -> Self {
-        Self { machine, hosts, crew: crew as f64, ranks }
+    /// `hosts` hosts, with at most `ranks_per_host` of the `ranks` ranks on one.
+    pub fn new(machine: &'a Machine, hosts: usize, ranks_per_host: usize, ranks: usize) -> Self {
+        Self { machine, hosts, ranks_per_host: ranks_per_host as f64, ranks }
     }
 
     pub(crate) fn of(machine: &'a Machine, hosts: &Hosts, ranks: usize) -> Self {
-        Self::new(machine, hosts.count(), hosts.crew(), ranks)
+        Self::new(machine, hosts.count(), hosts.ranks_per_host(), ranks)
     }
 
     /// How much slower a rank computes than it would alone.
-    pub(crate) fn slow(&self) -> f64 {
-        (self.crew / self.machine.cores.value).max(1.0)
+    pub(crate) fn oversubscription(&self) -> f64 {
+        (self.ranks_per_host / self.machine.cores.value).max(1.0)
     }
 
     /// Reading and writing so many bytes in all on every rank.
     pub fn memory(&self, bytes: f64) -> f64 {
         let Machine { memory, host_memory, .. } = self.machine;
-        (bytes * self.slow() / memory.value).max(bytes * self.crew / host_memory.value)
+        (bytes * self.oversubscription() / memory.value)
+            .max(bytes * self.ranks_per_host / host_memory.value)
     }
 
     /// One reading and writing of so many bytes.
@@ -101,7 +102,7 @@ impl<'a> Model<'a> {
     /// Arithmetic of transforms of lines of `n` elements, by the rank that holds most `elements`.
     pub fn flops(&self, n: usize, elements: f64) -> f64 {
         let flops = 5.0 * elements * (n.max(2) as f64).log2();
-        flops * self.slow() / self.machine.flops_of(n)
+        flops * self.oversubscription() / self.machine.flops_of(n)
     }
 
     /// Arithmetic and memory of the transforms along an axis of `n` elements, of `elements` in all, which take so many
@@ -135,13 +136,13 @@ impl<'a> Model<'a> {
 
     /// Ranks of a host wait for each other.
     pub fn meeting(&self) -> f64 {
-        self.machine.meeting.value * self.slow()
+        self.machine.meeting.value * self.oversubscription()
     }
 
     /// So many bytes from every rank to other hosts.
     pub(crate) fn network(&self, bytes: f64) -> f64 {
         let rank = bytes / self.machine.far.bandwidth.value;
-        rank.max(bytes * self.crew / self.machine.host_rate(self.hosts))
+        rank.max(bytes * self.ranks_per_host / self.machine.host_rate(self.hosts))
     }
 
     /// Encoding and decoding so many bytes, as they are in memory.
@@ -154,7 +155,7 @@ impl<'a> Model<'a> {
                 Wire::Tolerance => &codecs.tolerance,
                 Wire::Lossless => &codecs.lossless,
             };
-            bytes * self.slow() / rate.value
+            bytes * self.oversubscription() / rate.value
         })
     }
 
@@ -191,7 +192,7 @@ impl<'a> Model<'a> {
         let of_link = |link: &crate::problem::machine::Messages, messages: f64, bytes: f64| {
             // A chunk is large enough for messages of some size to everyone.
             let count = (messages * chunks).min(2.0 * bytes / MESSAGE_BYTES as f64).max(messages);
-            let overhead = count * link.overhead.value * self.slow();
+            let overhead = count * link.overhead.value * self.oversubscription();
             let latency = if messages > 0.0 { waits * link.latency.value } else { 0.0 };
             latency + overhead + bytes / link.bandwidth.value
         };
@@ -215,7 +216,7 @@ impl<'a> Model<'a> {
                 let each = packed * all / (all - 1.0) * (k - 1.0) / k;
                 let near_only = load.far == 0.0;
                 let link = if near_only { &machine.near } else { &machine.far };
-                let host = each * self.crew / machine.host_rate(self.hosts);
+                let host = each * self.ranks_per_host / machine.host_rate(self.hosts);
                 let round =
                     of_link(link, 2.0 * (k - 1.0), each).max(if near_only { 0.0 } else { host });
                 flight = rounds * (round + self.memory(2.0 * each));

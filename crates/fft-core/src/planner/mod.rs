@@ -9,4 +9,4 @@ pub(crate) mod search;
 pub(crate) mod volume;
 
 pub use candidates::Family;
-pub use predict::{Expected, Prediction, Volume};
+pub use predict::{BytesMoved, Expected, Prediction};

@@ -5,7 +5,7 @@
 
 use super::candidates::{AxisSet, block, side, tiles};
 use super::cost::{Model, Order, Spent};
-use super::volume::{Holding, Hosts, Load};
+use super::volume::{Distribution, Hosts, Volume};
 use crate::geometry::Layout;
 use crate::planner::cost;
 use crate::problem::{Machine, Problem};
@@ -33,12 +33,12 @@ pub struct Expected {
     /// Where the time of a reshape goes by itself.
     pub spent: Spent,
     /// What it moves.
-    pub volume: Volume,
+    pub volume: BytesMoved,
 }
 
 /// What the busiest rank, and the busiest host, move in a reshape: bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Volume {
+pub struct BytesMoved {
     /// That stay with the rank.
     pub own: f64,
     /// To, or from, other ranks of the host.
@@ -93,7 +93,7 @@ impl Recipe {
                         Pass { step: number, ..one(&model, problem, from, axis, all_near) };
                     let grids = [from, to].map(|node| node.layout.grid());
                     if all_near && moved && grids[0] != grids[1] {
-                        let most = Holding::Given(to.layout.clone()).most() as f64;
+                        let most = Distribution::Given(to.layout.clone()).most() as f64;
                         pass.brought = model.brought(most * bytes(problem, to));
                     }
                     let together = passes.last().is_some_and(|last| {
@@ -104,7 +104,7 @@ impl Recipe {
                     });
                     join(&mut passes, pass, together);
                     if let (Some(last), true, Some(_)) = (passes.last_mut(), all_near, tiles) {
-                        let work = Holding::Given(to.layout.clone());
+                        let work = Distribution::Given(to.layout.clone());
                         let home = at_home(&work, &problem.input);
                         let (order, howmany) = (to.layout.order(), problem.howmany);
                         let element = bytes(problem, to) / howmany as f64;
@@ -120,8 +120,8 @@ impl Recipe {
                     passes.clear();
                     let share = cost::share(wire, problem.precision, problem.tolerance);
                     let element = bytes(problem, from);
-                    let [a, b] = [from, to].map(|node| Holding::Given(node.layout.clone()));
-                    let load = Load::new(&a, &b, &hosts);
+                    let [a, b] = [from, to].map(|node| Distribution::Given(node.layout.clone()));
+                    let load = Volume::new(&a, &b, &hosts);
                     let order = Order {
                         load,
                         element,
@@ -136,7 +136,7 @@ impl Recipe {
                         false => model.reshape(&order),
                     };
                     let arithmetic = departing.map_or(0.0, |pass| pass.arithmetic);
-                    let volume = Volume {
+                    let volume = BytesMoved {
                         own: load.own * element,
                         near: load.near * element,
                         far: load.far * element * share,
@@ -158,8 +158,8 @@ impl Recipe {
 }
 
 /// Who has the data that some work on: as the input has it, unless an axis has other points now and was not whole there.
-fn at_home(work: &Holding, input: &Layout) -> Option<Holding> {
-    (0..input.grid().axes()).try_fold(Holding::Given(input.clone()), |home, axis| {
+fn at_home(work: &Distribution, input: &Layout) -> Option<Distribution> {
+    (0..input.grid().axes()).try_fold(Distribution::Given(input.clone()), |home, axis| {
         let n = work.grid().len(axis);
         match n == home.grid().len(axis) {
             true => Some(home),
@@ -175,7 +175,7 @@ fn bytes(problem: &Problem, node: &Node) -> f64 {
 
 /// The transform along one axis, as a pass of its own.
 fn one(model: &Model<'_>, problem: &Problem, from: &Node, axis: usize, all_near: bool) -> Pass {
-    let most = Holding::Given(from.layout.clone()).most() as f64;
+    let most = Distribution::Given(from.layout.clone()).most() as f64;
     let gathered = from.layout.order().contiguous() != axis || all_near;
     let (n, elements) = (from.layout.grid().len(axis), most * problem.howmany as f64);
     let [arithmetic, memory] = model.transform(n, elements, most * bytes(problem, from), gathered);

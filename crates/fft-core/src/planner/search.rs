@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::candidates::{AxisSet, Candidates, Family, INPUT, OUTPUT, block, goal, side, tiles};
 use super::cost::{Model, Order};
-use super::volume::{Holding, Hosts, Load};
+use super::volume::{Distribution, Hosts, Volume};
 use crate::base::Error;
 use crate::geometry::{Layout, PerAxis, layout};
 use crate::planner::cost;
@@ -54,13 +54,13 @@ impl Way {
 /// What the mean time on the network weighs beside that of the busiest rank: bytes that this one does not feel are in the
 /// way of others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Thrift {
+pub(crate) struct NetworkWeight {
     weight: f64,
     /// Whether layouts are passed over that leave ranks without points.
     all_ranks: bool,
 }
 
-impl Thrift {
+impl NetworkWeight {
     /// Bytes are one thing among others.
     pub(crate) const SOME: Self = Self { weight: 1.0, all_ranks: false };
     /// Bytes weigh more and more; at last nothing else does, short of sending everything to one rank, which are fewest.
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
         self.candidates.all[state.candidate].order
     }
 
-    fn holding(&self, state: State) -> Option<&Holding> {
+    fn distribution(&self, state: State) -> Option<&Distribution> {
         let place = &self.candidates.places[self.candidates.all[state.candidate].place];
         let which = if self.is_halved(state.done.0) { &place.halved } else { &place.full };
         which.as_ref()
@@ -130,18 +130,18 @@ impl<'a> Search<'a> {
 
     /// `None` where the state's candidate does not exist on the grid as it is then.
     pub(crate) fn layout(&self, state: State) -> Option<Layout> {
-        let layout = match self.holding(state)? {
-            Holding::Given(layout) => layout.clone(),
-            Holding::Cut(grid, cut) => Layout::placed(*grid, cut),
+        let layout = match self.distribution(state)? {
+            Distribution::Given(layout) => layout.clone(),
+            Distribution::Cut(grid, cut) => Layout::placed(*grid, cut),
         };
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
     }
 
     /// What the layout is printed as.
     pub(crate) fn name(&self, state: State) -> Option<String> {
-        Some(match self.holding(state)? {
-            Holding::Given(layout) => layout.to_string(),
-            Holding::Cut(_, cut) => {
+        Some(match self.distribution(state)? {
+            Distribution::Given(layout) => layout.to_string(),
+            Distribution::Cut(_, cut) => {
                 format!("[{cut}]{}", layout::order_name(&self.order(state)))
             }
         })
@@ -163,7 +163,8 @@ impl<'a> Search<'a> {
         let done = state.done.0;
         let open = self.goal & !done & (1 << axis) != 0;
         let complex = self.problem.complex || self.is_halved(done);
-        let whole = self.holding(state).is_some_and(|holding| holding.is_whole(axis));
+        let whole =
+            self.distribution(state).is_some_and(|distribution| distribution.is_whole(axis));
         open && whole
             && match self.problem.kinds[axis] {
                 Kind::C2C => complex,
@@ -173,7 +174,7 @@ impl<'a> Search<'a> {
 
     /// Whether transforms along these axes are one pass.
     fn is_one_pass(&self, state: State, axes: AxisSet) -> bool {
-        let grid = self.holding(state).map_or(self.problem.grid(), Holding::grid);
+        let grid = self.distribution(state).map_or(self.problem.grid(), Distribution::grid);
         let element = self.element(state.done.0);
         block(&grid, &self.order(state), axes, element, self.tiles) <= local_fft::BLOCK_BYTES as f64
     }
@@ -193,7 +194,7 @@ impl<'a> Search<'a> {
     }
 
     /// Dijkstra: the states of the cheapest path from the input to the output, if there is one.
-    fn path(&self, costs: &mut Costs<'_>, thrift: Thrift) -> Option<Vec<State>> {
+    fn path(&self, costs: &mut Costs<'_>, thrift: NetworkWeight) -> Option<Vec<State>> {
         let mut best = HashMap::from([(Self::start(), (Way::default(), Self::start()))]);
         let mut open = BTreeSet::from([(Way::default(), Self::start())]);
         while let Some((so_far, here)) = open.pop_first() {
@@ -229,7 +230,7 @@ impl<'a> Search<'a> {
     pub(crate) fn shortest_path(
         &self,
         costs: &mut Costs<'_>,
-        thrift: Thrift,
+        thrift: NetworkWeight,
     ) -> Result<Found, Error> {
         let path = self.path(costs, thrift).ok_or_else(|| {
             let expected = "one with a way to the output";
@@ -309,7 +310,7 @@ impl<'a> Costs<'a> {
         Self { search, model, share, reshapes: vec![None; 2 * pairs] }
     }
 
-    fn leaving(&mut self, here: State, thrift: Thrift) -> Vec<(State, Cost)> {
+    fn leaving(&mut self, here: State, thrift: NetworkWeight) -> Vec<(State, Cost)> {
         let search = self.search;
         let mut edges = Vec::new();
         for axes in (1..=search.goal).filter(|axes| axes & !search.goal == 0) {
@@ -322,11 +323,12 @@ impl<'a> Costs<'a> {
             // Without something to be transformed there, a layout is not worth going to.
             let useful =
                 || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
-            let taken = |holding: &Holding| {
-                (!thrift.all_ranks || holding.is_spread()) && self.has_point(here, there, holding)
+            let taken = |distribution: &Distribution| {
+                (!thrift.all_ranks || distribution.is_spread())
+                    && self.has_point(here, there, distribution)
             };
             if candidate != here.candidate
-                && search.holding(there).is_some_and(taken)
+                && search.distribution(there).is_some_and(taken)
                 && (candidate == OUTPUT || useful())
             {
                 let [seconds, network] = self.reshape(here, there);
@@ -338,22 +340,24 @@ impl<'a> Costs<'a> {
 
     /// Whether a reshape to what is held there has a point. Of what is fetched, orders in between follow from what is done, and another
     /// order alone has none.
-    fn has_point(&self, here: State, there: State, held: &Holding) -> bool {
+    fn has_point(&self, here: State, there: State, held: &Distribution) -> bool {
         let (search, ranks) = (self.search, self.search.problem.input.ranks());
         let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
-        ordered || search.holding(here).is_none_or(|now| !now.is_like(held, ranks))
+        ordered || search.distribution(here).is_none_or(|now| !now.is_like(held, ranks))
     }
 
     /// Transforms along several axes, if all of them may come now.
     fn transform(&self, here: State, axes: AxisSet) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
-        let scattered = |state: State, holding: &Holding, axes: AxisSet| match search.all_near {
+        let scattered = |state: State, distribution: &Distribution, axes: AxisSet| match search
+            .all_near
+        {
             true if search.tiles.is_some() => {
                 let (howmany, home) = (search.problem.howmany, State { candidate: INPUT, ..state });
                 let element = search.element(state.done.0) / howmany as f64;
-                let (home, order) = (search.holding(home), search.order(state));
-                model.scattered(side(home, holding, &order, axes, element, howmany))
+                let (home, order) = (search.distribution(home), search.order(state));
+                model.scattered(side(home, distribution, &order, axes, element, howmany))
             }
             _ => 1.0,
         };
@@ -361,27 +365,27 @@ impl<'a> Costs<'a> {
             if !search.may_transform(axis, state) {
                 return None;
             }
-            let holding = search.holding(state)?;
-            let most = holding.most() as f64;
+            let distribution = search.distribution(state)?;
+            let most = distribution.most() as f64;
             let gathered = search.order(state).contiguous() != axis || search.all_near;
             let elements = most * search.problem.howmany as f64;
-            let (n, bytes) = (holding.grid().len(axis), most * search.element(state.done.0));
+            let (n, bytes) = (distribution.grid().len(axis), most * search.element(state.done.0));
             let [flops, memory] = model.transform(n, elements, bytes, gathered);
             arithmetic += flops;
             state.done.0 |= 1 << axis;
-            let one = scattered(state, search.holding(state)?, 1 << axis);
+            let one = scattered(state, search.distribution(state)?, 1 << axis);
             passes.push([memory, memory * one]);
         }
         let mut memory = match search.is_one_pass(state, axes) {
             true => {
-                let together = scattered(state, search.holding(state)?, axes);
+                let together = scattered(state, search.distribution(state)?, axes);
                 passes.into_iter().map(|[memory, _]| memory * together).fold(0.0, f64::max)
             }
             false => passes.into_iter().map(|[_, memory]| memory).sum(),
         };
         let halves = search.halving.is_some_and(|axis| axes & (1 << axis) != 0);
         if search.all_near && halves && here.candidate != INPUT {
-            let most = search.holding(state)?.most() as f64;
+            let most = search.distribution(state)?.most() as f64;
             memory += model.brought(most * search.element(state.done.0));
         }
         Some(picoseconds(arithmetic + memory))
@@ -416,11 +420,11 @@ impl<'a> Costs<'a> {
         if let Some(known) = self.reshapes[key] {
             return known;
         }
-        let (from, to) = (search.holding(here), search.holding(there));
+        let (from, to) = (search.distribution(here), search.distribution(there));
         let (from, to) = (from.expect("reached"), to.expect("checked by the caller"));
         let problem = search.problem;
         let order = Order {
-            load: Load::new(from, to, &search.hosts),
+            load: Volume::new(from, to, &search.hosts),
             element: search.element(here.done.0),
             share: self.share,
             wire: problem.wire,

@@ -5,12 +5,12 @@ use crate::geometry::{DynBrick, DynGrid, Layout};
 
 /// Who holds what, as the search looks at it: a layout, or a cut that would become one.
 #[derive(Clone, Debug)]
-pub(crate) enum Holding {
+pub(crate) enum Distribution {
     Given(Layout),
     Cut(DynGrid, Cut),
 }
 
-impl Holding {
+impl Distribution {
     pub(crate) fn grid(&self) -> DynGrid {
         match self {
             Self::Given(layout) => layout.grid(),
@@ -149,14 +149,14 @@ impl Hosts {
     }
 
     /// Ranks of the fullest host.
-    pub(crate) fn crew(&self) -> usize {
+    pub(crate) fn ranks_per_host(&self) -> usize {
         self.ranks.iter().map(Vec::len).max().unwrap_or(1)
     }
 }
 
 /// What the busiest rank, and the busiest host, have to do in a reshape. In points; of messages, their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Load {
+pub(crate) struct Volume {
     /// Held before or after.
     pub(crate) held: f64,
     /// That stay with the rank.
@@ -175,9 +175,9 @@ pub(crate) struct Load {
     pub(crate) far_messages: f64,
 }
 
-impl Load {
+impl Volume {
     /// Of more than 64 ranks, some of a few hosts are looked at, the first and the last among them.
-    pub(crate) fn new(from: &Holding, to: &Holding, hosts: &Hosts) -> Self {
+    pub(crate) fn new(from: &Distribution, to: &Distribution, hosts: &Hosts) -> Self {
         let mut load = Self::default();
         let (mut sent, mut ranks) = (0.0, 0.0);
         for host in &hosts.looked_at {
@@ -215,8 +215,8 @@ impl Load {
     fn of_rank(
         rank: usize,
         others: &[(usize, [DynBrick; 2])],
-        from: &Holding,
-        to: &Holding,
+        from: &Distribution,
+        to: &Distribution,
     ) -> OfRank {
         let (before, after) = (from.brick(rank), to.brick(rank));
         let own = before.intersect(&after).points();
@@ -269,8 +269,8 @@ mod tests {
     use super::*;
     use crate::geometry::ProcGrid;
 
-    fn cut(grid: DynGrid, parts: [usize; 2], ranks: usize) -> Holding {
-        Holding::Cut(grid, Cut::plain(ProcGrid::new(parts), ranks))
+    fn cut(grid: DynGrid, parts: [usize; 2], ranks: usize) -> Distribution {
+        Distribution::Cut(grid, Cut::plain(ProcGrid::new(parts), ranks))
     }
 
     #[test]
@@ -278,8 +278,8 @@ mod tests {
         let grid = DynGrid::new([8, 8]).unwrap();
         // Four ranks on two hosts turn rows into columns: a quarter stays, a quarter to the neighbour, half abroad.
         let hosts = Hosts::new(&[7, 7, 5, 5], 4);
-        let load = Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
-        let expected = Load {
+        let load = Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
+        let expected = Volume {
             held: 16.0,
             own: 4.0,
             near: 4.0,
@@ -291,9 +291,9 @@ mod tests {
         };
         assert_eq!(load, expected);
         let one_host =
-            Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[3; 4], 4));
+            Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[3; 4], 4));
         assert_eq!((one_host.near, one_host.near_messages, one_host.far), (12.0, 6.0, 0.0));
-        let apart = Load::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[], 4));
+        let apart = Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[], 4));
         assert_eq!((apart.far, apart.far_messages, apart.near), (12.0, 6.0, 0.0));
     }
 
@@ -304,7 +304,7 @@ mod tests {
         let hosts = Hosts::new(&numbers, 1024);
         assert_eq!(hosts.looked_at, [0, 42, 84, 127]);
         // Rows to columns: a 1024th stays, 7 go to peers, the others abroad.
-        let load = Load::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
+        let load = Volume::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
         assert_eq!([load.own, load.near, load.far, load.host], [1.0, 7.0, 1016.0, 8128.0]);
         assert_eq!([load.near_messages, load.far_messages], [14.0, 2032.0]);
     }
@@ -312,13 +312,13 @@ mod tests {
     #[test]
     fn given_and_cut_are_the_same() {
         let grid = DynGrid::new([12, 10]).unwrap();
-        let given = |parts| Holding::Given(Layout::even(grid, ProcGrid::new(parts), 6));
+        let given = |parts| Distribution::Given(Layout::even(grid, ProcGrid::new(parts), 6));
         let hosts = Hosts::new(&[0, 0, 1, 1, 1, 2], 6);
         for a in [[6, 1], [2, 3], [1, 6]] {
             for b in [[3, 2], [1, 6]] {
-                let cuts = Load::new(&cut(grid, a, 6), &cut(grid, b, 6), &hosts);
-                assert_eq!(Load::new(&given(a), &given(b), &hosts), cuts);
-                assert_eq!(Load::new(&given(a), &cut(grid, b, 6), &hosts), cuts);
+                let cuts = Volume::new(&cut(grid, a, 6), &cut(grid, b, 6), &hosts);
+                assert_eq!(Volume::new(&given(a), &given(b), &hosts), cuts);
+                assert_eq!(Volume::new(&given(a), &cut(grid, b, 6), &hosts), cuts);
             }
         }
     }

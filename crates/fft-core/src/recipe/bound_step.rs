@@ -9,7 +9,7 @@ use crate::host::Loss;
 use crate::problem::{Direction, Kind};
 
 /// A step between two nodes.
-pub struct Leg<'a> {
+pub struct BoundStep<'a> {
     /// Who holds what before.
     pub from: &'a Node,
     /// Who holds what after.
@@ -24,7 +24,7 @@ pub struct Leg<'a> {
 
 impl Recipe {
     /// The steps of a direction, in order.
-    pub fn legs(&self, direction: Direction) -> Vec<Leg<'_>> {
+    pub fn legs(&self, direction: Direction) -> Vec<BoundStep<'_>> {
         let walk = self.walk(direction);
         let steps: Vec<_> = walk.iter().map(|(_, step, _)| *step).collect();
         let legs = walk.into_iter().enumerate().map(|(number, (from, step, to))| {
@@ -34,13 +34,13 @@ impl Recipe {
             };
             let gain =
                 error_budget::gain_after(from, &steps[number + 1..], self.problem(), direction);
-            Leg { from, to, step, direction, n, gain }
+            BoundStep { from, to, step, direction, n, gain }
         });
         legs.collect()
     }
 }
 
-impl Leg<'_> {
+impl BoundStep<'_> {
     /// What a transform does along its axis, before anyone has said where that is in memory; nothing for another step.
     pub fn pass(&self) -> Option<(usize, Pass)> {
         let Step::Fft { axis, kind } = self.step else { return None };

@@ -5,6 +5,6 @@ pub(crate) mod local_fft;
 pub(crate) mod norm_gain;
 pub(crate) mod recipe;
 
-pub use bound_step::Leg;
+pub use bound_step::BoundStep;
 pub use local_fft::{LocalFft, Pass};
 pub use recipe::{Node, Recipe, Step};

@@ -9,7 +9,7 @@ use crate::geometry::Layout;
 use crate::geometry::grid::times;
 use crate::geometry::layout::axis_names;
 use crate::planner::Family;
-use crate::planner::search::{Costs, Found, Search, Thrift};
+use crate::planner::search::{Costs, Found, NetworkWeight, Search};
 use crate::planner::volume;
 use crate::problem::{Direction, Kind, Problem};
 
@@ -101,12 +101,12 @@ impl Recipe {
         check(&problem)?;
         let search = Search::new(&problem, family);
         let mut costs = Costs::new(&search);
-        let cheapest = search.shortest_path(&mut costs, Thrift::SOME)?;
+        let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;
         let mut others = Vec::new();
         if cheapest.network > 0.0 && problem.input.ranks() <= volume::FEW {
             // Some of them pass layouts over, and may find none.
             let mut find = |thrift| search.shortest_path(&mut costs, thrift).ok();
-            others.extend(Thrift::MORE.into_iter().filter_map(&mut find));
+            others.extend(NetworkWeight::MORE.into_iter().filter_map(&mut find));
         }
         let (mut least, mut chosen) = (cheapest.network, Self::found(&problem, cheapest)?);
         let close = chosen.predict().seconds * (1.0 + EQUAL);

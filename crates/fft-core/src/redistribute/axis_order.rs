@@ -1,4 +1,4 @@
-//! Which messages are turned by who reads them.
+//! Which messages are transposed by who reads them.
 
 use crate::geometry::{DynBrick, PerAxis};
 
@@ -6,7 +6,7 @@ use crate::geometry::{DynBrick, PerAxis};
 /// elements that will be peers; and, if many will be, those that have much between two that were, in the order of the receiver's
 /// memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TurnedWhenRead {
+pub struct TransposedWhenRead {
     /// Elements of a block.
     pub block: usize,
     /// Elements from one to the next that are not much.
@@ -15,7 +15,7 @@ pub struct TurnedWhenRead {
     pub few: usize,
 }
 
-impl TurnedWhenRead {
+impl TransposedWhenRead {
     /// The order of axes in a message of these points.
     pub fn order(
         &self,

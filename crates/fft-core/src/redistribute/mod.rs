@@ -1,10 +1,10 @@
-//! What a reshape moves, from whom to whom, in which order.
+//! What a reshape redistribution, from whom to whom, in which order.
 
 pub(crate) mod axis_order;
 pub(crate) mod redistribution;
 pub(crate) mod send_order;
 pub(crate) mod spill;
 
-pub use axis_order::TurnedWhenRead;
-pub use redistribution::{Chunk, Moves, Near, NearBox};
+pub use axis_order::TransposedWhenRead;
+pub use redistribution::{Chunk, LocalRead, LocalReadBox, Redistribution};
 pub use send_order::by_host;

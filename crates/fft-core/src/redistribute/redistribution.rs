@@ -3,8 +3,8 @@
 use std::iter::once;
 use std::ops::Range;
 
-use super::axis_order::TurnedWhenRead;
-use super::spill::{Keep, Spot};
+use super::axis_order::TransposedWhenRead;
+use super::spill::{BufferOffset, BufferSplit};
 use crate::comm::Link;
 use crate::geometry::{DIMS, Placed, View};
 use crate::geometry::{DynBrick, PerAxis, Transfer};
@@ -15,24 +15,24 @@ use crate::redistribute::send_order;
 /// The boxes that one rank sends, receives and keeps.
 ///
 /// A message holds the points that the sender has and the receiver gets, dense, in the order of the
-/// receiver's memory, or of the sender's ([`TurnedWhenRead`]), batches first.
-pub struct Moves {
-    /// Whose moves.
+/// receiver's memory, or of the sender's ([`TransposedWhenRead`]), batches first.
+pub struct Redistribution {
+    /// Whose redistribution.
     pub rank: usize,
     /// Real numbers per element.
     pub width: usize,
     before: Placed,
     after: Placed,
     /// Which messages come in the order of the sender's memory.
-    turned: Option<TurnedWhenRead>,
+    transposed: Option<TransposedWhenRead>,
     /// How ranks keep what they hold before and after.
-    keeps: [Keep; 2],
+    keeps: [BufferSplit; 2],
     /// Who gets which box, each rank beginning with another (`turn.rs`), so that not all aim at the same one.
     pub sends: Vec<(usize, DynBrick)>,
     /// Who sends which box, beginning with the rank before this one.
     pub recvs: Vec<(usize, DynBrick)>,
     /// What is taken from memory that this rank can read, its own first.
-    pub near: Vec<Near>,
+    pub local_reads: Vec<LocalRead>,
     /// The old brick in chunks.
     pub(crate) chunks: Vec<DynBrick>,
     /// For every message to be sent, in which chunk it is. Of receivers that keep halves, what is for either counts as a chunk.
@@ -97,7 +97,7 @@ impl Held {
 
 /// A box in memory that can be read.
 #[derive(Clone, Copy)]
-pub struct Near {
+pub struct LocalRead {
     /// In whose memory it is.
     pub owner: usize,
     pub(crate) part: DynBrick,
@@ -105,7 +105,7 @@ pub struct Near {
 }
 
 /// A box of the new brick in memory that can be read.
-pub struct NearBox {
+pub struct LocalReadBox {
     /// In whose memory it is.
     pub owner: usize,
     /// Where it is in the new brick along each axis in memory, batches and then the slowest axis first, the last axes of all.
@@ -114,8 +114,8 @@ pub struct NearBox {
     pub source: View,
 }
 
-impl Moves {
-    /// The moves of this rank from one node to the next, where it is linked to others in this way. Costs
+impl Redistribution {
+    /// The redistribution of this rank from one node to the next, where it is linked to others in this way. Costs
     /// O(log P + messages) once the layouts are indexed.
     pub fn new(
         rank: usize,
@@ -136,11 +136,12 @@ impl Moves {
         let ranks = from.layout.ranks();
         sends.retain(|(peer, _)| link(*peer) == Link::Remote);
         recvs.sort_unstable_by_key(|(peer, _)| (rank + ranks - peer) % ranks);
-        let (recvs, near): (Vec<_>, Vec<_>) =
+        let (recvs, local_reads): (Vec<_>, Vec<_>) =
             recvs.into_iter().partition(|(peer, _)| link(*peer) == Link::Remote);
-        let near = near.into_iter();
-        let near =
-            near.map(|(owner, part)| Near { owner, part, before: place(from, owner) }).collect();
+        let local_reads = local_reads.into_iter();
+        let local_reads = local_reads
+            .map(|(owner, part)| LocalRead { owner, part, before: place(from, owner) })
+            .collect();
         let (chunks, chunk_of) = (vec![before.brick], vec![0; sends.len()]);
         let theirs = vec![0; recvs.len()];
         let (width, most_chunks) = (from.width(), 1);
@@ -149,11 +150,11 @@ impl Moves {
             width,
             before,
             after,
-            turned: None,
+            transposed: None,
             keeps: Default::default(),
             sends,
             recvs,
-            near,
+            local_reads,
             chunks,
             chunk_of,
             theirs,
@@ -162,13 +163,13 @@ impl Moves {
     }
 
     /// The same with some messages in the order of the sender's memory, so that who receives them turns axes, not who sends them.
-    pub fn turned_when_read(self, which: TurnedWhenRead) -> Self {
-        Self { turned: Some(which), ..self }
+    pub fn transposed_when_read(self, which: TransposedWhenRead) -> Self {
+        Self { transposed: Some(which), ..self }
     }
 
-    /// Cuts messages, and what is near, so that each is from one part to one part of what ranks keep. Not yet chunked.
-    pub(crate) fn kept(mut self, keeps: [&Keep; 2], [from, to]: [&Node; 2]) -> Self {
-        self.keeps = keeps.map(Keep::clone);
+    /// Cuts messages, and what is local_reads, so that each is from one part to one part of what ranks keep. Not yet chunked.
+    pub(crate) fn kept(mut self, keeps: [&BufferSplit; 2], [from, to]: [&Node; 2]) -> Self {
+        self.keeps = keeps.map(BufferSplit::clone);
         let [before, after] = keeps;
         let cut = |(sender, receiver): (usize, usize), part: &DynBrick| -> Vec<DynBrick> {
             let befores = before.parts(sender, from.layout.brick(sender));
@@ -185,11 +186,11 @@ impl Moves {
         };
         self.sends = self.sends.into_iter().flat_map(out).collect();
         self.recvs = self.recvs.into_iter().flat_map(come).collect();
-        let near = |near: Near| {
-            let parts = cut((near.owner, rank), &near.part).into_iter();
-            parts.map(move |part| Near { part, ..near })
+        let local_reads = |local_reads: LocalRead| {
+            let parts = cut((local_reads.owner, rank), &local_reads.part).into_iter();
+            parts.map(move |part| LocalRead { part, ..local_reads })
         };
-        self.near = self.near.into_iter().flat_map(near).collect();
+        self.local_reads = self.local_reads.into_iter().flat_map(local_reads).collect();
         self
     }
 
@@ -237,7 +238,7 @@ impl Moves {
         self
     }
 
-    /// For every message to be sent, in which of [`Moves::chunks`] it is.
+    /// For every message to be sent, in which of [`Redistribution::chunks`] it is.
     pub(crate) fn chunks_sent(&self) -> impl Iterator<Item = usize> {
         let halves = self.keeps[1].count();
         self.chunk_of.iter().map(move |number| number / halves)
@@ -253,9 +254,15 @@ impl Moves {
         self.held(&self.keeps[1], self.rank, &self.after, part)
     }
 
-    fn held(&self, keep: &Keep, rank: usize, whole: &Placed, part: &DynBrick) -> (usize, Held) {
+    fn held(
+        &self,
+        keep: &BufferSplit,
+        rank: usize,
+        whole: &Placed,
+        part: &DynBrick,
+    ) -> (usize, Held) {
         let number = keep.part(rank, part);
-        let Spot { piece, first } = keep.spot(number, rank, whole.brick, whole.howmany);
+        let BufferOffset { piece, first } = keep.spot(number, rank, whole.brick, whole.howmany);
         let brick = keep.parts(rank, whole.brick)[number];
         (piece, Held { placed: Placed { brick, ..*whole }, first })
     }
@@ -283,8 +290,8 @@ impl Moves {
     /// From a tile with a chunk of the old brick into the new one, by piece of memory.
     pub(crate) fn keep_from(&self, chunk: &DynBrick) -> Vec<(usize, Transfer)> {
         let tile = Held { placed: self.tile(chunk), first: 0 };
-        let own = self.near.iter().filter(|near| near.owner == self.rank);
-        let parts = own.map(|near| near.part.intersect(chunk));
+        let own = self.local_reads.iter().filter(|local_reads| local_reads.owner == self.rank);
+        let parts = own.map(|local_reads| local_reads.part.intersect(chunk));
         let keep =
             |part| Some((self.destination(&part), self.arriving(&part, &tile, &self.all())?));
         parts.filter(|part| !part.is_empty()).filter_map(keep).collect()
@@ -316,25 +323,31 @@ impl Moves {
     }
 
     /// From memory that can be read into the new brick: those points that are also in `wanted`.
-    pub fn take(&self, near: &Near, wanted: &Chunk) -> Option<Transfer> {
-        let (_, held) = self.held(&self.keeps[0], near.owner, &near.before, &near.part);
-        self.arriving(&near.part.intersect(&wanted.brick), &held, wanted)
+    pub fn take(&self, local_reads: &LocalRead, wanted: &Chunk) -> Option<Transfer> {
+        let (_, held) =
+            self.held(&self.keeps[0], local_reads.owner, &local_reads.before, &local_reads.part);
+        self.arriving(&local_reads.part.intersect(&wanted.brick), &held, wanted)
     }
 
     /// What is taken from memory that can be read, box by box.
-    pub fn pieces(&self) -> Vec<NearBox> {
+    pub fn pieces(&self) -> Vec<LocalReadBox> {
         let Placed { brick, order, howmany } = self.after;
-        let piece = |near: &Near| {
+        let piece = |local_reads: &LocalRead| {
             let mut ranges = std::array::from_fn(|_| 0..1);
             let first_axis = DIMS - order.len();
             ranges[first_axis - 1] = 0..howmany;
             for (place, &axis) in order.iter().enumerate() {
                 let first = brick.lo[axis];
-                ranges[first_axis + place] = near.part.lo[axis] - first..near.part.hi[axis] - first;
+                ranges[first_axis + place] =
+                    local_reads.part.lo[axis] - first..local_reads.part.hi[axis] - first;
             }
-            NearBox { owner: near.owner, ranges, source: near.before.view(&near.part, 0, order) }
+            LocalReadBox {
+                owner: local_reads.owner,
+                ranges,
+                source: local_reads.before.view(&local_reads.part, 0, order),
+            }
         };
-        self.near.iter().map(piece).collect()
+        self.local_reads.iter().map(piece).collect()
     }
 
     fn arriving(&self, part: &DynBrick, from: &Held, wanted: &Chunk) -> Option<Transfer> {
@@ -359,7 +372,7 @@ impl Moves {
 
     fn message(&self, part: &DynBrick) -> Placed {
         let (sent, received) = (self.before.order, self.after.order);
-        let order = self.turned.map_or(received, |which| which.order(part, sent, received));
+        let order = self.transposed.map_or(received, |which| which.order(part, sent, received));
         Placed { brick: *part, order, ..self.after }
     }
 

@@ -153,13 +153,13 @@ mod tests {
             ([5, 1, 6], [3, 5, 2], 3),
         ] {
             let (from, to) = (even(a), even(b));
-            let turned = |rank| -> Vec<usize> {
+            let transposed = |rank| -> Vec<usize> {
                 sends(rank, &from, &to).into_iter().map(|(peer, _)| peer).collect()
             };
             assert!(
-                incast(&from, &to, turned) <= most,
+                incast(&from, &to, transposed) <= most,
                 "{a:?} {b:?} {}",
-                incast(&from, &to, turned)
+                incast(&from, &to, transposed)
             );
         }
         // What it is good for: from the rank after oneself, all of a row go for the same ones.

@@ -14,7 +14,7 @@ use crate::recipe::Node;
 
 /// How all ranks cut their bricks, between two reshapes.
 #[derive(Clone, Debug)]
-pub(crate) struct Halves {
+pub(crate) struct Spill {
     axis: usize,
     /// By rank, where the second half begins.
     at: Arc<[usize]>,
@@ -24,12 +24,12 @@ pub(crate) struct Halves {
 
 /// One of two pieces of memory, and real numbers there before what is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct BufferOffset {
     pub(crate) piece: usize,
     pub(crate) first: usize,
 }
 
-impl Halves {
+impl Spill {
     /// Cuts what ranks hold at a node so that each one's first half has no more real numbers than `room(rank)`, across the
     /// slowest axis that is not among `whole`. `None` where there is no such axis.
     pub(crate) fn new(
@@ -61,9 +61,9 @@ impl Halves {
 
 /// How ranks keep what they hold at a node: in halves, or in one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Keep(pub(crate) Option<Halves>);
+pub(crate) struct BufferSplit(pub(crate) Option<Spill>);
 
-impl Keep {
+impl BufferSplit {
     /// The parts of a rank's brick that are dense: one or two, of which one at most is empty unless the brick is.
     pub(crate) fn parts(&self, rank: usize, brick: DynBrick) -> Vec<DynBrick> {
         self.0.as_ref().map_or(vec![brick], |halves| halves.of(rank, brick).to_vec())
@@ -80,13 +80,19 @@ impl Keep {
     }
 
     /// Where a part of a rank's brick is, of so many real numbers for each point.
-    pub(crate) fn spot(&self, part: usize, rank: usize, brick: DynBrick, point: usize) -> Spot {
+    pub(crate) fn spot(
+        &self,
+        part: usize,
+        rank: usize,
+        brick: DynBrick,
+        point: usize,
+    ) -> BufferOffset {
         match &self.0 {
-            Some(halves) if part == 1 && halves.apart => Spot { piece: 1, first: 0 },
+            Some(halves) if part == 1 && halves.apart => BufferOffset { piece: 1, first: 0 },
             Some(halves) if part == 1 => {
-                Spot { piece: 0, first: halves.of(rank, brick)[0].points() * point }
+                BufferOffset { piece: 0, first: halves.of(rank, brick)[0].points() * point }
             }
-            _ => Spot::default(),
+            _ => BufferOffset::default(),
         }
     }
 
@@ -101,7 +107,7 @@ impl Keep {
     }
 
     /// The same halves in one piece of memory if they are in two, and the other way round.
-    pub(crate) fn turned(mut self) -> Self {
+    pub(crate) fn transposed(mut self) -> Self {
         self.0.iter_mut().for_each(|halves| halves.apart = !halves.apart);
         self
     }
@@ -130,13 +136,13 @@ pub(crate) fn rest_mut<T: Real, Dev: Processor<T>>(
 }
 
 /// Two buffers, of which one at most is not empty: what is read beside the one piece of memory, and what is written.
-pub(crate) struct Beside<B> {
+pub(crate) struct SpillBuffers<B> {
     buffer: B,
     none: B,
     read: bool,
 }
 
-impl<B: Default> Beside<B> {
+impl<B: Default> SpillBuffers<B> {
     pub(crate) fn new(buffer: B, read: bool) -> Self {
         Self { buffer, none: B::default(), read }
     }

@@ -6,7 +6,7 @@ use crate::base::Precision;
 use crate::codec::Wire;
 use crate::comm::Algorithm;
 use crate::geometry::DynBrick;
-use crate::lower::tiling::tiled;
+use crate::lower::tiling::fusable_suffix;
 use crate::planner::cost;
 use crate::planner::volume::Hosts;
 use crate::problem::Problem;
@@ -167,7 +167,7 @@ impl Schedule {
         let ranks = from.layout.ranks();
         let sizes = Sizes::new(problem, from, wire);
         let whole = match problem.pipelined() {
-            true => tiled(&from.layout, since, sizes.element, problem.tile_bytes()),
+            true => fusable_suffix(&from.layout, since, sizes.element, problem.tile_bytes()),
             false => Vec::new(),
         };
         let most = problem.chunking().for_ranks(ranks);

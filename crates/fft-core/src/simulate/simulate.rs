@@ -247,7 +247,8 @@ impl Stage<'_> {
         pack: &dyn Fn(&Message) -> Time,
     ) -> Flown {
         let all = (0..work.schedule.ranks()).map(|rank| work.schedule.places(rank)).collect();
-        let play = Play::new(work.schedule, self.machine, self.model.slow(), order, all);
+        let play =
+            Play::new(work.schedule, self.machine, self.model.oversubscription(), order, all);
         let outcome = play.run(start, pack);
         Flown { packed: outcome.packed, there: outcome.finished, late: 1.0 }
     }
@@ -257,7 +258,7 @@ impl Stage<'_> {
         let (packed, there) = (self.clocks.clone(), self.clocks.clone());
         let mut flown = Flown { packed, there, late: 1.0 };
         for rest in rounds(work.schedule, most) {
-            let slow = self.model.slow();
+            let slow = self.model.oversubscription();
             let play = Play::new(work.schedule, self.machine, slow, order, rest);
             let outcome = play.run(&flown.there, &|message| work.pack(message));
             (flown.packed, flown.there) = (outcome.packed, outcome.finished);
@@ -274,7 +275,7 @@ impl Stage<'_> {
         let mut flown = Flown { packed: Vec::new(), there: self.clocks.clone(), late };
         for (round, rest) in rounds.into_iter().enumerate() {
             let start = vec![latest(&flown.there) + wait; flown.there.len()];
-            let slow = self.model.slow();
+            let slow = self.model.oversubscription();
             let play = Play::new(work.schedule, self.machine, slow, Order::Ring, rest);
             let outcome = play.run(&start, &|message| work.pack(message));
             (flown.packed, flown.there) = (outcome.packed, outcome.finished);

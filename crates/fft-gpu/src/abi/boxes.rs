@@ -433,7 +433,7 @@ impl Tiled {
         self.from.offset
     }
 
-    /// Moves where it begins in the source.
+    /// Redistribution where it begins in the source.
     pub(crate) fn set_source(&mut self, offset: u64) {
         self.from.offset = offset;
     }

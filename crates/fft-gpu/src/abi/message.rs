@@ -1,7 +1,7 @@
 //! Messages as kernels see them: `kernels/message.cuh`, the host's part. The bytes are those of `docs/wire.md`.
 
 use bytemuck::{Pod, Zeroable};
-use fft_core::{Packed, Precision, Real, Transfer, TurnedWhenRead, Wire};
+use fft_core::{Packed, Precision, Real, Transfer, TransposedWhenRead, Wire};
 
 use super::boxes::{Placement, Rows, SHORT, Tile, Tiled, Tiling, few};
 use crate::base::GpuError;
@@ -60,14 +60,14 @@ impl State {
     }
 }
 
-/// Which messages of [`Wire::Tolerance`] should be turned by who reads them, of elements of so many bytes.
+/// Which messages of [`Wire::Tolerance`] should be transposed by who reads them, of elements of so many bytes.
 ///
-/// Who makes one does not know where a second row of a tile goes, unless the tile has all of the first; so nothing but short rows is turned
+/// Who makes one does not know where a second row of a tile goes, unless the tile has all of the first; so nothing but short rows is transposed
 /// well there. Who reads one knows where all codes begin. But where rows have no whole blocks, most blocks are decoded twice and parts
 /// of lines are written, which of elements of 16 bytes takes longer than it saves.
-pub const fn turned_when_read(element: usize) -> TurnedWhenRead {
+pub const fn transposed_when_read(element: usize) -> TransposedWhenRead {
     let short = if element < 16 { SHORT } else { usize::MAX };
-    TurnedWhenRead { block: BLOCK, short, few: few(element) }
+    TransposedWhenRead { block: BLOCK, short, few: few(element) }
 }
 
 /// What messages of a wire look like: of numbers of one precision, so many to an element.

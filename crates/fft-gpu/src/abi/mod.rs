@@ -5,4 +5,4 @@ pub(crate) mod boxes;
 pub(crate) mod message;
 pub(crate) mod pieces;
 
-pub use message::turned_when_read;
+pub use message::transposed_when_read;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
-use fft_core::NearBox;
+use fft_core::LocalReadBox;
 
 use super::boxes::{Divisor, MOST_ELEMENTS};
 
@@ -67,7 +67,7 @@ impl Pieces {
     /// Of elements of so many bytes, times a factor, of so many ranks. `None` where pieces are no grid of as few cuts as the table
     /// has, or the array has more than three axes, or too many elements to be counted in 31 bits.
     pub(crate) fn new(
-        pieces: &[NearBox],
+        pieces: &[LocalReadBox],
         ranks: usize,
         element: usize,
         factor: f64,
@@ -185,7 +185,7 @@ impl Pieces {
 }
 
 /// Where pieces begin along an axis, in order.
-fn starts(pieces: &[NearBox], axis: usize) -> Vec<usize> {
+fn starts(pieces: &[LocalReadBox], axis: usize) -> Vec<usize> {
     let mut starts: Vec<usize> = pieces.iter().map(|piece| piece.ranges[axis].start).collect();
     starts.sort_unstable();
     starts.dedup();
@@ -195,7 +195,7 @@ fn starts(pieces: &[NearBox], axis: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fft_core::{Grid, Layout, Link, Moves, Node, ProcGrid, Transfer};
+    use fft_core::{Grid, Layout, Link, Node, ProcGrid, Redistribution, Transfer};
 
     /// Memories so far apart that no place is in two of them.
     const APART: u64 = 1 << 40;
@@ -206,19 +206,19 @@ mod tests {
         let bases: Vec<u64> = (1..=ranks as u64).map(|rank| rank * APART).collect();
         let made = (0..ranks).filter(|rank| {
             let link = |peer: usize| if peer == *rank { Link::Own } else { Link::Shared };
-            let moves = Moves::new(*rank, &link, from, to, howmany);
-            let Some(mut pieces) = Pieces::new(&moves.pieces(), ranks, 16, 1.0) else {
+            let redistribution = Redistribution::new(*rank, &link, from, to, howmany);
+            let Some(mut pieces) = Pieces::new(&redistribution.pieces(), ranks, 16, 1.0) else {
                 return false;
             };
             pieces.table(&bases);
-            let all = moves.all();
+            let all = redistribution.all();
             let mut places = vec![0; pieces.elements()];
-            for near in &moves.near {
-                let transfer: Transfer = moves.take(near, &all).unwrap();
-                assert_eq!(transfer.reach() * 16, pieces.reaches()[near.owner]);
+            for local_reads in &redistribution.local_reads {
+                let transfer: Transfer = redistribution.take(local_reads, &all).unwrap();
+                assert_eq!(transfer.reach() * 16, pieces.reaches()[local_reads.owner]);
                 transfer.runs(|read, write, len| {
                     for i in 0..len {
-                        places[write + i] = bases[near.owner] + 16 * (read + i) as u64;
+                        places[write + i] = bases[local_reads.owner] + 16 * (read + i) as u64;
                     }
                 });
             }

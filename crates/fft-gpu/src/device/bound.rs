@@ -1,8 +1,8 @@
 //! Operations in the making: a reshape waits for what follows, as the two may be one.
 
-use fft_core::{Algorithm, Comm, Direction, Error, Leg, Node, Recipe, Reduce, Step, Wire};
+use fft_core::{Algorithm, BoundStep, Comm, Direction, Error, Node, Recipe, Reduce, Step, Wire};
 
-use super::fused::{Across, Next, Rest};
+use super::fused::{FusedAcross, Next, Rest};
 use super::local::Group;
 use super::reshape::Reshape;
 use super::store::Store;
@@ -15,11 +15,11 @@ pub(super) struct Bound<'r, T> {
     pub(super) ops: Vec<CudaOp<T>>,
     pub(super) sizes: Vec<usize>,
     /// A reshape that waits for what follows: its leg, wire, exchange and number, and how many real numbers it leaves.
-    reshape: Option<(&'r Leg<'r>, (Wire, Algorithm, usize), usize)>,
+    reshape: Option<(&'r BoundStep<'r>, (Wire, Algorithm, usize), usize)>,
     /// Reshapes that are one with what follows.
     pub(super) fetched: usize,
     /// The last transforms, and the reshape before them.
-    last: Option<(Group, Option<&'r Leg<'r>>)>,
+    last: Option<(Group, Option<&'r BoundStep<'r>>)>,
     /// What the last two operations can be instead, if all ranks have such.
     store: Option<Store>,
 }
@@ -32,7 +32,7 @@ impl<'r, T: GpuReal> Bound<'r, T> {
     pub(super) fn of(
         device: &mut Cuda<T>,
         recipe: &'r Recipe,
-        legs: &'r [Leg<'r>],
+        legs: &'r [BoundStep<'r>],
         direction: Direction,
     ) -> Result<Self, Error> {
         let (rank, problem) = (device.rank, recipe.problem());
@@ -54,7 +54,7 @@ impl<'r, T: GpuReal> Bound<'r, T> {
                 let place = 1 + place.expect("the order has every axis");
                 let joins = |group: &Group| {
                     group.joins(place, &pass)
-                        || bound.reshape.is_some() && Across::takes::<T>(group, place, &pass)
+                        || bound.reshape.is_some() && FusedAcross::takes::<T>(group, place, &pass)
                 };
                 if !group.as_ref().is_some_and(joins) {
                     if group.is_some() {

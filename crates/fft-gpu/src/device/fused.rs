@@ -1,6 +1,6 @@
 //! A reshape and the transforms that follow as one: cuFFT's kernels fetch what they read from where ranks have it.
 
-use fft_core::{DIMS, Direction, Kind, NearBox, Pass, View};
+use fft_core::{DIMS, Direction, Kind, LocalReadBox, Pass, View};
 
 use super::local::{Group, Lines, is_large};
 use crate::abi::pieces::Pieces;
@@ -32,7 +32,7 @@ pub fn joined(gpu: &Gpu, other: [u8; 16]) -> bool {
 }
 
 /// Pieces of an array in ranks' memory, of so many ranks.
-pub(super) type Spread<'a> = (&'a [NearBox], usize);
+pub(super) type Spread<'a> = (&'a [LocalReadBox], usize);
 
 /// Plans a group of transforms of an array in these pieces of ranks' memory, the result of which goes to one place, or to such pieces. `None`
 /// where a reshape and transforms are as fast, or cuFFT has no such plan.
@@ -88,7 +88,7 @@ pub(super) fn plan<T: GpuReal>(
 /// Transforms that become operations.
 pub(super) enum Next {
     Groups(Vec<Group>),
-    Across(Box<Across>),
+    FusedAcross(Box<FusedAcross>),
 }
 
 impl Next {
@@ -101,8 +101,8 @@ impl Next {
         if !group.is_across() {
             return Ok(Self::Groups(vec![group]));
         }
-        Ok(match Across::new::<T>(gpu, &group)? {
-            Some(across) => Self::Across(Box::new(across)),
+        Ok(match FusedAcross::new::<T>(gpu, &group)? {
+            Some(across) => Self::FusedAcross(Box::new(across)),
             None => Self::Groups(group.apart()),
         })
     }
@@ -117,11 +117,11 @@ impl Next {
                 groups.drain(..usize::from(fused));
                 Ok(Rest::Groups(groups))
             }
-            Self::Across(across) if fused => Ok(Rest::Plans(vec![across.first])),
-            Self::Across(across) => {
-                let Across { both, second, first } = *across;
+            Self::FusedAcross(across) if fused => Ok(Rest::Plans(vec![across.first])),
+            Self::FusedAcross(across) => {
+                let FusedAcross { both, second, first } = *across;
                 let [b, a, c] = [1, 2, 3].map(|axis| second.lens[0][axis]);
-                let second = plan::<T>(gpu, &second, (&[turned([b, a, c])], 1), None)?;
+                let second = plan::<T>(gpu, &second, (&[transposed([b, a, c])], 1), None)?;
                 Ok(match second {
                     Some(second) => Rest::Plans(vec![second, first]),
                     None => Rest::Groups(both.apart()),
@@ -137,14 +137,14 @@ impl Next {
     pub(super) fn plan<T: GpuReal>(
         &self,
         gpu: &Gpu,
-        pieces: &[NearBox],
+        pieces: &[LocalReadBox],
         ranks: usize,
     ) -> Result<Option<Gathering>, GpuError> {
         match self {
             Self::Groups(groups) => groups
                 .first()
                 .map_or(Ok(None), |group| plan::<T>(gpu, group, (pieces, ranks), None)),
-            Self::Across(across) => across.plan::<T>(gpu, pieces, ranks),
+            Self::FusedAcross(across) => across.plan::<T>(gpu, pieces, ranks),
         }
     }
 }
@@ -157,14 +157,14 @@ pub(super) enum Rest {
 
 /// Transforms along the first two of three axes [a][b][c], where cuFFT does all lines of the first at once, and of the second only
 /// those of one plane. The second is done first, with its axis in front, [b][a][c]; the first fetches what it reads from there.
-pub(super) struct Across {
+pub(super) struct FusedAcross {
     both: Group,
     second: Group,
     /// Of [b][a][c] into [a][b][c].
     first: Gathering,
 }
 
-impl Across {
+impl FusedAcross {
     /// Whether a pass and one that follows on the same layout, at such a place, are these two.
     pub(super) fn takes<T: GpuReal>(group: &Group, place: usize, pass: &Pass) -> bool {
         let ([one, _], [(other, before)]) = (&group.lens, &group.passes[..]) else { return false };
@@ -187,9 +187,9 @@ impl Across {
     }
 
     /// What is done last, and where it reads.
-    pub(super) fn last(group: &Group) -> (Group, NearBox) {
+    pub(super) fn last(group: &Group) -> (Group, LocalReadBox) {
         let lens @ [a, b, c] = [1, 2, 3].map(|axis| group.lens[0][axis]);
-        (Self::alone(group, 1, [1, a, b, c], group.factor), turned(lens))
+        (Self::alone(group, 1, [1, a, b, c], group.factor), transposed(lens))
     }
 
     /// The pass at a place, of an array that has its axis in front.
@@ -206,28 +206,28 @@ impl Across {
     fn plan<T: GpuReal>(
         &self,
         gpu: &Gpu,
-        pieces: &[NearBox],
+        pieces: &[LocalReadBox],
         ranks: usize,
     ) -> Result<Option<Gathering>, GpuError> {
-        let turned = |piece: &NearBox| {
+        let transposed = |piece: &LocalReadBox| {
             let (mut ranges, mut source) = (piece.ranges.clone(), piece.source);
             ranges.swap(DIMS - 3, DIMS - 2);
             source.stride.swap(DIMS - 3, DIMS - 2);
-            NearBox { ranges, source, ..*piece }
+            LocalReadBox { ranges, source, ..*piece }
         };
-        let pieces: Vec<_> = pieces.iter().map(turned).collect();
+        let pieces: Vec<_> = pieces.iter().map(transposed).collect();
         plan::<T>(gpu, &self.second, (&pieces, ranks), None)
     }
 }
 
 /// An array of these lengths, of which memory has the first two axes the other way around.
-fn turned([a, b, c]: [usize; 3]) -> NearBox {
+fn transposed([a, b, c]: [usize; 3]) -> LocalReadBox {
     let (mut ranges, mut stride) = (std::array::from_fn(|_| 0..1), [0; DIMS]);
     for (i, (len, step)) in [(a, c), (b, a * c), (c, 1)].into_iter().enumerate() {
         ranges[DIMS - 3 + i] = 0..len;
         stride[DIMS - 3 + i] = step;
     }
-    NearBox { owner: 0, ranges, source: View { offset: 0, stride } }
+    LocalReadBox { owner: 0, ranges, source: View { offset: 0, stride } }
 }
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ mod tests {
         let [a, b, c] = [3, 4, 5];
         // [b][a][c] of memory that has [a][b][c], and [a][b][c] of what that makes.
         for [outer, inner] in [[b, a], [a, b]] {
-            let mut pieces = Pieces::new(&[turned([outer, inner, c])], 1, 16, 1.0).unwrap();
+            let mut pieces = Pieces::new(&[transposed([outer, inner, c])], 1, 16, 1.0).unwrap();
             pieces.table(&[0]);
             for (o, i, k) in (0..outer).flat_map(|o| (0..inner * c).map(move |r| (o, r / c, r % c)))
             {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DeviceSlice};
-use fft_core::{Direction, DynBrick, Error, Kind, Manner, Pass, Placed, Transfer};
+use fft_core::{BufferRequirement, Direction, DynBrick, Error, Kind, Pass, Placed, Transfer};
 
 use crate::base::{Gpu, GpuError, GpuReal};
 use crate::device::Cuda;
@@ -19,7 +19,7 @@ pub(crate) struct Local<T> {
     /// Real numbers after.
     reals: usize,
     scale: Option<(Scaling<T>, T)>,
-    manner: Manner,
+    buffer_requirement: BufferRequirement,
     apart: Option<Apart<T>>,
 }
 
@@ -43,8 +43,8 @@ impl<T: GpuReal> Apart<T> {
         let (dense, apart) = (placed(reals), placed(reals + 1));
         let (from, to) = if before { (&dense, &apart) } else { (&apart, &dense) };
         let transfer = Transfer::new(&dense.brick, 0..1, from, to);
-        let moves = [Move { transfer: &transfer, from: 0, to: 0 }];
-        let copy = Transfers::new(gpu, stream, size_of::<T>(), &moves)?;
+        let redistribution = [Move { transfer: &transfer, from: 0, to: 0 }];
+        let copy = Transfers::new(gpu, stream, size_of::<T>(), &redistribution)?;
         let bytes = times * (reals + 1) * size_of::<T>();
         let buffer = Owned::new(Arc::new(Block::new(gpu.context(), bytes)?), stream);
         Ok(Self { copy, buffer })
@@ -90,7 +90,7 @@ impl Group {
             && in_order
     }
 
-    /// Whether it is two passes along the first two of three axes ([`Across`](super::fused::Across)).
+    /// Whether it is two passes along the first two of three axes ([`FusedAcross`](super::fused::FusedAcross)).
     pub(super) fn is_across(&self) -> bool {
         let last = self.lens[0].len() - 1;
         self.passes.len() == 2 && self.passes.iter().all(|(place, _)| *place != last)
@@ -259,10 +259,10 @@ impl<T: GpuReal> Local<T> {
     /// As [`FftPlan::new`].
     pub(crate) fn new(device: &Cuda<T>, group: &Group) -> Result<(Self, usize), GpuError> {
         let gpu = &device.gpu;
-        let manner = match (group.halved(), group.direction()) {
-            (false, _) => Manner::Either,
-            (true, Direction::Forward) => Manner::Moves,
-            (true, Direction::Inverse) => Manner::Spends,
+        let buffer_requirement = match (group.halved(), group.direction()) {
+            (false, _) => BufferRequirement::Either,
+            (true, Direction::Forward) => BufferRequirement::Redistribution,
+            (true, Direction::Inverse) => BufferRequirement::Spends,
         };
         let [before, reals] = group.reals();
         let (mut plan, mut times, mut steps, mut apart) = (None, 0, [0; 2], None);
@@ -298,11 +298,11 @@ impl<T: GpuReal> Local<T> {
             true => Some((Scaling::new(gpu)?, T::of(factor))),
             false => None,
         };
-        Ok((Self { plan, times, steps, reals, scale, manner, apart }, work))
+        Ok((Self { plan, times, steps, reals, scale, buffer_requirement, apart }, work))
     }
 
-    pub(crate) fn manner(&self) -> Manner {
-        self.manner
+    pub(crate) fn buffer_requirement(&self) -> BufferRequirement {
+        self.buffer_requirement
     }
 
     /// Bytes of memory held beside the work area.
@@ -339,7 +339,7 @@ impl<T: GpuReal> Local<T> {
                 plan.run(stream, src.as_deref(), &mut dst.part_mut(to..end), work)
             })
         };
-        let halving = self.manner == Manner::Moves;
+        let halving = self.buffer_requirement == BufferRequirement::Redistribution;
         match (apart, src) {
             (None, src) => each(src, dst)?,
             (Some(Apart { copy, buffer }), Some(src)) if halving => {

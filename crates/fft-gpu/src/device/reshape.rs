@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use fft_core::{
-    Algorithm, Clock, Error, Leg, Link, Loss, Manner, MessagePlan, Moves, NodeMemory, Problem,
-    Recipe, Split, Tools, Transfer, Wire,
+    Algorithm, BoundStep, BufferRequirement, Clock, Error, Link, Loss, MessagePlan, NodeMemory,
+    Problem, Recipe, Redistribution, RunContext, RunParts, Transfer, Wire,
 };
 
 use super::Cuda;
 use super::fused::Next;
 use super::staged::{Ends, Staged};
 use super::visit::visit;
-use crate::abi::{message::Form, turned_when_read};
+use crate::abi::{message::Form, transposed_when_read};
 use crate::base::{GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, Place, Pulls};
 
@@ -40,7 +40,7 @@ pub(super) struct Reshape<T> {
     step: f64,
     finer: Option<f64>,
     /// Whether others read what is shown where it is.
-    manner: Manner,
+    buffer_requirement: BufferRequirement,
     near: Near,
     /// Messages to and from ranks that are reached, coded or on another device; places in this rank's window.
     sends: Vec<(usize, Transfer)>,
@@ -93,7 +93,7 @@ impl<T: GpuReal> Reshape<T> {
     pub(super) fn new(
         device: &mut Cuda<T>,
         recipe: &Recipe,
-        leg: &Leg<'_>,
+        leg: &BoundStep<'_>,
         (wire, exchange, number): (Wire, Algorithm, usize),
         next: &Next,
     ) -> Result<Self, Error> {
@@ -101,25 +101,24 @@ impl<T: GpuReal> Reshape<T> {
         let (peers, ranks) = (&device.meeting().peers, leg.from.layout.ranks());
         let bare = |peer: usize| wire == Wire::Raw || problem.bare(rank, peer);
         let link = |peer: usize| link(device, problem, wire, peer);
-        let moves = Moves::new(rank, &link, leg.from, leg.to, problem.howmany);
+        let redistribution = Redistribution::new(rank, &link, leg.from, leg.to, problem.howmany);
         // Who reads them knows where all codes begin, which whoever makes them does not.
-        let moves = match wire {
-            Wire::Tolerance => {
-                moves.turned_when_read(turned_when_read(leg.from.width() * size_of::<T>()))
-            }
-            _ => moves,
+        let redistribution = match wire {
+            Wire::Tolerance => redistribution
+                .transposed_when_read(transposed_when_read(leg.from.width() * size_of::<T>())),
+            _ => redistribution,
         };
-        let (width, all) = (moves.width, moves.all());
+        let (width, all) = (redistribution.width, redistribution.all());
         // All that is to be transformed comes from there, and the group is of what comes.
-        let fused = match peers.all && moves.recvs.is_empty() {
-            true => next.plan::<T>(&device.gpu, &moves.pieces(), ranks),
+        let fused = match peers.all && redistribution.recvs.is_empty() {
+            true => next.plan::<T>(&device.gpu, &redistribution.pieces(), ranks),
             false => Ok(None),
         };
         let near = match fused.map_err(|why| why.on(rank))? {
             Some(fused) => Near::Fused(Box::new(fused)),
             None => {
-                let boxes: Vec<_> = (moves.near.iter())
-                    .filter_map(|near| Some((near.owner, moves.take(near, &all)?)))
+                let boxes: Vec<_> = (redistribution.local_reads.iter())
+                    .filter_map(|near| Some((near.owner, redistribution.take(near, &all)?)))
                     .collect();
                 let parts: Vec<_> = boxes.iter().map(|(owner, part)| (*owner, part)).collect();
                 let pulls = Pulls::new::<T>(&device.gpu, &device.stream, width, ranks, &parts);
@@ -127,11 +126,11 @@ impl<T: GpuReal> Reshape<T> {
             }
         };
         let reached = |ends: &(usize, _)| peers.reached(ends.0);
-        let sends: Vec<_> = (moves.sends.iter().filter(|ends| reached(ends)))
-            .map(|(peer, part)| (*peer, moves.gather(part)))
+        let sends: Vec<_> = (redistribution.sends.iter().filter(|ends| reached(ends)))
+            .map(|(peer, part)| (*peer, redistribution.gather(part)))
             .collect();
-        let recvs: Vec<_> = (moves.recvs.iter().filter(|ends| reached(ends)))
-            .map(|(peer, part)| (*peer, moves.scatter(part, &all).expect("not empty")))
+        let recvs: Vec<_> = (redistribution.recvs.iter().filter(|ends| reached(ends)))
+            .map(|(peer, part)| (*peer, redistribution.scatter(part, &all).expect("not empty")))
             .collect();
         let (mut places, mut end) = (Vec::new(), 0);
         // Ranks that are reached are of one host, and all raw or none; `lossless` is for ranks that are not reached.
@@ -166,7 +165,7 @@ impl<T: GpuReal> Reshape<T> {
                 let element = width * size_of::<T>();
                 let passage = device.taken;
                 let ends = Ends { far: &far, bare: &bare, wire, exchange, passage, number };
-                Some(Staged::new(moves, leg, (element, problem.howmany), ends))
+                Some(Staged::new(redistribution, leg, (element, problem.howmany), ends))
             }
         };
         let coded = sends.iter().filter(|_| direct != Wire::Raw);
@@ -190,7 +189,11 @@ impl<T: GpuReal> Reshape<T> {
             loss: leg.loss(coded),
             step: 0.0,
             finer: None,
-            manner: if near_others { Manner::MovesShown } else { Manner::Moves },
+            buffer_requirement: if near_others {
+                BufferRequirement::MovesShown
+            } else {
+                BufferRequirement::Redistribution
+            },
             near,
             sends,
             recvs,
@@ -208,8 +211,8 @@ impl<T: GpuReal> Reshape<T> {
         matches!(self.near, Near::Fused(_))
     }
 
-    pub(super) fn manner(&self) -> Manner {
-        self.manner
+    pub(super) fn buffer_requirement(&self) -> BufferRequirement {
+        self.buffer_requirement
     }
 
     pub(super) fn loss(&self) -> Option<Loss> {
@@ -249,8 +252,8 @@ impl<T: GpuReal> Reshape<T> {
     }
 
     /// Tells others where their messages go, and prepares the launches.
-    pub(super) fn reserve(&mut self, tools: &mut Tools<Cuda<T>>) -> Result<(), Error> {
-        let Split { device, exchange, .. } = tools.split(self.exchange);
+    pub(super) fn reserve(&mut self, tools: &mut RunContext<Cuda<T>>) -> Result<(), Error> {
+        let RunParts { device, exchange, .. } = tools.split(self.exchange);
         let mut mine = vec![NOWHERE; self.ranks];
         for ((peer, _), place) in self.recvs.iter().zip(&self.places) {
             mine[*peer] = *place as u64;
@@ -292,15 +295,15 @@ impl<T: GpuReal> Reshape<T> {
         Ok(())
     }
 
-    /// Moves the data. Collective.
+    /// Redistribution the data. Collective.
     pub(super) fn run(
         &mut self,
-        tools: &mut Tools<Cuda<T>>,
+        tools: &mut RunContext<Cuda<T>>,
         src: &DeviceMemory<T>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let Split { device, exchange, node_memory, clock } = tools.split(self.exchange);
+        let RunParts { device, exchange, node_memory, clock } = tools.split(self.exchange);
         let queued = self.send(device, src, clock);
         device.note(queued);
         if let Some(staged) = &mut self.staged {

@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, Chunking, Clock, Error, Exchange, Leg, MessageBuffers, MessagePlan, MessageSpec,
-    Moves, Transfer, Wire,
+    Algorithm, BoundStep, Chunking, Clock, Error, Exchange, MessageBuffers, MessagePlan,
+    MessageSpec, Redistribution, Transfer, Wire,
 };
 
 use super::Cuda;
@@ -100,8 +100,8 @@ pub(super) struct Staged<T> {
 
 impl<T: GpuReal> Staged<T> {
     pub(super) fn new(
-        moves: Moves,
-        leg: &Leg<'_>,
+        redistribution: Redistribution,
+        leg: &BoundStep<'_>,
         (element, batches): (usize, usize),
         ends: Ends<'_>,
     ) -> Self {
@@ -116,40 +116,45 @@ impl<T: GpuReal> Staged<T> {
             }
             _ => Some(CHUNK),
         };
-        let moves = match most {
+        let redistribution = match most {
             Some(most) => {
                 let most = Chunking { bytes: most.max(CHUNK), fine: false };
-                moves.chunked([leg.from, leg.to], &[], element, most)
+                redistribution.chunked([leg.from, leg.to], &[], element, most)
             }
-            None => moves,
+            None => redistribution,
         };
-        let all = moves.all();
+        let all = redistribution.all();
         let side = |peer: usize, transfer: Transfer, chunk: usize, end: &mut usize| {
             let wire = if (ends.bare)(peer) { Wire::Raw } else { ends.wire };
             let (codec, elements) = (wire.codec::<T>(), transfer.elements());
-            let most = codec.bound(elements * moves.width);
-            let bytes = codec.fixed(elements, moves.width).unwrap_or(most);
+            let most = codec.bound(elements * redistribution.width);
+            let bytes = codec.fixed(elements, redistribution.width).unwrap_or(most);
             let place = *end;
             *end = (place + most).next_multiple_of(ALIGN);
             (MessageSpec { peer, bytes, chunk }, Part { transfer, wire, place })
         };
         let [mut out, mut come] = [0, 0];
-        let (sent, sends): (Vec<_>, Vec<_>) = (moves.sends.iter().zip(&moves.chunk_of))
-            .filter(|((peer, _), _)| (ends.far)(*peer))
-            .map(|((peer, part), chunk)| side(*peer, moves.gather(part), *chunk, &mut out))
-            .unzip();
-        let (received, recvs): (Vec<_>, Vec<_>) = (moves.recvs.iter().zip(&moves.theirs))
-            .filter(|((peer, _), _)| (ends.far)(*peer))
-            .map(|((peer, part), chunk)| {
-                let scatter = moves.scatter(part, &all).expect("messages are not empty");
-                side(*peer, scatter, *chunk, &mut come)
-            })
-            .unzip();
+        let (sent, sends): (Vec<_>, Vec<_>) = (redistribution
+            .sends
+            .iter()
+            .zip(&redistribution.chunk_of))
+        .filter(|((peer, _), _)| (ends.far)(*peer))
+        .map(|((peer, part), chunk)| side(*peer, redistribution.gather(part), *chunk, &mut out))
+        .unzip();
+        let (received, recvs): (Vec<_>, Vec<_>) =
+            (redistribution.recvs.iter().zip(&redistribution.theirs))
+                .filter(|((peer, _), _)| (ends.far)(*peer))
+                .map(|((peer, part), chunk)| {
+                    let scatter =
+                        redistribution.scatter(part, &all).expect("messages are not empty");
+                    side(*peer, scatter, *chunk, &mut come)
+                })
+                .unzip();
         let bytes = [out, come];
-        let shorter = ends.wire.codec::<T>().fixed(0, moves.width).is_none();
+        let shorter = ends.wire.codec::<T>().fixed(0, redistribution.width).is_none();
         let message_plan = MessagePlan {
             reshape: ends.number,
-            chunks: moves.most_chunks,
+            chunks: redistribution.most_chunks,
             shorter,
             at_once: true,
             sends: sent,

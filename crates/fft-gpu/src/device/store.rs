@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
-use fft_core::{Algorithm, Error, Leg, Link, Moves, Node, Recipe, Split, Tools, Wire};
+use fft_core::{
+    Algorithm, BoundStep, Error, Link, Node, Recipe, Redistribution, RunContext, RunParts, Wire,
+};
 
 use super::Cuda;
-use super::fused::{Across, plan};
+use super::fused::{FusedAcross, plan};
 use super::local::Group;
 use super::reshape::link;
 use super::visit::visit;
@@ -29,18 +31,18 @@ impl Store {
     pub(super) fn new<T: GpuReal>(
         device: &Cuda<T>,
         recipe: &Recipe,
-        leg: &Leg<'_>,
+        leg: &BoundStep<'_>,
         (wire, exchange): (Wire, Algorithm),
-        (group, before): (&Group, Option<&Leg<'_>>),
+        (group, before): (&Group, Option<&BoundStep<'_>>),
     ) -> Result<Option<Self>, Error> {
         let (rank, problem) = (device.rank, recipe.problem());
         let points = |node: &Node| node.layout.brick(rank).points();
         // In a reshape back to where it comes from what a rank would take is what it brings.
-        let pieces = |leg: &Leg<'_>, back: bool| {
+        let pieces = |leg: &BoundStep<'_>, back: bool| {
             let [from, to] = if back { [leg.to, leg.from] } else { [leg.from, leg.to] };
             let link = |peer: usize| link(device, problem, wire, peer);
-            let moves = Moves::new(rank, &link, from, to, problem.howmany);
-            moves.recvs.is_empty().then(|| moves.pieces())
+            let redistribution = Redistribution::new(rank, &link, from, to, problem.howmany);
+            redistribution.recvs.is_empty().then(|| redistribution.pieces())
         };
         let near = |peer: usize| link(device, problem, wire, peer) != Link::Remote;
         let ranks = leg.from.layout.ranks();
@@ -56,7 +58,7 @@ impl Store {
         let to = Some((&to[..], ranks));
         let (plan, fetches) = match before {
             _ if group.is_across() => {
-                let (first, source) = Across::last(group);
+                let (first, source) = FusedAcross::last(group);
                 (plan::<T>(&device.gpu, &first, (&[source], 1), to), false)
             }
             Some(before) => match pieces(before, false) {
@@ -73,15 +75,15 @@ impl Store {
         self.plan.memory()
     }
 
-    /// Transforms, and moves the data. Collective.
+    /// Transforms, and redistribution the data. Collective.
     pub(super) fn run<T: GpuReal>(
         &mut self,
-        tools: &mut Tools<Cuda<T>>,
+        tools: &mut RunContext<Cuda<T>>,
         src: &DeviceMemory<T>,
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let Split { device, node_memory, clock, .. } = tools.split(self.exchange);
+        let RunParts { device, node_memory, clock, .. } = tools.split(self.exchange);
         let node_memory = node_memory.as_deref_mut().expect("ranks of a host meet");
         let Self { plan, fetches, .. } = self;
         let met =

@@ -133,16 +133,16 @@ mod tests {
     use crate::ffi::{lend, lend_mut};
     use crate::kernel::{C2c, Fft, FftPlan, Spread};
     use cudarc::driver::CudaSlice;
-    use fft_core::{DIMS, NearBox, View};
+    use fft_core::{DIMS, LocalReadBox, View};
 
     /// Planes of an array of three axes, with the array's own order in some memory.
-    fn planes(owner: usize, planes: std::ops::Range<usize>, [_, b, c]: [usize; 3]) -> NearBox {
+    fn planes(owner: usize, planes: std::ops::Range<usize>, [_, b, c]: [usize; 3]) -> LocalReadBox {
         let (mut ranges, mut stride) = (std::array::from_fn(|_| 0..1), [0; DIMS]);
         let axes = [(planes, b * c), (0..b, c), (0..c, 1)];
         for (i, (range, step)) in axes.into_iter().enumerate() {
             (ranges[DIMS - 3 + i], stride[DIMS - 3 + i]) = (range, step);
         }
-        NearBox { owner, ranges, source: View { offset: 0, stride } }
+        LocalReadBox { owner, ranges, source: View { offset: 0, stride } }
     }
 
     /// Lines of `n` points, along the first of three axes or the last, from one memory, times a half, to halves of the first axis in two.

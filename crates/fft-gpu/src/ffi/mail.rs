@@ -69,11 +69,11 @@ impl<T: GpuReal> Outbox<T> {
             Wire::Raw => {
                 check(parts, |elements| elements * element)?;
                 let to = |slot: &Slot| slot.address() / element;
-                let moves: Vec<_> = parts
+                let redistribution: Vec<_> = parts
                     .iter()
                     .map(|(transfer, slot)| Move { transfer, from: 0, to: to(slot) })
                     .collect();
-                Maker::Raw(Box::new(Transfers::new(gpu, stream, element, &moves)?))
+                Maker::Raw(Box::new(Transfers::new(gpu, stream, element, &redistribution)?))
             }
             _ => {
                 let outgoing: Vec<_> = parts
@@ -149,12 +149,15 @@ impl<T: GpuReal> Inbox<T> {
             Wire::Raw => {
                 check(parts, |elements| elements * element)?;
                 let from = |slot: &Slot| slot.address() / element;
-                let moves: Vec<_> = parts
+                let redistribution: Vec<_> = parts
                     .iter()
                     .map(|(transfer, slot)| Move { transfer, from: from(slot), to: 0 })
                     .collect();
                 let lengths = parts.iter().map(|(part, _)| part.elements() * element).collect();
-                Reader::Raw(Box::new(Transfers::new(gpu, stream, element, &moves)?), lengths)
+                Reader::Raw(
+                    Box::new(Transfers::new(gpu, stream, element, &redistribution)?),
+                    lengths,
+                )
             }
             _ => {
                 let incoming: Vec<_> = parts

@@ -46,7 +46,7 @@ pub(super) struct Card {
     pub(super) overlaps: bool,
 }
 
-/// Whether memory of so many kHz, that moves so many bits twice in a cycle, is slow for so many multiprocessors: as on an H100, not on an
+/// Whether memory of so many kHz, that redistribution so many bits twice in a cycle, is slow for so many multiprocessors: as on an H100, not on an
 /// H200. Of memory that is not known it is not said.
 fn is_slow(clock: u32, bits: u32, multiprocessors: u32) -> bool {
     /// Bytes per second and multiprocessor: between what H100s and an H200 have. Others were not measured.

@@ -132,10 +132,11 @@ impl Pulls {
         sources: usize,
         parts: &[(usize, &Transfer)],
     ) -> Result<Self, GpuError> {
-        let moves: Vec<_> =
+        let redistribution: Vec<_> =
             parts.iter().map(|(_, transfer)| Move { transfer, from: 0, to: 0 }).collect();
         let element = width * size_of::<T>();
-        let Tiles { all, unit, reaches: (_, writes), .. } = tile(element, &moves)?.into_one();
+        let Tiles { all, unit, reaches: (_, writes), .. } =
+            tile(element, &redistribution)?.into_one();
         let mut reaches = vec![0; sources];
         let mut places = Vec::with_capacity(all.items.len());
         let filled = parts.iter().filter(|(_, transfer)| transfer.elements() > 0);

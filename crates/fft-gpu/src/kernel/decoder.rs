@@ -62,9 +62,9 @@ pub(crate) struct DecodeArguments<'a> {
 
 /// Blocks that a multiprocessor should have at once, at most: what is written at a time must lie near together, and slow memory is kept
 /// busy by fewer.
-fn blocks_at_once(wire: Wire, turned: bool, slow_memory: bool) -> u32 {
+fn blocks_at_once(wire: Wire, transposed: bool, slow_memory: bool) -> u32 {
     match wire {
-        Wire::Tolerance if turned || slow_memory => 4,
+        Wire::Tolerance if transposed || slow_memory => 4,
         _ if slow_memory => 3,
         // More than five there never are.
         _ => 5,
@@ -87,7 +87,7 @@ impl<T: GpuReal> Decoder<T> {
         let form = Form::new::<T>(wire, width)?;
         let parts = incoming.iter().map(|one| (one.scatter, one.place));
         let all = messages(&form, parts, false)?;
-        let turned = wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.turns());
+        let transposed = wire == Wire::Tolerance && all.items.iter().any(|one| one.tiled.turns());
         let element = form.element_bytes();
         let filled = incoming.iter().filter(|one| one.scatter.elements() > 0);
         let bytes = filled.map(|one| one.scatter.span()).max().unwrap_or(0) * element;
@@ -95,11 +95,11 @@ impl<T: GpuReal> Decoder<T> {
         let batch = Batch::new(stream, &all, reaches)?;
         let states = zeros(stream, (all.items.len() + 1) * size_of::<State>())?;
         let queue = zeros(stream, queue_words(&batch))?;
-        let named = if turned { "turned" } else { form.name()? };
+        let named = if transposed { "transposed" } else { form.name()? };
         let kernel = gpu.kernel(Source::Decode, &format!("decode_{named}_{}x{width}", T::NAME))?;
-        let most = blocks_at_once(wire, turned, kernel.has_slow_memory());
+        let most = blocks_at_once(wire, transposed, kernel.has_slow_memory());
         let kernel = kernel.at_most(most)?;
-        let groups = turned.then(|| zeros(stream, batch.tiles() * form.tile_groups()));
+        let groups = transposed.then(|| zeros(stream, batch.tiles() * form.tile_groups()));
         let groups = groups.transpose()?;
         let begins = zeros(stream, batch.tiles() + 1)?;
         let measure = match wire {
@@ -255,10 +255,10 @@ mod tests {
     fn fewer_blocks_decode_where_memory_is_slow_or_axes_are_turned() {
         let of = |wire| {
             [(false, false), (true, false), (false, true), (true, true)]
-                .map(|(turned, slow)| blocks_at_once(wire, turned, slow))
+                .map(|(transposed, slow)| blocks_at_once(wire, transposed, slow))
         };
         assert_eq!(of(Wire::Tolerance), [5, 4, 4, 4]);
-        // Only messages of a tolerance are turned by who reads them.
+        // Only messages of a tolerance are transposed by who reads them.
         assert_eq!([of(Wire::F16), of(Wire::Bits(11))].map(|of| [of[0], of[2]]), [[5, 3]; 2]);
     }
 }

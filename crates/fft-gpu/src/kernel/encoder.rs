@@ -301,11 +301,11 @@ mod tests {
 
     #[test]
     fn messages_are_made_along_the_array_unless_they_turn_or_wait_and_read_along_it() {
-        let (as_it_is, turned) = ([0, 1, 2], [0, 2, 1]);
+        let (as_it_is, transposed) = ([0, 1, 2], [0, 2, 1]);
         assert_eq!(listed(Wire::Bits(16), as_it_is, true), [false, true]);
-        assert_eq!(listed(Wire::Bits(16), turned, true), [true, false]);
+        assert_eq!(listed(Wire::Bits(16), transposed, true), [true, false]);
         assert_eq!(listed(Wire::Tolerance, as_it_is, true), [true, false]);
-        for (wire, order) in [(Wire::Bits(16), turned), (Wire::Tolerance, as_it_is)] {
+        for (wire, order) in [(Wire::Bits(16), transposed), (Wire::Tolerance, as_it_is)] {
             assert_eq!(listed(wire, order, false), [false, true], "{wire}");
         }
     }

@@ -40,9 +40,9 @@ impl Transfers {
         gpu: &Gpu,
         stream: &Arc<CudaStream>,
         element_bytes: usize,
-        moves: &[Move<'_>],
+        redistribution: &[Move<'_>],
     ) -> Result<Self, GpuError> {
-        let Tiles { all, unit, reaches, .. } = tile(element_bytes, moves)?.between_two();
+        let Tiles { all, unit, reaches, .. } = tile(element_bytes, redistribution)?.between_two();
         let batch = Batch::new(stream, &all, reaches)?;
         Ok(Self { kernel: gpu.kernel(Source::Transfer, &format!("transfer_{unit}"))?, batch })
     }
@@ -83,14 +83,14 @@ pub(crate) struct Tiles {
 ///
 /// # Errors
 /// As [`Transfers::new`].
-pub(crate) fn tile(element_bytes: usize, moves: &[Move<'_>]) -> Result<Tiles, GpuError> {
+pub(crate) fn tile(element_bytes: usize, redistribution: &[Move<'_>]) -> Result<Tiles, GpuError> {
     if ![4, 8, 16].contains(&element_bytes) {
         let (what, found) = ("bytes of an element", element_bytes.to_string());
         return Err(GpuError::Argument { what, found, expected: "4, 8 or 16" });
     }
-    let moves = moves.iter().filter(|one| one.transfer.elements() > 0);
+    let redistribution = redistribution.iter().filter(|one| one.transfer.elements() > 0);
     let mut placements: Vec<_> =
-        moves.map(|one| Placement::new(one.transfer, one.from, one.to)).collect();
+        redistribution.map(|one| Placement::new(one.transfer, one.from, one.to)).collect();
     // PeerMemory that always stay together travel as one element, of 16 bytes if all boxes have such.
     let joins = |many: &usize| placements.iter().all(|placement| placement.joins(*many));
     let many =
@@ -151,11 +151,11 @@ mod tests {
             Transfer::new(&brick, 0..1, from, to)
         };
         let parts: Vec<_> = (0..4).map(part).collect();
-        let moves = parts.iter().enumerate().map(|(i, transfer)| match unpacks {
+        let redistribution = parts.iter().enumerate().map(|(i, transfer)| match unpacks {
             true => Move { transfer, from: many * i, to: 0 },
             false => Move { transfer, from: 0, to: many * i },
         });
-        tile(16, &moves.collect::<Vec<_>>()).unwrap()
+        tile(16, &redistribution.collect::<Vec<_>>()).unwrap()
     }
 
     fn is_along(Tiles { all, .. }: &Tiles, place: fn(&Tiled, &Tile) -> u64) -> bool {
@@ -169,7 +169,7 @@ mod tests {
         let unpacked = quarters((2, 0), [0, 1, 2], true).between_two();
         assert!(is_along(&unpacked, Tiled::destination_of));
         assert!(!is_along(&unpacked, Tiled::source_of));
-        // PeerMemory in the message are 64 × 256 × 16 bytes apart.
+        // Adjacent elements of the message are 64 × 256 × 16 bytes apart.
         let apart = quarters((2, 0), [1, 2, 0], false).between_two();
         assert!(is_along(&apart, Tiled::destination_of) && !is_along(&apart, Tiled::source_of));
     }

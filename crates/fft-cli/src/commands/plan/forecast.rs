@@ -2,8 +2,8 @@
 
 use thriffty::tuner::{Candidate, Choice, candidates, favourite};
 use thriffty::{
-    Algorithm, Expected, Family, Machine, Order, Quantity, Recipe, Simulation, Simulator, Step,
-    Summary, Volume, Wire,
+    Algorithm, BytesMoved, Expected, Family, Machine, Order, Quantity, Recipe, Simulation,
+    Simulator, Step, Summary, Wire,
 };
 
 use super::ask::Ask;
@@ -38,11 +38,12 @@ const FEW: f64 = 3e6;
 
 /// How long it takes, messages in this order, or in that of the recipe's exchange.
 pub(crate) fn guess(recipe: &Recipe, machine: &Machine, order: Option<Order>) -> Guess {
-    let chunks = |volume: &Volume| match recipe.problem().chunked() {
+    let chunks = |volume: &BytesMoved| match recipe.problem().chunked() {
         true => (volume.near + volume.far) / recipe.problem().chunk as f64 + 1.0,
         false => 1.0,
     };
-    let of = |volume: &Volume| chunks(volume) * (volume.near_messages + volume.far_messages) / 2.0;
+    let of =
+        |volume: &BytesMoved| chunks(volume) * (volume.near_messages + volume.far_messages) / 2.0;
     // Of the busiest rank: in all no more than that.
     let ranks = recipe.problem().input.ranks() as f64;
     let steps = recipe.predict_on(machine).steps;

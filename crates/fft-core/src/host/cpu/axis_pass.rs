@@ -5,7 +5,7 @@ use std::sync::Arc;
 use num_complex::Complex;
 
 use crate::base::Real;
-use crate::host::cpu::prefetch::Coming;
+use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::transpose::Columns;
 use crate::host::cpu::{line_fft::LineFft, line_fft::LinePlanner};
 use crate::problem::Memory;
@@ -41,7 +41,7 @@ pub(crate) struct Workspace<'a, T> {
     pub(crate) lines: &'a mut [T],
     pub(crate) scratch: &'a mut [T],
     /// What is fetched ahead meanwhile.
-    pub(crate) coming: &'a mut Coming,
+    pub(crate) coming: &'a mut PrefetchQueue,
 }
 
 /// How many lines of `pitch` numbers, of which `inner` are side by side, are transformed together, and whether they are fetched
@@ -176,7 +176,7 @@ impl<T: Real> LinePass<T> {
     }
 
     /// Transforms lines that are in cache.
-    fn transform(&self, tile: &mut [T], scratch: &mut [T], coming: &mut Coming) {
+    fn transform(&self, tile: &mut [T], scratch: &mut [T], coming: &mut PrefetchQueue) {
         let scratch = &mut scratch[..self.scratch_len()];
         if coming.is_empty() {
             self.line.run(tile, scratch);

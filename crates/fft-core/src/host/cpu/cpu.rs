@@ -11,7 +11,7 @@ use crate::codec::{Codec, Packed};
 use crate::comm::{SLOT_ALIGN, slot::Line};
 use crate::geometry::Transfer;
 use crate::host::cpu::line_fft::LinePlanner;
-use crate::host::cpu::prefetch::Coming;
+use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::{axis_pass::FAR_BYTES, axis_pass::LinePass, axis_pass::Workspace};
 use crate::host::processor::Processor;
 use crate::problem::Memory;
@@ -28,7 +28,7 @@ pub struct Cpu<T: Real> {
     /// A few lines, from a line of memory on, and what their transforms need.
     lines: Vec<Line>,
     scratch: Vec<T>,
-    coming: Coming,
+    coming: PrefetchQueue,
     memory: Memory,
     /// Whether the host's data is larger than the caches.
     large: bool,
@@ -53,7 +53,7 @@ impl<T: Real> Cpu<T> {
     pub fn new(memory: Memory) -> Self {
         let [tile, spare, scratch] = [const { Vec::new() }; 3];
         let (planner, lines) = (LinePlanner::default(), Vec::new());
-        let coming = Coming::default();
+        let coming = PrefetchQueue::default();
         Self { planner, tile, spare, lines, scratch, coming, memory, large: false }
     }
 
@@ -190,7 +190,7 @@ impl<T: Real> Processor<T> for Cpu<T> {
         self.coming.end();
     }
 
-    fn soon(&mut self, memory: &[u8]) {
+    fn prefetch(&mut self, memory: &[u8]) {
         self.coming.add(memory);
     }
 
@@ -198,7 +198,7 @@ impl<T: Real> Processor<T> for Cpu<T> {
         copy(transfer, width, src, dst);
     }
 
-    fn carry(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
+    fn copy_nontemporal(&mut self, transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
         if !self.carries_past(transfer, width) {
             return copy(transfer, width, src, dst);
         }
@@ -353,7 +353,7 @@ mod tests {
             let (mut cpu, mut dst) = (Cpu::<f64>::default(), vec![0.0; expected.len()]);
             cpu.data_of_host(fft_stream::LARGE_BYTES);
             assert_eq!(cpu.carries_past(&transfer, 2), past);
-            cpu.carry(&transfer, 2, &src, &mut dst);
+            cpu.copy_nontemporal(&transfer, 2, &src, &mut dst);
             assert!(dst == expected);
         }
     }

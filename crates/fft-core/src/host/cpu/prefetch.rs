@@ -10,7 +10,7 @@ const MOST: usize = 32;
 /// Runs of memory that are wanted soon. They are asked for a few lines at a time, between transforms of lines of numbers: then memory
 /// has something to do while the processor computes, and the processor does not wait for it afterwards.
 #[derive(Default)]
-pub(crate) struct Coming {
+pub(crate) struct PrefetchQueue {
     /// Where each of the first `len` begins and ends. All before `run` have been asked for.
     runs: [[usize; 2]; MOST],
     len: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Coming {
     work: usize,
 }
 
-impl Coming {
+impl PrefetchQueue {
     /// Adds a run, if there is room for it: all is free when all runs have been asked for.
     pub(crate) fn add(&mut self, memory: &[u8]) {
         self.add_at(memory.as_ptr().addr(), memory.len());
@@ -90,7 +90,7 @@ mod tests {
             runs in prop::collection::vec((1..1usize << 20, 0..3000usize), 0..MOST + 3),
             steps in prop::collection::vec(1..9usize, 1..40),
         ) {
-            let mut coming = Coming::default();
+            let mut coming = PrefetchQueue::default();
             let mut expected = Vec::new();
             let mut taken = 0;
             for (at, bytes) in runs {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_is_not_asked_for() {
-        let mut coming = Coming::default();
+        let mut coming = PrefetchQueue::default();
         coming.add_at(LINE, 10 * LINE);
         coming.end();
         assert!(coming.is_empty());
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn there_is_room_again_when_all_has_been_asked_for() {
-        let mut coming = Coming::default();
+        let mut coming = PrefetchQueue::default();
         for round in 1..=3 * MOST {
             coming.add_at(round * LINE, LINE);
             coming.begin(2);

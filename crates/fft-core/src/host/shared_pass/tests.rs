@@ -152,7 +152,7 @@ fn transforms(
     let mut most = 0;
     for rank in 0..ranks {
         let mut cpu = Cpu::<f64>::default();
-        let division = Division {
+        let division = Tiling {
             rank,
             home: &half,
             work: &work,
@@ -163,7 +163,7 @@ fn transforms(
             axes: &passes,
             real: Some((direction, &real)),
         };
-        let mut across = Across::new(&division, &mut cpu).unwrap();
+        let mut across = SharedPass::new(&division, &mut cpu).unwrap();
         across.register(&mut host).unwrap();
         let mut unseen = vec![0.0; host.writes[rank].len()];
         across.run(&mut host, &mut cpu, None, &mut unseen, &mut Clock::default()).unwrap();

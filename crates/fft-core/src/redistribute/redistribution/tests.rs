@@ -21,8 +21,8 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
     let own = |node: &Node, rank| held(node.layout.brick(rank), node.layout.order());
     // From one of the receiver's peers to the next a message has 3 rows of 5 elements; from one of the sender's, in the order of the
     // receiver's memory, 3 rows of 4.
-    let which = |block, short, few| Some(TurnedWhenRead { block, short, few });
-    for (which, turned) in [
+    let which = |block, short, few| Some(TransposedWhenRead { block, short, few });
+    for (which, transposed) in [
         (None, false),
         (which(5, 100, 0), true),
         (which(15, 100, 9), true),
@@ -30,20 +30,20 @@ fn messages_that_are_turned_when_read_arrive_where_they_belong() {
         (which(2, 11, 4), false),
         (which(2, 12, 0), false),
     ] {
-        let order = if turned { from.layout.order() } else { to.layout.order() };
-        let moves = |rank| {
-            let moves = Moves::new(rank, &|_| Link::Remote, &from, &to, howmany);
+        let order = if transposed { from.layout.order() } else { to.layout.order() };
+        let redistribution = |rank| {
+            let redistribution = Redistribution::new(rank, &|_| Link::Remote, &from, &to, howmany);
             match which {
-                Some(which) => moves.turned_when_read(which),
-                None => moves,
+                Some(which) => redistribution.transposed_when_read(which),
+                None => redistribution,
             }
         };
         for receiver in 0..4 {
-            let into = moves(receiver);
+            let into = redistribution(receiver);
             let mut found = vec![0; into.all().points()];
             for (sender, part) in &into.recvs {
                 let mut message = vec![0; part.points() * howmany];
-                moves(*sender).gather(part).run(&own(&from, *sender), &mut message);
+                redistribution(*sender).gather(part).run(&own(&from, *sender), &mut message);
                 assert_eq!(message, held(*part, order), "{which:?}: {sender} to {receiver}");
                 let scatter = into.scatter(part, &into.all()).unwrap();
                 // As codecs read it: in the order of the transfer.
@@ -63,14 +63,20 @@ fn boxes_cover_every_block_once() {
     // Memory: 3 batches × 5 (y) × 6 (x) × 4 (z); blocks of points, lines, planes, arrays, everything.
     for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
         let before = before.clone().ordered(order).unwrap();
-        let moves = Moves::new(0, &|_| Link::Own, &node(before), &node(after.clone()), 3);
+        let redistribution =
+            Redistribution::new(0, &|_| Link::Own, &node(before), &node(after.clone()), 3);
         for blocks in [360, 90, 15, 3, 1] {
             for (run, most) in
                 [(1..1, 1), (1..8, 1), (8..8, 1), (1..1, 24), (2..4, 50), (1..8, 120), (8..8, 1000)]
             {
                 let mut seen = vec![0; 360];
-                for (chunk, ranges) in moves.boxes(moves.all().brick, blocks, run.clone(), most) {
-                    let mut places = moves.take(&moves.near[0], &chunk).unwrap().places();
+                for (chunk, ranges) in
+                    redistribution.boxes(redistribution.all().brick, blocks, run.clone(), most)
+                {
+                    let mut places = redistribution
+                        .take(&redistribution.local_reads[0], &chunk)
+                        .unwrap()
+                        .places();
                     places.iter().for_each(|place| seen[*place] += 1);
                     let block = 360 / blocks;
                     let points = |r: Range<usize>| r.start * block..r.end * block;

@@ -71,14 +71,14 @@ fn units_stand_together(tiled: &Tiled, tile: &Tile, rows: Rows, bytes: usize) ->
         places.insert(place, [from, to]);
     });
     let whole = |log: u32, n: u32| log == APART || (n as usize).is_multiple_of(wide);
-    let turned = tiled.log_rows != 0;
-    whole(tiled.log_from, if turned { tile.rows } else { tile.cols })
+    let transposed = tiled.log_rows != 0;
+    whole(tiled.log_from, if transposed { tile.rows } else { tile.cols })
         && whole(tiled.log_to, tile.cols)
         && places.iter().all(|(&[r, c], &[from, to])| {
             let from_there = tiled.log_from == APART || {
                 let run = wide << tiled.log_from;
                 let (first, behind) =
-                    if turned { ([0, c], r) } else { ([0, c / run * run], c % run) };
+                    if transposed { ([0, c], r) } else { ([0, c / run * run], c % run) };
                 from == places[&first][0] + behind && places[&first][0].is_multiple_of(wide)
             };
             from_there

@@ -35,7 +35,7 @@ fn message_plan(rank: usize, messages: &[Label]) -> MessagePlan {
     }
 }
 
-/// Moves messages from rank to rank as the routes say.
+/// Redistribution messages from rank to rank as the routes say.
 fn simulate(ranks: usize, k: usize, messages: &[Label]) {
     let routes: Vec<Routes> = (0..ranks)
         .map(|r| Routes::new(r, ranks, k, &message_plan(r, messages), messages).unwrap())
