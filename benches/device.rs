@@ -125,12 +125,12 @@ fn shared(gpu: &Gpu, n: usize, ranks: usize, own: &Own) -> Done {
         let hosts: Vec<_> = (0..ranks).map(|r| if way == Way::Staged { r } else { 0 }).collect();
         let body = |comm: ThreadComm| -> Result<_, Failure> {
             let draft = option(draft(&comm, n)?);
-            let draft = if way == Way::Reached { draft } else { draft.wire_everywhere() };
+            let draft = if way == Way::Reached { draft } else { draft.ignore_shared_memory() };
             let plan = draft.on(gpu).build()?;
             let reps = if way == Way::Staged { 3 } else { 9 };
             let (found, plan) = plan_seconds(plan, reps, &[Direction::Forward])?;
             let reshapes = plan.recipe().to_string().matches("(exchange").count();
-            let bits = 8.0 * plan.clock().sent as f64 / plan.clock().reals.max(1) as f64;
+            let bits = 8.0 * plan.timings().sent as f64 / plan.timings().reals.max(1) as f64;
             Ok((found[0], reshapes, bits, plan.recipe().to_string()))
         };
         let found: Result<Vec<_>, _> = fft_comm::threads_on(&hosts, body).into_iter().collect();

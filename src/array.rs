@@ -2,7 +2,7 @@
 
 use fft_core::{Error, SharedMemory};
 
-use crate::spare::Lent;
+use crate::pool::Pooled;
 
 /// Bytes, zeros to begin with, aligned for any number. [`DynPlan::zeros`](crate::DynPlan::zeros)
 /// and
@@ -14,7 +14,7 @@ enum Memory {
     /// So many bytes at the beginning. Longer alignment than of these words would have pages
     /// written to be zeroed.
     Own(Vec<u128>, usize),
-    Shared(Lent<Box<dyn SharedMemory>>),
+    Shared(Pooled<Box<dyn SharedMemory>>),
 }
 
 impl DynArray {
@@ -29,7 +29,7 @@ impl DynArray {
     }
 
     /// An array that other ranks of the host see.
-    pub(crate) fn lent(memory: Lent<Box<dyn SharedMemory>>) -> Self {
+    pub(crate) fn lent(memory: Pooled<Box<dyn SharedMemory>>) -> Self {
         Self(Memory::Shared(memory))
     }
 

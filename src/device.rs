@@ -1,9 +1,9 @@
 //! Plans whose data is on CUDA devices.
 
 mod array;
-mod clock;
 mod dyn_plan;
 mod field;
+mod timings;
 
 pub use array::DeviceArray;
 pub use dyn_plan::{DynDevicePlan, Place};
@@ -12,9 +12,9 @@ pub use field::DeviceField;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use fft_core::{Algorithm, Brick, Clock, Comm, Direction, Element, Error, Recipe, WireError};
+use fft_core::{Algorithm, Brick, Comm, Direction, Element, Error, Recipe, Timings, WireError};
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
-use fft_gpu::{Gpu, GpuReal, Passage};
+use fft_gpu::{Gpu, GpuReal, GpuTransport};
 
 use crate::{Draft, DynDraft, Report, Transform};
 
@@ -30,7 +30,7 @@ pub struct DeviceDraft<'a, K: Transform, const D: usize> {
 ///
 /// Each rank has a device, or a part in one: several may share it. Ranks of one host reach each other's memory on the device,
 /// threads by its address and processes by CUDA IPC. Messages to others are sent from memory of the device where the MPI takes
-/// that, else through pinned memory of the host: [`DeviceDraft::passage`]. Transforms are cuFFT's, those of cosines and sines with
+/// that, else through pinned memory of the host: [`DeviceDraft::transport`]. Transforms are cuFFT's, those of cosines and sines with
 /// kernels before and after it. Kinds, wires, tolerances and bricks are those of [`Plan`](crate::Plan), and so are conventions.
 /// Messages of [`Wire::Lossless`](crate::Wire) are made by the host, and go through it.
 ///
@@ -76,7 +76,7 @@ where
 {
     /// Makes a plan for data on a device: this rank's.
     pub fn on(self, gpu: &Gpu) -> DeviceDraft<'a, K, D> {
-        let place = Place { gpu: gpu.clone(), stream: None, passage: Passage::default() };
+        let place = Place { gpu: gpu.clone(), stream: None, transport: GpuTransport::default() };
         DeviceDraft { draft: self.erased(), place, transform: PhantomData }
     }
 }
@@ -91,10 +91,10 @@ where
         self
     }
 
-    /// How data gets to other ranks: by default as [`Passage::Reached`] says. The others make messages of all data that changes
+    /// How data gets to other ranks: by default as [`GpuTransport::PeerToPeer`] says. The others make messages of all data that changes
     /// ranks, also between those that reach each other; to study what that does. The same on all ranks.
-    pub fn passage(mut self, passage: Passage) -> Self {
-        self.place.passage = passage;
+    pub fn transport(mut self, transport: GpuTransport) -> Self {
+        self.place.transport = transport;
         self
     }
 
@@ -102,8 +102,8 @@ where
     ///
     /// # Errors
     /// Those of [`Draft::recipe`]; [`Error::Argument`] for [`Tune::Wisdom`](crate::Tune), for
-    /// [`Memory::Least`](crate::Memory), and for [`Passage::Device`] where the exchange, the wire or the transport does not
-    /// send from there; [`Error::Disagreement`] for ranks that were told different passages; [`Error::OnRank`] when a rank
+    /// [`Memory::Least`](crate::Memory), and for [`GpuTransport::GpuDirect`] where the exchange, the wire or the transport does not
+    /// send from there; [`Error::Disagreement`] for ranks that were told different transports; [`Error::OnRank`] when a rank
     /// lacks memory, cuFFT, or the driver fails.
     pub fn build(self) -> Result<DevicePlan<K, D>, Error> {
         let plan = self.draft.on(self.place)?;
@@ -136,8 +136,8 @@ where
     }
 
     /// What the last transform lost on the wire, the same on all ranks; `None` when no wire loses anything, or none has run.
-    pub fn last_error(&self) -> Option<WireError> {
-        self.plan.last_error()
+    pub fn wire_error(&self) -> Option<WireError> {
+        self.plan.wire_error()
     }
 
     /// Bytes of memory that the plan holds beside input and output, on the device and for messages on the host.
@@ -150,9 +150,9 @@ where
         self.plan.exchange()
     }
 
-    /// How data gets to the ranks that are hardest to reach: [`Passage::Reached`] where there are no messages.
-    pub fn passage(&self) -> Passage {
-        self.plan.passage()
+    /// How data gets to the ranks that are hardest to reach: [`GpuTransport::PeerToPeer`] where there are no messages.
+    pub fn transport(&self) -> GpuTransport {
+        self.plan.transport()
     }
 
     /// Of this rank's reshapes in a direction, how many take no pass of their own: the transforms behind them fetch what they
@@ -166,14 +166,14 @@ where
         self.plan.stores(direction)
     }
 
-    /// Where the host's time went since the last [`DevicePlan::clear_clock`], and what was sent.
-    pub fn clock(&self) -> Clock {
-        self.plan.clock()
+    /// Where the host's time went since the last [`DevicePlan::clear_timings`], and what was sent.
+    pub fn timings(&self) -> Timings {
+        self.plan.timings()
     }
 
     /// Sets all times to zero.
-    pub fn clear_clock(&mut self) {
-        self.plan.clear_clock();
+    pub fn clear_timings(&mut self) {
+        self.plan.clear_timings();
     }
 
     /// This rank's part of physical data.

@@ -155,17 +155,17 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     }
 
     /// What the whole transform may lose when its messages are encoded: the library sends the bits that this takes. Nothing
-    /// by default. [`Plan::last_error`] tells what was lost.
+    /// by default. [`Plan::wire_error`] tells what was lost.
     ///
     /// ```
     /// use thriffty::{Grid, Plan, R2c, Tolerance};
     /// thriffty::threads(4, |world| {
-    ///     let draft = Plan::<R2c>::r2c(&world, Grid::new([16, 16, 16])?).wire_everywhere();
+    ///     let draft = Plan::<R2c>::r2c(&world, Grid::new([16, 16, 16])?).ignore_shared_memory();
     ///     let mut plan = draft.tolerance(Tolerance::relative(1e-6)?).build()?;
     ///     let mut x = plan.input();
     ///     x.fill(|[i, j, k]| ((i * j) as f64).cos() + (k as f64).sin());
     ///     let _spectrum = plan.forward(x)?;
-    ///     let lost = plan.last_error().expect("a tolerance was given");
+    ///     let lost = plan.wire_error().expect("a tolerance was given");
     ///     assert!(lost.estimate < 1e-6);
     ///     Ok(())
     /// })?;
@@ -195,8 +195,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
 
     /// Treats all ranks as if each were on a host of its own: all data that changes ranks is sent, and encoded. To study
     /// what that does.
-    pub fn wire_everywhere(self) -> Self {
-        self.with(|draft| draft.wire_everywhere())
+    pub fn ignore_shared_memory(self) -> Self {
+        self.with(|draft| draft.ignore_shared_memory())
     }
 
     /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points.

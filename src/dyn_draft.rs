@@ -203,8 +203,8 @@ impl<'a> DynDraft<'a> {
         self
     }
 
-    /// As [`Draft::wire_everywhere`](crate::Draft::wire_everywhere).
-    pub fn wire_everywhere(mut self) -> Self {
+    /// As [`Draft::ignore_shared_memory`](crate::Draft::ignore_shared_memory).
+    pub fn ignore_shared_memory(mut self) -> Self {
         self.everywhere = true;
         self
     }
@@ -238,7 +238,7 @@ impl<'a> DynDraft<'a> {
             Tune::Wisdom(_) => Err(Error::argument(
                 "tuning of a plan on a device",
                 format!("{:?}", self.tune),
-                "Tune::Model, Tune::Measure or Tune::Exact",
+                "Tune::Model, Tune::Measure or Tune::Recipe",
             )),
             _ if self.memory != Memory::default() => Err(Error::argument(
                 "memory of a plan on a device",
@@ -294,7 +294,7 @@ impl<'a> DynDraft<'a> {
 
     /// What is to be done, once all ranks have told their bricks and agree on the rest. Collective.
     fn problem(&self) -> Result<Problem, Error> {
-        // A rank that has left is heard of before anything is gathered.
+        // A rank that has left is on_progress of before anything is gathered.
         fft_core::agree(self.comm, self.has_axes_of_grid())?;
         let drafts = self.gather()?;
         self.compare(&drafts)?;

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use fft_comm::tuner::{Candidate, Report, Source};
 use fft_core::{
-    Algorithm, Clock, Comm, Direction, DynBrick, Error, HostExecutor, Precision, Recipe, Reduce,
-    SharedMemory, WireError, agree,
+    Algorithm, Comm, Direction, DynBrick, Error, HostExecutor, Precision, Recipe, Reduce,
+    SharedMemory, Timings, WireError, agree,
 };
 
 use crate::array::DynArray;
-use crate::spare::Spare;
+use crate::pool::Pool;
 use crate::tune::Decision;
 use crate::{DynTransform, wisdom};
 
@@ -22,7 +22,7 @@ use crate::{DynTransform, wisdom};
 /// Made by [`DynDraft::build`](crate::DynDraft::build), which has an example.
 pub struct DynPlan {
     /// Given back before the executor's node_memory is dropped.
-    spare: Spare<Box<dyn SharedMemory>>,
+    pool: Pool<Box<dyn SharedMemory>>,
     executor: HostExecutor,
     recipe: Recipe,
     report: Report,
@@ -94,7 +94,7 @@ impl DynPlan {
         types: (DynTransform, Precision),
     ) -> Result<Self, Error> {
         let candidate = Candidate::of(recipe);
-        let report = Report::untimed(Source::Exact, std::slice::from_ref(&candidate), 0);
+        let report = Report::untimed(Source::Recipe, std::slice::from_ref(&candidate), 0);
         Self::bind_reported(comm, candidate.recipe, report, None, types)
     }
 
@@ -115,7 +115,7 @@ impl DynPlan {
         let own = agree(comm, comm.dup())?;
         let exchanges = fft_comm::exchange_in(recipe.problem().memory);
         let executor = HostExecutor::bind(&recipe, own, exchanges)?;
-        Ok(Self { spare: Spare::default(), executor, recipe, report, key })
+        Ok(Self { pool: Pool::default(), executor, recipe, report, key })
     }
 
     /// As [`Plan::recipe`](crate::Plan::recipe).
@@ -150,8 +150,8 @@ impl DynPlan {
         self.executor.comm()
     }
 
-    /// As [`Plan::last_error`](crate::Plan::last_error).
-    pub fn last_error(&self) -> Option<WireError> {
+    /// As [`Plan::wire_error`](crate::Plan::wire_error).
+    pub fn wire_error(&self) -> Option<WireError> {
         self.executor.lost()
     }
 
@@ -203,14 +203,14 @@ impl DynPlan {
         self.executor.memory()
     }
 
-    /// As [`Plan::clock`](crate::Plan::clock).
-    pub fn clock(&self) -> Clock {
-        self.executor.clock()
+    /// As [`Plan::timings`](crate::Plan::timings).
+    pub fn timings(&self) -> Timings {
+        self.executor.timings()
     }
 
-    /// As [`Plan::clear_clock`](crate::Plan::clear_clock).
-    pub fn clear_clock(&mut self) {
-        self.executor.clear_clock();
+    /// As [`Plan::clear_timings`](crate::Plan::clear_timings).
+    pub fn clear_timings(&mut self) {
+        self.executor.clear_timings();
     }
 
     /// Transforms from one array to another. Collective.
@@ -278,18 +278,18 @@ impl DynPlan {
         let bytes = self.in_place_len() * self.spectral_bytes();
         self.executor.agree(Ok(()))?;
         // All ranks make new memory, or none.
-        let ready = !self.spare.is_empty() || !self.executor.has_neighbours();
+        let ready = !self.pool.is_empty() || !self.executor.has_neighbours();
         let mut all = [if ready { 1.0 } else { 0.0 }];
         self.comm().allreduce(Reduce::Min, &mut all)?;
         let lent = match all[0] > 0.0 {
-            true => Ok(self.spare.take().map(|mut lent| {
+            true => Ok(self.pool.take().map(|mut lent| {
                 lent.bytes_mut().fill(0);
                 lent
             })),
             false => {
                 let made = self.executor.allocate(bytes);
-                // What one host got and another did not is spare then.
-                made.map(|memory| memory.map(|memory| self.spare.lend(memory)))
+                // What one host got and another did not is pool then.
+                made.map(|memory| memory.map(|memory| self.pool.lend(memory)))
             }
         };
         // A rank that is alone on its host has memory like any other.

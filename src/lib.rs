@@ -46,7 +46,7 @@ mod fitted;
 pub mod machines;
 mod part;
 mod plan;
-mod spare;
+mod pool;
 mod transform;
 mod tune;
 pub mod warnings;
@@ -60,14 +60,14 @@ pub use dyn_draft::DynDraft;
 pub use dyn_plan::DynPlan;
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
-pub use fft_comm::tuner::{self, Fate, Progress, Report, Row, Source};
+pub use fft_comm::tuner::{self, Outcome, Progress, Report, ReportRow, Source};
 pub use fft_comm::{ThreadComm, alone};
 pub use fft_core::{
-    Algorithm, Brick, BytesMoved, Clock, Codecs, Comm, Complex, Direction, DynBrick, DynGrid,
-    Element, Epochs, Error, ErrorKind, Expected, Family, Flight, Grid, How, Kind, Layout, MAX_AXES,
-    Machine, Memory, Message, Messages, Node, Order, PerAxis, Played, Precision, Prediction,
-    Problem, ProcGrid, Quantity, Rate, Real, Recipe, Reduce, Scale, Schedule, Simulation,
-    Simulator, Step, Summary, Tolerance, Wire, WireError, agree,
+    Algorithm, Brick, BytesMoved, Codecs, Comm, Complex, Direction, DynBrick, DynGrid, Element,
+    Epochs, Error, ErrorKind, Expected, Family, Flight, Grid, How, Kind, Layout, MAX_AXES, Machine,
+    Memory, Message, Messages, Node, Order, PerAxis, Played, Precision, Prediction, Problem,
+    ProcGrid, Quantity, Rate, Real, Recipe, Reduce, Scale, Schedule, Simulation, Simulator, Step,
+    Summary, Timings, Tolerance, Wire, WireError, agree,
 };
 #[cfg(feature = "cuda")]
 pub use fft_gpu as gpu;

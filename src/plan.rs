@@ -6,7 +6,7 @@ use std::path::Path;
 use bytemuck::{cast_slice, cast_slice_mut};
 use fft_comm::tuner::Report;
 use fft_core::{
-    Algorithm, Brick, Clock, Comm, Complex, Direction, Element, Error, Grid, Real, Recipe,
+    Algorithm, Brick, Comm, Complex, Direction, Element, Error, Grid, Real, Recipe, Timings,
     WireError, agree,
 };
 
@@ -113,8 +113,8 @@ impl<K: Transform, const D: usize> Plan<K, D> {
 
     /// What the last transform lost on the wire, the same on all ranks; `None` when no wire loses anything, or none has
     /// run.
-    pub fn last_error(&self) -> Option<WireError> {
-        self.plan.last_error()
+    pub fn wire_error(&self) -> Option<WireError> {
+        self.plan.wire_error()
     }
 
     /// How messages travel: the recipe's exchange, but for [`Algorithm::Ring`] where ranks
@@ -153,14 +153,14 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         self.plan.memory()
     }
 
-    /// Where time went since the last [`Plan::clear_clock`], on this rank.
-    pub fn clock(&self) -> Clock {
-        self.plan.clock()
+    /// Where time went since the last [`Plan::clear_timings`], on this rank.
+    pub fn timings(&self) -> Timings {
+        self.plan.timings()
     }
 
     /// Sets all times to zero.
-    pub fn clear_clock(&mut self) {
-        self.plan.clear_clock();
+    pub fn clear_timings(&mut self) {
+        self.plan.clear_timings();
     }
 
     /// Transforms physical to spectral data. Collective.

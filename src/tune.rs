@@ -1,4 +1,4 @@
-//! How the recipe of a plan is chosen: by the model, by the clock, by what the clock said earlier, or by name.
+//! How the recipe of a plan is chosen: by the model, by the timings, by what the timings said earlier, or by name.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::{files, wisdom};
 ///     print!("{}", plan.report()); // model beside measured, a mark at the chosen one
 ///     plan.save_wisdom(&path)?;
 ///     let again = draft().tune(Tune::Wisdom(path.clone())).build()?;
-///     let exact = draft().tune(Tune::Exact(plan.recipe().to_string())).build()?;
+///     let exact = draft().tune(Tune::Recipe(plan.recipe().to_string())).build()?;
 ///     assert_eq!(again.recipe(), plan.recipe());
 ///     Ok::<_, thriffty::Error>((plan.recipe().to_string(), exact.recipe().to_string()))
 /// })?;
@@ -40,7 +40,7 @@ pub enum Tune {
     /// asked for.
     #[default]
     Model,
-    /// What is fastest by the clock. The best eight by the model are run on noise: recipes, exchanges, sizes of chunks, and
+    /// What is fastest by the timings. The best eight by the model are run on noise: recipes, exchanges, sizes of chunks, and
     /// with a tolerance also messages as they are in memory. On a device, exchanges and chunks are as given, or its own.
     Measure {
         /// How long that may take, beside binding the plan; the first is tried whatever it takes.
@@ -52,7 +52,7 @@ pub enum Tune {
     Wisdom(PathBuf),
     /// The recipe that prints as this. The exchange, and with a tolerance the wire, are as it says, unless the draft has its
     /// own.
-    Exact(String),
+    Recipe(String),
 }
 
 impl Tune {
@@ -62,7 +62,7 @@ impl Tune {
             Self::Model => [0, 0],
             Self::Measure { budget } => [1, budget.as_nanos() as u64],
             Self::Wisdom(path) => [2, checksum(path.as_os_str().as_encoded_bytes())],
-            Self::Exact(text) => [3, checksum(text.as_bytes())],
+            Self::Recipe(text) => [3, checksum(text.as_bytes())],
         }
     }
 }
@@ -126,7 +126,7 @@ pub(crate) fn decide(
                 }
             }
         }
-        Tune::Exact(text) => named(Source::Exact, exact(&problem, wanted, text)?),
+        Tune::Recipe(text) => named(Source::Recipe, exact(&problem, wanted, text)?),
     };
     let recipe = all.into_iter().nth(report.chosen).expect("one of them was chosen").recipe;
     same(comm, "recipe", &recipe.to_string())?;
@@ -139,7 +139,7 @@ pub(crate) type Chosen = (Vec<Candidate>, Report);
 /// Times candidates for a problem, within a budget. Collective.
 pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Result<Chosen, Error>;
 
-/// By the clock, on the host.
+/// By the timings, on the host.
 pub(crate) fn by_clock(
     comm: &dyn Comm,
     problem: &Problem,

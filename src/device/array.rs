@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fft_gpu::cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
 use fft_gpu::{GpuReal, SharedSlice};
 
-use crate::spare::Lent;
+use crate::pool::Pooled;
 
 /// An array of real numbers on a device: what
 /// [`DynDevicePlan::shared_zeros`](crate::DynDevicePlan::shared_zeros) makes.
@@ -14,7 +14,7 @@ pub struct DeviceArray<T>(pub(super) Memory<T>);
 
 pub(super) enum Memory<T> {
     Own(CudaSlice<T>),
-    Shared(Lent<SharedSlice<T>>),
+    Shared(Pooled<SharedSlice<T>>),
 }
 
 impl<T: GpuReal> DeviceArray<T> {

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use fft_core::{
-    Access, Algorithm, Clock, Comm, Direction, DynBrick, Error, Executor, Recipe, Reduce,
+    Access, Algorithm, Comm, Direction, DynBrick, Error, Executor, Recipe, Reduce, Timings,
     WireError, agree,
 };
 use fft_gpu::cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice};
-use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuError, GpuReal, Passage, SharedSlice, lend, lend_mut};
+use fft_gpu::{
+    Cuda, DeviceMemory, Gpu, GpuError, GpuReal, GpuTransport, SharedSlice, lend, lend_mut,
+};
 
 use super::array::{DeviceArray, Memory};
-use super::clock::Bench;
+use super::timings::Bench;
 use crate::dyn_plan::check_recipe;
-use crate::spare::Spare;
+use crate::pool::Pool;
 use crate::tune::Decision;
 use crate::{DynDraft, Report};
 
@@ -26,7 +28,7 @@ pub struct DynDevicePlan<T: GpuReal> {
     report: Report,
     pub(super) gpu: Gpu,
     stream: Arc<CudaStream>,
-    pub(super) spare: Spare<SharedSlice<T>>,
+    pub(super) pool: Pool<SharedSlice<T>>,
 }
 
 /// Where a plan's data is, and how it gets to other ranks.
@@ -36,7 +38,7 @@ pub struct Place {
     /// The stream that everything is queued on; a new one by default.
     pub stream: Option<Arc<CudaStream>>,
     /// How data gets to other ranks.
-    pub passage: Passage,
+    pub transport: GpuTransport,
 }
 
 impl DynDraft<'_> {
@@ -48,8 +50,8 @@ impl DynDraft<'_> {
     /// draft is of another
     /// precision than `T`, or says something of other axes than the grid has.
     pub fn on<T: GpuReal>(self, place: Place) -> Result<DynDevicePlan<T>, Error> {
-        let (comm, Place { gpu, stream, passage }) = (self.comm(), place);
-        check_passage(comm, passage)?;
+        let (comm, Place { gpu, stream, transport }) = (self.comm(), place);
+        check_transport(comm, transport)?;
         let types = self.types();
         let fits = match types.1 == T::PRECISION {
             true => Ok(()),
@@ -61,8 +63,8 @@ impl DynDraft<'_> {
             None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
         };
         let stream = agree(comm, stream)?;
-        let bench = Bench { gpu: &gpu, stream: &stream, passage };
-        let access = access::<T>(&self, &gpu, passage)?;
+        let bench = Bench { gpu: &gpu, stream: &stream, transport };
+        let access = access::<T>(&self, &gpu, transport)?;
         let Decision { recipe, report, .. } = self
             .decide_for_device(access, &|problem, wanted, budget| {
                 bench.by_clock::<T>(comm, problem, wanted, budget)
@@ -71,22 +73,26 @@ impl DynDraft<'_> {
         let device = agree(comm, bench.device(comm.rank()))?;
         let own = agree(comm, comm.dup())?;
         let executor = Executor::bind(&recipe, own, device, &fft_comm::exchange)?;
-        if (passage, executor.device().taken()) == (Passage::Device, Passage::Host) {
+        if (transport, executor.device().taken())
+            == (GpuTransport::GpuDirect, GpuTransport::HostStaged)
+        {
             let expected = "one that ranks have: a CUDA-aware MPI, and an exchange and wires that send from devices";
-            return Err(Error::argument("passage", passage, expected));
+            return Err(Error::argument("transport", transport, expected));
         }
-        Ok(DynDevicePlan { executor, recipe, report, gpu, stream, spare: Spare::default() })
+        Ok(DynDevicePlan { executor, recipe, report, gpu, stream, pool: Pool::default() })
     }
 }
 
 /// Whether all ranks were told the same. Collective.
-fn check_passage(comm: &dyn Comm, mine: Passage) -> Result<(), Error> {
-    let place = |of: Passage| Passage::ALL.iter().position(|known| *known == of).unwrap_or(0) as u8;
+fn check_transport(comm: &dyn Comm, mine: GpuTransport) -> Result<(), Error> {
+    let place = |of: GpuTransport| {
+        GpuTransport::ALL.iter().position(|known| *known == of).unwrap_or(0) as u8
+    };
     let mut all = vec![0; comm.size()];
     comm.allgather(&[place(mine)], &mut all)?;
     let Some(rank_b) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
-    let [a, b] = [0, rank_b].map(|rank| Passage::ALL[usize::from(all[rank])].to_string());
-    Err(Error::Disagreement { what: "passage".into(), rank_a: 0, a, rank_b, b })
+    let [a, b] = [0, rank_b].map(|rank| GpuTransport::ALL[usize::from(all[rank])].to_string());
+    Err(Error::Disagreement { what: "transport".into(), rank_a: 0, a, rank_b, b })
 }
 
 impl<T: GpuReal> DynDevicePlan<T> {
@@ -110,8 +116,8 @@ impl<T: GpuReal> DynDevicePlan<T> {
         &self.stream
     }
 
-    /// As [`DevicePlan::last_error`](crate::DevicePlan::last_error).
-    pub fn last_error(&self) -> Option<WireError> {
+    /// As [`DevicePlan::wire_error`](crate::DevicePlan::wire_error).
+    pub fn wire_error(&self) -> Option<WireError> {
         self.executor.lost()
     }
 
@@ -125,8 +131,8 @@ impl<T: GpuReal> DynDevicePlan<T> {
         self.executor.exchange(self.recipe.problem().exchange)
     }
 
-    /// As [`DevicePlan::passage`](crate::DevicePlan::passage).
-    pub fn passage(&self) -> Passage {
+    /// As [`DevicePlan::transport`](crate::DevicePlan::transport).
+    pub fn transport(&self) -> GpuTransport {
         self.executor.device().taken()
     }
 
@@ -140,14 +146,14 @@ impl<T: GpuReal> DynDevicePlan<T> {
         self.executor.device().stores(direction)
     }
 
-    /// As [`DevicePlan::clock`](crate::DevicePlan::clock).
-    pub fn clock(&self) -> Clock {
-        self.executor.clock()
+    /// As [`DevicePlan::timings`](crate::DevicePlan::timings).
+    pub fn timings(&self) -> Timings {
+        self.executor.timings()
     }
 
-    /// As [`DevicePlan::clear_clock`](crate::DevicePlan::clear_clock).
-    pub fn clear_clock(&mut self) {
-        self.executor.clear_clock();
+    /// As [`DevicePlan::clear_timings`](crate::DevicePlan::clear_timings).
+    pub fn clear_timings(&mut self) {
+        self.executor.clear_timings();
     }
 
     /// As [`DevicePlan::input_brick`](crate::DevicePlan::input_brick).
@@ -253,25 +259,25 @@ impl<T: GpuReal> DynDevicePlan<T> {
     /// As there.
     ///
     /// # Panics
-    /// Never: what is spare on all ranks is spare on this one.
+    /// Never: what is pool on all ranks is pool on this one.
     pub fn shared_zeros(&mut self) -> Result<DeviceArray<T>, Error> {
         self.agree(Ok(()))?;
         // All ranks make new memory, or none.
-        let mut all = [f64::from(!self.spare.is_empty())];
+        let mut all = [f64::from(!self.pool.is_empty())];
         self.comm().allreduce(Reduce::Min, &mut all)?;
         let lent = match all[0] > 0.0 {
             true => {
-                let mut lent = self.spare.take();
+                let mut lent = self.pool.take();
                 let cleared = lent.as_mut().map_or(Ok(()), |array| array.clear());
                 cleared.map(|()| lent).map_err(|why| why.on(self.comm().rank()))
             }
             false => {
                 let reals = self.in_place_reals();
                 let made = self.executor.device_mut().allocate(reals)?;
-                Ok(Some(self.spare.lend(made)))
+                Ok(Some(self.pool.lend(made)))
             }
         };
-        let lent = agree(self.comm(), lent)?.expect("made, or spare on all ranks");
+        let lent = agree(self.comm(), lent)?.expect("made, or pool on all ranks");
         Ok(DeviceArray(Memory::Shared(lent)))
     }
 
@@ -300,9 +306,13 @@ fn lengths(rank: usize, lens: &[Len]) -> Result<(), Error> {
 /// How transforms come to their data: they fetch it where ranks share one device, and all can;
 /// that of complex numbers also where ranks have
 /// devices that are joined. Collective.
-fn access<T: GpuReal>(draft: &DynDraft<'_>, gpu: &Gpu, passage: Passage) -> Result<Access, Error> {
+fn access<T: GpuReal>(
+    draft: &DynDraft<'_>,
+    gpu: &Gpu,
+    transport: GpuTransport,
+) -> Result<Access, Error> {
     let comm = draft.comm();
-    let lens = draft.complex_lens().filter(|_| passage == Passage::Reached);
+    let lens = draft.complex_lens().filter(|_| transport == GpuTransport::PeerToPeer);
     let device = lens.and_then(|lens| {
         let elements = lens.iter().fold(1, |all: usize, n| all.saturating_mul(*n)) / comm.size();
         fft_gpu::fetches::<T>(gpu, &lens, elements)

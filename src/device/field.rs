@@ -136,7 +136,7 @@ where
                 here.fill(value);
                 self.copy(&here);
             }
-            Err(error) => self.note(Err(error)),
+            Err(error) => self.record_error(Err(error)),
         }
     }
 
@@ -148,11 +148,11 @@ where
             let copied = if from.is_empty() { Ok(()) } else { stream.memcpy_htod(from, &mut to) };
             copied.map_err(|why| failed("copying a field to the device", rank, why))
         });
-        self.note(copied);
+        self.record_error(copied);
     }
 
     /// Keeps a failure.
-    fn note(&mut self, result: Result<(), Error>) {
+    fn record_error(&mut self, result: Result<(), Error>) {
         if let (Err(error), true) = (result, self.data.is_ok()) {
             self.data = Err(error);
         }
@@ -267,7 +267,7 @@ where
     /// Copies a field of the host to the device. Of a field that another plan made, one for the same problem will do.
     pub fn upload<S: Side>(&self, field: &Field<S, K, D>) -> DeviceField<S, K, D> {
         let mut made = self.zeros();
-        made.note(self.fits(field.part()));
+        made.record_error(self.fits(field.part()));
         made.copy(field);
         made
     }

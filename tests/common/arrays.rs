@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use Kind::{C2C, Dct2, R2C};
 use thriffty::{
-    Algorithm, C2c, Comm, Error, Fate, Field, Grid, Kind, Plan, R2c, R2r, Reduce, Spectral, Tune,
+    Algorithm, C2c, Comm, Error, Field, Grid, Kind, Outcome, Plan, R2c, R2r, Reduce, Spectral, Tune,
 };
 
 use super::check::{Case, Make};
@@ -108,7 +108,7 @@ fn tuned(comm: &dyn Comm) -> Done {
     let draft = Plan::<R2c, 3>::r2c(comm, Grid::new([8, 6, 10])?).tune(tune);
     let mut plan = draft.exchange(Algorithm::Shared).shared_arrays().build()?;
     for row in &plan.report().rows {
-        assert!(!matches!(row.fate, Fate::Failed(_)), "{:?}: {}", row.fate, row.recipe);
+        assert!(!matches!(row.outcome, Outcome::Failed(_)), "{:?}: {}", row.outcome, row.recipe);
     }
     let field = plan.shared_input()?;
     plan.forward(field).map(drop)

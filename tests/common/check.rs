@@ -81,7 +81,7 @@ impl<const D: usize> Case<D> {
 
     /// By the recipe that prints so.
     pub(crate) fn exactly(self, recipe: String) -> Self {
-        Self { tune: Tune::Exact(recipe), ..self }
+        Self { tune: Tune::Recipe(recipe), ..self }
     }
 
     pub(crate) fn grids(&self) -> Result<[Grid<D>; 2], Error> {

@@ -22,7 +22,7 @@ impl<K: Make, const D: usize> Pair<K, D> {
         direction: Direction,
         options: impl for<'a> Fn(Draft<'a, K, D>) -> Draft<'a, K, D>,
     ) -> Result<Self, Error> {
-        let coded = options(case.draft::<K>(comm)?.wire_everywhere()).build()?;
+        let coded = options(case.draft::<K>(comm)?.ignore_shared_memory()).build()?;
         // By the same steps, so that rounding is the same.
         let mut text = coded.recipe().to_string();
         if let Some(tolerance) = coded.recipe().problem().tolerance {
@@ -33,7 +33,8 @@ impl<K: Make, const D: usize> Pair<K, D> {
                 text = text.replace(&format!(" {wire})"), " raw)");
             }
         }
-        let plain = case.draft::<K>(comm)?.wire_everywhere().tune(Tune::Exact(text)).build()?;
+        let plain =
+            case.draft::<K>(comm)?.ignore_shared_memory().tune(Tune::Recipe(text)).build()?;
         Ok(Self { plain, coded, direction })
     }
 
@@ -69,7 +70,7 @@ impl<K: Make, const D: usize> Pair<K, D> {
             }
         };
         // One rank has nothing to send.
-        let reported = coded.last_error().unwrap_or_default();
+        let reported = coded.wire_error().unwrap_or_default();
         Ok((relative(comm.as_ref(), &weights(plain, *direction), &found, &exact)?, reported))
     }
 }

@@ -156,7 +156,7 @@ fn make_other(traffics: &mut [MessagePlan], out: bool, change: Change) -> bool {
     match change {
         Change::Chunks => last.chunks += 1,
         Change::Shorter => last.shorter ^= true,
-        Change::AtOnce => last.at_once ^= true,
+        Change::AtOnce => last.buffers_all ^= true,
         _ => {
             let lists = traffics.iter_mut().rev();
             let mut lists = lists.map(|one| if out { &mut one.sends } else { &mut one.recvs });

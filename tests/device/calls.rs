@@ -213,7 +213,7 @@ const LARGE: [usize; 3] = [256, 256, 128];
 /// Real data.
 fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way, shape: [usize; 3]) -> Result<(), Error> {
     let draft = way.draft(Plan::<R2c, 3>::r2c(comm, Grid::new(shape)?))?;
-    let plan = draft.on(gpu).passage(way.passage).build()?;
+    let plan = draft.on(gpu).transport(way.transport).build()?;
     if plan.exchange() != way.exchange {
         assert_eq!(way.exchange, RING, "what this MPI cannot do");
         println!("not run: {}, as {}", way.name, plan.exchange());
@@ -335,7 +335,7 @@ fn process() {
     }
     for way in &DEVICE_WAYS {
         match check(&world, &gpu, way, SMALL) {
-            Err(why) if way.wire.is_none() && why.to_string().contains("passage") => {
+            Err(why) if way.wire.is_none() && why.to_string().contains("transport") => {
                 return println!("not run: messages on the device, {why}");
             }
             done => done.unwrap(),

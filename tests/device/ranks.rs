@@ -7,7 +7,7 @@ use crate::common::tiling::Rng;
 use crate::gpu::{few, gpu, gpu_of};
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
-use thriffty::gpu::Passage;
+use thriffty::gpu::GpuTransport;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
 use thriffty::gpu::{Gpu, GpuReal};
 use thriffty::{
@@ -287,7 +287,7 @@ fn errors_are_the_same_on_all_ranks() {
         stream.synchronize().unwrap();
         assert!(comm.rank() != 0 || (y[0] - 120.0).abs() < 1e-12);
         // Threads send nothing from a device.
-        let draft = case.draft::<C2c<f64>>(&comm)?.on(&gpu).passage(Passage::Device);
+        let draft = case.draft::<C2c<f64>>(&comm)?.on(&gpu).transport(GpuTransport::GpuDirect);
         let error = draft.build().map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
         Ok::<_, Error>(())

@@ -1,4 +1,4 @@
-//! Recipes by the clock of a CUDA device, which ranks share. Where there is no GPU, it prints why and passes.
+//! Recipes by the timings of a CUDA device, which ranks share. Where there is no GPU, it prints why and passes.
 
 use std::time::Duration;
 
@@ -31,11 +31,11 @@ fn check(
     };
     let draft = match tolerance {
         false => draft,
-        true => draft.wire_everywhere().tolerance(Tolerance::relative(1e-6)?),
+        true => draft.ignore_shared_memory().tolerance(Tolerance::relative(1e-6)?),
     };
     let mut plan = draft.on(gpu).build()?;
     let report = plan.report();
-    let timed = report.rows.iter().filter(|row| row.fate.seconds().is_some()).count();
+    let timed = report.rows.iter().filter(|row| row.outcome.seconds().is_some()).count();
     if rank == 0 {
         println!("{ranks} ranks, {exchange:?}, tolerance {tolerance}:\n{report}");
     }

@@ -8,7 +8,8 @@ fn every_rank_sends_what_its_schedule_says() {
         for wire in [Wire::Raw, Wire::F32, Wire::Bits(16), Wire::Mantissa(20)] {
             thriffty::threads(5, |world| {
                 let draft = Plan::<C2c, 3>::c2c(&world, Grid::new([60, 40, 48])?);
-                let mut plan = draft.exchange(exchange).wire(wire).wire_everywhere().build()?;
+                let mut plan =
+                    draft.exchange(exchange).wire(wire).ignore_shared_memory().build()?;
                 let schedules = Schedule::of(plan.recipe());
                 let rank = plan.comm().rank();
                 let of = |(_, schedule): &(usize, Schedule)| -> u64 {
@@ -16,10 +17,10 @@ fn every_rank_sends_what_its_schedule_says() {
                 };
                 let expected: u64 = schedules.iter().map(of).sum();
                 let x = vec![Complex::new(0.5, 0.25); plan.input_len()];
-                plan.clear_clock();
+                plan.clear_timings();
                 plan.forward_into(&x, &mut vec![Complex::default(); plan.output_len()])?;
                 assert!(expected > 0, "{}", plan.recipe());
-                assert_eq!(plan.clock().sent, expected, "{}", plan.recipe());
+                assert_eq!(plan.timings().sent, expected, "{}", plan.recipe());
                 Ok::<_, thriffty::Error>(())
             })
             .unwrap();
@@ -31,7 +32,7 @@ fn every_rank_sends_what_its_schedule_says() {
 fn what_depends_on_the_data_is_expected_of_noise() {
     thriffty::threads(4, |world| {
         let draft = Plan::<C2c, 3>::c2c(&world, Grid::new([48, 48, 48])?);
-        let draft = draft.exchange(Algorithm::P2p).wire_everywhere();
+        let draft = draft.exchange(Algorithm::P2p).ignore_shared_memory();
         let mut plan = draft.tolerance(Tolerance::relative(1e-6)?).build()?;
         let rank = plan.comm().rank();
         let expected: u64 = (Schedule::of(plan.recipe()).iter())
@@ -46,9 +47,9 @@ fn what_depends_on_the_data_is_expected_of_noise() {
             (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
         };
         let x: Vec<_> = (0..plan.input_len()).map(|_| Complex::new(noise(), noise())).collect();
-        plan.clear_clock();
+        plan.clear_timings();
         plan.forward_into(&x, &mut vec![Complex::default(); plan.output_len()])?;
-        let ratio = plan.clock().sent as f64 / expected as f64;
+        let ratio = plan.timings().sent as f64 / expected as f64;
         assert!((0.85..1.15).contains(&ratio), "{ratio} of what is expected");
         Ok::<_, thriffty::Error>(())
     })

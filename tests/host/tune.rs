@@ -67,20 +67,20 @@ fn a_recipe_that_was_printed_is_found_again_and_others_are_refused() {
         for exchange in [Algorithm::Shared, Algorithm::P2p, Algorithm::KWay(2)] {
             let plan = draft(&comm, Tune::Model).exchange(exchange).build().unwrap();
             let text = plan.recipe().to_string();
-            let again = draft(&comm, Tune::Exact(text.clone())).build().unwrap();
+            let again = draft(&comm, Tune::Recipe(text.clone())).build().unwrap();
             assert_eq!(again.recipe(), plan.recipe());
-            assert_eq!(again.report().source, Source::Exact);
-            let other = draft(&comm, Tune::Exact(text)).exchange(Algorithm::Alltoallv).build();
+            assert_eq!(again.report().source, Source::Recipe);
+            let other = draft(&comm, Tune::Recipe(text)).exchange(Algorithm::Alltoallv).build();
             assert_eq!(other.err().map(|error| error.kind()), Some(ErrorKind::Argument));
         }
         // What loses bits must be asked for.
         let lossy = draft(&comm, Tune::Model).wire(Wire::F32).build().unwrap();
         let text = lossy.recipe().to_string();
-        let error = draft(&comm, Tune::Exact(text.clone())).build().err().unwrap();
+        let error = draft(&comm, Tune::Recipe(text.clone())).build().err().unwrap();
         assert!(error.to_string().contains("found f32, expected raw"), "{error}");
-        assert!(draft(&comm, Tune::Exact(text)).wire(Wire::F32).build().is_ok());
+        assert!(draft(&comm, Tune::Recipe(text)).wire(Wire::F32).build().is_ok());
         for text in ["", "(", "(c2c 8x12x10)", "nonsense shared raw"] {
-            let error = draft(&comm, Tune::Exact(text.into())).build().err().unwrap();
+            let error = draft(&comm, Tune::Recipe(text.into())).build().err().unwrap();
             assert!(error.to_string().contains("of the recipe"), "{error}");
         }
     });
@@ -97,7 +97,7 @@ fn with_a_tolerance_the_wire_may_be_raw_where_that_is_faster() {
         assert!(fixed.report().rows.iter().all(|row| row.wire == Wire::Tolerance));
         let model = draft(Tune::Model).build().unwrap();
         assert!(model.report().rows.iter().all(|row| row.wire == Wire::Tolerance));
-        let exact = draft(Tune::Exact(plan.recipe().to_string())).build().unwrap();
+        let exact = draft(Tune::Recipe(plan.recipe().to_string())).build().unwrap();
         assert_eq!(exact.recipe().to_string(), plan.recipe().to_string());
     });
 }

@@ -202,7 +202,7 @@ fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
             let mut x = vec![C64::default(); n * part];
             x.iter_mut().step_by(n).for_each(|x| *x = C64::new(1.0, 1.0));
             let run = |tolerance: Option<f64>| -> Result<Vec<C64>, Error> {
-                let draft = Plan::<C2c, 2>::c2c(&comm, grid).wire_everywhere();
+                let draft = Plan::<C2c, 2>::c2c(&comm, grid).ignore_shared_memory();
                 let draft = draft.input_brick(rows).output_brick(columns).machine(machine.clone());
                 let mut plan = match tolerance {
                     Some(error) => draft.tolerance(Tolerance::relative(error)?).build()?,
@@ -238,18 +238,18 @@ fn nothing_is_lost_unasked() {
                 let mut plan = draft.build()?;
                 let mut y = vec![C64::default(); plan.output_len()];
                 plan.forward_into(&x, &mut y)?;
-                Ok((y, plan.last_error(), plan.clock()))
+                Ok((y, plan.wire_error(), plan.timings()))
             };
             let draft = || case.draft::<C2c>(&comm);
-            let (plain, none, _) = run(draft()?.wire_everywhere())?;
+            let (plain, none, _) = run(draft()?.ignore_shared_memory())?;
             assert_eq!(none, None);
-            let (lossless, none, _) = run(draft()?.wire_everywhere().wire(Wire::Lossless))?;
+            let (lossless, none, _) = run(draft()?.ignore_shared_memory().wire(Wire::Lossless))?;
             assert_eq!(none, None);
             assert!(lossless == plain, "{exchange}");
             // Ranks of one host have nothing to gain from an encoding.
-            let (near, some, clock) = run(draft()?.wire(Wire::Bits(8)))?;
+            let (near, some, timings) = run(draft()?.wire(Wire::Bits(8)))?;
             assert_eq!(some.map(|lost| lost.estimate), Some(0.0));
-            assert!(clock.reals == 0 || clock.sent == 8 * clock.reals, "{exchange}");
+            assert!(timings.reals == 0 || timings.sent == 8 * timings.reals, "{exchange}");
             let shared = exchange == Algorithm::Shared;
             assert!(shared || near == plain, "{exchange}");
             Ok::<_, Error>(())
@@ -262,14 +262,14 @@ fn nothing_is_lost_unasked() {
 fn one_reshape_can_have_a_wire_of_its_own() {
     let case = Case::new([8, 8, 8], [Kind::C2C; 3]).exchange(Algorithm::P2p);
     thriffty::threads(4, |comm| {
-        let draft = || -> Result<_, Error> { Ok(case.draft::<C2c>(&comm)?.wire_everywhere()) };
+        let draft = || -> Result<_, Error> { Ok(case.draft::<C2c>(&comm)?.ignore_shared_memory()) };
         let bits = |draft: Draft<'_, C2c, 3>| -> Result<_, Error> {
             let mut plan = draft.build()?;
             let x: Vec<C64> = random(plan.input_len(), 5);
             let mut y = vec![C64::default(); plan.output_len()];
             plan.forward_into(&x, &mut y)?;
-            let lost = plan.last_error().map(|lost| lost.estimate);
-            Ok((plan.recipe().to_string(), plan.clock().sent, lost))
+            let lost = plan.wire_error().map(|lost| lost.estimate);
+            Ok((plan.recipe().to_string(), plan.timings().sent, lost))
         };
         let (_, all, none) = bits(draft()?)?;
         let (recipe, some, lost) = bits(draft()?.wire_of(1, Wire::Bits(8)))?;
@@ -333,12 +333,12 @@ fn zeros_and_what_is_not_finite() {
                 Pair::<C2c, 3>::new(&comm, &case, Direction::Forward, |d| d.tolerance(option))?;
             let (error, reported) = pair.lost(1, |_, _| 0.0)?;
             assert_eq!((error, reported), (0.0, WireError::default()));
-            let clock = pair.coded.clock();
+            let timings = pair.coded.timings();
             assert!(
-                clock.sent < clock.reals,
+                timings.sent < timings.reals,
                 "zeros take {} bytes for {}",
-                clock.sent,
-                clock.reals
+                timings.sent,
+                timings.reals
             );
             let rank = comm.rank();
             for strange in [f64::NAN, f64::INFINITY] {
@@ -365,7 +365,7 @@ fn sizes_of_messages_take_no_collective() {
         let case = Case::new([14, 9, 12], [Kind::C2C; 3]).tiling(8).exchange(exchange);
         thriffty::threads(4, |comm| {
             let comm = Recorded::new(&comm)?;
-            let draft = case.draft::<C2c>(&comm)?.wire_everywhere();
+            let draft = case.draft::<C2c>(&comm)?.ignore_shared_memory();
             let mut plan = match wire {
                 "tolerance" => draft.tolerance(Tolerance::relative(1e-4)?),
                 wire => draft.wire(wire.parse()?),
@@ -379,10 +379,10 @@ fn sizes_of_messages_take_no_collective() {
             let mut y = vec![C64::default(); plan.output_len()];
             let mut runs = Vec::new();
             for x in [&noise, &strange, &zeros] {
-                plan.clear_clock();
+                plan.clear_timings();
                 comm.take();
                 plan.forward_into(x, &mut y)?;
-                runs.push((plan.clock().sent, comm.take()));
+                runs.push((plan.timings().sent, comm.take()));
             }
             let what = format!("{wire} {exchange}");
             let count = |name| runs[0].1.iter().filter(|(call, _)| *call == name).count();
@@ -421,7 +421,7 @@ fn memory_is_reserved_for_what_is_sent() {
         let case = Case::new([64, 48, 48], [Kind::C2C; 3]).exchange(exchange);
         thriffty::threads(4, |comm| {
             let memory = |wire| -> Result<usize, Error> {
-                Ok(case.draft::<C2c>(&comm)?.wire_everywhere().wire(wire).build()?.memory())
+                Ok(case.draft::<C2c>(&comm)?.ignore_shared_memory().wire(wire).build()?.memory())
             };
             let raw = memory(Wire::Raw)?;
             let saved = |wire| Ok::<_, Error>(raw as f64 - memory(wire)? as f64);

@@ -119,7 +119,7 @@ fn message_plan(
         reshape: which,
         chunks,
         shorter: chunks > 1,
-        at_once: false,
+        buffers_all: false,
         sends,
         recvs,
         buffers,

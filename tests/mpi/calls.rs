@@ -139,7 +139,7 @@ fn freed_body() {
         drop(Plan::<C2c, 3>::c2c(world, grid).tune(tune).shared_arrays().build()?);
         drop(
             draft(Algorithm::P2p)
-                .wire_everywhere()
+                .ignore_shared_memory()
                 .tolerance(Tolerance::relative(1e-3)?)
                 .build()?,
         );

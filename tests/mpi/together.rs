@@ -75,7 +75,7 @@ pub(crate) fn all(_: &dyn Comm) -> Result<(), Error> {
         reshape: 0,
         chunks: 1,
         shorter: true,
-        at_once: false,
+        buffers_all: false,
         sends: others(&|k| rank + k),
         recvs: others(&|k| rank + size - k),
         buffers: None,

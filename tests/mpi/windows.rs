@@ -273,7 +273,7 @@ fn slots(world: &MpiComm, chunks: usize) -> Done {
             reshape: which,
             chunks,
             shorter: true,
-            at_once: false,
+            buffers_all: false,
             sends: others(rank).filter_map(to).collect(),
             recvs: others(rank).filter_map(from).collect(),
             buffers: None,

@@ -1,7 +1,7 @@
 //! What the benchmark times, each behind the same question: how many seconds does one turn take?
 //!
 //! A program under test speaks a protocol of lines. It plans, then prints `ready`. For each line `go` on its standard
-//! input it does one forward transform and prints the seconds; ours answer `clock` with where these went. `quit`, or the end of its input, ends it. Between turns
+//! input it does one forward transform and prints the seconds; ours answer `timings` with where these went. `quit`, or the end of its input, ends it. Between turns
 //! it sleeps, on every rank, so that it takes nothing from the others.
 
 use crate::tools::{Result, shown};

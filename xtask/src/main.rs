@@ -53,7 +53,7 @@ usage: cargo xtask <task>
           --wires A,B       one exchange with raw and with these messages: bits:16, f32, ...; a number is a
                             tolerance; of --field uniform, smooth, ...
           NETLAB_MPIEXEC    another launcher than mpirun, with a --cli built for its MPI
-  model   the cost model, calibrated here, beside the clock: threads, processes, with --net hosts
+  model   the cost model, calibrated here, beside the timings: threads, processes, with --net hosts
           --net, --rounds, --patience, --record, --cli as for bench
 ";
 

@@ -1,4 +1,4 @@
-//! `cargo xtask model`: what the cost model expects beside what the clock says.
+//! `cargo xtask model`: what the cost model expects beside what the timings says.
 //!
 //! Every place, threads, processes, and with `--net` hosts joined by links, is calibrated first, by `fft-cli calibrate`;
 //! then transforms of several shapes, exchanges and wires run there, and tell what the model expected of them. Of each

@@ -198,7 +198,7 @@ fn account(server: &mut Server, series: Series, options: &Options) -> Result<Fou
         let busiest = slab_bytes(options, if transposed { 1 } else { 2 });
         return Ok(Found { series, busiest, parts: Vec::new() });
     }
-    let line = server.ask("clock")?;
+    let line = server.ask("timings")?;
     let words: Vec<&str> = line.split(' ').collect();
     let value = |name: &str| -> Result<f64> {
         let pair = words.chunks_exact(2).find(|pair| pair[0] == name);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use thriffty::gpu::cudarc::driver::{CudaStream, DevicePtrMut, DeviceSlice, DriverError};
-use thriffty::gpu::{DeviceMemory, Gpu, GpuReal, Passage, keeping_context};
+use thriffty::gpu::{DeviceMemory, Gpu, GpuReal, GpuTransport, keeping_context};
 use thriffty::{
     DeviceArray, Direction, DynDevicePlan, DynDraft, Error, Precision, WireError, agree,
 };
@@ -17,7 +17,7 @@ use crate::values::Sizes;
 pub(crate) struct Place {
     pub(crate) gpu: Gpu,
     pub(crate) stream: Arc<CudaStream>,
-    pub(crate) passage: Passage,
+    pub(crate) transport: GpuTransport,
 }
 
 impl Place {
@@ -34,9 +34,9 @@ impl Place {
     }
 
     fn build_of<T: GpuReal>(&self, draft: DynDraft<'_>) -> Result<Box<dyn OnDevice>, Error> {
-        let Self { gpu, stream, passage } = self.clone();
+        let Self { gpu, stream, transport } = self.clone();
         keeping_context(|| {
-            let plan = draft.on::<T>(thriffty::Place { gpu, stream: Some(stream), passage })?;
+            let plan = draft.on::<T>(thriffty::Place { gpu, stream: Some(stream), transport })?;
             Ok(Box::new(Held { arrays: Vec::new(), plan: Some(plan) }) as _)
         })
     }
@@ -189,7 +189,7 @@ impl<T: GpuReal> Transformer for Held<T> {
     }
 
     fn lost(&self) -> Option<WireError> {
-        self.plan().last_error()
+        self.plan().wire_error()
     }
 
     fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error> {

@@ -122,7 +122,7 @@ impl Transformer for Held {
     }
 
     fn lost(&self) -> Option<WireError> {
-        self.plan.last_error()
+        self.plan.wire_error()
     }
 
     fn save_wisdom(&self, path: Result<&Path, Error>) -> Result<(), Error> {
@@ -199,7 +199,7 @@ pub(crate) fn build(comm: &dyn Comm, asked: Result<Request, Error>) -> Result<An
         draft = draft.tolerance(tolerance);
     }
     if request.everywhere {
-        draft = draft.wire_everywhere();
+        draft = draft.ignore_shared_memory();
     }
     if request.shared_arrays {
         draft = draft.shared_arrays();

@@ -210,6 +210,6 @@ fn tune(options: &Options, text: Option<String>) -> Result<Tune, Error> {
             Tune::Measure { budget }
         }
         Wisdom => Tune::Wisdom(text?.into()),
-        Exact => Tune::Exact(text?),
+        Exact => Tune::Recipe(text?),
     })
 }

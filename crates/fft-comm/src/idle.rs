@@ -98,7 +98,7 @@ mod tests {
         let mut idle = Idle::default();
         let mut looked = |spent: Duration| {
             idle.looks =
-                Instant::now().checked_sub(spent).expect("a clock that has run for a while");
+                Instant::now().checked_sub(spent).expect("a timings that has run for a while");
             idle.wait();
             idle.offers
         };

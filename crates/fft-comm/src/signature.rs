@@ -33,10 +33,10 @@ impl Signature {
             }
         }
         Ok(Self {
-            processor: told(comm, &processor())?,
+            processor: broadcast_line(comm, &processor())?,
             hosts: crews.len(),
             ranks_per_host: crews.iter().map(|(_, ranks)| *ranks).max().unwrap_or(1),
-            library: told(comm, &library(comm))?,
+            library: broadcast_line(comm, &library(comm))?,
             version: env!("CARGO_PKG_VERSION").into(),
         })
     }
@@ -138,7 +138,7 @@ const LETTERS: usize = 120;
 ///
 /// # Errors
 /// When a rank has gone or the library fails.
-pub(crate) fn told(comm: &dyn Comm, text: &str) -> Result<String, Error> {
+pub(crate) fn broadcast_line(comm: &dyn Comm, text: &str) -> Result<String, Error> {
     // Open MPI ends what it says of itself with a zero byte, which TOML has no place for.
     let parts = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
     let words: Vec<&str> = parts.filter(|word| !word.is_empty()).collect();
@@ -175,7 +175,7 @@ mod tests {
         let long = "é".repeat(200);
         let found = crate::threads(3, |comm| {
             let own = format!("rank {}\nof  many\0", comm.rank());
-            (told(&comm, &own).unwrap(), told(&comm, &long).unwrap())
+            (broadcast_line(&comm, &own).unwrap(), broadcast_line(&comm, &long).unwrap())
         });
         for (own, cut) in found {
             assert_eq!((own.as_str(), cut), ("rank 0 of many", "é".repeat(LETTERS)));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fft_comm::tuner::{
-    Choice, Fate, Progress, Source, Trial, candidates, favourite, race, shortlist, tune,
+    Choice, Outcome, Progress, Source, Trial, candidates, favourite, race, shortlist, tune,
 };
 use fft_comm::{threads, threads_on};
 use fft_core::{
@@ -150,8 +150,8 @@ impl Trial for Sleeper {
 /// What happens on a rank: how long each trial takes there, in which run it fails, whether it cannot be made.
 type Script = fn(rank: usize, number: usize) -> (f64, Option<usize>, bool);
 
-/// Races on so many ranks: fates and runs, which must be the same on all.
-fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Fate>, Vec<usize>) {
+/// Races on so many ranks: outcomes and runs, which must be the same on all.
+fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Outcome>, Vec<usize>) {
     let mut found = threads(ranks, |comm| {
         let log = Rc::new(RefCell::new(Vec::new()));
         let mut make = |number: usize| -> Result<Box<dyn Trial>, Error> {
@@ -161,9 +161,9 @@ fn run(ranks: usize, count: usize, budget: Duration, script: Script) -> (Vec<Fat
             }
             Ok(Box::new(Sleeper { seconds, fails_in, runs: 0, log: log.clone(), number }))
         };
-        let fates = race(&comm, count, budget, &mut make, &mut |_| ()).unwrap();
+        let outcomes = race(&comm, count, budget, &mut make, &mut |_| ()).unwrap();
         let runs = log.borrow().clone();
-        (fates, runs)
+        (outcomes, runs)
     });
     let first = found.swap_remove(0);
     assert!(found.iter().all(|other| *other == first), "{ranks} ranks decide differently");
@@ -187,13 +187,13 @@ fn one_lucky_run_drops_nobody() {
         let log = Rc::default();
         Sleeper { seconds: 0.03, fails_in: None, runs: 0, log, number }
     };
-    let fates = threads(1, |comm| {
+    let outcomes = threads(1, |comm| {
         let mut make = |number: usize| -> Result<Box<dyn Trial>, Error> {
             Ok(if number == 0 { Box::new(Lucky(0)) } else { Box::new(steady(number)) })
         };
         race(&comm, 2, LONG, &mut make, &mut |_| ()).unwrap()
     });
-    assert!(matches!(&fates[0][1], Fate::Timed(_)), "{fates:?}");
+    assert!(matches!(&outcomes[0][1], Outcome::Timed(_)), "{outcomes:?}");
 }
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -202,16 +202,19 @@ const LONG: Duration = Duration::from_secs(3600);
 fn one_that_is_slow_on_one_rank_is_dropped_at_once_on_all() {
     for ranks in [1, 2, 4] {
         // Number 1 is slow on the last rank of up to four; what is fast has all its turns alone.
-        let (fates, runs) = run(ranks, 3, LONG, |rank, number| {
+        let (outcomes, runs) = run(ranks, 3, LONG, |rank, number| {
             let slow = number == 1 && rank == 0 || number == 2;
             (if slow { 0.05 } else { 0.002 }, None, false)
         });
-        assert!(matches!(&fates[0], Fate::Timed(_)), "{fates:?}");
+        assert!(matches!(&outcomes[0], Outcome::Timed(_)), "{outcomes:?}");
         for slow in [1, 2] {
-            assert!(matches!(&fates[slow], Fate::Dropped(times) if times.len() == 2), "{fates:?}");
+            assert!(
+                matches!(&outcomes[slow], Outcome::Dropped(times) if times.len() == 2),
+                "{outcomes:?}"
+            );
             assert_eq!(runs.iter().filter(|number| **number == slow).count(), 3);
         }
-        assert!(fates[0].seconds() < fates[1].seconds());
+        assert!(outcomes[0].seconds() < outcomes[1].seconds());
     }
 }
 
@@ -219,32 +222,38 @@ fn one_that_is_slow_on_one_rank_is_dropped_at_once_on_all() {
 fn one_that_fails_on_one_rank_is_dropped_on_all_and_the_others_go_on() {
     for ranks in [1, 2, 4] {
         // 0 cannot be made on rank 0, 1 fails there in its third run, 2 in its fourth; 3 and 4 are there to the end.
-        let (fates, _) = run(ranks, 5, LONG, |rank, number| {
+        let (outcomes, _) = run(ranks, 5, LONG, |rank, number| {
             let bad = rank == 0;
             let fails = [None, Some(3), Some(4), None, None][number].filter(|_| bad);
             (0.004, fails, bad && number == 0)
         });
-        assert_eq!(fates[0], Fate::Failed("rank 0: maker: found 0, expected another".into()));
-        assert_eq!(fates[1], Fate::Failed("rank 0: trial: found 3, expected another".into()));
+        assert_eq!(outcomes[0], Outcome::Failed("rank 0: maker: found 0, expected another".into()));
+        assert_eq!(outcomes[1], Outcome::Failed("rank 0: trial: found 3, expected another".into()));
         // With other programs beside it, it may have lost before.
-        let failed = Fate::Failed("rank 0: trial: found 4, expected another".into());
-        assert!(fates[2] == failed || matches!(fates[2], Fate::Dropped(_)), "{fates:?}");
-        assert!(fates[3..].iter().any(|fate| matches!(fate, Fate::Timed(_))), "{fates:?}");
+        let failed = Outcome::Failed("rank 0: trial: found 4, expected another".into());
+        assert!(
+            outcomes[2] == failed || matches!(outcomes[2], Outcome::Dropped(_)),
+            "{outcomes:?}"
+        );
+        assert!(
+            outcomes[3..].iter().any(|outcome| matches!(outcome, Outcome::Timed(_))),
+            "{outcomes:?}"
+        );
     }
 }
 
 #[test]
 fn without_time_the_first_that_works_is_all_that_is_tried() {
-    let (fates, runs) = run(2, 4, Duration::ZERO, |_, number| (0.001, None, number == 0));
-    assert!(matches!(fates[0], Fate::Failed(_)));
-    assert!(matches!(&fates[1], Fate::Timed(times) if times.len() == 2));
-    assert_eq!((&fates[2..], runs.len()), (&[Fate::NotTried, Fate::NotTried][..], 3));
+    let (outcomes, runs) = run(2, 4, Duration::ZERO, |_, number| (0.001, None, number == 0));
+    assert!(matches!(outcomes[0], Outcome::Failed(_)));
+    assert!(matches!(&outcomes[1], Outcome::Timed(times) if times.len() == 2));
+    assert_eq!((&outcomes[2..], runs.len()), (&[Outcome::NotTried, Outcome::NotTried][..], 3));
 }
 
 #[test]
 fn when_all_fail_that_is_said_by_all() {
-    let (fates, _) = run(3, 2, LONG, |rank, _| (0.0, None, rank == 2));
-    assert!(fates.iter().all(|fate| matches!(fate, Fate::Failed(_))));
+    let (outcomes, _) = run(3, 2, LONG, |rank, _| (0.0, None, rank == 2));
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Failed(_))));
 }
 
 #[test]
@@ -267,13 +276,13 @@ fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
             let all =
                 candidates(&problem, &Choice::of_clock(&problem, None, false, false)).unwrap();
             let few = shortlist(all, 6);
-            let heard = Cell::new(0);
+            let on_progress = Cell::new(0);
             let mut hear = |news: Progress| {
                 assert!(news.candidate < news.candidates && news.budget == LONG / 3600);
-                heard.set(heard.get() + 1);
+                on_progress.set(on_progress.get() + 1);
             };
             let report = tune(&comm, &few, LONG / 3600, &mut hear).unwrap();
-            assert!(heard.get() > 0);
+            assert!(on_progress.get() > 0);
             report
         });
         let report = &found[0];
@@ -281,11 +290,11 @@ fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
         assert_eq!(report.source, Source::Measured);
         let chosen = report.chosen().measured().unwrap();
         for row in &report.rows {
-            let worse = match &row.fate {
-                Fate::Timed(_) => row.measured().unwrap() >= chosen,
-                Fate::Dropped(times) => !times.is_empty(),
-                Fate::NotTried => true,
-                Fate::Failed(why) => panic!("{why}"),
+            let worse = match &row.outcome {
+                Outcome::Timed(_) => row.measured().unwrap() >= chosen,
+                Outcome::Dropped(times) => !times.is_empty(),
+                Outcome::NotTried => true,
+                Outcome::Failed(why) => panic!("{why}"),
             };
             assert!(worse && row.predicted > 0.0, "{report}");
         }
@@ -309,6 +318,6 @@ fn what_the_communicator_cannot_do_fails_and_is_not_chosen() {
     let (report, error) = &found[0];
     assert_eq!(found[0], found[1]);
     assert_eq!(report.chosen, 1);
-    assert!(matches!(report.rows[0].fate, Fate::Failed(_)), "{report}");
+    assert!(matches!(report.rows[0].outcome, Outcome::Failed(_)), "{report}");
     assert!(error.to_string().starts_with("candidates that work: found"), "{error}");
 }

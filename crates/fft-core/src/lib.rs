@@ -25,7 +25,7 @@ mod recipe;
 mod redistribute;
 mod simulate;
 
-pub use base::{Clock, Element, Energy, Error, ErrorKind, Precision, Real, Tolerance, WireError};
+pub use base::{Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError};
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
     Algorithm, Arrival, Comm, DeviceAllocation, DeviceBuffer, Epoch, Epochs, Exchange, Expose,

@@ -9,17 +9,17 @@
 //! Everything is queued on one stream. Ranks that reach each other meet once in a reshape, on the host, to know that events
 //! have been recorded; their streams wait for the events.
 
-mod bound;
+mod binder;
 mod energy;
-mod fused;
-mod local;
-mod post;
-mod press;
+mod epoch;
+mod fused_fetch;
+mod fused_store;
+mod host_codec;
+mod host_staged;
+mod local_fft;
+mod peer_info;
 mod reshape;
-mod staged;
-mod store;
 mod trig;
-mod visit;
 
 use std::sync::Arc;
 
@@ -29,18 +29,18 @@ use fft_core::{
     NodeMemory, Operation, Operations, Problem, Recipe, RunContext, Step, Transfer, Wire, agree,
 };
 
-use crate::base::{Gpu, GpuError, GpuReal, Passage};
+use crate::base::{Gpu, GpuError, GpuReal, GpuTransport};
 use crate::ffi::{
-    Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, Place, SharedSlice, Shelf,
-    connect, device_buffer,
+    Block, DeviceMemory, Estate, Event, Gathering, Owned, Peer, Peers, Place, SharedArrays,
+    SharedSlice, connect, device_buffer,
 };
-use bound::Bound;
+use binder::Bound;
 use energy::Squares;
-pub use fused::{fetches, joined};
-use local::{Group, Local};
-use post::Post;
+pub use fused_fetch::{fetches, joined};
+use fused_store::Store;
+use local_fft::{Group, Local};
+use peer_info::PeerInfo;
 use reshape::Reshape;
-use store::Store;
 pub(crate) use trig::LinesRecord;
 use trig::Trig;
 
@@ -55,8 +55,8 @@ pub struct Cuda<T> {
     area: Option<Owned<u8>>,
     area_bytes: usize,
     /// How data is to get to other ranks, and how it does.
-    wanted: Passage,
-    taken: Passage,
+    wanted: GpuTransport,
+    taken: GpuTransport,
     /// Reshapes that are done by the transforms behind them, in each direction, and whether the last is by those before it.
     fetched: [usize; 2],
     stores: [bool; 2],
@@ -70,7 +70,7 @@ pub struct Cuda<T> {
     read: Event,
     failed: Result<(), Error>,
     /// Whether something of this run is only known when the device has come so far.
-    owes: bool,
+    needs_sync: bool,
     done: Event,
 }
 
@@ -82,9 +82,9 @@ struct Meeting {
     /// When the plan's memory is made.
     near: Vec<Option<Peer>>,
     /// Arrays of callers.
-    shelf: Shelf,
+    shared_arrays: SharedArrays,
     estate: Option<Arc<Estate>>,
-    post: Option<Post>,
+    peer_info: Option<PeerInfo>,
 }
 
 /// A plan's own memory on a device.
@@ -119,8 +119,8 @@ impl<T: GpuReal> Cuda<T> {
             squares: None,
             area: None,
             area_bytes: 0,
-            wanted: Passage::default(),
-            taken: Passage::default(),
+            wanted: GpuTransport::default(),
+            taken: GpuTransport::default(),
             fetched: [0; 2],
             stores: [false; 2],
             window: 0,
@@ -130,19 +130,19 @@ impl<T: GpuReal> Cuda<T> {
             copies: gpu.new_stream()?,
             read: Event::new(gpu.context())?,
             failed: Ok(()),
-            owes: false,
+            needs_sync: false,
             done,
         })
     }
 
     /// Says how data is to get to other ranks: the same on all of them.
-    pub fn passage(mut self, wanted: Passage) -> Self {
+    pub fn transport(mut self, wanted: GpuTransport) -> Self {
         self.wanted = wanted;
         self
     }
 
     /// How data gets to the ranks that are hardest to reach: known once a plan is made.
-    pub fn taken(&self) -> Passage {
+    pub fn taken(&self) -> GpuTransport {
         self.taken
     }
 
@@ -164,7 +164,7 @@ impl<T: GpuReal> Cuda<T> {
     }
 
     /// Remembers the first failure of what is queued.
-    fn note(&mut self, result: Result<(), GpuError>) {
+    fn record_error(&mut self, result: Result<(), GpuError>) {
         let (rank, failed) = (self.rank, &mut self.failed);
         if failed.is_ok() {
             *failed = result.map_err(|why| why.on(rank));
@@ -172,10 +172,10 @@ impl<T: GpuReal> Cuda<T> {
     }
 
     /// Waits for all that has been queued, if the host must know something of that.
-    fn settle(&mut self) {
-        if std::mem::take(&mut self.owes) {
+    fn synchronize(&mut self) {
+        if std::mem::take(&mut self.needs_sync) {
             let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
-            self.note(waited);
+            self.record_error(waited);
         }
     }
 
@@ -203,18 +203,19 @@ impl<T: GpuReal> Cuda<T> {
     /// If no plan has been made.
     pub fn allocate(&mut self, reals: usize) -> Result<SharedSlice<T>, Error> {
         let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
-        let Meeting { comm, peers, shelf, .. } = self.meeting.as_mut().expect("ranks meet first");
+        let Meeting { comm, peers, shared_arrays, .. } =
+            self.meeting.as_mut().expect("ranks meet first");
         let made = SharedSlice::zeros(stream, reals).map_err(|why| why.on(rank));
         let made = agree(comm.as_ref(), made)?;
         let maps = peers.lend(gpu, comm.as_ref(), made.block())?;
-        shelf.add(made.block().clone(), maps);
+        shared_arrays.add(made.block().clone(), maps);
         Ok(made)
     }
 
     /// Whether memory is where other ranks see it, as far as there are any who look.
     pub fn sees(&self, memory: &DeviceMemory<T>) -> bool {
-        let Meeting { peers, shelf, .. } = self.meeting();
-        peers.exposes_all || shelf.number(memory.address()).is_some()
+        let Meeting { peers, shared_arrays, .. } = self.meeting();
+        peers.exposes_all || shared_arrays.number(memory.address()).is_some()
     }
 
     /// Transforms become an operation.
@@ -253,32 +254,40 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         let lossless = recipe.steps().iter().any(lossless);
         let wanted = match self.wanted {
             // What is to be coded even between ranks that reach each other is coded by the host.
-            Passage::Reached if lossless && recipe.problem().hosts.is_empty() => Passage::Host,
+            GpuTransport::PeerToPeer if lossless && recipe.problem().hosts.is_empty() => {
+                GpuTransport::HostStaged
+            }
             wanted => wanted,
         };
         let own = agree(comm, comm.dup())?;
         let size = comm.size();
         let (peers, mut node_memory) = match wanted {
-            Passage::Reached => (connect(&self.gpu, comm)?, agree(comm, comm.node_memory())?),
+            GpuTransport::PeerToPeer => {
+                (connect(&self.gpu, comm)?, agree(comm, comm.node_memory())?)
+            }
             _ => (Peers::apart(self.rank, size), None),
         };
         self.taken = match wanted {
-            _ if peers.all => Passage::Reached,
-            Passage::Host => Passage::Host,
-            _ if lossless => Passage::Host,
+            _ if peers.all => GpuTransport::PeerToPeer,
+            GpuTransport::HostStaged => GpuTransport::HostStaged,
+            _ if lossless => GpuTransport::HostStaged,
             _ => {
                 let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
                 let like = device_buffer(&Arc::new(agree(comm, like)?), self.rank);
-                if comm.reaches(&like)? { Passage::Device } else { Passage::Host }
+                if comm.reaches(&like)? {
+                    GpuTransport::GpuDirect
+                } else {
+                    GpuTransport::HostStaged
+                }
             }
         };
-        let post = node_memory
+        let peer_info = node_memory
             .as_mut()
-            .map(|node_memory| Post::new(node_memory.as_mut(), size))
+            .map(|node_memory| PeerInfo::new(node_memory.as_mut(), size))
             .transpose();
-        let post = agree(comm, post)?;
-        let (near, shelf, estate) = (Vec::new(), Shelf::default(), None);
-        self.meeting = Some(Meeting { comm: own, peers, near, shelf, estate, post });
+        let peer_info = agree(comm, peer_info)?;
+        let (near, shared_arrays, estate) = (Vec::new(), SharedArrays::default(), None);
+        self.meeting = Some(Meeting { comm: own, peers, near, shared_arrays, estate, peer_info });
         Ok(node_memory)
     }
 
@@ -290,7 +299,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         let legs = recipe.legs(site.direction);
         let mut bound = agree(site.comm, Bound::of(self, recipe, &legs, site.direction))?;
         let way = site.direction as usize;
-        self.stores[way] = bound.settle(site.comm)?;
+        self.stores[way] = bound.synchronize(site.comm)?;
         let Bound { ops, sizes, fetched, .. } = bound;
         self.fetched[way] = fetched;
         Ok(Operations { ops, sizes, exposes_all: self.sees_all(recipe.problem()) })
@@ -344,7 +353,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             .stream
             .memcpy_dtod(&*src.part(0..reals), &mut *dst.part_mut(0..reals))
             .map_err(crate::ffi::tried("copying"));
-        self.note(copied);
+        self.record_error(copied);
     }
 
     fn energy(
@@ -354,14 +363,14 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
         src: &DeviceMemory<T>,
         _sums: &mut [Energy],
     ) {
-        self.owes = true;
+        self.needs_sync = true;
         let squares = self.squares.as_mut().expect("made where something may be lost");
         let queued = squares.add(&self.stream, parts, width, src);
-        self.note(queued);
+        self.record_error(queued);
     }
 
     fn energy_queued(&mut self, sums: &mut [Energy]) {
-        self.settle();
+        self.synchronize();
         let squares = self.squares.as_ref().expect("made where something may be lost");
         match self.failed {
             Ok(()) => squares.read(sums),
@@ -371,7 +380,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        self.settle();
+        self.synchronize();
         std::mem::replace(&mut self.failed, Ok(()))
     }
 }
@@ -452,14 +461,14 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
             Op::Trig(trig) => {
                 let (stream, area) = tools.device.stream_and_area();
                 let queued = trig.run(stream, area, src, dst);
-                tools.device.note(queued);
+                tools.device.record_error(queued);
                 Ok(())
             }
             Op::Fetch(plan) => {
                 let src = src.expect("from one place to another");
                 let (stream, area) = tools.device.stream_and_area();
                 let queued = plan.run(stream, &|_| Place::own(src), dst, area);
-                tools.device.note(queued);
+                tools.device.record_error(queued);
                 Ok(())
             }
             Op::Store(store) => store.run(tools, src.expect("from one place to another"), dst),
@@ -474,9 +483,9 @@ impl<T> Drop for Cuda<T> {
     fn drop(&mut self) {
         let Some(meeting) = &mut self.meeting else { return };
         let mapped = meeting.near.iter().flatten().any(|peer| matches!(peer, Peer::Mapped(_)));
-        let mapped = mapped || meeting.shelf.maps();
+        let mapped = mapped || meeting.shared_arrays.maps();
         meeting.near.clear();
-        meeting.shelf.unmap();
+        meeting.shared_arrays.unmap();
         if mapped {
             // Memory goes when no other process has it mapped any more. A rank that has gone maps nothing.
             let _ = meeting.comm.barrier();

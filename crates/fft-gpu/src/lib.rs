@@ -36,7 +36,7 @@ pub use cudarc;
 #[cfg(feature = "cuda")]
 pub use {
     abi::transposed_when_read,
-    base::{Gpu, GpuError, GpuReal, NoGpu, Passage},
+    base::{Gpu, GpuError, GpuReal, GpuTransport, NoGpu},
     device::{Cuda, CudaOp, CudaWork, fetches, joined},
     ffi::{
         DeviceMemory, Lent, LentMut, SharedSlice, borrow, borrow_stream, driver_is_present,

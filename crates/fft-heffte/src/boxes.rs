@@ -62,7 +62,7 @@ impl Geometry {
     /// Of what all ranks say: the grid is what their input boxes cover. Collective.
     ///
     /// # Errors
-    /// [`Error::Argument`] when all input boxes are empty, or this rank's boxes make no sense, which other ranks have not heard
+    /// [`Error::Argument`] when all input boxes are empty, or this rank's boxes make no sense, which other ranks have not on_progress
     /// of; [`Error::TooLarge`].
     pub(crate) fn of(comm: &dyn Comm, boxes: [Extent; 2]) -> Result<Self, Error> {
         let mine: Vec<u8> = [boxes[0].low, boxes[0].high]

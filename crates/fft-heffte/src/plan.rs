@@ -241,7 +241,7 @@ fn draft<'a, K: Transform>(
         draft = draft.tolerance(tolerance);
     }
     if wishes.everywhere {
-        draft = draft.wire_everywhere();
+        draft = draft.ignore_shared_memory();
     }
     draft
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use fft_core::{Chunking, Link, Recipe, Redistribution, Step};
-use thriffty::gpu::Passage;
+use thriffty::gpu::GpuTransport;
 use thriffty::{Algorithm, Direction, Draft, Epochs, Error, Tolerance, Transform, Wire};
 
 /// How messages travel, and what the host must wait for in one direction, of all ranks together.
 pub(super) struct Way {
     pub(super) name: &'static str,
     pub(super) apart: bool,
-    pub(super) passage: Passage,
+    pub(super) transport: GpuTransport,
     pub(super) exchange: Algorithm,
     pub(super) wire: Option<Wire>,
     pub(super) waits: fn(MessagePlan) -> u64,
@@ -25,10 +25,11 @@ impl Way {
         let draft = draft.exchange(self.exchange);
         Ok(match self.wire {
             None => draft,
-            Some(Wire::Tolerance) => {
-                draft.tolerance(Tolerance::relative(1e-6)?).wire(Wire::Tolerance).wire_everywhere()
-            }
-            Some(wire) => draft.wire(wire).wire_everywhere(),
+            Some(Wire::Tolerance) => draft
+                .tolerance(Tolerance::relative(1e-6)?)
+                .wire(Wire::Tolerance)
+                .ignore_shared_memory(),
+            Some(wire) => draft.wire(wire).ignore_shared_memory(),
         })
     }
 }
@@ -50,7 +51,7 @@ pub(super) const RING: Algorithm = Algorithm::Ring(Epochs::Fence);
 pub(super) const NEAR: Way = Way {
     name: "as it is",
     apart: false,
-    passage: Passage::Reached,
+    transport: GpuTransport::PeerToPeer,
     exchange: P2P,
     wire: None,
     waits: |_| 0,
@@ -116,7 +117,7 @@ pub(super) const LARGE_WAYS: [Way; 3] = [
 #[cfg(feature = "mpi")]
 const DEVICE: Way = Way {
     name: "as it is on the device",
-    passage: Passage::Device,
+    transport: GpuTransport::GpuDirect,
     waits: |t| t.ranks * t.reshapes + t.out,
     ..NEAR
 };
@@ -151,13 +152,13 @@ pub(super) const LARGE_DEVICE_WAYS: [Way; 3] = [
 pub(super) const LARGE_HOST_WAYS: [Way; 2] = [
     Way {
         name: "in chunks by ring through the host",
-        passage: Passage::Host,
+        transport: GpuTransport::HostStaged,
         exchange: RING,
         ..FAR
     },
     Way {
         name: "in chunks of bits:16 by ring through the host",
-        passage: Passage::Host,
+        transport: GpuTransport::HostStaged,
         exchange: RING,
         ..WAYS[5]
     },
@@ -176,9 +177,9 @@ pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> 
         }
         found.reshapes += 1;
         let element = leg.from.width() * size_of::<f64>();
-        let most = match (way.exchange, way.passage) {
-            (Algorithm::Alltoallv, _) | (Algorithm::P2p, Passage::Device) => None,
-            (_, Passage::Device) => {
+        let most = match (way.exchange, way.transport) {
+            (Algorithm::Alltoallv, _) | (Algorithm::P2p, GpuTransport::GpuDirect) => None,
+            (_, GpuTransport::GpuDirect) => {
                 let points = (0..ranks).map(|rank| leg.from.layout.brick(rank).points());
                 Some((points.max().unwrap_or(0) * element / 8).max(CHUNK))
             }

@@ -151,7 +151,7 @@ struct Ones {
 
 fn draft<'a>(comm: &'a dyn Comm, wire: Wire) -> Result<Draft<'a, C2c<f64>, 3>, Error> {
     let case = Case::new([12, 10, 8], [C2C; 3]).exchange(Algorithm::P2p);
-    let draft = case.draft::<C2c<f64>>(comm)?.wire(wire).wire_everywhere();
+    let draft = case.draft::<C2c<f64>>(comm)?.wire(wire).ignore_shared_memory();
     Ok(match wire {
         Wire::Tolerance => draft.tolerance(Tolerance::relative(1e-4)?),
         _ => draft,
@@ -162,11 +162,11 @@ impl Ones {
     fn new(
         comm: &dyn Comm,
         recipe: &Recipe,
-        (gpu, passage): (&Gpu, Passage),
+        (gpu, transport): (&Gpu, GpuTransport),
         make: MakeExchange<'_>,
     ) -> Result<Self, Error> {
         let stream = gpu.new_stream().unwrap();
-        let device = Cuda::<f64>::new(gpu, stream.clone()).unwrap().passage(passage);
+        let device = Cuda::<f64>::new(gpu, stream.clone()).unwrap().transport(transport);
         let plan = Executor::bind(recipe, comm.dup()?, device, make)?;
         let problem = recipe.problem();
         let [input, output] = [&problem.input, &problem.output].map(|all| all.brick(comm.rank()));
@@ -193,7 +193,7 @@ impl Ones {
 /// Three runs, where in the second what comes to one rank is damaged.
 fn run(
     comm: &dyn Comm,
-    gpu: (&Gpu, Passage),
+    gpu: (&Gpu, GpuTransport),
     (wire, together): (Wire, bool),
     culprit: usize,
 ) -> Result<[Done; 3], Error> {
@@ -215,7 +215,7 @@ fn misled(comm: &dyn Comm, gpu: &Gpu, culprit: usize) -> Result<[Done; 3], Error
     let [half, other] = [draft(comm, Wire::F16)?.recipe()?, draft(comm, Wire::Bf16)?.recipe()?];
     assert_eq!(half.to_string().replace(" f16)", " bf16)"), other.to_string(), "the same steps");
     let mixed = if comm.rank() == culprit { &other } else { &half };
-    let reached = (gpu, Passage::Reached);
+    let reached = (gpu, GpuTransport::PeerToPeer);
     let mut plan = Ones::new(comm, &half, reached, &fft_comm::exchange)?;
     let mut wrong = Ones::new(comm, mixed, reached, &fft_comm::exchange)?;
     let (before, damaged) = (plan.run(), wrong.run());
@@ -238,7 +238,8 @@ fn damaged_messages_are_an_error_for_all_ranks_and_the_next_run_works() {
         for culprit in &CULPRITS[usize::from(few())..] {
             for together in [true, false] {
                 let found = fft_comm::threads_on(&[0, 1, 2], |comm| {
-                    run(&comm, (&gpu, Passage::Reached), (wire, together), *culprit).unwrap()
+                    run(&comm, (&gpu, GpuTransport::PeerToPeer), (wire, together), *culprit)
+                        .unwrap()
                 });
                 let what = format!("{wire}, together: {together}");
                 found.iter().for_each(|answers| check_answers(answers, &what));
@@ -276,7 +277,7 @@ pub(crate) fn in_windows(world: &dyn Comm, gpu: &Gpu) -> Done {
 pub(crate) fn in_berths(world: &dyn Comm, gpu: &Gpu) -> Done {
     for wire in [Wire::F32, Wire::Bits(16), Wire::Tolerance] {
         for culprit in 0..world.size() {
-            let answers = run(world, (gpu, Passage::Device), (wire, false), culprit)?;
+            let answers = run(world, (gpu, GpuTransport::GpuDirect), (wire, false), culprit)?;
             check_answers(&answers, &format!("{wire} in buffers"));
         }
     }

@@ -95,7 +95,11 @@ where
     let directions = [Direction::Forward, Direction::Inverse];
     let counts = directions.map(|way| [plan.fetched(way), followed(&plan, way)]);
     assert!(counts.iter().all(|[fetched, followed]| fetched <= followed), "{counts:?}: {what}");
-    Ok(Counts(counts, plan.passage() == Passage::Reached, plan.stores(Direction::Forward)))
+    Ok(Counts(
+        counts,
+        plan.transport() == GpuTransport::PeerToPeer,
+        plan.stores(Direction::Forward),
+    ))
 }
 
 /// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer axes, real data.

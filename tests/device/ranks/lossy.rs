@@ -15,7 +15,7 @@ where
     K::Real: GpuReal,
 {
     let mut exact = gpu.plan(case.draft::<K>(comm)?).build()?;
-    let mut plan = gpu.plan(option(case.draft::<K>(comm)?.wire_everywhere())).build()?;
+    let mut plan = gpu.plan(option(case.draft::<K>(comm)?.ignore_shared_memory())).build()?;
     let lens = [exact.input_len(), exact.output_len()];
     let (a, b) = match direction {
         Direction::Forward => {
@@ -37,7 +37,7 @@ where
     };
     let mut squares = [distance(&a, &b).powi(2), norm(&a).powi(2)];
     comm.allreduce(Reduce::Sum, &mut squares)?;
-    let reported = plan.last_error().expect("something may be lost");
+    let reported = plan.wire_error().expect("something may be lost");
     Ok(((squares[0] / squares[1]).sqrt(), reported))
 }
 
@@ -66,7 +66,7 @@ fn one_rank_loses_nothing_whatever_it_may() {
         let x: Vec<C64> = random(exact.input_len(), 1);
         let expected: Vec<C64> = transform(&mut exact, Direction::Forward, &x, x.len())?;
         for wire in [Wire::F16, Wire::Bits(16), Wire::Lossless, Wire::Tolerance] {
-            let draft = case.draft::<C2c<f64>>(&comm)?.wire_everywhere();
+            let draft = case.draft::<C2c<f64>>(&comm)?.ignore_shared_memory();
             let draft = match wire {
                 Wire::Tolerance => draft.tolerance(Tolerance::relative(1e-3)?),
                 wire => draft.wire(wire),
@@ -74,8 +74,8 @@ fn one_rank_loses_nothing_whatever_it_may() {
             let mut plan = draft.on(&gpu).build()?;
             let found: Vec<C64> = transform(&mut plan, Direction::Forward, &x, x.len())?;
             assert_eq!(found, expected, "{wire}");
-            assert_eq!(plan.last_error().unwrap_or_default(), Default::default(), "{wire}");
-            assert_eq!((plan.clock().sent, plan.clock().reals), (0, 0), "{wire}");
+            assert_eq!(plan.wire_error().unwrap_or_default(), Default::default(), "{wire}");
+            assert_eq!((plan.timings().sent, plan.timings().reals), (0, 0), "{wire}");
         }
         Ok(())
     });
@@ -183,12 +183,12 @@ fn what_loses_nothing_is_the_same_bit_for_bit() {
         on_hosts(hosts, |comm| {
             for exchange in [Algorithm::P2p, Algorithm::Alltoallv] {
                 let case = Case::new([24, 18, 20], [C2C, C2C, R2C]).tiling(2).exchange(exchange);
-                let draft = case.draft::<R2c<f64>>(&comm)?.wire_everywhere();
+                let draft = case.draft::<R2c<f64>>(&comm)?.ignore_shared_memory();
                 let mut plan = draft.wire(Wire::Lossless).on(&gpu).build()?;
-                assert_eq!(plan.passage(), Passage::Host);
+                assert_eq!(plan.transport(), GpuTransport::HostStaged);
                 // The same steps.
-                let tune = Tune::Exact(plan.recipe().to_string().replace(" lossless)", " raw)"));
-                let draft = case.draft::<R2c<f64>>(&comm)?.wire_everywhere().tune(tune);
+                let tune = Tune::Recipe(plan.recipe().to_string().replace(" lossless)", " raw)"));
+                let draft = case.draft::<R2c<f64>>(&comm)?.ignore_shared_memory().tune(tune);
                 let mut raw = draft.wire(Wire::Raw).on(&gpu).build()?;
                 let x: Vec<f64> = (0..raw.input_len()).map(|i| (i % 7) as f64).collect();
                 let len = raw.output_len();
@@ -198,7 +198,7 @@ fn what_loses_nothing_is_the_same_bit_for_bit() {
                     bytemuck::cast_slice::<_, u64>(a) == bytemuck::cast_slice::<_, u64>(b)
                 };
                 assert!(same(&found, &expected), "{exchange}");
-                let mut sent = [plan.clock().sent as f64, 8.0 * plan.clock().reals as f64];
+                let mut sent = [plan.timings().sent as f64, 8.0 * plan.timings().reals as f64];
                 comm.allreduce(Reduce::Sum, &mut sent)?;
                 assert!(sent[0] < 0.99 * sent[1], "{exchange}: {sent:?}");
                 let back: Vec<f64> = transform(&mut plan, Direction::Inverse, &found, x.len())?;
@@ -209,7 +209,10 @@ fn what_loses_nothing_is_the_same_bit_for_bit() {
             let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Algorithm::P2p);
             let plan = case.draft::<C2c<f64>>(&comm)?.wire(Wire::Lossless).on(&gpu).build()?;
             let near = hosts.iter().all(|host| *host == hosts[0]);
-            assert_eq!(plan.passage(), if near { Passage::Reached } else { Passage::Host });
+            assert_eq!(
+                plan.transport(),
+                if near { GpuTransport::PeerToPeer } else { GpuTransport::HostStaged }
+            );
             Ok(())
         });
     }

@@ -7,14 +7,14 @@ use super::lossy::lost;
 use super::*;
 
 /// On a GPU, with all data that changes ranks in messages.
-struct By(Gpu, Passage);
+struct By(Gpu, GpuTransport);
 
 impl Place for By {
     fn plan<'a, K: Make, const D: usize>(&self, draft: Draft<'a, K, D>) -> DeviceDraft<'a, K, D>
     where
         K::Real: GpuReal,
     {
-        draft.on(&self.0).passage(self.1)
+        draft.on(&self.0).transport(self.1)
     }
 }
 
@@ -41,7 +41,7 @@ fn body() {
     shared::cases(&world, &gpu, joined, false).unwrap();
     refused(&world, &gpu).unwrap();
     damaged::in_windows(&world, &gpu).unwrap();
-    let by_host = By(gpu.clone(), Passage::Host);
+    let by_host = By(gpu.clone(), GpuTransport::HostStaged);
     everything(&world, &by_host).unwrap();
     for exchange in Algorithm::ALL {
         println!("messages through the host by {exchange}");
@@ -57,15 +57,15 @@ fn body() {
     // Whether this MPI sends from devices is the same on all ranks.
     let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
     let draft = case.draft::<C2c<f64>>(&world).unwrap().on(&gpu);
-    match draft.passage(Passage::Device).build() {
-        Ok(plan) => assert_eq!(plan.passage(), Passage::Device),
+    match draft.transport(GpuTransport::GpuDirect).build() {
+        Ok(plan) => assert_eq!(plan.transport(), GpuTransport::GpuDirect),
         Err(why) => return println!("not run: messages on the device, {why}"),
     }
     damaged::in_berths(&world, &gpu).unwrap();
-    let gpu = By(gpu, Passage::Device);
+    let gpu = By(gpu, GpuTransport::GpuDirect);
     everything(&world, &gpu).unwrap();
-    let draft = case.draft::<C2c<f64>>(&world).unwrap().wire(Wire::Lossless).wire_everywhere();
-    let error = draft.on(&gpu.0).passage(Passage::Device).build().map(drop).unwrap_err();
+    let draft = case.draft::<C2c<f64>>(&world).unwrap().wire(Wire::Lossless).ignore_shared_memory();
+    let error = draft.on(&gpu.0).transport(GpuTransport::GpuDirect).build().map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
     for exchange in Algorithm::ALL {
         if matches!(exchange, Algorithm::KWay(_)) {
@@ -115,15 +115,15 @@ fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
 /// What ranks do not all want, or cannot have, all of them are refused.
 fn refused(world: &dyn Comm, gpu: &Gpu) -> Done {
     let case = Case::new([6, 5, 4], [C2C; 3]);
-    let mine = if world.rank() == 1 { Passage::Host } else { Passage::Reached };
+    let mine = if world.rank() == 1 { GpuTransport::HostStaged } else { GpuTransport::PeerToPeer };
     let draft = case.clone().exchange(Algorithm::P2p).draft::<C2c<f64>>(world)?;
-    let error = draft.on(gpu).passage(mine).build().map(drop).unwrap_err();
+    let error = draft.on(gpu).transport(mine).build().map(drop).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the ranks disagree on the passage: rank 0 has reached, rank 1 has host"
+        "the ranks disagree on the transport: rank 0 has reached, rank 1 has host"
     );
     let draft = case.exchange(Algorithm::KWay(2)).draft::<C2c<f64>>(world)?;
-    let error = draft.on(gpu).passage(Passage::Device).build().map(drop).unwrap_err();
+    let error = draft.on(gpu).transport(GpuTransport::GpuDirect).build().map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
     Ok(())
 }

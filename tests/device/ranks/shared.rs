@@ -136,14 +136,19 @@ fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
     comm.barrier()
 }
 
-/// By the clock recipes are compared in such arrays, too.
+/// By the timings recipes are compared in such arrays, too.
 fn timed(comm: &dyn Comm, gpu: &Gpu) -> Done {
     let tune = Tune::Measure { budget: std::time::Duration::from_millis(100) };
     let case = Case::new([16, 12, 10], [C2C; 3]).exchange(Algorithm::P2p);
     let draft = case.draft::<C2c<f64>>(comm)?.tune(tune).shared_arrays();
     let mut plan = draft.on(gpu).build()?;
     for row in &plan.report().rows {
-        assert!(!matches!(row.fate, thriffty::Fate::Failed(_)), "{:?}: {}", row.fate, row.recipe);
+        assert!(
+            !matches!(row.outcome, thriffty::Outcome::Failed(_)),
+            "{:?}: {}",
+            row.outcome,
+            row.recipe
+        );
     }
     let reshapes = plan.recipe().steps().iter();
     let reshapes = reshapes.filter(|step| matches!(step, Step::Reshape { .. })).count();

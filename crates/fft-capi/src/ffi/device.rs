@@ -6,7 +6,7 @@ use thriffty::Error;
 use thriffty::gpu::cudarc::driver::CudaStream;
 use thriffty::gpu::keeping_context;
 use thriffty::gpu::{
-    DeviceMemory, Gpu, GpuError, NoGpu, Passage, borrow, borrow_stream, driver_is_present,
+    DeviceMemory, Gpu, GpuError, GpuTransport, NoGpu, borrow, borrow_stream, driver_is_present,
 };
 
 use super::pointers::{apart, check};
@@ -22,7 +22,7 @@ pub(super) unsafe fn place(
     options: &Options,
     passage: Option<String>,
 ) -> Result<Place, Error> {
-    let passage = passage.map_or(Ok(Passage::default()), |name| name.parse())?;
+    let passage = passage.map_or(Ok(GpuTransport::default()), |name| name.parse())?;
     let device = usize::try_from(options.device)
         .map_err(|_| Error::argument("device", options.device, "-1 for the host, 0 or more"))?;
     if !driver_is_present() {
@@ -32,7 +32,7 @@ pub(super) unsafe fn place(
         let gpu = Gpu::probe(device).map_err(|why| why.on(rank))?;
         // SAFETY: the caller vouches for the stream.
         let stream = unsafe { borrow_stream(&gpu, options.stream) }.map_err(|why| why.on(rank))?;
-        Ok(Place { gpu, stream, passage })
+        Ok(Place { gpu, stream, transport: passage })
     })
 }
 

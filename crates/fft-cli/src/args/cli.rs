@@ -57,7 +57,7 @@ pub(crate) struct Bench {
     pub(crate) device: Device,
     /// How data gets to other ranks' GPUs: reached, where they can be; or in messages, from memory of the device or the host.
     #[arg(long, default_value = "reached", value_parser = ["reached", "device", "host"])]
-    pub(crate) passage: String,
+    pub(crate) transport: String,
     /// Times that the transform is measured, after one that is not.
     #[arg(long, default_value = "10", value_name = "N")]
     pub(crate) reps: NonZeroUsize,
@@ -74,7 +74,7 @@ pub(crate) struct Bench {
     pub(crate) check: bool,
     /// Print `ready`, then the seconds of one transform for each line `go`, until `quit` or the end of the input.
     ///
-    /// For a line `clock`: the mean seconds of each part of the transforms since the last one, and the bytes sent.
+    /// For a line `timings`: the mean seconds of each part of the transforms since the last one, and the bytes sent.
     #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
     pub(crate) serve: bool,
 }
@@ -140,7 +140,7 @@ pub(crate) struct Choosing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Model,
-    Clock,
+    Timings,
 }
 
 /// Find the fastest way to do a transform here, and remember it.
@@ -385,7 +385,7 @@ pub(crate) struct Wires {
     pub(crate) wire: Option<Wire>,
     /// Send all data that changes ranks, as if every rank were on a host of its own.
     #[arg(long)]
-    pub(crate) wire_everywhere: bool,
+    pub(crate) ignore_shared_memory: bool,
 }
 
 /// How data is cut over the ranks.
@@ -431,7 +431,7 @@ fn tolerance(error: &str) -> Result<Tolerance, String> {
 }
 
 fn by() -> impl TypedValueParser<Value = By> {
-    choice(vec![("model", By::Model), ("measure", By::Clock)])
+    choice(vec![("model", By::Model), ("measure", By::Timings)])
 }
 
 /// Seconds, or with a unit: 10s, 500ms, 2.5.

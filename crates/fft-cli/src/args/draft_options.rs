@@ -25,8 +25,8 @@ pub(crate) fn draft<'a, K: Family>(
     if let Some(exchange) = options.exchange {
         draft = draft.exchange(exchange);
     }
-    if options.wires.wire_everywhere {
-        draft = draft.wire_everywhere();
+    if options.wires.ignore_shared_memory {
+        draft = draft.ignore_shared_memory();
     }
     let spectral_grid = draft.spectral_grid();
     if let Some(ranks) = &options.grids.in_grid {
@@ -55,8 +55,8 @@ pub(crate) fn plan<K: Family>(
 ) -> Result<DynPlan, Failure> {
     let tune = match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
         (Some(path), _, _) => Tune::Wisdom(path.clone()),
-        (_, Some(text), _) => Tune::Exact(text.clone()),
-        (_, _, cli::By::Clock) => Tune::Measure { budget: choosing.budget },
+        (_, Some(text), _) => Tune::Recipe(text.clone()),
+        (_, _, cli::By::Timings) => Tune::Measure { budget: choosing.budget },
         (_, _, cli::By::Model) => Tune::Model,
     };
     tuned::<K>(comm, problem, tune)

@@ -37,7 +37,7 @@ impl Task for Bench<'_> {
         if options.serve {
             return bench.serve(options);
         }
-        bench.plan.clear_clock();
+        bench.plan.clear_timings();
         let seconds = bench.times(options)?;
         let report = bench.report(options, seconds)?;
         let text = if options.json { format!("{}\n", report.to_json()) } else { report.to_table() };
@@ -71,12 +71,12 @@ impl<K: Family> Prepared<K> {
     /// Transforms when told to, and says where the time went since that was last asked. Collective.
     fn serve(mut self, options: &cli::Bench) -> Result<(), Failure> {
         let comm = self.plan.comm().dup()?;
-        self.plan.clear_clock();
+        self.plan.clear_timings();
         let mut turns = 0;
         serve::run(comm.as_ref(), |order| match order {
-            Order::Clock => {
-                let split = Split::mean(comm.as_ref(), &self.plan.clock(), turns.max(1))?;
-                self.plan.clear_clock();
+            Order::Timings => {
+                let split = Split::mean(comm.as_ref(), &self.plan.timings(), turns.max(1))?;
+                self.plan.clear_timings();
                 turns = 0;
                 Ok(split.to_line())
             }
@@ -114,15 +114,15 @@ impl<K: Family> Prepared<K> {
         let mut exact: Vec<K::Spectral> = zeros(plan.comm(), plan.output_len())?;
         let mut without = plan.exact::<K>(&options.problem)?;
         without.run(Direction::Forward, cast_slice(physical), cast_slice_mut(&mut exact))?;
-        let (forward, inverse) = (plan.last_error().unwrap_or_default(), WireError::default());
+        let (forward, inverse) = (plan.wire_error().unwrap_or_default(), WireError::default());
         let error = relative(plan, &spectral[..], &exact)?;
         let tolerance = Encoding::of(&options.problem.wires).tolerance;
         Ok((Lost { error, forward, inverse, tolerance }, exact))
     }
 
-    /// Everything there is to say. Uses up the clock and the data. Collective.
+    /// Everything there is to say. Uses up the timings and the data. Collective.
     fn report(&mut self, options: &cli::Bench, seconds: Vec<f64>) -> Result<Report, Failure> {
-        let split = Split::mean(self.plan.comm(), &self.plan.clock(), seconds.len())?;
+        let split = Split::mean(self.plan.comm(), &self.plan.timings(), seconds.len())?;
         // After inverse transforms the input is a little different from the one that the spectrum was made of.
         self.source.fill(&mut self.physical[..]);
         let encoding = Encoding::of(&options.problem.wires);
@@ -135,7 +135,7 @@ impl<K: Family> Prepared<K> {
             false => None,
         };
         plan.run(Direction::Inverse, cast_slice(spectral), cast_slice_mut(physical))?;
-        let inverse = plan.last_error().unwrap_or_default();
+        let inverse = plan.wire_error().unwrap_or_default();
         let lost = lost.map(|(lost, _)| Lost { inverse, ..lost });
         let errors = Errors { forward, lost, ..Errors::after(plan, source, &physical[..])? };
         let (points, howmany) =
@@ -152,7 +152,7 @@ impl<K: Family> Prepared<K> {
             field: options.field,
             encoding,
             exchange: plan.exchange(),
-            passage: plan.passage(),
+            gpu_transport: plan.transport(),
             direction: options.direction,
             flops: flops(K::Physical::WIDTH, points, howmany),
             predicted: match options.direction {

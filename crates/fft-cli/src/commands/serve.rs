@@ -21,8 +21,8 @@ pub(crate) enum Order {
     Quit,
     /// `go`: one transform.
     Go,
-    /// `clock`: where the time has gone.
-    Clock,
+    /// `timings`: where the time has gone.
+    Timings,
 }
 
 /// Prints `ready`, then for every order what `answer` returns. Ends at `quit` or the end of the input. Collective.
@@ -60,7 +60,7 @@ fn broadcast(comm: &dyn Comm, flight: &mut dyn Flight, order: Order) -> Result<O
     let mut found = Order::Quit;
     while let Some(arrival) = flight.wait_any_sleeping(NAP)? {
         let said = arrival.message.bytes().first().copied();
-        let all = [Order::Quit, Order::Go, Order::Clock];
+        let all = [Order::Quit, Order::Go, Order::Timings];
         found = all.into_iter().find(|order| Some(*order as u8) == said).unwrap_or(Order::Quit);
         flight.recycle(arrival);
     }
@@ -73,11 +73,11 @@ fn read(mut input: impl BufRead) -> io::Result<Order> {
     let read = input.read_line(&mut line)?;
     match line.trim_end() {
         "go" => Ok(Order::Go),
-        "clock" => Ok(Order::Clock),
+        "timings" => Ok(Order::Timings),
         "quit" => Ok(Order::Quit),
         _ if read == 0 => Ok(Order::Quit),
         other => Err(io::Error::other(format!(
-            "found `{other}` on standard input, expected go, clock or quit"
+            "found `{other}` on standard input, expected go, timings or quit"
         ))),
     }
 }

@@ -2,10 +2,10 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::gpu::cudarc::driver::{CudaContext, DriverError};
-use thriffty::gpu::{Gpu, GpuReal, Passage, driver_is_present};
+use thriffty::gpu::{Gpu, GpuReal, GpuTransport, driver_is_present};
 use thriffty::{
-    Algorithm, Clock, Comm, DeviceArray, Direction, DynDevicePlan, DynDraft, Error, Place, Recipe,
-    Transform, Tune, WireError,
+    Algorithm, Comm, DeviceArray, Direction, DynDevicePlan, DynDraft, Error, Place, Recipe,
+    Timings, Transform, Tune, WireError,
 };
 
 use super::family::Family;
@@ -16,14 +16,14 @@ use crate::ranks::world::{Failure, agree, refused};
 pub(crate) trait OnDevice {
     fn recipe(&self) -> &Recipe;
     fn comm(&self) -> &dyn Comm;
-    fn last_error(&self) -> Option<WireError>;
-    fn clock(&self) -> Clock;
-    fn clear_clock(&mut self);
+    fn wire_error(&self) -> Option<WireError>;
+    fn timings(&self) -> Timings;
+    fn clear_timings(&mut self);
     fn memory(&self) -> usize;
     fn exchange(&self) -> Algorithm;
-    fn passage(&self) -> String;
+    fn transport(&self) -> String;
     /// Waits for the device.
-    fn settle(&self) -> Result<(), Error>;
+    fn synchronize(&self) -> Result<(), Error>;
     /// Transforms what is there, and waits for it. Collective.
     fn run(&mut self, direction: Direction) -> Result<(), Error>;
     /// Transforms from one array of the host to another, through the device. Collective.
@@ -51,25 +51,25 @@ pub(crate) fn new<K: Family>(
     comm: &dyn Comm,
     problem: &cli::Problem,
     choosing: &cli::Choosing,
-    passage: &str,
+    transport: &str,
 ) -> Result<Box<dyn OnDevice>, Failure> {
     let tune = match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
-        (None, Some(text), _) => Tune::Exact(text.clone()),
+        (None, Some(text), _) => Tune::Recipe(text.clone()),
         (None, None, cli::By::Model) => Tune::Model,
-        (None, None, cli::By::Clock) => Tune::Measure { budget: choosing.budget },
+        (None, None, cli::By::Timings) => Tune::Measure { budget: choosing.budget },
         (Some(_), _, _) => return refused("--device cuda has no wisdom"),
     };
     let draft = draft_options::asked::<K>(comm, problem)?;
-    of::<K>(comm, draft.tune(tune), passage.parse()?)
+    of::<K>(comm, draft.tune(tune), transport.parse()?)
 }
 
 /// Of a draft. Collective.
 pub(crate) fn of<K: Transform<Real: GpuReal>>(
     comm: &dyn Comm,
     draft: DynDraft<'_>,
-    passage: Passage,
+    transport: GpuTransport,
 ) -> Result<Box<dyn OnDevice>, Failure> {
-    Ok(Box::new(Bound::<K::Real>::new(comm, draft, passage)?))
+    Ok(Box::new(Bound::<K::Real>::new(comm, draft, transport)?))
 }
 
 struct Bound<T: GpuReal> {
@@ -79,9 +79,9 @@ struct Bound<T: GpuReal> {
 }
 
 impl<T: GpuReal> Bound<T> {
-    fn new(comm: &dyn Comm, draft: DynDraft<'_>, passage: Passage) -> Result<Self, Failure> {
+    fn new(comm: &dyn Comm, draft: DynDraft<'_>, transport: GpuTransport) -> Result<Self, Failure> {
         let gpu = agree(comm, gpu(comm))?;
-        let mut plan = draft.on::<T>(Place { gpu, stream: None, passage })?;
+        let mut plan = draft.on::<T>(Place { gpu, stream: None, transport })?;
         let [physical, spectral] = match plan.recipe().problem().shared_arrays {
             true => [Ok(plan.shared_zeros()?), Ok(plan.shared_zeros()?)],
             false => [plan.zeros(), plan.zeros()],
@@ -106,16 +106,16 @@ impl<T: GpuReal> OnDevice for Bound<T> {
         self.plan.comm()
     }
 
-    fn last_error(&self) -> Option<WireError> {
-        self.plan.last_error()
+    fn wire_error(&self) -> Option<WireError> {
+        self.plan.wire_error()
     }
 
-    fn clock(&self) -> Clock {
-        self.plan.clock()
+    fn timings(&self) -> Timings {
+        self.plan.timings()
     }
 
-    fn clear_clock(&mut self) {
-        self.plan.clear_clock();
+    fn clear_timings(&mut self) {
+        self.plan.clear_timings();
     }
 
     fn memory(&self) -> usize {
@@ -126,11 +126,11 @@ impl<T: GpuReal> OnDevice for Bound<T> {
         self.plan.exchange()
     }
 
-    fn passage(&self) -> String {
-        self.plan.passage().to_string()
+    fn transport(&self) -> String {
+        self.plan.transport().to_string()
     }
 
-    fn settle(&self) -> Result<(), Error> {
+    fn synchronize(&self) -> Result<(), Error> {
         self.plan.stream().synchronize().map_err(self.failed("waiting for the device"))
     }
 
@@ -145,7 +145,7 @@ impl<T: GpuReal> OnDevice for Bound<T> {
                 plan.run(direction, &spectral.slice(0..there), &mut physical.slice_mut(0..here))?;
             }
         }
-        self.settle()
+        self.synchronize()
     }
 
     fn run_through(
@@ -165,6 +165,6 @@ impl<T: GpuReal> OnDevice for Bound<T> {
         if !to.is_empty() {
             stream.memcpy_dtoh(&result.slice(0..to.len()), to).map_err(&failed)?;
         }
-        self.settle()
+        self.synchronize()
     }
 }

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::{
-    Algorithm, Clock, Comm, Direction, DynArray, DynBrick, DynPlan, Element, Error, Recipe, Reduce,
-    Step, Tune, Wire, WireError,
+    Algorithm, Comm, Direction, DynArray, DynBrick, DynPlan, Element, Error, Recipe, Reduce, Step,
+    Timings, Tune, Wire, WireError,
 };
 
 use super::family::Family;
@@ -112,8 +112,8 @@ impl Engine {
     pub(crate) fn new<K: Family>(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
         let (problem, choosing) = (&options.problem, &options.choosing);
         match options.device {
-            cli::Device::Host if options.passage != "reached" => {
-                crate::ranks::world::refused("--passage goes with --device cuda")
+            cli::Device::Host if options.transport != "reached" => {
+                crate::ranks::world::refused("--transport goes with --device cuda")
             }
             cli::Device::Host => {
                 Ok(Self::Host(Box::new(draft_options::plan::<K>(comm, problem, choosing)?)))
@@ -123,7 +123,7 @@ impl Engine {
                 comm,
                 problem,
                 choosing,
-                &options.passage,
+                &options.transport,
             )?)),
             #[cfg(not(feature = "cuda"))]
             cli::Device::Cuda => {
@@ -140,7 +140,7 @@ impl Engine {
         let mut draft = draft_options::draft::<K>(comm, problem)?.machine((*asked.machine).clone());
         let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
         if asked.tolerance.is_none() && recipe.steps().iter().all(raw) {
-            draft = draft.tune(Tune::Exact(recipe.to_string()));
+            draft = draft.tune(Tune::Recipe(recipe.to_string()));
         }
         Ok(match self {
             Self::Host(_) => Self::Host(Box::new(draft.build()?)),
@@ -199,7 +199,7 @@ impl Engine {
     ) -> Result<f64, Error> {
         #[cfg(feature = "cuda")]
         if let Self::Cuda(device) = self {
-            device.settle()?;
+            device.synchronize()?;
         }
         self.comm().barrier()?;
         let start = Instant::now();
@@ -214,27 +214,27 @@ impl Engine {
         Ok(seconds[0])
     }
 
-    pub(crate) fn last_error(&self) -> Option<WireError> {
+    pub(crate) fn wire_error(&self) -> Option<WireError> {
         match self {
-            Self::Host(plan) => plan.last_error(),
+            Self::Host(plan) => plan.wire_error(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.last_error(),
+            Self::Cuda(device) => device.wire_error(),
         }
     }
 
-    pub(crate) fn clock(&self) -> Clock {
+    pub(crate) fn timings(&self) -> Timings {
         match self {
-            Self::Host(plan) => plan.clock(),
+            Self::Host(plan) => plan.timings(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.clock(),
+            Self::Cuda(device) => device.timings(),
         }
     }
 
-    pub(crate) fn clear_clock(&mut self) {
+    pub(crate) fn clear_timings(&mut self) {
         match self {
-            Self::Host(plan) => plan.clear_clock(),
+            Self::Host(plan) => plan.clear_timings(),
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.clear_clock(),
+            Self::Cuda(device) => device.clear_timings(),
         }
     }
 
@@ -255,11 +255,11 @@ impl Engine {
     }
 
     /// How data gets to other ranks' GPUs.
-    pub(crate) fn passage(&self) -> Option<String> {
+    pub(crate) fn transport(&self) -> Option<String> {
         match self {
             Self::Host(_) => None,
             #[cfg(feature = "cuda")]
-            Self::Cuda(device) => Some(device.passage()),
+            Self::Cuda(device) => Some(device.transport()),
         }
     }
 

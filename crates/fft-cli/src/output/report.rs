@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use thriffty::{Algorithm, Clock, Comm, Direction, Error, Precision, Reduce, WireError};
+use thriffty::{Algorithm, Comm, Direction, Error, Precision, Reduce, Timings, WireError};
 
 use crate::check::check::Errors;
 use crate::check::wires::Encoding;
@@ -21,7 +21,7 @@ pub(crate) struct Report {
     pub(crate) encoding: Encoding,
     pub(crate) exchange: Algorithm,
     /// How data gets to other ranks' GPUs, where it is on any.
-    pub(crate) passage: Option<String>,
+    pub(crate) gpu_transport: Option<String>,
     pub(crate) direction: Direction,
     /// Operations that one transform counts for.
     pub(crate) flops: f64,
@@ -52,13 +52,20 @@ const PARTS: [&str; 6] = ["pack", "exchange", "unpack", "own", "shared", "fft"];
 
 impl Split {
     /// What the clocks say about one of `reps` transforms. Collective.
-    pub(crate) fn mean(comm: &dyn Comm, clock: &Clock, reps: usize) -> Result<Self, Error> {
-        let spent = [clock.pack, clock.exchange, clock.unpack, clock.own, clock.shared, clock.fft];
+    pub(crate) fn mean(comm: &dyn Comm, timings: &Timings, reps: usize) -> Result<Self, Error> {
+        let spent = [
+            timings.pack,
+            timings.exchange,
+            timings.unpack,
+            timings.own,
+            timings.shared,
+            timings.fft,
+        ];
         let mut parts = spent.map(|time| time.as_secs_f64() / reps as f64);
         comm.allreduce(Reduce::Max, &mut parts)?;
         let mean = |count: u64| count as f64 / reps as f64;
-        let mut busiest = [mean(clock.sent + clock.forwarded)];
-        let mut sums = [busiest[0], mean(clock.sent), mean(clock.reals)];
+        let mut busiest = [mean(timings.sent + timings.forwarded)];
+        let mut sums = [busiest[0], mean(timings.sent), mean(timings.reals)];
         comm.allreduce(Reduce::Max, &mut busiest)?;
         comm.allreduce(Reduce::Sum, &mut sums)?;
         let ([bytes_sent_busiest], [bytes_sent, own, reals]) = (busiest, sums);
@@ -121,7 +128,7 @@ impl Report {
             "recipe": self.recipe,
             "precision": self.precision.to_string(),
             "exchange": self.exchange.to_string(),
-            "passage": self.passage,
+            "gpu_transport": self.gpu_transport,
             "reps": self.seconds.len(),
             "seconds": { "median": median, "min": min, "max": max },
             "predicted": self.predicted,
@@ -155,7 +162,7 @@ impl Report {
             ("algorithm", self.exchange.to_string()),
             ("direction", self.direction().into()),
         ];
-        rows.extend(self.passage.clone().map(|passage| ("passage", passage)));
+        rows.extend(self.gpu_transport.clone().map(|way| ("transport", way)));
         rows.extend([
             ("time", format!("{}  (min {}, max {})", time(median), time(min), time(max))),
             ("rate", format!("{:.3} GFlop/s", self.gflops())),

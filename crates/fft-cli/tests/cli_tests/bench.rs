@@ -105,7 +105,7 @@ fn a_device_gives_what_is_checked_or_a_reason() {
         );
         if found.code == Some(0) {
             let found: Value = serde_json::from_str(&found.stdout).unwrap();
-            assert_eq!(found["passage"], "reached", "{found}");
+            assert_eq!(found["transport"], "reached", "{found}");
             for error in ["/error/roundtrip", "/error/forward"] {
                 let error = found.pointer(error).and_then(Value::as_f64).unwrap();
                 assert!((1e-17..5e-15).contains(&error), "{found}");
@@ -166,7 +166,7 @@ fn serves_on_demand() {
         assert!(seconds.len() == answers && seconds.iter().all(|t| *t > 0.0 && *t < 10.0));
     }
     assert!(serve("go\nstop\n").complaint().contains("`stop`"));
-    let text = serve("clock\ngo\ngo\nclock\n").ok();
+    let text = serve("timings\ngo\ngo\nclock\n").ok();
     let lines: Vec<&str> = text.lines().collect();
     let value = |line: &str, name: &str| -> f64 {
         let mut words = line.split(' ').skip_while(|word| *word != name);

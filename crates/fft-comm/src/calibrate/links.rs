@@ -12,7 +12,7 @@ const SMALL: usize = 64;
 const BURST: usize = 64;
 /// Bytes of a message that is all bandwidth: a chunk, as plans send them.
 const LARGE: usize = 1 << 19;
-/// Such messages at most between two looks at the clock.
+/// Such messages at most between two looks at the timings.
 const MOST: usize = 64;
 /// How long they are to take together.
 const LONG: f64 = 0.03;
@@ -194,7 +194,7 @@ impl<'a> Links<'a> {
         let mut seconds = [start.elapsed().as_secs_f64()];
         agree(self.comm, result)?;
         self.comm.allreduce(Reduce::Max, &mut seconds)?;
-        // No clock is so coarse, but a rate must be finite.
+        // No timings is so coarse, but a rate must be finite.
         Ok(seconds[0].max(1e-9))
     }
 }

@@ -158,7 +158,7 @@ fn meeting(comm: &dyn Comm) -> Result<Option<f64>, Error> {
 
 /// The processor of rank 0, in its maker's words. Collective.
 fn processor(comm: &dyn Comm) -> Result<String, Error> {
-    crate::signature::told(comm, &crate::signature::processor())
+    crate::signature::broadcast_line(comm, &crate::signature::processor())
 }
 
 /// The middle one; of an even number, the larger of two.

@@ -60,7 +60,7 @@ fn chunk(specs: &[MessageSpec], chunk: usize) -> Range<usize> {
 
 /// How many chunks a message_plan is in, for whom it matters.
 fn count(message_plan: &MessagePlan) -> usize {
-    if message_plan.at_once || message_plan.buffers.is_some() {
+    if message_plan.buffers_all || message_plan.buffers.is_some() {
         1
     } else {
         message_plan.chunks.max(1)

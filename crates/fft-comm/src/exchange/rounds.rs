@@ -32,7 +32,7 @@ impl Rounds {
 
     fn split(&self, message_plan: &MessagePlan) -> Vec<Round> {
         let chunks = message_plan.chunks.max(1);
-        let rounds = if message_plan.at_once { 1 } else { chunks.min(self.most) };
+        let rounds = if message_plan.buffers_all { 1 } else { chunks.min(self.most) };
         let of = |specs: &[MessageSpec], round| -> (Vec<usize>, Vec<MessageSpec>) {
             let here = |(_, spec): &(usize, &MessageSpec)| {
                 spec.chunk.min(chunks - 1) * rounds / chunks == round
@@ -49,7 +49,7 @@ impl Rounds {
                 // One to the exchange, which has memory for all of it.
                 chunks: 1,
                 shorter: message_plan.shorter,
-                at_once: true,
+                buffers_all: true,
                 sends: out,
                 recvs: come,
                 buffers: None,
@@ -171,7 +171,7 @@ mod tests {
             reshape: 3,
             chunks,
             shorter: true,
-            at_once: false,
+            buffers_all: false,
             sends: specs(&|peer, chunk| there(rank, peer, chunk)),
             recvs: specs(&|peer, chunk| there(peer, rank, chunk)),
             buffers: None,
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn what_is_to_be_there_at_once_is_one_round() {
         for (chunks, most) in CASES {
-            let message_plan = MessagePlan { at_once: true, ..message_plan(1, 5, chunks) };
+            let message_plan = MessagePlan { buffers_all: true, ..message_plan(1, 5, chunks) };
             let rounds = split(&message_plan, most);
             let [only] = &rounds[..] else { panic!("{} rounds of {chunks} chunks", rounds.len()) };
             assert_eq!(
@@ -244,7 +244,7 @@ mod tests {
                 (&message_plan.sends, &message_plan.recvs)
             );
             assert!(
-                only.message_plan.at_once
+                only.message_plan.buffers_all
                     && only.sends.iter().copied().eq(0..message_plan.sends.len())
             );
         }

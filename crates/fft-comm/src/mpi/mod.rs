@@ -88,7 +88,7 @@ pub fn abort(code: i32) -> ! {
     ffi::abort(code)
 }
 
-/// Waits until of all communicators that this process has dropped, those of plans too, the others have dropped theirs or heard of
+/// Waits until of all communicators that this process has dropped, those of plans too, the others have dropped theirs or on_progress of
 /// it. For tests.
 #[doc(hidden)]
 pub fn hear_out() {

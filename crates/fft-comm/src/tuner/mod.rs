@@ -1,4 +1,4 @@
-//! Which of several recipes is fastest: by the model, and by the clock.
+//! Which of several recipes is fastest: by the model, and by the timings.
 //!
 //! `candidates.rs` lists recipes, purely, in the order of what the model expects of them; `race.rs` times what it is
 //! given, turn by turn, and drops what is clearly slower; here recipes are bound, each as a plan of its own that is
@@ -18,8 +18,8 @@ use fft_core::{
 
 use crate::same;
 pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
-pub use race::{Fate, Progress, Trial, race};
-pub use report::{Report, Row, Source};
+pub use race::{Outcome, Progress, Trial, race};
+pub use report::{Report, ReportRow, Source};
 
 /// Times the candidates, of which the first is tried whatever the budget, and reports on all of them; the chosen one is
 /// the fastest. Collective; the same on every rank.
@@ -34,7 +34,7 @@ pub fn tune(
     comm: &dyn Comm,
     candidates: &[Candidate],
     budget: Duration,
-    heard: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
     let first = candidates.first().ok_or_else(nothing)?;
     let arrays = match first.recipe.problem().shared_arrays {
@@ -58,7 +58,7 @@ pub fn tune(
         };
         Ok(Box::new(Bound { arrays, executor }))
     };
-    tune_by(comm, candidates, budget, &mut make, heard)
+    tune_by(comm, candidates, budget, &mut make, on_progress)
 }
 
 /// Binds a candidate, to be timed. Called by all ranks together.
@@ -73,7 +73,7 @@ pub fn tune_by<'t>(
     candidates: &[Candidate],
     budget: Duration,
     make: Make<'_, 't>,
-    heard: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
     if candidates.is_empty() {
         return Err(nothing());
@@ -82,8 +82,8 @@ pub fn tune_by<'t>(
     let recipes: Vec<_> = candidates.iter().map(|it| it.recipe.to_string()).collect();
     same(comm, "candidates", &recipes.join("\n"))?;
     let mut make = |number: usize| make(&candidates[number]);
-    let fates = race(comm, candidates.len(), budget, &mut make, heard)?;
-    Report::measured(candidates, fates)
+    let outcomes = race(comm, candidates.len(), budget, &mut make, on_progress)?;
+    Report::measured(candidates, outcomes)
 }
 
 fn nothing() -> Error {

@@ -18,7 +18,7 @@ pub trait Trial {
 
 /// What became of a trial; the same on all ranks.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Fate {
+pub enum Outcome {
     /// Time was up before.
     NotTried,
     /// It failed on some rank, which said this.
@@ -29,7 +29,7 @@ pub enum Fate {
     Timed(Vec<f64>),
 }
 
-impl Fate {
+impl Outcome {
     /// The median of its times, if it has any.
     pub fn seconds(&self) -> Option<f64> {
         match self {
@@ -106,14 +106,14 @@ pub fn race<'t>(
     count: usize,
     budget: Duration,
     make: &mut dyn FnMut(usize) -> Result<Box<dyn Trial + 't>, Error>,
-    heard: &mut dyn FnMut(Progress),
-) -> Result<Vec<Fate>, Error> {
+    on_progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<Outcome>, Error> {
     let watch = Watch { comm, start: Instant::now(), budget: budget.as_secs_f64() };
     let mut tell = |candidate, rounds, spent: f64| {
         let spent = Duration::try_from_secs_f64(spent).unwrap_or_default();
-        heard(Progress { candidate, candidates: count, rounds, spent, budget });
+        on_progress(Progress { candidate, candidates: count, rounds, spent, budget });
     };
-    let mut fates = vec![Fate::NotTried; count];
+    let mut outcomes = vec![Outcome::NotTried; count];
     let mut running: Vec<Runner<'t>> = Vec::new();
     // The longest that one took to be made and run.
     let (mut longest, mut spent) = (0.0, watch.spent()?);
@@ -127,12 +127,12 @@ pub fn race<'t>(
             Goal { until: spent + watch.budget / (4 * count) as f64, fastest: fastest(&running) };
         match first_turns(&watch, number, make, goal) {
             Ok(runner) => running.push(runner),
-            Err(error) => fates[number] = Fate::Failed(error.to_string()),
+            Err(error) => outcomes[number] = Outcome::Failed(error.to_string()),
         }
         // If ranks are gone, not only the trial, this fails, too.
         spent = watch.spent()?;
         longest = f64::max(longest, spent - before);
-        part(&mut running, &mut fates, KEPT);
+        part(&mut running, &mut outcomes, KEPT);
     }
     for round in 0..ROUNDS - ALONE {
         let turn: f64 = running.iter().filter_map(|runner| median(&runner.times)).sum();
@@ -150,19 +150,19 @@ pub fn race<'t>(
                     place += 1;
                 }
                 Err(error) => {
-                    fates[runner.number] = Fate::Failed(error.to_string());
+                    outcomes[runner.number] = Outcome::Failed(error.to_string());
                     running.remove(place);
                     spent = watch.spent()?;
                 }
             }
         }
-        part(&mut running, &mut fates, KEPT);
+        part(&mut running, &mut outcomes, KEPT);
     }
     // In the same order on all ranks: what trials hold may be given back by all together.
     for runner in running {
-        fates[runner.number] = Fate::Timed(runner.times);
+        outcomes[runner.number] = Outcome::Timed(runner.times);
     }
-    Ok(fates)
+    Ok(outcomes)
 }
 
 /// When a trial has had enough turns by itself: then, or when it lags behind the fastest.
@@ -200,7 +200,7 @@ fn first_turns<'t>(
 }
 
 /// Drops what is clearly slower than the fastest, and the slowest of more than `most`.
-fn part(running: &mut Vec<Runner<'_>>, fates: &mut [Fate], most: usize) {
+fn part(running: &mut Vec<Runner<'_>>, outcomes: &mut [Outcome], most: usize) {
     let fastest = fastest(running);
     let mut order: Vec<(f64, usize)> = running.iter().map(|r| (r.median(), r.number)).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -211,13 +211,13 @@ fn part(running: &mut Vec<Runner<'_>>, fates: &mut [Fate], most: usize) {
     running.retain_mut(|runner| {
         let stays = stays(runner);
         if !stays {
-            fates[runner.number] = Fate::Dropped(std::mem::take(&mut runner.times));
+            outcomes[runner.number] = Outcome::Dropped(std::mem::take(&mut runner.times));
         }
         stays
     });
 }
 
-/// The clock of all ranks together.
+/// The timings of all ranks together.
 struct Watch<'a> {
     comm: &'a dyn Comm,
     start: Instant,

@@ -1,10 +1,10 @@
-//! What was looked at, what the model expected of it, what the clock said, and what was chosen.
+//! What was looked at, what the model expected of it, what the timings said, and what was chosen.
 
 use std::fmt;
 
 use fft_core::{Algorithm, Error, Wire};
 
-use super::{Candidate, Fate};
+use super::{Candidate, Outcome};
 
 /// How a recipe was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +12,12 @@ use super::{Candidate, Fate};
 pub enum Source {
     /// By what the model expects.
     Model,
-    /// By the clock.
+    /// By the timings.
     Measured,
-    /// By the clock, earlier: it was remembered.
+    /// By the timings, earlier: it was remembered.
     Wisdom,
     /// By whoever asked for just this one.
-    Exact,
+    Recipe,
 }
 
 /// The candidates of a plan, model beside measured; the same on all ranks. Prints as a table, with a mark at what was
@@ -27,14 +27,14 @@ pub struct Report {
     /// How it was chosen.
     pub source: Source,
     /// What there was to choose from, cheapest first by the model.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
     /// The place of what was chosen.
     pub chosen: usize,
 }
 
 /// One candidate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ReportRow {
     /// The recipe, as it prints.
     pub recipe: String,
     /// How messages travel.
@@ -46,11 +46,11 @@ pub struct Row {
     /// Seconds that the model expects of a forward transform.
     pub predicted: f64,
     /// What became of it.
-    pub fate: Fate,
+    pub outcome: Outcome,
 }
 
-impl Row {
-    fn new(candidate: &Candidate, fate: Fate) -> Self {
+impl ReportRow {
+    fn new(candidate: &Candidate, outcome: Outcome) -> Self {
         let problem = candidate.recipe.problem();
         Self {
             recipe: candidate.recipe.to_string(),
@@ -58,13 +58,13 @@ impl Row {
             wire: problem.wire,
             chunk: candidate.chunk(),
             predicted: candidate.predicted,
-            fate,
+            outcome,
         }
     }
 
     /// The median of its times in seconds, if it was timed.
     pub fn measured(&self) -> Option<f64> {
-        self.fate.seconds()
+        self.outcome.seconds()
     }
 }
 
@@ -75,7 +75,7 @@ impl Report {
     /// If there is no such candidate.
     pub fn untimed(source: Source, candidates: &[Candidate], chosen: usize) -> Self {
         assert!(chosen < candidates.len(), "candidate {chosen} of {}", candidates.len());
-        let row = |candidate| Row::new(candidate, Fate::NotTried);
+        let row = |candidate| ReportRow::new(candidate, Outcome::NotTried);
         Self { source, rows: candidates.iter().map(row).collect(), chosen }
     }
 
@@ -83,25 +83,31 @@ impl Report {
     ///
     /// # Errors
     /// [`Error::Argument`] when none was, with what the first said.
-    pub(super) fn measured(candidates: &[Candidate], fates: Vec<Fate>) -> Result<Self, Error> {
-        let finished = fates.iter().enumerate().filter_map(|(number, fate)| match fate {
-            Fate::Timed(_) => Some((fate.seconds()?, number)),
+    pub(super) fn measured(
+        candidates: &[Candidate],
+        outcomes: Vec<Outcome>,
+    ) -> Result<Self, Error> {
+        let finished = outcomes.iter().enumerate().filter_map(|(number, outcome)| match outcome {
+            Outcome::Timed(_) => Some((outcome.seconds()?, number)),
             _ => None,
         });
         let fastest = finished.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let Some((_, chosen)) = fastest else {
-            let why = match &fates[0] {
-                Fate::Failed(why) => why.clone(),
+            let why = match &outcomes[0] {
+                Outcome::Failed(why) => why.clone(),
                 other => format!("{other:?}"),
             };
             return Err(Error::argument("candidates that work", why, "at least one"));
         };
-        let rows = candidates.iter().zip(fates).map(|(candidate, fate)| Row::new(candidate, fate));
+        let rows = candidates
+            .iter()
+            .zip(outcomes)
+            .map(|(candidate, outcome)| ReportRow::new(candidate, outcome));
         Ok(Self { source: Source::Measured, rows: rows.collect(), chosen })
     }
 
     /// What was chosen.
-    pub fn chosen(&self) -> &Row {
+    pub fn chosen(&self) -> &ReportRow {
         &self.rows[self.chosen]
     }
 }
@@ -116,10 +122,10 @@ impl fmt::Display for Report {
         for (number, row) in self.rows.iter().enumerate() {
             let mark = if number == self.chosen { '*' } else { ' ' };
             let measured = row.measured().map_or_else(|| "-".into(), time);
-            let runs = match &row.fate {
-                Fate::NotTried => "-".into(),
-                Fate::Failed(_) => "fails".into(),
-                Fate::Dropped(times) | Fate::Timed(times) => times.len().to_string(),
+            let runs = match &row.outcome {
+                Outcome::NotTried => "-".into(),
+                Outcome::Failed(_) => "fails".into(),
+                Outcome::Dropped(times) | Outcome::Timed(times) => times.len().to_string(),
             };
             let chunk = row.chunk.map_or_else(|| "-".into(), |bytes| format!("{}K", bytes >> 10));
             let (exchange, wire) = (row.exchange.to_string(), row.wire.to_string());
@@ -129,7 +135,7 @@ impl fmt::Display for Report {
                 time(row.predicted),
                 row.recipe
             )?;
-            if let Fate::Failed(why) = &row.fate {
+            if let Outcome::Failed(why) = &row.outcome {
                 writeln!(f, "    {why}")?;
             }
         }

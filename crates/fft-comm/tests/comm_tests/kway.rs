@@ -36,7 +36,7 @@ fn message_plan(rank: usize, ranks: usize, reshape: usize) -> MessagePlan {
     MessagePlan {
         chunks: 1,
         shorter: false,
-        at_once: false,
+        buffers_all: false,
         reshape,
         sends: after().filter_map(|to| spec(to, bound(reshape, rank, to))).collect(),
         recvs: before.filter_map(|from| spec(from, bound(reshape, from, rank))).collect(),
@@ -162,7 +162,7 @@ fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
                 reshape,
                 chunks: 1,
                 shorter: false,
-                at_once: false,
+                buffers_all: false,
                 sends: spec(from, to),
                 recvs: spec(to, from),
                 buffers: None,

@@ -14,7 +14,7 @@ fn bytes(from: usize, to: usize, chunk: usize) -> Option<usize> {
     there.then_some(1 + (from * 371 + to * 113 + chunk * 77) % 900)
 }
 
-fn message_plan(rank: usize, ranks: usize, at_once: bool) -> MessagePlan {
+fn message_plan(rank: usize, ranks: usize, buffers_all: bool) -> MessagePlan {
     let side = |bytes: &dyn Fn(usize, usize) -> Option<usize>| -> Vec<MessageSpec> {
         let all =
             (0..CHUNKS).flat_map(|chunk| (1..ranks).map(move |d| (chunk, (rank + d) % ranks)));
@@ -25,7 +25,7 @@ fn message_plan(rank: usize, ranks: usize, at_once: bool) -> MessagePlan {
         reshape: 0,
         chunks: CHUNKS,
         shorter: false,
-        at_once,
+        buffers_all,
         sends: side(&|peer, chunk| bytes(rank, peer, chunk)),
         recvs: side(&|peer, chunk| bytes(peer, rank, chunk)),
         buffers: None,
@@ -92,7 +92,11 @@ fn run(exchange: &mut dyn Exchange, rank: usize, message_plan: &MessagePlan) -> 
     }
     // Those who have fewer chunks have packed their last.
     let fewer = 7 * (rank % 3);
-    assert!(message_plan.at_once || ahead.get() <= 4 + fewer, "rank {rank}: {} ahead", ahead.get());
+    assert!(
+        message_plan.buffers_all || ahead.get() <= 4 + fewer,
+        "rank {rank}: {} ahead",
+        ahead.get()
+    );
     held
 }
 
@@ -102,9 +106,9 @@ fn a_few_chunks_are_under_way_in_memory_for_so_many() {
         for algorithm in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Shared] {
             threads(ranks, |comm| {
                 let rank = comm.rank();
-                let [few, all] = [false, true].map(|at_once| {
+                let [few, all] = [false, true].map(|buffers_all| {
                     let mut exchange = exchange(algorithm, &comm).unwrap();
-                    run(exchange.as_mut(), rank, &message_plan(rank, ranks, at_once))
+                    run(exchange.as_mut(), rank, &message_plan(rank, ranks, buffers_all))
                 });
                 assert!(4 * few < all, "rank {rank} of {ranks}: {few} of {all} bytes");
             });

@@ -27,7 +27,7 @@ fn message_plan(rank: usize, ranks: usize, chunks: usize, shorter: bool) -> Mess
         reshape: 0,
         chunks,
         shorter,
-        at_once: false,
+        buffers_all: false,
         sends: side(&|peer, chunk| bytes(rank, peer, chunk, chunks)),
         recvs: side(&|peer, chunk| bytes(peer, rank, chunk, chunks)),
         buffers: None,

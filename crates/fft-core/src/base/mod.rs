@@ -7,5 +7,5 @@ pub(crate) mod tolerance;
 
 pub use error::{Error, ErrorKind};
 pub use real::{Element, Precision, Real};
-pub use timings::Clock;
+pub use timings::Timings;
 pub use tolerance::{Energy, Tolerance, WireError};

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// What one rank has done since the clock was last cleared.
+/// What one rank has done since the timings was last cleared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Clock {
+pub struct Timings {
     /// Packing and encoding messages.
     pub pack: Duration,
     /// Sending and receiving, and waiting for others: everything in an exchange that is not listed apart.
@@ -26,7 +26,7 @@ pub struct Clock {
     pub reals: u64,
 }
 
-impl Clock {
+impl Timings {
     /// The part of an exchange that is work of this rank.
     pub(crate) fn busy(&self) -> Duration {
         self.pack + self.unpack + self.own + self.shared + self.fft

@@ -24,7 +24,7 @@ pub fn matching<'a>(
     let mut all = Vec::new();
     for (reshape, message_plan) in reshapes.into_iter().enumerate() {
         // What is the same on all ranks is so on each and the next one.
-        let way = usize::from(message_plan.shorter) | usize::from(message_plan.at_once) << 1;
+        let way = usize::from(message_plan.shorter) | usize::from(message_plan.buffers_all) << 1;
         let what = [message_plan.reshape, message_plan.chunks, way];
         let next =
             Known { sent: true, reshape, from: rank, to: (rank + 1) % size, number: 0, what };

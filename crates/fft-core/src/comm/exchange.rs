@@ -141,7 +141,7 @@ pub struct MessagePlan {
     pub shorter: bool,
     /// Whether there is to be memory for all of them at once, as they are kept until all have come, or are made by a device before
     /// any is sent. Otherwise that of a few chunks is enough.
-    pub at_once: bool,
+    pub buffers_all: bool,
     /// Outgoing, in order of sending, which is that of chunks.
     pub sends: Vec<MessageSpec>,
     /// Incoming, in the order of chunks.

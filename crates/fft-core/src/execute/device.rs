@@ -4,7 +4,7 @@
 //! say: on a host passes through its caches, which fetch, transform and store in one ([`crate::HostOp`]); on a GPU launches.
 
 use super::buffer_assignment::BufferRequirement;
-use crate::base::{Clock, Energy, Error, Real};
+use crate::base::{Energy, Error, Real, Timings};
 use crate::comm::{Algorithm, Comm, Exchange, MessagePlan, NodeMemory};
 use crate::geometry::Transfer;
 use crate::host::Loss;
@@ -208,7 +208,7 @@ pub struct RunContext<Dev> {
     /// For operations that reach other ranks' memory, where there are any on this host.
     pub node_memory: Option<Box<dyn NodeMemory>>,
     /// Where time goes.
-    pub clock: Clock,
+    pub timings: Timings,
 }
 
 impl<Dev> RunContext<Dev> {
@@ -217,10 +217,10 @@ impl<Dev> RunContext<Dev> {
     /// # Panics
     /// If the recipe does not name it.
     pub fn split(&mut self, wanted: Algorithm) -> RunParts<'_, Dev> {
-        let Self { device, exchanges, node_memory, clock } = self;
+        let Self { device, exchanges, node_memory, timings } = self;
         let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
         let exchange = found.expect("bind makes every exchange that the recipe names").1.as_mut();
-        RunParts { device, exchange, node_memory, clock }
+        RunParts { device, exchange, node_memory, timings }
     }
 }
 
@@ -233,5 +233,5 @@ pub struct RunParts<'a, Dev> {
     /// As in [`RunContext`].
     pub node_memory: &'a mut Option<Box<dyn NodeMemory>>,
     /// As in [`RunContext`].
-    pub clock: &'a mut Clock,
+    pub timings: &'a mut Timings,
 }

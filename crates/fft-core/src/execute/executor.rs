@@ -5,7 +5,7 @@ use super::device::{Between, BindContext, RunContext};
 use super::device::{Device, Operation};
 use super::error_budget::Budget;
 use super::program::Program;
-use crate::base::Clock;
+use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
 use crate::comm::{Algorithm, Comm, Exchange, NodeMemory, SharedMemory, agree, matching};
 use crate::problem::Direction;
@@ -77,7 +77,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let sizes = [size(0), size(1)];
         let work = device.work(sizes, comm.as_ref(), node_memory.as_deref_mut().map(|c| c as _))?;
         let [forward, inverse] = programs;
-        let context = RunContext { device, exchanges, node_memory, clock: Clock::default() };
+        let context = RunContext { device, exchanges, node_memory, timings: Timings::default() };
         let near = recipe.problem().all_near();
         let mut bound = Self { comm, forward, inverse, work, sizes, context, near, lost: None };
         let reserved = bound.reserve();
@@ -208,14 +208,14 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         self.comm.as_ref()
     }
 
-    /// Where time went since the last [`Executor::clear_clock`].
-    pub fn clock(&self) -> Clock {
-        self.context.clock
+    /// Where time went since the last [`Executor::clear_timings`].
+    pub fn timings(&self) -> Timings {
+        self.context.timings
     }
 
     /// Sets all times and counts to zero.
-    pub fn clear_clock(&mut self) {
-        self.context.clock = Clock::default();
+    pub fn clear_timings(&mut self) {
+        self.context.timings = Timings::default();
     }
 
     /// Bytes of memory beside input and output: work buffers, slots, tiles.

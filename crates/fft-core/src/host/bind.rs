@@ -235,8 +235,8 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
                 redistribution.chunked([from, to], &whole, element, self.problem.chunking());
         }
         let gain = error_budget::gain_after(from, rest, self.problem, self.site.direction);
-        let bare = |peer| self.problem.bare(comm.rank(), peer);
-        let means = Encoding { wire, bare: &bare, gain, at_once: self.problem.keeps() };
+        let bare = |peer| self.problem.is_raw_link(comm.rank(), peer);
+        let means = Encoding { wire, bare: &bare, gain, buffers_all: self.problem.buffers_all() };
         let mut reshape = Reshape::new(&redistribution, means, number, visits);
         if departs {
             self.pending.fft = None;
@@ -369,7 +369,7 @@ impl<T: Real, Dev: Processor<T>> Binder<'_, T, Dev> {
         let PartFfts { ffts, parts, spots, apart } = local;
         let in_place = local.in_place();
         let fuses = |reshape: &Reshape<T, Dev>| {
-            let whole = self.problem.keeps() || reshape.message_plan.recvs.is_empty();
+            let whole = self.problem.buffers_all() || reshape.message_plan.recvs.is_empty();
             in_place && whole && reshape.can_fuse()
         };
         let before = match (self.redistribution.take(), self.ops.last_mut()) {

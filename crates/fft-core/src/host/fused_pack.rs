@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::processor::Processor;
 use super::tiles::{Lines, TileFfts};
-use crate::base::{Clock, timings::Time};
 use crate::base::{Error, Real};
+use crate::base::{Timings, timings::Time};
 use crate::geometry::Transfer;
 use crate::recipe::Pass;
 use crate::redistribute::Redistribution;
@@ -89,15 +89,15 @@ impl<T: Real, Dev: Processor<T>> FusedPack<T, Dev> {
     }
 
     fn up_to(&mut self, end: usize, path: Path<'_, '_, T, Dev>) {
-        let Path { width, device, src, dst, clock } = path;
+        let Path { width, device, src, dst, timings } = path;
         let tile = self.tile.borrow_mut();
         for chunk in &self.chunks[self.done.min(end)..end] {
-            clock.own.time(|| device.copy(&chunk.load, width, src[chunk.from], tile));
+            timings.own.time(|| device.copy(&chunk.load, width, src[chunk.from], tile));
             for (fft, blocks) in &self.ffts[chunk.fft] {
-                clock.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
+                timings.fft.time(|| device.fft(fft, blocks.clone(), None, tile));
             }
             for (to, own) in &chunk.own {
-                clock.own.time(|| device.copy_nontemporal(own, width, tile, dst[*to]));
+                timings.own.time(|| device.copy_nontemporal(own, width, tile, dst[*to]));
             }
         }
         self.done = self.done.max(end);
@@ -116,5 +116,5 @@ pub(crate) struct Path<'a, 'b, T: Real, Dev: Processor<T>> {
     pub(crate) device: &'a mut Dev,
     pub(crate) src: Read<'a, Dev::Memory>,
     pub(crate) dst: &'a mut Written<'b, Dev::Memory>,
-    pub(crate) clock: &'a mut Clock,
+    pub(crate) timings: &'a mut Timings,
 }

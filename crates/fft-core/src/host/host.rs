@@ -174,40 +174,40 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
     ) -> Result<(), Error> {
         match &mut self.0 {
             Op::Fft { parts, apart, .. } => {
-                let RunContext { device: Host(device), clock, .. } = context;
+                let RunContext { device: Host(device), timings, .. } = context;
                 let mut beside = SpillBuffers::new(take(device.spare()), *apart);
                 let (read, written) = beside.split();
                 let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
                 for Local { fft, blocks, from, to } in parts {
                     let src = src.map(|src| spill::rest::<T, Dev>(src[from.piece], from.first));
                     let dst = spill::rest_mut::<T, Dev>(dst[to.piece], to.first);
-                    clock.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
+                    timings.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
                 }
                 *device.spare() = beside.end();
                 Ok(())
             }
             Op::Copy { parts, width } => {
-                let RunContext { device: Host(device), clock, .. } = context;
+                let RunContext { device: Host(device), timings, .. } = context;
                 let src = src.expect("a copy has a source and a destination");
-                clock.own.time(|| {
+                timings.own.time(|| {
                     parts.iter().for_each(|part| device.copy_nontemporal(part, *width, src, dst))
                 });
                 Ok(())
             }
             Op::SharedPass(across) => {
-                let RunContext { device, node_memory, clock, .. } = context;
+                let RunContext { device, node_memory, timings, .. } = context;
                 let node_memory =
                     node_memory.as_deref_mut().expect("planned where there is a node_memory");
-                across.run(node_memory, &mut device.0, src, dst, clock)
+                across.run(node_memory, &mut device.0, src, dst, timings)
             }
             Op::Reshape { reshape, exchange, apart } => {
-                let RunParts { device: Host(device), exchange, node_memory, clock } =
+                let RunParts { device: Host(device), exchange, node_memory, timings } =
                     context.split(*exchange);
                 let src = src.expect("a reshape has a source and a destination");
                 let mut beside = SpillBuffers::new(take(device.spare()), *apart);
                 let (read, written) = beside.split();
                 let (src, dst) = ([src, read], [dst, written]);
-                let done = reshape.run(Ways { exchange, node_memory }, device, src, dst, clock);
+                let done = reshape.run(Ways { exchange, node_memory }, device, src, dst, timings);
                 *device.spare() = beside.end();
                 done
             }
@@ -222,9 +222,9 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
         let Op::SharedPass(across) = &mut self.0 else {
             unreachable!("others reach nothing of it")
         };
-        let RunContext { device, node_memory, clock, .. } = context;
+        let RunContext { device, node_memory, timings, .. } = context;
         let node_memory = node_memory.as_deref_mut().expect("planned where there is a node_memory");
-        across.run_between(node_memory, &mut device.0, between, clock)
+        across.run_between(node_memory, &mut device.0, between, timings)
     }
 
     fn memory(&self) -> usize {

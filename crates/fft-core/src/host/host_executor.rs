@@ -4,7 +4,7 @@
 use bytemuck::Pod;
 
 use super::host::Host;
-use crate::base::{Clock, Error, Precision, WireError};
+use crate::base::{Error, Precision, Timings, WireError};
 use crate::comm::{Algorithm, Comm, SharedMemory};
 use crate::execute::{Executor, MakeExchange};
 use crate::host::cpu::cpu::Cpu;
@@ -123,14 +123,14 @@ impl HostExecutor {
         either!(self, it => it.comm())
     }
 
-    /// As [`Executor::clock`].
-    pub fn clock(&self) -> Clock {
-        either!(self, it => it.clock())
+    /// As [`Executor::timings`].
+    pub fn timings(&self) -> Timings {
+        either!(self, it => it.timings())
     }
 
-    /// As [`Executor::clear_clock`].
-    pub fn clear_clock(&mut self) {
-        either!(self, it => it.clear_clock());
+    /// As [`Executor::clear_timings`].
+    pub fn clear_timings(&mut self) {
+        either!(self, it => it.clear_timings());
     }
 
     /// As [`Executor::memory`].

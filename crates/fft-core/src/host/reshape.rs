@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::fused_pack::{FusedPack, Path};
 use super::processor::Processor;
 use crate::base::timings::Time;
-use crate::base::{Clock, Error, Real};
+use crate::base::{Error, Real, Timings};
 use crate::codec::BadMessage;
 use crate::codec::{Codec, Wire};
 use crate::comm::{
@@ -113,7 +113,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         number: usize,
         visits: bool,
     ) -> Self {
-        let Encoding { wire, bare, gain, at_once } = means;
+        let Encoding { wire, bare, gain, buffers_all } = means;
         let codecs = [Wire::Raw.codec::<T>(), wire.codec::<T>()];
         let abroad =
             |ends: &[(usize, DynBrick)]| ends.iter().map(|(peer, _)| !bare(*peer)).collect();
@@ -138,7 +138,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             reshape: number,
             chunks: redistribution.most_chunks,
             shorter: codecs[1].fixed(0, redistribution.width).is_none(),
-            at_once,
+            buffers_all,
             sends: sends.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
             recvs: recvs.map(|(((peer, _), chunk), of)| spec(*peer, of, *chunk)).collect(),
             buffers: None,
@@ -271,16 +271,16 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         device: &mut Dev,
         src: Read<'_, Dev::Memory>,
         dst: Written<'_, Dev::Memory>,
-        clock: &mut Clock,
+        timings: &mut Timings,
     ) -> Result<(), Error> {
         let [first, second] = dst;
-        let (start, busy) = (Instant::now(), clock.busy());
+        let (start, busy) = (Instant::now(), timings.busy());
         let Ways { exchange, node_memory } = ways;
         let mut depart = self.depart.take();
         depart.iter_mut().for_each(|depart| depart.begin(device));
         let (reshape, mut squared_error) = (&*self, 0.0);
         let mut cross = |peers: Option<&dyn PeerMemory>| {
-            let (device, clock) = (&mut *device, &mut *clock);
+            let (device, timings) = (&mut *device, &mut *timings);
             let dst = [&mut *first, &mut *second];
             let (depart, damage) = (depart.as_mut(), Ok(()));
             let (lost, rounded) = (0.0, 0.0);
@@ -291,7 +291,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
                 src,
                 peers,
                 dst,
-                clock,
+                timings,
                 damage,
                 lost,
                 rounded,
@@ -299,7 +299,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
             let sent = exchange.run(&reshape.message_plan, &mut handler);
             let damage = handler.damage;
             squared_error = handler.lost;
-            clock.forwarded += exchange.forwarded();
+            timings.forwarded += exchange.forwarded();
             damage.and(sent)
         };
         let result = match node_memory {
@@ -317,7 +317,7 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         depart.iter_mut().for_each(|depart| depart.end(device));
         self.depart = depart;
         self.squared_error = squared_error;
-        clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
+        timings.exchange += start.elapsed().saturating_sub(timings.busy() - busy);
         result
     }
 }
@@ -330,7 +330,7 @@ pub(crate) struct Encoding<'a> {
     /// What errors are multiplied by on the way to the result.
     pub(crate) gain: Gain,
     /// Whether there is to be memory for all of them at once.
-    pub(crate) at_once: bool,
+    pub(crate) buffers_all: bool,
 }
 
 /// What leads to other ranks.
@@ -363,7 +363,7 @@ struct ReshapeHandler<'a, T: Real, Dev: Processor<T>> {
     src: Read<'a, Dev::Memory>,
     peers: Option<&'a dyn PeerMemory>,
     dst: Written<'a, Dev::Memory>,
-    clock: &'a mut Clock,
+    timings: &'a mut Timings,
     /// The first message that did not decode.
     damage: Result<(), Error>,
     /// The sum of the squares of encoding errors, and of how many real numbers.
@@ -376,8 +376,8 @@ impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
         let Reshape { rank, width, .. } = *self.reshape;
         for Taken { owner, pieces: [from, to], transfer } in local_reads {
             let (time, src) = match self.peers {
-                _ if *owner == rank => (&mut self.clock.own, self.src[*from]),
-                Some(peers) => (&mut self.clock.shared, Dev::memory(peers.shown(*owner))),
+                _ if *owner == rank => (&mut self.timings.own, self.src[*from]),
+                Some(peers) => (&mut self.timings.shared, Dev::memory(peers.shown(*owner))),
                 // They could not meet.
                 None => continue,
             };
@@ -391,7 +391,7 @@ impl<T: Real, Dev: Processor<T>> ReshapeHandler<'_, T, Dev> {
         let codec = &codecs[usize::from(abroad[1][number])];
         let (device, dst) = (&mut *self.device, &mut *self.dst[to]);
         let result = self
-            .clock
+            .timings
             .unpack
             .time(|| device.unpack(codec.as_ref(), message, scatter, *width, dst))
             .map_err(|bad: BadMessage| bad.at(*rank, message_plan.recvs[number].peer));
@@ -415,7 +415,7 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
                     device: self.device,
                     src: self.src,
                     dst: &mut self.dst,
-                    clock: self.clock,
+                    timings: self.timings,
                 },
             ),
         };
@@ -424,21 +424,21 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
         let mut pack = |step| device.pack(codec.as_ref(), gather, *width, src, step, message);
         self.rounded += if abroad[0][number] { reals } else { 0.0 };
         let room = Loss::room(self.rounded, *step) - self.lost;
-        let packed = self.clock.pack.time(|| {
+        let packed = self.timings.pack.time(|| {
             let packed = pack(*step);
             // Numbers that are all alike are all wrong by the same.
             finer.filter(|_| packed.squared_error > room).map_or(packed, pack)
         });
         self.lost += packed.squared_error;
-        self.clock.sent += packed.bytes as u64;
-        self.clock.reals += (gather.elements() * width) as u64;
+        self.timings.sent += packed.bytes as u64;
+        self.timings.reals += (gather.elements() * width) as u64;
         packed.bytes
     }
 
     fn own(&mut self) {
         if let Some(depart) = &mut self.depart {
-            let Self { reshape, device, src, dst, clock, .. } = self;
-            depart.rest(Path { width: reshape.width, device, src: *src, dst, clock });
+            let Self { reshape, device, src, dst, timings, .. } = self;
+            depart.rest(Path { width: reshape.width, device, src: *src, dst, timings });
         } else if let Unpack::Streaming { local_reads, .. } = &self.reshape.arrive {
             self.copy_near(local_reads);
         }
@@ -471,7 +471,7 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
             let FusedFft { fft, spot, .. } = &ffts[tile.fft];
             let dst = spill::rest_mut::<T, Dev>(self.dst[spot.piece], spot.first);
             let device = &mut *self.device;
-            self.clock.fft.time(|| {
+            self.timings.fft.time(|| {
                 for blocks in &tile.blocks {
                     device.fft(fft, blocks.clone(), None, dst);
                 }

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use super::processor::Processor;
 use super::tiles::{Lines, TileFfts};
-use crate::base::{Clock, timings::Time};
 use crate::base::{Error, Real};
+use crate::base::{Timings, timings::Time};
 use crate::comm::SLOT_ALIGN;
 use crate::comm::{Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, WritePartition};
 use crate::execute::Between;
@@ -220,12 +220,12 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         device: &mut Dev,
         src: Option<&Dev::Memory>,
         dst: &mut Dev::Memory,
-        clock: &mut Clock,
+        timings: &mut Timings,
     ) -> Result<(), Error> {
         let (read, partition) = (src.map(|src| Dev::bytes(src)), self.partition());
         let write = Dev::bytes_mut(dst);
         let show = Expose::Write { read, write, partition, local: LocalBuffers::default() };
-        self.exposure_epoch(node_memory, device, show, None, clock)
+        self.exposure_epoch(node_memory, device, show, None, timings)
     }
 
     /// Transforms in place, but for what this rank has at the local, which is copied only as far as others transform it, and what is
@@ -238,14 +238,14 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         node_memory: &mut dyn NodeMemory,
         device: &mut Dev,
         between: Between<'_, Dev::Memory>,
-        clock: &mut Clock,
+        timings: &mut Timings,
     ) -> Result<(), Error> {
         let Between { input, work, mut output, copy_in, copy_out } = between;
         let (partition, width) = (self.partition(), self.width);
         if copy_in {
             let from = input.or(output.as_deref()).expect("data is taken from one of them");
             let parts = self.others.iter();
-            clock.own.time(|| {
+            timings.own.time(|| {
                 parts.for_each(|[part, _]| device.copy_nontemporal(part, width, from, work))
             });
         }
@@ -256,10 +256,10 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
             copy_out,
         };
         let show = Expose::Write { read: None, write: Dev::bytes_mut(work), partition, local };
-        let result = self.exposure_epoch(node_memory, device, show, input, clock);
+        let result = self.exposure_epoch(node_memory, device, show, input, timings);
         if let Some(output) = output.filter(|_| copy_out) {
             let parts = self.others.iter();
-            clock.own.time(|| {
+            timings.own.time(|| {
                 parts.for_each(|[_, part]| device.copy_nontemporal(part, width, work, output))
             });
         }
@@ -277,9 +277,9 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         device: &mut Dev,
         show: Expose<'_>,
         input: Option<&Dev::Memory>,
-        clock: &mut Clock,
+        timings: &mut Timings,
     ) -> Result<(), Error> {
-        let (start, busy) = (Instant::now(), clock.busy());
+        let (start, busy) = (Instant::now(), timings.busy());
         let Self { tiles, strips, ffts, arriving, leaving, halving, .. } = &*self;
         let halving = halving.as_ref();
         let mut buffer = take(device.tile());
@@ -299,7 +299,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
                     let fetches_ahead = !on_arrival.is_empty() && own.len() > 1;
                     let next = strips.get(number + 1).filter(|_| fetches_ahead);
                     let dst = &mut to[bytes(strip.at)..];
-                    clock.shared.time(|| match halving {
+                    timings.shared.time(|| match halving {
                         None => {
                             strip.segments.clone().for_each(|segment| peers.fetch(segment, dst))
                         }
@@ -309,24 +309,24 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
                             next.inspect(|next| halving.prefetch(next, peers, device));
                         }
                     });
-                    transform(on_arrival, halving.map(|_| &*from), dst, device, clock);
+                    transform(on_arrival, halving.map(|_| &*from), dst, device, timings);
                 }
                 let transposed =
                     halving.is_none_or(|halving| halving.direction == Direction::Forward);
                 let whole = if transposed { &mut *to } else { &mut *from };
-                transform(&ffts[*fft], run, whole, device, clock);
+                transform(&ffts[*fft], run, whole, device, timings);
                 for strip in &strips[own.clone()] {
                     let src = halving.map(|_| &from[bytes(strip.read_at)..]);
                     let dst = &mut to[bytes(strip.at)..];
-                    transform(&leaving[strip.fft], src, dst, device, clock);
+                    transform(&leaving[strip.fft], src, dst, device, timings);
                     let segments = strip.segments.clone();
-                    clock.shared.time(|| segments.for_each(|segment| peers.store(segment, dst)));
+                    timings.shared.time(|| segments.for_each(|segment| peers.store(segment, dst)));
                 }
             }
             Ok(())
         });
         *device.tile() = buffer;
-        clock.exchange += start.elapsed().saturating_sub(clock.busy() - busy);
+        timings.exchange += start.elapsed().saturating_sub(timings.busy() - busy);
         result
     }
 
@@ -375,10 +375,10 @@ fn transform<T: Real, Dev: Processor<T>>(
     mut src: Option<&[u8]>,
     dst: &mut [u8],
     device: &mut Dev,
-    clock: &mut Clock,
+    timings: &mut Timings,
 ) {
     for (fft, blocks) in ffts {
         let (src, dst) = (src.take().map(Dev::memory), Dev::memory_mut(dst));
-        clock.fft.time(|| device.fft(fft, blocks.clone(), src, dst));
+        timings.fft.time(|| device.fft(fft, blocks.clone(), src, dst));
     }
 }

@@ -127,9 +127,9 @@ impl Recipe {
                         element,
                         share,
                         wire,
-                        exchange: problem.reckoned(),
+                        exchange: problem.effective_exchange(),
                         chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
-                        rounds: problem.memory.rounds(problem.reckoned()) as f64,
+                        rounds: problem.memory.rounds(problem.effective_exchange()) as f64,
                     };
                     let spent = match all_near {
                         true => Spent { unpack: model.meeting(), pieces: 1.0, ..Spent::default() },
@@ -147,7 +147,7 @@ impl Recipe {
                     let seconds = spent.with(arithmetic);
                     let memory = spent.pack + spent.unpack;
                     steps[number] = Expected { seconds, memory, arithmetic, spent, volume };
-                    arrived = (!all_near && problem.keeps()).then_some(number);
+                    arrived = (!all_near && problem.buffers_all()).then_some(number);
                 }
             }
         }

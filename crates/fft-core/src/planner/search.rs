@@ -428,9 +428,9 @@ impl<'a> Costs<'a> {
             element: search.element(here.done.0),
             share: self.share,
             wire: problem.wire,
-            exchange: problem.reckoned(),
+            exchange: problem.effective_exchange(),
             chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
-            rounds: problem.memory.rounds(problem.reckoned()) as f64,
+            rounds: problem.memory.rounds(problem.effective_exchange()) as f64,
         };
         let seconds = self.model.reshape(&order).seconds();
         let network = self.model.network(order.load.mean * order.element * order.share);

@@ -134,7 +134,7 @@ pub struct Problem {
     pub shared_arrays: bool,
     /// How local transforms come to their data.
     pub access: Access,
-    /// What costs are reckoned with: the same on all ranks.
+    /// What costs are effective_exchange with: the same on all ranks.
     pub machine: Arc<Machine>,
 }
 
@@ -222,14 +222,14 @@ impl Problem {
     /// Whether two ranks can read each other's memory on their host in a reshape; what devices reach is found when they meet.
     pub fn near(&self, a: usize, b: usize) -> bool {
         a == b
-            || self.reckoned() == Algorithm::Shared
+            || self.effective_exchange() == Algorithm::Shared
                 && !self.hosts.is_empty()
                 && self.hosts[a] == self.hosts[b]
     }
 
-    /// The exchange as which the problem's is reckoned. With [`Algorithm::Shared`] ranks share memory of a host; messages between devices go
+    /// The exchange as which the problem's is effective_exchange. With [`Algorithm::Shared`] ranks share memory of a host; messages between devices go
     /// in chunks, whoever is at the other end.
-    pub(crate) fn reckoned(&self) -> Algorithm {
+    pub(crate) fn effective_exchange(&self) -> Algorithm {
         match self.exchange {
             Algorithm::Shared if self.access != Access::Cached => Algorithm::Pipelined,
             exchange => exchange,
@@ -243,7 +243,7 @@ impl Problem {
     }
 
     /// Whether a wire is that of one host's ranks among each other: every bit arrives, as nothing is gained there.
-    pub fn bare(&self, a: usize, b: usize) -> bool {
+    pub fn is_raw_link(&self, a: usize, b: usize) -> bool {
         !self.hosts.is_empty() && self.hosts[a] == self.hosts[b]
     }
 
@@ -296,7 +296,7 @@ impl Problem {
     }
 
     /// Whether each rank is on a host of its own, as far as anybody is to know.
-    fn alone(&self) -> bool {
+    fn one_rank_per_host(&self) -> bool {
         let mut hosts = self.hosts.clone();
         hosts.sort_unstable();
         hosts.is_sorted_by(|a, b| a < b)
@@ -312,7 +312,7 @@ impl Problem {
         use Algorithm::{Alltoallv, KWay, P2p, Pipelined, Shared};
         let can = match self.exchange {
             P2p | Pipelined | Alltoallv | KWay(_) => true,
-            Shared => self.alone(),
+            Shared => self.one_rank_per_host(),
             _ => false,
         };
         can && self.memory == Memory::Ample && self.access == Access::Cached
@@ -321,7 +321,7 @@ impl Problem {
     /// Whether they are: data is large, in chunks that are transformed in cache on their way out, of which no more than a few are
     /// under way at once. That takes less memory than whole messages, or all chunks, and no more time. Where chunks with long
     /// messages are too large for a cache, or few, it takes more.
-    fn streams(&self) -> bool {
+    fn is_streaming(&self) -> bool {
         let cached = LONG_MESSAGE.saturating_mul(self.input.ranks()) <= CACHED;
         self.may_stream() && cached && self.share() / self.long_chunk() >= MANY
     }
@@ -330,14 +330,14 @@ impl Problem {
     pub fn chunked(&self) -> bool {
         use Algorithm::{Pipelined, Ring, Shared};
         let chunks = matches!(self.exchange, Shared | Pipelined | Ring(_));
-        chunks || self.memory == Memory::Least || self.streams()
+        chunks || self.memory == Memory::Least || self.is_streaming()
     }
 
     /// Bytes of a chunk: with [`Memory::Least`] no more than a 256th of what a rank has, of which two make a round; a 128th
     /// where each is one.
     pub fn chunk_bytes(&self) -> usize {
         match self.memory {
-            Memory::Ample if self.streams() => self.long_chunk(),
+            Memory::Ample if self.is_streaming() => self.long_chunk(),
             Memory::Ample => self.chunk,
             Memory::Least => {
                 let parts = match self.exchange {
@@ -366,8 +366,8 @@ impl Problem {
     }
 
     /// Whether messages of a reshape are kept until all have come, and read then.
-    pub(crate) fn keeps(&self) -> bool {
-        self.memory == Memory::Ample && self.exchange.keeps() && !self.streams()
+    pub(crate) fn buffers_all(&self) -> bool {
+        self.memory == Memory::Ample && self.exchange.keeps() && !self.is_streaming()
     }
 
     /// Bytes of a chunk, where there are chunks, of another size than [`Problem::CHUNK`].
@@ -392,8 +392,8 @@ impl Problem {
         match self.exchange {
             _ if self.access != Access::Cached => false,
             Algorithm::Pipelined | Algorithm::Ring(_) => true,
-            Algorithm::Shared => self.alone(),
-            _ => self.memory == Memory::Least || self.streams(),
+            Algorithm::Shared => self.one_rank_per_host(),
+            _ => self.memory == Memory::Least || self.is_streaming(),
         }
     }
 

@@ -206,7 +206,7 @@ impl Schedule {
                 };
                 for (peer, points) in parts {
                     let bytes = (points * sizes.element) as u64;
-                    let encoded = wire != Wire::Raw && !problem.bare(rank, peer);
+                    let encoded = wire != Wire::Raw && !problem.is_raw_link(rank, peer);
                     made.messages.push(Message {
                         from: number(rank),
                         to: number(peer),

@@ -1,6 +1,6 @@
 //! A recipe on a machine that one does not have, message by message.
 //!
-//! [`Recipe::predict`] adds up what the busiest rank does. Here every rank has a clock of its own, and messages stand in
+//! [`Recipe::predict`] adds up what the busiest rank does. Here every rank has a timings of its own, and messages stand in
 //! line at the ports of hosts ([`crate::play`]): ranks that all send to the same one at once, steps that wait for each
 //! other, and what is left over at the end are seen. Local work is that of the cost model, by what each rank has of it.
 
@@ -142,7 +142,7 @@ impl<'a> Simulator<'a> {
             steps.push(Played { seconds, flight });
         }
         let seconds = stage.latest() as f64 * 1e-12;
-        let ranks = stage.clocks.iter().map(|clock| *clock as f64 * 1e-12).collect();
+        let ranks = stage.clocks.iter().map(|timings| *timings as f64 * 1e-12).collect();
         Simulation { steps, ranks, seconds, rough }
     }
 }
@@ -172,8 +172,8 @@ impl Stage<'_> {
     fn local(&mut self, layout: &crate::Layout, expected: &Expected) {
         let points = |rank: usize| layout.brick(rank).points() as f64;
         let most = (0..self.clocks.len()).map(points).fold(1.0, f64::max);
-        for (rank, clock) in self.clocks.iter_mut().enumerate() {
-            *clock += picoseconds(expected.seconds * points(rank) / most);
+        for (rank, timings) in self.clocks.iter_mut().enumerate() {
+            *timings += picoseconds(expected.seconds * points(rank) / most);
         }
     }
 

@@ -6,4 +6,4 @@ pub(crate) mod gpu_transport;
 
 pub use error::{GpuError, NoGpu};
 pub use gpu::{Gpu, GpuReal};
-pub use gpu_transport::Passage;
+pub use gpu_transport::GpuTransport;

@@ -3,17 +3,17 @@
 use std::time::Instant;
 
 use fft_core::{
-    Algorithm, BoundStep, BufferRequirement, Clock, Error, Link, Loss, MessagePlan, NodeMemory,
-    Problem, Recipe, Redistribution, RunContext, RunParts, Transfer, Wire,
+    Algorithm, BoundStep, BufferRequirement, Error, Link, Loss, MessagePlan, NodeMemory, Problem,
+    Recipe, Redistribution, RunContext, RunParts, Timings, Transfer, Wire,
 };
 
 use super::Cuda;
-use super::fused::Next;
-use super::staged::{Ends, Staged};
-use super::visit::visit;
+use super::epoch::visit;
+use super::fused_fetch::Next;
+use super::host_staged::{Ends, Staged};
 use crate::abi::{message::Form, transposed_when_read};
 use crate::base::{GpuError, GpuReal};
-use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, Place, Pulls};
+use crate::ffi::{DeviceMemory, Gathering, Inbox, Outbox, PeerGets, Place};
 
 /// Raw messages begin at multiples of this many bytes in a window.
 const ALIGN: usize = 128;
@@ -23,7 +23,7 @@ const NOWHERE: u64 = u64::MAX;
 /// How boxes in memory that is reached get to where they belong.
 enum Near {
     /// By one kernel.
-    Pulled(Box<Pulls>),
+    Pulled(Box<PeerGets>),
     /// While the transforms that follow read them.
     Fused(Box<Gathering>),
 }
@@ -83,7 +83,7 @@ pub(super) fn link<T: GpuReal>(
     match peer {
         own if own == rank => Link::Own,
         peer if !peers.beside(peer, problem.fetches()) => Link::Remote,
-        peer if wire == Wire::Raw || problem.bare(rank, peer) => Link::Shared,
+        peer if wire == Wire::Raw || problem.is_raw_link(rank, peer) => Link::Shared,
         _ => Link::Remote,
     }
 }
@@ -99,7 +99,7 @@ impl<T: GpuReal> Reshape<T> {
     ) -> Result<Self, Error> {
         let (rank, problem) = (device.rank, recipe.problem());
         let (peers, ranks) = (&device.meeting().peers, leg.from.layout.ranks());
-        let bare = |peer: usize| wire == Wire::Raw || problem.bare(rank, peer);
+        let bare = |peer: usize| wire == Wire::Raw || problem.is_raw_link(rank, peer);
         let link = |peer: usize| link(device, problem, wire, peer);
         let redistribution = Redistribution::new(rank, &link, leg.from, leg.to, problem.howmany);
         // Who reads them knows where all codes begin, which whoever makes them does not.
@@ -121,7 +121,7 @@ impl<T: GpuReal> Reshape<T> {
                     .filter_map(|near| Some((near.owner, redistribution.take(near, &all)?)))
                     .collect();
                 let parts: Vec<_> = boxes.iter().map(|(owner, part)| (*owner, part)).collect();
-                let pulls = Pulls::new::<T>(&device.gpu, &device.stream, width, ranks, &parts);
+                let pulls = PeerGets::new::<T>(&device.gpu, &device.stream, width, ranks, &parts);
                 Near::Pulled(Box::new(pulls.map_err(|why| why.on(rank))?))
             }
         };
@@ -163,15 +163,15 @@ impl<T: GpuReal> Reshape<T> {
             false => {
                 let far = |peer: usize| !peers.reached(peer);
                 let element = width * size_of::<T>();
-                let passage = device.taken;
-                let ends = Ends { far: &far, bare: &bare, wire, exchange, passage, number };
+                let transport = device.taken;
+                let ends = Ends { far: &far, bare: &bare, wire, exchange, transport, number };
                 Some(Staged::new(redistribution, leg, (element, problem.howmany), ends))
             }
         };
         let coded = sends.iter().filter(|_| direct != Wire::Raw);
         let coded = coded.map(|(_, part)| part.elements() * width).sum::<usize>();
         let coded = coded + staged.as_ref().map_or(0, |staged| staged.coded(width));
-        let near_others = device.meeting().post.is_some();
+        let near_others = device.meeting().peer_info.is_some();
         device.window = device.window.max(end);
         if let Near::Fused(fused) = &near {
             device.area_bytes = device.area_bytes.max(fused.work_bytes());
@@ -303,30 +303,30 @@ impl<T: GpuReal> Reshape<T> {
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let RunParts { device, exchange, node_memory, clock } = tools.split(self.exchange);
-        let queued = self.send(device, src, clock);
-        device.note(queued);
+        let RunParts { device, exchange, node_memory, timings } = tools.split(self.exchange);
+        let queued = self.send(device, src, timings);
+        device.record_error(queued);
         if let Some(staged) = &mut self.staged {
             let queued = staged.launch(device, src, self.step);
-            device.note(queued);
+            device.record_error(queued);
         }
         let met = match node_memory {
             Some(node_memory) => self.exposure_epoch(device, node_memory.as_mut(), src, dst),
             None => {
                 let own = |_: usize| Place::own(src);
                 let queued = self.near.run(device, &own, dst);
-                device.note(queued);
+                device.record_error(queued);
                 Ok(())
             }
         };
         let sent = match &mut self.staged {
             Some(staged) => {
                 let how = (self.step, self.finer);
-                staged.exchange(device, exchange, (src, dst), how, clock)
+                staged.exchange(device, exchange, (src, dst), how, timings)
             }
             None => Ok(()),
         };
-        clock.exchange += start.elapsed();
+        timings.exchange += start.elapsed();
         met.and(sent)
     }
 
@@ -336,13 +336,13 @@ impl<T: GpuReal> Reshape<T> {
         &mut self,
         device: &mut Cuda<T>,
         src: &DeviceMemory<T>,
-        clock: &mut Clock,
+        timings: &mut Timings,
     ) -> Result<(), GpuError> {
         let Some(outbox) = &mut self.outbox else { return Ok(()) };
-        device.owes |= self.wire != Wire::Raw;
+        device.needs_sync |= self.wire != Wire::Raw;
         outbox.make(&device.stream, src, self.step)?;
         let reals: usize = self.sends.iter().map(|(_, part)| part.elements() * self.width).sum();
-        clock.reals += reals as u64;
+        timings.reals += reals as u64;
         if self.varies {
             device.done.record(&device.stream)?;
             device.done.wait()?;
@@ -357,7 +357,7 @@ impl<T: GpuReal> Reshape<T> {
                 *bytes = packed.bytes;
             }
         }
-        clock.sent += self.bounds[0].iter().sum::<usize>() as u64;
+        timings.sent += self.bounds[0].iter().sum::<usize>() as u64;
         Ok(())
     }
 
@@ -375,7 +375,7 @@ impl<T: GpuReal> Reshape<T> {
         visit(device, node_memory, (src, dst), &mut sends, |device, met, dst| {
             near.run(device, &|peer| met.source(peer, src), dst)?;
             let Some(inbox) = &mut *inbox else { return Ok(()) };
-            device.owes |= *wire != Wire::Raw;
+            device.needs_sync |= *wire != Wire::Raw;
             for ((peer, _), bytes) in recvs.iter().zip(&mut *come) {
                 *bytes = met.sends(*peer);
             }

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use cudarc::driver::{CudaStream, DeviceSlice};
 use fft_core::{Direction, Kind, Pass};
 
-use super::local::{Group, Lines, Plan};
+use super::local_fft::{Group, Lines, Plan};
 use crate::abi::boxes::Divisor;
 use crate::base::{Gpu, GpuError, GpuReal};
 use crate::ffi::{DeviceMemory, Kernel, Source, after_trig, before_trig};

@@ -9,7 +9,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DevicePtrMut};
 
 use super::memory::Block;
-use super::pull::Place;
+use super::peer_get::Place;
 use super::tried;
 use crate::abi::pieces::Cuts;
 use crate::base::GpuError;

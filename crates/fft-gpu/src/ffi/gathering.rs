@@ -7,7 +7,7 @@ use cudarc::driver::CudaStream;
 
 use super::cufft::{FftReal, Handle, Many, Run};
 use super::memory::{Block, DeviceMemory};
-use super::pull::{Place, Places};
+use super::peer_get::{Place, Places};
 use crate::abi::pieces::{Pieces, Table};
 use crate::base::{Gpu, GpuError};
 
@@ -69,7 +69,7 @@ impl Gathering {
     /// Transforms what the sources hold, into `dst`; returns when that is queued.
     ///
     /// # Errors
-    /// As [`super::Pulls::run`], and for a short destination or work area.
+    /// As [`super::PeerGets::run`], and for a short destination or work area.
     ///
     /// # Panics
     /// If it was planned with a table of targets.
@@ -91,7 +91,7 @@ impl Gathering {
     /// cuFFT asks for an array of its own, too, which it neither reads nor writes: it is told of `dst`, or of `spare` where that is longer.
     ///
     /// # Errors
-    /// As [`super::Pulls::run`], and for a short array or work area.
+    /// As [`super::PeerGets::run`], and for a short array or work area.
     ///
     /// # Panics
     /// If it was planned without a table of targets.

@@ -392,7 +392,7 @@ pub(crate) fn before_trig<T: GpuReal>(
     let mut launch = stream.launch_builder(&kernel.function);
     launch.arg(lines).arg(&from).arg(&to);
     // SAFETY: the arguments are those of `before_*`. It reads the array, which `check` found in the source, and writes what is
-    // inside, which is a part of the work area, as long as the plan reckoned.
+    // inside, which is a part of the work area, as long as the plan effective_exchange.
     unsafe { launch.launch(grid) }.map_err(tried("launching a cosine transform"))?;
     Ok(())
 }

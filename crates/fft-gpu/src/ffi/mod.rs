@@ -7,13 +7,13 @@ mod event;
 mod foreign;
 mod gathering;
 mod launch;
-mod mail;
 mod memory;
+mod message_slots;
 mod modules;
+mod peer_get;
 mod peers;
 mod pinned;
-mod pull;
-mod shelf;
+mod shared_arrays;
 
 pub(crate) use cufft::{FftReal, Handle, Many, Run, Span, links};
 pub(crate) use event::Event;
@@ -24,15 +24,15 @@ pub(crate) use launch::{
     run_transfer, scale,
 };
 
-pub(crate) use mail::{Inbox, Outbox};
 pub(crate) use memory::{Block, Owned, Slot, device_buffer};
 pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
+pub(crate) use message_slots::{Inbox, Outbox};
 pub(crate) use modules::{Kernel, Modules, Source};
+pub(crate) use peer_get::{PeerGets, Place};
 pub(crate) use peers::{BLOCKS, Estate, Peer, Peers, connect, identity, joined};
 pub(crate) use pinned::{Pages, Pinned};
-pub(crate) use pull::{Place, Pulls};
-pub use shelf::SharedSlice;
-pub(crate) use shelf::Shelf;
+pub(crate) use shared_arrays::SharedArrays;
+pub use shared_arrays::SharedSlice;
 
 use std::sync::OnceLock;
 

@@ -48,10 +48,10 @@ pub(super) struct Card {
 
 /// Whether memory of so many kHz, that redistribution so many bits twice in a cycle, is slow for so many multiprocessors: as on an H100, not on an
 /// H200. Of memory that is not known it is not said.
-fn is_slow(clock: u32, bits: u32, multiprocessors: u32) -> bool {
+fn is_slow(timings: u32, bits: u32, multiprocessors: u32) -> bool {
     /// Bytes per second and multiprocessor: between what H100s and an H200 have. Others were not measured.
     const FAST: u64 = 30_000_000_000;
-    let rate = u64::from(clock) * 1000 * 2 * u64::from(bits / 8) / u64::from(multiprocessors);
+    let rate = u64::from(timings) * 1000 * 2 * u64::from(bits / 8) / u64::from(multiprocessors);
     (1..FAST).contains(&rate)
 }
 
@@ -62,12 +62,12 @@ impl Card {
         let multiprocessors = ask(Of::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1);
         // A device that does not tell computes all the same.
         let known = |what| ask(what).unwrap_or(0);
-        let clock = known(Of::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+        let timings = known(Of::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
         let bits = known(Of::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
         Ok(Self {
             multiprocessors,
             shared_bytes: ask(Of::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-            slow_memory: is_slow(clock, bits, multiprocessors),
+            slow_memory: is_slow(timings, bits, multiprocessors),
             overlaps: ask(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? >= 9,
         })
     }

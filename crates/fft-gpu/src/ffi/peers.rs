@@ -9,7 +9,7 @@ use fft_core::{Comm, Error, PeerMemory, agree};
 
 use super::event::Event;
 use super::memory::{Block, Slot};
-use super::pull::Place;
+use super::peer_get::Place;
 use super::tried;
 use crate::base::{Gpu, GpuError};
 
@@ -118,7 +118,7 @@ impl Peer {
         })
     }
 
-    /// What it shows in a visit, to be read or to be written: a block of its estate or of the shelf by number, or any memory of this process.
+    /// What it shows in a visit, to be read or to be written: a block of its estate or of the shared_arrays by number, or any memory of this process.
     pub(crate) fn shown<'v>(
         &'v self,
         _visit: &'v dyn PeerMemory,
@@ -132,7 +132,7 @@ impl Peer {
             }
             Self::Same(_) => (at, bytes),
             Self::Mapped(mapped) if block < WINDOW => mapped.blocks[block].place(),
-            // Nothing is never shown: routes keep it in the estate, and callers' arrays are of the shelf.
+            // Nothing is never shown: routes keep it in the estate, and callers' arrays are of the shared_arrays.
             Self::Mapped(_) => lent.map_or((0, 0), Map::place),
         };
         // SAFETY: the peer shows it for the visit, and when that ends makes its stream wait for the event that this rank records

@@ -50,7 +50,7 @@ impl Ask {
             howmany: options.howmany.get(),
             exchange: options.exchange.or(usual),
             encoding: Encoding::of(&options.wires),
-            everywhere: options.wires.wire_everywhere,
+            everywhere: options.wires.ignore_shared_memory,
             chunk: options.chunk.map(std::num::NonZeroUsize::get),
             in_grid: None,
             out_grid: None,

@@ -1,6 +1,8 @@
 //! Measures what one field's transform costs, and how exact it is.
 
-use thriffty::{Clock, Comm, DynGrid, DynPlan, Element, Error, Kind, Reduce, Transform, WireError};
+use thriffty::{
+    Comm, DynGrid, DynPlan, Element, Error, Kind, Reduce, Timings, Transform, WireError,
+};
 
 use crate::check::reference::{self, ratio};
 use crate::check::wires::{Encoding, relative};
@@ -42,7 +44,7 @@ impl<'a, K: Family> Lab<'a, K> {
         kind: Kind,
         field: Field,
     ) -> Result<Self, Failure> {
-        let mut plan = family::draft::<K>(comm, grid, kind).wire_everywhere().build()?;
+        let mut plan = family::draft::<K>(comm, grid, kind).ignore_shared_memory().build()?;
         let source = Source::new(field, &plan)?;
         let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
         let mut exact: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
@@ -53,7 +55,8 @@ impl<'a, K: Family> Lab<'a, K> {
 
     /// Double precision itself, against the definition of the transform at 32 points. Collective.
     pub(super) fn double(&mut self) -> Result<Found, Failure> {
-        let plan = family::draft::<K>(self.comm, self.grid, self.kind).wire_everywhere().build()?;
+        let plan =
+            family::draft::<K>(self.comm, self.grid, self.kind).ignore_shared_memory().build()?;
         self.there_and_back::<K>(plan, |lab, spectrum| {
             let mut physical: Vec<K::Physical> = zeros(lab.comm, lab.plan.input_len())?;
             lab.source.fill(&mut physical);
@@ -64,14 +67,14 @@ impl<'a, K: Family> Lab<'a, K> {
     /// Single precision throughout, of the field rounded to it. Collective.
     pub(super) fn single(&mut self) -> Result<Found, Failure> {
         let plan = family::draft::<K::Single>(self.comm, self.grid, self.kind)
-            .wire_everywhere()
+            .ignore_shared_memory()
             .build()?;
         self.there_and_back::<K::Single>(plan, Self::far)
     }
 
     /// Double precision with messages encoded. Collective.
     pub(super) fn encoded(&mut self, encoding: Encoding) -> Result<Found, Failure> {
-        let draft = family::draft::<K>(self.comm, self.grid, self.kind).wire_everywhere();
+        let draft = family::draft::<K>(self.comm, self.grid, self.kind).ignore_shared_memory();
         self.there_and_back::<K>(encoding.draft(draft).build()?, Self::far)
     }
 
@@ -89,7 +92,7 @@ impl<'a, K: Family> Lab<'a, K> {
         let mut spectral: Vec<L::Spectral> = zeros(self.comm, plan.output_len())?;
         self.source.fill(&mut physical);
         forward(&mut plan, &physical, &mut spectral)?;
-        let (lost, [bits, passes]) = (plan.last_error(), self.sent(&plan.clock())?);
+        let (lost, [bits, passes]) = (plan.wire_error(), self.sent(&plan.timings())?);
         let forward = error(self, &spectral)?;
         inverse(&mut plan, &spectral, &mut physical)?;
         let mut squares = self.source.distance(&physical).squares;
@@ -98,8 +101,8 @@ impl<'a, K: Family> Lab<'a, K> {
     }
 
     /// Bits per real number sent, and how often each is. Collective.
-    fn sent(&self, clock: &Clock) -> Result<[f64; 2], Error> {
-        let mut sums = [clock.sent as f64, clock.reals as f64];
+    fn sent(&self, timings: &Timings) -> Result<[f64; 2], Error> {
+        let mut sums = [timings.sent as f64, timings.reals as f64];
         self.comm.allreduce(Reduce::Sum, &mut sums)?;
         let reals = (self.grid.points() * K::Physical::WIDTH) as f64;
         Ok([8.0 * sums[0] / sums[1], sums[1] / reals])

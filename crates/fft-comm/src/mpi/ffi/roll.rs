@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use super::*;
 
-/// What a process says in a call: that all is well, that it is not, or that it has left. The smallest is heard.
+/// What a process says in a call: that all is well, that it is not, or that it has left. The smallest is on_progress.
 const WELL: f64 = 1.0;
 const UNWELL: f64 = 0.0;
 
-/// What `rank` of `size` says when it leaves: of several the lowest is heard.
+/// What `rank` of `size` says when it leaves: of several the lowest is on_progress.
 fn farewell(rank: usize, size: usize) -> f64 {
     -((size - rank) as f64)
 }
 
-/// What is said in a call and what is heard, where MPI reads and writes them for as long as the call is under way.
+/// What is said in a call and what is on_progress, where MPI reads and writes them for as long as the call is under way.
 struct Numbers(NonNull<[f64; 2]>);
 
 impl Numbers {
@@ -30,7 +30,7 @@ impl Numbers {
         Self(NonNull::from(Box::leak(Box::new([WELL; 2]))))
     }
 
-    /// Where they are: said, heard.
+    /// Where they are: said, on_progress.
     fn at(&self) -> [*mut f64; 2] {
         let first = self.0.as_ptr().cast::<f64>();
         [first, first.wrapping_add(1)]
@@ -44,7 +44,7 @@ struct Part {
     numbers: Numbers,
     /// Null between calls.
     request: ffi::MPI_Request,
-    /// Whether it has said farewell, or heard one: there are no more calls.
+    /// Whether it has said farewell, or on_progress one: there are no more calls.
     over: bool,
 }
 
@@ -86,7 +86,7 @@ impl Part {
         Ok(())
     }
 
-    /// Ends the last call, which the others may not have come to yet: what was heard in it.
+    /// Ends the last call, which the others may not have come to yet: what was on_progress in it.
     fn hear(&mut self) -> f64 {
         // SAFETY: the request is active or null, and is null afterwards.
         let code = unsafe { ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE) };
@@ -100,7 +100,7 @@ impl Part {
         self.over = self.over || self.say(farewell(self.comm.rank, self.comm.size)).is_ok();
     }
 
-    /// Whether all have heard its farewell, or it theirs.
+    /// Whether all have on_progress its farewell, or it theirs.
     fn is_done(&mut self) -> bool {
         let mut flag = 0;
         if self.over && self.comm.ready("MPI_Test").is_ok() {
@@ -153,7 +153,7 @@ impl Roll {
         if !part.over {
             part.say(if well { WELL } else { UNWELL })?;
         }
-        // Nothing is under way where a farewell has been heard.
+        // Nothing is under way where a farewell has been on_progress.
         match part.hear() {
             WELL => Ok(true),
             UNWELL => Ok(false),

@@ -30,7 +30,7 @@ pub(crate) struct LinePass<T> {
     line: Arc<dyn LineFft<T>>,
     shape: Pass,
     /// Lines that go through the cache together.
-    at_once: usize,
+    buffers_all: usize,
     /// Whether they are fetched from afar.
     far: bool,
 }
@@ -84,13 +84,13 @@ impl<T: Real> LinePass<T> {
         let complex = pass.complex_before && pass.complex_after;
         let line = planner.plan(pass.kind, pass.direction, pass.n, complex);
         let line = line.expect("a recipe has no step for an axis that is left alone");
-        let (at_once, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, memory);
-        Self { line, shape: pass.clone(), at_once, far }
+        let (buffers_all, far) = lines_at_once::<T>(line.pitch(), pass.inner, cached, memory);
+        Self { line, shape: pass.clone(), buffers_all, far }
     }
 
     /// Bytes of the lines that go through the cache together.
     pub(crate) fn bytes_at_once(&self) -> usize {
-        self.at_once * self.line.pitch() * size_of::<T>()
+        self.buffers_all * self.line.pitch() * size_of::<T>()
     }
 
     /// Numbers of scratch.
@@ -121,7 +121,7 @@ impl<T: Real> LinePass<T> {
     fn rows(&self, src: Option<&[T]>, dst: &mut [T], workspace: &mut Workspace<'_, T>) {
         let Workspace { lines: tile, scratch, coming } = workspace;
         let (before, after, pitch) = (self.line.len_in(), self.line.len_out(), self.line.pitch());
-        let lines = self.at_once;
+        let lines = self.buffers_all;
         for (chunk, out) in dst.chunks_mut(lines * after).enumerate() {
             let lines_here = out.len() / after;
             let lines_in = src.map(|src| &src[chunk * lines * before..][..lines_here * before]);
@@ -152,10 +152,10 @@ impl<T: Real> LinePass<T> {
         let Pass { outer, inner, .. } = self.shape;
         let (n_before, n_after) = (self.shape.len_before(), self.shape.len_after());
         let (wide_before, wide_after) = (self.shape.complex_before, self.shape.complex_after);
-        let at_once = self.at_once;
+        let buffers_all = self.buffers_all;
         for array in 0..outer {
-            for first in (0..inner).step_by(at_once) {
-                let columns = at_once.min(inner - first);
+            for first in (0..inner).step_by(buffers_all) {
+                let columns = buffers_all.min(inner - first);
                 let tile = &mut tile[..columns * self.line.pitch()];
                 let pitch = self.line.pitch();
                 let start = array * n_before * inner + first;

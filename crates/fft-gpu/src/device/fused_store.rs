@@ -7,10 +7,10 @@ use fft_core::{
 };
 
 use super::Cuda;
-use super::fused::{FusedAcross, plan};
-use super::local::Group;
+use super::epoch::visit;
+use super::fused_fetch::{FusedAcross, plan};
+use super::local_fft::Group;
 use super::reshape::link;
-use super::visit::visit;
 use crate::base::GpuReal;
 use crate::ffi::{DeviceMemory, Gathering, Place};
 
@@ -50,7 +50,7 @@ impl Store {
         let (all, reads) = (points(leg.from), before.filter(|_| !group.is_across()));
         let room = points(leg.to).max(points(reads.map_or(leg.from, |before| before.from)));
         let fits = problem.fetches()
-            && device.meeting().post.is_some()
+            && device.meeting().peer_info.is_some()
             && device.sees_all(problem)
             && (0..ranks).all(near)
             && room >= all;
@@ -83,7 +83,7 @@ impl Store {
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let RunParts { device, node_memory, clock, .. } = tools.split(self.exchange);
+        let RunParts { device, node_memory, timings, .. } = tools.split(self.exchange);
         let node_memory = node_memory.as_deref_mut().expect("ranks of a host meet");
         let Self { plan, fetches, .. } = self;
         let met =
@@ -93,7 +93,7 @@ impl Store {
                     |peer: usize| if *fetches { met.source(peer, src) } else { Place::own(src) };
                 plan.store(stream, &source, &|peer| met.target(peer), (dst, src), area)
             });
-        clock.exchange += start.elapsed();
+        timings.exchange += start.elapsed();
         met
     }
 }

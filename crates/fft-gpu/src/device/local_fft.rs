@@ -90,7 +90,7 @@ impl Group {
             && in_order
     }
 
-    /// Whether it is two passes along the first two of three axes ([`FusedAcross`](super::fused::FusedAcross)).
+    /// Whether it is two passes along the first two of three axes ([`FusedAcross`](super::fused_fetch::FusedAcross)).
     pub(super) fn is_across(&self) -> bool {
         let last = self.lens[0].len() - 1;
         self.passes.len() == 2 && self.passes.iter().all(|(place, _)| *place != last)
@@ -319,7 +319,7 @@ impl<T: GpuReal> Local<T> {
         dst: &mut DeviceMemory<T>,
     ) -> Result<(), Error> {
         let result = self.queue(device, src, dst);
-        device.note(result);
+        device.record_error(result);
         Ok(())
     }
 

@@ -4,42 +4,42 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Memory that was made for fields of a plan, and is not in use.
-pub(crate) struct Spare<M>(Arc<Mutex<Vec<M>>>);
+pub(crate) struct Pool<M>(Arc<Mutex<Vec<M>>>);
 
-/// Memory of a field, which is spare when this is dropped.
-pub(crate) struct Lent<M> {
+/// Memory of a field, which is pool when this is dropped.
+pub(crate) struct Pooled<M> {
     /// Always there, but in `drop`.
     memory: Option<M>,
-    spare: Spare<M>,
+    pool: Pool<M>,
 }
 
-impl<M> Default for Spare<M> {
+impl<M> Default for Pool<M> {
     fn default() -> Self {
         Self(Arc::default())
     }
 }
 
-impl<M> Spare<M> {
+impl<M> Pool<M> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Spare memory, as it was left.
-    pub(crate) fn take(&self) -> Option<Lent<M>> {
+    /// Pool memory, as it was left.
+    pub(crate) fn take(&self) -> Option<Pooled<M>> {
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         Some(self.lend(memory))
     }
 
-    /// Memory that is to be spare later.
-    pub(crate) fn lend(&self, memory: M) -> Lent<M> {
-        Lent { memory: Some(memory), spare: Self(self.0.clone()) }
+    /// Memory that is to be pool later.
+    pub(crate) fn lend(&self, memory: M) -> Pooled<M> {
+        Pooled { memory: Some(memory), pool: Self(self.0.clone()) }
     }
 }
 
 /// What is only missing in `drop`.
 const THERE: &str = "there until it is dropped";
 
-impl<M> Deref for Lent<M> {
+impl<M> Deref for Pooled<M> {
     type Target = M;
 
     fn deref(&self) -> &M {
@@ -47,15 +47,15 @@ impl<M> Deref for Lent<M> {
     }
 }
 
-impl<M> DerefMut for Lent<M> {
+impl<M> DerefMut for Pooled<M> {
     fn deref_mut(&mut self) -> &mut M {
         self.memory.as_mut().expect(THERE)
     }
 }
 
-impl<M> Drop for Lent<M> {
+impl<M> Drop for Pooled<M> {
     fn drop(&mut self) {
-        let mut spare = self.spare.0.lock().unwrap_or_else(PoisonError::into_inner);
-        spare.extend(self.memory.take());
+        let mut pool = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pool.extend(self.memory.take());
     }
 }

@@ -13,16 +13,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fft_core::{
-    Algorithm, BoundStep, Chunking, Clock, Error, Exchange, MessageBuffers, MessagePlan,
-    MessageSpec, Redistribution, Transfer, Wire,
+    Algorithm, BoundStep, Chunking, Error, Exchange, MessageBuffers, MessagePlan, MessageSpec,
+    Redistribution, Timings, Transfer, Wire,
 };
 
 use super::Cuda;
-use super::press::Press;
+use super::host_codec::HostCodec;
 use super::reshape::{squared_error, undecoded};
-use crate::base::{GpuError, GpuReal, Passage};
+use crate::base::{GpuError, GpuReal, GpuTransport};
 use crate::ffi::{Block, DeviceMemory, Event, Inbox, Outbox, Pages, Slot, device_buffer};
-use handler::Mail;
+use handler::StagedHandler;
 
 /// Bytes of a chunk that goes through the host: enough to keep the device and its link to the host busy.
 const CHUNK: usize = 8 << 20;
@@ -41,7 +41,7 @@ pub(super) struct Ends<'a> {
     pub(super) wire: Wire,
     pub(super) exchange: Algorithm,
     /// Where messages are sent from.
-    pub(super) passage: Passage,
+    pub(super) transport: GpuTransport,
     pub(super) number: usize,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Staged<T> {
     bytes: [usize; 2],
     /// Whether the device makes or reads messages that are coded: what they lost, and whether they could be read, it knows at the end.
     coded: bool,
-    press: Option<Press<T>>,
+    host_codec: Option<HostCodec<T>>,
 }
 
 impl<T: GpuReal> Staged<T> {
@@ -105,11 +105,11 @@ impl<T: GpuReal> Staged<T> {
         (element, batches): (usize, usize),
         ends: Ends<'_>,
     ) -> Self {
-        let most = match (ends.exchange, ends.passage) {
+        let most = match (ends.exchange, ends.transport) {
             // These take one message to each rank.
             (Algorithm::Alltoallv | Algorithm::KWay(_), _) => None,
-            (Algorithm::P2p, Passage::Device) => None,
-            (_, Passage::Device) => {
+            (Algorithm::P2p, GpuTransport::GpuDirect) => None,
+            (_, GpuTransport::GpuDirect) => {
                 let layout = &leg.from.layout;
                 let bricks = (0..layout.ranks()).map(|rank| layout.brick(rank).points());
                 Some(bricks.max().unwrap_or(0) * batches * element / CHUNKS)
@@ -156,7 +156,7 @@ impl<T: GpuReal> Staged<T> {
             reshape: ends.number,
             chunks: redistribution.most_chunks,
             shorter,
-            at_once: true,
+            buffers_all: true,
             sends: sent,
             recvs: received,
             buffers: None,
@@ -165,7 +165,18 @@ impl<T: GpuReal> Staged<T> {
         let (out, come) = (Vec::new(), Vec::new());
         let coded = |part: &Part| part.on_device() != Wire::Raw;
         let coded = sends.iter().chain(&recvs).any(coded);
-        Self { message_plan, sends, recvs, out, come, made_by, lengths, bytes, coded, press: None }
+        Self {
+            message_plan,
+            sends,
+            recvs,
+            out,
+            come,
+            made_by,
+            lengths,
+            bytes,
+            coded,
+            host_codec: None,
+        }
     }
 
     /// Bytes of memory of the device for messages out and in.
@@ -177,7 +188,7 @@ impl<T: GpuReal> Staged<T> {
     pub(super) fn memory(&self) -> usize {
         let out = self.out.iter().flat_map(|chunk| &chunk.loads).map(|load| load.boxed.memory());
         let come = self.come.iter().flat_map(|chunk| &chunk.loads).map(|load| load.boxed.memory());
-        out.chain(come).sum::<usize>() + self.press.as_ref().map_or(0, Press::memory)
+        out.chain(come).sum::<usize>() + self.host_codec.as_ref().map_or(0, HostCodec::memory)
     }
 
     /// Real numbers that go by the wire.
@@ -211,12 +222,12 @@ impl<T: GpuReal> Staged<T> {
         exchange: &mut dyn Exchange,
         width: usize,
     ) -> Result<(), Error> {
-        let boxes = self.press(width).and_then(|()| self.boxes(device, width));
+        let boxes = self.host_codec(width).and_then(|()| self.boxes(device, width));
         let boxes = boxes.map_err(|why| why.on(device.rank));
         if !exchange.takes_berths() {
-            device.taken = Passage::Host;
+            device.taken = GpuTransport::HostStaged;
         }
-        if device.taken == Passage::Device {
+        if device.taken == GpuTransport::GpuDirect {
             let rank = device.rank;
             let memory = device
                 .staging
@@ -232,11 +243,11 @@ impl<T: GpuReal> Staged<T> {
     }
 
     /// Makes ready for messages that the host makes, if there are any.
-    fn press(&mut self, width: usize) -> Result<(), GpuError> {
+    fn host_codec(&mut self, width: usize) -> Result<(), GpuError> {
         let parts = self.sends.iter().chain(&self.recvs);
         let lossless = parts.filter(|part| part.wire == Wire::Lossless);
         if let Some(most) = lossless.map(|part| part.transfer.elements()).max() {
-            self.press = Some(Press::new(Wire::Lossless, width, most)?);
+            self.host_codec = Some(HostCodec::new(Wire::Lossless, width, most)?);
         }
         Ok(())
     }
@@ -289,39 +300,40 @@ impl<T: GpuReal> Staged<T> {
         exchange: &mut dyn Exchange,
         (src, dst): (&DeviceMemory<T>, &mut DeviceMemory<T>),
         (step, finer): (f64, Option<f64>),
-        clock: &mut Clock,
+        timings: &mut Timings,
     ) -> Result<(), Error> {
-        let Self { message_plan, sends, recvs, out, come, made_by, lengths, coded, press, .. } =
-            self;
-        device.owes |= *coded;
+        let Self {
+            message_plan, sends, recvs, out, come, made_by, lengths, coded, host_codec, ..
+        } = self;
+        device.needs_sync |= *coded;
         // What came in another reshape was in the same memory.
         let held = match message_plan.buffers {
             Some(_) => device.read.wait(),
             None => device.read.hold(&device.copies),
         };
-        device.note(held);
+        device.record_error(held);
         out.iter_mut().for_each(|chunk| chunk.waited = false);
         come.iter_mut().for_each(|chunk| chunk.missing = chunk.range.len());
-        let mut mail = Mail {
+        let mut mail = StagedHandler {
             message_plan,
             parts: (sends, recvs),
             out,
             come,
             made_by,
             lengths,
-            press,
+            host_codec,
             device,
             src,
             dst,
             step,
             finer,
-            clock,
+            timings,
             damage: Ok(()),
         };
         let sent = exchange.run(message_plan, &mut mail);
         let damage = mail.damage;
         let read = device.read.record(&device.stream);
-        device.note(read);
+        device.record_error(read);
         damage.and(sent)
     }
 }

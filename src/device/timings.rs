@@ -1,4 +1,4 @@
-//! Recipes by the clock of a device.
+//! Recipes by the timings of a device.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,24 +8,24 @@ use std::time::Duration;
 use fft_comm::tuner::{Candidate, Choice, Trial, candidates, noise, shortlist, tune_by};
 use fft_core::{Algorithm, Comm, Direction, Error, Executor, Layout, Problem, Recipe, agree};
 use fft_gpu::cudarc::driver::{CudaStream, DriverError};
-use fft_gpu::{Cuda, Gpu, GpuError, GpuReal, Passage, lend, lend_mut};
+use fft_gpu::{Cuda, Gpu, GpuError, GpuReal, GpuTransport, lend, lend_mut};
 
 use super::array::{DeviceArray as Array, Memory};
-use crate::spare::Spare;
+use crate::pool::Pool;
 use crate::tune::{Chosen, TIMED, Wanted};
 
 /// A device, as plans are bound to it.
 pub(super) struct Bench<'a> {
     pub(super) gpu: &'a Gpu,
     pub(super) stream: &'a Arc<CudaStream>,
-    pub(super) passage: Passage,
+    pub(super) transport: GpuTransport,
 }
 
 impl Bench<'_> {
     /// The device of one plan.
     pub(super) fn device<T: GpuReal>(&self, rank: usize) -> Result<Cuda<T>, Error> {
         let device = Cuda::new(self.gpu, self.stream.clone()).map_err(|why| why.on(rank))?;
-        Ok(device.passage(self.passage))
+        Ok(device.transport(self.transport))
     }
 
     /// Times recipes of every family, each until the stream is idle. Collective.
@@ -53,8 +53,8 @@ impl Bench<'_> {
             };
             Ok(Box::new(Bound { executor, stream, arrays }))
         };
-        let heard = &mut |news| (wanted.watch)(news);
-        let report = tune_by(comm, &all, budget, &mut make, heard)?;
+        let on_progress = &mut |news| (wanted.watch)(news);
+        let report = tune_by(comm, &all, budget, &mut make, on_progress)?;
         Ok((all, report))
     }
 }
@@ -109,10 +109,10 @@ impl<T: GpuReal> Arrays<T> {
         stream: &Arc<CudaStream>,
         reals: [usize; 2],
     ) -> Result<Self, Error> {
-        let (spare, rank) = (Spare::default(), executor.comm().rank());
+        let (pool, rank) = (Pool::default(), executor.comm().rank());
         let mut array = |reals| {
             let made = executor.device_mut().allocate(reals);
-            made.map(|slice| Array(Memory::Shared(spare.lend(slice))))
+            made.map(|slice| Array(Memory::Shared(pool.lend(slice))))
         };
         let (mut input, output) = (array(reals[0])?, array(reals[1])?);
         let numbers = numbers::<T>(reals[0], rank);

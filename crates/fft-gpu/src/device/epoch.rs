@@ -3,17 +3,17 @@
 use cudarc::driver::DeviceSlice;
 use fft_core::{Error, Expose, NodeMemory, PeerMemory};
 
-use super::post::{Said, Told};
+use super::peer_info::{Said, Told};
 use super::{Cuda, Meeting};
 use crate::base::{GpuError, GpuReal};
-use crate::ffi::{BLOCKS, DeviceMemory, Estate, Peer, Place, Shelf};
+use crate::ffi::{BLOCKS, DeviceMemory, Estate, Peer, Place, SharedArrays};
 
 /// The other ranks during a visit.
 #[derive(Clone, Copy)]
 pub(super) struct Met<'v> {
     rank: usize,
     near: &'v [Option<Peer>],
-    shelf: &'v Shelf,
+    shared_arrays: &'v SharedArrays,
     peers: &'v dyn PeerMemory,
 }
 
@@ -31,7 +31,7 @@ impl<'v> Met<'v> {
     fn shown(&self, peer: usize, which: usize) -> Place<'v> {
         let Some(other) = &self.near[peer] else { return Place::nothing() };
         let (block, place) = Said::by(self.peers, peer).shows()[which];
-        let lent = block.checked_sub(BLOCKS).and_then(|number| self.shelf.of(number, peer));
+        let lent = block.checked_sub(BLOCKS).and_then(|number| self.shared_arrays.of(number, peer));
         other.shown(self.peers, block, place, lent)
     }
 
@@ -41,11 +41,11 @@ impl<'v> Met<'v> {
     }
 }
 
-/// How others find memory: the numbers behind an estate's blocks are those of the shelf.
-fn told<T>((estate, shelf): (&Estate, &Shelf), memory: &DeviceMemory<T>) -> Told {
+/// How others find memory: the numbers behind an estate's blocks are those of the shared_arrays.
+fn told<T>((estate, shared_arrays): (&Estate, &SharedArrays), memory: &DeviceMemory<T>) -> Told {
     let at = memory.address();
     let block = estate.blocks.iter().position(|block| block.address() == at);
-    let block = block.or_else(|| shelf.number(at).map(|number| BLOCKS + number));
+    let block = block.or_else(|| shared_arrays.number(at).map(|number| BLOCKS + number));
     (block.unwrap_or(usize::MAX), (at, memory.num_bytes()))
 }
 
@@ -61,36 +61,37 @@ pub(super) fn visit<T: GpuReal>(
 ) -> Result<(), Error> {
     // What follows borrows the meeting apart from the rest of the device.
     let mut meeting = device.meeting.take().expect("ranks meet first");
-    let Meeting { near, shelf, estate, post, .. } = &mut meeting;
+    let Meeting { near, shared_arrays, estate, peer_info, .. } = &mut meeting;
     let estate = estate.as_ref().expect("made with the plan's memory");
-    let post = post.as_mut().expect("made where ranks of the host meet");
-    let shelf = &*shelf;
-    post.shows([told((estate, shelf), src), told((estate, shelf), dst)]);
+    let peer_info = peer_info.as_mut().expect("made where ranks of the host meet");
+    let shared_arrays = &*shared_arrays;
+    peer_info.shows([told((estate, shared_arrays), src), told((estate, shared_arrays), dst)]);
     for (peer, bytes) in sends {
-        post.sends(peer, bytes);
+        peer_info.sends(peer, bytes);
     }
     let made = estate.made.record(&device.stream);
-    device.note(made);
+    device.record_error(made);
     let rank = device.rank;
     let others = || near.iter().enumerate().filter(move |(peer, _)| *peer != rank);
-    let met = node_memory.exposure_epoch(Expose::Read(post.bytes()), &mut |peers| {
+    let met = node_memory.exposure_epoch(Expose::Read(peer_info.bytes()), &mut |peers| {
         let hold = |peer: &Option<Peer>| {
             peer.as_ref().map_or(Ok(()), |peer| peer.made().hold(&device.stream))
         };
         let held = others().try_for_each(|(_, peer)| hold(peer));
-        let queued = held.and_then(|()| work(device, Met { rank, near, shelf, peers }, dst));
+        let queued =
+            held.and_then(|()| work(device, Met { rank, near, shared_arrays, peers }, dst));
         // Whatever failed: others wait for what has been queued, which works in their memory.
         let recorded = estate.read.record(&device.stream);
         if recorded.is_err() {
             let _ = device.stream.synchronize();
         }
-        device.note(queued.and(recorded));
+        device.record_error(queued.and(recorded));
         Ok(())
     });
     if met.is_ok() {
         for (_, peer) in others() {
             let held = peer.as_ref().map_or(Ok(()), |peer| peer.read().hold(&device.stream));
-            device.note(held);
+            device.record_error(held);
         }
     }
     device.meeting = Some(meeting);

@@ -2,9 +2,9 @@
 
 use fft_core::{Error, NodeMemory, PeerMemory, SharedMemory};
 
-/// The words of a rank: which block of its estate or array of its shelf the others read, or where else they read, and how many bytes it has there; the same of
+/// The words of a rank: which block of its estate or array of its shared_arrays the others read, or where else they read, and how many bytes it has there; the same of
 /// what they write; and how long its message to each rank is.
-pub(super) struct Post(Box<dyn SharedMemory>);
+pub(super) struct PeerInfo(Box<dyn SharedMemory>);
 
 /// Words for what is read, and as many for what is written.
 const PLACE: usize = 3;
@@ -13,7 +13,7 @@ const HEAD: usize = 2 * PLACE;
 /// Memory as it is told to others: a block by number, or where it is, and bytes.
 pub(super) type Told = (usize, (u64, usize));
 
-impl Post {
+impl PeerInfo {
     /// Collective.
     pub(super) fn new(node_memory: &mut dyn NodeMemory, ranks: usize) -> Result<Self, Error> {
         Ok(Self(node_memory.allocate((HEAD + ranks) * 8)?))

@@ -2,10 +2,10 @@
 
 use fft_core::{Algorithm, BoundStep, Comm, Direction, Error, Node, Recipe, Reduce, Step, Wire};
 
-use super::fused::{FusedAcross, Next, Rest};
-use super::local::Group;
+use super::fused_fetch::{FusedAcross, Next, Rest};
+use super::fused_store::Store;
+use super::local_fft::Group;
 use super::reshape::Reshape;
-use super::store::Store;
 use super::{Cuda, CudaOp, Op};
 use crate::base::GpuReal;
 
@@ -130,7 +130,7 @@ impl<'r, T: GpuReal> Bound<'r, T> {
     ///
     /// # Errors
     /// Those of the communicator.
-    pub(super) fn settle(&mut self, comm: &dyn Comm) -> Result<bool, Error> {
+    pub(super) fn synchronize(&mut self, comm: &dyn Comm) -> Result<bool, Error> {
         let mut all = [f64::from(self.store.is_some())];
         comm.allreduce(Reduce::Min, &mut all)?;
         let Some(store) = self.store.take().filter(|_| all[0] > 0.0) else { return Ok(false) };

@@ -2,7 +2,7 @@
 //! and through the host. The first line of messages is the classic way: pack everything, a CUDA-aware `MPI_Alltoallv`, unpack
 //! everything.
 //!
-//! `cargo bench --features cuda,mpi --bench passages [-- quick]` starts itself under `mpirun` with 2, 4 and 8 processes, which share
+//! `cargo bench --features cuda,mpi --bench transports [-- quick]` starts itself under `mpirun` with 2, 4 and 8 processes, which share
 //! the GPUs there are; for what goes through the host once more, with an MPI that is told to know nothing of devices. Times are those of the slowest rank, from a barrier until its stream is idle: the median of several.
 //! Processes on one GPU measure kernels and the ways of messages, no network; without CUDA's MPS they take turns on it.
 
@@ -11,7 +11,7 @@ mod timing;
 use std::process::Command;
 
 use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice};
-use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, Passage};
+use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuTransport};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{
     Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Epochs, Grid, Plan, Reduce, Tolerance, Wire,
@@ -60,7 +60,7 @@ fn measure(mut plan: DevicePlan<C2c<f64>, 3>, reps: usize) -> Result<Found, Fail
         Ok(plan.forward_into(&x.as_slice()?, &mut y.as_mut_slice()?)?)
     })?;
     let result = stream.clone_dtoh(&y.as_slice()?.slice(0..COMPARED.min(2 * plan.output_len())))?;
-    let mut sent = [plan.clock().sent as f64, plan.clock().reals as f64];
+    let mut sent = [plan.timings().sent as f64, plan.timings().reals as f64];
     comm.allreduce(Reduce::Sum, &mut sent)?;
     let bits = if sent[1] > 0.0 { 8.0 * sent[0] / sent[1] } else { 64.0 };
     let (recipe, exchange) = (plan.recipe().to_string(), plan.exchange());
@@ -94,8 +94,8 @@ fn draft<'a>(
     let draft = Plan::<C2c<f64>, 3>::c2c(comm, Grid::new([n; 3])?);
     Ok(match coding {
         Coding::Raw => draft,
-        Coding::Bits => draft.wire_everywhere().wire(Wire::Bits(16)),
-        Coding::Tolerance => draft.wire_everywhere().tolerance(Tolerance::relative(1e-6)?),
+        Coding::Bits => draft.ignore_shared_memory().wire(Wire::Bits(16)),
+        Coding::Tolerance => draft.ignore_shared_memory().tolerance(Tolerance::relative(1e-6)?),
     })
 }
 
@@ -106,17 +106,21 @@ fn ranks(n: usize, host: bool) -> Done {
     let (first, size) = (comm.rank() == 0, comm.size());
     let gpu = Gpu::probe(comm.rank() % CudaContext::device_count()?.max(1) as usize)?;
     let on_device = [
-        ("messages by alltoallv, on the device", Passage::Device, Algorithm::Alltoallv),
-        ("reached (CUDA IPC)", Passage::Reached, Algorithm::P2p),
-        (SHARED, Passage::Reached, Algorithm::P2p),
-        ("whole messages, on the device", Passage::Device, Algorithm::P2p),
-        ("messages in chunks, on the device", Passage::Device, Algorithm::Pipelined),
-        ("puts, on the device", Passage::Device, Algorithm::Ring(Epochs::Fence)),
-        ("puts by flushing, on the device", Passage::Device, Algorithm::Ring(Epochs::Flush)),
+        ("messages by alltoallv, on the device", GpuTransport::GpuDirect, Algorithm::Alltoallv),
+        ("reached (CUDA IPC)", GpuTransport::PeerToPeer, Algorithm::P2p),
+        (SHARED, GpuTransport::PeerToPeer, Algorithm::P2p),
+        ("whole messages, on the device", GpuTransport::GpuDirect, Algorithm::P2p),
+        ("messages in chunks, on the device", GpuTransport::GpuDirect, Algorithm::Pipelined),
+        ("puts, on the device", GpuTransport::GpuDirect, Algorithm::Ring(Epochs::Fence)),
+        (
+            "puts by flushing, on the device",
+            GpuTransport::GpuDirect,
+            Algorithm::Ring(Epochs::Flush),
+        ),
     ];
     let on_host = [
-        ("messages by alltoallv, through the host", Passage::Host, Algorithm::Alltoallv),
-        ("messages in chunks, through the host", Passage::Host, Algorithm::Pipelined),
+        ("messages by alltoallv, through the host", GpuTransport::HostStaged, Algorithm::Alltoallv),
+        ("messages in chunks, through the host", GpuTransport::HostStaged, Algorithm::Pipelined),
     ];
     let ways = if host { &on_host[..] } else { &on_device };
     let mut floor = [0.0; 2];
@@ -130,10 +134,10 @@ fn ranks(n: usize, host: bool) -> Done {
     let mut classic = None;
     for coding in [Coding::Raw, Coding::Bits, Coding::Tolerance] {
         let mut paths = None;
-        for &(what, passage, exchange) in ways {
+        for &(what, transport, exchange) in ways {
             let draft = draft(&comm, n, coding)?.exchange(exchange);
             let draft = if what == SHARED { draft.shared_arrays() } else { draft };
-            let plan = match draft.on(&gpu).passage(passage).build() {
+            let plan = match draft.on(&gpu).transport(transport).build() {
                 Ok(plan) => plan,
                 Err(why) => {
                     if first {

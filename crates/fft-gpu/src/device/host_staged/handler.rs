@@ -4,34 +4,34 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
-use fft_core::{Clock, Error, Loss, MessageHandler, MessagePlan, PackRequest, Wire};
+use fft_core::{Error, Loss, MessageHandler, MessagePlan, PackRequest, Timings, Wire};
 
 use super::{Incoming, Outgoing, Part};
 use crate::base::{GpuError, GpuReal};
 use crate::device::Cuda;
-use crate::device::press::Press;
+use crate::device::host_codec::HostCodec;
 use crate::device::reshape::squared_error;
 use crate::ffi::{Block, DeviceMemory};
 
 /// The handler of an exchange.
-pub(super) struct Mail<'a, T> {
+pub(super) struct StagedHandler<'a, T> {
     pub(super) message_plan: &'a MessagePlan,
     pub(super) parts: (&'a [Part], &'a [Part]),
     pub(super) out: &'a mut [Outgoing<T>],
     pub(super) come: &'a mut [Incoming<T>],
     pub(super) made_by: &'a [[usize; 3]],
     pub(super) lengths: &'a mut [usize],
-    pub(super) press: &'a mut Option<Press<T>>,
+    pub(super) host_codec: &'a mut Option<HostCodec<T>>,
     pub(super) device: &'a mut Cuda<T>,
     pub(super) src: &'a DeviceMemory<T>,
     pub(super) dst: &'a mut DeviceMemory<T>,
     pub(super) step: f64,
     pub(super) finer: Option<f64>,
-    pub(super) clock: &'a mut Clock,
+    pub(super) timings: &'a mut Timings,
     pub(super) damage: Result<(), Error>,
 }
 
-impl<T: GpuReal> Mail<'_, T> {
+impl<T: GpuReal> StagedHandler<'_, T> {
     /// Sees to it that copies of a chunk's messages find them made; makes them again with a smaller step where they lost too much.
     fn ready(&mut self, chunk: usize) -> Result<(), GpuError> {
         let chunk = &mut self.out[chunk];
@@ -58,15 +58,15 @@ impl<T: GpuReal> Mail<'_, T> {
         Ok(())
     }
 
-    /// As [`Mail::ready`] for a message, of which it tells the length.
+    /// As [`StagedHandler::ready`] for a message, of which it tells the length.
     fn made(&mut self, number: usize) -> usize {
         let [chunk, load, at] = self.made_by[number];
         let made = self.ready(chunk);
-        self.device.note(made);
+        self.device.record_error(made);
         let (most, boxed) =
             (self.message_plan.sends[number].bytes, &self.out[chunk].loads[load].boxed);
         let packed = self.message_plan.shorter.then(|| boxed.packed().nth(at)).flatten();
-        self.clock.reals += (self.parts.0[number].transfer.elements() * boxed.width()) as u64;
+        self.timings.reals += (self.parts.0[number].transfer.elements() * boxed.width()) as u64;
         packed.map_or(most, |packed| packed.bytes).min(most)
     }
 
@@ -77,24 +77,26 @@ impl<T: GpuReal> Mail<'_, T> {
     }
 }
 
-impl<T: GpuReal> MessageHandler for Mail<'_, T> {
+impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
         let (bytes, part) = (self.made(number), &self.parts.0[number]);
         let (memory, copies) = self.staging(0);
         let fetch = |to: &mut [u8]| memory.read(&copies, part.place, to);
-        let copied = match self.press {
+        let copied = match self.host_codec {
             _ if self.message_plan.buffers.is_some() => Ok(bytes),
-            Some(press) if part.wire == Wire::Lossless => press.pack(part, message, fetch),
+            Some(host_codec) if part.wire == Wire::Lossless => {
+                host_codec.pack(part, message, fetch)
+            }
             _ => fetch(&mut message[..bytes]).map(|()| bytes),
         };
         let bytes = *copied.as_ref().unwrap_or(&bytes);
-        self.device.note(copied.map(drop));
-        self.clock.sent += bytes as u64;
+        self.device.record_error(copied.map(drop));
+        self.timings.sent += bytes as u64;
         bytes
     }
 
     fn together(&self) -> bool {
-        self.message_plan.buffers.is_none() && self.press.is_none()
+        self.message_plan.buffers.is_none() && self.host_codec.is_none()
     }
 
     fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
@@ -107,11 +109,11 @@ impl<T: GpuReal> MessageHandler for Mail<'_, T> {
         let (memory, copies) = self.staging(0);
         let pieces = requests.map(|PackRequest { number, message, bytes }| {
             bytes.set(self.made(number));
-            self.clock.sent += bytes.get() as u64;
+            self.timings.sent += bytes.get() as u64;
             (self.parts.0[number].place, &mut message[..bytes.get()])
         });
         let copied = memory.read_all(&copies, pieces);
-        self.device.note(copied);
+        self.device.record_error(copied);
     }
 
     fn own(&mut self) {}
@@ -119,21 +121,23 @@ impl<T: GpuReal> MessageHandler for Mail<'_, T> {
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
         let (spec, part) = (self.message_plan.recvs[number], &self.parts.1[number]);
         let memory = self.device.staging[1].as_ref().expect("memory for messages");
-        let message = match self.press {
-            Some(press) if part.wire == Wire::Lossless => match press.unpack(part, message) {
-                Ok(numbers) => numbers,
-                Err(why) => {
-                    let bad = Err(why.at(self.device.rank, spec.peer));
-                    self.damage = std::mem::replace(&mut self.damage, Ok(())).and(bad);
-                    return true;
+        let message = match self.host_codec {
+            Some(host_codec) if part.wire == Wire::Lossless => {
+                match host_codec.unpack(part, message) {
+                    Ok(numbers) => numbers,
+                    Err(why) => {
+                        let bad = Err(why.at(self.device.rank, spec.peer));
+                        self.damage = std::mem::replace(&mut self.damage, Ok(())).and(bad);
+                        return true;
+                    }
                 }
-            },
+            }
             _ => message,
         };
         let most = message.len().min(spec.bytes);
         let copied = memory.write(&self.device.copies, part.place, &message[..most]);
         let bytes = message.len();
-        self.device.note(copied);
+        self.device.record_error(copied);
         self.landed(number, bytes);
         true
     }
@@ -151,7 +155,7 @@ impl<T: GpuReal> MessageHandler for Mail<'_, T> {
             (self.parts.1[number].place, &message[..message.len().min(most)])
         });
         let copied = memory.write_all(&copies, pieces);
-        self.device.note(copied);
+        self.device.record_error(copied);
         numbers.for_each(|number| self.landed(number, message(number).len()));
     }
 
@@ -173,7 +177,7 @@ impl<T: GpuReal> MessageHandler for Mail<'_, T> {
                     self.damage = Err(why.at(self.device.rank, from));
                 }
             } else {
-                self.device.note(read);
+                self.device.record_error(read);
             }
         }
     }

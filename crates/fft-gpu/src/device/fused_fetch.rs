@@ -2,7 +2,7 @@
 
 use fft_core::{DIMS, Direction, Kind, LocalReadBox, Pass, View};
 
-use super::local::{Group, Lines, is_large};
+use super::local_fft::{Group, Lines, is_large};
 use crate::abi::pieces::Pieces;
 use crate::base::{Gpu, GpuError, GpuReal};
 use crate::ffi;

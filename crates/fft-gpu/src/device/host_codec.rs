@@ -4,17 +4,17 @@ use std::collections::TryReserveError;
 
 use fft_core::{BadMessage, Codec, Transfer, Wire};
 
-use super::staged::Part;
+use super::host_staged::Part;
 use crate::base::{GpuError, GpuReal};
 
 /// Makes and reads messages, one at a time, out of their numbers and back.
-pub(super) struct Press<T> {
+pub(super) struct HostCodec<T> {
     codec: Box<dyn Codec<T>>,
     width: usize,
     reals: Vec<T>,
 }
 
-impl<T: GpuReal> Press<T> {
+impl<T: GpuReal> HostCodec<T> {
     /// For messages of so many elements at most.
     ///
     /// # Errors

@@ -110,7 +110,7 @@ impl Places {
 }
 
 /// Boxes, each out of one of several sources, ready to run as one launch.
-pub(crate) struct Pulls {
+pub(crate) struct PeerGets {
     kernel: Kernel,
     batch: Batch,
     items: Vec<Tiled>,
@@ -120,7 +120,7 @@ pub(crate) struct Pulls {
     sources: Places,
 }
 
-impl Pulls {
+impl PeerGets {
     /// Prepares copies of elements of `width` real numbers, each out of the source of this number, of so many.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::base::{GpuError, GpuReal};
 
 /// All of a plan. They stay as long as it, as others have them mapped.
 #[derive(Default)]
-pub(crate) struct Shelf(Vec<Shown>);
+pub(crate) struct SharedArrays(Vec<Shown>);
 
 struct Shown {
     block: Arc<Block>,
@@ -22,7 +22,7 @@ struct Shown {
     maps: Vec<Option<Map>>,
 }
 
-impl Shelf {
+impl SharedArrays {
     pub(crate) fn add(&mut self, block: Arc<Block>, maps: Vec<Option<Map>>) {
         self.0.push(Shown { block, maps });
     }
