@@ -1,5 +1,6 @@
 //! Errors, scalar types, timings and tolerances: what every other folder may use.
 
+pub(crate) mod cache_sizes;
 pub(crate) mod error;
 pub(crate) mod real;
 pub(crate) mod timings;

@@ -5,13 +5,10 @@ use std::ops::Range;
 
 use super::brick::DynBrick;
 use super::per_axis::{MAX_AXES, PerAxis};
+use crate::base::cache_sizes::COLUMNS_BYTES;
 
 /// Axes of a box in memory: up to 4 of the grid and one for batches.
 pub const DIMS: usize = 5;
-
-/// Elements that are read side by side when axes swap places: 128 bytes, two cache lines, so that every
-/// line that is fetched is used up at once whatever the stride.
-const TILE_BYTES: usize = 128;
 
 /// A strided copy, as data: from a box in one array to a box of the same shape in another.
 ///
@@ -223,7 +220,7 @@ impl Transfer {
         }
         match self.units() {
             [Some(read), Some(write)] if read == write => self.rows(read, src, dst),
-            [Some(read), Some(write)] => match TILE_BYTES / size_of::<E>() {
+            [Some(read), Some(write)] => match COLUMNS_BYTES / size_of::<E>() {
                 8 => self.tiles::<E, 8>(read, write, src, dst),
                 16 => self.tiles::<E, 16>(read, write, src, dst),
                 _ => self.tiles::<E, 32>(read, write, src, dst),

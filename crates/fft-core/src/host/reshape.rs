@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::fused_pack::{FusedPack, Path};
 use super::processor::Processor;
+use crate::base::cache_sizes::TILE_BYTES;
 use crate::base::timings::Time;
 use crate::base::{Error, Real, Timings};
 use crate::codec::BadMessage;
@@ -18,9 +19,6 @@ use crate::recipe::norm_gain::Gain;
 use crate::redistribute::spill::{self, BufferOffset, Read, Written};
 use crate::redistribute::{Chunk, LocalRead, Redistribution, redistribution::Blocks};
 
-/// Bytes that are gathered, transformed and written back before the next are begun: they stay in the
-/// second-level cache meanwhile.
-const TILE_BYTES: usize = 1 << 19;
 /// By what the sum of a rank's squared errors may exceed the expected one: no more than the margin that all tolerances
 /// have ([`Budget`](crate::execute::error_budget::Budget)).
 const UNEVEN: f64 = 1.06;

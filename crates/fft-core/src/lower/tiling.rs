@@ -3,28 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::base::cache_sizes::{
+    BLOCK_BYTES, CHUNK_RUN_BYTES, LINE_BYTES, RUN_BYTES, STRAIGHT_BYTES, STRIP_BYTES, TILE_BYTES,
+};
 use crate::geometry::Placed;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::{DynBrick, Layout, PerAxis, Transfer};
 use crate::problem::Direction;
 use crate::recipe::Pass;
-use crate::recipe::local_fft::{BLOCK_BYTES, LINES_BYTES};
-use crate::redistribute::redistribution::CHUNK_RUN_BYTES;
-
-/// Bytes of a tile, unless its lines are so long that it takes more to hold a few: a part of the second-level cache.
-pub(crate) const TILE_BYTES: usize = BLOCK_BYTES / 2;
-/// Bytes that are fetched side by side if tiles do not get too large: what it takes to make the most of a page of
-/// memory that must be found.
-const RUN_BYTES: usize = 2048;
-/// Bytes side by side from which on lines are worth bringing to the tile one by one. With half as much it took as long as row by
-/// row where they are written back, and a third longer where they are written elsewhere.
-const STRAIGHT_BYTES: usize = 1024;
-/// Bytes that are fetched side by side at least: a cache line.
-pub(crate) const LINE_BYTES: usize = 64;
-
-/// Bytes of a strip of a tile: rows that are transformed as they arrive there, or as they leave, and are in the first-level cache
-/// meanwhile.
-const STRIP_BYTES: usize = LINES_BYTES;
 
 /// How the transforms of a tile are done: the first on each strip of it as it arrives, or the last as it leaves, and the others on
 /// the whole. While one strip is transformed the next is fetched ahead. (256³ real numbers by four ranks on two cores of an AMD EPYC,

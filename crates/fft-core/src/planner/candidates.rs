@@ -5,12 +5,11 @@
 //! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
 
 use super::volume::{Distribution, Hosts};
+use crate::base::cache_sizes::{CHUNK_RUN_BYTES, LINE_BYTES, TILE_BYTES};
 use crate::geometry::placed_cut::{Cut, NearLayout};
 use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid};
-use crate::lower::tiling::{LINE_BYTES, TILE_BYTES};
 use crate::planner::volume;
 use crate::problem::{Kind, Problem};
-use crate::redistribute::redistribution::CHUNK_RUN_BYTES;
 
 /// A set of axes, as bits.
 pub(crate) type AxisSet = u32;

@@ -4,11 +4,11 @@
 //! host share its cores and its memory: where there are more of them than cores, each computes so much slower.
 
 use super::volume::{Hosts, Volume};
+use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::base::{Precision, Tolerance};
 use crate::codec::Wire;
 use crate::comm::Algorithm;
 use crate::problem::Machine;
-use crate::redistribute::redistribution::MESSAGE_BYTES;
 
 /// Bytes that are copied in the time that it takes to find a run of memory elsewhere. (On two cores of an Intel Xeon a pass took four times
 /// as long with runs of 64 bytes, and 2.3 times with 128.)

@@ -6,10 +6,10 @@
 use super::candidates::{AxisSet, block, side, tiles};
 use super::cost::{Model, Order, Spent};
 use super::volume::{Distribution, Hosts, Volume};
+use crate::base::cache_sizes::BLOCK_BYTES;
 use crate::geometry::Layout;
 use crate::planner::cost;
 use crate::problem::{Machine, Problem};
-use crate::recipe::local_fft::BLOCK_BYTES;
 use crate::recipe::{Node, Recipe, Step};
 
 /// The expected times of a forward transform.

@@ -13,11 +13,11 @@ use super::candidates::{AxisSet, Candidates, Family, INPUT, OUTPUT, block, goal,
 use super::cost::{Model, Order};
 use super::volume::{Distribution, Hosts, Volume};
 use crate::base::Error;
+use crate::base::cache_sizes;
 use crate::geometry::{Layout, PerAxis, layout};
 use crate::planner::cost;
 use crate::planner::peer_read_order;
 use crate::problem::{Direction, Kind, Problem};
-use crate::recipe::local_fft;
 use crate::recipe::{Node, Step};
 
 /// In the order in which equally cheap ones are looked at.
@@ -176,7 +176,8 @@ impl<'a> Search<'a> {
     fn is_one_pass(&self, state: State, axes: AxisSet) -> bool {
         let grid = self.distribution(state).map_or(self.problem.grid(), Distribution::grid);
         let element = self.element(state.done.0);
-        block(&grid, &self.order(state), axes, element, self.tiles) <= local_fft::BLOCK_BYTES as f64
+        block(&grid, &self.order(state), axes, element, self.tiles)
+            <= cache_sizes::BLOCK_BYTES as f64
     }
 
     fn is_goal(&self, state: State) -> bool {

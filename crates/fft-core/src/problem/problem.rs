@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::kind::{Direction, Kind, Scale};
 use super::machine::Machine;
+use crate::base::cache_sizes::{CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES};
 use crate::base::{Error, Precision, Tolerance};
 use crate::codec::Wire;
 use crate::comm::Algorithm;
 use crate::geometry::{DynGrid, Layout, PerAxis};
-use crate::redistribute::redistribution::MESSAGE_BYTES;
 
 /// How much memory a plan takes beside input and output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,10 +88,7 @@ pub enum Access {
     Fetched,
 }
 
-/// Of chunks that spare memory: bytes of a message on average, if each goes to all ranks; bytes of a chunk that fits into cache; and
-/// how many there are of a rank's data at least.
-const LONG_MESSAGE: usize = 1 << 17;
-const CACHED: usize = 1 << 21;
+/// Of chunks that save memory, the fewest that a rank has.
 const MANY: usize = 8;
 
 /// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
@@ -304,7 +301,7 @@ impl Problem {
 
     /// Bytes of a chunk of which every message is long.
     fn long_chunk(&self) -> usize {
-        self.chunk.max(LONG_MESSAGE.saturating_mul(self.input.ranks()))
+        self.chunk.max(LONG_MESSAGE_BYTES.saturating_mul(self.input.ranks()))
     }
 
     /// Whether messages could be read as they come, with ample memory, where it pays.
@@ -322,7 +319,7 @@ impl Problem {
     /// under way at once. That takes less memory than whole messages, or all chunks, and no more time. Where chunks with long
     /// messages are too large for a cache, or few, it takes more.
     fn is_streaming(&self) -> bool {
-        let cached = LONG_MESSAGE.saturating_mul(self.input.ranks()) <= CACHED;
+        let cached = LONG_MESSAGE_BYTES.saturating_mul(self.input.ranks()) <= CACHED_CHUNK_BYTES;
         self.may_stream() && cached && self.share() / self.long_chunk() >= MANY
     }
 

@@ -3,15 +3,9 @@
 //! Transforms along several whole axes in a row are grouped into one pass over memory wherever a block that
 //! holds these axes fits into cache: a 256×256 plane is transformed along both its axes while it is there.
 
+use crate::base::cache_sizes::BLOCK_BYTES;
 use crate::geometry::{DynBrick, PerAxis};
 use crate::problem::{Direction, Kind};
-
-/// The block of data that a group of passes may work on: half of the second-level cache of the processors
-/// of the 2020s, so that its lines stay while scratch and tables come and go.
-pub(crate) const BLOCK_BYTES: usize = 1 << 20;
-
-/// Bytes of contiguous lines transformed at a time: enough to amortise the call, little enough for the first cache.
-pub(crate) const LINES_BYTES: usize = 1 << 15;
 
 /// Transforms along one axis of every block.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::axis_order::TransposedWhenRead;
 use super::spill::{BufferOffset, BufferSplit};
+use crate::base::cache_sizes::CHUNK_RUN_BYTES;
 use crate::comm::Link;
 use crate::geometry::{DIMS, Placed, View};
 use crate::geometry::{DynBrick, PerAxis, Transfer};
@@ -42,12 +43,6 @@ pub struct Redistribution {
     /// The most chunks of any rank.
     pub most_chunks: usize,
 }
-
-/// Bytes of a message on average, if a chunk goes to all ranks: below, what a message costs by itself would count.
-pub(crate) const MESSAGE_BYTES: usize = 1 << 13;
-/// Bytes side by side in a chunk, at least. Of shorter runs, powers of two apart, so many fall on the same places of a cache
-/// that lines are thrown out of it half written: with 64 bytes, 128³ points on 4 ranks took 3.3 times as long.
-pub(crate) const CHUNK_RUN_BYTES: usize = 256;
 
 /// The brick of a rank in chunks along the outermost axis that is not among `whole`, if they are fine along others as well, in the
 /// order in which they leave. The same for whoever asks.

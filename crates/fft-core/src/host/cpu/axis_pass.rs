@@ -5,25 +5,15 @@ use std::sync::Arc;
 use num_complex::Complex;
 
 use crate::base::Real;
+use crate::base::cache_sizes::{
+    AHEAD_BYTES, BLOCK_BYTES, COLUMNS_BYTES, FAR_BYTES, FAR_COLUMNS_BYTES, FAR_LINES_BYTES,
+    LINES_BYTES,
+};
 use crate::host::cpu::prefetch::PrefetchQueue;
 use crate::host::cpu::transpose::Columns;
 use crate::host::cpu::{line_fft::LineFft, line_fft::LinePlanner};
 use crate::problem::Memory;
 use crate::recipe::Pass;
-use crate::recipe::local_fft::{BLOCK_BYTES, LINES_BYTES};
-
-/// Bytes of a block from which on rows of one column are far apart while it is not in cache.
-pub(crate) const FAR_BYTES: usize = BLOCK_BYTES / 4;
-/// Bytes of neighbouring complex elements gathered from each row: two cache lines (one of real ones), so that what is
-/// fetched is used up at once whatever the distance of rows.
-const COLUMNS_BYTES: usize = 128;
-/// The same where rows are far apart: enough for each to be fetched ahead, as most are in pages of their own, and often in
-/// the same sets of the caches as all others.
-const FAR_COLUMNS_BYTES: usize = 1 << 11;
-/// Bytes of the lines that such columns become, which stay in cache.
-const FAR_LINES_BYTES: usize = BLOCK_BYTES / 2;
-/// Bytes of lines transformed before more is fetched ahead.
-const AHEAD_BYTES: usize = 1 << 12;
 
 /// A [`Pass`] with its tables.
 pub(crate) struct LinePass<T> {

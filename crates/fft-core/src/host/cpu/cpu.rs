@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use bytemuck::Zeroable;
 
+use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, STAGE_BYTES};
 use crate::base::{Energy, Error, Real};
 use crate::codec::{BadMessage, copy};
 use crate::codec::{Codec, Packed};
@@ -12,10 +13,9 @@ use crate::comm::{SLOT_ALIGN, slot::Line};
 use crate::geometry::Transfer;
 use crate::host::cpu::line_fft::LinePlanner;
 use crate::host::cpu::prefetch::PrefetchQueue;
-use crate::host::cpu::{axis_pass::FAR_BYTES, axis_pass::LinePass, axis_pass::Workspace};
+use crate::host::cpu::{axis_pass::LinePass, axis_pass::Workspace};
 use crate::host::processor::Processor;
 use crate::problem::Memory;
-use crate::recipe::local_fft::BLOCK_BYTES;
 use crate::recipe::{LocalFft, Pass};
 
 /// The processor of this host, one thread per rank.
@@ -71,9 +71,6 @@ impl<T: Real> Cpu<T> {
         passes
     }
 }
-
-/// Bytes of blocks that are transformed in the tile, if they are no larger.
-const STAGE_BYTES: usize = BLOCK_BYTES / 2;
 
 /// A [`LocalFft`] with its tables.
 pub struct CpuFft<T> {
