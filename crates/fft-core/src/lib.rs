@@ -45,6 +45,7 @@ pub use geometry::{
 pub use host::{
     Cpu, CpuFft, Host, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, Loss, Processor,
 };
+pub use lower::{Capabilities, Program};
 pub use num_complex::Complex;
 pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};

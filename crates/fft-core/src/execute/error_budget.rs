@@ -12,9 +12,9 @@ use crate::comm::{Comm, Reduce};
 use crate::geometry::Placed;
 use crate::geometry::Transfer;
 use crate::host::Loss;
-use crate::problem::{Direction, Problem};
-use crate::recipe::norm_gain::Gain;
-use crate::recipe::{Node, Recipe, Step};
+use crate::problem::Direction;
+use crate::recipe::norm_gain::{Gain, gain_of};
+use crate::recipe::{Recipe, Step};
 
 /// Stay a little below the tolerance, as errors of one reshape and of another are not quite independent, least of all
 /// where steps are as large as most numbers. Its square leaves each rank's errors room to be larger by 6% than expected.
@@ -197,30 +197,5 @@ impl Budget {
             true => Ok(WireError { estimate, bound }),
             false => Ok(WireError { estimate: f64::NAN, bound: f64::NAN }),
         }
-    }
-}
-
-/// What these steps do to the norm of data, and of errors.
-pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -> Gain {
-    steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
-        Step::Reshape { .. } => gain,
-        Step::Fft { axis, kind } => gain.then(Gain::of(kind, direction, problem.grid().len(axis))),
-        Step::Scale { forward, inverse } => {
-            gain.then(Gain::all(direction.choose(forward, inverse)))
-        }
-    })
-}
-
-/// What happens to an error made in data of `from` on its way to the result. Of half a spectrum, it is made twice.
-pub(crate) fn gain_after(
-    from: &Node,
-    rest: &[Step],
-    problem: &Problem,
-    direction: Direction,
-) -> Gain {
-    let gain = gain_of(rest, problem, direction);
-    match problem.halved_axis().filter(|_| from.complex) {
-        Some(axis) => gain.then(Gain::of_half(problem.grid().len(axis))),
-        None => gain,
     }
 }

@@ -8,11 +8,13 @@ use super::brick::DynBrick;
 use super::layout::Layout;
 
 /// For each rank, what stays in its output, and what is where others reach it.
+#[derive(Debug)]
 pub(crate) struct Exclusive {
     ranks: Vec<Parted>,
 }
 
 /// A brick in parts.
+#[derive(Debug)]
 struct Parted {
     exclusive: DynBrick,
     /// The rest in dense boxes, one after the other in memory, and how many points are before each.

@@ -201,11 +201,6 @@ impl<T: Real, Dev: Processor<T>> Reshape<T, Dev> {
         Ok(())
     }
 
-    /// Whether a local transform can be done on the way: when messages can be read in any order.
-    pub(crate) fn can_fuse(&self) -> bool {
-        self.abroad[1].iter().all(|abroad| self.codecs[usize::from(*abroad)].random_access())
-    }
-
     /// Does local transforms, in place, on the way: one for each of these parts of the new brick.
     pub(crate) fn fuse(
         &mut self,

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::base::cache_sizes::{
-    BLOCK_BYTES, CHUNK_RUN_BYTES, LINE_BYTES, RUN_BYTES, STRAIGHT_BYTES, STRIP_BYTES, TILE_BYTES,
-};
+use crate::base::cache_sizes::{LINE_BYTES, RUN_BYTES, STRAIGHT_BYTES, STRIP_BYTES, TILE_BYTES};
 use crate::geometry::Placed;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::{DynBrick, Layout, PerAxis, Transfer};
@@ -52,44 +50,7 @@ pub(crate) struct Side<'a> {
     pub(crate) width: usize,
 }
 
-/// Bytes of the smallest box that is whole along some axes and holds so many bytes side by side.
-fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, side: usize) -> usize {
-    let peers = match axes.contains(&layout.order().contiguous()) {
-        true => element,
-        false => element.max(side),
-    };
-    axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * peers
-}
-
-/// Whether boxes that are whole along some axes fit into cache. `element` is in bytes, of all batches.
-pub(crate) fn fit_in_cache(layout: &Layout, axes: &[usize], element: usize) -> bool {
-    tile_bytes(layout, axes, element, LINE_BYTES) <= BLOCK_BYTES
-}
-
-/// Of axes that are transformed one after the other, the last ones, as many as fit into cache together in a chunk: the same
-/// on all ranks. `element` is in bytes, of all batches, and so is `most`, of a tile.
-pub(crate) fn fusable_suffix(
-    layout: &Layout,
-    since: &[usize],
-    element: usize,
-    most: usize,
-) -> Vec<usize> {
-    let fits = |first: &usize| {
-        tile_bytes(layout, &since[*first..], element, CHUNK_RUN_BYTES) <= most.min(BLOCK_BYTES)
-    };
-    let first = (0..since.len()).find(fits).unwrap_or(since.len().saturating_sub(1));
-    since[first..].to_vec()
-}
-
 impl Tiling<'_> {
-    /// The axes in groups whose transforms can be done on one tile in cache.
-    pub(crate) fn parts(&self, real_bytes: usize) -> impl Iterator<Item = &[(usize, Pass)]> {
-        let axes: Vec<_> = self.axes.iter().map(|(axis, _)| *axis).collect();
-        let element = self.width * real_bytes * self.howmany;
-        let together = fit_in_cache(self.home, &axes, element);
-        self.axes.chunks(if together { self.axes.len().max(1) } else { 1 })
-    }
-
     /// What a box of `home` is where it is read, or written.
     pub(crate) fn on(&self, side: &Side<'_>, part: &DynBrick) -> DynBrick {
         match self.real {

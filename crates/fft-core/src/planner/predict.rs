@@ -1,15 +1,15 @@
 //! What a recipe is expected to cost, step by step.
 //!
-//! The search adds up edges, each by itself. Here a recipe is looked at as it runs: a transform after a reshape shares the
-//! pass that unpacks, one before a pipelined reshape the pass that packs, and is done while messages fly.
+//! The search adds up edges, each by itself. Here costs are those of the program that is executed
+//! ([`Program`]), pass by pass.
 
-use super::candidates::{AxisSet, block, side, tiles};
-use super::cost::{Model, Order, Spent};
+use super::candidates::{AxisSet, side};
+use super::cost::{self, Model, Order, Spent};
 use super::volume::{Distribution, Hosts, Volume};
-use crate::base::cache_sizes::BLOCK_BYTES;
 use crate::geometry::Layout;
-use crate::planner::cost;
-use crate::problem::{Machine, Problem};
+use crate::lower::program::{ExchangePass, Fft, Op};
+use crate::lower::{Capabilities, Program};
+use crate::problem::{Direction, Machine, Problem};
 use crate::recipe::{Node, Recipe, Step};
 
 /// The expected times of a forward transform.
@@ -19,6 +19,8 @@ pub struct Prediction {
     pub steps: Vec<Expected>,
     /// Of all together.
     pub seconds: f64,
+    /// Passes over memory.
+    pub passes: usize,
 }
 
 /// What one step is expected to take on the busiest rank.
@@ -53,107 +55,162 @@ pub struct BytesMoved {
     pub far_messages: f64,
 }
 
-/// A transform, or several that are one pass over memory.
-#[derive(Clone, Copy, Debug)]
-struct Pass {
-    /// The step of the first.
-    step: usize,
-    axes: AxisSet,
-    arithmetic: f64,
-    memory: f64,
-    /// How much longer memory takes because it is found in short runs.
-    scattered: f64,
-    /// What it takes besides to bring data from where others have it.
-    brought: f64,
-}
-
 impl Recipe {
-    /// What the forward transform is expected to take on the problem's machine. Deterministic, and without
-    /// communication. Cost: O(ranks) per step.
+    /// What the forward transform is expected to take on the problem's machine, by threads if all ranks
+    /// are on one host. Deterministic, and without communication. Cost: O(ranks) for each step.
     pub fn predict(&self) -> Prediction {
         self.predict_on(&self.problem().machine)
     }
 
-    /// The same for another machine than the one that the recipe was made for.
+    /// The same on another machine than that of the problem.
     pub fn predict_on(&self, machine: &Machine) -> Prediction {
         let problem = self.problem();
-        let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
-        let model = Model::of(machine, &hosts, problem.input.ranks());
+        let capabilities = Capabilities::of_threads(problem);
+        let program = &self.lower(Direction::Forward, capabilities);
+        let hosts = &Hosts::new(&problem.hosts, problem.input.ranks());
+        let model = Model::of(machine, hosts, problem.input.ranks());
         let all_near = problem.all_near() && problem.input.ranks() > 1;
-        let tiles = tiles(problem);
-        let mut steps = vec![Expected::default(); self.steps().len()];
-        let mut passes: Vec<Pass> = Vec::new();
-        let (mut arrived, mut moved) = (None, false);
-        for (number, step) in self.steps().iter().enumerate() {
-            let [from, to] = [&self.nodes()[number], &self.nodes()[number + 1]];
-            match *step {
-                Step::Scale { .. } => {}
-                Step::Fft { axis, .. } => {
-                    let mut pass =
-                        Pass { step: number, ..one(&model, problem, from, axis, all_near) };
-                    let grids = [from, to].map(|node| node.layout.grid());
-                    if all_near && moved && grids[0] != grids[1] {
-                        let most = Distribution::Given(to.layout.clone()).most() as f64;
-                        pass.brought = model.brought(most * bytes(problem, to));
-                    }
-                    let together = passes.last().is_some_and(|last| {
-                        let (layout, axes) = (&from.layout, last.axes | pass.axes);
-                        let element = bytes(problem, from);
-                        let bytes = block(&layout.grid(), &layout.order(), axes, element, tiles);
-                        bytes <= BLOCK_BYTES as f64
-                    });
-                    join(&mut passes, pass, together);
-                    if let (Some(last), true, Some(_)) = (passes.last_mut(), all_near, tiles) {
-                        let work = Distribution::Given(to.layout.clone());
-                        let home = at_home(&work, &problem.input);
-                        let (order, howmany) = (to.layout.order(), problem.howmany);
-                        let element = bytes(problem, to) / howmany as f64;
-                        let side = side(home.as_ref(), &work, &order, last.axes, element, howmany);
-                        last.scattered = model.scattered(side);
-                    }
-                }
-                Step::Reshape { wire, .. } => {
-                    moved = true;
-                    let departing =
-                        if problem.pipelined() && !all_near { passes.pop() } else { None };
-                    spend(&mut steps, &passes, arrived);
-                    passes.clear();
-                    let share = cost::share(wire, problem.precision, problem.tolerance);
-                    let element = bytes(problem, from);
-                    let [a, b] = [from, to].map(|node| Distribution::Given(node.layout.clone()));
-                    let load = Volume::new(&a, &b, &hosts);
-                    let order = Order {
-                        load,
-                        element,
-                        share,
-                        wire,
-                        exchange: problem.effective_exchange(),
-                        chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
-                        rounds: problem.memory.rounds(problem.effective_exchange()) as f64,
-                    };
-                    let spent = match all_near {
-                        true => Spent { unpack: model.meeting(), pieces: 1.0, ..Spent::default() },
-                        false => model.reshape(&order),
-                    };
-                    let arithmetic = departing.map_or(0.0, |pass| pass.arithmetic);
-                    let volume = BytesMoved {
-                        own: load.own * element,
-                        near: load.near * element,
-                        far: load.far * element * share,
-                        host: load.host * element * share,
-                        near_messages: if all_near { 0.0 } else { load.near_messages },
-                        far_messages: load.far_messages,
-                    };
-                    let seconds = spent.with(arithmetic);
-                    let memory = spent.pack + spent.unpack;
-                    steps[number] = Expected { seconds, memory, arithmetic, spent, volume };
-                    arrived = (!all_near && problem.buffers_all()).then_some(number);
-                }
+        let steps = vec![Expected::default(); self.steps().len()];
+        let mut predictor = Predictor { program, problem, model, hosts, all_near, steps };
+        predictor.reshapes();
+        for op in &program.ops {
+            match op {
+                Op::LocalFft(pass) => predictor.transforms(&pass.ffts, false),
+                Op::SharedPass(pass) => predictor.transforms(&pass.ffts, false),
+                Op::Exchange(pass) => predictor.exchange(pass),
+                Op::CopyOut { node, .. } => predictor.copy_out(program.node(*node)),
             }
         }
-        spend(&mut steps, &passes, arrived);
+        let Predictor { steps, .. } = predictor;
         let seconds = steps.iter().map(|step| step.seconds).sum();
-        Prediction { steps, seconds }
+        Prediction { steps, seconds, passes: program.passes_over_memory() }
+    }
+}
+
+struct Predictor<'a> {
+    program: &'a Program<'a>,
+    problem: &'a Problem,
+    model: Model<'a>,
+    hosts: &'a Hosts,
+    /// Whether ranks read each other's memory, and there are several.
+    all_near: bool,
+    steps: Vec<Expected>,
+}
+
+impl Predictor<'_> {
+    /// What every reshape moves; where ranks read each other's memory, they meet for it.
+    fn reshapes(&mut self) {
+        for (number, step) in self.program.recipe.steps().iter().enumerate() {
+            let Step::Reshape { wire, .. } = *step else { continue };
+            let [from, to] = self.program.ends(number);
+            let volume = self.volume(from, to);
+            let share = cost::share(wire, self.problem.precision, self.problem.tolerance);
+            let expected = &mut self.steps[number];
+            let element = bytes(self.problem, from);
+            expected.volume = BytesMoved {
+                own: volume.own * element,
+                near: volume.near * element,
+                far: volume.far * element * share,
+                host: volume.host * element * share,
+                near_messages: if self.all_near { 0.0 } else { volume.near_messages },
+                far_messages: volume.far_messages,
+            };
+            if self.all_near {
+                let unpack = self.model.meeting();
+                expected.spent = Spent { unpack, pieces: 1.0, ..Spent::default() };
+                expected.seconds = unpack;
+                expected.memory = unpack;
+            }
+        }
+    }
+
+    fn volume(&self, from: &Node, to: &Node) -> Volume {
+        let [a, b] = [from, to].map(|node| Distribution::Given(node.layout.clone()));
+        Volume::new(&a, &b, self.hosts)
+    }
+
+    /// An exchange, with the transforms fused into it.
+    fn exchange(&mut self, pass: &ExchangePass) {
+        let problem = self.problem;
+        let [from, to] = [pass.from, pass.to].map(|node| self.program.node(node));
+        if self.all_near && pass.direct {
+            // The transforms that follow read where the data is.
+            if pass.fuse_after.is_empty() {
+                self.pass(pass.step, from, to);
+            } else {
+                self.transforms(&pass.fuse_after, false);
+            }
+            return;
+        }
+        let order = Order {
+            load: self.volume(from, to),
+            element: bytes(problem, from),
+            share: cost::share(pass.wire, problem.precision, problem.tolerance),
+            wire: pass.wire,
+            exchange: problem.effective_exchange(),
+            chunk: pass.chunking.map(|chunking| chunking.bytes as f64),
+            rounds: problem.memory.rounds(problem.effective_exchange()) as f64,
+        };
+        let spent = self.model.reshape(&order);
+        let before = pass.fuse_before.iter().map(|fft| self.transform(fft)[0]);
+        let arithmetic = before.fold(0.0, |sum, one| sum + one);
+        let (seconds, memory) = (spent.with(arithmetic), spent.pack + spent.unpack);
+        let volume = self.steps[pass.step].volume;
+        self.steps[pass.step] = Expected { seconds, memory, arithmetic, spent, volume };
+        if !pass.fuse_after.is_empty() {
+            self.transforms(&pass.fuse_after, true);
+        }
+    }
+
+    /// Transforms that are one pass over memory, or share that of unpacking.
+    fn transforms(&mut self, ffts: &[Fft], unpacked: bool) {
+        let costs: Vec<_> = ffts.iter().map(|fft| self.transform(fft)).collect();
+        let arithmetic = costs.iter().map(|[arithmetic, _]| arithmetic).sum::<f64>();
+        let memory = costs.iter().map(|[_, memory]| *memory).fold(0.0, f64::max);
+        let memory = if unpacked { 0.0 } else { memory * self.scattered(ffts) };
+        let step = &mut self.steps[ffts[0].step];
+        (step.arithmetic, step.memory) = (arithmetic, memory);
+        step.seconds = arithmetic + memory;
+    }
+
+    /// Arithmetic and memory of a transform in a pass of its own.
+    fn transform(&self, fft: &Fft) -> [f64; 2] {
+        let [from, _] = self.program.ends(fft.step);
+        let most = Distribution::Given(from.layout.clone()).most() as f64;
+        let gathered = from.layout.order().contiguous() != fft.axis || self.all_near;
+        let (n, elements) = (from.layout.grid().len(fft.axis), most * self.problem.howmany as f64);
+        self.model.transform(n, elements, most * bytes(self.problem, from), gathered)
+    }
+
+    /// How much longer memory takes where lines are brought together from memory of all ranks.
+    fn scattered(&self, ffts: &[Fft]) -> f64 {
+        if !self.all_near {
+            return 1.0;
+        }
+        let [_, to] = self.program.ends(ffts[ffts.len() - 1].step);
+        let work = Distribution::Given(to.layout.clone());
+        let home = at_home(&work, &self.problem.input);
+        let (order, howmany) = (to.layout.order(), self.problem.howmany);
+        let element = bytes(self.problem, to) / howmany as f64;
+        let axes: AxisSet = ffts.iter().map(|fft| 1 << fft.axis).sum();
+        self.model.scattered(side(home.as_ref(), &work, &order, axes, element, howmany))
+    }
+
+    /// One more pass for a step.
+    fn pass(&mut self, step: usize, from: &Node, to: &Node) {
+        let most = [from, to].map(|node| {
+            Distribution::Given(node.layout.clone()).most() as f64 * bytes(self.problem, node)
+        });
+        let memory = self.model.pass(most[0].max(most[1]));
+        let expected = &mut self.steps[step];
+        expected.spent.unpack += memory;
+        expected.memory += memory;
+        expected.seconds += memory;
+    }
+
+    /// The result is copied to the output.
+    fn copy_out(&mut self, node: &Node) {
+        self.pass(self.steps.len() - 1, node, node);
     }
 }
 
@@ -171,39 +228,4 @@ fn at_home(work: &Distribution, input: &Layout) -> Option<Distribution> {
 /// Bytes of a point.
 fn bytes(problem: &Problem, node: &Node) -> f64 {
     (node.width() * problem.precision.bytes() * problem.howmany) as f64
-}
-
-/// The transform along one axis, as a pass of its own.
-fn one(model: &Model<'_>, problem: &Problem, from: &Node, axis: usize, all_near: bool) -> Pass {
-    let most = Distribution::Given(from.layout.clone()).most() as f64;
-    let gathered = from.layout.order().contiguous() != axis || all_near;
-    let (n, elements) = (from.layout.grid().len(axis), most * problem.howmany as f64);
-    let [arithmetic, memory] = model.transform(n, elements, most * bytes(problem, from), gathered);
-    Pass { step: 0, axes: 1 << axis, arithmetic, memory, scattered: 1.0, brought: 0.0 }
-}
-
-fn join(passes: &mut Vec<Pass>, pass: Pass, together: bool) {
-    match passes.last_mut().filter(|_| together) {
-        Some(last) => {
-            last.axes |= pass.axes;
-            last.arithmetic += pass.arithmetic;
-            last.memory = last.memory.max(pass.memory);
-            last.brought += pass.brought;
-        }
-        None => passes.push(pass),
-    }
-}
-
-/// Passes between two reshapes, the first of them in the pass of the reshape before.
-fn spend(steps: &mut [Expected], passes: &[Pass], arrived: Option<usize>) {
-    for (number, pass) in passes.iter().enumerate() {
-        let memory = if number == 0 && arrived.is_some() {
-            0.0
-        } else {
-            pass.memory * pass.scattered + pass.brought
-        };
-        let step = &mut steps[pass.step];
-        (step.arithmetic, step.memory) = (pass.arithmetic, memory);
-        step.seconds = pass.arithmetic + memory;
-    }
 }

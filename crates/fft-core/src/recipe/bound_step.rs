@@ -1,10 +1,9 @@
 //! The steps of a recipe in one direction, with what a device must know of each.
 
 use super::local_fft::Pass;
-use super::norm_gain::Gain;
+use super::norm_gain::{Gain, gain_after};
 use super::recipe::{Node, Recipe, Step};
 use crate::codec::Wire;
-use crate::execute::error_budget;
 use crate::host::Loss;
 use crate::problem::{Direction, Kind};
 
@@ -32,8 +31,7 @@ impl Recipe {
                 Step::Fft { axis, .. } => self.problem().grid().len(axis),
                 _ => 1,
             };
-            let gain =
-                error_budget::gain_after(from, &steps[number + 1..], self.problem(), direction);
+            let gain = gain_after(from, &steps[number + 1..], self.problem(), direction);
             BoundStep { from, to, step, direction, n, gain }
         });
         legs.collect()

@@ -117,11 +117,6 @@ impl LocalFft {
         !self.passes[0].changes_len()
     }
 
-    /// Multiplies the results by `factor`, while they are in cache.
-    pub(crate) fn scale(&mut self, factor: f64) {
-        self.passes[0].factor *= factor;
-    }
-
     /// Joins `next`, which follows on the same array, when it can work on blocks that fit into cache.
     pub(crate) fn join(&mut self, next: &Self, real_bytes: usize) -> bool {
         let blocks = gcd_of_nested(self.blocks, next.blocks);

@@ -4,7 +4,8 @@
 //! is known at the end without a look at the data. Cosine and sine transforms treat one or two vectors otherwise than
 //! the rest, by a factor of √2 at most.
 
-use crate::problem::{Direction, Kind};
+use super::recipe::{Node, Step};
+use crate::problem::{Direction, Kind, Problem};
 
 /// By what the norm of a vector is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +69,31 @@ impl Gain {
     pub(crate) fn of_half(n: usize) -> Self {
         let twice = if n > 2 { 2f64.sqrt() } else { 1.0 };
         Self { least: 1.0, typical: (n as f64 / (n / 2 + 1) as f64).sqrt(), most: twice }
+    }
+}
+
+/// What these steps do to the norm of data, and of errors.
+pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -> Gain {
+    steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
+        Step::Reshape { .. } => gain,
+        Step::Fft { axis, kind } => gain.then(Gain::of(kind, direction, problem.grid().len(axis))),
+        Step::Scale { forward, inverse } => {
+            gain.then(Gain::all(direction.choose(forward, inverse)))
+        }
+    })
+}
+
+/// What happens to an error made in data of `from` on its way to the result. Of half a spectrum, it is made twice.
+pub(crate) fn gain_after(
+    from: &Node,
+    rest: &[Step],
+    problem: &Problem,
+    direction: Direction,
+) -> Gain {
+    let gain = gain_of(rest, problem, direction);
+    match problem.halved_axis().filter(|_| from.complex) {
+        Some(axis) => gain.then(Gain::of_half(problem.grid().len(axis))),
+        None => gain,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::base::Precision;
 use crate::codec::Wire;
 use crate::comm::Algorithm;
 use crate::geometry::DynBrick;
-use crate::lower::tiling::fusable_suffix;
+use crate::lower::fusion::fusable_suffix;
 use crate::planner::cost;
 use crate::planner::volume::Hosts;
 use crate::problem::Problem;

@@ -1,0 +1,32 @@
+//! What ranks can reach of each other's memory.
+
+use crate::comm::{Algorithm, NodeMemory};
+use crate::problem::{Access, Problem};
+
+/// What ranks can reach of each other's memory, where all of them are on one host. The same on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether all ranks read and write each other's memory.
+    pub shares_memory: bool,
+    /// Whether they reach the caller's arrays as well, and not only the plan's memory.
+    pub exposes_all: bool,
+}
+
+impl Capabilities {
+    /// Those of ranks that are bound together.
+    pub fn of(problem: &Problem, node_memory: Option<&dyn NodeMemory>) -> Self {
+        let all_near = problem.all_near();
+        let exposes_all = node_memory.is_none_or(NodeMemory::exposes_all);
+        Self {
+            shares_memory: all_near && node_memory.is_some(),
+            exposes_all: !all_near || problem.shared_arrays || exposes_all,
+        }
+    }
+
+    /// Those of threads, for a problem that is not bound yet.
+    pub fn of_threads(problem: &Problem) -> Self {
+        let shared = problem.exchange == Algorithm::Shared && problem.access == Access::Cached;
+        let shares_memory = shared && problem.all_near() && problem.input.ranks() > 1;
+        Self { shares_memory, exposes_all: true }
+    }
+}

@@ -1,0 +1,281 @@
+//! Lowering: from the steps of a recipe to the passes over memory that execute them.
+//!
+//! ```text
+//! decide which steps are shared passes and where data is kept    (stages.rs, memory_plan.rs)
+//! for each stage:
+//!     a factor is multiplied into the transform before it, or else the one after
+//!     a transform joins the pending ones if blocks with all their lines fit into cache
+//!     an exchange transforms the pending axes while it packs, if its chunks hold their lines
+//!     a shared stage is one pass per group of axes whose lines fit into one tile
+//!     before any other stage the pending transforms become a pass,
+//!         or are fused into the exchange before them, if it unpacks all messages at once
+//! ```
+
+use super::capabilities::Capabilities;
+use super::fusion::{fit_in_block, fit_in_cache, fusable_suffix};
+use super::memory_plan::MemoryPlan;
+use super::program::{ExchangePass, Fft, LocalPass, Op, Program, SharedFft};
+use super::stages::{Lowering, Stage, Walked};
+use crate::codec::Wire;
+use crate::comm::Algorithm;
+use crate::problem::Direction;
+use crate::recipe::norm_gain::gain_after;
+use crate::recipe::{Recipe, Step};
+use crate::redistribute::spill::BufferSplit;
+
+impl Recipe {
+    /// The passes over memory of one direction. Pure; the same on all ranks.
+    ///
+    /// Cost: O(ranks) for each step.
+    ///
+    /// ```
+    /// use fft_core::*;
+    /// let grid = DynGrid::new([32, 32, 32])?;
+    /// let slabs = Layout::even(grid, ProcGrid::new([4, 1, 1]), 4);
+    /// let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, slabs.clone(), slabs)?;
+    /// problem.exchange = Algorithm::P2p;
+    /// let recipe = Recipe::new(problem)?;
+    /// let capabilities = Capabilities::of_threads(recipe.problem());
+    /// let program = recipe.lower(Direction::Forward, capabilities);
+    /// assert_eq!(program.passes_over_memory(), 3);
+    /// assert!(program.to_string().starts_with("local fft: c2c z c2c y"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn lower(&self, direction: Direction, capabilities: Capabilities) -> Program<'_> {
+        let lowering = Lowering { recipe: self, direction, capabilities };
+        let (stages, plan) = lowering.plan_memory();
+        let mut builder = Builder {
+            lowering,
+            ops: Vec::new(),
+            splits: plan.splits.clone().into_iter(),
+            split: BufferSplit::default(),
+            pending: Pending::default(),
+            since: Vec::new(),
+            factor: 1.0,
+            exchanges: 0,
+            plan,
+        };
+        for stage in stages {
+            match stage {
+                Stage::Scale(factor) => builder.scale(factor),
+                Stage::Fft(walked) => builder.transform(&walked),
+                Stage::Reshape { reshape, rest } => builder.exchange(&reshape, &rest),
+                Stage::Shared { home, work, steps, real } => {
+                    builder.shared(home, work, &steps, real);
+                }
+            }
+        }
+        builder.finish()
+    }
+}
+
+/// Transforms that are to become one pass.
+#[derive(Default)]
+struct Pending {
+    ffts: Vec<Fft>,
+    /// How ranks hold the data before and after.
+    splits: [BufferSplit; 2],
+}
+
+struct Builder<'a> {
+    lowering: Lowering<'a>,
+    ops: Vec<Op>,
+    plan: MemoryPlan,
+    /// How ranks hold what the exchanges to come bring.
+    splits: std::vec::IntoIter<BufferSplit>,
+    /// How they hold what they have now.
+    split: BufferSplit,
+    pending: Pending,
+    /// The axes that were transformed since the last exchange.
+    since: Vec<usize>,
+    /// A factor that waits for a transform.
+    factor: f64,
+    exchanges: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn scale(&mut self, factor: f64) {
+        match self.pending.ffts.first_mut() {
+            Some(fft) => fft.factor *= factor,
+            None => self.factor *= factor,
+        }
+    }
+
+    fn fft(&mut self, walked: &Walked) -> Option<Fft> {
+        let Step::Fft { axis, kind } = walked.step else { return None };
+        let factor = std::mem::replace(&mut self.factor, 1.0);
+        Some(Fft { step: walked.number, axis, kind, factor })
+    }
+
+    /// A local transform: it joins the pending ones, or becomes the first of others.
+    fn transform(&mut self, walked: &Walked) {
+        let Some(fft) = self.fft(walked) else { return };
+        self.since.push(fft.axis);
+        if !self.joins(&fft, walked) {
+            self.flush();
+        }
+        if fft.changes_len() {
+            let before = self.split.clone();
+            self.split = before.clone().transposed();
+            self.pending.splits = [before, self.split.clone()];
+        } else if self.pending.ffts.is_empty() {
+            self.pending.splits = [self.split.clone(), self.split.clone()];
+        }
+        self.pending.ffts.push(fft);
+    }
+
+    /// Whether a transform can be one pass with those that are pending.
+    fn joins(&self, fft: &Fft, walked: &Walked) -> bool {
+        let problem = self.lowering.problem();
+        let Some(first) = self.pending.ffts.first() else { return true };
+        if fft.changes_len() {
+            return false;
+        }
+        let direction = self.lowering.direction;
+        let from = direction.choose(first.step, first.step + 1);
+        let ends = [from, walked.to].map(|node| self.lowering.node(node));
+        let axes: Vec<_> = self.pending.ffts.iter().chain([fft]).map(|fft| fft.axis).collect();
+        fit_in_block(ends, &axes, problem.precision.bytes())
+    }
+
+    /// Makes the pending transforms a pass, or a part of the exchange before them.
+    fn flush(&mut self) {
+        let Pending { ffts, splits } = std::mem::take(&mut self.pending);
+        let Some(first) = ffts.first() else { return };
+        let in_place = !first.changes_len();
+        match self.ops.last_mut() {
+            Some(Op::Exchange(exchange))
+                if in_place
+                    && exchange.fuse_after.is_empty()
+                    && self.lowering.unpacks_at_once(exchange) =>
+            {
+                exchange.fuse_after = ffts;
+            }
+            _ => self.ops.push(Op::LocalFft(LocalPass { ffts, splits })),
+        }
+    }
+
+    /// Data moves to another layout, before the rest of the steps.
+    fn exchange(&mut self, walked: &Walked, rest: &[Step]) {
+        let Step::Reshape { wire, exchange } = walked.step else { return };
+        let (lowering, problem) = (self.lowering, self.lowering.problem());
+        let from = lowering.node(walked.from);
+        let whole = match problem.pipelined() {
+            true => {
+                let element = from.width() * problem.precision.bytes() * problem.howmany;
+                fusable_suffix(&from.layout, &self.since, element, problem.tile_bytes())
+            }
+            false => Vec::new(),
+        };
+        let packs = |fft: &Fft| whole.contains(&fft.axis) && !fft.changes_len();
+        let fuse_before = match problem.pipelined() && self.pending.ffts.iter().all(packs) {
+            true => std::mem::take(&mut self.pending).ffts,
+            false => Vec::new(),
+        };
+        self.flush();
+        let after = self.splits.next().unwrap_or_default();
+        let before = std::mem::replace(&mut self.split, after.clone());
+        self.ops.push(Op::Exchange(ExchangePass {
+            step: walked.number,
+            number: self.exchanges,
+            from: walked.from,
+            to: walked.to,
+            wire,
+            exchange,
+            direct: exchange == Algorithm::Shared && !self.plan.messages,
+            whole,
+            chunking: problem.chunked().then(|| problem.chunking()),
+            fuse_before,
+            fuse_after: Vec::new(),
+            splits: [before, after],
+            gain: gain_after(from, rest, problem, lowering.direction),
+        }));
+        self.exchanges += 1;
+        self.since.clear();
+    }
+
+    /// Transforms across ranks: one pass for each layout, of all axes whose lines fit into one tile.
+    fn shared(&mut self, home: usize, work: usize, steps: &[Walked], real: Option<Walked>) {
+        self.flush();
+        let forward = self.lowering.direction == Direction::Forward;
+        let (mut work, mut ffts) = (work, Vec::new());
+        let mut real = real;
+        // The real transform is the first of the first pass forward, and the last of the last inverse.
+        if let Some(walked) = real.filter(|_| forward) {
+            ffts.extend(self.fft(&walked));
+        }
+        for (number, walked) in steps.iter().enumerate() {
+            match walked.step {
+                Step::Scale { forward, inverse } => {
+                    let factor = self.lowering.direction.choose(forward, inverse);
+                    match ffts.last_mut() {
+                        Some(fft) => fft.factor *= factor,
+                        None => self.factor *= factor,
+                    }
+                }
+                Step::Fft { .. } => ffts.extend(self.fft(walked)),
+                Step::Reshape { .. } => {
+                    let last = number + 1 == steps.len();
+                    let taken = real.take_if(|_| forward || last);
+                    if let Some(walked) = taken.filter(|_| !forward) {
+                        ffts.extend(self.fft(&walked));
+                    }
+                    let node = taken.map(|walked| if forward { walked.from } else { walked.to });
+                    self.shared_passes([home, work], std::mem::take(&mut ffts), node);
+                    work = walked.to;
+                }
+            }
+        }
+        self.shared_passes([home, work], ffts, None);
+        self.since.clear();
+    }
+
+    fn shared_passes(&mut self, [home, work]: [usize; 2], ffts: Vec<Fft>, real: Option<usize>) {
+        if ffts.is_empty() {
+            return;
+        }
+        let problem = self.lowering.problem();
+        let node = self.lowering.node(home);
+        let axes: Vec<_> = ffts.iter().map(|fft| fft.axis).collect();
+        let element = node.width() * problem.precision.bytes() * problem.howmany;
+        let together = fit_in_cache(&node.layout, &axes, element);
+        debug_assert!(real.is_none() || together, "a real transform is fused where lines fit");
+        for part in ffts.chunks(if together { ffts.len() } else { 1 }) {
+            let first = self.plan.exclusive.is_some() && self.ops.is_empty();
+            self.ops.push(Op::SharedPass(SharedFft {
+                home,
+                work,
+                ffts: part.to_vec(),
+                real,
+                first,
+            }));
+        }
+    }
+
+    fn finish(mut self) -> Program<'a> {
+        self.flush();
+        let Lowering { recipe, direction, .. } = self.lowering;
+        if self.plan.copies_out {
+            let node = direction.choose(recipe.nodes().len() - 1, 0);
+            self.ops.push(Op::CopyOut { node, split: self.split });
+        }
+        Program { recipe, direction, ops: self.ops, exclusive: self.plan.exclusive }
+    }
+}
+
+impl Lowering<'_> {
+    /// Whether all messages of an exchange are there before they are unpacked, and can be read in any order,
+    /// so that transforms may be fused into unpacking.
+    fn unpacks_at_once(&self, pass: &ExchangePass) -> bool {
+        let problem = self.problem();
+        let [from, to] = [pass.from, pass.to].map(|node| &self.node(node).layout);
+        let silent = from.has_bricks_of(to)
+            || problem.input.ranks() == 1
+            || pass.direct && self.capabilities.shares_memory;
+        let one_host =
+            !problem.hosts.is_empty() && problem.hosts.iter().all(|host| *host == problem.hosts[0]);
+        // Other messages are read from front to back.
+        let random_access = pass.wire == Wire::Raw || one_host;
+        silent || problem.buffers_all() && random_access
+    }
+}

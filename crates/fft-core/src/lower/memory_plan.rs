@@ -1,0 +1,223 @@
+//! Where data is kept between the stages, when that is to be one buffer beside the output.
+
+use super::fusion::fusable_suffix;
+use super::stages::{Lowering, Stage};
+use crate::comm::Algorithm;
+use crate::geometry::exclusive::Exclusive;
+use crate::problem::{Direction, Kind, Memory};
+use crate::recipe::Step;
+use crate::redistribute::spill::{BufferSplit, Spill};
+
+/// What is kept where.
+#[derive(Default)]
+pub(crate) struct MemoryPlan {
+    /// What stays in the output, where all steps are one shared stage.
+    pub(crate) exclusive: Option<Exclusive>,
+    /// How ranks hold what each reshape brings, by number of the reshape.
+    pub(crate) splits: Vec<BufferSplit>,
+    /// Whether the result is copied from the plan's memory to the output.
+    pub(crate) copies_out: bool,
+    /// Whether ranks of a host send messages instead of reading each other's memory.
+    pub(crate) messages: bool,
+}
+
+/// A choice of how to save memory.
+#[derive(Clone, Copy)]
+struct Variant {
+    /// Transforms across ranks, in place.
+    across: bool,
+    copies_out: bool,
+    /// Ranks of a host read each other's memory in reshapes.
+    direct: bool,
+}
+
+/// In the order of preference.
+const VARIANTS: [Variant; 6] = {
+    const fn of(across: bool, copies_out: bool, direct: bool) -> Variant {
+        Variant { across, copies_out, direct }
+    }
+    [
+        of(true, false, true),
+        of(true, true, true),
+        of(false, false, true),
+        of(false, true, true),
+        of(false, false, false),
+        of(false, true, false),
+    ]
+};
+
+/// Data of a node between two stages.
+struct Rest {
+    node: usize,
+    /// Reshapes before.
+    reshapes: usize,
+    /// Whether other ranks read it in a reshape.
+    read: bool,
+    /// Whether other ranks transform it.
+    worked: bool,
+    /// Whether what follows leads to another buffer.
+    leaves: bool,
+}
+
+impl Lowering<'_> {
+    /// The stages of the direction and where data is kept between them.
+    ///
+    /// One shared stage, if there is one ([`Lowering::in_both`]); otherwise the first variant that does
+    /// with one buffer, if memory is to be spared or all ranks share it; otherwise two buffers.
+    pub(crate) fn plan_memory(&self) -> (Vec<Stage>, MemoryPlan) {
+        if let Some((stage, exclusive)) = self.in_both() {
+            let plan = MemoryPlan { exclusive: Some(exclusive), ..MemoryPlan::default() };
+            return (vec![stage], plan);
+        }
+        let least = self.problem().memory == Memory::Least;
+        let exposes_all = self.capabilities.exposes_all;
+        let two_buffers = || {
+            // Where only the plan's memory is exposed, one buffer takes no longer.
+            let stages = self.stages(true, !exposes_all || least);
+            let stages = if exposes_all { self.halved(stages) } else { stages };
+            (stages, MemoryPlan::default())
+        };
+        let one_buffer = |variant: &Variant| {
+            let stages = self.stages(variant.across, true);
+            let plan = self.one_buffer(&stages, *variant)?;
+            Some((stages, plan))
+        };
+        if least {
+            return VARIANTS.iter().find_map(one_buffer).unwrap_or_else(two_buffers);
+        }
+        let found = two_buffers();
+        let all_direct = found.0.iter().all(|stage| match stage {
+            Stage::Reshape { reshape, .. } => {
+                matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. })
+            }
+            _ => true,
+        });
+        let all_near = self.problem().all_near();
+        if !all_near || !all_direct || self.needs_one_buffer(&found.0) {
+            return found;
+        }
+        let mut direct = VARIANTS.iter().filter(|variant| variant.direct);
+        direct.find_map(one_buffer).unwrap_or(found)
+    }
+
+    /// Whether these stages do with the output and one buffer as they are.
+    fn needs_one_buffer(&self, stages: &[Stage]) -> bool {
+        // A real transform across ranks has its place: there is nothing to be gained.
+        if stages.iter().any(|stage| matches!(stage, Stage::Shared { real: Some(_), .. })) {
+            return true;
+        }
+        let variant = |copies_out| Variant { across: true, copies_out, direct: true };
+        let plans = [false, true].map(|copies_out| self.one_buffer(stages, variant(copies_out)));
+        let whole = |plan: MemoryPlan| plan.splits.iter().all(|split| split.0.is_none());
+        plans.into_iter().flatten().any(whole)
+    }
+
+    /// Data goes back and forth between the output and one buffer of the plan's. What does not fit into
+    /// the output is held in two pieces, which is not possible where other ranks reach it.
+    fn one_buffer(&self, stages: &[Stage], variant: Variant) -> Option<MemoryPlan> {
+        let (problem, last) = (self.problem(), self.recipe.nodes().len() - 1);
+        let end = self.direction.choose(last, 0);
+        let reals = |node: usize, rank| {
+            let node = self.node(node);
+            node.layout.brick(rank).points() * problem.howmany * node.width()
+        };
+        let over =
+            |node| (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank));
+        let exposes_all = problem.all_near() && self.capabilities.exposes_all;
+        let (rests, whole) = self.rests(stages);
+        let mut splits = vec![BufferSplit::default(); whole.len()];
+        let mut in_output = !variant.copies_out;
+        for (number, rest) in rests.iter().enumerate().rev() {
+            in_output ^= rest.leaves;
+            if !in_output {
+                continue;
+            }
+            let over = number > 0 && over(rest.node);
+            let exposed = rest.worked || rest.read && variant.direct;
+            if exposed && (over || !exposes_all) {
+                return None;
+            }
+            if over {
+                // What other ranks transform must be whole, and so is the input.
+                let with = |other: &Rest| other.worked && other.reshapes == rest.reshapes;
+                let whole_brick = rest.reshapes == 0 || rests.iter().any(with);
+                let room = |rank| reals(end, rank);
+                let node = self.node(rest.node);
+                let spill = Spill::new(node, problem.howmany, &whole[rest.reshapes], room);
+                let split = BufferSplit(Some(spill.filter(|_| !whole_brick)?));
+                let comes = rests[number - 1].reshapes < rest.reshapes;
+                splits[rest.reshapes] = if comes { split } else { split.transposed() };
+            }
+        }
+        let splits = splits.split_off(1);
+        let (copies_out, messages) = (variant.copies_out, !variant.direct);
+        Some(MemoryPlan { exclusive: None, splits, copies_out, messages })
+    }
+
+    /// Data between the stages, and by number of reshapes before, the axes transformed there.
+    fn rests(&self, stages: &[Stage]) -> (Vec<Rest>, Vec<Vec<usize>>) {
+        let problem = self.problem();
+        // A rank that is alone on its host must decide as the others do.
+        let mut hosts = problem.hosts.clone();
+        hosts.sort_unstable();
+        let visited = hosts.windows(2).any(|pair| pair[0] == pair[1]);
+        let packed_in_place = self.packs_first_transforms(stages);
+        let start = self.direction.choose(0, self.recipe.nodes().len() - 1);
+        let new =
+            |node, reshapes| Rest { node, reshapes, read: false, worked: false, leaves: false };
+        let mut rests = vec![new(start, 0)];
+        let mut whole = vec![Vec::new()];
+        for stage in stages {
+            let first = rests.len() == 1;
+            let now = rests.last_mut().expect("there is one");
+            let reshapes = now.reshapes;
+            match stage {
+                Stage::Scale(_) => {}
+                Stage::Fft(walked) => {
+                    let Step::Fft { axis, kind } = walked.step else { continue };
+                    whole[reshapes].push(axis);
+                    now.leaves = kind == Kind::R2C;
+                    if now.leaves || first && !packed_in_place {
+                        rests.push(new(walked.to, reshapes));
+                    }
+                }
+                Stage::Reshape { reshape, .. } => {
+                    let shared =
+                        matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. });
+                    now.read |= shared && visited;
+                    now.leaves = true;
+                    rests.push(new(reshape.to, reshapes + 1));
+                    whole.push(Vec::new());
+                }
+                Stage::Shared { home, .. } => {
+                    now.worked = true;
+                    if first {
+                        rests.push(Rest { worked: true, ..new(*home, reshapes) });
+                    }
+                }
+            }
+        }
+        (rests, whole)
+    }
+
+    /// Whether the transforms of the input are all done chunk by chunk before packing.
+    fn packs_first_transforms(&self, stages: &[Stage]) -> bool {
+        let problem = self.problem();
+        let start = match self.direction {
+            Direction::Forward => self.node(0),
+            Direction::Inverse => self.node(self.recipe.nodes().len() - 1),
+        };
+        let axes = stages.iter().map_while(|stage| match stage {
+            Stage::Scale(_) => Some(None),
+            Stage::Fft(walked) => match walked.step {
+                Step::Fft { axis, .. } => Some(Some(axis)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let axes: Vec<_> = axes.flatten().collect();
+        let element = problem.howmany * start.width() * problem.precision.bytes();
+        let fused = fusable_suffix(&start.layout, &axes, element, problem.tile_bytes());
+        problem.pipelined() && fused.len() == axes.len()
+    }
+}

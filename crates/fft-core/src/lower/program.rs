@@ -1,0 +1,173 @@
+//! What is executed: the operations of one direction, as data.
+
+use std::fmt;
+
+use crate::codec::Wire;
+use crate::comm::Algorithm;
+use crate::geometry::exclusive::Exclusive;
+use crate::geometry::layout::axis_names;
+use crate::problem::{Chunking, Direction, Kind};
+use crate::recipe::norm_gain::Gain;
+use crate::recipe::{Node, Pass, Recipe};
+use crate::redistribute::spill::BufferSplit;
+
+/// The operations of one direction of a recipe: pure data, the same on all ranks.
+///
+/// Each operation is one pass over memory. Costs, predictions, simulations and devices all read it.
+/// [`Display`](fmt::Display) prints one operation a line.
+#[derive(Debug)]
+pub struct Program<'a> {
+    pub(crate) recipe: &'a Recipe,
+    pub(crate) direction: Direction,
+    pub(crate) ops: Vec<Op>,
+    /// What each rank keeps in its output from the first operation to the last.
+    pub(crate) exclusive: Option<Exclusive>,
+}
+
+/// One pass over memory.
+#[derive(Debug)]
+pub(crate) enum Op {
+    LocalFft(LocalPass),
+    Exchange(ExchangePass),
+    SharedPass(SharedFft),
+    /// The result is copied from the plan's memory to the output.
+    CopyOut {
+        node: usize,
+        split: BufferSplit,
+    },
+}
+
+/// Transforms along one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fft {
+    /// The number of the recipe's step.
+    pub(crate) step: usize,
+    pub(crate) axis: usize,
+    pub(crate) kind: Kind,
+    /// What results are multiplied by.
+    pub(crate) factor: f64,
+}
+
+/// Local transforms along axes that fit into cache together.
+#[derive(Debug)]
+pub(crate) struct LocalPass {
+    pub(crate) ffts: Vec<Fft>,
+    /// How ranks hold the data before and after.
+    pub(crate) splits: [BufferSplit; 2],
+}
+
+/// Data moves to another layout.
+#[derive(Debug)]
+pub(crate) struct ExchangePass {
+    /// The number of the recipe's step, and of the reshape among those that are executed.
+    pub(crate) step: usize,
+    pub(crate) number: usize,
+    /// Nodes of the recipe.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) wire: Wire,
+    pub(crate) exchange: Algorithm,
+    /// Whether ranks of a host read each other's memory.
+    pub(crate) direct: bool,
+    /// Axes that chunks are not cut along.
+    pub(crate) whole: Vec<usize>,
+    pub(crate) chunking: Option<Chunking>,
+    /// Transforms of each chunk before it is packed.
+    pub(crate) fuse_before: Vec<Fft>,
+    /// Transforms of each tile after it is unpacked.
+    pub(crate) fuse_after: Vec<Fft>,
+    /// How ranks hold the data before and after.
+    pub(crate) splits: [BufferSplit; 2],
+    /// What errors of messages are multiplied by on the way to the result.
+    pub(crate) gain: Gain,
+}
+
+/// Transforms across the ranks of a host, of data that stays where it is.
+#[derive(Debug)]
+pub(crate) struct SharedFft {
+    /// The nodes that say who holds what, and who transforms what.
+    pub(crate) home: usize,
+    pub(crate) work: usize,
+    pub(crate) ffts: Vec<Fft>,
+    /// The node of real data that is read forward, or written inverse, instead of `home`.
+    pub(crate) real: Option<usize>,
+    /// Whether it is the first operation, of data that is in the input.
+    pub(crate) first: bool,
+}
+
+impl<'a> Program<'a> {
+    /// A node of the recipe.
+    pub(crate) fn node(&self, number: usize) -> &'a Node {
+        &self.recipe.nodes()[number]
+    }
+
+    /// The nodes before and after a step in this direction.
+    pub(crate) fn ends(&self, step: usize) -> [&'a Node; 2] {
+        let [first, last] = [self.node(step), self.node(step + 1)];
+        self.direction.choose([first, last], [last, first])
+    }
+
+    /// The axis and the pass of a transform; where the axis is in memory is for others to say.
+    pub(crate) fn pass(&self, fft: &Fft) -> (usize, Pass) {
+        let [from, to] = self.ends(fft.step);
+        let n = self.recipe.problem().grid().len(fft.axis);
+        let pass = crate::recipe::bound_step::pass(from, to, fft.kind, self.direction, n);
+        (fft.axis, Pass { factor: fft.factor, ..pass })
+    }
+
+    /// The same of several transforms.
+    pub(crate) fn passes(&self, ffts: &[Fft]) -> Vec<(usize, Pass)> {
+        ffts.iter().map(|fft| self.pass(fft)).collect()
+    }
+
+    /// Passes over memory.
+    pub fn passes_over_memory(&self) -> usize {
+        self.ops.len()
+    }
+}
+
+impl Fft {
+    /// Whether lines take other memory after than before.
+    pub(crate) fn changes_len(&self) -> bool {
+        self.kind == Kind::R2C
+    }
+}
+
+/// One operation a line.
+impl fmt::Display for Program<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes = axis_names(self.recipe.problem().kinds.len());
+        let ffts = |ffts: &[Fft]| -> String {
+            ffts.iter().map(|fft| format!(" {} {}", fft.kind, axes[fft.axis])).collect()
+        };
+        let layout = |node: usize| &self.node(node).layout;
+        for (number, op) in self.ops.iter().enumerate() {
+            if number > 0 {
+                writeln!(f)?;
+            }
+            match op {
+                Op::LocalFft(pass) => write!(f, "local fft:{}", ffts(&pass.ffts))?,
+                Op::SharedPass(pass) => {
+                    let (home, work) = (layout(pass.home), layout(pass.work));
+                    write!(f, "shared pass on {home} as {work}:{}", ffts(&pass.ffts))?;
+                }
+                Op::Exchange(pass) => {
+                    let ExchangePass { exchange, wire, .. } = pass;
+                    write!(f, "exchange {} to {}", layout(pass.from), layout(pass.to))?;
+                    write!(f, " by {exchange}, wire {wire}")?;
+                    if let Some(chunking) = pass.chunking {
+                        write!(f, ", chunks of {} bytes", chunking.bytes)?;
+                    }
+                    if !pass.fuse_before.is_empty() {
+                        write!(f, ", packing after{}", ffts(&pass.fuse_before))?;
+                    }
+                    if !pass.fuse_after.is_empty() {
+                        write!(f, ", unpacking with{}", ffts(&pass.fuse_after))?;
+                    }
+                }
+                Op::CopyOut { .. } => write!(f, "copy to the output")?,
+            }
+        }
+        Ok(())
+    }
+}
