@@ -29,9 +29,16 @@
 //! same `Ok` or error on every rank.
 #![forbid(unsafe_code)]
 
+// Their examples are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+#[cfg(doctest)]
+#[doc = include_str!("../docs/exchanges.md")]
+struct Exchanges;
+#[cfg(doctest)]
+#[doc = include_str!("../docs/tolerance.md")]
+struct ToleranceGuide;
 
 mod array;
 pub mod calibrated;
