@@ -40,7 +40,7 @@ pub use execute::{
 };
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
-    Transfer, View,
+    Topology, Transfer, View,
 };
 pub use host::{
     Cpu, CpuFft, Host, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, Loss, Processor,

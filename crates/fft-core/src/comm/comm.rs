@@ -8,6 +8,7 @@ use super::node_memory::NodeMemory;
 use super::rma::RmaWindow;
 use super::slot::{PinnedMemory, Slot};
 use crate::base::{Error, ErrorKind};
+use crate::geometry::Topology;
 
 /// How two ranks reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +48,12 @@ pub trait Comm: Send {
     /// ([`Comm::node_memory`]). By default each is on its own.
     fn host(&self, rank: usize) -> usize {
         rank
+    }
+
+    /// Which ranks share a host.
+    fn topology(&self) -> Topology {
+        let hosts: Vec<_> = (0..self.size()).map(|rank| self.host(rank)).collect();
+        Topology::new(&hosts, hosts.len())
     }
 
     /// How this rank reaches `peer`.

@@ -4,8 +4,8 @@ use super::tiling::{fit_in_cache, fusable_suffix};
 use crate::codec::Wire;
 use crate::comm::Algorithm;
 use crate::execute::BindContext;
-use crate::geometry::DynBrick;
 use crate::geometry::exclusive::Exclusive;
+use crate::geometry::{DynBrick, Topology};
 use crate::problem::Memory;
 use crate::problem::{Direction, Kind, Problem};
 use crate::recipe::{Node, Recipe, Step};
@@ -297,9 +297,7 @@ fn thrift(
     let over =
         |node: &Node| (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank));
     // A rank that is alone on its host has no node_memory, and must decide as the others do.
-    let mut hosts = problem.hosts.clone();
-    hosts.sort_unstable();
-    let visited = hosts.windows(2).any(|pair| pair[0] == pair[1]);
+    let visited = Topology::new(&problem.hosts, problem.input.ranks()).ranks_per_host() > 1;
     let exposes_all = problem.all_near() && site.exposes_all(problem);
     // Whether what is done to the input is done on the way out.
     let axes = stages.iter().map_while(|stage| match stage {

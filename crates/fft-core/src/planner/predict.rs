@@ -5,9 +5,9 @@
 
 use super::candidates::{AxisSet, block, side, tiles};
 use super::cost::{Model, Order, Spent};
-use super::volume::{Distribution, Hosts, Volume};
+use super::volume::{Distribution, Volume};
 use crate::base::cache_sizes::BLOCK_BYTES;
-use crate::geometry::Layout;
+use crate::geometry::{Layout, Topology};
 use crate::planner::cost;
 use crate::problem::{Machine, Problem};
 use crate::recipe::{Node, Recipe, Step};
@@ -77,7 +77,7 @@ impl Recipe {
     /// The same for another machine than the one that the recipe was made for.
     pub fn predict_on(&self, machine: &Machine) -> Prediction {
         let problem = self.problem();
-        let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
+        let hosts = Topology::new(&problem.hosts, problem.input.ranks());
         let model = Model::of(machine, &hosts, problem.input.ranks());
         let all_near = problem.all_near() && problem.input.ranks() > 1;
         let tiles = tiles(problem);
