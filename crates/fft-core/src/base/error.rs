@@ -261,6 +261,11 @@ impl Error {
         }
     }
 
+    /// The error of a communicator that sends from its own memory only.
+    pub(crate) fn unreached() -> Self {
+        Self::argument("memory of messages", "that of somebody else", "the communicator's own")
+    }
+
     /// An [`Error::Argument`] from anything printable.
     pub fn argument(what: impl ToString, found: impl ToString, expected: impl ToString) -> Self {
         Self::Argument {

@@ -156,7 +156,7 @@ pub trait Comm: Send {
         _send: Parts<'_, &DeviceBuffer>,
         _recv: Parts<'_, &DeviceBuffer>,
     ) -> Result<()> {
-        Err(unreached())
+        Err(Error::unreached())
     }
 
     /// As [`Comm::window`], on memory that this communicator [reaches](Comm::reaches): this rank puts from the first piece,
@@ -180,11 +180,6 @@ pub trait Comm: Send {
     /// # Errors
     /// When a rank has gone or the library fails.
     fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>>;
-}
-
-/// The error of what reaches no memory but its own.
-pub(crate) fn unreached() -> Error {
-    Error::argument("memory of messages", "that of somebody else", "the communicator's own")
 }
 
 type Result<T, E = Error> = std::result::Result<T, E>;
@@ -262,7 +257,7 @@ pub trait Flight: Send {
     /// # Errors
     /// When the library fails.
     fn post_recv_into(&mut self, _from: usize, _slot: Slot) -> Result<()> {
-        Err(unreached())
+        Err(Error::unreached())
     }
 
     /// Sends a filled slot to rank `to`, which expects at most `bound` bytes.

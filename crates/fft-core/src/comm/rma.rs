@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::comm::unreached;
 use super::exchange::Epochs;
 use super::slot::PinnedMemory;
 use crate::base::Error;
@@ -55,6 +54,6 @@ pub trait Epoch<'env> {
     /// # Errors
     /// As [`Epoch::put`].
     fn put_opaque(&self, _to: usize, _at: usize, _from: Range<usize>) -> Result<(), Error> {
-        Err(unreached())
+        Err(Error::unreached())
     }
 }

@@ -7,7 +7,6 @@ use super::brick::DynBrick;
 use super::brick_index::BrickIndex;
 use super::grid::DynGrid;
 use super::per_axis::{MAX_AXES, PerAxis};
-use super::placed_cut::{Cut, NearLayout};
 use super::process_grid::ProcGrid;
 use crate::base::Error;
 
@@ -86,16 +85,8 @@ impl Layout {
         Self::unchecked(grid, bricks, Some(cut))
     }
 
-    /// The grid cut evenly, its parts placed as a search found best; row-major in memory.
-    pub(crate) fn placed(grid: DynGrid, cut: &Cut) -> Self {
-        let bricks = (0..cut.ranks()).map(|rank| cut.brick(&grid, rank)).collect();
-        match cut.near {
-            NearLayout::Nothing => Self::unchecked(grid, bricks, Some(cut.parts)),
-            _ => Self::unchecked(grid, bricks, None).called(cut),
-        }
-    }
-
-    fn unchecked(grid: DynGrid, of_rank: Vec<DynBrick>, cut: Option<ProcGrid>) -> Self {
+    /// A layout of bricks that are known to tile the grid.
+    pub(super) fn unchecked(grid: DynGrid, of_rank: Vec<DynBrick>, cut: Option<ProcGrid>) -> Self {
         let bricks = Arc::new(Bricks { of_rank, cut, index: OnceLock::new() });
         Self { grid, order: PerAxis::row_major(grid.axes()), bricks, name: None }
     }

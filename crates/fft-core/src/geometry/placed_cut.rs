@@ -152,6 +152,15 @@ impl Cut {
         }
     }
 
+    /// The layout of a grid cut like this, row-major in memory.
+    pub(crate) fn layout(&self, grid: DynGrid) -> Layout {
+        let bricks = (0..self.ranks).map(|rank| self.brick(&grid, rank)).collect();
+        match self.near {
+            NearLayout::Nothing => Layout::unchecked(grid, bricks, Some(self.parts)),
+            _ => Layout::unchecked(grid, bricks, None).called(self),
+        }
+    }
+
     /// What a rank holds of a grid.
     pub(crate) fn brick(&self, grid: &DynGrid, rank: usize) -> DynBrick {
         self.part_of(rank).map_or(grid.nothing(), |part| self.parts.part(grid, part))

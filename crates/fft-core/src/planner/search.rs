@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
     pub(crate) fn layout(&self, state: State) -> Option<Layout> {
         let layout = match self.distribution(state)? {
             Distribution::Given(layout) => layout.clone(),
-            Distribution::Cut(grid, cut) => Layout::placed(*grid, cut),
+            Distribution::Cut(grid, cut) => cut.layout(*grid),
         };
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
     }
