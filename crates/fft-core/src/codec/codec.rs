@@ -17,7 +17,7 @@ pub trait Codec<T: Real>: Send + Sync {
     }
 
     /// The bytes of a message of so many elements of `width` real numbers each; `None` where that depends on the data:
-    /// with [`Wire::Tolerance`], [`Wire::Lossless`], and `Mantissa(0)`, which has no code for a NaN.
+    /// with [`Wire::Tolerance`](crate::Wire::Tolerance), [`Wire::Lossless`](crate::Wire::Lossless), and `Mantissa(0)`, which has no code for a NaN.
     fn fixed(&self, elements: usize, width: usize) -> Option<usize>;
 
     /// Whether [`Codec::unpack`] can read any part of a message, not only all of it in order.
@@ -26,7 +26,7 @@ pub trait Codec<T: Real>: Send + Sync {
     }
 
     /// Writes the box of `src` to the front of `message`. The `step` is the distance of neighbouring values that
-    /// [`Wire::Tolerance`] can send, in units of the data, at most ([`Wire::step`]); others do not look at it.
+    /// [`Wire::Tolerance`](crate::Wire::Tolerance) can send, in units of the data, at most ([`Wire::step`](crate::Wire::step)); others do not look at it.
     ///
     /// # Panics
     /// If the message is shorter than [`Codec::fixed`], or [`Codec::bound`] where that is unknown; or the box reaches

@@ -90,7 +90,7 @@ impl Wire {
         }
     }
 
-    /// The step that messages of this precision have where one is wanted ([`Codec::pack`](super::Codec::pack)): with
+    /// The step that messages of this precision have where one is wanted ([`Codec::pack`]): with
     /// [`Wire::Tolerance`] in single precision the largest of 6 significant bits that is not above it, else just that.
     pub fn step<T: Real>(self, wanted: f64) -> f64 {
         if self == Self::Tolerance { tolerance::step_of::<T>(wanted) } else { wanted }

@@ -2,10 +2,10 @@
 
 use super::tiling::{fit_in_cache, fusable_suffix};
 use crate::codec::Wire;
-use crate::comm::Algorithm;
 use crate::execute::BindContext;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::{DynBrick, Topology};
+use crate::problem::Algorithm;
 use crate::problem::Memory;
 use crate::problem::{Direction, Kind, Problem};
 use crate::recipe::{Node, Recipe, Step};

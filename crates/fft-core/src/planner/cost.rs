@@ -7,8 +7,8 @@ use super::volume::Volume;
 use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::base::{Precision, Tolerance};
 use crate::codec::Wire;
-use crate::comm::Algorithm;
 use crate::geometry::Topology;
+use crate::problem::Algorithm;
 use crate::problem::Machine;
 
 /// Bytes that are copied in the time that it takes to find a run of memory elsewhere. (On two cores of an Intel Xeon a pass took four times

@@ -4,12 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::algorithm::Algorithm;
 use super::kind::{Direction, Kind, Scale};
 use super::machine::Machine;
 use crate::base::cache_sizes::{CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES};
 use crate::base::{Error, Precision, Tolerance};
 use crate::codec::Wire;
-use crate::comm::Algorithm;
 use crate::geometry::{DynGrid, Layout, PerAxis};
 
 /// How much memory a plan takes beside input and output.

@@ -4,10 +4,10 @@
 
 use crate::base::Precision;
 use crate::codec::Wire;
-use crate::comm::Algorithm;
 use crate::geometry::{DynBrick, Topology};
 use crate::lower::tiling::fusable_suffix;
 use crate::planner::cost;
+use crate::problem::Algorithm;
 use crate::problem::Problem;
 use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::redistribution::chunks;

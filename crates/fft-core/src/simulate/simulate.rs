@@ -7,11 +7,11 @@
 use super::events::{Play, Time, picoseconds};
 use super::message_list::{Message, Schedule};
 use crate::codec::Wire;
-use crate::comm::{Algorithm, Epochs};
 use crate::geometry::Topology;
 use crate::planner::Expected;
 use crate::planner::cost::Model;
 use crate::problem::Machine;
+use crate::problem::{Algorithm, Epochs};
 use crate::recipe::{Recipe, Step};
 
 /// In which order a rank's messages come to be under way.
