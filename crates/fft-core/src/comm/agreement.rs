@@ -82,7 +82,7 @@ fn lowest_error(
 }
 
 /// The longest prefix of a text that fits into so many bytes.
-fn prefix(text: &str, bytes: usize) -> &str {
+pub(super) fn prefix(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
     &text[..end.unwrap_or(0)]
 }

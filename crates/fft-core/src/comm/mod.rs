@@ -1,6 +1,7 @@
 //! The traits of communicators, exchanges and shared memory, and the slots that messages travel in.
 
 pub(crate) mod agreement;
+pub(crate) mod assert_same;
 pub(crate) mod check_matching;
 pub(crate) mod comm;
 pub(crate) mod device_buffer;
@@ -12,6 +13,7 @@ pub(crate) mod rma;
 pub(crate) mod slot;
 
 pub use agreement::{agree, agree_by};
+pub use assert_same::assert_same;
 pub use check_matching::matching;
 pub use comm::{Comm, Part, Parts, Reduce};
 pub use device_buffer::{DeviceAllocation, DeviceBuffer, Vouched};
