@@ -68,7 +68,7 @@ pub(crate) fn check_recipe(
     let fits = if types != mine {
         Err(Error::argument("recipe for this plan's types", recipe, "another"))
     } else if problem.input.ranks() != comm.size() {
-        Err(Error::RankCount { bricks: problem.input.ranks(), ranks: comm.size() })
+        Err(Error::rank_count(problem.input.ranks(), comm.size()))
     } else {
         Ok(())
     };

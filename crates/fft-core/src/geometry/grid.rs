@@ -25,7 +25,7 @@ impl<const D: usize> Grid<D> {
     /// A grid of this shape.
     ///
     /// # Errors
-    /// [`Error::EmptyAxis`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points. A number of
+    /// [`Error::Geometry`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points. A number of
     /// axes outside 1..=4 does not compile.
     pub fn new(shape: [usize; D]) -> Result<Self, Error> {
         DynGrid::new(shape)?;
@@ -101,7 +101,8 @@ impl DynGrid {
     pub fn new(shape: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
         let grid = Self { shape: shape.into() };
         if let Some(axis) = grid.shape.iter().position(|&n| n == 0) {
-            return Err(Error::EmptyAxis { axis, grid: grid.to_string() });
+            let text = "has no points; every axis needs at least 1";
+            return Err(Error::Geometry(format!("axis {axis} of grid {grid} {text}")));
         }
         grid.checked_points(1)?;
         Ok(grid)

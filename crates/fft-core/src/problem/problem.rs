@@ -161,7 +161,7 @@ impl Problem {
     /// # Errors
     /// [`Error::Argument`] when there are other kinds than axes, kinds do not go with the data or
     /// with each other, an axis is too short
-    /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::RankCount`] when the
+    /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::Geometry`] when the
     /// layouts are for different numbers of ranks.
     pub fn new(
         kinds: impl Into<PerAxis<Kind>>,
@@ -192,7 +192,7 @@ impl Problem {
             return Err(Error::argument("grid of the output", output.grid(), spectral));
         }
         if input.ranks() != output.ranks() {
-            return Err(Error::RankCount { bricks: output.ranks(), ranks: input.ranks() });
+            return Err(Error::rank_count(output.ranks(), input.ranks()));
         }
         Ok(Self {
             kinds,
