@@ -285,9 +285,21 @@ impl Problem {
         Ok(())
     }
 
+    /// Real numbers of a point of physical and of spectral data.
+    pub fn widths(&self) -> [usize; 2] {
+        [self.complex, self.complex_spectrum()].map(|complex| if complex { 2 } else { 1 })
+    }
+
+    /// Real numbers that a rank holds of physical and of spectral data.
+    pub fn reals(&self, rank: usize) -> [usize; 2] {
+        let [physical, spectral] = self.widths();
+        let points = |layout: &Layout| layout.brick(rank).points() * self.howmany;
+        [points(&self.input) * physical, points(&self.output) * spectral]
+    }
+
     /// Bytes of data that a rank holds on average.
     fn share(&self) -> usize {
-        let point = self.precision.bytes() * if self.complex { 2 } else { 1 };
+        let point = self.precision.bytes() * self.widths()[0];
         let point = point.saturating_mul(self.howmany);
         self.grid().points().saturating_mul(point) / self.input.ranks()
     }
