@@ -1,17 +1,17 @@
-//! Plans on a GPU against cuFFT's own three-dimensional plan and the card's own copy, ranks being threads that share it.
+//! Plans on a GPU beside cuFFT's own plan and the card's own copy. Ranks are threads that share it.
 //!
-//! `cargo bench --features cuda --bench device [-- quick]`. Times are those of the slowest rank, from a barrier until its stream
-//! is idle: the median of several. Ranks that share one GPU measure kernels and the way messages take, no network.
+//! `cargo bench --features cuda --bench device [-- quick]`. A time is the median of several on the
+//! slowest rank, from a barrier until its stream is idle. No network is involved.
 
 mod timing;
 
 use thriffty::gpu::cudarc::driver::CudaSlice;
-use thriffty::gpu::{C2c as CuC2c, C2r, Fft, FftPlan, Gpu, R2c as CuR2c};
+use thriffty::gpu::{C2r, Fft, FftPlan, Gpu, R2c as CuR2c};
 use thriffty::{
     C2c, Complex, DevicePlan, Direction, Draft, Element, Error, Grid, Plan, R2c, Scale, ThreadComm,
     Tolerance, Transform, Wire,
 };
-use timing::{Done, Failure, noise, seconds};
+use timing::{Done, Failure, cufft_and_copy, noise, seconds};
 
 /// What cuFFT and the card's copy take.
 struct Own {
@@ -22,20 +22,15 @@ struct Own {
 }
 
 fn own(gpu: &Gpu, n: usize) -> Result<Own, Failure> {
+    let [c2c, copy] = cufft_and_copy(gpu, n)?;
     let (stream, cube) = (gpu.new_stream()?, n * n * n);
-    let x = stream.clone_htod(&noise(2 * cube, 0))?;
+    let mut x = stream.clone_htod(&noise(2 * cube, 0))?;
     let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
-    let copy = seconds(9, &stream, None, || Ok(stream.memcpy_dtod(&x, &mut y)?))?;
-    let mut plan = FftPlan::<CuC2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
-    let mut work: CudaSlice<u8> = stream.alloc_zeros(plan.work_bytes().max(1))?;
-    let c2c = seconds(9, &stream, None, || Ok(plan.forward(&stream, &x, &mut y, &mut work)?))?;
-    drop((plan, work));
     let mut plan = FftPlan::<CuR2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
     let mut back = FftPlan::<C2r<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
     let bytes = plan.work_bytes().max(back.work_bytes()).max(1);
     let mut work: CudaSlice<u8> = stream.alloc_zeros(bytes)?;
     let r2c = seconds(9, &stream, None, || Ok(plan.run(&stream, &x, &mut y, &mut work)?))?;
-    let mut x = x;
     let c2r = seconds(9, &stream, None, || Ok(back.run(&stream, &mut y, &mut x, &mut work)?))?;
     Ok(Own { copy: 2.0 * x.num_bytes() as f64 / copy, c2c, r2c, c2r })
 }

@@ -1,22 +1,22 @@
-//! Ways from GPU to GPU between MPI processes, beside each other: other ranks' memory reached by CUDA IPC, MPI on device pointers,
-//! and through the host. The first line of messages is the classic way: pack everything, a CUDA-aware `MPI_Alltoallv`, unpack
-//! everything.
+//! Transports between the GPUs of MPI processes: CUDA IPC, MPI on device pointers, through the host.
 //!
-//! `cargo bench --features cuda,mpi --bench transports [-- quick]` starts itself under `mpirun` with 2, 4 and 8 processes, which share
-//! the GPUs there are; for what goes through the host once more, with an MPI that is told to know nothing of devices. Times are those of the slowest rank, from a barrier until its stream is idle: the median of several.
-//! Processes on one GPU measure kernels and the ways of messages, no network; without CUDA's MPS they take turns on it.
+//! `cargo bench --features cuda,mpi --bench transports [-- quick]` starts itself under `mpirun` with 2,
+//! 4 and 8 processes that share the GPUs there are. For transport through the host it starts itself
+//! again with an MPI that is told to know no devices. The first row is the classic way: pack all, a
+//! CUDA-aware `MPI_Alltoallv`, unpack all. A time is the median of several on the slowest rank, from
+//! a barrier until its stream is idle. Without CUDA's MPS, processes take turns on a GPU.
 
 mod timing;
 
 use std::process::Command;
 
-use thriffty::gpu::cudarc::driver::{CudaContext, CudaSlice};
-use thriffty::gpu::{C2c as CuC2c, Fft, FftPlan, Gpu, GpuTransport};
+use thriffty::gpu::cudarc::driver::CudaContext;
+use thriffty::gpu::{Gpu, GpuTransport};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{
     Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Epochs, Grid, Plan, Reduce, Tolerance, Wire,
 };
-use timing::{Done, Failure, noise, seconds};
+use timing::{Done, Failure, cufft_and_copy, noise, seconds};
 
 /// Told to the processes that measure: points along an axis.
 const POINTS: &str = "THRIFFTY_BENCH_POINTS";
@@ -27,18 +27,6 @@ const SHARED: &str = "reached, in shared arrays";
 /// Numbers of a result that are compared.
 const COMPARED: usize = 1 << 18;
 
-/// Seconds that cuFFT's own plan of the whole grid takes, and a copy of it, by one process while the others wait.
-fn own(gpu: &Gpu, n: usize) -> Result<[f64; 2], Failure> {
-    let (stream, cube) = (gpu.new_stream()?, n * n * n);
-    let x = stream.clone_htod(&noise(2 * cube, 0))?;
-    let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
-    let copy = seconds(9, &stream, None, || Ok(stream.memcpy_dtod(&x, &mut y)?))?;
-    let mut plan = FftPlan::<CuC2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
-    let mut work: CudaSlice<u8> = stream.alloc_zeros(plan.work_bytes().max(1))?;
-    let fft = seconds(9, &stream, None, || Ok(plan.forward(&stream, &x, &mut y, &mut work)?))?;
-    Ok([fft, copy])
-}
-
 /// What a case found, on every rank.
 struct Found {
     seconds: f64,
@@ -47,6 +35,12 @@ struct Found {
     exchange: Algorithm,
     /// The beginning of this rank's result.
     result: Vec<f64>,
+}
+
+impl Found {
+    fn reshapes(&self) -> usize {
+        self.recipe.matches("(exchange").count()
+    }
 }
 
 fn measure(mut plan: DevicePlan<C2c<f64>, 3>, reps: usize) -> Result<Found, Failure> {
@@ -99,98 +93,122 @@ fn draft<'a>(
     })
 }
 
+/// A row of the table: what it is called, and how messages travel.
+type Way = (&'static str, GpuTransport, Algorithm);
+
+const ON_DEVICE: [Way; 7] = [
+    ("messages by alltoallv, on the device", GpuTransport::GpuDirect, Algorithm::Alltoallv),
+    ("reached (CUDA IPC)", GpuTransport::PeerToPeer, Algorithm::P2p),
+    (SHARED, GpuTransport::PeerToPeer, Algorithm::P2p),
+    ("whole messages, on the device", GpuTransport::GpuDirect, Algorithm::P2p),
+    ("messages in chunks, on the device", GpuTransport::GpuDirect, Algorithm::Pipelined),
+    ("puts, on the device", GpuTransport::GpuDirect, Algorithm::Ring(Epochs::Fence)),
+    ("puts by flushing, on the device", GpuTransport::GpuDirect, Algorithm::Ring(Epochs::Flush)),
+];
+const ON_HOST: [Way; 2] = [
+    ("messages by alltoallv, through the host", GpuTransport::HostStaged, Algorithm::Alltoallv),
+    ("messages in chunks, through the host", GpuTransport::HostStaged, Algorithm::Pipelined),
+];
+
+/// The table of one job, on one of its ranks.
+struct Table<'a> {
+    comm: &'a MpiComm,
+    gpu: Gpu,
+    n: usize,
+    /// Seconds of cuFFT's own plan of the whole grid, and of a copy of it, by one process.
+    floor: [f64; 2],
+    /// The first row.
+    classic: Option<Found>,
+}
+
+impl Table<'_> {
+    /// All rows, on every rank.
+    fn rows(&mut self, host: bool) -> Done {
+        for coding in [Coding::Raw, Coding::Bits, Coding::Tolerance] {
+            let mut paths = None;
+            for way in if host { &ON_HOST[..] } else { &ON_DEVICE } {
+                let (what, transport, exchange) = *way;
+                let draft = draft(self.comm, self.n, coding)?.exchange(exchange);
+                let draft = if what == SHARED { draft.shared_arrays() } else { draft };
+                let plan = match draft.on(&self.gpu).transport(transport).build() {
+                    Ok(plan) => plan,
+                    Err(why) => {
+                        self.say(&format!("  {what:40} not run: {why}"));
+                        continue;
+                    }
+                };
+                let found = measure(plan, if host { 3 } else { 7 })?;
+                let path = found.recipe.replace(&format!(" {exchange} "), " ");
+                if self.classic.is_none() {
+                    self.print_floor(&found);
+                }
+                if *paths.get_or_insert_with(|| path.clone()) != path {
+                    self.say(&format!("  another recipe: {}", found.recipe));
+                }
+                self.print_row(what, coding, exchange, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints on the first rank.
+    fn say(&self, line: &str) {
+        if self.comm.rank() == 0 {
+            println!("{line}");
+        }
+    }
+
+    fn print_floor(&self, found: &Found) {
+        let [fft, copy] = self.floor.map(|seconds| seconds * 1e3);
+        let bytes = (2 * self.n.pow(3) * size_of::<Complex<f64>>()) as f64;
+        let (rate, copies) = (bytes / self.floor[1] * 1e-9, found.reshapes());
+        let all = fft + copies as f64 * copy;
+        self.say(&format!("  {}", found.recipe));
+        self.say(&format!(
+            "  floor: cuFFT's own plan, {fft:.3} ms, and {copies} copies of {copy:.3} ms ({rate:.0} GB/s): {all:.3} ms"
+        ));
+    }
+
+    /// Compares a result with that of the first row.
+    fn print_row(&mut self, what: &str, coding: Coding, asked: Algorithm, found: Found) -> Done {
+        let first = self.classic.as_ref().unwrap_or(&found);
+        let error = distance(self.comm, &found.result, &first.result)?;
+        if error.is_nan() || error >= 1e-3 {
+            return Err(format!("{what}: the result is {error:.1e} from that of the first").into());
+        }
+        let coded = match coding {
+            Coding::Raw => "raw",
+            Coding::Bits => "bits:16",
+            Coding::Tolerance => "1e-6",
+        };
+        let (seconds, exchange) = (found.seconds, found.exchange);
+        let floor = self.floor[0] + found.reshapes() as f64 * self.floor[1];
+        let other = if exchange == asked { String::new() } else { format!("  as {exchange}") };
+        self.say(&format!(
+            "  {what:40} {coded:8} {:9.3} ms  {:5.2} of the floor  {:5.2} of the first  {:5.1} bits  error {error:.1e}{other}",
+            seconds * 1e3,
+            seconds / floor,
+            seconds / first.seconds,
+            found.bits,
+        ));
+        self.classic.get_or_insert(found);
+        Ok(())
+    }
+}
+
 /// All ways, on one rank of a job.
 fn ranks(n: usize, host: bool) -> Done {
     let library = mpi::init()?;
     let comm = library.world()?;
-    let (first, size) = (comm.rank() == 0, comm.size());
     let gpu = Gpu::probe(comm.rank() % CudaContext::device_count()?.max(1) as usize)?;
-    let on_device = [
-        ("messages by alltoallv, on the device", GpuTransport::GpuDirect, Algorithm::Alltoallv),
-        ("reached (CUDA IPC)", GpuTransport::PeerToPeer, Algorithm::P2p),
-        (SHARED, GpuTransport::PeerToPeer, Algorithm::P2p),
-        ("whole messages, on the device", GpuTransport::GpuDirect, Algorithm::P2p),
-        ("messages in chunks, on the device", GpuTransport::GpuDirect, Algorithm::Pipelined),
-        ("puts, on the device", GpuTransport::GpuDirect, Algorithm::Ring(Epochs::Fence)),
-        (
-            "puts by flushing, on the device",
-            GpuTransport::GpuDirect,
-            Algorithm::Ring(Epochs::Flush),
-        ),
-    ];
-    let on_host = [
-        ("messages by alltoallv, through the host", GpuTransport::HostStaged, Algorithm::Alltoallv),
-        ("messages in chunks, through the host", GpuTransport::HostStaged, Algorithm::Pipelined),
-    ];
-    let ways = if host { &on_host[..] } else { &on_device };
     let mut floor = [0.0; 2];
-    if first {
-        floor = own(&gpu, n)?;
-        let aware = if host { "through the host" } else { "on the device" };
+    if comm.rank() == 0 {
+        floor = cufft_and_copy(&gpu, n)?;
+        let (size, aware) = (comm.size(), if host { "through the host" } else { "on the device" });
         println!("\n{size} processes, c2c {n}³ f64, bricks to bricks, {aware}, {}", gpu.name());
     }
     comm.allreduce(Reduce::Max, &mut floor)?;
-    let bytes = (2 * n * n * n * size_of::<Complex<f64>>()) as f64;
-    let mut classic = None;
-    for coding in [Coding::Raw, Coding::Bits, Coding::Tolerance] {
-        let mut paths = None;
-        for &(what, transport, exchange) in ways {
-            let draft = draft(&comm, n, coding)?.exchange(exchange);
-            let draft = if what == SHARED { draft.shared_arrays() } else { draft };
-            let plan = match draft.on(&gpu).transport(transport).build() {
-                Ok(plan) => plan,
-                Err(why) => {
-                    if first {
-                        println!("  {what:40} not run: {why}");
-                    }
-                    continue;
-                }
-            };
-            let reps = if host { 3 } else { 7 };
-            let found = measure(plan, reps)?;
-            let reshapes = found.recipe.matches("(exchange").count();
-            let path = found.recipe.replace(&format!(" {exchange} "), " ");
-            if classic.is_none() && first {
-                let [fft, copy] = floor.map(|seconds| seconds * 1e3);
-                println!("  {}", found.recipe);
-                println!(
-                    "  floor: cuFFT's own plan, {fft:.3} ms, and {reshapes} copies of {copy:.3} ms ({:.0} GB/s): {:.3} ms",
-                    bytes / floor[1] * 1e-9,
-                    fft + reshapes as f64 * copy
-                );
-            }
-            if *paths.get_or_insert_with(|| path.clone()) != path && first {
-                println!("  another recipe: {}", found.recipe);
-            }
-            let (of, exact) = classic.get_or_insert_with(|| (found.seconds, found.result.clone()));
-            let error = distance(&comm, &found.result, exact)?;
-            if error.is_nan() || error >= 1e-3 {
-                return Err(
-                    format!("{what}: the result is {error:.1e} from that of the first").into()
-                );
-            }
-            let coded = match coding {
-                Coding::Raw => "raw",
-                Coding::Bits => "bits:16",
-                Coding::Tolerance => "1e-6",
-            };
-            if first {
-                println!(
-                    "  {what:40} {coded:8} {:9.3} ms  {:5.2} of the floor  {:5.2} of the first  {:5.1} bits  error {error:.1e}{}",
-                    found.seconds * 1e3,
-                    found.seconds / (floor[0] + reshapes as f64 * floor[1]),
-                    found.seconds / *of,
-                    found.bits,
-                    if found.exchange == exchange {
-                        String::new()
-                    } else {
-                        format!("  as {}", found.exchange)
-                    }
-                );
-            }
-        }
-    }
-    Ok(())
+    Table { comm: &comm, gpu, n, floor, classic: None }.rows(host)
 }
 
 fn main() -> Done {

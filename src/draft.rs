@@ -209,8 +209,8 @@ impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     ///
     /// # Errors
     /// The same on every rank: [`Error::Disagreement`] when they were given different options;
-    /// [`Error::Overlap`], [`Error::Gap`], [`Error::OutOfRange`] when the bricks do not tile the grids;
-    /// [`Error::Order`], [`Error::Argument`] or [`Error::TooLarge`].
+    /// [`Error::Geometry`] when the bricks do not tile the grids;
+    /// [`Error::Argument`] or [`Error::TooLarge`].
     pub fn recipe(&self) -> Result<Recipe, Error> {
         self.draft.recipe()
     }

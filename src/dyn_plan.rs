@@ -68,7 +68,7 @@ pub(crate) fn check_recipe(
     let fits = if types != mine {
         Err(Error::argument("recipe for this plan's types", recipe, "another"))
     } else if problem.input.ranks() != comm.size() {
-        Err(Error::RankCount { bricks: problem.input.ranks(), ranks: comm.size() })
+        Err(Error::rank_count(problem.input.ranks(), comm.size()))
     } else {
         Ok(())
     };
@@ -183,13 +183,13 @@ impl DynPlan {
     /// Bytes of a point of physical data.
     pub fn physical_bytes(&self) -> usize {
         let problem = self.recipe.problem();
-        problem.precision.bytes() * if problem.complex { 2 } else { 1 }
+        problem.precision.bytes() * problem.widths()[0]
     }
 
     /// Bytes of a point of spectral data.
     pub fn spectral_bytes(&self) -> usize {
         let problem = self.recipe.problem();
-        problem.precision.bytes() * if problem.complex_spectrum() { 2 } else { 1 }
+        problem.precision.bytes() * problem.widths()[1]
     }
 
     /// As [`Plan::in_place_len`](crate::Plan::in_place_len).

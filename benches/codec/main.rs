@@ -2,11 +2,7 @@
 //!
 //! `cargo bench --bench codec [-- <reals in Ki> <rounds> <wires>...]`. One thread, complex double precision in one
 //! piece. All candidates take turns in every round, so that what else the machine does hits them alike; a row has the
-//! median of the rounds. Rates are bytes of numbers, not of messages, per second. With `--features baselines` also ZFP,
-//! which CMake builds.
-
-#[cfg(feature = "baselines")]
-mod zfp;
+//! median of the rounds. Rates are bytes of numbers, not of messages, per second.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -103,23 +99,6 @@ fn pco(data: &[f64]) -> [Candidate<'_>; 2] {
     ]
 }
 
-#[cfg(feature = "baselines")]
-fn zfp(data: &[f64], norm: f64) -> [Candidate<'_>; 2] {
-    let [mut first, mut second] = [(); 2].map(|()| zfp::Zfp::new(data, 16.0));
-    let bits = 8.0 * second.compress() as f64 / data.len() as f64;
-    second.decompress();
-    let errors = data.iter().zip(&second.array).map(|(x, y)| (x - y).powi(2));
-    let result = Some((bits, (errors.sum::<f64>() / norm).sqrt()));
-    let encode = move || {
-        black_box(first.compress());
-    };
-    let decode = move || second.decompress();
-    [
-        Candidate::new("zfp 1-d rate 16 encode", result, encode),
-        Candidate::new("zfp 1-d rate 16 decode", result, decode),
-    ]
-}
-
 fn table(title: &str, data: &[f64], rounds: usize) {
     let n = data.len();
     let norm = data.iter().map(|x| x * x).sum::<f64>();
@@ -132,8 +111,6 @@ fn table(title: &str, data: &[f64], rounds: usize) {
     ];
     rows.extend(wires().into_iter().flat_map(|(wire, step)| ours(wire, step, data, norm)));
     rows.extend(pco(data));
-    #[cfg(feature = "baselines")]
-    rows.extend(zfp(data, norm));
 
     for round in 0..=rounds {
         for row in &mut rows {

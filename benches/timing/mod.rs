@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use thriffty::gpu::cudarc::driver::CudaStream;
+use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
+use thriffty::gpu::{C2c, Fft, FftPlan, Gpu};
 use thriffty::{Comm, Reduce};
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -35,6 +36,18 @@ pub(crate) fn seconds(
     }
     times.sort_by(f64::total_cmp);
     Ok(times[times.len() / 2])
+}
+
+/// Seconds of cuFFT's own three-dimensional plan and of a copy of its data.
+pub(crate) fn cufft_and_copy(gpu: &Gpu, n: usize) -> Result<[f64; 2], Failure> {
+    let (stream, cube) = (gpu.new_stream()?, n * n * n);
+    let x = stream.clone_htod(&noise(2 * cube, 0))?;
+    let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
+    let copy = seconds(9, &stream, None, || Ok(stream.memcpy_dtod(&x, &mut y)?))?;
+    let mut plan = FftPlan::<C2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
+    let mut work: CudaSlice<u8> = stream.alloc_zeros(plan.work_bytes().max(1))?;
+    let fft = seconds(9, &stream, None, || Ok(plan.forward(&stream, &x, &mut y, &mut work)?))?;
+    Ok([fft, copy])
 }
 
 /// Numbers in a few sizes, over and over.

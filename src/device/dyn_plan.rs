@@ -178,17 +178,14 @@ impl<T: GpuReal> DynDevicePlan<T> {
 
     /// Real numbers of physical data on this rank, and of spectral data.
     pub fn reals(&self) -> [usize; 2] {
-        let problem = self.recipe.problem();
-        let width = |complex| if complex { 2 } else { 1 };
-        let physical = self.input_len() * width(problem.complex);
-        [physical, self.output_len() * width(problem.complex_spectrum())]
+        self.recipe.problem().reals(self.comm().rank())
     }
 
     /// Real numbers that an array must have room for to be transformed in place: those of whole
     /// spectral points.
     pub fn in_place_reals(&self) -> usize {
         let [physical, spectral] = self.reals();
-        let width = if self.recipe.problem().complex_spectrum() { 2 } else { 1 };
+        let [_, width] = self.recipe.problem().widths();
         spectral.max(physical.next_multiple_of(width))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fft_comm::tuner::{Candidate, Choice, Trial, candidates, noise, shortlist, tune_by};
-use fft_core::{Algorithm, Comm, Direction, Error, Executor, Layout, Problem, Recipe, agree};
+use fft_core::{Algorithm, Comm, Direction, Error, Executor, Problem, Recipe, agree};
 use fft_gpu::cudarc::driver::{CudaStream, DriverError};
 use fft_gpu::{Cuda, Gpu, GpuError, GpuReal, GpuTransport, lend, lend_mut};
 
@@ -38,7 +38,7 @@ impl Bench<'_> {
     ) -> Result<Chosen, Error> {
         let all = shortlist(recipes(problem, wanted)?, TIMED);
         let (stream, rank) = (self.stream, comm.rank());
-        let reals = reals(problem, rank);
+        let reals = problem.reals(rank);
         // Arrays that others see are a plan's own.
         let any = (!problem.shared_arrays).then(|| Arrays::<T>::new(stream, reals, rank));
         let any = agree(comm, any.transpose())?.map(|arrays| Rc::new(RefCell::new(arrays)));
@@ -75,14 +75,6 @@ fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Err
     };
     let found = candidates(&like, &choice)?;
     if given == whole { Ok(found) } else { found.into_iter().map(named).collect() }
-}
-
-/// Numbers of this rank's input and output.
-fn reals(problem: &Problem, rank: usize) -> [usize; 2] {
-    let reals = |layout: &Layout, complex: bool| {
-        layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 }
-    };
-    [reals(&problem.input, problem.complex), reals(&problem.output, problem.complex_spectrum())]
 }
 
 /// Input and output.

@@ -68,7 +68,7 @@ impl Request {
     /// A request in numbers that mean something.
     ///
     /// # Errors
-    /// [`Error::Argument`] or [`Error::OutOfRange`] for those that do not.
+    /// [`Error::Argument`] or [`Error::Geometry`] for those that do not.
     pub(crate) fn new(
         (transform, axes): (Transform, usize),
         shape: &[i64],

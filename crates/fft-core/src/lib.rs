@@ -28,10 +28,10 @@ mod simulate;
 pub use base::{Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError};
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
-    Algorithm, Arrival, Comm, DeviceAllocation, DeviceBuffer, Epoch, Epochs, Exchange, Expose,
-    Flight, InEpoch, Link, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSpec,
-    NodeMemory, PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN,
-    Segment, SharedMemory, Slot, SlotPool, Vouched, Work, WritePartition, agree, agree_by,
+    Arrival, Comm, DeviceAllocation, DeviceBuffer, Epoch, Exchange, Expose, Flight, InEpoch,
+    LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSpec, NodeMemory,
+    PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN, Segment,
+    SharedMemory, Slot, SlotPool, Vouched, Work, WritePartition, agree, agree_by, assert_same,
     matching,
 };
 pub use execute::{
@@ -40,7 +40,7 @@ pub use execute::{
 };
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,
-    Transfer, View,
+    Topology, Transfer, View,
 };
 pub use host::{
     Cpu, CpuFft, Host, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, Loss, Processor,
@@ -50,8 +50,8 @@ pub use num_complex::Complex;
 pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};
 pub use problem::{
-    Access, Chunking, Codecs, Direction, How, Kind, Machine, Memory, Messages, Problem, Quantity,
-    Rate, Scale,
+    Access, Algorithm, Chunking, Codecs, Direction, Epochs, How, Kind, Link, Machine, Memory,
+    Messages, Problem, Quantity, Rate, Scale,
 };
 pub use recipe::{BoundStep, LocalFft, Node, Pass, Recipe, Step};
 pub use redistribute::{

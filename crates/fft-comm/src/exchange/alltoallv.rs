@@ -53,11 +53,7 @@ impl Side {
         pins: Option<&dyn PinnedMemory>,
     ) -> Result<(), Error> {
         if self.buffer.capacity() < bytes {
-            let buffer = Slot::new(bytes, rank)?;
-            self.buffer = match pins {
-                Some(pins) => buffer.pinned(pins),
-                None => buffer,
-            };
+            self.buffer = Slot::new_pinned(bytes, rank, pins)?;
         }
         Ok(())
     }

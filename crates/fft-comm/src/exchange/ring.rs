@@ -121,11 +121,7 @@ impl Ring {
         let window = place(&lists, &mut self.here);
         if self.staging.capacity() < staged {
             self.staging = Slot::new(0, self.comm.rank())?;
-            let staging = Slot::new(staged, self.comm.rank())?;
-            self.staging = match &self.pins {
-                Some(pins) => staging.pinned(pins.as_ref()),
-                None => staging,
-            };
+            self.staging = Slot::new_pinned(staged, self.comm.rank(), self.pins.as_deref())?;
         }
         Ok(window)
     }

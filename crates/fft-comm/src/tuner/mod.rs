@@ -12,9 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fft_core::{
-    Comm, Direction, Error, HostExecutor, Layout, Precision, Real, SharedMemory, Slot, agree,
-};
+use fft_core::{Comm, Direction, Error, HostExecutor, Precision, Real, SharedMemory, Slot, agree};
 
 use crate::same;
 pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
@@ -113,11 +111,7 @@ impl Arrays {
 /// Bytes of input and output.
 fn bytes(candidate: &Candidate, rank: usize) -> [usize; 2] {
     let problem = candidate.recipe.problem();
-    let bytes = |layout: &Layout, complex: bool| {
-        let reals = layout.brick(rank).points() * problem.howmany * if complex { 2 } else { 1 };
-        reals * problem.precision.bytes()
-    };
-    [bytes(&problem.input, problem.complex), bytes(&problem.output, problem.complex_spectrum())]
+    problem.reals(rank).map(|reals| reals * problem.precision.bytes())
 }
 
 /// Fills an array with what a rank transforms.

@@ -1,7 +1,7 @@
 //! Threads as ranks: what collectives and messages mean, many times over, so that races show.
 
 use fft_comm::{ThreadComm, threads};
-use fft_core::{Comm, Error, ErrorKind, Flight, Link, Parts, Reduce, SLOT_ALIGN};
+use fft_core::{Comm, Error, ErrorKind, Flight, Link, Parts, Reduce, SLOT_ALIGN, assert_same};
 
 const RANKS: [usize; 5] = [1, 2, 3, 4, 6];
 
@@ -46,6 +46,25 @@ fn allgather_is_in_order_of_ranks() {
                 (0..comm.size()).flat_map(|rank| vec![stamp(round, rank, 0); bytes]).collect();
             assert_eq!(all, expected);
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_first_value_of_the_lowest_rank_that_differs_is_named() {
+    let values = |rank: usize| {
+        let [grid, kinds] = [["4x4", "c2c"], ["4x4", "r2c"], ["8x8", "dct2"]][rank.min(2)];
+        [("grid", grid.to_owned()), ("kinds", kinds.to_owned())]
+    };
+    on_all_ranks(|comm| {
+        assert_same(comm, &values(1))?;
+        assert_same(comm, &[])?;
+        let Err(error) = assert_same(comm, &values(comm.rank())) else {
+            assert_eq!(comm.size(), 1);
+            return Ok(());
+        };
+        let text = "the ranks disagree on the kinds: rank 0 has c2c, rank 1 has r2c";
+        assert_eq!(error.to_string(), text);
         Ok(())
     });
 }

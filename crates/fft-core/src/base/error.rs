@@ -8,14 +8,9 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A grid axis without points.
-    #[error("axis {axis} of grid {grid} has no points; every axis needs at least 1")]
-    EmptyAxis {
-        /// The axis, counted from 0.
-        axis: usize,
-        /// The grid's shape.
-        grid: String,
-    },
+    /// A grid without points, or bricks that do not tile it, one per rank.
+    #[error("{0}")]
+    Geometry(String),
     /// More points than can be counted.
     #[error("grid {grid} with {howmany} batches has more than 2^58 points")]
     TooLarge {
@@ -23,65 +18,6 @@ pub enum Error {
         grid: String,
         /// Transforms in one batch.
         howmany: usize,
-    },
-    /// A layout without exactly one brick per rank.
-    #[error("a layout for {ranks} ranks needs {ranks} bricks, found {bricks}")]
-    RankCount {
-        /// Bricks given.
-        bricks: usize,
-        /// Ranks there are.
-        ranks: usize,
-    },
-    /// A brick that is not inside the grid, or whose bounds are reversed.
-    #[error("brick {brick} of rank {rank} is not inside the grid {grid}")]
-    OutOfRange {
-        /// Whose brick.
-        rank: usize,
-        /// The brick.
-        brick: String,
-        /// The grid's shape.
-        grid: String,
-    },
-    /// Two ranks claim the same points.
-    #[error("brick {a} of rank {rank_a} and brick {b} of rank {rank_b} overlap in {common}")]
-    Overlap {
-        /// The lower rank.
-        rank_a: usize,
-        /// Its brick.
-        a: String,
-        /// The higher rank.
-        rank_b: usize,
-        /// Its brick.
-        b: String,
-        /// The points claimed twice.
-        common: String,
-    },
-    /// Points that no rank holds.
-    #[error(
-        "{hole} of grid {grid} belongs to no rank; nearest is brick {nearest} of rank {rank} \
-         ({covered} of {points} points are covered)"
-    )]
-    Gap {
-        /// A box of points without an owner.
-        hole: String,
-        /// The grid's shape.
-        grid: String,
-        /// The brick closest to the hole.
-        nearest: String,
-        /// Whose brick that is.
-        rank: usize,
-        /// Points that some rank holds.
-        covered: usize,
-        /// Points of the grid.
-        points: usize,
-    },
-    /// An order of axes that is not a permutation.
-    #[error("axis order {order} is not a permutation of the {axes} axes")]
-    Order {
-        /// What was given.
-        order: String,
-        /// How many axes there are.
-        axes: usize,
     },
     /// A combination of kinds, lengths or options that has no meaning.
     #[error("{what}: found {found}, expected {expected}")]
@@ -242,13 +178,8 @@ impl Error {
     /// Whose fault it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::EmptyAxis { .. }
-            | Self::RankCount { .. }
-            | Self::OutOfRange { .. }
-            | Self::Overlap { .. }
-            | Self::Gap { .. } => ErrorKind::Geometry,
+            Self::Geometry(_) => ErrorKind::Geometry,
             Self::TooLarge { .. }
-            | Self::Order { .. }
             | Self::Argument { .. }
             | Self::Disagreement { .. }
             | Self::Length { .. } => ErrorKind::Argument,
@@ -259,6 +190,16 @@ impl Error {
             Self::Transport { .. } | Self::Left { .. } => ErrorKind::Transport,
             Self::OnRank { kind, .. } => *kind,
         }
+    }
+
+    /// The error of a layout that has not one brick for each rank.
+    pub fn rank_count(bricks: usize, ranks: usize) -> Self {
+        Self::Geometry(format!("a layout for {ranks} ranks needs {ranks} bricks, found {bricks}"))
+    }
+
+    /// The error of a communicator that sends from its own memory only.
+    pub(crate) fn unreached() -> Self {
+        Self::argument("memory of messages", "that of somebody else", "the communicator's own")
     }
 
     /// An [`Error::Argument`] from anything printable.

@@ -5,8 +5,6 @@ use std::fmt::Debug;
 use bytemuck::Pod;
 use num_complex::Complex;
 
-use crate::codec::{Codec, Wire};
-
 /// `f32` or `f64`.
 pub trait Real:
     Pod + fft_lines::Number + Debug + Default + PartialOrd + Send + Sync + sealed::Sealed
@@ -19,9 +17,6 @@ pub trait Real:
     fn of(value: f64) -> Self;
     /// The same value as `f64`.
     fn as_f64(self) -> f64;
-    /// [`Wire::codec`], which other crates need not compile.
-    #[doc(hidden)]
-    fn codec(wire: Wire) -> Box<dyn Codec<Self>>;
 }
 
 /// What one grid point holds: a [`Real`] or a complex number of two.
@@ -76,9 +71,6 @@ impl Real for f32 {
     fn as_f64(self) -> f64 {
         f64::from(self)
     }
-    fn codec(wire: Wire) -> Box<dyn Codec<Self>> {
-        wire.codec_of()
-    }
 }
 
 impl Real for f64 {
@@ -89,9 +81,6 @@ impl Real for f64 {
     }
     fn as_f64(self) -> f64 {
         self
-    }
-    fn codec(wire: Wire) -> Box<dyn Codec<Self>> {
-        wire.codec_of()
     }
 }
 

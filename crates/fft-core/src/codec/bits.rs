@@ -1,17 +1,16 @@
 //! [`Wire::Bits`](super::Wire::Bits): integers of so many bits, with a step for each block.
 
-use super::BadMessage;
+use super::codec::BadMessage;
 use super::codes::{self, BLOCK};
 use super::edge::Edge;
 use super::frame::{Piece, Scheme, Shape};
 use super::integers::{Blocks, GROUPS, Integers, huge, put};
 use super::number::{INFINITY, LANES, total};
+use super::scale::{scale, step};
 use crate::base::Real;
 
 /// The scale of a block that has numbers that are not finite. Of a step it would be a NaN.
 const STRANGE: u16 = u16::MAX;
-/// Bits of a word below its scale: the sign is dropped, 11 bits of exponent and 5 of mantissa stay.
-const DROPPED: u32 = 47;
 
 /// The body: a 16-bit scale for each block, zeros up to a multiple of 8 bytes, and the blocks' codes.
 pub(super) struct Bits {
@@ -35,19 +34,6 @@ impl Bits {
             _ => STRANGE,
         }
     }
-}
-
-/// A step, rounded upwards. Not below the smallest normal number, so that it has an inverse.
-#[inline(always)]
-pub(super) fn scale(step: f64) -> u16 {
-    let step = if step > f64::MIN_POSITIVE { step } else { f64::MIN_POSITIVE };
-    ((step.to_bits() + (1 << DROPPED) - 1) >> DROPPED) as u16
-}
-
-/// The step that a scale stands for.
-#[inline(always)]
-pub(super) fn step(scale: u16) -> f64 {
-    f64::from_bits(u64::from(scale) << DROPPED)
 }
 
 fn table(shape: Shape) -> usize {

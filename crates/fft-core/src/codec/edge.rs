@@ -1,9 +1,9 @@
 //! Blocks of [`Wire::Bits`](super::Wire::Bits) with numbers that are not finite, or so large that rounding might make them
 //! so. They are rare: one number at a time will do.
 
-use super::bits::{scale, step};
 use super::codes::{self, BLOCK};
 use super::number::{LANES, from_word, infinity, rounded, wide};
+use super::scale::{scale, step};
 use crate::base::Real;
 
 /// Integers in units of a step, cut to the range of the receiver's numbers.

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use super::codec::{BadMessage, Codec, Packed, pairs, pairs_mut};
 use super::codes::BLOCK;
 use super::header::{self, HEADER, Kind, Known};
 use super::number::{from_word, word};
-use super::{BadMessage, Codec, Packed, pairs, pairs_mut};
 use crate::base::Real;
 use crate::geometry::Transfer;
 

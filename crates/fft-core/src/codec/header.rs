@@ -1,6 +1,6 @@
 //! The first 8 bytes of a message that is not raw.
 
-use super::BadMessage;
+use super::codec::BadMessage;
 
 /// Bytes of a header.
 pub(super) const HEADER: usize = 8;

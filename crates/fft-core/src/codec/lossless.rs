@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::BadMessage;
+use super::codec::BadMessage;
 use super::frame::{Piece, Scheme, Shape};
 use super::number::{from_word, word};
 use crate::base::Real;

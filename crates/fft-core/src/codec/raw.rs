@@ -1,6 +1,6 @@
 //! [`Wire::Raw`](super::Wire::Raw).
 
-use super::{BadMessage, Codec, Packed, copy};
+use super::codec::{BadMessage, Codec, Packed, copy};
 use crate::base::Real;
 use crate::geometry::Transfer;
 

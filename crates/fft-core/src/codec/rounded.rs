@@ -4,7 +4,7 @@
 //! All round to nearest, ties to even, in integer arithmetic that gives the same bits on every machine; conversion
 //! instructions for 16-bit numbers, where there are any, round twice.
 
-use super::BadMessage;
+use super::codec::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
 use super::number::{

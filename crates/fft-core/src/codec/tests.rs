@@ -2,11 +2,13 @@
 
 use proptest::prelude::*;
 
+use super::bits::Bits;
+use super::codec::{Codec, copy};
 use super::frame::{Frame, Scheme};
 use super::header::Kind;
 use super::rounded::{Format, Rounded};
 use super::tolerance::Tolerance;
-use super::{Codec, Wire, bits::Bits, copy};
+use super::wire::Wire;
 use crate::base::Real;
 use crate::geometry::Placed;
 use crate::geometry::{DynBrick, Transfer};

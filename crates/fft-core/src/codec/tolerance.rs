@@ -3,7 +3,7 @@
 //! In single precision the step is one of few digits: what arrives are the integers' multiples then, which no receiver rounds once
 //! more, and what was lost can be told without double precision.
 
-use super::BadMessage;
+use super::codec::BadMessage;
 use super::codes::{self, BLOCK};
 use super::frame::{Piece, Scheme, Shape};
 use super::integers::{Blocks, GROUPS, Integers, huge, put, put_raw, raw_bytes, take_raw};

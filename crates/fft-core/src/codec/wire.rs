@@ -1,16 +1,18 @@
 //! The choice of a representation.
 
+use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
 
 use super::bits::Bits;
+use super::codec::Codec;
 use super::frame::Frame;
+use super::header::Kind;
 use super::lossless::Lossless;
 use super::raw::Raw;
 use super::rounded::{Format, Rounded};
 use super::tolerance::{self, Tolerance};
-use super::{Codec, header::Kind};
-use crate::base::{Error, Real};
+use crate::base::{Error, Precision, Real};
 
 /// The representation of messages on the wire. Without a choice every bit arrives.
 ///
@@ -47,17 +49,30 @@ pub enum Wire {
     Lossless,
 }
 
+// Not generic, so that other crates need not compile the codecs.
+
+fn single(wire: Wire) -> Box<dyn Codec<f32>> {
+    wire.codec_of()
+}
+
+fn double(wire: Wire) -> Box<dyn Codec<f64>> {
+    wire.codec_of()
+}
+
 impl Wire {
     /// The codec that makes and reads this representation.
     ///
     /// # Panics
     /// If [`Wire::check`] fails.
     pub fn codec<T: Real>(self) -> Box<dyn Codec<T>> {
-        T::codec(self)
+        let made: Box<dyn Any> = match T::PRECISION {
+            Precision::F32 => Box::new(single(self)),
+            Precision::F64 => Box::new(double(self)),
+        };
+        *made.downcast().expect("the precision names the type")
     }
 
-    /// The same, which is compiled where a precision is named: in [`Real`] alone.
-    pub(crate) fn codec_of<T: Real>(self) -> Box<dyn Codec<T>> {
+    fn codec_of<T: Real>(self) -> Box<dyn Codec<T>> {
         if let Err(error) = self.check() {
             panic!("{error}");
         }
@@ -75,7 +90,7 @@ impl Wire {
         }
     }
 
-    /// The step that messages of this precision have where one is wanted ([`Codec::pack`](super::Codec::pack)): with
+    /// The step that messages of this precision have where one is wanted ([`Codec::pack`]): with
     /// [`Wire::Tolerance`] in single precision the largest of 6 significant bits that is not above it, else just that.
     pub fn step<T: Real>(self, wanted: f64) -> f64 {
         if self == Self::Tolerance { tolerance::step_of::<T>(wanted) } else { wanted }

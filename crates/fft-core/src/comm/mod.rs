@@ -1,19 +1,25 @@
 //! The traits of communicators, exchanges and shared memory, and the slots that messages travel in.
 
+pub(crate) mod agreement;
+pub(crate) mod assert_same;
 pub(crate) mod check_matching;
 pub(crate) mod comm;
 pub(crate) mod device_buffer;
 pub(crate) mod exchange;
+pub(crate) mod flight;
+pub(crate) mod message_buffers;
 pub(crate) mod node_memory;
 pub(crate) mod rma;
 pub(crate) mod slot;
 
+pub use agreement::{agree, agree_by};
+pub use assert_same::assert_same;
 pub use check_matching::matching;
-pub use comm::{Arrival, Comm, Flight, Link, Part, Parts, Reduce, agree, agree_by};
-pub use device_buffer::{DeviceAllocation, DeviceBuffer, MessageBuffers, Vouched};
-pub use exchange::{
-    Algorithm, Epochs, Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest,
-};
+pub use comm::{Comm, Part, Parts, Reduce};
+pub use device_buffer::{DeviceAllocation, DeviceBuffer, Vouched};
+pub use exchange::{Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest};
+pub use flight::{Arrival, Flight};
+pub use message_buffers::MessageBuffers;
 pub use node_memory::{
     Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, SharedMemory, Work, WritePartition,
 };

@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::comm::unreached;
-use super::exchange::Epochs;
 use super::slot::PinnedMemory;
 use crate::base::Error;
+use crate::problem::Epochs;
 
 /// Two pieces of memory on every rank of a communicator, into which the others put bytes by turns, while an epoch is open:
 /// what one epoch brought can be read during the next.
@@ -55,6 +54,6 @@ pub trait Epoch<'env> {
     /// # Errors
     /// As [`Epoch::put`].
     fn put_opaque(&self, _to: usize, _at: usize, _from: Range<usize>) -> Result<(), Error> {
-        Err(unreached())
+        Err(Error::unreached())
     }
 }

@@ -100,6 +100,22 @@ impl Slot {
         Ok(Self { memory: Memory::Host { _pin: None, lines }, len: bytes })
     }
 
+    /// The same, pinned if possible.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn new_pinned(
+        bytes: usize,
+        rank: usize,
+        pins: Option<&dyn PinnedMemory>,
+    ) -> Result<Self, Error> {
+        let mut slot = Self::new(bytes, rank)?;
+        if let (Memory::Host { _pin, lines }, Some(pins)) = (&mut slot.memory, pins) {
+            *_pin = pins.pin(bytemuck::cast_slice_mut(lines));
+        }
+        Ok(slot)
+    }
+
     /// Memory of somebody else's, as long as it is, that the host does not look into: the slot has a length and an address,
     /// and no bytes to be seen.
     pub fn opaque(memory: DeviceBuffer) -> Self {
@@ -125,14 +141,6 @@ impl Slot {
             Memory::Host { lines, .. } => lines.as_mut_ptr().cast(),
             Memory::DeviceBuffer(memory) => memory.address(),
         }
-    }
-
-    /// The same, pinned where it can be.
-    pub fn pinned(mut self, pins: &dyn PinnedMemory) -> Self {
-        if let Memory::Host { _pin, lines } = &mut self.memory {
-            *_pin = pins.pin(bytemuck::cast_slice_mut(lines));
-        }
-        self
     }
 
     /// Bytes of the message.
@@ -239,11 +247,7 @@ impl SlotPool {
         if let Some(small) = self.idle.pop() {
             self.held -= small.capacity();
         }
-        let slot = Slot::new(bytes, rank)?;
-        let slot = match &self.pins {
-            Some(pins) => slot.pinned(pins.as_ref()),
-            None => slot,
-        };
+        let slot = Slot::new_pinned(bytes, rank, self.pins.as_deref())?;
         self.held += slot.capacity();
         Ok(slot)
     }

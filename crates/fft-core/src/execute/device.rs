@@ -5,9 +5,10 @@
 
 use super::buffer_assignment::BufferRequirement;
 use crate::base::{Energy, Error, Real, Timings};
-use crate::comm::{Algorithm, Comm, Exchange, MessagePlan, NodeMemory};
+use crate::comm::{Comm, Exchange, MessagePlan, NodeMemory};
 use crate::geometry::Transfer;
 use crate::host::Loss;
+use crate::problem::Algorithm;
 use crate::problem::{Direction, Problem};
 use crate::recipe::Recipe;
 

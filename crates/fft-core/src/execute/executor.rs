@@ -7,7 +7,8 @@ use super::error_budget::Budget;
 use super::program::Program;
 use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
-use crate::comm::{Algorithm, Comm, Exchange, NodeMemory, SharedMemory, agree, matching};
+use crate::comm::{Comm, Exchange, NodeMemory, SharedMemory, agree, matching};
+use crate::problem::Algorithm;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
 

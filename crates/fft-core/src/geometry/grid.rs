@@ -3,8 +3,7 @@
 use std::fmt;
 
 use super::brick::{Brick, DynBrick};
-use super::per_axis::PerAxis;
-use super::process_grid::ProcGrid;
+use super::per_axis::{PerAxis, times};
 use crate::base::Error;
 
 /// The global index space: `D` axes (1 to 4), row-major, the last axis contiguous as in C and NumPy.
@@ -26,7 +25,7 @@ impl<const D: usize> Grid<D> {
     /// A grid of this shape.
     ///
     /// # Errors
-    /// [`Error::EmptyAxis`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points. A number of
+    /// [`Error::Geometry`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points. A number of
     /// axes outside 1..=4 does not compile.
     pub fn new(shape: [usize; D]) -> Result<Self, Error> {
         DynGrid::new(shape)?;
@@ -54,15 +53,6 @@ impl<const D: usize> Grid<D> {
     /// The whole grid as one brick.
     pub fn whole(&self) -> Brick<D> {
         Brick { lo: [0; D], hi: self.shape }
-    }
-
-    /// The brick of `rank` when the grid is cut into `ranks` bricks as close to cubes as it goes: the
-    /// library's default layout. See [`ProcGrid::cubic`].
-    ///
-    /// # Panics
-    /// If `rank >= ranks`.
-    pub fn brick(&self, rank: usize, ranks: usize) -> Brick<D> {
-        DynGrid::from(*self).brick(rank, ranks).typed()
     }
 }
 
@@ -111,7 +101,8 @@ impl DynGrid {
     pub fn new(shape: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
         let grid = Self { shape: shape.into() };
         if let Some(axis) = grid.shape.iter().position(|&n| n == 0) {
-            return Err(Error::EmptyAxis { axis, grid: grid.to_string() });
+            let text = "has no points; every axis needs at least 1";
+            return Err(Error::Geometry(format!("axis {axis} of grid {grid} {text}")));
         }
         grid.checked_points(1)?;
         Ok(grid)
@@ -159,14 +150,6 @@ impl DynGrid {
         DynBrick::empty(self.axes())
     }
 
-    /// As [`Grid::brick`].
-    ///
-    /// # Panics
-    /// If `rank >= ranks`.
-    pub fn brick(&self, rank: usize, ranks: usize) -> DynBrick {
-        ProcGrid::cubic(self, ranks).part(self, rank)
-    }
-
     /// The grid as one of `D` axes.
     ///
     /// # Panics
@@ -186,9 +169,4 @@ impl fmt::Display for DynGrid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&times(&self.shape))
     }
-}
-
-/// `4x6x8`
-pub(crate) fn times(numbers: &[usize]) -> String {
-    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
 }

@@ -7,7 +7,6 @@ use super::brick::DynBrick;
 use super::brick_index::BrickIndex;
 use super::grid::DynGrid;
 use super::per_axis::{MAX_AXES, PerAxis};
-use super::placed_cut::{Cut, NearLayout};
 use super::process_grid::ProcGrid;
 use crate::base::Error;
 
@@ -36,7 +35,7 @@ impl Layout {
     /// A layout of any bricks, one per rank; row-major in memory.
     ///
     /// # Errors
-    /// [`Error::RankCount`], [`Error::OutOfRange`], [`Error::Overlap`] or [`Error::Gap`] when the bricks do
+    /// [`Error::Geometry`] when the bricks do
     /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank,
     /// or for a brick with other
     /// axes than the grid. Cost: O(P log P).
@@ -50,7 +49,7 @@ impl Layout {
 
     fn of_bricks(grid: DynGrid, bricks: Vec<DynBrick>, ranks: usize) -> Result<Self, Error> {
         if bricks.len() != ranks {
-            return Err(Error::RankCount { bricks: bricks.len(), ranks });
+            return Err(Error::rank_count(bricks.len(), ranks));
         }
         if ranks == 0 {
             return Err(Error::argument("ranks of a layout", ranks, "at least 1"));
@@ -86,16 +85,8 @@ impl Layout {
         Self::unchecked(grid, bricks, Some(cut))
     }
 
-    /// The grid cut evenly, its parts placed as a search found best; row-major in memory.
-    pub(crate) fn placed(grid: DynGrid, cut: &Cut) -> Self {
-        let bricks = (0..cut.ranks()).map(|rank| cut.brick(&grid, rank)).collect();
-        match cut.near {
-            NearLayout::Nothing => Self::unchecked(grid, bricks, Some(cut.parts)),
-            _ => Self::unchecked(grid, bricks, None).called(cut),
-        }
-    }
-
-    fn unchecked(grid: DynGrid, of_rank: Vec<DynBrick>, cut: Option<ProcGrid>) -> Self {
+    /// A layout of bricks that are known to tile the grid.
+    pub(super) fn unchecked(grid: DynGrid, of_rank: Vec<DynBrick>, cut: Option<ProcGrid>) -> Self {
         let bricks = Arc::new(Bricks { of_rank, cut, index: OnceLock::new() });
         Self { grid, order: PerAxis::row_major(grid.axes()), bricks, name: None }
     }
@@ -126,11 +117,12 @@ impl Layout {
     /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is Fortran's.
     ///
     /// # Errors
-    /// [`Error::Order`] when it is no permutation of the axes.
+    /// [`Error::Argument`] when it is no permutation of the axes.
     pub fn ordered(self, order: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
         let (order, axes) = (order.into(), self.grid.axes());
         if order.len() != axes || (0..axes).any(|axis| !order.contains(&axis)) {
-            return Err(Error::Order { order: format!("{order:?}"), axes });
+            let expected = format!("a permutation of the {axes} axes");
+            return Err(Error::argument("axis order", format!("{order:?}"), expected));
         }
         Ok(Self { order, ..self })
     }
@@ -191,14 +183,11 @@ impl Layout {
             (0..self.grid.axes())
                 .all(|axis| b.lo[axis] <= b.hi[axis] && b.hi[axis] <= self.grid.len(axis))
         };
-        match self.bricks().iter().position(|brick| !inside(brick)) {
-            None => Ok(()),
-            Some(rank) => Err(Error::OutOfRange {
-                rank,
-                brick: self.brick(rank).to_string(),
-                grid: self.grid.to_string(),
-            }),
-        }
+        let Some(rank) = self.bricks().iter().position(|brick| !inside(brick)) else {
+            return Ok(());
+        };
+        let (brick, grid) = (self.brick(rank), self.grid);
+        Err(Error::Geometry(format!("brick {brick} of rank {rank} is not inside the grid {grid}")))
     }
 
     fn check_overlap(&self) -> Result<(), Error> {
@@ -210,13 +199,11 @@ impl Layout {
                 }
             });
             if let Some((rank_b, common)) = other {
-                return Err(Error::Overlap {
-                    rank_a: rank,
-                    a: brick.to_string(),
-                    rank_b,
-                    b: self.brick(rank_b).to_string(),
-                    common: common.to_string(),
-                });
+                let other = self.brick(rank_b);
+                return Err(Error::Geometry(format!(
+                    "brick {brick} of rank {rank} and brick {other} of rank {rank_b} \
+                     overlap in {common}"
+                )));
             }
         }
         Ok(())
@@ -230,23 +217,10 @@ impl Layout {
             return Ok(());
         }
         let hole = self.hole(self.grid.whole());
-        let distance = |b: &DynBrick| -> usize {
-            let gap = |axis: usize| {
-                let before = hole.lo[axis].saturating_sub(b.hi[axis]);
-                before.max(b.lo[axis].saturating_sub(hole.hi[axis]))
-            };
-            (0..self.grid.axes()).map(gap).sum()
-        };
-        let nearest = self.bricks().iter().enumerate();
-        let (rank, nearest) = nearest.min_by_key(|(_, b)| distance(b)).expect("at least one rank");
-        Err(Error::Gap {
-            hole: hole.to_string(),
-            grid: self.grid.to_string(),
-            nearest: nearest.to_string(),
-            rank,
-            covered,
-            points,
-        })
+        Err(Error::Geometry(format!(
+            "{hole} of grid {} belongs to no rank ({covered} of {points} points are covered)",
+            self.grid
+        )))
     }
 
     /// A box inside `within` that no brick touches, given that `within` is not fully covered: halve it and

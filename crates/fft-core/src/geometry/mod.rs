@@ -9,6 +9,7 @@ pub(crate) mod per_axis;
 pub(crate) mod placed_cut;
 pub(crate) mod process_grid;
 pub(crate) mod strided_copy;
+pub(crate) mod topology;
 
 pub use brick::{Brick, DynBrick};
 pub use grid::{DynGrid, Grid};
@@ -16,3 +17,4 @@ pub use layout::Layout;
 pub use per_axis::{MAX_AXES, PerAxis};
 pub use process_grid::ProcGrid;
 pub use strided_copy::{DIMS, Panel, Placed, Transfer, View};
+pub use topology::Topology;

@@ -171,3 +171,8 @@ impl<V: fmt::Debug> fmt::Debug for PerAxis<V> {
         self[..].fmt(f)
     }
 }
+
+/// `4x6x8`
+pub(crate) fn times(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
+}

@@ -15,7 +15,7 @@ use super::grid::DynGrid;
 use super::layout::Layout;
 use super::per_axis::{MAX_AXES, PerAxis};
 use super::process_grid::ProcGrid;
-use crate::planner::volume::Hosts;
+use super::topology::Topology;
 
 /// What the parts of a cut are placed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -98,7 +98,7 @@ impl Cut {
         parts: ProcGrid,
         layout: &Layout,
         near: NearLayout,
-        hosts: &Hosts,
+        hosts: &Topology,
     ) -> Option<Self> {
         let ranks = layout.ranks();
         if parts.ranks() != ranks {
@@ -117,7 +117,7 @@ impl Cut {
             // Bricks that are no even cut; and cuts that have nothing in common, where all ranks meet whoever holds what:
             // large parts go to large ones.
             (NearLayout::Input | NearLayout::Output, _) => {
-                most_kept(layout, &parts, &Hosts::new(&[], ranks))
+                most_kept(layout, &parts, &Topology::new(&[], ranks))
             }
             _ => most_kept(layout, &parts, hosts),
         };
@@ -149,6 +149,15 @@ impl Cut {
         match &self.places {
             Some(places) => places.rank_of[part] as usize,
             None => part * self.ranks / self.parts.ranks(),
+        }
+    }
+
+    /// The layout of a grid cut like this, row-major in memory.
+    pub(crate) fn layout(&self, grid: DynGrid) -> Layout {
+        let bricks = (0..self.ranks).map(|rank| self.brick(&grid, rank)).collect();
+        match self.near {
+            NearLayout::Nothing => Layout::unchecked(grid, bricks, Some(self.parts)),
+            _ => Layout::unchecked(grid, bricks, None).called(self),
         }
     }
 
@@ -240,7 +249,7 @@ fn nested(from: &ProcGrid, to: &ProcGrid) -> Vec<u32> {
 
 /// The parts of ranks such that those whose hosts keep most come first, and of a host's parts, those whose ranks do; ties
 /// go to the lower host, rank, part.
-fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Hosts) -> Vec<u32> {
+fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Topology) -> Vec<u32> {
     let (grid, ranks) = (layout.grid(), layout.ranks());
     let plain = Cut::plain(*parts, ranks);
     let mut of_ranks = BTreeMap::new();
@@ -248,15 +257,15 @@ fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Hosts) -> Vec<u32> {
     for (rank, brick) in layout.bricks().iter().enumerate() {
         plain.intersections(&grid, brick, |part, common| {
             of_ranks.insert((rank, part), common.points());
-            *of_hosts.entry((hosts.host(rank), part)).or_insert(0) += common.points();
+            *of_hosts.entry((hosts.host_of(rank), part)).or_insert(0) += common.points();
         });
     }
-    let room: Vec<_> = (0..hosts.count()).map(|host| hosts.members(host).len()).collect();
+    let room: Vec<_> = (0..hosts.hosts()).map(|host| hosts.ranks_of(host).len()).collect();
     let host_of = assign(of_hosts, room, ranks);
-    of_ranks.retain(|(rank, part), _| host_of[*part] == hosts.host(*rank));
+    of_ranks.retain(|(rank, part), _| host_of[*part] == hosts.host_of(*rank));
     // What no rank of its host has anything of goes to any of them.
     for (part, host) in host_of.iter().enumerate() {
-        for rank in hosts.members(*host) {
+        for rank in hosts.ranks_of(*host) {
             of_ranks.entry((*rank, part)).or_insert(0);
         }
     }
@@ -321,7 +330,7 @@ mod tests {
         };
         for parts in ProcGrid::all(3, 12) {
             let plain = Cut::plain(parts, 12);
-            let hosts = Hosts::new(&[0, 1, 1, 2, 0, 0, 0, 1, 2, 2, 2, 2], 12);
+            let hosts = Topology::new(&[0, 1, 1, 2, 0, 0, 0, 1, 2, 2, 2, 2], 12);
             let matched = [
                 (&layout, NearLayout::Input),
                 (&uneven, NearLayout::Input),
@@ -361,7 +370,7 @@ mod tests {
         let bricks = even([64, 64, 64], [8, 8, 8]);
         let pencils = ProcGrid::new([1, 8, 64]);
         let matched =
-            Cut::matched(pencils, &bricks, NearLayout::Output, &Hosts::new(&[], 512)).unwrap();
+            Cut::matched(pencils, &bricks, NearLayout::Output, &Topology::new(&[], 512)).unwrap();
         assert_eq!(peers(&bricks, &matched), 8);
         assert_eq!(peers(&bricks, &Cut::plain(pencils, 512)), 8);
         // But in C order it is other ranks every time, and all of the data moves.

@@ -5,9 +5,8 @@ use std::fmt;
 use std::ops::Range;
 
 use super::brick::{Brick, DynBrick};
-use super::grid::times;
 use super::grid::{DynGrid, Grid};
-use super::per_axis::PerAxis;
+use super::per_axis::{PerAxis, times};
 
 /// Ranks as an array with as many axes as the grid, in C order: the last axis of the process grid
 /// varies fastest with the
@@ -100,6 +99,27 @@ impl ProcGrid {
             }
         }
         brick
+    }
+}
+
+impl<const D: usize> Grid<D> {
+    /// The brick of `rank` when the grid is cut into `ranks` bricks as close to cubes as it goes: the
+    /// library's default layout. See [`ProcGrid::cubic`].
+    ///
+    /// # Panics
+    /// If `rank >= ranks`.
+    pub fn brick(&self, rank: usize, ranks: usize) -> Brick<D> {
+        DynGrid::from(*self).brick(rank, ranks).typed()
+    }
+}
+
+impl DynGrid {
+    /// As [`Grid::brick`].
+    ///
+    /// # Panics
+    /// If `rank >= ranks`.
+    pub fn brick(&self, rank: usize, ranks: usize) -> DynBrick {
+        ProcGrid::cubic(self, ranks).part(self, rank)
     }
 }
 

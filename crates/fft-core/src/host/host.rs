@@ -8,13 +8,12 @@ use super::reshape::{Loss, Reshape, Ways};
 use super::shared_pass::SharedPass;
 use crate::base::timings::Time;
 use crate::base::{Energy, Error, Real};
-use crate::comm::{
-    Algorithm, Comm, MessagePlan, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree,
-};
+use crate::comm::{Comm, MessagePlan, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree};
 use crate::execute::BufferRequirement;
 use crate::execute::{Between, BindContext, Device, Operation, Operations, RunContext, RunParts};
 use crate::geometry::Transfer;
 use crate::host::bind;
+use crate::problem::Algorithm;
 use crate::recipe::Recipe;
 use crate::redistribute::spill::{self, BufferOffset, SpillBuffers};
 

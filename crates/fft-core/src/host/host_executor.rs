@@ -5,9 +5,10 @@ use bytemuck::Pod;
 
 use super::host::Host;
 use crate::base::{Error, Precision, Timings, WireError};
-use crate::comm::{Algorithm, Comm, SharedMemory};
+use crate::comm::{Comm, SharedMemory};
 use crate::execute::{Executor, MakeExchange};
 use crate::host::cpu::cpu::Cpu;
+use crate::problem::Algorithm;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
 

@@ -1,7 +1,7 @@
 //! What ranks can reach of each other's memory.
 
-use crate::comm::{Algorithm, NodeMemory};
-use crate::problem::{Access, Problem};
+use crate::comm::NodeMemory;
+use crate::problem::{Access, Algorithm, Problem};
 
 /// What ranks can reach of each other's memory, where all of them are on one host. The same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use super::fusion::fusable_suffix;
 use super::stages::{Lowering, Stage};
-use crate::comm::Algorithm;
+use crate::geometry::Topology;
 use crate::geometry::exclusive::Exclusive;
-use crate::problem::{Direction, Kind, Memory};
+use crate::problem::{Algorithm, Direction, Kind, Memory};
 use crate::recipe::Step;
 use crate::redistribute::spill::{BufferSplit, Spill};
 
@@ -158,9 +158,8 @@ impl Lowering<'_> {
     fn rests(&self, stages: &[Stage]) -> (Vec<Rest>, Vec<Vec<usize>>) {
         let problem = self.problem();
         // A rank that is alone on its host must decide as the others do.
-        let mut hosts = problem.hosts.clone();
-        hosts.sort_unstable();
-        let visited = hosts.windows(2).any(|pair| pair[0] == pair[1]);
+        let topology = Topology::new(&problem.hosts, problem.input.ranks());
+        let visited = topology.ranks_per_host() > 1;
         let packed_in_place = self.packs_first_transforms(stages);
         let start = self.direction.choose(0, self.recipe.nodes().len() - 1);
         let new =

@@ -3,10 +3,9 @@
 use std::fmt;
 
 use crate::codec::Wire;
-use crate::comm::Algorithm;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::layout::axis_names;
-use crate::problem::{Chunking, Direction, Kind};
+use crate::problem::{Algorithm, Chunking, Direction, Kind};
 use crate::recipe::norm_gain::Gain;
 use crate::recipe::{Node, Pass, Recipe};
 use crate::redistribute::spill::BufferSplit;

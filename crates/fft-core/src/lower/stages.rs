@@ -14,10 +14,9 @@
 
 use super::Capabilities;
 use super::fusion::fit_in_cache;
-use crate::comm::Algorithm;
 use crate::geometry::DynBrick;
 use crate::geometry::exclusive::Exclusive;
-use crate::problem::{Direction, Kind, Problem};
+use crate::problem::{Algorithm, Direction, Kind, Problem};
 use crate::recipe::{Node, Recipe, Step};
 
 /// One direction of a recipe that is being lowered.

@@ -4,10 +4,10 @@
 //! order, and near the input and the output ([`crate::cut`]); with each whole axis in turn contiguous in memory. Where
 //! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
 
-use super::volume::{Distribution, Hosts};
+use super::volume::Distribution;
 use crate::base::cache_sizes::{CHUNK_RUN_BYTES, LINE_BYTES, TILE_BYTES};
 use crate::geometry::placed_cut::{Cut, NearLayout};
-use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid};
+use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid, Topology};
 use crate::planner::volume;
 use crate::problem::{Kind, Problem};
 
@@ -51,7 +51,7 @@ pub(crate) const OUTPUT: usize = 1;
 const SMALL: f64 = 65_536.0;
 
 impl Candidates {
-    pub(crate) fn new(problem: &Problem, hosts: &Hosts, family: Family) -> Self {
+    pub(crate) fn new(problem: &Problem, hosts: &Topology, family: Family) -> Self {
         let tiled = tiles(problem).is_some();
         let mut found = Self { places: Vec::new(), all: Vec::new() };
         let halving = Halving::of(problem);
@@ -235,7 +235,7 @@ impl Family {
 
 /// Into how many parts the grid may go: as many as there are ranks, and fewer where messages between all of them would be
 /// small.
-fn counts(problem: &Problem, hosts: &Hosts, family: Family) -> Vec<usize> {
+fn counts(problem: &Problem, hosts: &Topology, family: Family) -> Vec<usize> {
     let ranks = problem.input.ranks();
     let mut counts = vec![ranks];
     let bytes = (problem.grid().points() * problem.howmany * problem.precision.bytes()) as f64;
@@ -247,8 +247,8 @@ fn counts(problem: &Problem, hosts: &Hosts, family: Family) -> Vec<usize> {
             fewer = fewer.div_ceil(4);
             counts.push(fewer);
         }
-        if hosts.count() < ranks && message(ranks) < SMALL {
-            counts.push(hosts.count());
+        if hosts.hosts() < ranks && message(ranks) < SMALL {
+            counts.push(hosts.hosts());
         }
         counts.sort_unstable_by(|a, b| b.cmp(a));
         counts.dedup();
@@ -286,7 +286,7 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
 /// A cut in C order, and, where that is not the same, near the input and near the output. Where all ranks share memory it costs as much
 /// whoever transforms what, except what a rank has at the end, which it need not bring there, nor keep where others reach it: the cut
 /// near the output is then the first of equals.
-fn placed(problem: &Problem, parts: ProcGrid, hosts: &Hosts, family: Family) -> Vec<Cut> {
+fn placed(problem: &Problem, parts: ProcGrid, hosts: &Topology, family: Family) -> Vec<Cut> {
     let mut found = vec![Cut::plain(parts, problem.input.ranks())];
     let near = |layout, near| Cut::matched(parts, layout, near, hosts);
     match (family, problem.all_near()) {
@@ -302,7 +302,7 @@ fn placed(problem: &Problem, parts: ProcGrid, hosts: &Hosts, family: Family) -> 
             ];
             for (layout, [ranks, on_hosts]) in sides {
                 found.extend(near(layout, ranks));
-                if (2..problem.input.ranks()).contains(&hosts.count()) {
+                if (2..problem.input.ranks()).contains(&hosts.hosts()) {
                     found.extend(near(layout, on_hosts));
                 }
             }

@@ -3,11 +3,12 @@
 //! Every rank computes the same numbers by the same arithmetic. A **pass** reads data once and writes it once. Ranks of a
 //! host share its cores and its memory: where there are more of them than cores, each computes so much slower.
 
-use super::volume::{Hosts, Volume};
+use super::volume::Volume;
 use crate::base::cache_sizes::MESSAGE_BYTES;
 use crate::base::{Precision, Tolerance};
 use crate::codec::Wire;
-use crate::comm::Algorithm;
+use crate::geometry::Topology;
+use crate::problem::Algorithm;
 use crate::problem::Machine;
 
 /// Bytes that are copied in the time that it takes to find a run of memory elsewhere. (On two cores of an Intel Xeon a pass took four times
@@ -73,8 +74,8 @@ impl<'a> Model<'a> {
         Self { machine, hosts, ranks_per_host: ranks_per_host as f64, ranks }
     }
 
-    pub(crate) fn of(machine: &'a Machine, hosts: &Hosts, ranks: usize) -> Self {
-        Self::new(machine, hosts.count(), hosts.ranks_per_host(), ranks)
+    pub(crate) fn of(machine: &'a Machine, hosts: &Topology, ranks: usize) -> Self {
+        Self::new(machine, hosts.hosts(), hosts.ranks_per_host(), ranks)
     }
 
     /// How much slower a rank computes than it would alone.

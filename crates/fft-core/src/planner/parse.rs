@@ -6,8 +6,8 @@ use super::candidates::Family;
 use super::search::{Search, State};
 use crate::base::Error;
 use crate::codec::Wire;
-use crate::comm::Algorithm;
 use crate::geometry::layout::axis_names;
+use crate::problem::Algorithm;
 use crate::problem::Problem;
 use crate::recipe::Recipe;
 

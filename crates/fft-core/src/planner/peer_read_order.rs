@@ -53,8 +53,8 @@ pub(crate) fn arrange(nodes: &mut [Node], steps: &[Step]) {
 mod tests {
     use super::*;
     use crate::base::Precision;
-    use crate::comm::Algorithm;
     use crate::geometry::{DynGrid, Layout, ProcGrid};
+    use crate::problem::Algorithm;
     use crate::problem::{Access, Kind, Problem};
     use crate::recipe::Recipe;
 

@@ -5,8 +5,8 @@
 
 use super::candidates::{AxisSet, side};
 use super::cost::{self, Model, Order, Spent};
-use super::volume::{Distribution, Hosts, Volume};
-use crate::geometry::Layout;
+use super::volume::{Distribution, Volume};
+use crate::geometry::{Layout, Topology};
 use crate::lower::program::{ExchangePass, Fft, Op};
 use crate::lower::{Capabilities, Program};
 use crate::problem::{Direction, Machine, Problem};
@@ -67,7 +67,7 @@ impl Recipe {
         let problem = self.problem();
         let capabilities = Capabilities::of_threads(problem);
         let program = &self.lower(Direction::Forward, capabilities);
-        let hosts = &Hosts::new(&problem.hosts, problem.input.ranks());
+        let hosts = &Topology::new(&problem.hosts, problem.input.ranks());
         let model = Model::of(machine, hosts, problem.input.ranks());
         let all_near = problem.all_near() && problem.input.ranks() > 1;
         let steps = vec![Expected::default(); self.steps().len()];
@@ -91,7 +91,7 @@ struct Predictor<'a> {
     program: &'a Program<'a>,
     problem: &'a Problem,
     model: Model<'a>,
-    hosts: &'a Hosts,
+    hosts: &'a Topology,
     /// Whether ranks read each other's memory, and there are several.
     all_near: bool,
     steps: Vec<Expected>,

@@ -11,10 +11,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::candidates::{AxisSet, Candidates, Family, INPUT, OUTPUT, block, goal, side, tiles};
 use super::cost::{Model, Order};
-use super::volume::{Distribution, Hosts, Volume};
+use super::volume::{Distribution, Volume};
 use crate::base::Error;
 use crate::base::cache_sizes;
-use crate::geometry::{Layout, PerAxis, layout};
+use crate::geometry::{Layout, PerAxis, Topology, layout};
 use crate::planner::cost;
 use crate::planner::peer_read_order;
 use crate::problem::{Direction, Kind, Problem};
@@ -91,7 +91,7 @@ pub(crate) struct Search<'a> {
     problem: &'a Problem,
     family: Family,
     pub(crate) candidates: Candidates,
-    hosts: Hosts,
+    hosts: Topology,
     halving: Option<usize>,
     goal: AxisSet,
     /// Whether all ranks share memory.
@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
     pub(crate) fn new(problem: &'a Problem, family: Family) -> Self {
         let ranks = problem.input.ranks();
         let all_near = problem.all_near() && ranks > 1;
-        let hosts = Hosts::new(&problem.hosts, ranks);
+        let hosts = Topology::new(&problem.hosts, ranks);
         let candidates = Candidates::new(problem, &hosts, family);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
         Self { problem, family, candidates, hosts, halving, goal, all_near, tiles: tiles(problem) }
@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
     pub(crate) fn layout(&self, state: State) -> Option<Layout> {
         let layout = match self.distribution(state)? {
             Distribution::Given(layout) => layout.clone(),
-            Distribution::Cut(grid, cut) => Layout::placed(*grid, cut),
+            Distribution::Cut(grid, cut) => cut.layout(*grid),
         };
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
     }

@@ -1,7 +1,7 @@
 //! How much a reshape moves between two layouts, by link: what its cost is made of.
 
 use crate::geometry::placed_cut::Cut;
-use crate::geometry::{DynBrick, DynGrid, Layout};
+use crate::geometry::{DynBrick, DynGrid, Layout, Topology};
 
 /// Who holds what, as the search looks at it: a layout, or a cut that would become one.
 #[derive(Clone, Debug)]
@@ -87,16 +87,6 @@ impl Distribution {
     }
 }
 
-/// The hosts of ranks.
-#[derive(Clone, Debug)]
-pub(crate) struct Hosts {
-    of: Vec<usize>,
-    /// Ranks of each host, in order.
-    ranks: Vec<Vec<usize>>,
-    /// Hosts that are looked at: all, or a few of many.
-    looked_at: Vec<usize>,
-}
-
 /// Ranks up to which all of them are looked at.
 pub(crate) const FEW: usize = 64;
 /// Hosts that are looked at of more, and ranks of each.
@@ -109,49 +99,10 @@ fn some(n: usize, most: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |i| if count == 1 { 0 } else { i * (n - 1) / (count - 1) })
 }
 
-impl Hosts {
-    /// From a number for the host of each rank; each on its own where there are none.
-    pub(crate) fn new(numbers: &[usize], ranks: usize) -> Self {
-        let mut seen = std::collections::HashMap::new();
-        let own = |rank: usize| numbers.get(rank).map_or((1, rank), |number| (0, *number));
-        let mut of = Vec::with_capacity(ranks);
-        let mut members: Vec<Vec<usize>> = Vec::new();
-        for rank in 0..ranks {
-            let next = members.len();
-            let host = *seen.entry(own(rank)).or_insert(next);
-            if host == next {
-                members.push(Vec::new());
-            }
-            of.push(host);
-            members[host].push(rank);
-        }
-        let most = if ranks <= FEW { members.len() } else { SOME_HOSTS };
-        let looked_at = some(members.len(), most).collect();
-        Self { of, ranks: members, looked_at }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.ranks.len()
-    }
-
-    pub(crate) fn ranks(&self) -> usize {
-        self.of.len()
-    }
-
-    /// The number of a rank's host, from 0 on in the order of their first ranks.
-    pub(crate) fn host(&self, rank: usize) -> usize {
-        self.of[rank]
-    }
-
-    /// The ranks of a host, in order.
-    pub(crate) fn members(&self, host: usize) -> &[usize] {
-        &self.ranks[host]
-    }
-
-    /// Ranks of the fullest host.
-    pub(crate) fn ranks_per_host(&self) -> usize {
-        self.ranks.iter().map(Vec::len).max().unwrap_or(1)
-    }
+/// Hosts that are looked at: all, or a few where there are many ranks.
+fn sampled_hosts(hosts: &Topology) -> impl Iterator<Item = usize> {
+    let count = hosts.hosts();
+    some(count, if hosts.ranks() <= FEW { count } else { SOME_HOSTS })
 }
 
 /// What the busiest rank, and the busiest host, have to do in a reshape. In points; of messages, their number.
@@ -177,15 +128,15 @@ pub(crate) struct Volume {
 
 impl Volume {
     /// Of more than 64 ranks, some of a few hosts are looked at, the first and the last among them.
-    pub(crate) fn new(from: &Distribution, to: &Distribution, hosts: &Hosts) -> Self {
+    pub(crate) fn new(from: &Distribution, to: &Distribution, hosts: &Topology) -> Self {
         let mut load = Self::default();
         let (mut sent, mut ranks) = (0.0, 0.0);
-        for host in &hosts.looked_at {
-            let members = &hosts.ranks[*host];
-            let most = if hosts.of.len() <= FEW { members.len() } else { SOME_RANKS };
+        for host in sampled_hosts(hosts) {
+            let members = hosts.ranks_of(host);
+            let most = if hosts.ranks() <= FEW { members.len() } else { SOME_RANKS };
             let (mut out, mut back, mut seen) = (0.0, 0.0, 0.0);
             // What each holds before and after, for the others of the host to look at.
-            let others = if hosts.count() > 1 { &members[..] } else { &[] };
+            let others = if hosts.hosts() > 1 { members } else { &[] };
             let held = |rank: &usize| (*rank, [from.brick(*rank), to.brick(*rank)]);
             let others: Vec<_> = others.iter().map(held).collect();
             for at in some(members.len(), most) {
@@ -277,7 +228,7 @@ mod tests {
     fn points_go_by_the_links_they_take() {
         let grid = DynGrid::new([8, 8]).unwrap();
         // Four ranks on two hosts turn rows into columns: a quarter stays, a quarter to the neighbour, half abroad.
-        let hosts = Hosts::new(&[7, 7, 5, 5], 4);
+        let hosts = Topology::new(&[7, 7, 5, 5], 4);
         let load = Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
         let expected = Volume {
             held: 16.0,
@@ -291,9 +242,10 @@ mod tests {
         };
         assert_eq!(load, expected);
         let one_host =
-            Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[3; 4], 4));
+            Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Topology::new(&[3; 4], 4));
         assert_eq!((one_host.near, one_host.near_messages, one_host.far), (12.0, 6.0, 0.0));
-        let apart = Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Hosts::new(&[], 4));
+        let apart =
+            Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &Topology::new(&[], 4));
         assert_eq!((apart.far, apart.far_messages, apart.near), (12.0, 6.0, 0.0));
     }
 
@@ -301,8 +253,8 @@ mod tests {
     fn some_of_many_hosts_stand_for_all() {
         let grid = DynGrid::new([1024, 1024]).unwrap();
         let numbers: Vec<_> = (0..1024).map(|rank| rank / 8).collect();
-        let hosts = Hosts::new(&numbers, 1024);
-        assert_eq!(hosts.looked_at, [0, 42, 84, 127]);
+        let hosts = Topology::new(&numbers, 1024);
+        assert!(sampled_hosts(&hosts).eq([0, 42, 84, 127]));
         // Rows to columns: a 1024th stays, 7 go to peers, the others abroad.
         let load = Volume::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
         assert_eq!([load.own, load.near, load.far, load.host], [1.0, 7.0, 1016.0, 8128.0]);
@@ -313,7 +265,7 @@ mod tests {
     fn given_and_cut_are_the_same() {
         let grid = DynGrid::new([12, 10]).unwrap();
         let given = |parts| Distribution::Given(Layout::even(grid, ProcGrid::new(parts), 6));
-        let hosts = Hosts::new(&[0, 0, 1, 1, 1, 2], 6);
+        let hosts = Topology::new(&[0, 0, 1, 1, 1, 2], 6);
         for a in [[6, 1], [2, 3], [1, 6]] {
             for b in [[3, 2], [1, 6]] {
                 let cuts = Volume::new(&cut(grid, a, 6), &cut(grid, b, 6), &hosts);

@@ -1,9 +1,13 @@
 //! What is to be computed: kinds, layouts, options, and the machine that costs are for.
 
+pub(crate) mod algorithm;
 pub(crate) mod kind;
+pub(crate) mod link;
 pub(crate) mod machine;
 pub(crate) mod problem;
 
+pub use algorithm::{Algorithm, Epochs};
 pub use kind::{Direction, Kind, Scale};
+pub use link::Link;
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
 pub use problem::{Access, Chunking, Memory, Problem};

@@ -4,12 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::algorithm::Algorithm;
 use super::kind::{Direction, Kind, Scale};
 use super::machine::Machine;
 use crate::base::cache_sizes::{CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES};
 use crate::base::{Error, Precision, Tolerance};
 use crate::codec::Wire;
-use crate::comm::Algorithm;
 use crate::geometry::{DynGrid, Layout, PerAxis};
 
 /// How much memory a plan takes beside input and output.
@@ -161,7 +161,7 @@ impl Problem {
     /// # Errors
     /// [`Error::Argument`] when there are other kinds than axes, kinds do not go with the data or
     /// with each other, an axis is too short
-    /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::RankCount`] when the
+    /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::Geometry`] when the
     /// layouts are for different numbers of ranks.
     pub fn new(
         kinds: impl Into<PerAxis<Kind>>,
@@ -192,7 +192,7 @@ impl Problem {
             return Err(Error::argument("grid of the output", output.grid(), spectral));
         }
         if input.ranks() != output.ranks() {
-            return Err(Error::RankCount { bricks: output.ranks(), ranks: input.ranks() });
+            return Err(Error::rank_count(output.ranks(), input.ranks()));
         }
         Ok(Self {
             kinds,
@@ -285,9 +285,21 @@ impl Problem {
         Ok(())
     }
 
+    /// Real numbers of a point of physical and of spectral data.
+    pub fn widths(&self) -> [usize; 2] {
+        [self.complex, self.complex_spectrum()].map(|complex| if complex { 2 } else { 1 })
+    }
+
+    /// Real numbers that a rank holds of physical and of spectral data.
+    pub fn reals(&self, rank: usize) -> [usize; 2] {
+        let [physical, spectral] = self.widths();
+        let points = |layout: &Layout| layout.brick(rank).points() * self.howmany;
+        [points(&self.input) * physical, points(&self.output) * spectral]
+    }
+
     /// Bytes of data that a rank holds on average.
     fn share(&self) -> usize {
-        let point = self.precision.bytes() * if self.complex { 2 } else { 1 };
+        let point = self.precision.bytes() * self.widths()[0];
         let point = point.saturating_mul(self.howmany);
         self.grid().points().saturating_mul(point) / self.input.ranks()
     }

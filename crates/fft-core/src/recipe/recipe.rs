@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::base::Error;
 use crate::codec::Wire;
-use crate::comm::Algorithm;
 use crate::geometry::Layout;
-use crate::geometry::grid::times;
 use crate::geometry::layout::axis_names;
+use crate::geometry::per_axis::times;
 use crate::planner::Family;
 use crate::planner::search::{Costs, Found, NetworkWeight, Search};
 use crate::planner::volume;
+use crate::problem::Algorithm;
 use crate::problem::{Direction, Kind, Problem};
 
 /// How a transform is done: data passes through **nodes** (what each rank holds) by **steps** (the edges

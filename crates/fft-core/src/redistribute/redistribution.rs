@@ -6,10 +6,10 @@ use std::ops::Range;
 use super::axis_order::TransposedWhenRead;
 use super::spill::{BufferOffset, BufferSplit};
 use crate::base::cache_sizes::CHUNK_RUN_BYTES;
-use crate::comm::Link;
 use crate::geometry::{DIMS, Placed, View};
 use crate::geometry::{DynBrick, PerAxis, Transfer};
 use crate::problem::Chunking;
+use crate::problem::Link;
 use crate::recipe::Node;
 use crate::redistribute::send_order;
 

@@ -4,11 +4,10 @@
 
 use crate::base::Precision;
 use crate::codec::Wire;
-use crate::comm::Algorithm;
-use crate::geometry::DynBrick;
+use crate::geometry::{DynBrick, Topology};
 use crate::lower::fusion::fusable_suffix;
 use crate::planner::cost;
-use crate::planner::volume::Hosts;
+use crate::problem::Algorithm;
 use crate::problem::Problem;
 use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::redistribution::chunks;
@@ -138,7 +137,7 @@ impl Schedule {
     /// If there are 2³² ranks or more.
     pub fn of(recipe: &Recipe) -> Vec<(usize, Self)> {
         let problem = recipe.problem();
-        let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
+        let hosts = Topology::new(&problem.hosts, problem.input.ranks());
         let mut since = Vec::new();
         let mut found = Vec::new();
         for (number, step) in recipe.steps().iter().enumerate() {
@@ -158,7 +157,7 @@ impl Schedule {
 
     fn reshape(
         problem: &Problem,
-        hosts: &Hosts,
+        hosts: &Topology,
         [from, to]: [&Node; 2],
         wire: Wire,
         exchange: Algorithm,
@@ -191,15 +190,15 @@ impl Schedule {
                 }
                 false => vec![brick],
             };
-            let home = hosts.host(rank);
-            let stand = [home, hosts.members(home).partition_point(|other| *other < rank)];
+            let home = hosts.host_of(rank);
+            let stand = [home, hosts.ranks_of(home).partition_point(|other| *other < rank)];
             for (chunk, piece) in pieces.iter().enumerate() {
                 let parts =
                     sends.iter().map(|(peer, part)| (*peer, part.intersect(piece).points()));
                 let parts = parts.filter(|(_, points)| *points > 0);
                 let parts: Vec<_> = match exchange {
                     Algorithm::Ring(_) => {
-                        send_order::by_host(parts, |part| part.0, |peer| hosts.host(peer), stand)
+                        send_order::by_host(parts, |part| part.0, |peer| hosts.host_of(peer), stand)
                             .collect()
                     }
                     _ => parts.collect(),
@@ -221,10 +220,10 @@ impl Schedule {
         made
     }
 
-    fn empty(hosts: &Hosts, ranks: usize) -> Self {
+    fn empty(hosts: &Topology, ranks: usize) -> Self {
         Self {
-            host_of: (0..ranks).map(|rank| number(hosts.host(rank))).collect(),
-            hosts: hosts.count(),
+            host_of: (0..ranks).map(|rank| number(hosts.host_of(rank))).collect(),
+            hosts: hosts.hosts(),
             messages: Vec::new(),
             first: vec![0],
             own: vec![0; ranks],
@@ -379,7 +378,7 @@ impl Schedule {
     /// Messages that a test wants to be played, sender by sender; `(from, to, bytes)`.
     #[cfg(test)]
     pub(crate) fn of_messages(hosts: &[usize], list: &[(u32, u32, u64)]) -> Self {
-        let mut made = Self::empty(&Hosts::new(hosts, hosts.len()), hosts.len());
+        let mut made = Self::empty(&Topology::new(hosts, hosts.len()), hosts.len());
         for rank in 0..hosts.len() as u32 {
             for &(from, to, bytes) in list.iter().filter(|(from, ..)| *from == rank) {
                 made.messages.push(Message { from, to, chunk: 0, bytes, wire: bytes });

@@ -7,11 +7,11 @@
 use super::events::{Play, Time, picoseconds};
 use super::message_list::{Message, Schedule};
 use crate::codec::Wire;
-use crate::comm::{Algorithm, Epochs};
+use crate::geometry::Topology;
 use crate::planner::Expected;
 use crate::planner::cost::Model;
-use crate::planner::volume::Hosts;
 use crate::problem::Machine;
+use crate::problem::{Algorithm, Epochs};
 use crate::recipe::{Recipe, Step};
 
 /// In which order a rank's messages come to be under way.
@@ -82,7 +82,7 @@ pub struct Simulation {
 #[derive(Clone, Debug)]
 pub struct Simulator<'a> {
     recipe: &'a Recipe,
-    hosts: Hosts,
+    hosts: Topology,
     schedules: Vec<(usize, Schedule)>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Simulator<'a> {
     /// If there are 2³² ranks or more.
     pub fn new(recipe: &'a Recipe) -> Self {
         let problem = recipe.problem();
-        let hosts = Hosts::new(&problem.hosts, problem.input.ranks());
+        let hosts = Topology::new(&problem.hosts, problem.input.ranks());
         Self { recipe, hosts, schedules: Schedule::of(recipe) }
     }
 
@@ -159,7 +159,7 @@ struct Reshape<'a> {
 struct Stage<'a> {
     model: Model<'a>,
     machine: &'a Machine,
-    hosts: &'a Hosts,
+    hosts: &'a Topology,
     clocks: Vec<Time>,
 }
 
@@ -180,8 +180,8 @@ impl Stage<'_> {
     /// All ranks of each host wait for each other.
     fn barrier(&mut self) {
         let takes = picoseconds(self.model.meeting());
-        for host in 0..self.hosts.count() {
-            let members = self.hosts.members(host);
+        for host in 0..self.hosts.hosts() {
+            let members = self.hosts.ranks_of(host);
             let last = members.iter().map(|rank| self.clocks[*rank]).max().unwrap_or(0);
             members.iter().for_each(|rank| self.clocks[*rank] = last + takes);
         }
@@ -194,7 +194,7 @@ impl Stage<'_> {
         if shared {
             self.barrier();
         }
-        if shared && schedule.messages().is_empty() && self.hosts.count() == 1 {
+        if shared && schedule.messages().is_empty() && self.hosts.hosts() == 1 {
             // Everybody reads where data is: in the transforms that follow.
             return 0;
         }

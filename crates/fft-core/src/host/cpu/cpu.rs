@@ -7,8 +7,8 @@ use bytemuck::Zeroable;
 
 use crate::base::cache_sizes::{BLOCK_BYTES, FAR_BYTES, STAGE_BYTES};
 use crate::base::{Energy, Error, Real};
-use crate::codec::{BadMessage, copy};
-use crate::codec::{Codec, Packed};
+use crate::codec::codec::copy;
+use crate::codec::{BadMessage, Codec, Packed};
 use crate::comm::{SLOT_ALIGN, slot::Line};
 use crate::geometry::Transfer;
 use crate::host::cpu::line_fft::LinePlanner;

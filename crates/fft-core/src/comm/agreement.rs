@@ -1,0 +1,88 @@
+//! Agreement of all ranks on errors.
+
+use super::comm::{Comm, Reduce};
+use crate::base::{Error, ErrorKind};
+
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Bytes of an error's text that travel between ranks.
+const TEXT: usize = 1024;
+
+/// Turns a result that may differ between ranks into one that does not: `mine` where every rank has `Ok`,
+/// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank, or of the rank that it
+/// was of when it had been agreed on before.
+///
+/// Collective. Costs one small allreduce, or [`Comm::sync`], when all is well. Nothing fallible may stand between two
+/// collectives without it: a rank that returned early would leave the others waiting.
+///
+/// # Errors
+/// The lowest failing rank's; [`Error::Left`], whatever `mine` is, when one has dropped the communicator.
+pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
+    if comm.sync(mine.is_ok())? == Some(true) {
+        return mine;
+    }
+    let least = |value: &mut [f64]| comm.allreduce(Reduce::Min, value);
+    agree_by((comm.rank(), comm.size()), least, |mine, all| comm.allgather(mine, all), mine)
+}
+
+/// [`agree`], by collectives of any kind: of a rank and how many there are, the least of a number of each rank, and bytes of all
+/// ranks one after another.
+///
+/// # Errors
+/// The lowest failing rank's; what the collectives return.
+#[doc(hidden)]
+pub fn agree_by<T>(
+    ranks: (usize, usize),
+    mut least: impl FnMut(&mut [f64]) -> Result<()>,
+    mut allgather: impl FnMut(&[u8], &mut [u8]) -> Result<()>,
+    mine: Result<T>,
+) -> Result<T> {
+    lowest_error(ranks, &mut least, &mut allgather, mine.as_ref().err())?;
+    mine
+}
+
+/// Gathers bytes of all ranks, one after another.
+type Allgather<'a> = &'a mut dyn FnMut(&[u8], &mut [u8]) -> Result<()>;
+
+/// The error of the lowest rank that has one. Compiled once, whatever is agreed on.
+fn lowest_error(
+    (own, size): (usize, usize),
+    least: &mut dyn FnMut(&mut [f64]) -> Result<()>,
+    allgather: Allgather<'_>,
+    mine: Option<&Error>,
+) -> Result<()> {
+    let mut lowest = [if mine.is_none() { size } else { own } as f64];
+    least(&mut lowest)?;
+    let rank = lowest[0] as usize;
+    if rank == size {
+        return Ok(());
+    }
+    let mut text = [0u8; TEXT];
+    if let Some(error) = mine {
+        // What has been agreed on before is still of the rank that it was of.
+        let (of, said) = match error {
+            Error::OnRank { rank, message, .. } => (*rank, message.clone()),
+            other => (own, other.to_string()),
+        };
+        let bytes = prefix(&said, TEXT - 11).as_bytes();
+        text[0] = error.kind() as u8;
+        text[1..3].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
+        text[3..11].copy_from_slice(&(of as u64).to_le_bytes());
+        text[11..11 + bytes.len()].copy_from_slice(bytes);
+    }
+    let mut all = vec![0u8; TEXT * size];
+    allgather(&text, &mut all)?;
+    let text = &all[rank * TEXT..][..TEXT];
+    let len = usize::from(u16::from_le_bytes([text[1], text[2]]));
+    let mut of = [0; 8];
+    of.copy_from_slice(&text[3..11]);
+    let rank = u64::from_le_bytes(of) as usize;
+    let message = String::from_utf8_lossy(&text[11..11 + len]).into_owned();
+    Err(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
+}
+
+/// The longest prefix of a text that fits into so many bytes.
+pub(super) fn prefix(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+    &text[..end.unwrap_or(0)]
+}

@@ -1,0 +1,56 @@
+//! Which ranks share a host.
+
+use std::collections::HashMap;
+
+/// The hosts of ranks, numbered from 0 in the order of their first ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    host_of: Vec<usize>,
+    /// Ranks of each host, ascending.
+    ranks_of: Vec<Vec<usize>>,
+}
+
+impl Topology {
+    /// Groups ranks by any number of their host; ranks beyond these numbers are on hosts of their own.
+    pub fn new(hosts: &[usize], ranks: usize) -> Self {
+        let mut seen = HashMap::new();
+        let mut host_of = Vec::with_capacity(ranks);
+        let mut ranks_of: Vec<Vec<usize>> = Vec::new();
+        for rank in 0..ranks {
+            let next = ranks_of.len();
+            let key = hosts.get(rank).map_or((1, rank), |host| (0, *host));
+            let host = *seen.entry(key).or_insert(next);
+            if host == next {
+                ranks_of.push(Vec::new());
+            }
+            host_of.push(host);
+            ranks_of[host].push(rank);
+        }
+        Self { host_of, ranks_of }
+    }
+
+    /// Ranks in all.
+    pub fn ranks(&self) -> usize {
+        self.host_of.len()
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        self.ranks_of.len()
+    }
+
+    /// The host of a rank.
+    pub fn host_of(&self, rank: usize) -> usize {
+        self.host_of[rank]
+    }
+
+    /// The ranks of a host, ascending.
+    pub fn ranks_of(&self, host: usize) -> &[usize] {
+        &self.ranks_of[host]
+    }
+
+    /// Ranks of the fullest host.
+    pub fn ranks_per_host(&self) -> usize {
+        self.ranks_of.iter().map(Vec::len).max().unwrap_or(1)
+    }
+}
