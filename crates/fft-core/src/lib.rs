@@ -35,8 +35,8 @@ pub use comm::{
     matching,
 };
 pub use execute::{
-    Between, BindContext, BufferRequirement, Device, Executor, MakeExchange, Operation, Operations,
-    RunContext, RunParts,
+    BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange, OpBuffers,
+    Operation, Operations, RunContext, RunParts,
 };
 pub use geometry::{
     Brick, DIMS, DynBrick, DynGrid, Grid, Layout, MAX_AXES, Panel, PerAxis, Placed, ProcGrid,

@@ -19,36 +19,47 @@ pub enum BufferRequirement {
     /// In place or from one place to another.
     Either,
     /// From one place to another.
-    Redistribution,
+    OutOfPlace,
     /// From one place to another, the first of which may be destroyed.
-    Spends,
+    DestroysInput,
     /// From one place to another, the first of which other ranks read; they write the second only where they see the caller's.
-    MovesShown,
+    OutOfPlaceExposed,
     /// In place or from one place to another; other ranks read and write both.
-    EitherShown,
+    EitherExposed,
     /// All of a direction together, from the caller's input to the output: what other ranks read and write is in the plan's own
     /// memory in between, and the rest in the output.
     InBoth,
 }
 
-/// Where the data is before, between and after the operations.
-pub(crate) struct BufferAssignment {
-    pub(crate) places: Vec<BufferId>,
-    pub(crate) first: Option<Copy>,
-    pub(crate) last: Option<Copy>,
-    /// Where the first operation copy_in from what it works on in memory that others reach.
+/// What a run does, in order.
+pub(crate) enum Instruction {
+    /// A plain copy between two buffers.
+    Copy { all: Transfer, from: BufferId, to: BufferId },
+    /// An operation, by number.
+    Run { op: usize, from: BufferId, to: BufferId, caller: CallerData },
+}
+
+/// What an operation does with the caller's arrays while it works in memory that other ranks reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallerData {
+    /// Where it takes this rank's data from.
     pub(crate) copy_in: Option<BufferId>,
-    /// Whether the last copy_out that to the output.
+    /// Whether it brings that to the output.
     pub(crate) copy_out: bool,
-    /// Whether a part of it is in the output in between.
+    /// Whether a part of it is in the output all the while.
     pub(crate) in_both: bool,
 }
 
-/// A plain copy before the first operation or after the last.
-pub(crate) struct Copy {
-    pub(crate) from: BufferId,
-    pub(crate) to: BufferId,
-    pub(crate) all: Transfer,
+impl CallerData {
+    pub(crate) fn is_used(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// Where the data is before, between and after the operations.
+pub(crate) struct BufferAssignment {
+    pub(crate) places: Vec<BufferId>,
+    pub(crate) instructions: Vec<Instruction>,
 }
 
 /// What routes are made from.
@@ -68,14 +79,12 @@ impl BufferAssignment {
             return Self::in_both(n, BufferId::Input);
         }
         let mut places = map.backwards(map.sizes[n]);
-        let mut first = None;
-        if n > 0 && !map.must_show(0) && map.requirements[0] != BufferRequirement::Spends {
+        let reads_input =
+            n > 0 && !map.must_expose(0) && map.requirements[0] != BufferRequirement::DestroysInput;
+        if reads_input {
             places[0] = BufferId::Input;
-        } else {
-            first = Some(Copy::new(BufferId::Input, places[0], map.sizes[0]));
         }
-        let last = map.last(&places);
-        Self { places, first, last, copy_in: None, copy_out: false, in_both: false }.joined(map)
+        Self::new(map, places, (!reads_input).then_some(BufferId::Input))
     }
 
     /// For an output that is also the input.
@@ -85,47 +94,53 @@ impl BufferAssignment {
             return Self::in_both(n, BufferId::Output);
         }
         let mut places = map.backwards(map.sizes[0].max(map.sizes[n]));
-        let mut first = None;
-        if places[0] != BufferId::Output {
-            if places[1] != BufferId::Output && !map.must_show(0) {
-                places[0] = BufferId::Output;
-            } else {
-                first = Some(Copy::new(BufferId::Output, places[0], map.sizes[0]));
-            }
+        let there = places[0] == BufferId::Output;
+        let reads_output = !there && places[1] != BufferId::Output && !map.must_expose(0);
+        if reads_output {
+            places[0] = BufferId::Output;
         }
-        let last = map.last(&places);
-        Self { places, first, last, copy_in: None, copy_out: false, in_both: false }.joined(map)
+        Self::new(map, places, (!there && !reads_output).then_some(BufferId::Output))
     }
 
     fn in_both(operations: usize, copy_in: BufferId) -> Self {
-        let places = vec![BufferId::Work(0); operations + 1];
-        Self {
-            places,
-            first: None,
-            last: None,
-            copy_in: Some(copy_in),
-            copy_out: true,
-            in_both: true,
-        }
+        let work = BufferId::Work(0);
+        let run = |op| {
+            let copy_in = (op == 0).then_some(copy_in);
+            let caller = CallerData { copy_in, copy_out: op + 1 == operations, in_both: true };
+            Instruction::Run { op, from: work, to: work, caller }
+        };
+        let instructions = (0..operations).map(run).collect();
+        Self { places: vec![work; operations + 1], instructions }
     }
 
-    /// Leaves copies into memory that others reach, and out of it, to operations that work there.
-    fn joined(mut self, map: &Map<'_>) -> Self {
+    /// The operations in these places, with the copies before and after them; copies into memory that
+    /// others reach, and out of it, are left to operations that work there.
+    fn new(map: &Map<'_>, places: Vec<BufferId>, first: Option<BufferId>) -> Self {
         let n = map.requirements.len();
         let works_there = |op: usize| {
-            map.must_show(op)
-                && map.requirements[op] == BufferRequirement::EitherShown
-                && self.places[op] == self.places[op + 1]
+            map.must_expose(op)
+                && map.requirements[op] == BufferRequirement::EitherExposed
+                && places[op] == places[op + 1]
         };
-        let copy_out = n > 0 && self.last.is_some() && works_there(n - 1);
-        let copy_in = self.first.as_ref().map(|copy| copy.from).filter(|_| n > 0 && works_there(0));
-        if copy_in.is_some() {
-            (self.copy_in, self.first) = (copy_in, None);
+        let leaves = places[n] != BufferId::Output;
+        let copy_out = n > 0 && leaves && works_there(n - 1);
+        let copy_in = first.filter(|_| n > 0 && works_there(0));
+        let copy = |from, to, reals| Instruction::Copy { all: Transfer::run_of(reals), from, to };
+        let mut instructions = Vec::with_capacity(n + 2);
+        if let Some(from) = first.filter(|_| copy_in.is_none()) {
+            instructions.push(copy(from, places[0], map.sizes[0]));
         }
-        if copy_out {
-            (self.copy_out, self.last) = (true, None);
+        for op in 0..n {
+            let copy_in = copy_in.filter(|_| op == 0);
+            let copy_out = copy_out && op + 1 == n;
+            let caller = CallerData { copy_in, copy_out, in_both: false };
+            let (from, to) = (places[op], places[op + 1]);
+            instructions.push(Instruction::Run { op, from, to, caller });
         }
-        self
+        if leaves && !copy_out {
+            instructions.push(copy(places[n], BufferId::Output, map.sizes[n]));
+        }
+        Self { places, instructions }
     }
 }
 
@@ -135,16 +150,20 @@ impl Map<'_> {
     }
 
     fn is_either(&self, op: usize) -> bool {
-        matches!(self.requirements[op], BufferRequirement::Either | BufferRequirement::EitherShown)
+        matches!(
+            self.requirements[op],
+            BufferRequirement::Either | BufferRequirement::EitherExposed
+        )
     }
 
     /// Whether data must be in the plan's own memory before operation `i`.
-    fn must_show(&self, i: usize) -> bool {
+    fn must_expose(&self, i: usize) -> bool {
         let read = self.requirements.get(i);
         let written = i.checked_sub(1).map(|before| self.requirements[before]);
-        let shown =
-            matches!(read, Some(BufferRequirement::MovesShown | BufferRequirement::EitherShown))
-                || written == Some(BufferRequirement::EitherShown);
+        let shown = matches!(
+            read,
+            Some(BufferRequirement::OutOfPlaceExposed | BufferRequirement::EitherExposed)
+        ) || written == Some(BufferRequirement::EitherExposed);
         shown && !self.exposes_all
     }
 
@@ -156,7 +175,7 @@ impl Map<'_> {
         for i in (0..=n).rev() {
             let after = places.get(i + 1).copied();
             let fits = |place: BufferId| {
-                place != BufferId::Output || (!self.must_show(i) && self.sizes[i] <= output)
+                place != BufferId::Output || (!self.must_expose(i) && self.sizes[i] <= output)
             };
             places[i] = match after {
                 Some(same) if self.is_either(i) && fits(same) => same,
@@ -167,18 +186,6 @@ impl Map<'_> {
             };
         }
         places
-    }
-
-    fn last(&self, places: &[BufferId]) -> Option<Copy> {
-        let n = self.requirements.len();
-        let elsewhere = places[n] != BufferId::Output;
-        elsewhere.then(|| Copy::new(places[n], BufferId::Output, self.sizes[n]))
-    }
-}
-
-impl Copy {
-    fn new(from: BufferId, to: BufferId, reals: usize) -> Self {
-        Self { from, to, all: Transfer::run_of(reals) }
     }
 }
 
@@ -192,42 +199,47 @@ mod tests {
         [BufferAssignment::out_of_place(&map), BufferAssignment::in_place(&map)]
     }
 
+    /// Where the first operation takes data from, and whether the last one brings it to the output.
+    fn caller(assignment: &BufferAssignment) -> (Option<BufferId>, bool) {
+        let runs = assignment.instructions.iter().filter_map(|instruction| match instruction {
+            Instruction::Run { caller, .. } => Some(*caller),
+            Instruction::Copy { .. } => None,
+        });
+        let runs: Vec<_> = runs.collect();
+        (runs[0].copy_in, runs[runs.len() - 1].copy_out)
+    }
+
     #[test]
-    fn what_others_reach_is_copied_by_who_works_there() {
-        use BufferRequirement::{Either, EitherShown, InBoth};
+    fn operations_in_exposed_memory_copy_in_and_out() {
+        use BufferRequirement::{Either, EitherExposed, InBoth};
         let work = BufferId::Work(0);
         let (input, output) = (Some(BufferId::Input), Some(BufferId::Output));
         // Operations; what they take from, out of place and in place; whether they bring.
         let cases = [
-            (&[Either, EitherShown][..], [None, None], true),
-            (&[EitherShown, Either], [input, output], false),
-            (&[EitherShown, EitherShown], [input, output], true),
-            (&[EitherShown], [input, output], true),
+            (&[Either, EitherExposed][..], [None, None], true),
+            (&[EitherExposed, Either], [input, output], false),
+            (&[EitherExposed, EitherExposed], [input, output], true),
+            (&[EitherExposed], [input, output], true),
             (&[InBoth], [input, output], true),
             (&[InBoth, InBoth], [input, output], true),
         ];
-        for (requirements, [copy_in, takes_in_place], copy_out) in cases {
+        for (requirements, [copy_in, copy_in_place], copy_out) in cases {
             let [apart, in_place] = routes(requirements, false);
-            assert_eq!((apart.copy_in, apart.copy_out), (copy_in, copy_out), "{requirements:?}");
-            assert_eq!(
-                (in_place.copy_in, in_place.copy_out),
-                (takes_in_place, copy_out),
-                "{requirements:?}"
-            );
+            assert_eq!(caller(&apart), (copy_in, copy_out), "{requirements:?}");
+            assert_eq!(caller(&in_place), (copy_in_place, copy_out), "{requirements:?}");
             for route in [&apart, &in_place] {
-                assert!(route.last.is_none(), "{requirements:?}");
-                assert!(route.copy_in.is_none() || route.first.is_none(), "{requirements:?}");
+                let last = route.instructions.last();
+                assert!(matches!(last, Some(Instruction::Run { .. })), "{requirements:?}");
                 assert!(route.places.contains(&work), "{requirements:?}");
-                assert_eq!(route.in_both, requirements[0] == InBoth);
             }
         }
     }
 
     #[test]
-    fn nothing_is_copied_where_others_reach_all() {
-        for route in routes(&[BufferRequirement::Either, BufferRequirement::EitherShown], true) {
-            assert!(route.first.is_none() && route.last.is_none());
-            assert!(route.copy_in.is_none() && !route.copy_out);
+    fn nothing_is_copied_where_all_memory_is_exposed() {
+        for route in routes(&[BufferRequirement::Either, BufferRequirement::EitherExposed], true) {
+            assert_eq!(route.instructions.len(), 2);
+            assert_eq!(caller(&route), (None, false));
         }
     }
 }

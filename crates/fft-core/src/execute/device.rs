@@ -127,31 +127,15 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         Ok(())
     }
 
-    /// From `src`, or in place, to `dst`.
+    /// From one buffer to another, or in place.
     ///
     /// # Errors
     /// A damaged message, after the exchange, unless that is for [`Operation::damage`] to say; the transport's.
     fn run(
         &mut self,
         context: &mut RunContext<Dev>,
-        src: Option<&Dev::Memory>,
-        dst: &mut Dev::Memory,
+        buffers: OpBuffers<'_, Dev::Memory>,
     ) -> Result<(), Error>;
-
-    /// In place in memory that others reach, where what this rank has comes from elsewhere, goes there, or is there in part.
-    ///
-    /// # Errors
-    /// As [`Operation::run`].
-    ///
-    /// # Panics
-    /// If its buffer_requirement is neither [`BufferRequirement::EitherShown`] nor [`BufferRequirement::InBoth`].
-    fn run_between(
-        &mut self,
-        _tools: &mut RunContext<Dev>,
-        _between: Between<'_, Dev::Memory>,
-    ) -> Result<(), Error> {
-        unreachable!("it does not work in memory that others reach")
-    }
 
     /// Bytes of memory held.
     fn memory(&self) -> usize {
@@ -159,17 +143,25 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     }
 }
 
-/// What others reach, and the caller's arrays, where this rank's data comes from and goes to.
-pub struct Between<'a, M: ?Sized> {
-    /// The caller's input, where data is taken from that and it is not the output.
+/// What an operation reads and writes.
+pub struct OpBuffers<'a, M: ?Sized> {
+    /// What is read, unless the operation works in place.
+    pub src: Option<&'a M>,
+    /// What is written.
+    pub dst: &'a mut M,
+    /// Where an operation that works in place in memory that other ranks reach finds the caller's arrays.
+    pub caller: Option<CallerArrays<'a, M>>,
+}
+
+/// The caller's arrays, where this rank's data comes from and goes to.
+pub struct CallerArrays<'a, M: ?Sized> {
+    /// The input, where data is taken from that and it is not the output.
     pub input: Option<&'a M>,
-    /// What others reach.
-    pub work: &'a mut M,
-    /// The caller's output, unless nothing is there.
+    /// The output, unless nothing is there.
     pub output: Option<&'a mut M>,
-    /// Whether data comes from the input, or else from the output; otherwise it is in `work`.
+    /// Whether data comes from the input, or else from the output; otherwise it is in the buffer already.
     pub copy_in: bool,
-    /// Whether it goes to the output; otherwise it stays in `work`.
+    /// Whether it goes to the output; otherwise it stays in the buffer.
     pub copy_out: bool,
 }
 

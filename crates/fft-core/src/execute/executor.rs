@@ -1,10 +1,10 @@
 //! A recipe bound to a communicator, a device and buffers; and the loop that runs it.
 
-use super::buffer_assignment::{BufferId, Copy};
-use super::device::{Between, BindContext, RunContext};
+use super::buffer_assignment::{BufferId, CallerData, Instruction};
+use super::device::{BindContext, CallerArrays, OpBuffers, RunContext};
 use super::device::{Device, Operation};
 use super::error_budget::Budget;
-use super::program::Program;
+use super::program::BoundProgram;
 use crate::base::Timings;
 use crate::base::{Error, Real, WireError};
 use crate::comm::{Comm, Exchange, NodeMemory, SharedMemory, agree, matching};
@@ -17,8 +17,8 @@ use crate::recipe::Recipe;
 pub struct Executor<T: Real, Dev: Device<T>> {
     /// Dropped before what all ranks free together, so that those who go on hear of it.
     comm: Box<dyn Comm>,
-    forward: Program<T, Dev>,
-    inverse: Program<T, Dev>,
+    forward: BoundProgram<T, Dev>,
+    inverse: BoundProgram<T, Dev>,
     work: Dev::Work,
     /// Real numbers of the plan's own memory.
     sizes: [usize; 2],
@@ -27,9 +27,6 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     near: bool,
     lost: Option<WireError>,
 }
-
-/// Routes are made so ([`BufferAssignment`](crate::execute::buffer_assignment::BufferAssignment)).
-const TWO_PLACES: &str = "a copy has a source and a destination";
 
 /// Makes the exchange of an algorithm on a communicator. Called by all ranks together; one that fails must do so
 /// after its collective part, or on all of them.
@@ -54,14 +51,14 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             exchanges.push((algorithm, agree(comm.as_ref(), exchange(algorithm, comm.as_ref()))?));
         }
         let mut node_memory = device.connect(recipe, comm.as_ref())?;
-        let mut programs = || -> Result<[Program<T, Dev>; 2], Error> {
+        let mut programs = || -> Result<[BoundProgram<T, Dev>; 2], Error> {
             let mut program = |direction| {
                 let site = BindContext {
                     direction,
                     comm: comm.as_ref(),
                     node_memory: node_memory.as_deref(),
                 };
-                Ok(Program::new(device.bind(recipe, site)?))
+                Ok(BoundProgram::new(device.bind(recipe, site)?))
             };
             Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
         };
@@ -112,42 +109,33 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         src: Option<&Dev::Memory>,
         dst: &mut Dev::Memory,
     ) -> Result<(), Error> {
-        let program = match direction {
-            Direction::Forward => &mut self.forward,
-            Direction::Inverse => &mut self.inverse,
-        };
+        let Self { comm, context, work, .. } = self;
+        let program = direction.choose(&mut self.forward, &mut self.inverse);
         self.lost = None;
         let already = std::thread::panicking();
-        let _unwinding = Unwinding { comm: self.comm.as_ref(), already };
-        program.open(&mut self.context.device, src.unwrap_or(dst), self.comm.as_ref())?;
-        let (ops, route) = program.split(src.is_some());
-        let mut memory = Arena { input: src, writable: Dev::places(&mut self.work, dst) };
-        memory.copy(&route.first, &mut self.context.device);
+        let _unwinding = Unwinding { comm: comm.as_ref(), already };
+        program.open(&mut context.device, src.unwrap_or(dst), comm.as_ref())?;
+        let (ops, instructions) = program.split(src.is_some());
+        let mut buffers = Buffers { input: src, writable: Dev::places(work, dst) };
         let mut result = Ok(());
-        let count = ops.len();
-        for (number, (op, at)) in ops.iter_mut().zip(route.places.windows(2)).enumerate() {
-            let copy_in = route.copy_in.filter(|_| number == 0);
-            let copy_out = route.copy_out && number + 1 == count;
-            let done = if copy_in.is_some() || copy_out || route.in_both {
-                let between = memory.between(copy_in, at[0], copy_out, route.in_both);
-                op.run_between(&mut self.context, between)
-            } else {
-                let (src, dst) = memory.pair(at[0], at[1]);
-                op.run(&mut self.context, src, dst)
+        for instruction in instructions {
+            let done = match *instruction {
+                Instruction::Run { op, from, to, caller } => {
+                    ops[op].run(context, buffers.of(from, to, caller))
+                }
+                Instruction::Copy { ref all, from, to } => {
+                    let (src, dst) = buffers.pair(from, to);
+                    context.device.copy(all, src.expect("a copy has a source"), dst);
+                    Ok(())
+                }
             };
             // Others wait for this rank in what is to come, whatever went wrong here.
             result = result.and(done);
         }
-        memory.copy(&route.last, &mut self.context.device);
-        let finished = self.context.device.finish();
-        let decoded = || ops.iter().try_for_each(Operation::damage);
-        let mine = result.and(finished).and_then(|()| decoded());
-        settle(
-            self.comm.as_ref(),
-            self.context.node_memory.as_deref_mut().filter(|_| self.near),
-            mine,
-        )?;
-        self.lost = program.close(&mut self.context.device, self.comm.as_ref())?;
+        let finished = result.and(context.device.finish());
+        let mine = finished.and_then(|()| ops.iter().try_for_each(Operation::damage));
+        settle(comm.as_ref(), context.node_memory.as_deref_mut().filter(|_| self.near), mine)?;
+        self.lost = program.close(&mut context.device, comm.as_ref())?;
         Ok(())
     }
 
@@ -202,6 +190,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     /// What the last run lost on the wire, as all ranks together know; `None` when nothing may be lost.
     pub fn lost(&self) -> Option<WireError> {
         self.lost
+    }
+
+    /// Operations of a direction: passes over memory.
+    pub fn operations(&self, direction: Direction) -> usize {
+        direction.choose(&self.forward, &self.inverse).ops.len()
     }
 
     /// The communicator.
@@ -260,37 +253,30 @@ impl Drop for Unwinding<'_> {
 }
 
 /// The memory of one run.
-struct Arena<'a, M: ?Sized> {
+struct Buffers<'a, M: ?Sized> {
     input: Option<&'a M>,
     /// The output and the work buffers.
     writable: [&'a mut M; 3],
 }
 
-impl<M: ?Sized> Arena<'_, M> {
-    fn copy<T: Real, Dev: Device<T, Memory = M>>(&mut self, copy: &Option<Copy>, device: &mut Dev) {
-        if let Some(copy) = copy {
-            let (src, dst) = self.pair(copy.from, copy.to);
-            device.copy(&copy.all, src.expect(TWO_PLACES), dst);
+impl<M: ?Sized> Buffers<'_, M> {
+    /// What an operation reads and writes.
+    fn of(&mut self, from: BufferId, to: BufferId, caller: CallerData) -> OpBuffers<'_, M> {
+        if !caller.is_used() {
+            let (src, dst) = self.pair(from, to);
+            return OpBuffers { src, dst, caller: None };
         }
-    }
-
-    /// What is worked on in a place of the plan's own, and where it comes from and goes to.
-    fn between(
-        &mut self,
-        copy_in: Option<BufferId>,
-        work: BufferId,
-        copy_out: bool,
-        in_both: bool,
-    ) -> Between<'_, M> {
+        let CallerData { copy_in, copy_out, in_both } = caller;
         let [output, first, second] = &mut self.writable;
-        let work = if work == BufferId::Work(0) { first } else { second };
+        let dst = if to == BufferId::Work(0) { first } else { second };
         let input = self.input.filter(|_| copy_in == Some(BufferId::Input));
-        let there = copy_out || in_both || copy_in == Some(BufferId::Output);
-        let output = there.then_some(&mut **output);
-        Between { input, work, output, copy_in: copy_in.is_some(), copy_out }
+        let has_output = copy_out || in_both || copy_in == Some(BufferId::Output);
+        let output = has_output.then_some(&mut **output);
+        let caller = CallerArrays { input, output, copy_in: copy_in.is_some(), copy_out };
+        OpBuffers { src: None, dst, caller: Some(caller) }
     }
 
-    /// A place to read and a place to write; only the latter when they are the same.
+    /// A buffer to read and one to write; only the latter when they are the same.
     fn pair(&mut self, from: BufferId, to: BufferId) -> (Option<&M>, &mut M) {
         let number = |place| match place {
             BufferId::Output | BufferId::Input => 0,

@@ -7,5 +7,7 @@ pub(crate) mod executor;
 pub(crate) mod program;
 
 pub use buffer_assignment::BufferRequirement;
-pub use device::{Between, BindContext, Device, Operation, Operations, RunContext, RunParts};
+pub use device::{
+    BindContext, CallerArrays, Device, OpBuffers, Operation, Operations, RunContext, RunParts,
+};
 pub use executor::{Executor, MakeExchange};

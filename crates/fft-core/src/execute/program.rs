@@ -1,6 +1,6 @@
 //! One direction of a recipe, bound to a rank: operations and where each reads and writes.
 
-use super::buffer_assignment::{BufferAssignment, BufferId, Map};
+use super::buffer_assignment::{BufferAssignment, BufferId, Instruction, Map};
 use super::device::Operations;
 use super::device::{Device, Operation};
 use super::error_budget::Budget;
@@ -8,7 +8,7 @@ use crate::base::{Error, Real, WireError};
 use crate::comm::Comm;
 
 /// The operations of one direction.
-pub(crate) struct Program<T: Real, Dev: Device<T>> {
+pub(crate) struct BoundProgram<T: Real, Dev: Device<T>> {
     pub(crate) ops: Vec<Dev::Op>,
     /// Real numbers on this rank before, between and after the operations.
     sizes: Vec<usize>,
@@ -18,7 +18,7 @@ pub(crate) struct Program<T: Real, Dev: Device<T>> {
     pub(crate) budget: Option<Budget>,
 }
 
-impl<T: Real, Dev: Device<T>> Program<T, Dev> {
+impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
     /// Finds where operations read and write.
     pub(crate) fn new(bound: Operations<Dev::Op>) -> Self {
         let Operations { ops, sizes, exposes_all } = bound;
@@ -29,9 +29,10 @@ impl<T: Real, Dev: Device<T>> Program<T, Dev> {
         Self { ops, sizes, out_of_place, in_place, budget: None }
     }
 
-    /// Where the operations read and write, with or without an input apart from the output.
-    pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Dev::Op], &BufferAssignment) {
-        (&mut self.ops, if has_input { &self.out_of_place } else { &self.in_place })
+    /// The operations, and what a run does with or without an input apart from the output.
+    pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Dev::Op], &[Instruction]) {
+        let assignment = if has_input { &self.out_of_place } else { &self.in_place };
+        (&mut self.ops, &assignment.instructions)
     }
 
     /// Sets the steps of all encoders for this input. Collective.

@@ -10,7 +10,7 @@ use crate::base::timings::Time;
 use crate::base::{Energy, Error, Real};
 use crate::comm::{Comm, MessagePlan, NodeMemory, Reduce, SLOT_ALIGN, SharedMemory, agree};
 use crate::execute::BufferRequirement;
-use crate::execute::{Between, BindContext, Device, Operation, Operations, RunContext, RunParts};
+use crate::execute::{BindContext, Device, OpBuffers, Operation, Operations, RunContext, RunParts};
 use crate::geometry::Transfer;
 use crate::host::bind;
 use crate::problem::Algorithm;
@@ -119,12 +119,14 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
     fn buffer_requirement(&self) -> BufferRequirement {
         match &self.0 {
             Op::Fft { in_place: true, .. } => BufferRequirement::Either,
-            Op::Fft { in_place: false, .. } => BufferRequirement::Redistribution,
-            Op::Reshape { reshape, .. } if reshape.opens_epoch() => BufferRequirement::MovesShown,
-            Op::Reshape { .. } | Op::Copy { .. } => BufferRequirement::Redistribution,
-            Op::SharedPass(across) if across.redistribution() => BufferRequirement::Redistribution,
+            Op::Fft { in_place: false, .. } => BufferRequirement::OutOfPlace,
+            Op::Reshape { reshape, .. } if reshape.opens_epoch() => {
+                BufferRequirement::OutOfPlaceExposed
+            }
+            Op::Reshape { .. } | Op::Copy { .. } => BufferRequirement::OutOfPlace,
+            Op::SharedPass(across) if across.is_out_of_place() => BufferRequirement::OutOfPlace,
             Op::SharedPass(across) if across.in_both() => BufferRequirement::InBoth,
-            Op::SharedPass(_) => BufferRequirement::EitherShown,
+            Op::SharedPass(_) => BufferRequirement::EitherExposed,
         }
     }
 
@@ -168,9 +170,9 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
     fn run(
         &mut self,
         context: &mut RunContext<Host<Dev>>,
-        src: Option<&Dev::Memory>,
-        dst: &mut Dev::Memory,
+        buffers: OpBuffers<'_, Dev::Memory>,
     ) -> Result<(), Error> {
+        let OpBuffers { src, dst, caller } = buffers;
         match &mut self.0 {
             Op::Fft { parts, apart, .. } => {
                 let RunContext { device: Host(device), timings, .. } = context;
@@ -197,7 +199,7 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 let RunContext { device, node_memory, timings, .. } = context;
                 let node_memory =
                     node_memory.as_deref_mut().expect("planned where there is a node_memory");
-                across.run(node_memory, &mut device.0, src, dst, timings)
+                across.run(node_memory, &mut device.0, OpBuffers { src, dst, caller }, timings)
             }
             Op::Reshape { reshape, exchange, apart } => {
                 let RunParts { device: Host(device), exchange, node_memory, timings } =
@@ -211,19 +213,6 @@ impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
                 done
             }
         }
-    }
-
-    fn run_between(
-        &mut self,
-        context: &mut RunContext<Host<Dev>>,
-        between: Between<'_, Dev::Memory>,
-    ) -> Result<(), Error> {
-        let Op::SharedPass(across) = &mut self.0 else {
-            unreachable!("others reach nothing of it")
-        };
-        let RunContext { device, node_memory, timings, .. } = context;
-        let node_memory = node_memory.as_deref_mut().expect("planned where there is a node_memory");
-        across.run_between(node_memory, &mut device.0, between, timings)
     }
 
     fn memory(&self) -> usize {

@@ -13,7 +13,7 @@ use crate::base::{Error, Real};
 use crate::base::{Timings, timings::Time};
 use crate::comm::SLOT_ALIGN;
 use crate::comm::{Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, WritePartition};
-use crate::execute::Between;
+use crate::execute::{CallerArrays, OpBuffers};
 use crate::geometry::Transfer;
 use crate::geometry::exclusive::Exclusive;
 use crate::lower::tiling::{Side, Tiling, in_boxes};
@@ -194,7 +194,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
     }
 
     /// Whether it goes to other memory than it comes from.
-    pub(crate) fn redistribution(&self) -> bool {
+    pub(crate) fn is_out_of_place(&self) -> bool {
         self.halving.is_some()
     }
 
@@ -210,7 +210,10 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         Ok(())
     }
 
-    /// Transforms what is in `src`, or in `dst`, into `dst`. Collective.
+    /// Transforms one buffer into another, or in place. Collective.
+    ///
+    /// Of the caller's arrays only what other ranks transform is copied to the buffer and back; what is
+    /// exclusive stays there.
     ///
     /// # Errors
     /// [`Error::Left`] when a rank has gone.
@@ -218,35 +221,22 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         &mut self,
         node_memory: &mut dyn NodeMemory,
         device: &mut Dev,
-        src: Option<&Dev::Memory>,
-        dst: &mut Dev::Memory,
+        buffers: OpBuffers<'_, Dev::Memory>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
-        let (read, partition) = (src.map(|src| Dev::bytes(src)), self.partition());
-        let write = Dev::bytes_mut(dst);
-        let show = Expose::Write { read, write, partition, local: LocalBuffers::default() };
-        self.exposure_epoch(node_memory, device, show, None, timings)
-    }
-
-    /// Transforms in place, but for what this rank has at the local, which is copied only as far as others transform it, and what is
-    /// exclusive. Collective.
-    ///
-    /// # Errors
-    /// [`Error::Left`] when a rank has gone.
-    pub(crate) fn run_between(
-        &mut self,
-        node_memory: &mut dyn NodeMemory,
-        device: &mut Dev,
-        between: Between<'_, Dev::Memory>,
-        timings: &mut Timings,
-    ) -> Result<(), Error> {
-        let Between { input, work, mut output, copy_in, copy_out } = between;
+        let OpBuffers { src, dst, caller } = buffers;
         let (partition, width) = (self.partition(), self.width);
+        let Some(CallerArrays { input, mut output, copy_in, copy_out }) = caller else {
+            let read = src.map(|src| Dev::bytes(src));
+            let local = LocalBuffers::default();
+            let show = Expose::Write { read, write: Dev::bytes_mut(dst), partition, local };
+            return self.exposure_epoch(node_memory, device, show, None, timings);
+        };
         if copy_in {
             let from = input.or(output.as_deref()).expect("data is taken from one of them");
             let parts = self.others.iter();
             timings.own.time(|| {
-                parts.for_each(|[part, _]| device.copy_nontemporal(part, width, from, work))
+                parts.for_each(|[part, _]| device.copy_nontemporal(part, width, from, dst))
             });
         }
         let local = LocalBuffers {
@@ -255,12 +245,12 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
             copy_in,
             copy_out,
         };
-        let show = Expose::Write { read: None, write: Dev::bytes_mut(work), partition, local };
+        let show = Expose::Write { read: None, write: Dev::bytes_mut(dst), partition, local };
         let result = self.exposure_epoch(node_memory, device, show, input, timings);
         if let Some(output) = output.filter(|_| copy_out) {
             let parts = self.others.iter();
             timings.own.time(|| {
-                parts.for_each(|[_, part]| device.copy_nontemporal(part, width, work, output))
+                parts.for_each(|[_, part]| device.copy_nontemporal(part, width, dst, output))
             });
         }
         result

@@ -166,7 +166,8 @@ fn transforms(
         let mut across = SharedPass::new(&division, &mut cpu).unwrap();
         across.register(&mut host).unwrap();
         let mut unseen = vec![0.0; host.writes[rank].len()];
-        across.run(&mut host, &mut cpu, None, &mut unseen, &mut Timings::default()).unwrap();
+        let buffers = OpBuffers { src: None, dst: &mut unseen[..], caller: None };
+        across.run(&mut host, &mut cpu, buffers, &mut Timings::default()).unwrap();
         most = most.max(across.tiles.iter().map(|tile| tile.strips.len()).max().unwrap_or(0));
     }
     // Lines are the same, and so must be what becomes of them.
