@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fft_core::{
     Comm, DeviceAllocation, DeviceBuffer, MessageBuffers, MessageHandler, MessagePlan, MessageSpec,
-    SLOT_ALIGN, Vouched,
+    SLOT_ALIGN,
 };
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
@@ -67,11 +67,10 @@ fn memory(bytes: usize, on_host: bool) -> DeviceBuffer {
     let keeper = Arc::new(Posing { bytes: all, on_host });
     let at = keeper.bytes.as_ptr().expose_provenance().next_multiple_of(SLOT_ALIGN);
     // SAFETY: the bytes are there as long as the keeper, and nobody has a reference to what is in the cells.
-    let vouched = unsafe { std::mem::transmute::<(), Vouched>(()) };
-    DeviceBuffer::new(keeper, at, bytes, vouched)
+    unsafe { DeviceBuffer::from_raw(keeper, at, bytes) }
 }
 
-impl DeviceAllocation for Posing {
+impl DeviceAllocation<Error> for Posing {
     fn on_host(&self) -> bool {
         self.on_host
     }
@@ -80,14 +79,14 @@ impl DeviceAllocation for Posing {
         Ok(memory(bytes, self.on_host))
     }
 
-    fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {
+    unsafe fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {
         let from: *const u8 = std::ptr::with_exposed_provenance(at);
-        // SAFETY: an address inside the memory, as `DeviceBuffer` sees to.
+        // SAFETY: the caller's: the memory has these bytes.
         unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
         Ok(())
     }
 
-    fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
+    unsafe fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let to: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
         // SAFETY: as above.
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };

@@ -31,7 +31,7 @@ pub use comm::{
     Arrival, Comm, DeviceAllocation, DeviceBuffer, Epoch, Exchange, Expose, Flight, InEpoch,
     LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSpec, NodeMemory,
     PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN, Segment,
-    SharedMemory, Slot, SlotPool, Vouched, Work, WritePartition, agree, agree_by, assert_same,
+    SharedMemory, Slot, SlotPool, Work, WritePartition, agree, agree_by, assert_same,
     matching,
 };
 pub use execute::{

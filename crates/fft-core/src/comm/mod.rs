@@ -16,7 +16,7 @@ pub use agreement::{agree, agree_by};
 pub use assert_same::assert_same;
 pub use check_matching::matching;
 pub use comm::{Comm, Part, Parts, Reduce};
-pub use device_buffer::{DeviceAllocation, DeviceBuffer, Vouched};
+pub use device_buffer::{DeviceAllocation, DeviceBuffer};
 pub use exchange::{Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 pub use flight::{Arrival, Flight};
 pub use message_buffers::MessageBuffers;
