@@ -1,35 +1,32 @@
-//! Copies of memory that is larger than the caches.
+//! Copies of memory larger than the caches, with non-temporal stores, and prefetching.
 //!
-//! A processor reads each line of memory before it overwrites it, unless it is told that all of the line is new and will not be read
-//! soon: then a copy moves two thirds of the bytes. And it fetches ahead in the pages that are being read, so that reading some by
-//! turns has more on the way. (256 MiB by two cores of an Intel Xeon: 20 ms as the standard library copies, 15 past the caches, 12 if
-//! four pages go by turns. Into the second-level cache 12 ms, by turns 10.) Where a run is short, the processor has hardly begun to
-//! fetch ahead when it ends: there it is told.
+//! An ordinary store reads the cache line first; a non-temporal store does not, and bypasses the
+//! caches. The processor prefetches within each page that is read, so that reading several pages
+//! alternately has more in flight. Short runs end before hardware prefetching starts, and need
+//! explicit prefetches.
 //!
-//! What is written past the caches goes by turns on processors of Intel alone. Two cores of an AMD EPYC (Zen 3) took 13 ms in order for
-//! that copy, 14 with two pages by turns, and 33 with four, where the standard library took 20. Other processors were not tried.
-//!
-//! On processors other than x86-64 nothing goes past the caches.
+//! Non-temporal stores alternate between pages on Intel processors only; on AMD's Zen 3 that is
+//! slower. There are none on processors other than x86-64. docs/speed.md has the measurements.
 
 use std::ops::Range;
 #[cfg(target_arch = "x86_64")]
 use std::sync::LazyLock;
 
-/// Bytes that the ranks of a host hold of an array from which on it is larger than the caches, for all that is known of them: with less a
-/// copy past the caches was slower for what came after it. (Two and four ranks on two cores of an Intel Xeon, which share their last
-/// cache with others: 32 MiB took a quarter longer, 62 MiB as long, 108 MiB a tenth less.)
+/// An array of the ranks of a host with at least so many bytes is taken to exceed the caches. A
+/// non-temporal copy of less slows down what follows it.
 pub const LARGE_BYTES: usize = 64 << 20;
-/// Bytes of a run from which on a copy of it past the caches, or by turns, is worth while.
+/// Bytes of a run from which on a non-temporal or alternating copy pays.
 pub const LONG_BYTES: usize = BY_TURNS * PAGE;
 
-/// Bytes of a line of memory, which processors read and write as a whole.
+/// Bytes of a cache line.
 pub const LINE: usize = 64;
-/// Bytes of a page: what lies in different ones is fetched ahead independently.
+/// Bytes of a page, the unit of hardware prefetching.
 const PAGE: usize = 4096;
-/// Pages that are copied by turns, a line of each.
+/// Pages that are copied alternately, a line of each.
 const BY_TURNS: usize = 4;
 
-/// Copies past the caches: `to` is as large as to be in memory, not in a cache, before it is read again.
+/// Copies with non-temporal stores, for a destination that leaves the caches before it is read
+/// again.
 ///
 /// # Panics
 /// If their lengths differ.
@@ -40,7 +37,7 @@ pub fn copy_past(from: &[u8], to: &mut [u8]) {
     fence();
 }
 
-/// Copies from memory, to where it is used soon: long runs by turns.
+/// Copies from memory to a destination that is used soon; long runs alternate between pages.
 ///
 /// # Panics
 /// If their lengths differ.
@@ -50,17 +47,17 @@ pub fn copy_near(from: &[u8], to: &mut [u8]) {
     unsafe { near(from.as_ptr(), to.as_mut_ptr(), from.len()) };
 }
 
-/// Copies so many bytes past the caches, as [`copy_past`].
+/// Copies `bytes` bytes with non-temporal stores, as [`copy_past`].
 ///
 /// # Safety
-/// `from` is valid for reads and `to` for writes of so many bytes, and they do not overlap. [`fence`] is called before anything else
-/// touches `to`, by this thread or another.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, and they do not overlap.
+/// [`fence`] is called before any thread accesses `to` again.
 pub unsafe fn past(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's.
     unsafe { past_so(past_by_turns(), from, to, bytes) };
 }
 
-/// As [`past`], some pages by turns or all in order.
+/// As [`past`], with pages alternating or in order.
 ///
 /// # Safety
 /// As [`past`].
@@ -77,10 +74,10 @@ unsafe fn past_so(by_turns: bool, from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Copies so many bytes from memory, to where they are used soon.
+/// Copies `bytes` bytes from memory to a destination that is used soon.
 ///
 /// # Safety
-/// `from` is valid for reads and `to` for writes of so many bytes, and they do not overlap.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, and they do not overlap.
 pub unsafe fn near(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: all offsets are below `bytes`.
     unsafe {
@@ -89,26 +86,26 @@ pub unsafe fn near(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Fetches the line of memory at this address ahead, whatever is there.
+/// Prefetches a cache line to the first-level cache. Any address is allowed.
 #[inline(always)]
 pub fn ahead(at: *const u8) {
     prefetch::<FIRST>(at);
 }
 
-/// The same to the second-level cache, where it is not in the way of what a computation has in the first.
+/// Prefetches to the second-level cache, which leaves the first to the present computation.
 #[inline(always)]
 pub fn ahead_of_computing(at: *const u8) {
     prefetch::<SECOND>(at);
 }
 
-/// To which cache: `_MM_HINT_T0` and `_MM_HINT_T1`.
+/// The target cache: `_MM_HINT_T0` and `_MM_HINT_T1`.
 const FIRST: i32 = 3;
 const SECOND: i32 = 2;
 
 #[inline(always)]
 fn prefetch<const HINT: i32>(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: any address may be given; nothing is read that a program would see.
+    // SAFETY: any address is allowed, and a prefetch has no effect that a program can see.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<HINT>(at.cast());
     }
@@ -116,7 +113,7 @@ fn prefetch<const HINT: i32>(at: *const u8) {
     let _ = at;
 }
 
-/// Makes what was copied [past] the caches like any other memory.
+/// Orders the non-temporal stores of [past] before later accesses.
 #[inline(always)]
 pub fn fence() {
     #[cfg(target_arch = "x86_64")]
@@ -126,7 +123,8 @@ pub fn fence() {
     }
 }
 
-/// Calls `line` with where each whole line begins, of some pages by turns; returns where the last one ends.
+/// Calls `line` with the offset of each whole line, alternating between pages; returns the end of
+/// the last line.
 #[inline(always)]
 fn lines(bytes: usize, mut line: impl FnMut(usize)) -> usize {
     let turns = bytes - bytes % (BY_TURNS * PAGE);
@@ -138,7 +136,7 @@ fn lines(bytes: usize, mut line: impl FnMut(usize)) -> usize {
     in_order(turns..bytes, line)
 }
 
-/// Calls `line` with where each whole line begins, one after the other; returns where the last one ends.
+/// Calls `line` with the offset of each whole line in order; returns the end of the last line.
 #[inline(always)]
 fn in_order(bytes: Range<usize>, line: impl FnMut(usize)) -> usize {
     let end = bytes.end - bytes.end % LINE;
@@ -146,12 +144,12 @@ fn in_order(bytes: Range<usize>, line: impl FnMut(usize)) -> usize {
     end
 }
 
-/// Whether this processor writes several pages past the caches by turns as fast as one.
+/// Whether non-temporal stores to several pages alternately are as fast as in order.
 fn past_by_turns() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         static INTEL: LazyLock<bool> = LazyLock::new(|| {
-            // Of late it is a safe function.
+            // A safe function in recent compilers.
             #[allow(unused_unsafe)]
             // SAFETY: all processors of this architecture have this instruction.
             let found = unsafe { std::arch::x86_64::__cpuid(0) };
@@ -164,7 +162,7 @@ fn past_by_turns() -> bool {
     false
 }
 
-/// A line of memory.
+/// Copies of one cache line.
 mod store {
     use super::LINE;
 
@@ -180,10 +178,11 @@ mod store {
         unsafe { to.write(from.read()) };
     }
 
-    /// Copies a line past the caches; [`fence`](super::fence) must be called before anything else touches it.
+    /// Copies a line with non-temporal stores; [`fence`](super::fence) must be called before it is
+    /// accessed.
     ///
     /// # Safety
-    /// `from` is valid for reads and `to` for writes, and that begins at a multiple of its length.
+    /// `from` is valid for reads and `to` for writes, and `to` is aligned to a line.
     #[inline(always)]
     #[cfg(target_arch = "x86_64")]
     pub(super) unsafe fn past(from: *const Line, to: *mut Line) {

@@ -4,12 +4,14 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Owns memory of a [`DeviceBuffer`], and copies small pieces of it for trials. `E` is the error of a failure.
+/// Owns memory of a [`DeviceBuffer`], and copies small pieces of it for trials. `E` is the error of
+/// a failure.
 pub trait DeviceAllocation<E>: Send + Sync {
     /// Whether the host can address the memory, so that any library can send from it.
     fn on_host(&self) -> bool;
 
-    /// Allocates other memory of the same kind. A trial may overwrite it, and leaks it after a failure.
+    /// Allocates other memory of the same kind. A trial may overwrite it, and leaks it after a
+    /// failure.
     ///
     /// # Errors
     /// When memory is short.
@@ -51,8 +53,8 @@ impl<E> DeviceBuffer<E> {
     /// `bytes` bytes at the address `at`.
     ///
     /// # Safety
-    /// The memory exists as long as its owner. Whoever has the buffer or a part of it may read and write it at any
-    /// time. No reference of Rust points into it.
+    /// The memory exists as long as its owner. Whoever has the buffer or a part of it may read and
+    /// write it at any time. No reference of Rust points into it.
     pub unsafe fn from_raw(owner: Arc<dyn DeviceAllocation<E>>, at: usize, bytes: usize) -> Self {
         Self { at, bytes, owner }
     }

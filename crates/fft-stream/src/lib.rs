@@ -1,5 +1,5 @@
-//! The unsafe code that fft-core needs and does not contain: copies of memory larger than the caches, prefetching,
-//! and addresses of device memory.
+//! The unsafe code that fft-core needs and does not contain: copies of memory larger than the
+//! caches, prefetching, and addresses of device memory.
 
 mod copy;
 mod device_buffer;

@@ -15,7 +15,7 @@ pub(crate) mod slot;
 pub use agreement::{agree, agree_by};
 pub use assert_same::assert_same;
 pub use check_matching::matching;
-pub use comm::{Comm, Part, Parts, Reduce};
+pub use comm::{Comm, DeviceComm, Part, Parts, Reduce};
 pub use device_buffer::{DeviceAllocation, DeviceBuffer};
 pub use exchange::{Exchange, MessageHandler, MessagePlan, MessageSpec, PackRequest};
 pub use flight::{Arrival, Flight};
