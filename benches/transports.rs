@@ -14,7 +14,7 @@ use thriffty::gpu::cudarc::driver::CudaContext;
 use thriffty::gpu::{Gpu, GpuTransport};
 use thriffty::mpi::{self, MpiComm};
 use thriffty::{
-    Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Epochs, Grid, Plan, Reduce, Tolerance, Wire,
+    Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Grid, Plan, Reduce, Tolerance, Wire,
 };
 use timing::{Done, Failure, cufft_and_copy, noise, seconds};
 
@@ -102,8 +102,6 @@ const ON_DEVICE: [Way; 7] = [
     (SHARED, GpuTransport::PeerToPeer, Algorithm::P2p),
     ("whole messages, on the device", GpuTransport::GpuDirect, Algorithm::P2p),
     ("messages in chunks, on the device", GpuTransport::GpuDirect, Algorithm::Pipelined),
-    ("puts, on the device", GpuTransport::GpuDirect, Algorithm::Ring(Epochs::Fence)),
-    ("puts by flushing, on the device", GpuTransport::GpuDirect, Algorithm::Ring(Epochs::Flush)),
 ];
 const ON_HOST: [Way; 2] = [
     ("messages by alltoallv, through the host", GpuTransport::HostStaged, Algorithm::Alltoallv),

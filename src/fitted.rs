@@ -34,10 +34,10 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
     let Signature { hosts, ranks_per_host: crew, .. } = Signature::of(comm)?;
     let slow = (crew as f64 / machine.cores.value).max(1.0);
 
-    let alone = comm.split(comm.rank(), 0)?;
+    let alone = fft_comm::alone();
     // As much on each rank as when all share one, so that caches are as full.
     let share = [LARGE.div_ceil(crew), LARGE, LARGE];
-    let run = time(comm, alone.as_ref(), share, Algorithm::Shared, &machine)?;
+    let run = time(comm, &alone, share, Algorithm::Shared, &machine)?;
     // The others are there, too, of whom a plan of one rank knows nothing.
     let mut one = machine.clone();
     one.host_memory.value /= crew as f64;

@@ -1,10 +1,9 @@
 //! A communicator whose windows and messages fail on one rank.
 
 use std::cell::{Cell, RefCell};
-use std::ops::Range;
 
 use fft_core::{
-    Arrival, DeviceBuffer, Epoch, Expose, Flight, NodeMemory, Part, Parts, RmaWindow, SLOT_ALIGN,
+    Arrival, DeviceComm, Epoch, Expose, Flight, NodeMemory, Part, Parts, RmaWindow, SLOT_ALIGN,
     SharedMemory, Slot, Work, WritePartition,
 };
 use thriffty::{Comm, Epochs, Error, Reduce};
@@ -15,8 +14,6 @@ pub(crate) enum Fault {
     Nothing,
     /// It cannot get a window.
     Window,
-    /// It finds that ranks cannot put into memory that the host does not look into, as all do.
-    Blind,
     /// It cannot make the memory of one.
     Make,
     /// It puts beyond the end of others' memory.
@@ -122,25 +119,8 @@ impl Comm for Weak {
         }
     }
 
-    fn alltoallv_device(
-        &self,
-        send: Parts<'_, &DeviceBuffer>,
-        recv: Parts<'_, &DeviceBuffer>,
-    ) -> Result<(), Error> {
-        self.comm.alltoallv_device(send, recv)
-    }
-
-    fn reaches(&self, memory: &DeviceBuffer) -> Result<bool, Error> {
-        self.comm.reaches(memory)
-    }
-
-    fn window_on(&self, memory: &[DeviceBuffer; 2]) -> Result<Option<Box<dyn RmaWindow>>, Error> {
-        let (rank, fault) = (self.rank(), self.fault);
-        if fault == Fault::Blind {
-            return Ok(None);
-        }
-        let puts = self.comm.window_on(memory)?;
-        Ok(puts.map(|puts| Box::new(WeakPuts { puts, fault, rank }) as Box<dyn RmaWindow>))
+    fn device(&self) -> Option<&dyn DeviceComm> {
+        self.comm.device()
     }
 
     fn host(&self, rank: usize) -> usize {
@@ -163,10 +143,6 @@ impl Comm for Weak {
 
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         Ok(Box::new(Self::new(self.comm.as_ref(), self.fault)?))
-    }
-
-    fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        self.comm.split(color, key)
     }
 }
 
@@ -281,16 +257,12 @@ struct WeakPuts {
     rank: usize,
 }
 
-/// RmaWindow where it was not asked to.
+/// Puts to the wrong place.
 struct Astray<'a, 'env>(&'a dyn Epoch<'env>);
 
 impl<'env> Epoch<'env> for Astray<'_, 'env> {
     fn put(&self, to: usize, _at: usize, bytes: &'env [u8]) -> Result<(), Error> {
         self.0.put(to, 1 << 40, bytes)
-    }
-
-    fn put_opaque(&self, to: usize, _at: usize, from: Range<usize>) -> Result<(), Error> {
-        self.0.put_opaque(to, 1 << 40, from)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Many plans over threads.
 
-use thriffty::Algorithm;
+use thriffty::{Algorithm, Comm};
 
 use crate::common::{again, plans};
 
@@ -17,7 +17,8 @@ fn body() {
     for ranks in [1, 4, 6] {
         thriffty::threads(ranks, |world| {
             plans::come_and_go(&world, &Algorithm::ALL)?;
-            plans::overlapping(&world, &Algorithm::ALL)
+            let part = world.split(world.rank() % 2, world.rank())?;
+            plans::overlapping(&world, &part, &Algorithm::ALL)
         })
         .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
     }

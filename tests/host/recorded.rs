@@ -86,8 +86,4 @@ impl Comm for Recorded {
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         Ok(Box::new(Self { comm: self.comm.dup()?, record: self.record.clone() }))
     }
-
-    fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        self.comm.split(color, key)
-    }
 }

@@ -175,7 +175,7 @@ fn failing_body() {
                 let grid = Grid::new([12, 10, 8])?;
                 // A new communicator each time, of which nothing is known yet.
                 let built = world.split(0, world.rank()).and_then(|comm| {
-                    let draft = Plan::<C2c, 3>::c2c(comm.as_ref(), grid).exchange(exchange);
+                    let draft = Plan::<C2c, 3>::c2c(&comm, grid).exchange(exchange);
                     let mut plan = draft.shared_arrays().build()?;
                     plan.shared_input()?;
                     let alone = (0..world.size()).any(|rank| comm.host(rank) != world.host(rank));

@@ -3,9 +3,7 @@
 use std::time::Instant;
 
 use fft_comm::exchange_in;
-use fft_core::{
-    Comm, MessageHandler, MessagePlan, MessageSpec, PackRequest, Parts, SLOT_ALIGN, Slot,
-};
+use fft_core::{Comm, MessageHandler, MessagePlan, MessageSpec, Parts, SLOT_ALIGN, Slot};
 use thriffty::mpi::rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma, Window};
 use thriffty::{Algorithm, Epochs, Error, ErrorKind, Grid, Plan, agree};
@@ -211,23 +209,6 @@ impl MessageHandler for Mail<'_> {
         let letter = letter(self.rank, spec.peer, self.round, spec);
         message[..letter.len()].copy_from_slice(&letter);
         letter.len()
-    }
-
-    fn together(&self) -> bool {
-        !self.round.is_multiple_of(2)
-    }
-
-    fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
-        let all: Vec<_> = requests.collect();
-        assert!(all.len() == 1 || self.together());
-        let chunk = self.message_plan.sends[all[0].number].chunk;
-        let of_chunk = |spec: &&MessageSpec| spec.chunk == chunk;
-        let whole = self.message_plan.sends.iter().filter(of_chunk).count();
-        assert!(!self.together() || all.len() == whole, "{} of {whole}", all.len());
-        assert!(all.iter().all(|request| self.message_plan.sends[request.number].chunk == chunk));
-        for PackRequest { number, message, bytes } in all {
-            bytes.set(self.pack(number, message));
-        }
     }
 
     fn own(&mut self) {}

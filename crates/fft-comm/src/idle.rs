@@ -1,59 +1,40 @@
-//! Waiting without getting in the way of who is waited for.
+//! Waiting for other ranks.
 
 use std::time::{Duration, Instant};
 
-/// How often the processor is offered to others before a waiting rank goes to sleep: some tens of microseconds.
+/// Yields before a waiting rank sleeps.
 const OFFERS: u32 = 100;
-/// How long it sleeps then. The system adds about as much again.
+/// The length of a sleep; the system adds about as much.
 const NAP: Duration = Duration::from_micros(50);
-/// A look that takes longer has moved a part of a message, if it also takes several times as long as looks that find nothing (0.2 µs in shared
-/// memory, 0.6 µs for each host by TCP). An MPI that moves a few parts in each look, and nothing between looks, would be as slow
-/// as naps are.
+/// A test that takes this long, and several times as long as tests that find nothing, has moved
+/// part of a message. An MPI that moves a few parts per test, and nothing in between, would be as
+/// slow as the sleeps.
 const MOVED: Duration = Duration::from_micros(8);
 const SEVERAL: u32 = 4;
-/// The first look after a nap takes so much longer, as caches are cold.
+/// The first test after a sleep takes longer by this, as caches are cold.
 const COLD: Duration = Duration::from_micros(8);
 
-/// A rank that waits for others. With more ranks than cores, one that only yields takes a good part of a core
-/// from those that still compute; one that sleeps takes none.
+/// A rank that waits for others. With more ranks than cores, a rank that only yields takes
+/// processor time from those that compute; a rank that sleeps does not.
 pub(crate) struct Idle {
     offers: u32,
-    /// How many offers there are before a nap.
-    most: u32,
-    nap: Duration,
-    /// When it began to look.
+    /// The beginning of the present test.
     looks: Instant,
-    /// What that may take more, as it comes after a nap.
+    /// The time it may take longer because it follows a sleep.
     cold: Duration,
-    /// What any other look took at least.
+    /// The shortest time of any other test.
     least: Duration,
 }
 
 impl Default for Idle {
     fn default() -> Self {
-        Self::new(OFFERS, NAP)
+        let (cold, least) = (Duration::ZERO, Duration::MAX);
+        Self { offers: 0, looks: Instant::now(), cold, least }
     }
 }
 
 impl Idle {
-    fn new(most: u32, nap: Duration) -> Self {
-        Self {
-            offers: 0,
-            most,
-            nap,
-            looks: Instant::now(),
-            cold: Duration::ZERO,
-            least: Duration::MAX,
-        }
-    }
-
-    /// For waits that may be long: sleeps at once, for so long each time, whatever moves.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn asleep(nap: Duration) -> Self {
-        Self::new(0, nap)
-    }
-
-    /// To be called when a look found nothing that is complete; the next look is to follow.
+    /// Called after a test that found nothing complete, and before the next one.
     pub(crate) fn wait(&mut self) {
         let took = self.looks.elapsed();
         if self.cold.is_zero() {
@@ -62,12 +43,12 @@ impl Idle {
         if took > MOVED.max(SEVERAL * self.least) + self.cold {
             self.offers = 0;
         }
-        if self.offers < self.most {
+        if self.offers < OFFERS {
             self.offers += 1;
             std::thread::yield_now();
             self.cold = Duration::ZERO;
         } else {
-            std::thread::sleep(self.nap);
+            std::thread::sleep(NAP);
             self.cold = COLD;
         }
         self.looks = Instant::now();

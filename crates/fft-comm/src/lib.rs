@@ -1,11 +1,11 @@
-//! Ranks and the exchanges between them.
+//! Ranks, and the exchanges between them.
 //!
-//! Two communicators: [threads as ranks](threads) in one process, always there, and MPI processes (feature
+//! Two communicators: [threads as ranks](threads) in one process, and MPI processes (feature
 //! `mpi`). The exchanges are written once, over fft-core's `Comm` and `Flight`.
 //!
-//! Unsafe code is in three places: `commons.rs`, with its copies in `lent.rs`, and `mpi/host.rs`, in which ranks of one host reach
-//! each other's memory, and `mpi/ffi.rs` with its folder, which make every call into MPI; and the two `unsafe fn` of `mpi/mod.rs`
-//! take a raw communicator.
+//! Unsafe code is in `node_memory/` and `mpi/host.rs`, where ranks of one host access each other's
+//! memory, and in `mpi/ffi/`, with every call into MPI. Two `unsafe fn` of `MpiComm` take a raw
+//! communicator.
 #![deny(unsafe_code)]
 
 mod calibrate;

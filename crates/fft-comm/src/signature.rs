@@ -1,25 +1,24 @@
-//! Where numbers were measured: what they must not be used without, and how files say it.
+//! The identity of a machine, and sealed files about it.
 
 use fft_core::{Comm, Error, Reduce};
 
-/// What a machine is, for those who kept numbers about it: who computes, how many of them, and what carries messages.
-/// Equal on all ranks.
+/// The machine that measurements belong to: processors, ranks and library. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The processor of rank 0, in its maker's words.
+    /// The model name of rank 0's processor.
     pub processor: String,
-    /// Hosts.
+    /// The number of hosts.
     pub hosts: usize,
     /// Ranks of the fullest host.
     pub ranks_per_host: usize,
-    /// `threads`, or what the MPI library calls itself.
+    /// `threads`, or the name that the MPI library gives itself.
     pub library: String,
     /// The version of this crate.
     pub version: String,
 }
 
 impl Signature {
-    /// That of the machine that these ranks run on. Collective; the same on every rank.
+    /// The machine that these ranks run on. Collective; the same on every rank.
     ///
     /// # Errors
     /// When a rank has gone or the library fails.
@@ -52,7 +51,7 @@ impl Signature {
         ]
     }
 
-    /// The first field in which another differs, with both values: this one's first.
+    /// The first field that differs, with this value and the other's.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
         let pairs = self.fields().into_iter().zip(other.fields());
         let mut differ = pairs.filter(|((_, mine), (_, theirs))| mine != theirs);
@@ -60,21 +59,16 @@ impl Signature {
     }
 }
 
-/// A number for a text that changes when any byte of it does, the same in every version: FNV-1a.
-///
-/// ```
-/// assert_eq!(fft_comm::checksum(b""), 0xcbf2_9ce4_8422_2325);
-/// assert_ne!(fft_comm::checksum(b"ab"), fft_comm::checksum(b"ba"));
-/// ```
+/// The FNV-1a hash of a text, the same in every version.
 pub fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Makes sure that all ranks say the same of something that each has found out by itself. Collective.
+/// Checks that all ranks found the same text. Collective.
 ///
 /// # Errors
-/// On every rank: [`Error::Disagreement`] with the checksums of the first rank's text and of the first other one; when
+/// On every rank: [`Error::Disagreement`] with the checksums of rank 0 and the first other; when
 /// the transport fails.
 pub fn same(comm: &dyn Comm, what: &str, text: &str) -> Result<(), Error> {
     let mut all = vec![[0; 8]; comm.size()];
@@ -84,31 +78,24 @@ pub fn same(comm: &dyn Comm, what: &str, text: &str) -> Result<(), Error> {
     Err(Error::Disagreement { what: what.into(), rank_a: 0, a, rank_b, b })
 }
 
-/// A text under a first line that names what it is, and its checksum: a comment in TOML.
+/// A text after a first line with a name and the checksum, which is a comment in TOML.
 ///
 /// ```
 /// let file = fft_comm::seal("thriffty machine", "cores = 2\n");
 /// assert_eq!(fft_comm::unseal("thriffty machine", &file), Some("cores = 2\n"));
 /// assert_eq!(fft_comm::unseal("thriffty machine", &file.replace('2', "3")), None);
-/// assert_eq!(fft_comm::unseal("thriffty wisdom", &file), None);
 /// ```
 pub fn seal(what: &str, text: &str) -> String {
     format!("# {what} {:016x}\n{text}", checksum(text.as_bytes()))
 }
 
-/// The text under such a line, where it is what was sealed.
+/// The text of a sealed file, if the name and the checksum are right.
 pub fn unseal<'a>(what: &str, file: &'a str) -> Option<&'a str> {
     let (first, text) = file.split_once('\n')?;
     (first == format!("# {what} {:016x}", checksum(text.as_bytes()))).then_some(text)
 }
 
-/// Rank 0's bytes, on every rank. What others bring does not count. Collective.
-///
-/// ```
-/// use fft_core::Comm;
-/// let found = fft_comm::threads(3, |comm| fft_comm::broadcast(&comm, &vec![7; 5 - comm.rank()]).unwrap());
-/// assert_eq!(found, [[7; 5]; 3]);
-/// ```
+/// Broadcasts rank 0's bytes; those of other ranks are ignored. Collective.
 ///
 /// # Errors
 /// When a rank has gone or the library fails.
@@ -129,17 +116,14 @@ pub fn broadcast(comm: &dyn Comm, mine: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(bytes.take(len).collect())
 }
 
-/// Bytes that travel as one number.
+/// Bytes in one number.
 const WORD: usize = 6;
-/// Letters of a name at most.
+/// Letters of a line, at most.
 const LETTERS: usize = 120;
 
-/// Rank 0's text on one line, as far as it is not too long. Collective.
-///
-/// # Errors
-/// When a rank has gone or the library fails.
+/// Broadcasts rank 0's text as one line of limited length. Collective.
 pub(crate) fn broadcast_line(comm: &dyn Comm, text: &str) -> Result<String, Error> {
-    // Open MPI ends what it says of itself with a zero byte, which TOML has no place for.
+    // Open MPI ends its version string with a zero byte, which TOML does not allow.
     let parts = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
     let words: Vec<&str> = parts.filter(|word| !word.is_empty()).collect();
     let line: String = words.join(" ").chars().take(LETTERS).collect();
@@ -147,7 +131,7 @@ pub(crate) fn broadcast_line(comm: &dyn Comm, text: &str) -> Result<String, Erro
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The processor of this rank.
+/// The model name of this rank's processor.
 pub(crate) fn processor() -> String {
     let read = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = |line: &str| {
@@ -157,7 +141,7 @@ pub(crate) fn processor() -> String {
     read.lines().find_map(named).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-/// What carries messages.
+/// The library that carries messages.
 fn library(comm: &dyn Comm) -> String {
     #[cfg(feature = "mpi")]
     if comm.name() == "mpi" {

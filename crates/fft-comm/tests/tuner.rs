@@ -1,4 +1,5 @@
-//! Choosing among recipes: what there is to choose from, who wins a race, and what becomes of those that fail.
+//! Choosing among recipes: what there is to choose from, who wins a race, and what becomes of those
+//! that fail.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -147,7 +148,8 @@ impl Trial for Sleeper {
     }
 }
 
-/// What happens on a rank: how long each trial takes there, in which run it fails, whether it cannot be made.
+/// What happens on a rank: how long each trial takes there, in which run it fails, whether it
+/// cannot be made.
 type Script = fn(rank: usize, number: usize) -> (f64, Option<usize>, bool);
 
 /// Races on so many ranks: outcomes and runs, which must be the same on all.
@@ -221,7 +223,8 @@ fn one_that_is_slow_on_one_rank_is_dropped_at_once_on_all() {
 #[test]
 fn one_that_fails_on_one_rank_is_dropped_on_all_and_the_others_go_on() {
     for ranks in [1, 2, 4] {
-        // 0 cannot be made on rank 0, 1 fails there in its third run, 2 in its fourth; 3 and 4 are there to the end.
+        // 0 cannot be made on rank 0, 1 fails there in its third run, 2 in its fourth; 3 and 4 are
+        // there to the end.
         let (outcomes, _) = run(ranks, 5, LONG, |rank, number| {
             let bad = rank == 0;
             let fails = [None, Some(3), Some(4), None, None][number].filter(|_| bad);

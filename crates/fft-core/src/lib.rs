@@ -28,11 +28,10 @@ mod simulate;
 pub use base::{Element, Energy, Error, ErrorKind, Precision, Real, Timings, Tolerance, WireError};
 pub use codec::{BadMessage, Codec, Packed, Wire};
 pub use comm::{
-    Arrival, Comm, DeviceAllocation, DeviceBuffer, Epoch, Exchange, Expose, Flight, InEpoch,
-    LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSpec, NodeMemory,
+    Arrival, Comm, DeviceAllocation, DeviceBuffer, DeviceComm, Epoch, Exchange, Expose, Flight,
+    InEpoch, LocalBuffers, MessageBuffers, MessageHandler, MessagePlan, MessageSpec, NodeMemory,
     PackRequest, Part, Parts, PeerMemory, PinnedMemory, Reduce, RmaWindow, SLOT_ALIGN, Segment,
-    SharedMemory, Slot, SlotPool, Vouched, Work, WritePartition, agree, agree_by, assert_same,
-    matching,
+    SharedMemory, Slot, SlotPool, Work, WritePartition, agree, agree_by, assert_same, matching,
 };
 pub use execute::{
     BindContext, BufferRequirement, CallerArrays, Device, Executor, MakeExchange, OpBuffers,

@@ -274,7 +274,7 @@ impl<T: GpuReal> Device<T> for Cuda<T> {
             _ => {
                 let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
                 let like = device_buffer(&Arc::new(agree(comm, like)?), self.rank);
-                if comm.reaches(&like)? {
+                if comm.device().map_or(Ok(false), |device| device.reaches(&like))? {
                     GpuTransport::GpuDirect
                 } else {
                     GpuTransport::HostStaged

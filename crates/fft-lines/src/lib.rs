@@ -1,9 +1,7 @@
 //! The planners of rustfft, realfft and rustdct behind a trait object.
 //!
-//! These libraries are generic: whoever names a planner of `f32` compiles all of its algorithms.
-//! Here they are named for both
-//! precisions, so that this crate alone compiles them, and nobody who changes another waits for
-//! that again.
+//! These libraries are generic, so that every crate that uses a planner compiles all algorithms.
+//! This crate compiles them once, for both precisions.
 //!
 //! ```
 //! use fft_lines::Number;
@@ -22,9 +20,9 @@ use realfft::RealFftPlanner;
 use rustdct::DctPlanner;
 use rustfft::FftPlanner;
 
-/// `f32` or `f64`: a number whose transforms are compiled here.
+/// `f32` or `f64`, for which transforms are compiled here.
 pub trait Number: DctNum {
-    /// A planner without tables.
+    /// A planner with no tables yet.
     fn planner() -> Box<dyn Planner<Self>>;
 }
 
@@ -40,21 +38,21 @@ impl Number for f64 {
     }
 }
 
-/// Makes transforms of lines of `n` numbers, unscaled; lines of equal length share tables.
+/// Makes unscaled transforms of lines of `n` numbers; lines of equal length share tables.
 pub trait Planner<T>: Send {
-    /// Complex numbers, with `exp(-2πi jk/n)` forward and its conjugate otherwise.
+    /// Complex transform, with `exp(-2πi jk/n)` forward and its conjugate otherwise.
     fn complex(&mut self, n: usize, forward: bool) -> Arc<dyn Fft<T>>;
     /// `n` real numbers to `n/2 + 1` complex ones.
     fn real_to_complex(&mut self, n: usize) -> Arc<dyn RealToComplex<T>>;
     /// `n/2 + 1` complex numbers to `n` real ones.
     fn complex_to_real(&mut self, n: usize) -> Arc<dyn ComplexToReal<T>>;
-    /// The cosine transform I.
+    /// DCT-I.
     fn dct1(&mut self, n: usize) -> Arc<dyn Dct1<T>>;
-    /// The cosine transforms II and III, and the sine transforms of these types.
+    /// DCT-II, DCT-III, DST-II and DST-III.
     fn type2_and_3(&mut self, n: usize) -> Arc<dyn TransformType2And3<T>>;
-    /// The cosine transform IV, and the sine transform of this type.
+    /// DCT-IV and DST-IV.
     fn type4(&mut self, n: usize) -> Arc<dyn TransformType4<T>>;
-    /// The sine transform I.
+    /// DST-I.
     fn dst1(&mut self, n: usize) -> Arc<dyn Dst1<T>>;
 }
 

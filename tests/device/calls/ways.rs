@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fft_core::{Chunking, Link, Recipe, Redistribution, Step};
 use thriffty::gpu::GpuTransport;
-use thriffty::{Algorithm, Direction, Draft, Epochs, Error, Tolerance, Transform, Wire};
+use thriffty::{Algorithm, Direction, Draft, Error, Tolerance, Transform, Wire};
 
 /// How messages travel, and what the host must wait for in one direction, of all ranks together.
 pub(super) struct Way {
@@ -45,7 +45,6 @@ pub(super) struct MessagePlan {
 }
 
 pub(super) const P2P: Algorithm = Algorithm::P2p;
-pub(super) const RING: Algorithm = Algorithm::Ring(Epochs::Fence);
 
 /// As it is between ranks that reach each other: kernels take what they need from each other's memory, and nobody waits.
 pub(super) const NEAR: Way = Way {
@@ -142,25 +141,12 @@ pub(super) const DEVICE_WAYS: [Way; 3] = [
 ];
 
 #[cfg(feature = "mpi")]
-pub(super) const LARGE_DEVICE_WAYS: [Way; 3] = [
+pub(super) const LARGE_DEVICE_WAYS: [Way; 2] = [
     Way { name: "in chunks on the device", exchange: Algorithm::Pipelined, ..DEVICE },
-    Way { name: "in chunks by ring on the device", exchange: RING, ..DEVICE },
-    Way { name: "in chunks of bits:16 by ring on the device", exchange: RING, ..DEVICE_WAYS[1] },
-];
-
-#[cfg(feature = "mpi")]
-pub(super) const LARGE_HOST_WAYS: [Way; 2] = [
     Way {
-        name: "in chunks by ring through the host",
-        transport: GpuTransport::HostStaged,
-        exchange: RING,
-        ..FAR
-    },
-    Way {
-        name: "in chunks of bits:16 by ring through the host",
-        transport: GpuTransport::HostStaged,
-        exchange: RING,
-        ..WAYS[5]
+        name: "in chunks of bits:16 on the device",
+        exchange: Algorithm::Pipelined,
+        ..DEVICE_WAYS[1]
     },
 ];
 

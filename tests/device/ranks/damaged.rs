@@ -30,8 +30,8 @@ impl Exchange for Damaging {
         self.exchange.pin(pins);
     }
 
-    fn takes_berths(&self) -> bool {
-        self.exchange.takes_berths()
+    fn takes_message_buffers(&self) -> bool {
+        self.exchange.takes_message_buffers()
     }
 
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {

@@ -57,13 +57,16 @@ fn broadcast(comm: &dyn Comm, flight: &mut dyn Flight, order: Order) -> Result<O
         return Ok(order);
     }
     flight.post_recv(0, 1)?;
-    let mut found = Order::Quit;
-    while let Some(arrival) = flight.wait_any_sleeping(NAP)? {
-        let said = arrival.message.bytes().first().copied();
-        let all = [Order::Quit, Order::Go, Order::Timings];
-        found = all.into_iter().find(|order| Some(*order as u8) == said).unwrap_or(Order::Quit);
-        flight.recycle(arrival);
-    }
+    let arrival = loop {
+        match flight.test_any()? {
+            Some(arrival) => break arrival,
+            None => std::thread::sleep(NAP),
+        }
+    };
+    let said = arrival.message.bytes().first().copied();
+    let all = [Order::Quit, Order::Go, Order::Timings];
+    let found = all.into_iter().find(|order| Some(*order as u8) == said).unwrap_or(Order::Quit);
+    flight.recycle(arrival);
     flight.wait_all()?;
     Ok(found)
 }

@@ -1,54 +1,27 @@
-//! What one rank does by itself, and how fast: memory, local transforms, codecs.
+//! Measurements of one rank: memory, local transforms, codecs.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fft_core::{
     Cpu, Direction, Error, Kind, LinePlanner, LocalFft, Pass, Processor, Slot, Transfer, Wire,
 };
 
-use super::{ALONE, median};
+use super::rates::{ALONE, Window, median, rate};
+use crate::tuner::noise;
 
-/// Bytes of lines that stay in the first cache.
+/// Bytes of lines that fit in the first-level cache.
 const TILE: usize = 1 << 14;
 /// Real numbers that are encoded at once, for the same reason.
 const REALS: usize = 1 << 12;
 
-/// How long something is done to know its rate.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
-    /// How often, of which the median counts.
-    pub(super) turns: usize,
-    /// For how long each time.
-    pub(super) long: Duration,
-}
-
-/// Units of work done per second, `work` saying how many it did, after one call that does not count.
-fn rate(window: Window, mut work: impl FnMut() -> f64) -> f64 {
-    work();
-    let mut rates = vec![0.0; window.turns];
-    for rate in &mut rates {
-        let (start, mut done) = (Instant::now(), 0.0);
-        loop {
-            done += work();
-            let spent = start.elapsed();
-            if spent >= window.long {
-                *rate = done / spent.as_secs_f64();
-                break;
-            }
-        }
-    }
-    median(&mut rates)
-}
-
-/// Two arrays, one to be copied to the other.
 pub(super) struct Copying {
     from: Slot,
     to: Slot,
 }
 
 impl Copying {
-    /// Arrays of so many bytes, touched.
+    /// Arrays of `bytes` bytes whose pages are mapped.
     pub(super) fn new(bytes: usize, rank: usize) -> Result<Self, Error> {
         let mut copying = Self { from: Slot::new(bytes, rank)?, to: Slot::new(bytes, rank)? };
         copying.from.bytes_mut().fill(1);
@@ -76,7 +49,7 @@ pub(super) fn flops(n: usize, window: Window) -> f64 {
     let mut planner = LinePlanner::<f64>::default();
     let line = planner.plan(Kind::C2C, Direction::Forward, n, true).expect("not the identity");
     let lines = (TILE / (16 * n)).max(1);
-    // Of zeros, that do not grow from one transform to the next.
+    // Zeros, which do not grow from one transform to the next.
     let (mut tile, mut scratch) = (vec![0.0; 2 * n * lines], vec![0.0; line.scratch_len()]);
     let each = 5.0 * (n * lines) as f64 * (n as f64).log2();
     rate(window, || {
@@ -85,7 +58,7 @@ pub(super) fn flops(n: usize, window: Window) -> f64 {
     })
 }
 
-/// How many times as long it takes to transform lines along the first axis of an array as along the last, at least 1.
+/// The time of transforms along the first axis relative to those along the last, at least 1.
 pub(super) fn strided() -> f64 {
     let (n, lines) = (128, 1 << 12);
     let pass = Pass {
@@ -107,7 +80,7 @@ pub(super) fn strided() -> f64 {
         let fft = device.plan_fft(&shape, 0).expect("tables of a short line");
         (fft, shape.blocks)
     });
-    // In turns, so that what else the machine does hits both alike.
+    // Alternately, so that other load affects both alike.
     let mut ratios: Vec<f64> = (0..ALONE.turns)
         .map(|_| {
             let [gathered, contiguous] = shapes.each_mut().map(|(fft, blocks)| {
@@ -121,15 +94,11 @@ pub(super) fn strided() -> f64 {
     median(&mut ratios).max(1.0)
 }
 
-/// Bytes of numbers that a wire encodes and decodes per second, in cache: of noise, with a tolerance of about 1e-6.
+/// Bytes per second that a wire encodes and decodes in cache: noise, with a tolerance of about
+/// 1e-6.
 pub(super) fn codec(wire: Wire) -> Result<[f64; 2], Error> {
-    let mut state = 1u64;
-    let mut noise = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
-    };
-    let data: Vec<f64> = (0..REALS).map(|_| noise()).collect();
+    let mut state = 1;
+    let data: Vec<f64> = (0..REALS).map(|_| noise(&mut state)).collect();
     let (codec, whole, step) = (wire.codec::<f64>(), Transfer::run_of(REALS / 2), 1e-6);
     let mut message = Slot::new(codec.bound(REALS), 0)?;
     let bytes = codec.pack(&data, &whole, 2, step, message.bytes_mut()).bytes;

@@ -1,27 +1,25 @@
-//! What ranks do with each other, and how fast: messages between ranks of a host, and between hosts.
+//! Measurements of messages: between ranks of a host, and between hosts.
 
 use std::time::{Duration, Instant};
 
 use fft_core::{Comm, Error, Flight, Reduce, agree};
 
-use super::{REPEATS, median};
+use super::rates::{REPEATS, median};
 
-/// Bytes of a message that is all overhead.
+/// Bytes of a message whose cost is overhead.
 const SMALL: usize = 64;
-/// Such messages at once.
 const BURST: usize = 64;
-/// Bytes of a message that is all bandwidth: a chunk, as plans send them.
+/// Bytes of a message whose cost is bandwidth: a chunk, as plans send them.
 const LARGE: usize = 1 << 19;
-/// Such messages at most between two looks at the timings.
+/// Large messages in one timing, at most.
 const MOST: usize = 64;
-/// How long they are to take together.
+/// Seconds that they should take.
 const LONG: f64 = 0.03;
-/// Times there and back.
 const ROUNDS: usize = 50;
-/// How often a rank that has nothing to do looks whether the others are done.
+/// The interval at which a sleeping rank tests for the message that wakes it.
 const NAP: Duration = Duration::from_millis(1);
 
-/// The ranks and a flight between them.
+/// The ranks by hosts, and a flight between them.
 pub(super) struct Links<'a> {
     comm: &'a dyn Comm,
     flight: Box<dyn Flight>,
@@ -30,7 +28,6 @@ pub(super) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    /// Collective.
     pub(super) fn new(comm: &'a dyn Comm) -> Result<Self, Error> {
         let mut hosts: Vec<(usize, Vec<usize>)> = Vec::new();
         for rank in 0..comm.size() {
@@ -45,18 +42,16 @@ impl<'a> Links<'a> {
         Ok(Self { comm, flight, hosts })
     }
 
-    /// How many hosts.
     pub(super) fn hosts(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Ranks of the fullest host.
     pub(super) fn ranks_per_host(&self) -> usize {
         self.hosts.iter().map(Vec::len).max().unwrap_or(1)
     }
 
-    /// What the first of the `active` ranks finds, told to all; those that are not active sleep meanwhile and take
-    /// nothing from the processor. Collective.
+    /// Broadcasts what the first of the `active` ranks finds. The other ranks sleep meanwhile and
+    /// use no processor time. Collective.
     pub(super) fn while_others_sleep<const N: usize>(
         &mut self,
         active: &[usize],
@@ -76,7 +71,7 @@ impl<'a> Links<'a> {
                 Err(error) => result = Err(error),
             }
         }
-        // Also when that has failed: the others wait to be woken.
+        // Also after an error: the others wait to be woken.
         let done = match rank {
             _ if rank == leader => wake(flight, &sleepers),
             _ if active.contains(&rank) => Ok(()),
@@ -87,8 +82,8 @@ impl<'a> Links<'a> {
         Ok(found)
     }
 
-    /// `[latency, overhead, bandwidth]` of messages between ranks of a host; `None` where each is alone. `oversubscription` is how
-    /// much slower ranks compute together. Collective.
+    /// `[latency, overhead, bandwidth]` of messages between ranks of a host; `None` where each is
+    /// alone. Collective.
     pub(super) fn near(&mut self, oversubscription: f64) -> Result<Option<[f64; 3]>, Error> {
         let Some(pair) = self.hosts.iter().find(|ranks| ranks.len() > 1) else {
             return Ok(None);
@@ -103,8 +98,8 @@ impl<'a> Links<'a> {
         Ok(Some([latency, overhead, bandwidth]))
     }
 
-    /// The same between hosts, with one rank of each sending; and the bytes per second out of the fullest host when all
-    /// ranks send. `None` on one host. Collective.
+    /// The same between hosts, with one rank of each sending, and the bytes per second out of the
+    /// fullest host when all ranks send. `None` on one host. Collective.
     pub(super) fn far(&mut self, oversubscription: f64) -> Result<Option<([f64; 3], f64)>, Error> {
         let count = self.hosts.len();
         if count == 1 {
@@ -128,7 +123,7 @@ impl<'a> Links<'a> {
         Ok(Some(([latency, overhead, bandwidth], host.max(bandwidth))))
     }
 
-    /// For every rank whom it sends to, by the number of its host and its place there.
+    /// The target of each rank, from the number of its host and its place there.
     fn targets(&self, of: impl Fn(usize, usize) -> Option<usize>) -> Vec<Option<usize>> {
         let mut targets = vec![None; self.comm.size()];
         for (host, ranks) in self.hosts.iter().enumerate() {
@@ -139,7 +134,7 @@ impl<'a> Links<'a> {
         targets
     }
 
-    /// Latency and overhead. A message is there after the latency and the overheads of both ends.
+    /// Latency and overhead. A message arrives after the latency and the overheads of both ends.
     fn small(
         &mut self,
         pair: [usize; 2],
@@ -148,7 +143,7 @@ impl<'a> Links<'a> {
     ) -> Result<[f64; 2], Error> {
         let mut bursts = [0.0; REPEATS];
         for seconds in &mut bursts {
-            *seconds = self.message_plan(targets, SMALL, BURST)?;
+            *seconds = self.time(targets, SMALL, BURST)?;
         }
         let overhead = median(&mut bursts) / (2 * BURST) as f64 / oversubscription;
         let rank = self.comm.rank();
@@ -162,21 +157,22 @@ impl<'a> Links<'a> {
         Ok([(there - 2.0 * overhead).max(0.0), overhead])
     }
 
-    /// Bytes per second that each rank sends, all together. Collective.
+    /// Bytes per second that each rank sends when all do. Collective.
     fn bandwidth(&mut self, targets: &[Option<usize>]) -> Result<f64, Error> {
-        self.message_plan(targets, LARGE, 1)?;
-        let once = self.message_plan(targets, LARGE, 1)?;
+        self.time(targets, LARGE, 1)?;
+        let once = self.time(targets, LARGE, 1)?;
         // The same on all ranks, as the time is.
         let count = (LONG / once).clamp(1.0, MOST as f64) as usize;
         let mut times = [0.0; REPEATS];
         for seconds in &mut times {
-            *seconds = self.message_plan(targets, LARGE, count)?;
+            *seconds = self.time(targets, LARGE, count)?;
         }
         Ok((LARGE * count) as f64 / median(&mut times))
     }
 
-    /// Seconds in which every rank sends `count` messages to its target and receives those for it. Collective.
-    fn message_plan(
+    /// Seconds in which every rank sends `count` messages to its target and receives those for it.
+    /// Collective.
+    fn time(
         &mut self,
         targets: &[Option<usize>],
         bytes: usize,
@@ -194,12 +190,12 @@ impl<'a> Links<'a> {
         let mut seconds = [start.elapsed().as_secs_f64()];
         agree(self.comm, result)?;
         self.comm.allreduce(Reduce::Max, &mut seconds)?;
-        // No timings is so coarse, but a rate must be finite.
+        // A rate must be finite, whatever the resolution of the clock.
         Ok(seconds[0].max(1e-9))
     }
 }
 
-/// One exchange, as plans do it: everything is announced first.
+/// One exchange as plans do it: all receives are posted first.
 fn exchange(
     flight: &mut dyn Flight,
     target: Option<usize>,
@@ -252,7 +248,6 @@ fn ping_pong(flight: &mut dyn Flight, rank: usize, pair: [usize; 2]) -> Result<f
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Wakes those that sleep.
 fn wake(flight: &mut dyn Flight, sleepers: &[usize]) -> Result<(), Error> {
     for &to in sleepers {
         let slot = flight.slot(SMALL)?;
@@ -261,11 +256,15 @@ fn wake(flight: &mut dyn Flight, sleepers: &[usize]) -> Result<(), Error> {
     flight.wait_all()
 }
 
-/// Sleeps until it is woken.
+/// Sleeps until rank `by` sends a message.
 fn sleep(flight: &mut dyn Flight, by: usize) -> Result<(), Error> {
     flight.post_recv(by, SMALL)?;
-    if let Some(arrival) = flight.wait_any_sleeping(NAP)? {
-        flight.recycle(arrival);
-    }
+    let arrival = loop {
+        match flight.test_any()? {
+            Some(arrival) => break arrival,
+            None => std::thread::sleep(NAP),
+        }
+    };
+    flight.recycle(arrival);
     flight.wait_all()
 }

@@ -1,4 +1,4 @@
-//! One collective for all messages.
+//! `MPI_Alltoallv`.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use fft_core::{
     PackRequest, Parts, PinnedMemory, SLOT_ALIGN, Slot, agree,
 };
 
-use super::of_chunks;
+use super::messages::of_chunks;
 use super::p2p::P2p;
 
-/// Packs every message of a chunk, exchanges them all in one call, unpacks every message. The collective must know the size of every
-/// message at both ends. Where that depends on the data, messages go between pairs instead, all receives posted at once with room for
-/// the longest: what a collective would do, too, but for another one that tells all sizes before.
+/// Packs all messages of a chunk, exchanges them in one call, and unpacks them. The collective
+/// needs the size of every message at both ends. Where sizes depend on the data, messages are sent
+/// between pairs, with receives posted for the largest size.
 pub(crate) struct Alltoallv {
     comm: Box<dyn Comm>,
     send: Side,
@@ -22,14 +22,13 @@ pub(crate) struct Alltoallv {
     pins: Option<Arc<dyn PinnedMemory>>,
 }
 
-/// The outgoing or the incoming half: a buffer and where each rank's message is in it.
+/// The send or the receive buffer, and the part of each rank in it.
 struct Side {
     buffer: Slot,
     parts: Vec<(usize, usize)>,
 }
 
 impl Alltoallv {
-    /// Collective.
     pub(crate) fn new(comm: &dyn Comm) -> Result<Self, Error> {
         let side = || -> Result<Side, Error> {
             Ok(Side { buffer: Slot::new(0, comm.rank())?, parts: vec![(0, 0); comm.size()] })
@@ -41,7 +40,7 @@ impl Alltoallv {
 }
 
 impl Side {
-    /// Bytes that these messages take, each starting where numbers of any type may.
+    /// Bytes that these messages take, each aligned for numbers of any type.
     fn room(specs: &[MessageSpec]) -> usize {
         specs.iter().map(|spec| spec.bytes.next_multiple_of(SLOT_ALIGN)).sum()
     }
@@ -58,7 +57,6 @@ impl Side {
         Ok(())
     }
 
-    /// Lays the messages out one after the other.
     fn place(&mut self, specs: &[MessageSpec]) {
         self.buffer.set_len(Self::room(specs));
         self.parts.fill((0, 0));
@@ -69,12 +67,82 @@ impl Side {
         }
     }
 
-    /// Finds the messages in their buffers.
+    /// Takes the places of messages in their device buffers.
     fn find(&mut self, specs: &[MessageSpec], places: &[usize]) {
         self.parts.fill((0, 0));
         for (spec, place) in specs.iter().zip(places) {
             self.parts[spec.peer] = (*place, spec.bytes);
         }
+    }
+}
+
+impl Alltoallv {
+    fn run_on_device(
+        &mut self,
+        message_plan: &MessagePlan,
+        buffers: &MessageBuffers,
+        handler: &mut dyn MessageHandler,
+    ) -> Result<(), Error> {
+        let MessageBuffers { memory: [out, come], places } = buffers;
+        self.send.find(&message_plan.sends, &places[0]);
+        self.recv.find(&message_plan.recvs, &places[1]);
+        for number in 0..message_plan.sends.len() {
+            handler.pack(number, &mut []);
+        }
+        handler.own();
+        let device = self.comm.device().expect("messages have buffers where there is a device");
+        device.alltoallv(
+            Parts { bytes: out, parts: &self.send.parts },
+            Parts { bytes: come, parts: &self.recv.parts },
+        )?;
+        for (number, spec) in message_plan.recvs.iter().enumerate() {
+            handler.landed(number, spec.bytes);
+        }
+        handler.finish(&|_| &[]);
+        Ok(())
+    }
+
+    /// Packs, exchanges and unpacks the messages of a chunk. The last chunk also finishes, unless
+    /// an earlier one failed.
+    fn run_chunk(
+        &mut self,
+        message_plan: &MessagePlan,
+        chunk: usize,
+        handler: &mut dyn MessageHandler,
+        well: bool,
+    ) -> Result<(), Error> {
+        let Self { comm, send, recv, .. } = self;
+        let all = message_plan.chunks.max(1);
+        let last = chunk + 1 == all;
+        let of = |specs| of_chunks(specs, chunk..chunk + 1, all);
+        let (sends, recvs) = (of(&message_plan.sends), of(&message_plan.recvs));
+        send.place(&message_plan.sends[sends.clone()]);
+        recv.place(&message_plan.recvs[recvs.clone()]);
+        let (mut free, known) = (send.buffer.bytes_mut(), Cell::new(0));
+        handler.pack_all(&mut sends.map(|number| {
+            let bytes = message_plan.sends[number].bytes;
+            let room = bytes.next_multiple_of(SLOT_ALIGN);
+            let (message, rest) = std::mem::take(&mut free).split_at_mut(room);
+            free = rest;
+            PackRequest { number, message: &mut message[..bytes], bytes: &known }
+        }));
+        if last {
+            handler.own();
+        }
+        comm.alltoallv(
+            Parts { bytes: send.buffer.bytes(), parts: &send.parts },
+            Parts { bytes: recv.buffer.bytes_mut(), parts: &recv.parts },
+        )?;
+        let message = |number: usize| {
+            let (first, bytes) = recv.parts[message_plan.recvs[number].peer];
+            &recv.buffer.bytes()[first..first + bytes]
+        };
+        handler.arrived_all(recvs, &message);
+        if last && well {
+            // Of several chunks, no message is kept.
+            handler.finish(&message);
+        }
+        Ok(())
     }
 }
 
@@ -88,7 +156,7 @@ impl Exchange for Alltoallv {
         self.pins = Some(pins);
     }
 
-    fn takes_berths(&self) -> bool {
+    fn takes_message_buffers(&self) -> bool {
         true
     }
 
@@ -120,63 +188,17 @@ impl Exchange for Alltoallv {
         message_plan: &MessagePlan,
         handler: &mut dyn MessageHandler,
     ) -> Result<(), Error> {
-        let Self { comm, send, recv, pairs, .. } = self;
         if message_plan.shorter {
-            return pairs.run(message_plan, handler);
+            return self.pairs.run(message_plan, handler);
         }
-        if let Some(MessageBuffers { memory: [out, come], places }) = &message_plan.buffers {
-            send.find(&message_plan.sends, &places[0]);
-            recv.find(&message_plan.recvs, &places[1]);
-            for number in 0..message_plan.sends.len() {
-                handler.pack(number, &mut []);
-            }
-            handler.own();
-            comm.alltoallv_device(
-                Parts { bytes: out, parts: &send.parts },
-                Parts { bytes: come, parts: &recv.parts },
-            )?;
-            for (number, spec) in message_plan.recvs.iter().enumerate() {
-                handler.landed(number, spec.bytes);
-            }
-            handler.finish(&|_| &[]);
-            return Ok(());
+        if let Some(buffers) = &message_plan.buffers {
+            return self.run_on_device(message_plan, buffers, handler);
         }
-        let all = message_plan.chunks.max(1);
         let mut result = Ok(());
-        for chunk in 0..all {
-            let of = |specs| of_chunks(specs, chunk..chunk + 1, all);
-            let (sends, recvs, last) =
-                (of(&message_plan.sends), of(&message_plan.recvs), chunk + 1 == all);
-            send.place(&message_plan.sends[sends.clone()]);
-            recv.place(&message_plan.recvs[recvs.clone()]);
-            let (mut free, known) = (send.buffer.bytes_mut(), Cell::new(0));
-            handler.pack_all(&mut sends.map(|number| {
-                let bytes = message_plan.sends[number].bytes;
-                let room = bytes.next_multiple_of(SLOT_ALIGN);
-                let (message, rest) = std::mem::take(&mut free).split_at_mut(room);
-                free = rest;
-                PackRequest { number, message: &mut message[..bytes], bytes: &known }
-            }));
-            if last {
-                handler.own();
-            }
-            let done = comm.alltoallv(
-                Parts { bytes: send.buffer.bytes(), parts: &send.parts },
-                Parts { bytes: recv.buffer.bytes_mut(), parts: &recv.parts },
-            );
-            // The others come for the rest.
-            result = result.and(done.clone());
-            let message = |number: usize| {
-                let (first, bytes) = recv.parts[message_plan.recvs[number].peer];
-                &recv.buffer.bytes()[first..first + bytes]
-            };
-            if done.is_ok() {
-                handler.arrived_all(recvs, &message);
-            }
-            if last && result.is_ok() {
-                // Of several chunks none is kept.
-                handler.finish(&message);
-            }
+        for chunk in 0..message_plan.chunks.max(1) {
+            // Also after an error: the others come for the remaining chunks.
+            let done = self.run_chunk(message_plan, chunk, handler, result.is_ok());
+            result = result.and(done);
         }
         result
     }

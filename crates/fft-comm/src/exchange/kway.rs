@@ -1,4 +1,4 @@
-//! Messages forwarded in a few rounds, many to a bundle.
+//! Messages forwarded in a few rounds, several to a bundle.
 
 mod bundle;
 mod routes;
@@ -10,38 +10,38 @@ use fft_core::{
     agree,
 };
 
-use super::slot;
+use super::messages::slot_or_empty;
 use bundle::{Label, Span, Writer, Wrong};
 use routes::{Bundle, Routes, Source};
 
-/// The k-way exchange of AccFFT (Gholami, Hill, Malhotra and Biros, arXiv:1506.07933) on the routes of Bruck et al.
+/// The k-way exchange of AccFFT (Gholami, Hill, Malhotra and Biros, arXiv:1506.07933) on the routes
+/// of Bruck et al.
 ///
-/// In each of ⌈log_k P⌉ rounds a rank sends at most `k - 1` bundles: about k·log_k P messages in all where a direct
-/// exchange has P. The price is that a message travels once for each digit of its distance in base k that is not
-/// zero, so that a rank sends up to `(k - 1)/k · log_k P` times the bytes of a direct exchange, and copies what it
-/// forwards. It pays where messages are so small that their number counts, not their bytes. With `k >= P` it is a
-/// direct exchange, with 16 bytes more per message. Slots for all rounds are held at once, so memory grows like bytes.
+/// In each of ⌈log_k P⌉ rounds a rank sends at most `k - 1` bundles, about k·log_k P in all, where
+/// a direct exchange has P messages. A message travels once for each nonzero digit of its distance
+/// in base k, so that a rank sends up to `(k - 1)/k · log_k P` times the bytes of a direct
+/// exchange. This pays where messages are small. With `k >= P` it is a direct exchange with 16 more
+/// bytes per message. Slots for all rounds are held at once.
 ///
-/// Own messages are packed into the bundle they leave in, and decoded where they lie in the one they come in. All
-/// receives are posted first; a bundle leaves as soon as those of earlier rounds are there, whatever others do.
+/// Messages are packed into the bundle they leave in, and decoded in the bundle they arrive in. All
+/// receives are posted first. A bundle leaves when those of earlier rounds have arrived.
 ///
-/// When a message is lost on its way (a rank has gone, a header is wrong), that it is lost is sent on in its place:
-/// no rank waits for one that is not to blame.
+/// A message that is lost (a rank has gone, a header is wrong) is forwarded as lost, so that no
+/// rank waits for it.
 pub(crate) struct KWay {
     k: usize,
     comm: Box<dyn Comm>,
     flight: Box<dyn Flight>,
     /// By the number of the reshape.
     routes: Vec<(usize, Routes)>,
-    /// Bundles that have come, by number.
+    /// Bundles that have arrived, by number.
     come: Vec<Option<Arrival>>,
-    /// Where their messages are, by place in `Routes::incoming`.
+    /// The ranges of their messages, by place in `Routes::incoming`.
     spans: Vec<Span>,
     forwarded: u64,
 }
 
 impl KWay {
-    /// Collective.
     pub(crate) fn new(k: u8, comm: &dyn Comm) -> Result<Self, Error> {
         if k < 2 {
             return Err(Error::argument("exchange", format!("kway{k}"), "kway2 to kway255"));
@@ -51,8 +51,8 @@ impl KWay {
         Ok(Self { k: k.into(), comm, flight, routes, come, spans, forwarded: 0 })
     }
 
-    /// The messages of all ranks, in order of origin. Collective. Takes memory for P times the messages of the rank
-    /// that sends most, while a plan is made.
+    /// The messages of all ranks, in order of origin. Takes memory for P times the messages of the
+    /// rank that sends most. Collective.
     fn gather(&self, message_plan: &MessagePlan) -> Result<Vec<Label>, Error> {
         let (comm, ranks) = (self.comm.as_ref(), self.comm.size());
         let mut counts = vec![0; 8 * ranks];
@@ -93,7 +93,6 @@ impl Exchange for KWay {
         self.flight.pin(pins);
     }
 
-    /// Gathers what every rank sends to whom: two allgathers.
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
         let messages = self.gather(message_plan)?;
         let (rank, ranks) = (self.comm.rank(), self.comm.size());
@@ -135,7 +134,7 @@ impl Exchange for KWay {
                 round = bundle.round;
                 result = run.receive(round);
             }
-            // Even if not everything has come: others wait for this rank, and must be told what is lost.
+            // Also after an error: others wait for this rank, and must learn what is lost.
             match run.send(bundle) {
                 Ok(bytes) => forwarded += bytes,
                 Err(error) => result = result.and(Err(error)),
@@ -163,7 +162,6 @@ impl Exchange for KWay {
     }
 }
 
-/// One exchange.
 struct Run<'a> {
     rank: usize,
     routes: &'a Routes,
@@ -171,12 +169,12 @@ struct Run<'a> {
     handler: &'a mut dyn MessageHandler,
     come: &'a mut [Option<Arrival>],
     spans: &'a mut [Span],
-    /// The first bundle that was not what it must be or could not be made, or message that was lost.
+    /// The first error: a damaged bundle, one that could not be made, or a lost message.
     damage: Result<(), Error>,
 }
 
 impl Run<'_> {
-    /// Takes bundles as they come, until all of earlier rounds than this are there.
+    /// Takes bundles until all of the rounds before this one have arrived.
     fn receive(&mut self, round: usize) -> Result<(), Error> {
         let Self { routes, .. } = *self;
         let missing = |come: &[Option<Arrival>]| {
@@ -192,7 +190,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Finds the messages of a bundle, and shows those for this rank.
     fn open(&mut self, arrival: Arrival) {
         let Self { rank, routes, .. } = *self;
         let (number, bundle) = (arrival.number, &routes.recvs[arrival.number]);
@@ -216,11 +213,11 @@ impl Run<'_> {
         }
     }
 
-    /// Fills a bundle with own messages and with those that have come, and sends it; returns how many of its bytes
+    /// Fills a bundle with own and with forwarded messages and sends it. Returns the bytes that
     /// were not packed here.
     fn send(&mut self, bundle: &Bundle) -> Result<u64, Error> {
         let Self { routes, .. } = *self;
-        let slot = slot(self.flight, bundle.bytes, &mut self.damage)?;
+        let slot = slot_or_empty(self.flight, bundle.bytes, &mut self.damage)?;
         let items = if slot.len() == bundle.bytes { bundle.items.clone() } else { 0..0 };
         let (mut writer, mut packed) = (Writer::new(slot), 0);
         for item in &routes.outgoing[items] {
@@ -244,7 +241,8 @@ impl Run<'_> {
     }
 }
 
-/// A message that has come, by its place in [`Routes::incoming`]; no bytes when it is lost.
+/// A message that has arrived, by its place in [`Routes::incoming`], and whether it has; a lost one
+/// has no bytes.
 fn message<'m>(
     routes: &Routes,
     come: &'m [Option<Arrival>],

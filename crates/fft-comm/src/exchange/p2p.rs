@@ -1,4 +1,15 @@
-//! Non-blocking messages between pairs.
+//! Non-blocking messages between pairs, in chunks. The pipeline:
+//!
+//! 1. Post receives for the first COMING chunks.
+//! 2. Per chunk: wait until chunk - COMING has arrived, and post receives into its memory.
+//! 3. Wait until chunk - LEAVING has been sent.
+//! 4. Pack the messages of this chunk, and send each as soon as it is packed.
+//! 5. After each send, unpack every message that has arrived.
+//! 6. After the last chunk, copy this rank's own data.
+//! 7. Receive and unpack the remaining messages in the order they arrive.
+//! 8. Give messages that were kept to the handler, and wait for the remaining sends.
+//!
+//! Where the plan needs memory for all messages at once, they count as one chunk.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -9,56 +20,53 @@ use fft_core::{
     PackRequest, PinnedMemory, Slot, agree,
 };
 
-use super::{of_chunks, slot};
+use super::messages::{of_chunks, slot_or_empty};
 
-/// All receives are posted first; each message leaves as soon as it is packed, own data is copied while
-/// messages are under way, and each arrival is unpacked at once, in whatever order they come. With messages in
-/// chunks, this is the pipelined exchange.
+/// All receives are posted first. Each message leaves as soon as it is packed, and each arrival is
+/// unpacked at once, in any order. With messages in chunks this is the pipelined exchange.
 ///
-/// Unless there is to be memory for all messages at once, those of a few chunks are under way at a time, in the memory of those
-/// before them. A rank is never that many chunks ahead of another: before it packs one, it waits for all of the one
-/// in whose place that goes.
+/// At most a few chunks are under way at a time, unless there must be memory for all messages at
+/// once. A rank is never further ahead of another: before it packs a chunk, it waits for the one
+/// whose memory that chunk takes.
 pub(crate) struct P2p {
     algorithm: Algorithm,
     rank: usize,
-    /// A run has it meanwhile, and drops it in a panic: so others are told that nothing more comes from here, though this rank
-    /// may wait for them yet, to have done with the memory that it shows.
+    /// Taken by a run, and so dropped in a panic. The others learn then that no more messages will
+    /// come, even while this rank still waits to exit an exposure epoch.
     flight: Option<Box<dyn Flight>>,
     held: Held,
 }
 
-/// Chunks that may be on their way here at once, where there is not to be memory for all: others go ahead while one is transformed
-/// and packed here.
+/// Chunks that may be under way to this rank: other ranks go ahead while this one transforms and
+/// packs.
 const COMING: usize = 4;
-/// Chunks that may be on their way from here, with that which is packed. The network takes them one after the other.
+/// Chunks that may be under way from this rank, including the one being packed. The network sends
+/// them in order.
 const LEAVING: usize = 3;
 
-/// Messages that are neither packed nor read one by one.
 #[derive(Default)]
 struct Held {
-    /// Of a chunk that is packed, before they are sent, and how long they are.
+    /// Packed messages of a chunk, and their lengths.
     packed: Vec<(Slot, Cell<usize>)>,
-    /// Those that are not read on arrival, by number.
+    /// Messages that were not read on arrival, by number.
     kept: Vec<Option<Arrival>>,
-    /// How many of each chunk have not come.
+    /// The number of messages of each chunk that have not arrived.
     missing: Vec<usize>,
 }
 
 impl P2p {
-    /// Collective.
     pub(crate) fn new(algorithm: Algorithm, comm: &dyn Comm) -> Result<Self, Error> {
         let flight = Some(agree(comm, comm.flight())?);
         Ok(Self { algorithm, rank: comm.rank(), flight, held: Held::default() })
     }
 }
 
-/// The messages of a chunk.
 fn chunk(specs: &[MessageSpec], chunk: usize) -> Range<usize> {
     let before = |behind: usize| specs.partition_point(|other| other.chunk < behind);
     before(chunk)..before(chunk + 1)
 }
 
-/// How many chunks a message_plan is in, for whom it matters.
+/// The number of chunks that are kept apart.
 fn count(message_plan: &MessagePlan) -> usize {
     if message_plan.buffers_all || message_plan.buffers.is_some() {
         1
@@ -67,7 +75,6 @@ fn count(message_plan: &MessagePlan) -> usize {
     }
 }
 
-/// A run, without what is packed.
 struct Run<'a> {
     message_plan: &'a MessagePlan,
     flight: &'a mut dyn Flight,
@@ -77,7 +84,6 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Announces the messages of a chunk.
     fn post_recv(&mut self, chunk: usize) -> Result<(), Error> {
         let (recvs, all) = (&self.message_plan.recvs, self.missing.len());
         let numbers = of_chunks(recvs, chunk..chunk + 1, all);
@@ -94,7 +100,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Packs these messages and sends them, and reads what has come meanwhile.
     fn send(
         &mut self,
         numbers: Range<usize>,
@@ -105,13 +110,13 @@ impl Run<'_> {
         let together = self.handler.together();
         let mut number = numbers.start;
         while number < numbers.end {
-            // One, or as many of a chunk as there is memory for that is not under way.
+            // One message, or as many of a chunk as there are free slots for.
             let first = number;
             loop {
                 let spec = &sends[number];
                 let slot = match buffers {
                     Some(buffers) => buffers.outgoing(number, spec.bytes),
-                    None => slot(self.flight, spec.bytes, lacked)?,
+                    None => slot_or_empty(self.flight, spec.bytes, lacked)?,
                 };
                 packed.push((slot, Cell::new(0)));
                 number += 1;
@@ -139,7 +144,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes what comes until all messages of a chunk have.
     fn receive(&mut self, chunk: usize) -> Result<(), Error> {
         while self.missing[chunk] > 0 {
             match self.flight.wait_any()? {
@@ -150,7 +154,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes what comes until no more than so many messages are on their way from here.
+    /// Receives until at most `most` messages of this rank are under way.
     fn wait_until_in_flight(&mut self, most: usize) -> Result<(), Error> {
         while !self.flight.wait_until_in_flight(most)? {
             if let Some(arrival) = self.flight.test_any()? {
@@ -160,7 +164,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Shows a message to the handler, and keeps it if that has no use for it yet.
+    /// Shows a message to the handler, and keeps it if the handler does not read it yet.
     fn read(&mut self, arrival: Arrival) {
         let Self { message_plan, flight, handler, kept, missing } = self;
         let (number, message) = (arrival.number, &arrival.message);
@@ -199,7 +203,7 @@ impl Exchange for P2p {
         self.flight.iter_mut().for_each(|flight| flight.pin(pins.clone()));
     }
 
-    fn takes_berths(&self) -> bool {
+    fn takes_message_buffers(&self) -> bool {
         true
     }
 
@@ -218,7 +222,7 @@ impl Exchange for P2p {
             let none = message_plan.buffers.is_some();
             return if none { Ok(()) } else { flight.reserve(&sends, &recvs) };
         }
-        // One is as good as another, as they come back in any order.
+        // All slots have the largest size, as they come back in any order.
         let any = |sizes: &[usize], specs, chunks: Range<usize>| {
             let many = of_chunks(specs, chunks, all).len();
             vec![sizes.iter().copied().max().unwrap_or(0); many]
@@ -246,12 +250,10 @@ impl Exchange for P2p {
     }
 }
 
-/// Who comes again after a panic.
 fn panicked(rank: usize) -> Error {
     Error::Transport { rank, call: "an exchange", text: "a panic has ended it".to_owned() }
 }
 
-/// One exchange.
 fn run(
     message_plan: &MessagePlan,
     handler: &mut dyn MessageHandler,

@@ -1,4 +1,4 @@
-//! Any exchange, a few chunks at a time: memory for their messages is enough.
+//! Any exchange in rounds of a few chunks, with memory for one round.
 
 use std::sync::Arc;
 
@@ -6,8 +6,9 @@ use fft_core::{
     Algorithm, Error, Exchange, MessageHandler, MessagePlan, MessageSpec, PinnedMemory,
 };
 
-/// Neighbouring chunks of a message_plan are an exchange of their own, which ends before the next begins. Messages are read as
-/// they come and never kept, so the handler must not want to, unless there is to be memory for all at once: then all are one round.
+/// Consecutive chunks are an exchange of their own, which ends before the next begins. The handler
+/// must read messages as they arrive. A plan that needs memory for all messages at once is one
+/// round.
 pub(crate) struct Rounds {
     inner: Box<dyn Exchange>,
     /// Rounds at most.
@@ -17,7 +18,7 @@ pub(crate) struct Rounds {
     forwarded: u64,
 }
 
-/// The messages of one round, and their numbers in the message_plan.
+/// The messages of one round, and their numbers in the whole plan.
 struct Round {
     message_plan: MessagePlan,
     sends: Vec<usize>,
@@ -25,7 +26,6 @@ struct Round {
 }
 
 impl Rounds {
-    /// In so many rounds at most.
     pub(crate) fn new(inner: Box<dyn Exchange>, most: usize) -> Self {
         Self { inner, most, known: Vec::new(), forwarded: 0 }
     }
@@ -44,9 +44,9 @@ impl Rounds {
             let (sends, out) = of(&message_plan.sends, round);
             let (recvs, come) = of(&message_plan.recvs, round);
             let message_plan = MessagePlan {
-                // No other round has this number, and this one has it whenever it is reserved for.
+                // Unique among rounds, and the same whenever the reshape is reserved for.
                 reshape: message_plan.reshape << (usize::BITS / 2) | round,
-                // One to the exchange, which has memory for all of it.
+                // One chunk to the inner exchange, which has memory for all of it.
                 chunks: 1,
                 shorter: message_plan.shorter,
                 buffers_all: true,
@@ -60,7 +60,6 @@ impl Rounds {
     }
 }
 
-/// A handler for the messages of one round.
 struct Part<'a> {
     handler: &'a mut dyn MessageHandler,
     round: &'a Round,
@@ -100,11 +99,10 @@ impl Exchange for Rounds {
         self.inner.pin(pins);
     }
 
-    /// As often as there are rounds.
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error> {
         self.known.retain(|(reshape, _)| *reshape != message_plan.reshape);
         let rounds = self.split(message_plan);
-        // A rank that lacks memory does not keep the others waiting.
+        // Also after an error: the others reserve together.
         let mut result = Ok(());
         for round in &rounds {
             result = result.and(self.inner.reserve(&round.message_plan));
@@ -134,7 +132,7 @@ impl Exchange for Rounds {
         let mut result = Ok(());
         for (number, round) in rounds.iter().enumerate() {
             let mut part = Part { handler, round, last: number + 1 == rounds.len() };
-            // Others wait for what is to come, whatever went wrong here.
+            // Also after an error: others wait for the remaining rounds.
             result = result.and(self.inner.run(&round.message_plan, &mut part));
             self.forwarded += self.inner.forwarded();
         }
@@ -156,7 +154,8 @@ mod tests {
 
     use super::*;
 
-    /// A rank's message_plan in so many chunks, with a message of each to all but every third rank; every other rank has one less.
+    /// A rank's message_plan in so many chunks, with a message of each to all but every third rank;
+    /// every other rank has one less.
     fn message_plan(rank: usize, ranks: usize, chunks: usize) -> MessagePlan {
         let there = |from: usize, to: usize, chunk: usize| {
             from != to && !(from + to + chunk).is_multiple_of(3) && chunk + from % 2 < chunks.max(1)

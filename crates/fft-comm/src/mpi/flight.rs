@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use fft_core::{Arrival, Error, Flight, PinnedMemory, Slot, SlotPool};
 
@@ -10,37 +9,37 @@ use super::ffi::{self, RawComm, Requests};
 use super::pieces::Done;
 use crate::idle::Idle;
 
-/// Bytes of messages that may be on their way out at once: enough to keep any network busy.
+/// Bytes that may be under way out of this rank: enough to keep any network busy.
 const AHEAD: usize = 1 << 23;
-/// And pieces.
+/// Pieces that may be.
 const AHEAD_PIECES: usize = 16;
-/// Messages that may be at least, however long they are.
+/// Messages that may be, however long they are.
 const LEAST: usize = 2;
 
-/// What became of an operation.
 enum Step {
     Left,
     Came(Arrival),
     None,
 }
 
-/// Messages under way on a communicator of their own. A panic in the midst of them ends the job.
+/// Messages under way on a communicator of their own. A panic while some are under way ends the
+/// job.
 pub(super) struct MpiFlight {
-    // Requests are dropped before the communicator they were made on.
+    // Dropped before the communicator that requests were made on.
     requests: Requests,
     raw: RawComm,
     pool: SlotPool,
-    /// Messages announced, and how many of them have been handed out.
+    /// Messages whose receives are posted, and how many have been handed out.
     announced: usize,
     arrived: usize,
-    /// Messages of this rank that have not left, and whether there are slots for only some at once.
+    /// Messages of this rank that are under way, and whether not all have slots at the same time.
     leaving: usize,
     some: bool,
-    /// Bytes that may be out at once.
+    /// Bytes that may be under way out of this rank.
     ahead: usize,
-    /// Messages that came while this rank waited for a slot.
+    /// Messages that arrived while this rank waited for a slot.
     early: VecDeque<Arrival>,
-    /// The first operation that completed with an error; reported when all are complete.
+    /// The first error of an operation, returned when all are complete.
     failure: Result<(), Error>,
 }
 
@@ -61,7 +60,8 @@ impl MpiFlight {
         }
     }
 
-    /// Waits for the next operation to complete, or does not. Only messages that came are left to the caller.
+    /// Waits for the next operation to complete, or only tests. Slots that were sent return to the
+    /// pool.
     fn step(&mut self, idle: Option<Idle>) -> Result<Step, Error> {
         Ok(match self.requests.next(&self.raw, &mut self.failure, idle)? {
             Some(Done::Sent(slot)) => {
@@ -74,7 +74,7 @@ impl MpiFlight {
         })
     }
 
-    /// The next message, waiting for it like this, or not at all.
+    /// The next message; `idle` says how to wait, if at all.
     fn next(&mut self, idle: impl Fn() -> Option<Idle>) -> Result<Option<Arrival>, Error> {
         while self.arrived < self.announced {
             let step = match self.early.pop_front() {
@@ -96,7 +96,7 @@ impl MpiFlight {
 
 impl Drop for MpiFlight {
     fn drop(&mut self) {
-        // Others wait for messages of this rank, of which none will come, and can be told in no other way.
+        // Others wait for messages that will not come, and cannot be told otherwise.
         if std::thread::panicking() && self.announced + self.leaving > 0 {
             ffi::abort(101);
         }
@@ -158,8 +158,8 @@ impl Flight for MpiFlight {
     }
 
     fn post_recv(&mut self, from: usize, bytes: usize) -> Result<(), Error> {
-        // Its sender waits until it can be received. One that is too short is no help: with such, Open MPI 4.1.4
-        // damaged the heap.
+        // Its sender waits until it can be received. A shorter slot is no help: Open MPI 4.1.4
+        // damages the heap then.
         let slot = self.pool.take(bytes, self.raw.rank).unwrap_or_else(|lacks| ffi::awaited(lacks));
         self.post_recv_into(from, slot)
     }
@@ -182,10 +182,6 @@ impl Flight for MpiFlight {
 
     fn wait_any(&mut self) -> Result<Option<Arrival>, Error> {
         self.next(|| Some(Idle::default()))
-    }
-
-    fn wait_any_sleeping(&mut self, nap: Duration) -> Result<Option<Arrival>, Error> {
-        self.next(|| Some(Idle::asleep(nap)))
     }
 
     fn recycle(&mut self, read: Arrival) {

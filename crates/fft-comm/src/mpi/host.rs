@@ -1,4 +1,4 @@
-//! Processes of one host in each other's memory.
+//! Memory that processes of one host share.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::Ordering;
@@ -6,15 +6,12 @@ use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
 use fft_core::{Error, Reduce, SharedMemory};
 
-use crate::node_memory::node_memory::{AddressSpace, Freed, SyncFlags};
+use super::ffi::{RawComm, SharedWindow, is_running, when_finalized};
+use crate::node_memory::{AddressSpace, Freed, SyncFlags};
 
-use super::ffi::{RawComm, SharedWindow, is_running};
-
-/// Said once in a process.
 static NOT_SHARED: Once = Once::new();
 
-/// For every rank of a communicator the lowest rank of its host; only itself where memory cannot be shared.
-/// Collective.
+/// For every rank the lowest rank of its host, or itself where memory cannot be shared. Collective.
 pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
     let host = comm.all(comm.host())?;
     let shares = host.size == 1 || SharedWindow::allocate(&host, 0).is_ok();
@@ -33,33 +30,12 @@ pub(super) fn hosts(comm: &RawComm) -> Result<Vec<usize>, Error> {
     comm.numbers(mine)
 }
 
-/// Where the libraries that we know of keep shared memory.
-const SHARED: &str = "/dev/shm";
-
-/// Whether memory can be shared by the ranks of a host, so many bytes for this one. Collective, with the same answer on
-/// all of them: what there is no room for, the libraries promise, and the process that touches it is killed, or they
-/// give up on one rank and leave the others waiting.
-///
-/// # Errors
-/// [`Error::SharedMemory`] when there is no room.
-pub(super) fn has_room(comm: &RawComm, bytes: usize) -> Result<(), Error> {
-    let free = rustix::fs::statvfs(SHARED)
-        .map_or(f64::INFINITY, |system| system.f_bavail as f64 * system.f_frsize as f64);
-    let (mut wanted, mut least) = ([0.0], [0.0]);
-    comm.allreduce(Reduce::Sum, &[bytes as f64], &mut wanted)?;
-    comm.allreduce(Reduce::Min, &[free], &mut least)?;
-    if wanted <= least {
-        return Ok(());
-    }
-    let ([wanted], [free]) = (wanted.map(|x| x as u64), least.map(|x| x as u64));
-    Err(Error::SharedMemory { rank: comm.rank, wanted, place: SHARED, free })
-}
-
-/// Stations of this process, at which others may wait.
+/// Flags of this process, at which others may wait.
 static WINDOWS: Mutex<Vec<Weak<SharedWindow>>> = Mutex::new(Vec::new());
 
-/// Goes from all flags: MPI is about to be finalised, and what has not been dropped yet will not come again.
-pub(super) fn leave_all() {
+/// Marks this rank as gone in all flags: MPI is about to be finalised, and no epoch will be entered
+/// any more.
+fn leave_all() {
     let windows = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
     for window in windows.iter().filter_map(Weak::upgrade) {
         // SAFETY: MPI is still there.
@@ -68,19 +44,19 @@ pub(super) fn leave_all() {
     }
 }
 
-/// The `i`th rank's.
+/// The flags of the `i`th rank.
 ///
 /// # Safety
-/// MPI has not been finalised, and is not while it is borrowed.
+/// MPI has not been finalised, and is not while they are borrowed.
 unsafe fn flags(window: &SharedWindow, i: usize) -> &SyncFlags {
     let (at, bytes) = window.part(i);
     assert!(bytes >= size_of::<SyncFlags>(), "every rank made room for flags");
-    // SAFETY: parts begin at whole pages and were zeroed, which is flags that nobody has come to; all its fields are atomic, and
-    // the window lives as long as it is borrowed, and MPI, as the caller vouches.
+    // SAFETY: parts begin at whole pages and were zeroed, which is the initial state of the flags.
+    // All fields are atomic. The window lives as long as it is borrowed, and MPI, by the caller's
+    // promise.
     unsafe { &*at.cast::<SyncFlags>() }
 }
 
-/// Windows of shared memory, one for the flags and one for each allocation.
 pub(super) struct Host {
     flags: Arc<SharedWindow>,
     windows: Vec<Arc<SharedWindow>>,
@@ -91,6 +67,7 @@ impl Host {
     /// For the ranks of a communicator, all on one host. Collective.
     pub(super) fn new(comm: RawComm) -> Result<Self, Error> {
         let flags = Arc::new(SharedWindow::allocate(&comm, size_of::<SyncFlags>())?);
+        when_finalized(leave_all);
         let mut all = WINDOWS.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|window| window.strong_count() > 0);
         all.push(Arc::downgrade(&flags));
@@ -98,13 +75,14 @@ impl Host {
     }
 }
 
-// SAFETY: every rank's flags is at the beginning of its part of one window, which is kept. Windows are numbered alike
-// on all ranks, being made collectively, and kept; a rank locates bytes of its own part.
+// SAFETY: every rank's flags are at the beginning of its part of one window, which is kept. Windows
+// have the same numbers on all ranks, as they are made collectively, and are kept. A rank locates
+// bytes of its own part.
 unsafe impl AddressSpace for Host {
     const EVERYWHERE: bool = false;
 
     fn flags(&self, i: usize) -> &SyncFlags {
-        // SAFETY: callers have asked whether this is `ready`.
+        // SAFETY: callers have checked `ready`.
         unsafe { flags(&self.flags, i) }
     }
 
@@ -150,14 +128,15 @@ unsafe impl AddressSpace for Host {
     }
 }
 
-/// This process' part of a window: the only way to it, but for visits, which borrow it.
+/// This process's part of a window: the only access to it, apart from exposure epochs, which borrow
+/// it.
 struct Part {
     window: Arc<SharedWindow>,
     bytes: usize,
 }
 
 impl Part {
-    /// Where it is, as long as MPI is: what that does to windows in the end is its own affair.
+    /// Its address while MPI runs; MPI may free windows when it is finalised.
     fn at(&self) -> *mut u8 {
         assert!(is_running(), "memory that ranks share is used after MPI has been finalised");
         self.window.part(self.window.comm.rank).0
@@ -166,8 +145,9 @@ impl Part {
 
 impl SharedMemory for Part {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window, which MPI has not taken back. This is the only `Part` of
-        // this process; other processes touch it only while it is borrowed by a visit.
+        // SAFETY: the part has so many bytes, was zeroed, and lives as long as the window, as MPI
+        // still runs. This is the only `Part` of this process. Other processes access it only while
+        // an exposure epoch borrows it.
         unsafe { std::slice::from_raw_parts(self.at(), self.bytes) }
     }
 

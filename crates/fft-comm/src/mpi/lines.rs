@@ -1,13 +1,13 @@
-//! Counts as MPI counts: in 31 bits.
+//! Counts of 31 bits, as MPI has them.
 
 use std::ffi::c_int;
 
 use fft_core::{Error, SLOT_ALIGN};
 
-/// The longest piece of a message that a count of 31 bits can name, in whole lines.
+/// The most bytes that such a count can express, in whole lines.
 pub(super) const LONGEST: usize = c_int::MAX as usize / SLOT_ALIGN * SLOT_ALIGN;
 
-/// A count for a call, or what is wrong with it.
+/// A count for a call, or the error that it is too large.
 pub(super) fn count(rank: usize, what: &'static str, n: usize) -> Result<c_int, Error> {
     let text = || format!("{n} exceeds what this call can count");
     c_int::try_from(n).map_err(|_| Error::Transport { rank, call: what, text: text() })
@@ -23,7 +23,6 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Sets the parts, `(first, bytes)` per rank.
     pub(super) fn set(&mut self, parts: &[(usize, usize)], rank: usize) -> Result<(), Error> {
         self.counts.clear();
         self.places.clear();

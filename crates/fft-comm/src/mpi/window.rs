@@ -1,14 +1,12 @@
-//! Memory of a process that the others write to, without a way to get it wrong.
+//! One-sided communication that cannot be used wrongly.
 //!
-//! What makes one-sided communication unsafe is that others read and write memory while its owner's code goes on. Here
-//!
-//! - MPI owns a [`Window`]'s memory. Over a borrowed slice a window would be unsound: forgetting it ends the borrow while
-//!   puts still arrive.
-//! - An epoch is a closure, not a guard. A guard's destructor closes the epoch, and a guard that is forgotten never does,
-//!   while the borrows of what was put end. The call that runs a closure does not return before the epoch is closed, and
-//!   ends the job when it cannot be: when the closure panics, or the library fails.
-//! - What is put is borrowed from outside of that call; a window's own memory can be reached only outside of it.
-//! - Elements are [`Pod`]: whatever bits arrive are a value.
+//! - MPI owns a [`Window`]'s memory. A window over a borrowed slice would be unsound: forgetting
+//!   the window ends the borrow while puts still arrive.
+//! - An epoch is a closure, not a guard: a forgotten guard would never close it. The call returns
+//!   after the epoch is closed, or ends the job where the closure panics or the library fails.
+//! - Data to be put is borrowed for longer than that call. A window's own memory is accessible only
+//!   outside of it.
+//! - Elements are [`Pod`]: all bits that may arrive are valid.
 //!
 //! ```
 //! use fft_comm::mpi::{self, Rma, Window};
@@ -18,160 +16,62 @@
 //! let world = library.world()?;
 //! let Some(rma) = Rma::probe(&world)? else { return Ok(()) };
 //! let mut window: Window<f64> = rma.window(2 * world.size())?;
-//! // Every rank tells every other its number.
 //! let mine = [world.rank() as f64, 0.5];
-//! window.fence(|epoch| {
-//!     (0..world.size()).try_for_each(|to| epoch.put(to, 2 * world.rank(), &mine))
-//! })?;
+//! window.fence(|epoch| (0..world.size()).try_for_each(|to| epoch.put(to, 2 * world.rank(), &mine)))?;
 //! assert_eq!(window.local()[..2], [0.0, 0.5]);
 //! window.free()?;
 //! # Ok::<(), fft_core::Error>(())
 //! ```
 //!
-//! Each of the following does not compile, and the example after it, which differs in that alone, does.
-//!
-//! A put outside of an epoch:
+//! None of the following compiles. A put outside of an epoch:
 //! ```compile_fail,E0599
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
-//! window.put(0, 0, &[1.0])
-//! # }
+//! fn f(w: &mut fft_comm::mpi::Window<f64>) { w.put(0, 0, &[1.0]); }
 //! ```
-//! ```
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
-//! window.fence(|epoch| epoch.put(0, 0, &[1.0]))
-//! # }
-//! ```
-//! A look at local memory inside of one:
+//! Local memory in an epoch, or a reference to it across one:
 //! ```compile_fail,E0502
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
-//! window.flush(|epoch| epoch.put(0, 0, &[1.0]).map(|()| window.local()[0])).map(drop)
-//! # }
+//! fn f(w: &mut fft_comm::mpi::Window<f64>) { w.fence(|epoch| Ok(w.local()[0])); }
 //! ```
-//! ```
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
-//! window.flush(|epoch| epoch.put(0, 0, &[1.0])).map(|()| window.local()[0]).map(drop)
-//! # }
-//! ```
-//! Or one taken before and used after:
 //! ```compile_fail,E0502
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<f64, fft_core::Error> {
-//! let before = window.local();
-//! window.fence(|epoch| epoch.put(0, 0, &[1.0]))?;
-//! Ok(before[0])
-//! # }
+//! fn f(w: &mut fft_comm::mpi::Window<f64>) { let x = w.local(); w.fence(|_| Ok(())); drop(x); }
 //! ```
-//! ```
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<f64, fft_core::Error> {
-//! window.fence(|epoch| epoch.put(0, 0, &[1.0]))?;
-//! let after = window.local();
-//! Ok(after[0])
-//! # }
-//! ```
-//! Putting what dies before the epoch is closed:
+//! Data that dies, or changes, before the epoch is closed:
 //! ```compile_fail,E0597
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>, x: f64) -> Result<(), fft_core::Error> {
-//! window.fence(|epoch| {
-//!     let data = vec![x];
-//!     epoch.put(0, 0, &data)
-//! })
-//! # }
+//! fn f(w: &mut fft_comm::mpi::Window<u8>) { w.fence(|epoch| { let x = vec![1]; epoch.put(0, 0, &x) }); }
 //! ```
-//! ```
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>, x: f64) -> Result<(), fft_core::Error> {
-//! let data = vec![x];
-//! window.fence(|epoch| {
-//!     epoch.put(0, 0, &data)
-//! })
-//! # }
-//! ```
-//! Or what changes before:
 //! ```compile_fail,E0506
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>, mut x: [f64; 1]) -> Result<(), fft_core::Error> {
-//! window.fence(|epoch| {
-//!     epoch.put(0, 0, &x)?;
-//!     x[0] = 2.0;
-//!     Ok(())
-//! })
-//! # }
+//! fn f(w: &mut fft_comm::mpi::Window<u8>, mut x: [u8; 1]) {
+//!     w.fence(|epoch| { epoch.put(0, 0, &x)?; x[0] = 2; Ok(()) });
+//! }
 //! ```
-//! ```
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>, mut x: [f64; 1]) -> Result<(), fft_core::Error> {
-//! window.fence(|epoch| {
-//!     epoch.put(0, 0, &x)
-//! })?;
-//! x[0] = 2.0;
-//! Ok(())
-//! # }
-//! ```
-//! Using a window that has been freed:
+//! A window that has been freed:
 //! ```compile_fail,E0382
-//! # fn f(window: fft_comm::mpi::Window<f64>) -> Result<f64, fft_core::Error> {
-//! window.free()?;
-//! let first = window.local()[0];
-//! # Ok(first)
-//! # }
+//! fn f(w: fft_comm::mpi::Window<f64>) { w.free(); w.local(); }
 //! ```
-//! ```
-//! # fn f(window: fft_comm::mpi::Window<f64>) -> Result<f64, fft_core::Error> {
-//! let first = window.local()[0];
-//! window.free()?;
-//! # Ok(first)
-//! # }
-//! ```
-//! Elements for which not all bits are values:
+//! Elements for which not all bits are valid:
 //! ```compile_fail,E0277
-//! # fn f(rma: &fft_comm::mpi::Rma) -> Result<(), fft_core::Error> {
-//! rma.window::<bool>(1).map(drop)
-//! # }
+//! fn f(rma: &fft_comm::mpi::Rma) { rma.window::<bool>(1); }
 //! ```
-//! ```compile_fail,E0277
-//! # fn f(rma: &fft_comm::mpi::Rma) -> Result<(), fft_core::Error> {
-//! rma.window::<char>(1).map(drop)
-//! # }
-//! ```
-//! ```compile_fail,E0277
-//! # fn f(rma: &fft_comm::mpi::Rma) -> Result<(), fft_core::Error> {
-//! rma.window::<&'static u8>(1).map(drop)
-//! # }
-//! ```
-//! ```
-//! # fn f(rma: &fft_comm::mpi::Rma) -> Result<(), fft_core::Error> {
-//! rma.window::<u8>(1).map(drop)
-//! # }
-//! ```
-//! An epoch that goes on after its closure:
+//! An epoch used after its closure:
 //! ```compile_fail
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
-//! let epoch = window.fence(|epoch| Ok(epoch))?;
-//! epoch.put(0, 0, &[1.0])
-//! # }
-//! ```
-//! ```
-//! # fn f(window: &mut fft_comm::mpi::Window<f64>) -> Result<(), fft_core::Error> {
-//! window.fence(|epoch| Ok(epoch.put(0, 0, &[1.0])))?
-//! # }
+//! fn f(w: &mut fft_comm::mpi::Window<f64>) { let epoch = w.fence(|epoch| Ok(epoch)); }
 //! ```
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::ops::Range;
-use std::sync::Arc;
 
 use bytemuck::Pod;
-use fft_core::{
-    Comm, DeviceBuffer, Epochs, Error, PinnedMemory, RmaWindow, SLOT_ALIGN, Slot, agree,
-};
+use fft_core::{Comm, Epochs, Error, SLOT_ALIGN, Slot, agree};
 
-use super::MpiComm;
-use super::ffi::{self, RawEpoch, RawPair, RawWindow};
+use super::ffi::{self, RawEpoch, RawWindow};
+use super::library::library;
+use super::mpi_comm::MpiComm;
 
-/// The capability to put bytes into the memory of other ranks, which not every MPI has on every machine.
+/// The capability to put into the memory of other ranks, which not every MPI has on every machine.
 pub struct Rma {
     comm: MpiComm,
 }
 
-/// Bytes that the probe puts; what they are differs from rank to rank.
+/// Bytes that the probe puts, different ones on each rank.
 static SAMPLE: [u8; 64] = {
     let mut bytes = [0; 64];
     let mut i = 0;
@@ -183,11 +83,9 @@ static SAMPLE: [u8; 64] = {
 };
 
 impl Rma {
-    /// Finds out whether the ranks of a communicator can put: makes a small window, puts a few bytes to the next rank in
-    /// both kinds of epoch, and frees it. `None` on every rank when any of that fails on any; over Open MPI also for
-    /// a part of a host's ranks, whose windows it mixes up with those of another part; and over MPICH with
-    /// `MPI_THREAD_MULTIPLE`, with which it mixes up those of several threads. Collective; costs as much as making a small
-    /// window and four barriers.
+    /// Tries whether the ranks of a communicator can put: in a small window, in both kinds of
+    /// epoch. `None` on every rank where a step fails on any, or the library is known to confuse
+    /// windows. Collective.
     ///
     /// # Errors
     /// [`Error::Transport`] when something else fails than putting.
@@ -195,23 +93,35 @@ impl Rma {
         Ok(Self::try_out(comm)?.ok())
     }
 
-    /// For ranks of which it is known that they can. Collective.
+    /// For ranks that are known to be able to put. Collective.
     pub(super) fn known(comm: &MpiComm) -> Result<Self, Error> {
         Ok(Self { comm: comm.duplicate()? })
     }
 
-    /// Whether windows can be relied upon here, as far as is known of the library.
+    pub(super) fn rank(&self) -> usize {
+        self.comm.rank()
+    }
+
+    /// A hint for the warning that ranks cannot put, if there is one.
+    pub(super) fn remedy() -> &'static str {
+        match library().starts_with("Open MPI v4") {
+            true => " OMPI_MCA_osc=^ucx in the environment (mpirun --mca osc ^ucx) may repair it.",
+            false => "",
+        }
+    }
+
+    /// Refuses where the library is known to confuse windows.
     ///
-    /// Open MPI (4.1.4) keeps state of a window in a file named after the host, the job and the number of the communicator.
-    /// Communicators without a rank in common, as a split makes them, have the same number, and on one host the same
-    /// file: windows that are made at once fail, or would be one. MPICH (5.0.2) with `MPI_THREAD_MULTIPLE` mixes up which of
-    /// the windows of several threads an acknowledgement is for: an assertion of its own fails, or a thread waits for ever.
-    pub(super) fn sound(comm: &MpiComm) -> Result<(), Error> {
+    /// Open MPI 4.1.4 keeps the state of a window in a file named after the host, the job and the
+    /// number of the communicator. Disjoint communicators of a split have the same number, so that
+    /// their windows collide on one host. MPICH 5.0.2 with `MPI_THREAD_MULTIPLE` confuses the
+    /// acknowledgements of windows of several threads: an assertion fails, or a thread hangs.
+    fn sound(comm: &MpiComm) -> Result<(), Error> {
         let refuse =
             |text| Err(Error::Transport { rank: comm.rank(), call: "MPI_Win_allocate", text });
-        // Collective, and some processes may have been initialised for several threads and others not.
+        // Collective, so before the checks, which may differ between processes.
         let here = comm.raw.host()?.size;
-        if ffi::any_thread() && super::library().starts_with("MPICH") {
+        if ffi::any_thread() && library().starts_with("MPICH") {
             let text = "MPICH mixes up windows of several threads; initialise MPI with less than \
                         MPI_THREAD_MULTIPLE to have windows";
             return refuse(text.into());
@@ -230,7 +140,7 @@ impl Rma {
             return Ok(Err(why));
         }
         let rma = agree(comm, Self::known(comm))?;
-        // Every step is agreed on, so that no rank is left waiting in the next.
+        // Each step is agreed on, so that no rank is left waiting in the next.
         let mut window = match rma.window::<u8>(2) {
             Ok(window) => window,
             Err(why) => return Ok(Err(why)),
@@ -238,7 +148,7 @@ impl Rma {
         for how in [Epochs::Fence, Epochs::Flush] {
             let tried = window.try_out(how);
             if let Err(why) = agree(&rma.comm, tried) {
-                // Who knows what freeing it would wait for.
+                // Leaked, as freeing it might hang.
                 std::mem::forget(window);
                 return Ok(Err(why));
             }
@@ -246,8 +156,8 @@ impl Rma {
         Ok(window.free().map(|()| rma))
     }
 
-    /// A window with `len` zeroed elements on this rank; other ranks may have other numbers of them. Collective; costs
-    /// several small collectives and a pass over the memory, so make few and keep them.
+    /// A window with `len` zeroed elements on this rank. Other ranks may have other lengths.
+    /// Collective.
     ///
     /// # Errors
     /// The same on every rank: [`Error::OnRank`] when memory is short on one, or the library fails.
@@ -258,55 +168,44 @@ impl Rma {
         let comm = agree(&self.comm, self.comm.duplicate())?;
         assert!(align_of::<T>() <= SLOT_ALIGN, "windows are aligned to {SLOT_ALIGN} bytes");
         let bytes = len.saturating_mul(size_of::<T>());
-        // A rank without memory would leave the others waiting in MPI. Untouched memory costs nothing.
+        // A rank without memory would leave the others waiting in MPI. Untouched memory costs
+        // nothing.
         agree(&comm, Slot::new(bytes, comm.rank()).map(drop))?;
         let made = RawWindow::allocate(&comm.raw, bytes, comm.piece);
-        Window::met(made, comm)
-    }
-
-    /// A window on the second of these pieces, from the first of which this rank puts: bytes that cannot be looked at.
-    /// Collective.
-    pub(super) fn window_on(&self, memory: &[DeviceBuffer; 2]) -> Result<Window<u8>, Error> {
-        let comm = agree(&self.comm, self.comm.duplicate())?;
-        let made = RawWindow::create(&comm.raw, memory.clone(), comm.piece);
-        Window::met(made, comm)
+        // Freeing is collective: where one rank has nothing to free, the windows of the others
+        // leak.
+        let mut raw = agree(&comm, made.map(ManuallyDrop::new))?;
+        agree(&comm, raw.sync(&comm.raw))?;
+        Ok(Window { raw: ManuallyDrop::into_inner(raw), comm, elements: PhantomData })
     }
 }
 
 /// Memory of this rank that the other ranks put elements into.
 ///
-/// Dropping it frees it, which is **collective**: all ranks drop their windows in the same order. With a panic under way, or
-/// after MPI has been finalised, it leaks instead. [`Window::free`] says whether all went well.
+/// Dropping it frees it, which is **collective**: all ranks drop their windows in the same order.
+/// In a panic, or after MPI has been finalised, it leaks. [`Window::free`] reports errors.
 pub struct Window<T> {
     raw: RawWindow,
     comm: MpiComm,
     elements: PhantomData<T>,
 }
 
-/// An epoch of a [`Window`]; what is put is borrowed for `'env`.
+/// An epoch of a [`Window`]; data to be put is borrowed for `'env`.
 pub struct Epoch<'w, 'env, T> {
     raw: &'w RawEpoch<'w, 'env>,
     elements: PhantomData<fn(T)>,
 }
 
 impl<T: Pod> Window<T> {
-    /// Tells the other ranks of it. Collective.
-    fn met(made: Result<RawWindow, Error>, comm: MpiComm) -> Result<Self, Error> {
-        // Freeing takes all ranks: where some have nothing to free, the others' windows leak.
-        let mut raw = agree(&comm, made.map(ManuallyDrop::new))?;
-        agree(&comm, raw.sync(&comm.raw))?;
-        Ok(Self { raw: ManuallyDrop::into_inner(raw), comm, elements: PhantomData })
-    }
-
-    /// Opens an epoch on all ranks, calls `body`, and returns when everything that any rank put has arrived: with
-    /// `MPI_Win_fence` before and after. Collective; costs two barriers, what is put, and a small allreduce.
+    /// Opens an epoch with `MPI_Win_fence`, calls `body`, and closes the epoch: every put of any
+    /// rank has arrived. Collective.
+    ///
+    /// A panic in `body` ends the job, as does a failure to open or close the epoch: the other
+    /// ranks wait, and the network may still read the data.
     ///
     /// # Errors
-    /// The same on every rank, after the epoch has been closed: that of the lowest rank whose `body` failed. What others
-    /// put has arrived, and the window can be used again.
-    ///
-    /// A panic in `body` ends the job, as do failures to open or close the epoch: the other ranks wait, and the network may
-    /// still read what was put.
+    /// The same on every rank, after the epoch has been closed: that of the lowest rank whose
+    /// `body` failed.
     pub fn fence<'env, R>(
         &mut self,
         body: impl for<'e> FnOnce(&'e Epoch<'e, 'env, T>) -> Result<R, Error>,
@@ -314,8 +213,8 @@ impl<T: Pod> Window<T> {
         self.epoch(Epochs::Fence, body)
     }
 
-    /// As [`Window::fence`], by flushing: the window is open to all from the first such epoch on (`MPI_Win_lock_all`), puts
-    /// are flushed, and barriers separate them from what is done locally. Collective; costs the same.
+    /// As [`Window::fence`], with `MPI_Win_flush_all` and barriers. The window stays locked
+    /// (`MPI_Win_lock_all`) from the first such epoch on. Collective.
     ///
     /// # Errors
     /// As [`Window::fence`].
@@ -346,7 +245,7 @@ impl<T: Pod> Window<T> {
         bytemuck::cast_slice_mut(self.raw.local_mut())
     }
 
-    /// Gives the memory back. Collective.
+    /// Frees the memory. Collective.
     ///
     /// # Errors
     /// The same on every rank: [`Error::OnRank`] when the library fails.
@@ -357,21 +256,17 @@ impl<T: Pod> Window<T> {
 }
 
 impl Window<u8> {
-    /// An epoch of what outlives whatever the library may still do, so that every failure is a value. Collective.
-    pub(super) fn trial(
-        &mut self,
-        how: Epochs,
-        body: impl FnOnce(&RawEpoch<'_, 'static>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.raw.trial(&self.comm.raw, how, body)
+    /// The window and its communicator, for an exchange.
+    pub(super) fn into_raw(self) -> (RawWindow, MpiComm) {
+        (self.raw, self.comm)
     }
 
-    /// Whether two bytes put to the next rank arrive there.
     fn try_out(&mut self, how: Epochs) -> Result<(), Error> {
         let (rank, size) = (self.comm.rank(), self.comm.size());
         let sample = |rank: usize| &SAMPLE[rank % 62..][..2];
         self.local_mut().fill(0);
-        self.trial(how, |epoch| epoch.put((rank + 1) % size, 0, sample(rank)))?;
+        let put = |epoch: &RawEpoch<'_, 'static>| epoch.put((rank + 1) % size, 0, sample(rank));
+        self.raw.trial(&self.comm.raw, how, put)?;
         let expected = sample((rank + size - 1) % size);
         if self.local() == expected {
             return Ok(());
@@ -382,97 +277,14 @@ impl Window<u8> {
 }
 
 impl<'env, T: Pod> Epoch<'_, 'env, T> {
-    /// Writes `data` into the window of rank `to`, from its element `at` on. It is there when the epoch has been closed;
-    /// puts of one epoch must not overlap, or what arrives where they do is any of them, or parts of several.
+    /// Puts `data` into the window of rank `to`, from its element `at` on. It has arrived when the
+    /// epoch is closed. Puts of one epoch must not overlap; the result is undefined bytes where
+    /// they do.
     ///
     /// # Errors
-    /// [`Error::Argument`], counting in bytes, when the data does not fit there, before anything is sent;
-    /// [`Error::Transport`] when the library fails. Both on this rank alone: it may go on, and returns them at the end.
+    /// On this rank alone: [`Error::Argument`], in bytes, when the data does not fit;
+    /// [`Error::Transport`] when the library fails.
     pub fn put(&self, to: usize, at: usize, data: &'env [T]) -> Result<(), Error> {
         self.raw.put(to, at.saturating_mul(size_of::<T>()), bytemuck::cast_slice(data))
-    }
-}
-
-/// Windows of bytes for an exchange, made when their size is known, or one on memory of the exchange's.
-pub(super) struct MpiWindow {
-    rma: Rma,
-    pins: Option<Arc<dyn PinnedMemory>>,
-    /// What pins the memory: dropped before it.
-    pinned: Vec<Box<dyn Any + Send + Sync>>,
-    memory: Memory,
-}
-
-enum Memory {
-    None,
-    Pair(RawPair, MpiComm),
-    On(Window<u8>),
-}
-
-impl MpiWindow {
-    pub(super) fn new(rma: Rma) -> Self {
-        Self { rma, pins: None, pinned: Vec::new(), memory: Memory::None }
-    }
-
-    pub(super) fn on(rma: Rma, window: Window<u8>) -> Self {
-        Self { rma, pins: None, pinned: Vec::new(), memory: Memory::On(window) }
-    }
-}
-
-impl RmaWindow for MpiWindow {
-    fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
-        self.pins = Some(pins);
-    }
-
-    fn make(&mut self, bytes: usize) -> Result<(), Error> {
-        self.pinned.clear();
-        match std::mem::replace(&mut self.memory, Memory::None) {
-            Memory::None => {}
-            Memory::Pair(raw, comm) => agree(&comm, raw.free(comm.rank()))?,
-            Memory::On(window) => window.free()?,
-        }
-        let [mut one, mut other] = [self.rma.window::<u8>(bytes)?, self.rma.window(bytes)?];
-        if let Some(pins) = &self.pins {
-            let both = [one.local_mut(), other.local_mut()];
-            self.pinned = both.into_iter().filter_map(|bytes| pins.pin(bytes)).collect();
-        }
-        self.memory = Memory::Pair(RawPair::new([one.raw, other.raw]), one.comm);
-        Ok(())
-    }
-
-    fn epoch<'env>(
-        &mut self,
-        how: Epochs,
-        body: &mut fft_core::InEpoch<'_, 'env>,
-    ) -> Result<(), Error> {
-        match &mut self.memory {
-            Memory::None => {
-                let (rank, text) = (self.rma.comm.rank(), "no memory has been made".into());
-                Err(Error::Transport { rank, call: "epoch", text })
-            }
-            Memory::Pair(raw, comm) => {
-                raw.epoch(&comm.raw, how, |epoch, before| body(epoch, before))?
-            }
-            Memory::On(window) => {
-                window.raw.epoch(&window.comm.raw, how, |epoch| body(epoch, &[]))?
-            }
-        }
-    }
-
-    fn local(&self) -> &[u8] {
-        match &self.memory {
-            Memory::None => &[],
-            Memory::Pair(raw, _) => raw.local(),
-            Memory::On(window) => window.local(),
-        }
-    }
-}
-
-impl<'env> fft_core::Epoch<'env> for RawEpoch<'_, 'env> {
-    fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error> {
-        RawEpoch::put(self, to, at, bytes)
-    }
-
-    fn put_opaque(&self, to: usize, at: usize, from: Range<usize>) -> Result<(), Error> {
-        RawEpoch::put_opaque(self, to, at, from)
     }
 }

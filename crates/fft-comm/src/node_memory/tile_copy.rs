@@ -1,23 +1,22 @@
-//! Copies between memory that several ranks write at the same time, each elsewhere, and a tile. No reference may lead there:
-//! these go by pointers.
+//! Copies between a tile and memory that other ranks write at the same time, elsewhere. References
+//! to such memory are not allowed, so these use raw pointers.
 //!
-//! Where the axes of a tile are not those of the memory, a line of it has an element of each of some rows that lie far apart. Eight
-//! rows are read, or written, by turns: what a line gets of them is then together, and the processor fetches all eight ahead, where of
-//! one row after the other it would learn of the next only when one local. (256³ complex numbers by two ranks, lines along the slowest
-//! axis, each rank to memory of its own, with their transforms: 65 ms by way of a tile in the order of memory, 41 straight.) The next
-//! eight are fetched ahead: the whole transform copy_in 3% less by that.
+//! Where axes are transposed, a line of the tile has one element of each of several distant rows.
+//! Eight rows are read or written together: their elements are contiguous in a line, and the
+//! processor prefetches all eight streams. The next eight are prefetched explicitly.
 #![allow(unsafe_code)]
 
 use fft_core::{Panel, Transfer};
 
-/// Rows that are read or written by turns.
+/// Rows that are read or written together.
 const BY_TURNS: usize = 8;
 
-/// Copies from memory, `from`, to a tile, `to`, elements of so many bytes.
+/// Copies elements of `element` bytes from memory to a tile.
 ///
 /// # Safety
-/// `from` is valid for reads of [`Transfer::reach`] elements, as far as the transfer reads them, and `to` for writes of
-/// [`Transfer::span`]. What is read nobody writes meanwhile; the two do not overlap.
+/// `from` is valid for reads of [`Transfer::reach`] elements, as far as the transfer reads them,
+/// and `to` for writes of [`Transfer::span`]. Nobody writes what is read meanwhile; the two do not
+/// overlap.
 pub(crate) unsafe fn fetch(transfer: &Transfer, element: usize, from: *const u8, to: *mut u8) {
     transfer.panels(|panel| {
         // SAFETY: all places of panels are below `reach` and `span`.
@@ -37,10 +36,10 @@ pub(crate) unsafe fn fetch(transfer: &Transfer, element: usize, from: *const u8,
     });
 }
 
-/// Copies back: from a tile, `from`, to memory, `to`; long runs past the caches where that is asked for.
+/// Copies elements of a tile to memory; with `past`, long runs by non-temporal stores.
 ///
 /// # Safety
-/// As [`fetch`], with reading and writing exchanged; what is written nobody reads meanwhile.
+/// As [`fetch`], with reading and writing exchanged; nobody reads what is written meanwhile.
 pub(crate) unsafe fn store(
     transfer: &Transfer,
     element: usize,
@@ -69,7 +68,7 @@ pub(crate) unsafe fn store(
 /// Copies a run to a tile.
 ///
 /// # Safety
-/// `from` is valid for reads and `to` for writes of so many bytes, and they do not overlap.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, and they do not overlap.
 unsafe fn fetch_run(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: the caller's.
     unsafe {
@@ -95,12 +94,12 @@ unsafe fn store_run(from: *const u8, to: *mut u8, bytes: usize, past: bool) {
     fft_stream::fence();
 }
 
-/// Whether its elements are peers on both sides.
+/// Whether its elements are contiguous on both sides.
 fn is_run(panel: &Panel) -> bool {
     panel.rows == 1 && panel.pitch == 1
 }
 
-/// Places of all elements of a panel, from its first.
+/// Offsets of all elements of a panel from its first, in memory and in the tile.
 fn each(panel: &Panel, mut element: impl FnMut(usize, usize)) {
     for row in 0..panel.rows {
         for column in 0..panel.columns {
@@ -109,25 +108,25 @@ fn each(panel: &Panel, mut element: impl FnMut(usize, usize)) {
     }
 }
 
-/// Calls `ahead` for the rows of the turn after the one that begins at `first`, once for each line of memory.
+/// Calls `ahead` for the next rows after those from `first` on, once for each cache line.
 #[inline(always)]
-fn turn<E>(first: usize, whole: usize, column: usize, ahead: impl FnMut(usize)) {
+fn prefetch<E>(first: usize, whole: usize, column: usize, ahead: impl FnMut(usize)) {
     if column.is_multiple_of((fft_stream::LINE / size_of::<E>()).max(1)) && first + BY_TURNS < whole
     {
         (first + BY_TURNS..first + 2 * BY_TURNS).for_each(ahead);
     }
 }
 
-/// Rows become lines of the tile.
+/// Transposes rows of memory to lines of the tile.
 ///
 /// # Safety
-/// Both pointers are valid for all of the panel's places, counted from its first; they need not be aligned.
+/// Both pointers are valid for all of the panel's offsets; they need not be aligned.
 unsafe fn gather<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
     let Panel { rows, columns, jump, pitch, .. } = *panel;
     let whole = rows - rows % BY_TURNS;
     for first in (0..whole).step_by(BY_TURNS) {
         for column in 0..columns {
-            turn::<E>(first, whole, column, |next| {
+            prefetch::<E>(first, whole, column, |next| {
                 fft_stream::ahead(from.wrapping_add(next * jump + column).cast())
             });
             // SAFETY: the caller's; row and column are the panel's.
@@ -150,7 +149,7 @@ unsafe fn gather<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
     }
 }
 
-/// Lines of the tile become rows.
+/// Transposes lines of the tile to rows of memory.
 ///
 /// # Safety
 /// As [`gather`].
@@ -159,7 +158,7 @@ unsafe fn scatter<E: Copy>(panel: &Panel, from: *const E, to: *mut E) {
     let whole = rows - rows % BY_TURNS;
     for first in (0..whole).step_by(BY_TURNS) {
         for column in 0..columns {
-            turn::<E>(first, whole, column, |next| {
+            prefetch::<E>(first, whole, column, |next| {
                 fft_stream::ahead(to.wrapping_add(next * jump + column).cast());
             });
             // SAFETY: as in `gather`.

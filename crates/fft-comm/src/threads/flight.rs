@@ -1,20 +1,19 @@
-//! Messages between threads: slots move from the sender to the receiver, and back when they have been read.
+//! Messages between threads: slots move to the receiver, and back when they have been read.
 
 use std::sync::Arc;
 
 use fft_core::{Arrival, Error, Flight, PinnedMemory, Slot, SlotPool};
 
-use super::{Seat, State};
+use super::world::{Seat, State};
 
-/// This rank's messages.
 pub(super) struct ThreadFlight {
     seat: Arc<Seat>,
     pool: SlotPool,
-    /// Who is expected to send, and whether they have, or have gone.
+    /// The sender of each posted receive, and whether its message has arrived, or never will.
     expected: Vec<(usize, bool)>,
-    /// Who has slots that have not come back.
+    /// The receivers of slots that have not come back.
     lent: Vec<usize>,
-    /// The first rank that was missed; reported at the end.
+    /// The first rank that was missing, reported at the end.
     gone: Option<usize>,
 }
 
@@ -24,8 +23,8 @@ impl ThreadFlight {
         Self { seat, pool: SlotPool::default(), expected, lent, gone: None }
     }
 
-    /// Takes slots that have come back, until no more than so many have not, or an expected message is there and is to be
-    /// `read`: whether the former.
+    /// Takes back slots until at most `most` are lent; returns true then. With `read`, returns
+    /// false as soon as an expected message has arrived.
     fn recover(&mut self, most: usize, read: bool) -> bool {
         let Self { seat, pool, expected, lent, gone } = self;
         let Seat { world, rank } = &**seat;
@@ -51,7 +50,7 @@ impl ThreadFlight {
     }
 }
 
-/// The next expected message that is there, or an empty one of who can never send it.
+/// The next expected message that has arrived; an empty one for a sender that has gone.
 fn next(
     expected: &mut [(usize, bool)],
     missed: &mut Option<usize>,
@@ -64,7 +63,7 @@ fn next(
         if came {
             continue;
         }
-        // Messages of one sender come in the order in which they are expected.
+        // Messages of one sender arrive in the order of receives.
         if let Some(message) = state.mail[*rank * world.size + from].pop_front() {
             expected[number].1 = true;
             return Some(Ok(Arrival { number, message }));
@@ -93,7 +92,7 @@ impl Flight for ThreadFlight {
         }
         state.returned[*rank].reserve(sends.len());
         drop(state);
-        // Receivers need no memory: the sender's slots come to them.
+        // Receivers need no memory, as they get the sender's slots.
         self.pool.reserve(sends, self.seat.rank)
     }
 

@@ -1,13 +1,13 @@
-//! What could be done: recipes, in the order of what the model expects of them.
+//! The candidates: recipes in the order of predicted times.
 
 use fft_core::{Algorithm, Epochs, Error, Family, Memory, Problem, Recipe, Wire};
 
-/// A recipe, with all that its problem says (how messages travel, chunks, wire), and what the model expects.
+/// A recipe and its predicted time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// How it is done.
+    /// The recipe, with its problem: exchange, chunks, wire.
     pub recipe: Recipe,
-    /// Seconds of a forward transform, as [`Recipe::predict`] says.
+    /// Seconds of a forward transform, from [`Recipe::predict`].
     pub predicted: f64,
 }
 
@@ -20,7 +20,7 @@ impl Candidate {
         Ok(Self::of(Recipe::of_family(problem, family)?))
     }
 
-    /// A recipe that there is.
+    /// A given recipe.
     pub fn of(recipe: Recipe) -> Self {
         let predicted = recipe.predict().seconds;
         Self { recipe, predicted }
@@ -32,33 +32,33 @@ impl Candidate {
         (problem.chunked() && !problem.all_near()).then_some(problem.chunk)
     }
 
-    /// Whether another does the same, whatever it is called.
+    /// Whether another candidate does the same under another name.
     fn is(&self, other: &Self) -> bool {
         let same = self.recipe.steps() == other.recipe.steps();
         same && self.recipe.nodes() == other.recipe.nodes() && self.chunk() == other.chunk()
     }
 }
 
-/// What there is to choose from, each in the order in which ties are broken.
+/// The options to choose from, each in the order in which ties are broken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// Ways for messages to travel.
+    /// Exchanges.
     pub exchanges: Vec<Algorithm>,
-    /// Layouts to pass through; those after the first with the first chunk and wire only.
+    /// Families of layouts; those after the first with the first chunk and wire only.
     pub families: Vec<Family>,
     /// Bytes of a chunk, for exchanges that have chunks.
     pub chunks: Vec<usize>,
-    /// Representations of messages.
+    /// Wires.
     pub wires: Vec<Wire>,
 }
 
-/// Bytes of a message on average below which forwarding is worth a look.
+/// Mean bytes of a message below which forwarding is considered.
 const SMALL: f64 = 65_536.0;
-/// Chunks to try.
+/// Chunks that are timed.
 const CHUNKS: [usize; 3] = [1 << 19, 1 << 17, 1 << 21];
 
 impl Choice {
-    /// What the model chooses from: exchanges, where none is given.
+    /// The options of a choice by the model: exchanges, unless one is given.
     pub fn of_model(problem: &Problem, exchange: Option<Algorithm>) -> Self {
         Self {
             exchanges: exchange.map_or_else(|| exchanges(problem, false), |given| vec![given]),
@@ -68,8 +68,8 @@ impl Choice {
         }
     }
 
-    /// What is worth being timed: also chunks, families of layouts, and, where the wire is not `fixed`, messages as they
-    /// are in memory. `can_put` is whether ranks can put into each other's memory.
+    /// The options of a choice by timings: also chunks, families of layouts, and raw messages
+    /// unless the wire is `fixed`. `can_put` is whether ranks can put into each other's memory.
     pub fn of_clock(
         problem: &Problem,
         exchange: Option<Algorithm>,
@@ -81,7 +81,7 @@ impl Choice {
             wires.push(Wire::Raw);
         }
         let mut chunks = vec![problem.chunk];
-        // With least memory chunks are small as it is.
+        // With least memory chunks are small anyway.
         if problem.memory == Memory::Ample {
             chunks.extend(CHUNKS.into_iter().filter(|chunk| *chunk != problem.chunk));
         }
@@ -94,7 +94,7 @@ impl Choice {
     }
 }
 
-/// Exchanges that make sense for a problem; the first is the one to fall back to.
+/// Exchanges that suit a problem; the first is the fallback.
 fn exchanges(problem: &Problem, can_put: bool) -> Vec<Algorithm> {
     let (hosts, ranks) = (&problem.hosts, problem.input.ranks());
     let mut found = vec![Algorithm::Shared];
@@ -107,18 +107,18 @@ fn exchanges(problem: &Problem, can_put: bool) -> Vec<Algorithm> {
     let alone = sorted.is_sorted_by(|a, b| a < b);
     found.push(Algorithm::P2p);
     if !alone {
-        // Otherwise it is what sharing comes to.
+        // Otherwise it is the same as sharing.
         found.push(Algorithm::Pipelined);
     }
     found.push(Algorithm::Alltoallv);
     if can_put && !one {
         found.extend([Algorithm::Ring(Epochs::Fence), Algorithm::Ring(Epochs::Flush)]);
     }
-    // As they may be more than can be counted: that is for the search to find.
+    // As floating point: the search reports what cannot be counted.
     let points: f64 = problem.grid().shape().iter().map(|&len| len as f64).product();
     let reals = points * problem.howmany as f64 * if problem.complex { 2.0 } else { 1.0 };
     let bytes = reals * problem.precision.bytes() as f64;
-    // Each rank of a row or column of pencils has a message for each of the others.
+    // In pencils, each rank has a message for each other rank of its row or column.
     if bytes / (ranks as f64).powf(1.5) < SMALL {
         let fewer = [2, 4, 8].into_iter().filter(|&k| usize::from(k) < ranks);
         found.extend(fewer.map(Algorithm::KWay));
@@ -126,10 +126,8 @@ fn exchanges(problem: &Problem, can_put: bool) -> Vec<Algorithm> {
     found
 }
 
-/// The recipes of every combination of a choice, each once, cheapest first by the model; of equally cheap ones the one
-/// that the choice names first. Pure: equal arguments give equal lists, on every rank.
-///
-/// Cost: a search and a prediction for each combination.
+/// The recipes of all combinations of a choice, without duplicates, in the order of predicted
+/// times; ties keep the order of the choice. Pure: equal arguments give equal lists on every rank.
 ///
 /// # Errors
 /// Those of [`Recipe::new`]; a family without a way to the output is left out.
@@ -150,7 +148,8 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
                     match Candidate::new(one, family) {
                         Ok(new) if found.iter().any(|old| old.is(&new)) => {}
                         Ok(new) => found.push(new),
-                        // Another exchange may have as many reshapes as there are wires chosen by hand.
+                        // Another exchange may have as many reshapes as there are wires chosen by
+                        // hand.
                         Err(error) => refused = refused.or(Some(error)),
                     }
                 }
@@ -160,16 +159,16 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
     if let (true, Some(error)) = (found.is_empty(), refused) {
         return Err(error);
     }
-    // As the search does: what differs by less than a picosecond is a tie on every machine.
+    // As in the search, differences below a picosecond are ties on every machine.
     found.sort_by_key(|candidate| (candidate.predicted * 1e12).round() as u64);
     Ok(found)
 }
 
-/// By how much of its time the model may be wrong, and by how many seconds however little there is to do.
+/// The error of a prediction: a share of the time, and seconds.
 const DOUBT: (f64, f64) = (0.25, 2e-5);
 
-/// The place of what the model chooses from a list of [`candidates`]: the cheapest, unless what the choice names first is
-/// as cheap within what the model can tell, a quarter and 20 µs.
+/// The place of the model's choice in a list of [`candidates`]: the cheapest, unless the first
+/// exchange of the choice is as cheap within the error of predictions.
 pub fn favourite(all: &[Candidate], choice: &Choice) -> usize {
     let most = all.first().map_or(0.0, |best| best.predicted * (1.0 + DOUBT.0) + DOUBT.1);
     let named = |candidate: &Candidate| {
@@ -179,8 +178,8 @@ pub fn favourite(all: &[Candidate], choice: &Choice) -> usize {
     all.iter().position(named).unwrap_or(0)
 }
 
-/// The best few of a list: at most `most`, and of each exchange and wire at most three, as the model may be wrong about an
-/// exchange as a whole.
+/// The first `most` candidates, with at most three of each exchange and wire, as the model may be
+/// wrong about an exchange.
 pub fn shortlist(mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     let mut taken: Vec<(Algorithm, Wire)> = Vec::new();
     all.retain(|candidate| {

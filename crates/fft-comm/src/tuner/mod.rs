@@ -1,8 +1,7 @@
-//! Which of several recipes is fastest: by the model, and by the timings.
+//! The choice between recipes, by the model and by timings.
 //!
-//! `candidates.rs` lists recipes, purely, in the order of what the model expects of them; `race.rs` times what it is
-//! given, turn by turn, and drops what is clearly slower; here recipes are bound, each as a plan of its own that is
-//! dropped afterwards, and the outcome becomes a [`Report`]. No plan that somebody uses is ever touched.
+//! `candidates.rs` lists recipes, `race.rs` times what it is given, and here recipes are bound and
+//! reported on. Each candidate is a plan of its own, dropped afterwards.
 
 mod candidates;
 mod race;
@@ -19,15 +18,15 @@ pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
 pub use race::{Outcome, Progress, Trial, race};
 pub use report::{Report, ReportRow, Source};
 
-/// Times the candidates, of which the first is tried whatever the budget, and reports on all of them; the chosen one is
-/// the fastest. Collective; the same on every rank.
+/// Times candidates and reports on all of them; the fastest is chosen. The first is tried whatever
+/// the budget. Collective; the same on every rank.
 ///
-/// Forward transforms of noise. Each candidate has its own plan on its own communicator, and where arrays are to be shared its own
-/// input and output; of those that have not lost, up to four are held at a time.
+/// Candidates transform noise forward. Each has a communicator of its own, and its own arrays where
+/// these are shared. At most four are held at a time.
 ///
 /// # Errors
-/// On every rank: [`Error::OnRank`] when no candidate works, with what the first says; when a rank lacks memory for input
-/// and output; or the transport fails.
+/// On every rank: [`Error::OnRank`] when no candidate works, a rank lacks memory, or the transport
+/// fails.
 pub fn tune(
     comm: &dyn Comm,
     candidates: &[Candidate],
@@ -47,7 +46,8 @@ pub fn tune(
         let asked = recipe.problem().exchange;
         let found = executor.exchange(asked);
         if found != asked {
-            // Known to all: it is the communicator that cannot. What it does instead is another candidate.
+            // The communicator lacks this exchange, on all ranks. Its replacement is another
+            // candidate.
             return Err(Error::argument("exchange", found, asked));
         }
         let arrays = match &arrays {
@@ -59,10 +59,11 @@ pub fn tune(
     tune_by(comm, candidates, budget, &mut make, on_progress)
 }
 
-/// Binds a candidate, to be timed. Called by all ranks together.
+/// Binds a candidate to be timed. Called by all ranks together.
 pub type Make<'m, 't> = &'m mut dyn FnMut(&Candidate) -> Result<Box<dyn Trial + 't>, Error>;
 
-/// As [`tune`], of candidates that are bound by `make`: to another device, say. Collective; the same on every rank.
+/// As [`tune`], with candidates bound by `make`, to a device for instance. Collective; the same on
+/// every rank.
 ///
 /// # Errors
 /// As [`tune`].
@@ -76,7 +77,7 @@ pub fn tune_by<'t>(
     if candidates.is_empty() {
         return Err(nothing());
     }
-    // Ranks that time different things would wait for each other in different places.
+    // Ranks with different candidates would hang.
     let recipes: Vec<_> = candidates.iter().map(|it| it.recipe.to_string()).collect();
     same(comm, "candidates", &recipes.join("\n"))?;
     let mut make = |number: usize| make(&candidates[number]);
@@ -88,14 +89,14 @@ fn nothing() -> Error {
     Error::argument("candidates", 0, "at least 1")
 }
 
-/// Input and output, used by all trials in turn, where they may be anywhere.
+/// Input and output, used by all trials in turn.
 struct Arrays {
     input: Slot,
     output: Slot,
 }
 
 impl Arrays {
-    /// Noise, also where results go: memory that was never written is not there yet.
+    /// Noise in both, so that all pages are mapped.
     fn of(candidate: &Candidate, rank: usize) -> Result<Self, Error> {
         let precision = candidate.recipe.problem().precision;
         let array = |bytes: usize| {
@@ -108,13 +109,11 @@ impl Arrays {
     }
 }
 
-/// Bytes of input and output.
 fn bytes(candidate: &Candidate, rank: usize) -> [usize; 2] {
     let problem = candidate.recipe.problem();
     problem.reals(rank).map(|reals| reals * problem.precision.bytes())
 }
 
-/// Fills an array with what a rank transforms.
 fn fill(array: &mut [u8], precision: Precision, rank: usize) {
     fn noises<T: Real>(array: &mut [u8], rank: usize) {
         let mut state = rank as u64 + 1;
@@ -127,21 +126,21 @@ fn fill(array: &mut [u8], precision: Precision, rank: usize) {
     }
 }
 
-/// A number between -1/2 and 1/2, from a state that may begin as any.
+/// A number between -1/2 and 1/2 from a linear congruential generator, whose state may begin as
+/// any.
 pub fn noise<T: Real>(state: &mut u64) -> T {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     T::of((*state >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
 }
 
-/// Where the data of a trial is.
 enum Data {
     Any(Rc<RefCell<Arrays>>),
-    /// Where other ranks see it: of this executor.
+    /// Shared memory, allocated by this executor.
     Seen([Box<dyn SharedMemory>; 2]),
 }
 
 impl Data {
-    /// In memory that the ranks of a host share. Collective.
+    /// Memory that the ranks of a host share. Collective.
     fn new(
         comm: &dyn Comm,
         executor: &mut HostExecutor,
@@ -152,7 +151,7 @@ impl Data {
             let [input, output] = bytes(candidate, rank);
             let [input, output] = [executor.allocate(input), executor.allocate(output)];
             Ok::<_, Error>(match input?.zip(output?) {
-                // Alone on its host.
+                // The rank is alone on its host.
                 None => Self::Any(Rc::new(RefCell::new(Arrays::of(candidate, rank)?))),
                 Some((mut input, output)) => {
                     fill(input.bytes_mut(), candidate.recipe.problem().precision, rank);
@@ -164,9 +163,8 @@ impl Data {
     }
 }
 
-/// A candidate, bound.
 struct Bound {
-    /// Dropped before the executor that it may be of.
+    /// Dropped before the executor that may have allocated them.
     arrays: Data,
     executor: HostExecutor,
 }

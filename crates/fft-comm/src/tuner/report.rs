@@ -1,4 +1,4 @@
-//! What was looked at, what the model expected of it, what the timings said, and what was chosen.
+//! The report on a choice: candidates, predictions, timings.
 
 use std::fmt;
 
@@ -10,42 +10,42 @@ use super::{Candidate, Outcome};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// By what the model expects.
+    /// By the model's prediction.
     Model,
-    /// By the timings.
+    /// By timings.
     Measured,
-    /// By the timings, earlier: it was remembered.
+    /// By timings of an earlier run.
     Wisdom,
-    /// By whoever asked for just this one.
+    /// Given by the caller.
     Recipe,
 }
 
-/// The candidates of a plan, model beside measured; the same on all ranks. Prints as a table, with a mark at what was
-/// chosen.
+/// The candidates of a plan, with predicted and measured times; the same on all ranks. Prints as a
+/// table that marks the choice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// How it was chosen.
     pub source: Source,
-    /// What there was to choose from, cheapest first by the model.
+    /// The candidates, cheapest first by the model.
     pub rows: Vec<ReportRow>,
-    /// The place of what was chosen.
+    /// The index of the choice.
     pub chosen: usize,
 }
 
 /// One candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportRow {
-    /// The recipe, as it prints.
+    /// The recipe as text.
     pub recipe: String,
-    /// How messages travel.
+    /// Its exchange.
     pub exchange: Algorithm,
-    /// How they are represented.
+    /// Its wire.
     pub wire: Wire,
     /// Bytes of a chunk, where messages are in chunks.
     pub chunk: Option<usize>,
-    /// Seconds that the model expects of a forward transform.
+    /// Predicted seconds of a forward transform.
     pub predicted: f64,
-    /// What became of it.
+    /// The outcome of timing it.
     pub outcome: Outcome,
 }
 
@@ -69,20 +69,17 @@ impl ReportRow {
 }
 
 impl Report {
-    /// Of what was not timed.
+    /// A report without timings.
     ///
     /// # Panics
-    /// If there is no such candidate.
+    /// If there is no candidate `chosen`.
     pub fn untimed(source: Source, candidates: &[Candidate], chosen: usize) -> Self {
         assert!(chosen < candidates.len(), "candidate {chosen} of {}", candidates.len());
         let row = |candidate| ReportRow::new(candidate, Outcome::NotTried);
         Self { source, rows: candidates.iter().map(row).collect(), chosen }
     }
 
-    /// Of a race: the fastest of those that were there to the end was chosen.
-    ///
-    /// # Errors
-    /// [`Error::Argument`] when none was, with what the first said.
+    /// A report on a race: the fastest that stayed to the end is chosen.
     pub(super) fn measured(
         candidates: &[Candidate],
         outcomes: Vec<Outcome>,
@@ -106,7 +103,7 @@ impl Report {
         Ok(Self { source: Source::Measured, rows: rows.collect(), chosen })
     }
 
-    /// What was chosen.
+    /// The row of the choice.
     pub fn chosen(&self) -> &ReportRow {
         &self.rows[self.chosen]
     }
@@ -143,7 +140,6 @@ impl fmt::Display for Report {
     }
 }
 
-/// A time with a unit that suits it.
 fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.2} µs", s * 1e6),

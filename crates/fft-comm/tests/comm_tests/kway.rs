@@ -1,4 +1,5 @@
-//! The k-way exchange over threads: messages of any size between any ranks, ranks that leave, bundles that lie.
+//! The k-way exchange over threads: messages of any size between any ranks, ranks that leave,
+//! bundles that lie.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -12,8 +13,8 @@ use fft_core::{
 const RANKS: [usize; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12];
 const KS: [u8; 4] = [2, 3, 4, 255];
 
-/// Patterns of messages: all to all, some pairs of uneven sizes with ranks that neither send nor receive, one to all,
-/// all to one, none.
+/// Patterns of messages: all to all, some pairs of uneven sizes with ranks that neither send nor
+/// receive, one to all, all to one, none.
 const RESHAPES: usize = 5;
 
 /// The most bytes of a message, at least one where all send to all; `None` where there is none.
@@ -149,8 +150,8 @@ fn a_direct_exchange_forwards_headers_only() {
 
 #[test]
 fn two_reshapes_that_look_alike_to_a_rank_are_told_apart() {
-    // Ranks 0 to 3 at distances 0, 1, 2, 3: with k = 2 the message from 0 to 3 goes through 1, who in both reshapes has
-    // nothing of its own.
+    // Ranks 0 to 3 at distances 0, 1, 2, 3: with k = 2 the message from 0 to 3 goes through 1, who
+    // in both reshapes has nothing of its own.
     threads(4, |comm| {
         let rank = comm.rank();
         let mut exchange = exchange(Algorithm::KWay(2), &comm).unwrap();
@@ -320,15 +321,13 @@ impl Comm for Liar {
     fn dup(&self) -> Result<Box<dyn Comm>, Error> {
         self.0.dup()
     }
-    fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>, Error> {
-        self.0.split(color, key)
-    }
 }
 
 #[test]
 fn a_bundle_that_lies_is_an_error_and_all_ranks_go_on() {
     let shorter = [1, 15, 16, 17, 40, 1000].map(Damage::Shorten);
-    // The header of the first message: origin, destination, the lowest and the highest bits of the length.
+    // The header of the first message: origin, destination, the lowest and the highest bits of the
+    // length.
     let flipped = [0, 7, 31, 32, 40, 63, 71, 72, 100, 126, 127].map(Damage::Flip);
     for (ranks, k) in [(2, 2), (4, 2), (5, 3), (8, 2), (6, 255)] {
         for damage in shorter.into_iter().chain(flipped) {

@@ -7,7 +7,8 @@ use fft_core::{Algorithm, Comm, Exchange, MessageHandler, MessagePlan, MessageSp
 
 const CHUNKS: usize = 100;
 
-/// The bytes of the message of a chunk, if there is one: some ranks with fewer chunks, some pairs with none.
+/// The bytes of the message of a chunk, if there is one: some ranks with fewer chunks, some pairs
+/// with none.
 fn bytes(from: usize, to: usize, chunk: usize) -> Option<usize> {
     let there =
         from != to && !(from + 2 * to + chunk).is_multiple_of(5) && chunk < CHUNKS - 7 * (from % 3);

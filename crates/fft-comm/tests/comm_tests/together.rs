@@ -1,4 +1,5 @@
-//! Ports that pack and read the messages of a chunk together, as those do that wait for a device: over threads.
+//! Ports that pack and read the messages of a chunk together, as those do that wait for a device:
+//! over threads.
 
 use std::ops::Range;
 
@@ -8,7 +9,8 @@ use fft_core::{Algorithm, Comm, ErrorKind, MessageHandler, MessagePlan, MessageS
 /// Chunks of the rank with most.
 const CHUNKS: usize = 3;
 
-/// The bytes of the message of a chunk, if there is one: uneven, some ranks with less chunks, some pairs with none.
+/// The bytes of the message of a chunk, if there is one: uneven, some ranks with less chunks, some
+/// pairs with none.
 fn bytes(from: usize, to: usize, chunk: usize, chunks: usize) -> Option<usize> {
     let there = from != to
         && !(from + 2 * to + chunk).is_multiple_of(5)

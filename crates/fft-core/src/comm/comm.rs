@@ -124,35 +124,9 @@ pub trait Comm: Send {
         Ok(None)
     }
 
-    /// Whether messages can be sent from and received into memory like this, which the host does not look into: the same
-    /// on every rank. Found out by trying it, with memory of the kind. Collective.
-    ///
-    /// # Errors
-    /// When a rank has gone or the library fails otherwise.
-    fn reaches(&self, _memory: &DeviceBuffer) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// As [`Comm::alltoallv`], from and into memory that this communicator [reaches](Comm::reaches).
-    ///
-    /// # Errors
-    /// As [`Comm::alltoallv`].
-    fn alltoallv_device(
-        &self,
-        _send: Parts<'_, &DeviceBuffer>,
-        _recv: Parts<'_, &DeviceBuffer>,
-    ) -> Result<()> {
-        Err(Error::unreached())
-    }
-
-    /// As [`Comm::window`], on memory that this communicator [reaches](Comm::reaches): this rank puts from the first piece,
-    /// and the others into the second. `None` where that cannot be done, on every rank alike. Found out by trying it, with
-    /// memory of the kind. Collective.
-    ///
-    /// # Errors
-    /// When a rank has gone or the library fails otherwise.
-    fn window_on(&self, _memory: &[DeviceBuffer; 2]) -> Result<Option<Box<dyn RmaWindow>>> {
-        Ok(None)
+    /// Messages in memory of devices; `None` where the communicator has none, on every rank alike.
+    fn device(&self) -> Option<&dyn DeviceComm> {
+        None
     }
 
     /// A communicator of the same ranks whose messages never meet this one's.
@@ -160,12 +134,26 @@ pub trait Comm: Send {
     /// # Errors
     /// When a rank has gone or the library fails.
     fn dup(&self) -> Result<Box<dyn Comm>>;
+}
 
-    /// Communicators of the ranks with equal `color`, ordered by `key` and then by rank here.
+/// Messages in memory of devices. Both methods are **collective**.
+pub trait DeviceComm {
+    /// Whether messages can be sent from and received into memory of this kind: the same on every rank. Tried with
+    /// messages in such memory.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
-    fn split(&self, color: usize, key: usize) -> Result<Box<dyn Comm>>;
+    /// When a rank has gone or the library fails otherwise.
+    fn reaches(&self, memory: &DeviceBuffer) -> Result<bool>;
+
+    /// As [`Comm::alltoallv`], from and into memory that is [reached](DeviceComm::reaches).
+    ///
+    /// # Errors
+    /// As [`Comm::alltoallv`].
+    fn alltoallv(
+        &self,
+        send: Parts<'_, &DeviceBuffer>,
+        recv: Parts<'_, &DeviceBuffer>,
+    ) -> Result<()>;
 }
 
 type Result<T, E = Error> = std::result::Result<T, E>;

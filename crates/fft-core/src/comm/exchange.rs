@@ -41,7 +41,7 @@ pub struct MessagePlan {
     /// Incoming, in the order of chunks.
     pub recvs: Vec<MessageSpec>,
     /// Where messages lie, if the handler has memory for them: on all ranks or on none, and for exchanges that
-    /// [take it](Exchange::takes_berths).
+    /// [take it](Exchange::takes_message_buffers).
     pub buffers: Option<MessageBuffers>,
 }
 
@@ -108,8 +108,8 @@ pub trait Exchange: Send {
     fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
 
     /// Whether messages may have [buffers](MessagePlan::buffers), on a communicator that
-    /// [reaches](crate::Comm::reaches) their memory.
-    fn takes_berths(&self) -> bool {
+    /// [reaches](crate::DeviceComm::reaches) their memory.
+    fn takes_message_buffers(&self) -> bool {
         false
     }
 

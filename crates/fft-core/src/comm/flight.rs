@@ -54,7 +54,7 @@ pub trait Flight: Send {
     fn post_recv(&mut self, from: usize, bytes: usize) -> Result<()>;
 
     /// As [`Flight::reserve`], but for slots: for messages in memory of the caller's, which its communicator
-    /// [reaches](crate::Comm::reaches), or for more than are under way at once.
+    /// [reaches](crate::DeviceComm::reaches), or for more than are under way at once.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -63,7 +63,7 @@ pub trait Flight: Send {
     }
 
     /// As [`Flight::post_recv`], of a message of at most the slot's length, into that slot. It may be of memory that the
-    /// communicator [reaches](crate::Comm::reaches), and so may those that are sent.
+    /// communicator [reaches](crate::DeviceComm::reaches), and so may those that are sent.
     ///
     /// # Errors
     /// When the library fails.

@@ -1,9 +1,5 @@
 //! Memory of a rank that the others write to.
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use super::slot::PinnedMemory;
 use crate::base::Error;
 use crate::problem::Epochs;
 
@@ -13,9 +9,6 @@ use crate::problem::Epochs;
 /// [`RmaWindow::make`] and [`RmaWindow::epoch`] are **collective**, and so is dropping it: all ranks do each of them, in the same
 /// order.
 pub trait RmaWindow: Send {
-    /// PinnedMemory the memory that is made from now on, where it can.
-    fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
-
     /// Gives this rank two pieces of at least `bytes` zeroed bytes, starting at multiples of
     /// [`SLOT_ALIGN`](crate::SLOT_ALIGN), in place of those it had. Collective, and costs as much as several small
     /// collectives and a pass over the memory.
@@ -48,12 +41,4 @@ pub trait Epoch<'env> {
     /// # Errors
     /// [`Error::Argument`] when they do not fit there, before anything is sent; or what the library returns.
     fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error>;
-
-    /// As [`Epoch::put`], of bytes of the first piece of memory that [`Comm::window_on`](crate::Comm::window_on) was told of.
-    ///
-    /// # Errors
-    /// As [`Epoch::put`].
-    fn put_opaque(&self, _to: usize, _at: usize, _from: Range<usize>) -> Result<(), Error> {
-        Err(Error::unreached())
-    }
 }

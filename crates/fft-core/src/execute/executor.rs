@@ -48,7 +48,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         let algorithms = recipe.algorithms();
         let mut exchanges = Vec::with_capacity(algorithms.len());
         for algorithm in algorithms {
-            exchanges.push((algorithm, agree(comm.as_ref(), exchange(algorithm, comm.as_ref()))?));
+            let bound = recipe.problem().bound_exchange(algorithm);
+            exchanges.push((algorithm, agree(comm.as_ref(), exchange(bound, comm.as_ref()))?));
         }
         let mut node_memory = device.connect(recipe, comm.as_ref())?;
         let mut programs = || -> Result<[BoundProgram<T, Dev>; 2], Error> {

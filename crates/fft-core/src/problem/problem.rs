@@ -233,6 +233,15 @@ impl Problem {
         }
     }
 
+    /// The exchange that is bound where this one is asked for: windows are memory of the host, so that devices send
+    /// chunks instead.
+    pub(crate) fn bound_exchange(&self, named: Algorithm) -> Algorithm {
+        match named {
+            Algorithm::Ring(_) if self.access != Access::Cached => Algorithm::Pipelined,
+            named => named,
+        }
+    }
+
     /// How messages of a reshape are represented, by its number in the forward transform.
     pub(crate) fn wire_of(&self, reshape: usize) -> Wire {
         let own = self.wires.iter().rev().find(|(number, _)| *number == reshape);

@@ -224,7 +224,7 @@ impl<T: GpuReal> Staged<T> {
     ) -> Result<(), Error> {
         let boxes = self.host_codec(width).and_then(|()| self.boxes(device, width));
         let boxes = boxes.map_err(|why| why.on(device.rank));
-        if !exchange.takes_berths() {
+        if !exchange.takes_message_buffers() {
             device.taken = GpuTransport::HostStaged;
         }
         if device.taken == GpuTransport::GpuDirect {

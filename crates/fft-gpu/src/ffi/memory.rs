@@ -12,7 +12,7 @@ use cudarc::driver::{
     CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, result,
 };
 
-use fft_core::{DeviceAllocation, DeviceBuffer, Error, Vouched};
+use fft_core::{DeviceAllocation, DeviceBuffer, Error};
 
 use super::tried;
 use crate::base::{GpuError, GpuReal};
@@ -342,11 +342,10 @@ struct Kept {
 
 /// A rank's block as messages lie in it.
 pub(crate) fn device_buffer(block: &Arc<Block>, rank: usize) -> DeviceBuffer {
-    // SAFETY: the block has the bytes at that address until it is dropped. No reference leads into memory of a device, and
-    // whoever writes there at a bad time spoils numbers, not more.
-    let vouched = unsafe { std::mem::transmute::<(), Vouched>(()) };
     let kept = Arc::new(Kept { block: block.clone(), rank });
-    DeviceBuffer::new(kept, block.at as usize, block.bytes, vouched)
+    // SAFETY: the block has the bytes at that address until it is dropped. No reference points into memory of a device, and
+    // a write at a bad time damages numbers only.
+    unsafe { DeviceBuffer::from_raw(kept, block.at as usize, block.bytes) }
 }
 
 impl Kept {
@@ -356,7 +355,7 @@ impl Kept {
     }
 }
 
-impl DeviceAllocation for Kept {
+impl DeviceAllocation<Error> for Kept {
     fn on_host(&self) -> bool {
         false
     }
@@ -366,12 +365,12 @@ impl DeviceAllocation for Kept {
         Ok(device_buffer(&Arc::new(block), self.rank))
     }
 
-    fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {
+    unsafe fn read(&self, at: usize, to: &mut [u8]) -> Result<(), Error> {
         let stream = self.block.context.default_stream();
         self.block.read(&stream, self.offset(at), to).map_err(|why| why.on(self.rank))
     }
 
-    fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
+    unsafe fn write(&self, at: usize, from: &[u8]) -> Result<(), Error> {
         let stream = self.block.context.default_stream();
         self.block.write(&stream, self.offset(at), from).map_err(|why| why.on(self.rank))
     }

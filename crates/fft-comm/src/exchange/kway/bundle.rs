@@ -1,48 +1,47 @@
-//! How several messages travel as one: each behind a header that says whose it is, where it goes and how long it is.
+//! Bundles: several messages, each after a header with its origin, destination and length.
 //!
-//! Both ends know from the plan which messages a bundle has and in which order; only their lengths are news. The rest
-//! of the header is there to be checked.
+//! Both ends know from the plan which messages a bundle has, and in which order. Only lengths are
+//! new; the rest of a header is for checks.
 
 use fft_core::Slot;
 
-/// Bytes of a header: origin and destination as 32-bit numbers, the length as a 64-bit number, little-endian. Messages
-/// begin at multiples of it in a slot, where numbers of any type may.
+/// Bytes of a header: origin and destination as 32-bit numbers, the length as a 64-bit number,
+/// little-endian. Messages begin at multiples of it, aligned for numbers of any type.
 pub(super) const HEADER: usize = 16;
 
-/// The length of a message that did not get as far as the sender of the bundle.
+/// The length of a message that did not reach the sender of the bundle.
 const LOST: u64 = u64::MAX;
 
-/// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) origin: usize,
     pub(super) destination: usize,
-    /// The most bytes it can have.
+    /// Its bytes, at most.
     pub(super) bound: usize,
 }
 
-/// The most bytes that a message of at most `bound` bytes takes in a bundle.
+/// Bytes of a message of at most `bound` bytes in a bundle, with its header.
 pub(super) fn room(bound: usize) -> usize {
     HEADER + bound.next_multiple_of(HEADER)
 }
 
-/// Where a message is in a bundle: its first byte and its length; `None` when it is lost.
+/// The first byte and the length of a message in a bundle; `None` when it is lost.
 pub(super) type Span = Option<(usize, usize)>;
 
-/// Fills a slot with messages, one after the other.
+/// Fills a slot with messages, one after another.
 pub(super) struct Writer {
     slot: Slot,
     at: usize,
 }
 
 impl Writer {
-    /// A slot with room for all messages.
+    /// The slot must have room for all messages.
     pub(super) fn new(slot: Slot) -> Self {
         Self { slot, at: 0 }
     }
 
-    /// Appends a message that `write` puts into the bytes it is given, as many as the bound, and whose length it
-    /// returns; `None` when it is lost.
+    /// Appends a message. `write` gets as many bytes as the bound and returns the length, or `None`
+    /// for a lost message.
     pub(super) fn push(&mut self, label: &Label, write: impl FnOnce(&mut [u8]) -> Option<usize>) {
         let (header, content) = self.slot.bytes_mut()[self.at..].split_at_mut(HEADER);
         let len = write(&mut content[..label.bound]);
@@ -52,24 +51,20 @@ impl Writer {
         self.at += room(len.unwrap_or(0));
     }
 
-    /// The bundle, as long as its messages.
     pub(super) fn finish(mut self) -> Slot {
         self.slot.set_len(self.at);
         self.slot
     }
 }
 
-/// A bundle that is not what the plan says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) found: String,
     pub(super) expected: String,
 }
 
-/// Finds the messages of a bundle and puts where they are into `spans`; those from a wrong header on are lost.
-///
-/// # Errors
-/// [`Wrong`] for the first header that is not the one due, or a bundle that ends too early or too late.
+/// Finds the messages of a bundle and stores their ranges in `spans`. Those from a wrong header on
+/// are lost.
 pub(super) fn open(
     bytes: &[u8],
     labels: impl Iterator<Item = Label>,
@@ -88,7 +83,7 @@ pub(super) fn open(
     }
 }
 
-/// The length that the header at `at` announces, if that can be: then the bundle is long enough for it.
+/// The length in the header at `at`, if the header is right and the bundle long enough.
 fn header(bytes: &[u8], at: usize, label: &Label) -> Result<Option<usize>, Wrong> {
     let Label { origin, destination, bound } = *label;
     let ends = |at: usize| Wrong {
@@ -107,7 +102,7 @@ fn header(bytes: &[u8], at: usize, label: &Label) -> Result<Option<usize>, Wrong
             expected: format!("rank {origin} to rank {destination} and at most {bound}"),
         });
     }
-    // Not more than the bound by now, so that it fits.
+    // At most the bound, so that it fits.
     let len = if lost { None } else { Some(announced as usize) };
     match rest.len() >= len.unwrap_or(0).next_multiple_of(HEADER) {
         true => Ok(len),

@@ -1,12 +1,11 @@
-//! Which way messages go in a k-way exchange, and in what company. Pure: nothing is sent here.
+//! The routes of messages in a k-way exchange. Pure: nothing is sent here.
 //!
-//! The distance of a message is `(destination - origin) mod P`, written in base k. In round j it advances by the j-th
-//! digit times k^j, from the lowest digit to the highest, and stays where it is when that is zero. So it arrives after
-//! at most ⌈log_k P⌉ rounds, from wherever to wherever, for any P; and in round j a rank only ever sends to the
-//! `k - 1` ranks at distances d·k^j. These differ for all j and d, so two ranks exchange at most one bundle per
-//! transform and direction. This is the index algorithm of Bruck, Ho, Kipnis, Upfal and Weathersby (Efficient
-//! algorithms for all-to-all communications in multiport message-passing systems, IEEE TPDS 8(11), 1997), with
-//! messages of any size.
+//! The distance of a message is `(destination - origin) mod P`, written in base k. In round j it
+//! advances by the j-th digit times k^j, lowest digit first, and stays where the digit is zero. It
+//! arrives after at most ⌈log_k P⌉ rounds, for any P. In round j a rank sends only to the `k - 1`
+//! ranks at distances d·k^j. These differ for all j and d, so that two ranks exchange at most one
+//! bundle per transform and direction. This is the index algorithm of Bruck, Ho, Kipnis, Upfal and
+//! Weathersby (IEEE TPDS 8(11), 1997), with messages of any size.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +14,7 @@ use fft_core::{Error, MessagePlan, MessageSpec};
 
 use super::bundle::{Label, room};
 
-/// A message moves from one rank to another.
+/// A step of a message from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     pub(super) round: usize,
@@ -38,7 +37,7 @@ pub(super) fn path(
             let hop = Hop { round: here, from, to: (from + digit * step) % ranks };
             (rest, round, from) = (rest / k, round + 1, hop.to);
             if rest > 0 {
-                // No more than the distance, which is less than `ranks`.
+                // At most the distance, which is less than `ranks`.
                 step *= k;
             }
             if digit > 0 {
@@ -49,52 +48,50 @@ pub(super) fn path(
     })
 }
 
-/// What one rank sends another in one round.
+/// The messages from one rank to another in one round.
 #[derive(Clone, Debug)]
 pub(super) struct Bundle {
     pub(super) peer: usize,
     pub(super) round: usize,
-    /// The most bytes it can have.
+    /// Its bytes, at most.
     pub(super) bytes: usize,
     /// Its messages, as places in [`Routes::outgoing`] or [`Routes::incoming`].
     pub(super) items: Range<usize>,
 }
 
-/// A message in an outgoing bundle.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) label: Label,
     pub(super) source: Source,
 }
 
-/// Where a rank has a message from that it sends.
+/// Where a message that is sent comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// It is its own, with this place among [`MessagePlan::sends`].
+    /// This rank's own message, by its place in [`MessagePlan::sends`].
     Own(usize),
-    /// It came in an earlier round, with this place in [`Routes::incoming`].
+    /// A message of an earlier round, by its place in [`Routes::incoming`].
     Held(usize),
 }
 
-/// A message in an incoming bundle.
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
     pub(super) label: Label,
-    /// Which of [`Routes::recvs`] it comes in.
+    /// The place of its bundle in [`Routes::recvs`].
     pub(super) bundle: usize,
-    /// Its place among [`MessagePlan::recvs`]; `None` for one that goes on to another rank.
+    /// Its place in [`MessagePlan::recvs`]; `None` for one that is forwarded.
     pub(super) number: Option<usize>,
 }
 
-/// Everything that passes through one rank.
+/// All bundles and messages that pass through one rank.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes {
-    /// In order of rounds, and in each beginning with the nearest rank after this one.
+    /// In order of rounds, and in each from the nearest rank after this one.
     pub(super) sends: Vec<Bundle>,
     pub(super) recvs: Vec<Bundle>,
     pub(super) outgoing: Vec<Outgoing>,
     pub(super) incoming: Vec<Incoming>,
-    /// For each of [`MessagePlan::recvs`], where it is in `incoming`.
+    /// For each of [`MessagePlan::recvs`], its place in `incoming`.
     pub(super) arrivals: Vec<usize>,
 }
 
@@ -108,11 +105,8 @@ struct Passing {
 }
 
 impl Routes {
-    /// The routes through `rank` of `messages`: those of all ranks, which must be the same list, in the same order,
-    /// on all of them. Takes O(messages · log_k ranks) time.
-    ///
-    /// # Errors
-    /// [`Error::Disagreement`] when what others send to this rank is not what its message_plan says.
+    /// The routes through `rank` of the `messages` of all ranks, which must be the same list on all
+    /// of them. Takes O(messages · log_k ranks) time.
     pub(super) fn new(
         rank: usize,
         ranks: usize,
@@ -145,7 +139,7 @@ impl Routes {
             })
             .collect();
         let arrivals = deliveries(rank, message_plan, &incoming)?;
-        // A message passes through a rank once: each hop brings it nearer to its destination.
+        // A message passes through a rank once, as each hop brings it nearer to its destination.
         let held: HashMap<(usize, usize), usize> = (incoming.iter().enumerate())
             .map(|(at, item)| ((item.label.origin, item.label.destination), at))
             .collect();
@@ -159,7 +153,8 @@ impl Routes {
     }
 }
 
-/// RmaWindow together what goes the same way. The order within a bundle is that of the list, so that both ends agree on it.
+/// Groups messages by round and peer. The order in a bundle is that of the list, the same at both
+/// ends.
 fn bundles(mut passing: Vec<Passing>) -> (Vec<Bundle>, Vec<Label>) {
     passing.sort_by_key(|item| (item.round, item.distance));
     let mut bundles: Vec<Bundle> = Vec::new();
@@ -181,7 +176,7 @@ fn numbers(specs: &[MessageSpec]) -> HashMap<usize, usize> {
     specs.iter().enumerate().map(|(number, spec)| (spec.peer, number)).collect()
 }
 
-/// Where each expected message arrives.
+/// The place in `incoming` of each expected message.
 fn deliveries(
     rank: usize,
     message_plan: &MessagePlan,

@@ -1,16 +1,15 @@
-//! Where messages are put, and in which order: pure arithmetic.
+//! The places of messages in windows, and the rounds they are put in. Pure arithmetic.
 
 use fft_core::{Comm, MessagePlan, MessageSpec, SLOT_ALIGN, by_host};
 
-/// Where a rank is among the others.
-pub(super) struct Stand {
-    /// The host of each rank.
+/// The hosts of all ranks, and the place of this rank on its own.
+pub(super) struct RankPlace {
     hosts: Vec<usize>,
-    /// This rank's host, and how many ranks of it come before this one.
+    /// This rank's host, and the number of lower ranks on it.
     here: [usize; 2],
 }
 
-impl Stand {
+impl RankPlace {
     pub(super) fn new(comm: &dyn Comm) -> Self {
         let hosts: Vec<_> = (0..comm.size()).map(|rank| comm.host(rank)).collect();
         let home = hosts[comm.rank()];
@@ -19,55 +18,54 @@ impl Stand {
     }
 }
 
-/// The messages of one epoch: their numbers, and where the slot of each begins among those of the same pair of ranks.
+/// The messages of one epoch: their numbers, and their offsets among the slots of the same pair of
+/// ranks.
 #[derive(Clone, Default)]
 pub(super) struct Round {
     pub(super) sends: Vec<(usize, usize)>,
     pub(super) recvs: Vec<(usize, usize)>,
 }
 
-/// Before each message: how long it is, and in which epoch it was put.
+/// Bytes before each message: its length, and the epoch it was put in.
 pub(super) const HEADER: usize = SLOT_ALIGN;
 
-/// Bytes that a message of at most so many takes with its header.
-fn slot(bytes: usize) -> usize {
+/// Bytes of the slot of a message of at most `bytes` bytes, with its header.
+pub(super) fn slot(bytes: usize) -> usize {
     bytes.saturating_add(HEADER + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN
 }
 
-/// Bytes that a message of a message_plan takes in the window: no more than its header where it lies in a berth.
-pub(super) fn taken(message_plan: &MessagePlan, spec: &MessageSpec) -> usize {
-    slot(if message_plan.buffers.is_some() { 0 } else { spec.bytes })
-}
-
-/// The messages of a message_plan in rounds, so many at most: the same rounds on all ranks.
-pub(super) fn rounds(message_plan: &MessagePlan, stand: &Stand, most: usize) -> Vec<Round> {
+/// Divides the messages of a plan into at most `most` rounds: the same rounds on all ranks.
+pub(super) fn rounds(message_plan: &MessagePlan, place: &RankPlace, most: usize) -> Vec<Round> {
     let chunks = message_plan.chunks.max(1);
     let mut rounds = vec![Round::default(); chunks.min(most)];
     let of = |spec: &MessageSpec| spec.chunk.min(chunks - 1) * most.min(chunks) / chunks;
-    let mut place = |specs: &[MessageSpec], side: fn(&mut Round) -> &mut Vec<(usize, usize)>| {
-        let mut ends = vec![vec![0usize; stand.hosts.len()]; rounds.len()];
+    let mut add = |specs: &[MessageSpec], side: fn(&mut Round) -> &mut Vec<(usize, usize)>| {
+        let mut ends = vec![vec![0usize; place.hosts.len()]; rounds.len()];
         for (number, spec) in specs.iter().enumerate() {
             let end = &mut ends[of(spec)][spec.peer];
             side(&mut rounds[of(spec)]).push((number, *end));
-            *end = end.saturating_add(taken(message_plan, spec));
+            *end = end.saturating_add(slot(spec.bytes));
         }
     };
-    place(&message_plan.sends, |round| &mut round.sends);
-    place(&message_plan.recvs, |round| &mut round.recvs);
+    add(&message_plan.sends, |round| &mut round.sends);
+    add(&message_plan.recvs, |round| &mut round.recvs);
     for round in &mut rounds {
         let spec = |&(number, _): &(usize, usize)| message_plan.sends[number];
         let chunks = round.sends.chunk_by(|a, b| spec(a).chunk == spec(b).chunk);
-        let turned = |sends: &[_]| {
-            by_host(sends.to_vec(), |send| spec(send).peer, |rank| stand.hosts[rank], stand.here)
+        let ordered = |sends: &[_]| {
+            by_host(sends.to_vec(), |send| spec(send).peer, |rank| place.hosts[rank], place.here)
         };
-        round.sends = chunks.flat_map(turned).collect();
+        round.sends = chunks.flat_map(ordered).collect();
     }
     rounds
 }
 
-/// Finds a place for the slots of each peer, such that no two that meet in any of these lists of messages overlap: one
-/// peer's after the other's in every list, those in most lists first. Returns the bytes that they take.
-pub(super) fn place(lists: &[&[MessageSpec]], places: &mut [usize]) -> usize {
+/// Assigns a place to the slots of each peer, and returns the bytes of all. Slots of one list do
+/// not overlap.
+///
+/// Slots belong to a pair of ranks, so that peers of the same list follow one another in memory.
+/// Peers of most lists come first.
+pub(super) fn assign_places(lists: &[&[MessageSpec]], places: &mut [usize]) -> usize {
     // (lists it is in, peer, bytes)
     let mut peers = vec![(0usize, usize::MAX, 0); places.len()];
     let mut lists_of = vec![Vec::new(); places.len()];
@@ -112,13 +110,14 @@ mod tests {
         ];
         let lists: Vec<_> = lists.iter().map(|list| &list[..]).collect();
         let mut places = [usize::MAX; 7];
-        let total = place(&lists, &mut places);
+        let total = assign_places(&lists, &mut places);
         for list in &lists {
             let message_plan = MessagePlan { recvs: list.to_vec(), ..MessagePlan::default() };
             let at = |(p, (_, offset)): (&MessageSpec, &(usize, usize))| {
                 (places[p.peer] + offset, places[p.peer] + offset + slot(p.bytes))
             };
-            let round = &rounds(&message_plan, &Stand { hosts: vec![0; 7], here: [0, 0] }, 4)[0];
+            let place = RankPlace { hosts: vec![0; 7], here: [0, 0] };
+            let round = &rounds(&message_plan, &place, 4)[0];
             let mut taken: Vec<_> = list.iter().zip(&round.recvs).map(at).collect();
             taken.sort_unstable();
             assert!(taken.is_sorted_by(|a, b| a.1 <= b.0), "{taken:?}");
@@ -134,6 +133,6 @@ mod tests {
     #[test]
     fn too_much_is_too_much_and_not_a_small_number() {
         let list = specs(&[(0, usize::MAX), (1, usize::MAX)]);
-        assert!(place(&[&list], &mut [0; 2]) > usize::MAX / 2);
+        assert!(assign_places(&[&list], &mut [0; 2]) > usize::MAX / 2);
     }
 }

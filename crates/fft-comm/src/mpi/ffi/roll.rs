@@ -1,28 +1,36 @@
-//! Rolls that processes answer to, of which one may have left.
+//! Agreement calls that detect departures: a process may have dropped its roll.
 //!
-//! A process that drops its roll answers one call in advance, with a farewell: in the call that the others make next they
-//! hear of it, instead of waiting. So calls are non-blocking reductions on a communicator of their own, of which the last one may
-//! be under way long after its roll is gone; it is kept in a list then, at the latest until MPI is finalised.
+//! Each call is a non-blocking reduction on a communicator of its own. A process that drops its
+//! roll starts one more reduction, with a farewell as its value, so that the next call of the
+//! others returns it instead of hanging. That reduction may be active long after the drop; it is
+//! kept in a list, at the latest until MPI is finalised.
 //!
-//! Two things are up to the library. A farewell goes on while its process calls MPI: others of a larger tree may hear of it when the
-//! one that left calls MPI next, at the latest when it finalises it. And communicators of rolls that are over are freed by each process when it
-//! finds them so: `MPI_Comm_free` waits for nobody in Open MPI and MPICH, as the standard lets it.
+//! Two things depend on the library. A farewell makes progress only while its process calls MPI, at
+//! the latest in MPI_Finalize. And `MPI_Comm_free` of a roll that is over must not wait for other
+//! ranks, as in Open MPI and MPICH.
 
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-use super::*;
+use std::ffi::{c_int, c_void};
 
-/// What a process says in a call: that all is well, that it is not, or that it has left. The smallest is on_progress.
+use fft_core::Error;
+use mpi::ffi;
+
+use super::calls::{checked, vital};
+use super::raw_comm::RawComm;
+use crate::idle::Idle;
+
+/// The values of a call: no error, an error, or a farewell. The result is the smallest.
 const WELL: f64 = 1.0;
 const UNWELL: f64 = 0.0;
 
-/// What `rank` of `size` says when it leaves: of several the lowest is on_progress.
+/// The farewell of a rank; of several the lowest rank's is the smallest.
 fn farewell(rank: usize, size: usize) -> f64 {
     -((size - rank) as f64)
 }
 
-/// What is said in a call and what is on_progress, where MPI reads and writes them for as long as the call is under way.
+/// The value and the result of a call, which MPI reads and writes while the call is active.
 struct Numbers(NonNull<[f64; 2]>);
 
 impl Numbers {
@@ -30,36 +38,35 @@ impl Numbers {
         Self(NonNull::from(Box::leak(Box::new([WELL; 2]))))
     }
 
-    /// Where they are: said, on_progress.
     fn at(&self) -> [*mut f64; 2] {
         let first = self.0.as_ptr().cast::<f64>();
         [first, first.wrapping_add(1)]
     }
 }
 
-/// This process' part in a roll.
 struct Part {
     comm: RawComm,
-    /// Leaked by a part that is dropped in the midst of a call.
+    /// Leaked if the part is dropped during a call.
     numbers: Numbers,
     /// Null between calls.
     request: ffi::MPI_Request,
-    /// Whether it has said farewell, or on_progress one: there are no more calls.
+    /// Whether a farewell was sent or received: there are no more calls.
     over: bool,
 }
 
-// SAFETY: request handles are valid in every thread of the process; `RawComm` checks the thread. The numbers are this part's own.
+// SAFETY: request handles are valid in every thread of the process; `RawComm` checks the thread.
+// The numbers are not shared.
 unsafe impl Send for Part {}
 
-/// All rolls of this process that may have a call under way, or may yet have one. Each stays in its place.
+/// All rolls of this process that have, or may yet start, an active call.
 static ROLLS: Mutex<Vec<Arc<Mutex<Part>>>> = Mutex::new(Vec::new());
 
-/// What a panic has left is as good as before: no one is changed by parts.
+/// Poisoning is ignored: no state is changed in several steps.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The same, unless it is in use.
+/// The same, or `None` while it is locked.
 fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -69,42 +76,44 @@ fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 }
 
 impl Part {
-    /// Begins a call.
     fn say(&mut self, said: f64) -> Result<(), Error> {
         let call = "MPI_Iallreduce";
         self.comm.ready(call)?;
         let [from, to] = self.numbers.at();
-        // SAFETY: no call is under way, so that the numbers are ours; from here until the request is complete they are MPI's, and
-        // nobody else touches them. The rest are constants and our own communicator.
+        // SAFETY: no call is active, so that the numbers are ours. They are MPI's until the request
+        // is complete, and nobody else accesses them. The rest are constants and our own
+        // communicator.
         let code = unsafe {
             from.write(said);
             let (double, min, comm) = (ffi::RSMPI_DOUBLE, ffi::RSMPI_MIN, self.comm.handle);
             ffi::MPI_Iallreduce(from.cast(), to.cast(), 1, double, min, comm, &mut self.request)
         };
-        // A process that gives up here is one that the others wait for.
+        // The other processes wait for this one.
         vital(self.comm.rank, call, code);
         Ok(())
     }
 
-    /// Ends the last call, which the others may not have come to yet: what was on_progress in it.
+    /// Completes the last call, which other processes may not have joined yet, and returns its
+    /// result.
     fn hear(&mut self) -> f64 {
         // SAFETY: the request is active or null, and is null afterwards.
         let code = unsafe { ffi::MPI_Wait(&mut self.request, ffi::RSMPI_STATUS_IGNORE) };
         vital(self.comm.rank, "MPI_Wait", code);
-        // SAFETY: no call is under way, so that the number is ours; it was written when it was made.
+        // SAFETY: no call is active, so that the number is ours; it was initialised.
         unsafe { self.numbers.at()[1].read() }
     }
 
-    /// Says farewell, once, if it can now.
+    /// Sends the farewell, once, if MPI may be called.
     fn leave(&mut self) {
         self.over = self.over || self.say(farewell(self.comm.rank, self.comm.size)).is_ok();
     }
 
-    /// Whether all have on_progress its farewell, or it theirs.
+    /// Whether all have received its farewell, or it theirs.
     fn is_done(&mut self) -> bool {
         let mut flag = 0;
         if self.over && self.comm.ready("MPI_Test").is_ok() {
-            // SAFETY: the request is active or null; the call writes an int, and nulls the request when it is complete.
+            // SAFETY: the request is active or null; the call writes an int, and sets the request
+            // to null on completion.
             let code =
                 unsafe { ffi::MPI_Test(&mut self.request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
             vital(self.comm.rank, "MPI_Test", code);
@@ -115,22 +124,18 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // SAFETY: a constant of the library.
+        // SAFETY: reading a constant of the library.
         if self.request == unsafe { ffi::RSMPI_REQUEST_NULL } {
-            // SAFETY: they were leaked from a box, and no call is under way.
+            // SAFETY: the numbers were leaked from a box, and no call is active.
             drop(unsafe { Box::from_raw(self.numbers.0.as_ptr()) });
         }
     }
 }
 
-/// One roll of a process.
 pub(in crate::mpi) struct Roll(Arc<Mutex<Part>>);
 
 impl Roll {
     /// On a duplicate of a communicator. Collective over it.
-    ///
-    /// # Errors
-    /// On every rank when one fails.
     pub(in crate::mpi) fn new(comm: &RawComm) -> Result<Self, Error> {
         let own = comm.dup();
         let comm = comm.all(at_the_end().and(own))?;
@@ -143,17 +148,14 @@ impl Roll {
         Ok(Self(part))
     }
 
-    /// Tells all ranks whether all is well with this one: whether all are well. Collective.
-    ///
-    /// # Errors
-    /// [`Error::Left`] on every rank that calls when one has dropped its roll, now and in every later call.
+    /// Tells all ranks whether this one has no error; returns whether none has. Collective.
     pub(in crate::mpi) fn call(&self, well: bool) -> Result<bool, Error> {
         let part = &mut *lock(&self.0);
         part.comm.ready("MPI_Iallreduce")?;
         if !part.over {
             part.say(if well { WELL } else { UNWELL })?;
         }
-        // Nothing is under way where a farewell has been on_progress.
+        // After a farewell no call is active.
         match part.hear() {
             WELL => Ok(true),
             UNWELL => Ok(false),
@@ -172,12 +174,12 @@ impl Drop for Roll {
     }
 }
 
-/// Lets go of the rolls that are over.
+/// Drops the rolls that are over.
 fn forget_done() {
-    // Freeing communicators is no business of those who wait for the list.
+    // Collected first, so that communicators are freed without the lock.
     let done: Vec<_> = {
         let rolls = &mut *lock(&ROLLS);
-        // One that is in use is not done.
+        // A locked one is in use, and so not over.
         let done =
             |part: &mut Arc<Mutex<Part>>| try_lock(part).is_some_and(|mut part| part.is_done());
         rolls.extract_if(.., done).collect()
@@ -185,7 +187,7 @@ fn forget_done() {
     drop(done);
 }
 
-/// Waits until all calls that are under way are over, which takes that all others have come to them, too.
+/// Waits until all active calls are complete, which all other processes must have joined.
 pub(in crate::mpi) fn hear_out() {
     let mut idle = Idle::default();
     loop {
@@ -198,13 +200,23 @@ pub(in crate::mpi) fn hear_out() {
     }
 }
 
-/// Has MPI call us back when it is finalised, before all else. Once in a process.
+/// Another function that is called before MPI is finalised.
+static BEFORE_FINALIZE: OnceLock<fn()> = OnceLock::new();
+
+/// Registers it: the same function each time.
+pub(in crate::mpi) fn when_finalized(leave: fn()) {
+    BEFORE_FINALIZE.get_or_init(|| leave);
+}
+
+/// Registers a callback of MPI_Finalize, once in a process: an attribute of MPI_COMM_SELF, which is
+/// deleted first of all.
 fn at_the_end() -> Result<(), Error> {
     static SET: OnceLock<Result<(), Error>> = OnceLock::new();
     SET.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: both functions are of the types that MPI wants; the key is written before it is used; MPI_COMM_SELF lives as
-        // long as MPI, which deletes its attributes first of all in MPI_Finalize (MPI 4.0, section 11.2.4).
+        // SAFETY: both functions have the types that MPI wants; the key is written before use.
+        // MPI_COMM_SELF lives as long as MPI, which deletes its attributes first in MPI_Finalize
+        // (MPI 4.0, section 11.2.4).
         unsafe {
             let (copy, delete, none) =
                 (Some(not_copied as _), Some(finalised as _), std::ptr::null_mut());
@@ -216,7 +228,7 @@ fn at_the_end() -> Result<(), Error> {
     .clone()
 }
 
-/// The attribute is not that of duplicates.
+/// Duplicates do not inherit the attribute.
 unsafe extern "C" fn not_copied(
     _comm: ffi::MPI_Comm,
     _key: c_int,
@@ -225,19 +237,21 @@ unsafe extern "C" fn not_copied(
     _new_value: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: MPI hands in the address of an int.
+    // SAFETY: MPI passes the address of an int.
     unsafe { *flag = 0 };
     ffi::MPI_SUCCESS as c_int
 }
 
-/// MPI is about to be finalised: farewell to all, also on behalf of what nobody drops in time.
+/// Called before MPI is finalised: farewells of all rolls that have not been dropped.
 unsafe extern "C" fn finalised(
     _comm: ffi::MPI_Comm,
     _key: c_int,
     _value: *mut c_void,
     _extra: *mut c_void,
 ) -> c_int {
-    host::leave_all();
+    if let Some(leave) = BEFORE_FINALIZE.get() {
+        leave();
+    }
     lock(&ROLLS).iter().for_each(|part| lock(part).leave());
     hear_out();
     ffi::MPI_SUCCESS as c_int

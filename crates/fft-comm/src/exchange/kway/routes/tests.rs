@@ -13,7 +13,8 @@ fn bytes(origin: usize, destination: usize) -> usize {
     origin * 7 + destination * 3 + 1
 }
 
-/// Messages between these pairs, in order of origin, each origin beginning with the rank after itself.
+/// Messages between these pairs, in order of origin, each origin beginning with the rank after
+/// itself.
 fn all(ranks: usize, sent: impl Fn(usize, usize) -> bool) -> Vec<Label> {
     let pairs = (0..ranks).flat_map(|a| (1..ranks).map(move |d| (a, (a + d) % ranks)));
     let label =

@@ -1,10 +1,16 @@
-//! Messages in memory that the host does not look into.
+//! Messages in memory of devices.
 
+use std::ffi::{c_char, c_int, c_void};
 use std::time::{Duration, Instant};
 
-use super::*;
+use fft_core::{DeviceBuffer, Error};
+use mpi::ffi;
 
-/// How long messages of a trial may take.
+use super::calls::{TAG, checked};
+use super::raw_comm::RawComm;
+use crate::mpi::lines::count;
+
+/// The longest time that messages of a trial may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(target_os = "linux")]
@@ -12,8 +18,9 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// Whether the library says of itself that it takes addresses of memory on CUDA devices: Open MPI and MPICH have a function
-/// for that, which other libraries do not have, or other versions. One that does not say so may crash on them.
+/// Whether the library claims to accept addresses of CUDA devices (`MPIX_Query_cuda_support`). Open
+/// MPI and MPICH have this function, other libraries and versions do not. A library without support
+/// may crash on such an address.
 #[cfg(target_os = "linux")]
 pub(in crate::mpi) fn takes_devices() -> bool {
     // SAFETY: no handle means all that is loaded; the name ends with a zero.
@@ -26,18 +33,15 @@ pub(in crate::mpi) fn takes_devices() -> bool {
     query() == 1
 }
 
-/// As on Linux, where nobody can be asked.
+/// Elsewhere the library cannot be asked.
 #[cfg(not(target_os = "linux"))]
 pub(in crate::mpi) fn takes_devices() -> bool {
     false
 }
 
 impl RawComm {
-    /// Sends the first bytes of one piece of memory to the next rank, and receives as many into the other. Collective.
-    ///
-    /// # Errors
-    /// When that fails here, or takes too long. Who knows what is under way then: the memory leaks, and the communicator must
-    /// not be used any more.
+    /// Sends the first bytes of one buffer to the next rank, and receives as many into the other.
+    /// Collective.
     pub(in crate::mpi) fn trial(
         &self,
         memory: &[DeviceBuffer; 2],
@@ -50,7 +54,8 @@ impl RawComm {
         let mut requests = unsafe { [ffi::RSMPI_REQUEST_NULL; 2] };
         let post = |requests: &mut [ffi::MPI_Request; 2]| {
             self.ready("MPI_Irecv")?;
-            // SAFETY: both pieces have the bytes, and are kept until the operations are complete, or for ever.
+            // SAFETY: both buffers have the bytes, and are kept until the operations are complete,
+            // or leaked.
             unsafe {
                 let ([receive, send], byte) = (requests, ffi::RSMPI_UINT8_T);
                 let (into, from) = (into.cast(), from.cast_const().cast());
@@ -69,12 +74,13 @@ impl RawComm {
         done
     }
 
-    /// Waits until all are complete, but not for ever.
+    /// Waits until both are complete, for a limited time.
     fn complete(&self, requests: &mut [ffi::MPI_Request; 2]) -> Result<(), Error> {
         let (start, call) = (Instant::now(), "MPI_Testall");
         while start.elapsed() < PATIENCE {
             let mut flag = 0;
-            // SAFETY: the requests are active or null; the result is an int, and statuses are not asked for.
+            // SAFETY: the requests are active or null; the result is an int, and statuses are
+            // ignored.
             let code = unsafe {
                 let requests = requests.as_mut_ptr();
                 ffi::MPI_Testall(2, requests, &mut flag, ffi::RSMPI_STATUSES_IGNORE)

@@ -1,0 +1,42 @@
+//! Rates, as medians of several timings.
+
+use std::time::{Duration, Instant};
+
+/// Timings of one measurement, of which the median counts.
+pub(super) const REPEATS: usize = 5;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// Timings, of which the median counts.
+    pub(super) turns: usize,
+    pub(super) long: Duration,
+}
+
+/// The rate of one rank.
+pub(super) const ALONE: Window = Window { turns: 9, long: Duration::from_millis(3) };
+/// The rate of all together: long enough for several time slices of each, where ranks share cores.
+pub(super) const TOGETHER: Window = Window { turns: 1, long: Duration::from_millis(60) };
+
+/// Units of work per second, after one warm-up call. `work` returns the units that it has done.
+pub(super) fn rate(window: Window, mut work: impl FnMut() -> f64) -> f64 {
+    work();
+    let mut rates = vec![0.0; window.turns];
+    for rate in &mut rates {
+        let (start, mut done) = (Instant::now(), 0.0);
+        loop {
+            done += work();
+            let spent = start.elapsed();
+            if spent >= window.long {
+                *rate = done / spent.as_secs_f64();
+                break;
+            }
+        }
+    }
+    median(&mut rates)
+}
+
+/// The median; of an even number of values, the larger of two.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,84 @@
+//! Return codes, and whether MPI may be called.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use fft_core::Error;
+use mpi::ffi;
+
+/// The tag of all messages; communicators separate them from those of others.
+pub(super) const TAG: c_int = 1;
+
+fn describe(code: c_int) -> String {
+    let mut text = [0 as c_char; ffi::MPI_MAX_ERROR_STRING as usize + 1];
+    let mut len = 0;
+    // SAFETY: the buffer has the room that MPI_Error_string may use, and one zero more.
+    let known = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr(), &mut len) };
+    if known != ffi::MPI_SUCCESS as c_int {
+        return format!("MPI error {code}");
+    }
+    // SAFETY: the buffer ends with a zero.
+    unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned()
+}
+
+pub(super) fn checked(rank: usize, call: &'static str, code: c_int) -> Result<(), Error> {
+    match code == ffi::MPI_SUCCESS as c_int {
+        true => Ok(()),
+        false => Err(Error::Transport { rank, call, text: describe(code) }),
+    }
+}
+
+/// For calls that other ranks wait for, whose failure they cannot learn: ends the job.
+pub(super) fn vital(rank: usize, call: &'static str, code: c_int) {
+    checked(rank, call, code).unwrap_or_else(|error| awaited(error));
+}
+
+/// Ends the job: other ranks wait for what failed here, and cannot be told.
+pub(in crate::mpi) fn awaited(error: Error) -> ! {
+    eprintln!("{error}; other ranks wait for this one, so that the job ends");
+    abort(101)
+}
+
+/// Whether any thread may call MPI at any time.
+pub(in crate::mpi) fn any_thread() -> bool {
+    mpi::environment::threading_support() == mpi::Threading::Multiple
+}
+
+/// Whether MPI is running and this thread may call it.
+pub(super) fn may_call(call: &'static str) -> Result<(), Error> {
+    let refuse = |text: &str| Err(Error::Transport { rank: 0, call, text: text.into() });
+    if !is_running() {
+        return refuse("MPI is not running");
+    }
+    let mut main = 0;
+    // SAFETY: MPI is running; the call writes one int.
+    unsafe { ffi::MPI_Is_thread_main(&mut main) };
+    match main != 0 || any_thread() {
+        true => Ok(()),
+        false => {
+            refuse("called on another thread than initialised MPI, without MPI_THREAD_MULTIPLE")
+        }
+    }
+}
+
+/// Whether MPI has been initialised and not yet finalised.
+pub(in crate::mpi) fn is_running() -> bool {
+    let mut initialized = 0;
+    // SAFETY: MPI_Initialized may be called at any time and writes one int.
+    unsafe { ffi::MPI_Initialized(&mut initialized) };
+    initialized != 0 && !is_finalized()
+}
+
+pub(super) fn is_finalized() -> bool {
+    let mut flag = 0;
+    // SAFETY: MPI_Finalized may be called at any time and writes one int.
+    let code = unsafe { ffi::MPI_Finalized(&mut flag) };
+    code != ffi::MPI_SUCCESS as c_int || flag != 0
+}
+
+pub(in crate::mpi) fn abort(code: i32) -> ! {
+    if is_running() {
+        // SAFETY: MPI is running; the call ends the process.
+        unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) };
+    }
+    std::process::exit(code)
+}

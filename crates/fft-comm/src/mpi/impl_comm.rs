@@ -1,0 +1,123 @@
+//! MPI's communicators behind the traits of fft-core.
+
+use std::sync::Once;
+
+use fft_core::{Comm, DeviceComm, Error, Flight, NodeMemory, Part, Parts, Reduce, RmaWindow};
+
+use super::ffi::{Bytes, BytesMut};
+use super::flight::MpiFlight;
+use super::host::Host;
+use super::library::abort;
+use super::mpi_comm::MpiComm;
+use super::rma::MpiWindow;
+use super::window::Rma;
+use crate::node_memory::{HostNodeMemory, on_rank_of};
+
+static NO_PUTS: Once = Once::new();
+
+impl Comm for MpiComm {
+    fn rank(&self) -> usize {
+        self.raw.rank
+    }
+
+    fn size(&self) -> usize {
+        self.raw.size
+    }
+
+    fn name(&self) -> &'static str {
+        "mpi"
+    }
+
+    /// Ends the job, as the other ranks cannot be told.
+    fn abandon(&self) {
+        if self.raw.size > 1 {
+            abort(101);
+        }
+    }
+
+    fn barrier(&self) -> Result<(), Error> {
+        self.raw.barrier()
+    }
+
+    fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        self.raw.allgather(mine, all)
+    }
+
+    fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error> {
+        let operands = &mut self.scratch.borrow_mut().operands;
+        operands.clear();
+        operands.extend_from_slice(values);
+        self.raw.allreduce(how, operands, values)
+    }
+
+    fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
+        let (send, out) = (Bytes::Host(send.bytes), send.parts);
+        self.all_to_all((send, out), (BytesMut::Host(recv.bytes), recv.parts))
+    }
+
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+        let scratch = &mut *self.scratch.borrow_mut();
+        scratch.send.set(send, self.raw.rank)?;
+        scratch.recv.set(recv, self.raw.rank)
+    }
+
+    fn device(&self) -> Option<&dyn DeviceComm> {
+        Some(self)
+    }
+
+    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
+        Ok(Box::new(MpiFlight::new(self.raw.dup()?, self.piece)))
+    }
+
+    fn host(&self, rank: usize) -> usize {
+        self.hosts[rank]
+    }
+
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        // Each step is agreed on, so that no rank is left waiting in the next.
+        let own = self.hosts[self.raw.rank];
+        let host = self.raw.all(self.raw.split(own, self.raw.rank))?;
+        let ranks: Vec<_> = (0..self.raw.size).filter(|&rank| self.hosts[rank] == own).collect();
+        let dup = self.raw.all(host.dup())?;
+        let as_here = |error| on_rank_of(error, &ranks);
+        let comm = Self::on(dup, vec![0; host.size].into()).map_err(as_here);
+        let comm = self.raw.all(comm)?;
+        if ranks.len() == 1 {
+            return Ok(None);
+        }
+        let host = Host::new(host).map_err(as_here)?;
+        Ok(Some(Box::new(HostNodeMemory::new(host, Box::new(comm), ranks))))
+    }
+
+    fn sync(&self, well: bool) -> Result<Option<bool>, Error> {
+        self.roll.as_ref().map(|roll| roll.call(well)).transpose()
+    }
+
+    fn window(&self) -> Result<Option<Box<dyn RmaWindow>>, Error> {
+        // Tried by all ranks together, and so known to all or to none.
+        let found = match self.can_put.get() {
+            Some(true) => Ok(Rma::known(self)?),
+            Some(false) => return Ok(None),
+            None => Rma::try_out(self)?,
+        };
+        let _ = self.can_put.set(found.is_ok());
+        let why = match found {
+            Ok(rma) => return Ok(Some(Box::new(MpiWindow::new(rma)))),
+            Err(why) => why,
+        };
+        if self.raw.rank == 0 {
+            NO_PUTS.call_once(|| {
+                log::warn!(
+                    "this MPI cannot put into the memory of other ranks ({why}); messages are sent instead.{} \
+                     All ranks of a host together may do otherwise, or another MPI",
+                    Rma::remedy()
+                );
+            });
+        }
+        Ok(None)
+    }
+
+    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(self.duplicate()?))
+    }
+}

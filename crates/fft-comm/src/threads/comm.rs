@@ -1,0 +1,207 @@
+//! The communicator, and the functions that start ranks.
+
+use std::cell::RefCell;
+use std::sync::{Arc, MutexGuard};
+
+use fft_core::{Comm, Error, Flight, NodeMemory, Part, Parts, Reduce};
+
+use super::flight::ThreadFlight;
+use super::world::{FlagsOf, Seat, State, World};
+use crate::exchange::pairwise;
+use crate::node_memory::{HostNodeMemory, Process};
+
+/// Runs `body` once per rank, each on a thread of its own, and returns the results in order of
+/// ranks.
+///
+/// ```
+/// use fft_core::{Comm, Reduce};
+/// let sums = fft_comm::threads(3, |comm| {
+///     let mut value = [comm.rank() as f64];
+///     comm.allreduce(Reduce::Sum, &mut value).unwrap();
+///     value[0]
+/// });
+/// assert_eq!(sums, [3.0; 3]);
+/// ```
+///
+/// # Panics
+/// If `ranks` is 0, or with the panic of the lowest rank that panicked, once all have ended.
+pub fn threads<R: Send>(ranks: usize, body: impl Fn(ThreadComm) -> R + Sync) -> Vec<R> {
+    threads_on(&vec![0; ranks], body)
+}
+
+/// As [`threads`], pretending that ranks are on these hosts: one number for each rank. For tests.
+#[doc(hidden)]
+pub fn threads_on<R: Send>(hosts: &[usize], body: impl Fn(ThreadComm) -> R + Sync) -> Vec<R> {
+    let ranks = hosts.len();
+    assert!(ranks > 0, "at least one rank is needed");
+    let world = Arc::new(World::new(hosts.to_vec()));
+    std::thread::scope(|scope| {
+        let start = |rank| {
+            let (comm, body) = (ThreadComm::new(world.clone(), rank), &body);
+            scope.spawn(move || body(comm))
+        };
+        let running: Vec<_> = (0..ranks).map(start).collect();
+        let ended: Vec<_> = running.into_iter().map(|thread| thread.join()).collect();
+        let result: Result<Vec<R>, _> = ended.into_iter().collect();
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// A communicator of one rank.
+pub fn alone() -> ThreadComm {
+    ThreadComm::new(Arc::new(World::new(vec![0])), 0)
+}
+
+/// A communicator whose ranks are threads.
+pub struct ThreadComm {
+    seat: Arc<Seat>,
+    /// Of the all-to-all, which consists of messages.
+    flight: RefCell<ThreadFlight>,
+}
+
+impl ThreadComm {
+    fn new(world: Arc<World>, rank: usize) -> Self {
+        let seat = Arc::new(Seat { world, rank });
+        Self { seat: seat.clone(), flight: RefCell::new(ThreadFlight::new(seat)) }
+    }
+
+    fn rendezvous<R>(&self, mine: &[u8], look: impl FnOnce(&[Vec<u8>]) -> R) -> Result<R, Error> {
+        self.seat.world.rendezvous(self.seat.rank, mine, look)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.seat.world.state()
+    }
+}
+
+impl Comm for ThreadComm {
+    fn rank(&self) -> usize {
+        self.seat.rank
+    }
+
+    fn size(&self) -> usize {
+        self.seat.world.size
+    }
+
+    fn name(&self) -> &'static str {
+        "threads"
+    }
+
+    fn barrier(&self) -> Result<(), Error> {
+        self.rendezvous(&[], |_| ())
+    }
+
+    fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        assert_eq!(all.len(), mine.len() * self.size(), "room for every rank's bytes");
+        self.rendezvous(mine, |brought| {
+            for (place, bytes) in all.chunks_mut(mine.len().max(1)).zip(brought) {
+                place.copy_from_slice(bytes);
+            }
+        })
+    }
+
+    fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error> {
+        let mut bytes = [0; 256];
+        for values in values.chunks_mut(bytes.len() / size_of::<f64>()) {
+            let mine = &mut bytes[..size_of_val(values)];
+            for (place, value) in mine.chunks_exact_mut(8).zip(values.iter()) {
+                place.copy_from_slice(&value.to_ne_bytes());
+            }
+            self.rendezvous(mine, |brought| {
+                for (i, value) in values.iter_mut().enumerate() {
+                    let of = |bytes: &Vec<u8>| {
+                        f64::from_ne_bytes(bytes[8 * i..][..8].try_into().expect("8 bytes"))
+                    };
+                    let all = brought.iter().map(of);
+                    *value = match how {
+                        Reduce::Min => all.fold(f64::INFINITY, f64::min),
+                        Reduce::Max => all.fold(f64::NEG_INFINITY, f64::max),
+                        Reduce::Sum => all.sum(),
+                    };
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error> {
+        pairwise(self.seat.rank, &mut *self.flight.borrow_mut(), send, recv)
+    }
+
+    fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error> {
+        let others = |parts: &[Part]| -> Vec<usize> {
+            let there = |(rank, part): (usize, &Part)| (rank != self.rank()).then_some(part.1);
+            parts.iter().enumerate().filter_map(there).filter(|&bytes| bytes > 0).collect()
+        };
+        self.flight.borrow_mut().reserve(&others(send), &others(recv))
+    }
+
+    fn flight(&self) -> Result<Box<dyn Flight>, Error> {
+        // Messages of a flight must not match those of another, so that each has a world of its
+        // own.
+        Ok(Box::new(ThreadFlight::new(self.split(0, self.seat.rank)?.seat)))
+    }
+
+    fn host(&self, rank: usize) -> usize {
+        self.seat.world.hosts[rank]
+    }
+
+    fn node_memory(&self) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        let host = self.host(self.rank());
+        let comm = self.split(host, self.rank())?;
+        if comm.size() == 1 {
+            return Ok(None);
+        }
+        let space = Process(FlagsOf(comm.seat.clone()));
+        let ranks = (0..self.size()).filter(|&rank| self.host(rank) == host).collect();
+        Ok(Some(Box::new(HostNodeMemory::new(space, Box::new(comm), ranks))))
+    }
+
+    fn dup(&self) -> Result<Box<dyn Comm>, Error> {
+        Ok(Box::new(self.split(0, self.seat.rank)?))
+    }
+}
+
+impl ThreadComm {
+    /// Communicators of the ranks with equal `color`, ordered by `key` and then by rank here.
+    /// Collective.
+    ///
+    /// # Errors
+    /// When a rank has gone.
+    pub fn split(&self, color: usize, key: usize) -> Result<Self, Error> {
+        self.split_into(color, key)
+    }
+
+    fn split_into(&self, color: usize, key: usize) -> Result<Self, Error> {
+        let mine: Vec<u8> = [color, key].iter().flat_map(|x| x.to_ne_bytes()).collect();
+        let hosts = &self.seat.world.hosts;
+        let (rank, leader, hosts) = self.rendezvous(&mine, |brought| {
+            let pair = |bytes: &[u8]| {
+                let word = |i| usize::from_ne_bytes(bytes[i..i + 8].try_into().expect("8 bytes"));
+                (word(0), word(8))
+            };
+            let mut group: Vec<_> = (brought.iter().map(|bytes| pair(bytes)).enumerate())
+                .filter(|(_, (c, _))| *c == color)
+                .map(|(rank, (_, key))| (key, rank))
+                .collect();
+            group.sort_unstable();
+            let place = group.iter().position(|(_, rank)| *rank == self.seat.rank);
+            let hosts: Vec<_> = group.iter().map(|(_, rank)| hosts[*rank]).collect();
+            (place.expect("this rank is in its own group"), group[0].1, hosts)
+        })?;
+        if leader == self.seat.rank {
+            self.state().born.push((color, Arc::new(World::new(hosts))));
+        }
+        self.barrier()?;
+        let born = {
+            let state = self.state();
+            let born = state.born.iter().find(|(c, _)| *c == color);
+            born.expect("the leader came before the barrier").1.clone()
+        };
+        self.barrier()?;
+        if leader == self.seat.rank {
+            self.state().born.retain(|(c, _)| *c != color);
+        }
+        Ok(Self::new(born, rank))
+    }
+}

@@ -1,0 +1,11 @@
+//! Threads of one process as ranks.
+//!
+//! Messages are not copied: the sender's slot moves to the receiver, who reads it and sends it
+//! back. Ranks wait for messages on condition variables, so that more ranks than cores do no harm.
+//! A rank that ends or panics while others need it wakes them with an error.
+
+mod comm;
+mod flight;
+mod world;
+
+pub use comm::{ThreadComm, alone, threads, threads_on};
