@@ -2,9 +2,8 @@
 
 /// Everything that fft-core and fft-comm can fail with.
 ///
-/// A failure that only some ranks can see (a short slice, a failed allocation, a damaged message) goes
-/// through [`agree`](crate::agree) before it reaches the caller, and every rank then holds the same
-/// [`Error::OnRank`] naming the lowest failing rank.
+/// A failure that only some ranks see passes through [`agree`](crate::agree). Every rank then gets
+/// [`Error::OnRank`] of the lowest failing rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,22 +18,22 @@ pub enum Error {
         /// Transforms in one batch.
         howmany: usize,
     },
-    /// A combination of kinds, lengths or options that has no meaning.
+    /// Kinds, lengths or options without a meaning.
     #[error("{what}: found {found}, expected {expected}")]
     Argument {
-        /// Which argument.
+        /// The argument.
         what: String,
-        /// What was given.
+        /// Its value.
         found: String,
-        /// What would do.
+        /// A valid value.
         expected: String,
     },
-    /// The ranks were called with different problems.
+    /// The ranks were called with different values.
     #[error("the ranks disagree on the {what}: rank {rank_a} has {a}, rank {rank_b} has {b}")]
     Disagreement {
         /// What differs.
         what: String,
-        /// A rank.
+        /// The lower rank.
         rank_a: usize,
         /// Its value.
         a: String,
@@ -46,99 +45,99 @@ pub enum Error {
     /// A slice of the wrong length.
     #[error("the {what} of rank {rank} has {found} elements, expected {expected}")]
     Length {
-        /// Input, output, ...
+        /// The array: input, output.
         what: &'static str,
-        /// Whose.
+        /// Its rank.
         rank: usize,
-        /// Elements given.
+        /// Its length.
         found: usize,
-        /// Elements needed.
+        /// The plan's length.
         expected: usize,
     },
-    /// Memory that the system did not give.
+    /// The allocator refused.
     #[error("rank {rank} could not allocate {bytes} bytes")]
     Memory {
-        /// Where.
+        /// The failing rank.
         rank: usize,
-        /// How much.
+        /// The size of the allocation.
         bytes: usize,
     },
-    /// Memory that the ranks of a host cannot share.
+    /// The ranks of a host cannot share enough memory.
     #[error(
-        "the ranks on the host of rank {rank} need {wanted} bytes of shared memory, and {place} has {free}: enlarge it, \
-         or choose an exchange other than shared"
+        "the ranks on the host of rank {rank} need {wanted} bytes of shared memory, \
+         and {place} has {free}: enlarge it, or choose an exchange other than shared"
     )]
     SharedMemory {
-        /// One of the host's.
+        /// A rank of the host.
         rank: usize,
-        /// Bytes for all of them.
+        /// Bytes that all ranks of the host need.
         wanted: u64,
-        /// Where it would be.
+        /// The file system.
         place: &'static str,
-        /// Bytes that are free there.
+        /// Its free bytes.
         free: u64,
     },
-    /// A message that is not what the plan says it must be.
+    /// A message of another length than the plan's.
     #[error("rank {rank} received {found} bytes from rank {from}, expected {expected}")]
     Message {
         /// The receiver.
         rank: usize,
         /// The sender.
         from: usize,
-        /// Bytes that came.
+        /// Bytes received.
         found: usize,
-        /// Bytes announced by the plan.
+        /// The plan's bytes.
         expected: usize,
     },
-    /// A message, or several that travelled as one, with a header or a body that is not what the plan says.
+    /// A message with an unexpected header or body.
     #[error("rank {rank} received from rank {from} {found}, expected {expected}")]
     Header {
         /// The receiver.
         rank: usize,
         /// The sender.
         from: usize,
-        /// What came.
+        /// The value received.
         found: String,
-        /// What the plan says.
+        /// The plan's value.
         expected: String,
     },
-    /// A call of the communication library that failed.
+    /// A failed call of the communication library.
     #[error("{call} failed on rank {rank}: {text}")]
     Transport {
-        /// Where.
+        /// The failing rank.
         rank: usize,
-        /// Which call.
+        /// The call.
         call: &'static str,
-        /// What the library says.
+        /// The library's message.
         text: String,
     },
-    /// A device that is not there, or cannot be used.
+    /// No usable device.
     #[error("rank {rank} has no device: {why}")]
     NoDevice {
-        /// Where.
+        /// The rank without one.
         rank: usize,
-        /// What is missing.
+        /// The reason.
         why: String,
     },
-    /// A rank that ended, or dropped what was of all, while others still needed it.
+    /// A rank ended or dropped its plan while others still needed it.
     #[error("rank {gone} left while others went on")]
     Left {
-        /// Who left.
+        /// The rank that left.
         gone: usize,
     },
-    /// What every rank gets when at least one failed: the error of the lowest failing rank.
+    /// The agreed error of all ranks when at least one failed.
     #[error("rank {rank}: {message}")]
     OnRank {
         /// The lowest failing rank.
         rank: usize,
-        /// What kind of failure it had.
+        /// The kind of its error.
         kind: ErrorKind,
-        /// What it said.
+        /// The text of its error.
         message: String,
     },
 }
 
-/// Whose fault an [`Error`] is, for callers that act on it.
+/// The kind of an [`Error`], for callers that act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -147,20 +146,20 @@ pub enum ErrorKind {
     Geometry = 1,
     /// Any other argument.
     Argument = 2,
-    /// No memory.
+    /// Not enough memory.
     Memory = 3,
     /// A damaged or unexpected message.
     Message = 4,
-    /// The communication library, or a rank that went away.
+    /// The communication library, or a rank that left.
     Transport = 5,
-    /// Too little memory that the ranks of a host can share.
+    /// Not enough memory that the ranks of a host can share.
     SharedMemory = 6,
-    /// No such device, or none that can be used.
+    /// No usable device.
     Device = 7,
 }
 
 impl ErrorKind {
-    /// The kind with this number, as sent between ranks.
+    /// The kind with this number, as ranks send it.
     pub(crate) fn from_code(code: u8) -> Self {
         match code {
             1 => Self::Geometry,
@@ -175,7 +174,7 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// Whose fault it is.
+    /// The kind of this error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Geometry(_) => ErrorKind::Geometry,
@@ -192,7 +191,7 @@ impl Error {
         }
     }
 
-    /// The error of a layout that has not one brick for each rank.
+    /// The error of a layout without exactly one brick per rank.
     pub fn rank_count(bricks: usize, ranks: usize) -> Self {
         Self::Geometry(format!("a layout for {ranks} ranks needs {ranks} bricks, found {bricks}"))
     }
@@ -202,7 +201,7 @@ impl Error {
         Self::argument("memory of messages", "that of somebody else", "the communicator's own")
     }
 
-    /// An [`Error::Argument`] from anything printable.
+    /// An [`Error::Argument`] of printable values.
     pub fn argument(what: impl ToString, found: impl ToString, expected: impl ToString) -> Self {
         Self::Argument {
             what: what.to_string(),

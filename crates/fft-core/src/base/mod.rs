@@ -1,4 +1,4 @@
-//! Errors, scalar types, timings and tolerances: what every other folder may use.
+//! Errors, scalar types, timings, tolerances and sizes.
 
 pub(crate) mod cache_sizes;
 pub(crate) mod error;

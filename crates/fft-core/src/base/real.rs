@@ -1,4 +1,4 @@
-//! The numbers that transforms are made of.
+//! Scalar types.
 
 use std::fmt::Debug;
 
@@ -9,25 +9,25 @@ use num_complex::Complex;
 pub trait Real:
     Pod + fft_lines::Number + Debug + Default + PartialOrd + Send + Sync + sealed::Sealed
 {
-    /// Which of the two.
+    /// Its format.
     const PRECISION: Precision;
     /// The distance from 1 to the next larger number.
     const EPSILON: f64;
     /// Rounds to this precision.
     fn of(value: f64) -> Self;
-    /// The same value as `f64`.
+    /// Converts to `f64`.
     fn as_f64(self) -> f64;
 }
 
-/// What one grid point holds: a [`Real`] or a complex number of two.
+/// The type of a grid point: a [`Real`] or a complex number of two.
 pub trait Element: Pod + Debug + Default + Send + Sync + sealed::Sealed {
-    /// The numbers it consists of.
+    /// Its real type.
     type Real: Real;
-    /// How many of them: 1 or 2.
+    /// Reals per element: 1 or 2.
     const WIDTH: usize;
 }
 
-/// Which floating-point format.
+/// A floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// 32 bits.
@@ -37,7 +37,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Bytes of one real number.
+    /// Bytes of a real number.
     pub fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,

@@ -1,39 +1,39 @@
-//! Where the time of a transform goes.
+//! Where the time of transforms goes.
 
 use std::time::{Duration, Instant};
 
-/// What one rank has done since the timings was last cleared.
+/// Times and traffic of one rank since they were last cleared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timings {
     /// Packing and encoding messages.
     pub pack: Duration,
-    /// Sending and receiving, and waiting for others: everything in an exchange that is not listed apart.
+    /// Sending, receiving and waiting: the rest of an exchange.
     pub exchange: Duration,
     /// Decoding and unpacking messages.
     pub unpack: Duration,
-    /// Copying what stays on the rank.
+    /// Copying data that stays on the rank.
     pub own: Duration,
-    /// Reading and writing memory of other ranks of the host, and this rank's beside it.
+    /// Copying from and to memory that ranks of the host share.
     pub shared: Duration,
-    /// Local transforms, with their scaling.
+    /// Local transforms and scaling.
     pub fft: Duration,
-    /// Bytes of this rank's messages to other ranks.
+    /// Bytes of messages to other ranks.
     pub sent: u64,
-    /// Bytes sent beside these: messages of others on their way, and headers.
+    /// Bytes of headers and of forwarded messages.
     pub forwarded: u64,
-    /// Real numbers that the bytes of `sent` stand for.
+    /// Real numbers encoded in the `sent` bytes.
     pub reals: u64,
 }
 
 impl Timings {
-    /// The part of an exchange that is work of this rank.
+    /// This rank's own work within an exchange.
     pub(crate) fn busy(&self) -> Duration {
         self.pack + self.unpack + self.own + self.shared + self.fft
     }
 }
 
-/// Adds the time of a call.
+/// Adds the duration of a call.
 pub(crate) trait Time {
     fn time<R>(&mut self, call: impl FnOnce() -> R) -> R;
 }

@@ -1,12 +1,11 @@
-//! How much a whole transform may lose on the wire, and how much it lost.
+//! The error that wires may add to a transform, and the error that they added.
 
 use super::error::Error;
 
-/// The most that sending may add to the result of a transform: the l2 norm of the error over that of the result. Of a
-/// real transform's spectrum both are norms of the whole, of which half is kept; of a batch, of all its transforms
-/// together.
+/// The largest relative l2 error that wires may add to a transform.
 ///
-/// The promise is norm-wise, not for each number: beside huge ones, tiny ones lose relative accuracy.
+/// Norms are those of the whole result: of a halved spectrum both halves, of a batch all
+/// transforms. Small values beside large ones may lose all their digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     relative: f64,
@@ -14,12 +13,12 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Kept as if errors were spread evenly over half a step to either side, and those of one reshape independent of those
-    /// of another. Of the first every message is made sure of; the second holds unless data is made to spite it. The error
-    /// comes out a few percent below the tolerance where numbers have nothing to do with each other, and lower elsewhere.
+    /// A tolerance under the assumption that errors of different reshapes are uncorrelated.
+    ///
+    /// Only adversarial data violates it. Encoders check that errors within a message are uniform.
     ///
     /// # Errors
-    /// [`Error::Argument`], unless it is above 0 and at most 1.
+    /// [`Error::Argument`] unless it is above 0 and at most 1.
     pub fn relative(error: f64) -> Result<Self, Error> {
         match error > 0.0 && error <= 1.0 {
             true => Ok(Self { relative: error, strict: false }),
@@ -27,8 +26,8 @@ impl Tolerance {
         }
     }
 
-    /// Kept whatever the data, as if all errors conspired: 0.8 to 1.8 bits more for each number that is sent, the more
-    /// reshapes the more. The data may be anything but half a spectrum that is none of real data.
+    /// Drops the assumption: the bound holds for any data, except for halved spectra that do not
+    /// come from real data. It costs 1 to 2 bits per number, more with more reshapes.
     pub fn strict(self) -> Self {
         Self { strict: true, ..self }
     }
@@ -38,7 +37,7 @@ impl Tolerance {
         self.relative
     }
 
-    /// Whether it is kept whatever the data.
+    /// Whether it holds for any data.
     pub fn is_strict(self) -> bool {
         self.strict
     }
@@ -51,25 +50,22 @@ impl std::fmt::Display for Tolerance {
     }
 }
 
-/// What a transform lost on the wire, as a share of the l2 norm of its result. The same on all ranks.
+/// The relative l2 error that wires added to a transform, equal on all ranks.
 ///
-/// Half a spectrum that is transformed back is taken to be that of real data: of another, the part that is none counts as if
-/// it were in the result.
-///
-/// Every encoder adds up the squares of the errors that it makes; what transforms then do to them is known, as the
-/// discrete Fourier transform is unitary up to a factor.
+/// Encoders sum the squares of their errors, and the unitarity of the transform carries the sums to
+/// the result. A halved spectrum is assumed to come from real data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WireError {
-    /// The error to be expected: errors of one reshape and of another do not point the same way. NaN when the data has
-    /// a NaN or an infinity, or its norm is above 1e140 or, unless it is 0, below 1e-140.
+    /// The expected error, with uncorrelated reshapes. NaN for data with a NaN or an infinity, and
+    /// for norms other than 0 outside 1e-140 to 1e140.
     pub estimate: f64,
-    /// What the error cannot exceed. That of rounding in the transform is included by a bound that is not proved, but ten
-    /// times what was ever measured. NaN as the estimate.
+    /// An upper bound. It includes rounding in the transform by an empirical bound with a wide
+    /// margin. NaN where the estimate is.
     pub bound: f64,
 }
 
-/// A sum of squares that neither overflows nor vanishes: of numbers far below 1, near 1, and far above, each with its own
-/// unit (Blue, ACM TOMS 4, 15-23, 1978).
+/// A sum of squares without overflow or underflow: one accumulator each for small, medium and large
+/// numbers (Blue, ACM TOMS 4, 15-23, 1978).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy(pub [f64; 3]);
 
@@ -79,14 +75,14 @@ impl std::iter::Sum for Energy {
     }
 }
 
-/// Numbers beyond are large, those below its inverse small.
+/// The limit of large numbers; that of small ones is its inverse.
 pub(crate) const LARGE: f64 = 1e140;
-/// The unit of large numbers, and the inverse of that of small ones: 2⁶⁰⁰, so that the square of the smallest number is not
-/// lost.
+/// 2⁶⁰⁰, the unit of large numbers. Its inverse is that of small ones, so that their squares are
+/// normal.
 const UNIT: f64 = f64::from_bits((1023 + 600) << 52);
 
 impl Energy {
-    /// Adds the squares of these numbers. One pass.
+    /// Adds the squares of numbers in one pass.
     pub fn add<T: crate::Real>(&mut self, numbers: &[T]) {
         for chunk in numbers.chunks(1 << 10) {
             let mut sums = [0.0; 8];
@@ -115,9 +111,9 @@ impl Energy {
         }
     }
 
-    /// So many times the sum, less another.
+    /// `factor` times the sum, minus another.
     pub(crate) fn times(self, factor: f64, less: Self) -> Self {
-        // Not below zero by rounding; what is not a number stays so.
+        // Rounding must not make it negative. NaN stays NaN.
         let rest = |i: usize| match factor * self.0[i] - less.0[i] {
             rest if rest < 0.0 => 0.0,
             rest => rest,
@@ -125,7 +121,7 @@ impl Energy {
         Self(std::array::from_fn(rest))
     }
 
-    /// The root of the sum. Not finite if a number was not.
+    /// The root of the sum; not finite if a number is not.
     pub fn norm(self) -> f64 {
         let [small, middle, large] = self.0;
         let middle = middle + small / UNIT / UNIT;

@@ -1,4 +1,4 @@
-//! [`Wire::Bits`](super::Wire::Bits): integers of so many bits, with a step for each block.
+//! [`Wire::Bits`](super::Wire::Bits): integers of equal width, with a step per block.
 
 use super::codec::BadMessage;
 use super::codes::{self, BLOCK};
@@ -9,13 +9,13 @@ use super::number::{INFINITY, LANES, total};
 use super::scale::{scale, step};
 use crate::base::Real;
 
-/// The scale of a block that has numbers that are not finite. Of a step it would be a NaN.
+/// The scale of a block with numbers that are not finite. As a step it would be a NaN.
 const STRANGE: u16 = u16::MAX;
 
-/// The body: a 16-bit scale for each block, zeros up to a multiple of 8 bytes, and the blocks' codes.
+/// The body: a 16-bit scale per block, zeros up to a multiple of 8 bytes, the codes of the blocks.
 pub(super) struct Bits {
     bits: u32,
-    /// One over the largest integer; for few bits, where half a step matters, over what is clipped to it.
+    /// The inverse of the largest integer; with few bits, of the largest value that rounds to it.
     part: f64,
 }
 

@@ -1,36 +1,37 @@
-//! What makes messages of boxes, and boxes of messages.
+//! The trait of codecs.
 
 use num_complex::Complex;
 
 use crate::base::{Error, Real};
 use crate::geometry::Transfer;
 
-/// Makes messages out of boxes of an array and boxes out of messages. Packing and encoding are one pass
-/// over memory, and so are decoding and unpacking. Neither allocates once both have run.
+/// Encodes boxes of an array as messages, and decodes them.
 ///
-/// A box is a [`Transfer`] of elements of `width` real numbers each (1 or 2) between the array and a dense
-/// sequence, in which batches come first and axes follow in their order.
+/// Packing and encoding are one pass over memory, as are decoding and unpacking. Only first calls
+/// allocate. A box is a [`Transfer`] of elements of `width` (1 or 2) reals between the array and a
+/// dense sequence: batches first, then axes in their order.
 pub trait Codec<T: Real>: Send + Sync {
-    /// The most bytes that a message of so many real numbers can take: those that they take in memory.
+    /// The most bytes of a message: those of its numbers in memory.
     fn bound(&self, reals: usize) -> usize {
         reals * size_of::<T>()
     }
 
-    /// The bytes of a message of so many elements of `width` real numbers each; `None` where that depends on the data:
-    /// with [`Wire::Tolerance`](crate::Wire::Tolerance), [`Wire::Lossless`](crate::Wire::Lossless), and `Mantissa(0)`, which has no code for a NaN.
+    /// The bytes of a message, or `None` where they depend on the data.
+    ///
+    /// They do with [`Wire::Tolerance`](crate::Wire::Tolerance),
+    /// [`Wire::Lossless`](crate::Wire::Lossless) and `Mantissa(0)`, which has no code for a NaN.
     fn fixed(&self, elements: usize, width: usize) -> Option<usize>;
 
-    /// Whether [`Codec::unpack`] can read any part of a message, not only all of it in order.
+    /// Whether [`Codec::unpack`] can read any part of a message.
     fn random_access(&self) -> bool {
         false
     }
 
-    /// Writes the box of `src` to the front of `message`. The `step` is the distance of neighbouring values that
-    /// [`Wire::Tolerance`](crate::Wire::Tolerance) can send, in units of the data, at most ([`Wire::step`](crate::Wire::step)); others do not look at it.
+    /// Encodes the box of `src` at the front of `message`.
     ///
-    /// # Panics
-    /// If the message is shorter than [`Codec::fixed`], or [`Codec::bound`] where that is unknown; or the box reaches
-    /// outside `src`.
+    /// `step` is the largest step of [`Wire::Tolerance`](crate::Wire::Tolerance), in units of the
+    /// data; other wires ignore it. Panics if the box reaches outside `src`, or `message` is
+    /// shorter than [`Codec::fixed`] or, where that is unknown, [`Codec::bound`].
     fn pack(
         &self,
         src: &[T],
@@ -40,16 +41,13 @@ pub trait Codec<T: Real>: Send + Sync {
         message: &mut [u8],
     ) -> Packed;
 
-    /// Reads a message, or with [`Codec::random_access`] a part of it, into a box of `dst`. After an error the box holds
-    /// anything.
+    /// Decodes a message, or with [`Codec::random_access`] a part of one, into the box of `dst`.
+    ///
+    /// There is no checksum: a damaged message that still decodes gives wrong numbers. After an
+    /// error the content of the box is unspecified. Panics if the box reaches outside `dst`.
     ///
     /// # Errors
-    /// [`BadMessage`], when the message is not one of this wire, precision, width and number of elements, has another
-    /// length than it says, or does not decode. There is no checksum: a message that was damaged and still decodes
-    /// gives wrong numbers.
-    ///
-    /// # Panics
-    /// If the box reaches outside `dst`.
+    /// [`BadMessage`] unless it is a message of this wire, precision, width and length.
     fn unpack(
         &self,
         message: &[u8],
@@ -59,14 +57,13 @@ pub trait Codec<T: Real>: Send + Sync {
     ) -> Result<(), BadMessage>;
 }
 
-/// What became of a box.
+/// The result of [`Codec::pack`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Packed {
     /// Bytes of the message.
     pub bytes: usize,
-    /// The sum over all real numbers of (decoded − original)², 0 if every bit arrives. Numbers that are not finite
-    /// count nothing, as they arrive as such. In units of the data, hence infinite where errors are above 1e154, and 0
-    /// where they are below 1e-162: what its square does not fit into `f64`.
+    /// The sum of (decoded − original)² over all finite numbers, 0 if every bit arrives. It
+    /// overflows or underflows for errors above 1e154 or below 1e-162.
     pub squared_error: f64,
 }
 
@@ -74,40 +71,40 @@ pub struct Packed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadMessage {
-    /// It is cut off, or goes on for too long.
+    /// The message is cut off or too long.
     #[error("a message of {found} bytes, expected {expected}")]
     Length {
-        /// Bytes it has.
+        /// Its bytes.
         found: usize,
-        /// Bytes it should have.
+        /// The expected bytes.
         expected: usize,
     },
-    /// Its header is for something else.
+    /// The header is that of another message.
     #[error("a message with {field} {found}, expected {expected}")]
     Header {
-        /// What of it.
+        /// The field.
         field: &'static str,
-        /// The value it has.
+        /// Its value.
         found: u64,
-        /// The value it should have.
+        /// The expected value.
         expected: u64,
     },
-    /// What follows contradicts the header.
+    /// A table contradicts the header.
     #[error("a message whose {field} number {at} is {found}, expected {expected}")]
     Entry {
-        /// Of which table.
+        /// The table.
         field: &'static str,
-        /// Which entry.
+        /// The entry.
         at: usize,
-        /// What it holds.
+        /// Its value.
         found: u64,
-        /// What it should hold, in words.
+        /// The valid values.
         expected: &'static str,
     },
 }
 
 impl BadMessage {
-    /// The error that `rank` reports for a message from rank `from`.
+    /// The error of `rank` for a message from rank `from`.
     pub fn at(self, rank: usize, from: usize) -> Error {
         let (found, expected) = match self {
             Self::Length { found, expected } => {
@@ -124,8 +121,7 @@ impl BadMessage {
     }
 }
 
-/// Copies elements of one or two real numbers. Where complex data passes through memory made for real data,
-/// that may be one number too long for whole elements.
+/// Copies elements of one or two reals. A real array of odd length may hold complex data.
 pub(crate) fn copy<T: Real>(transfer: &Transfer, width: usize, src: &[T], dst: &mut [T]) {
     if width == 2 {
         transfer.run(pairs(src), pairs_mut(dst));
@@ -134,7 +130,7 @@ pub(crate) fn copy<T: Real>(transfer: &Transfer, width: usize, src: &[T], dst: &
     }
 }
 
-/// The complex numbers in memory made for real ones.
+/// The complex numbers in a real array.
 pub(super) fn pairs<T: Real>(reals: &[T]) -> &[Complex<T>] {
     bytemuck::cast_slice(&reals[..reals.len() / 2 * 2])
 }

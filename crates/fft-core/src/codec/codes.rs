@@ -1,10 +1,11 @@
-//! 64 unsigned codes of a few bits each as bytes, and back.
+//! 64 unsigned codes of `b` bits each as 8 `b` bytes.
 //!
-//! The bits of a code are cut, from the lowest up, into parts of 64, 32, 16, 8, 4, 2 and 1 bits: those powers of two of
-//! which the number of bits is the sum. Parts of equal size lie together, those of 8 bits and more as little-endian
-//! integers. Of smaller parts a byte holds several, whose codes are as far apart as there are bytes: byte `i` of the 32
-//! bytes of 4-bit parts has code `i` below and code `i + 32` above. So every loop runs over 64 codes with the same
-//! shift, common widths are plain arrays, and 64 codes of `b` bits take 8 `b` bytes.
+//! The bits of a code are split, from the lowest up, into parts of 64, 32, 16, 8, 4, 2 and 1 bits:
+//! the powers of two that add up to `b`. Parts of equal size are stored together. Those of 8 bits
+//! and more are little-endian integers. A byte holds several smaller parts, of codes as far apart
+//! as there are bytes: of 4-bit parts, byte `i` of 32 has code `i` in its low half and code `i +
+//! 32` in its high half. So every loop shifts 64 codes by the same amount, and common widths are
+//! plain arrays.
 
 /// Codes in a block.
 pub(super) const BLOCK: usize = 64;
@@ -14,7 +15,7 @@ pub(super) const fn bytes(bits: u32) -> usize {
     BLOCK / 8 * bits as usize
 }
 
-/// Makes codes and writes them, as [`store`] does. Where they are an array in the message, they go there at once.
+/// Makes codes and stores them. Codes of 8, 16, 32 and 64 bits need no buffer.
 #[inline(always)]
 pub(super) fn write(bits: u32, out: &mut [u8], mut code: impl FnMut(usize) -> u64) {
     macro_rules! array {
@@ -36,7 +37,7 @@ pub(super) fn write(bits: u32, out: &mut [u8], mut code: impl FnMut(usize) -> u6
     }
 }
 
-/// Writes codes that have no more than so many bits, 64 at most, into [`bytes`] bytes.
+/// Writes codes of at most so many bits into [`bytes`] bytes.
 #[inline(always)]
 fn store(codes: &[u64; BLOCK], bits: u32, out: &mut [u8]) {
     let mut out = &mut out[..bytes(bits)];
@@ -72,7 +73,7 @@ fn store(codes: &[u64; BLOCK], bits: u32, out: &mut [u8]) {
     }
 }
 
-/// Reads codes of so many bits, 64 at most, from [`bytes`] bytes.
+/// Reads codes of so many bits from [`bytes`] bytes.
 #[inline(always)]
 pub(super) fn load(bytes_in: &[u8], bits: u32) -> [u64; BLOCK] {
     let mut from = &bytes_in[..bytes(bits)];
@@ -113,7 +114,7 @@ pub(super) fn load(bytes_in: &[u8], bits: u32) -> [u64; BLOCK] {
     codes
 }
 
-/// The lowest bits of all codes, several to a byte.
+/// Packs the lowest bits of all codes, several to a byte.
 #[inline(always)]
 fn fold<const PART: usize>(codes: &[u8; BLOCK], out: &mut [u8]) {
     let (mask, pitch) = ((1 << PART) - 1, 8 * PART);
@@ -126,7 +127,7 @@ fn fold<const PART: usize>(codes: &[u8; BLOCK], out: &mut [u8]) {
     out.copy_from_slice(&bytes[..pitch]);
 }
 
-/// The reverse, into bits of the codes from `at` on.
+/// Unpacks them into the bits of the codes from `at` on.
 #[inline(always)]
 fn unfold<const PART: usize>(bytes: &[u8], at: u32, codes: &mut [u8; BLOCK]) {
     let (mask, pitch) = ((1 << PART) - 1, 8 * PART);

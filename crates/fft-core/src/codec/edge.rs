@@ -1,17 +1,18 @@
-//! Blocks of [`Wire::Bits`](super::Wire::Bits) with numbers that are not finite, or so large that rounding might make them
-//! so. They are rare: one number at a time will do.
+//! Blocks of [`Wire::Bits`](super::Wire::Bits) with numbers that are not finite or might overflow.
+//!
+//! They are rare and coded one number at a time.
 
 use super::codes::{self, BLOCK};
 use super::number::{LANES, from_word, infinity, rounded, wide};
 use super::scale::{scale, step};
 use crate::base::Real;
 
-/// Integers in units of a step, cut to the range of the receiver's numbers.
+/// Integers in units of a step, clamped to the range of the receiver's type.
 #[derive(Clone, Copy)]
 pub(super) struct Edge {
     step: f64,
     bits: u32,
-    /// Whether the outermost codes are not integers: NaN, -∞, and at the other end ∞.
+    /// Whether the outermost codes mean NaN and -∞, and ∞.
     strange: bool,
 }
 
@@ -20,19 +21,19 @@ fn most<T: Real>() -> f64 {
     wide(from_word::<T>(infinity::<T>() - 1))
 }
 
-/// Bits of the codes of a block whose outermost codes are not integers, where others have `bits`: one less, for the sake
-/// of its scale, but enough for what is not finite.
+/// The width of codes in a block with numbers that are not finite: one bit is left for its scale.
 fn strange_bits(bits: u32) -> u32 {
     (bits - 1).max(2)
 }
 
 impl Edge {
-    /// Integers of finite numbers.
+    /// Codes of finite numbers.
     pub(super) fn new(step: f64, bits: u32) -> Self {
         Self { step, bits, strange: false }
     }
 
-    /// Whether integers of so many bits all stay within the range of `T`; not if the step is not finite.
+    /// Whether all integers of this width stay in the range of `T`; false if the step is not
+    /// finite.
     #[inline(always)]
     pub(super) fn is_far<T: Real>(step: f64, bits: u32) -> bool {
         (1u64 << (bits - 1)) as f64 * step <= most::<T>()
@@ -63,7 +64,7 @@ impl Edge {
         if code == 0 { f64::NAN } else { f64::INFINITY * integer.signum() as f64 }
     }
 
-    /// Rounds, adds up squared errors of finite numbers, and writes codes.
+    /// Rounds, adds squared errors of finite numbers, and writes codes.
     #[cold]
     pub(super) fn encode<T: Real>(
         self,
@@ -83,8 +84,7 @@ impl Edge {
         codes::load(from, self.bits).map(|code| self.value::<T>(code))
     }
 
-    /// The same for a block that is not finite, in the place of one with so many bits per number. The scale follows the
-    /// codes, if there are other integers than 0.
+    /// Encodes a block that is not finite. Its scale follows the codes if an integer is not 0.
     #[cold]
     pub(super) fn encode_strange<T: Real>(
         bits: u32,

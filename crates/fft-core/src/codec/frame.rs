@@ -1,4 +1,4 @@
-//! What all wires have in common whose messages begin with a header, where that makes them shorter.
+//! Codecs of all wires with a header: gathering, scattering, and the raw fallback.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use super::number::{from_word, word};
 use crate::base::Real;
 use crate::geometry::Transfer;
 
-/// How many numbers a message has.
+/// The number of elements of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) elements: usize,
@@ -23,13 +23,13 @@ impl Shape {
         self.elements * self.width
     }
 
-    /// Blocks, where each plane (real parts, imaginary parts) has its own. Those of the same elements are peers.
+    /// Blocks of 64. Real and imaginary parts have blocks of their own, next to each other.
     pub(super) fn blocks(self) -> usize {
         self.elements.div_ceil(BLOCK) * self.width
     }
 }
 
-/// A part of a message, at `first` of its elements, which is a multiple of [`Scheme::PIECE`].
+/// A part of a message from the element `first` on, a multiple of [`Scheme::PIECE`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) shape: Shape,
@@ -37,10 +37,10 @@ pub(super) struct Piece {
     pub(super) step: f64,
 }
 
-/// Elements that are encoded together, unless a scheme wants more: they fit into the first cache.
+/// Elements that are encoded together by default. They fit into the first-level cache.
 pub(super) const PIECE: usize = 1024;
 
-/// How numbers become the body of a message and back.
+/// Encodes numbers as the body of a message.
 pub(super) trait Scheme<T: Real>: Send + Sync {
     /// Elements that are encoded together: a multiple of 64.
     const PIECE: usize = PIECE;
@@ -50,15 +50,17 @@ pub(super) trait Scheme<T: Real>: Send + Sync {
         false
     }
 
-    /// Bytes of the body in front of everything whose length depends on the data.
+    /// Bytes of the body in front of those that depend on the data.
     fn fixed(&self, shape: Shape) -> usize;
 
-    /// Encodes a piece. What has a fixed place goes there, anything else to `end`, which moves on. Returns the sum of
-    /// squared errors; or nothing, if the scheme [varies](Scheme::varies), when the message would not be shorter than
-    /// the numbers as they are, or cannot have them.
+    /// Encodes a piece and returns the sum of its squared errors.
+    ///
+    /// Data of variable length is appended at `end`. Returns `None`, only if the scheme
+    /// [varies](Scheme::varies), when the body would not be shorter than the numbers or cannot
+    /// encode them.
     fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64>;
 
-    /// Decodes a piece from a body that has [`Scheme::fixed`] bytes at least.
+    /// Decodes a piece from a body of at least [`Scheme::fixed`] bytes.
     fn decode(
         &self,
         piece: Piece,
@@ -68,12 +70,12 @@ pub(super) trait Scheme<T: Real>: Send + Sync {
     ) -> Result<(), BadMessage>;
 }
 
-/// A scheme as a codec. Boxes are gathered, and scattered, by pieces that stay in cache in between.
+/// A scheme as a codec. Boxes are gathered and scattered in pieces that stay in cache.
 pub(super) struct Frame<T, S> {
     kind: Kind,
     bits: u8,
     scheme: S,
-    /// The machine's instruction set: loops are compiled for several, and all give the same bits.
+    /// The instruction set. Loops are compiled for several, with identical results.
     pub(super) arch: pulp::Arch,
     scratch: Mutex<Vec<T>>,
 }
@@ -94,14 +96,13 @@ impl<T: Real, S: Scheme<T>> Frame<T, S> {
         }
     }
 
-    /// The bytes of a message, if they do not depend on the data: where nothing else would be shorter, those of the
-    /// numbers as they are.
+    /// The bytes of a message, if they do not depend on the data.
     fn exact(&self, shape: Shape) -> Option<usize> {
         let (raw, least) = (raw_bytes::<T>(shape), HEADER + self.scheme.fixed(shape));
         (!self.scheme.varies() || least >= raw).then_some(least.min(raw))
     }
 
-    /// Encodes everything, and returns bytes and error; or nothing when it would not be shorter than it is.
+    /// Encodes a message, or returns `None` when it would not be shorter than the numbers.
     fn encode(
         &self,
         gather: &Transfer,
@@ -135,7 +136,7 @@ impl<T: Real, S: Scheme<T>> Frame<T, S> {
     }
 }
 
-/// The pieces of a message: which elements, and what the scheme is told.
+/// The pieces of a message, with their elements.
 fn pieces<T: Real, S: Scheme<T>>(
     shape: Shape,
     step: f64,
@@ -247,13 +248,13 @@ impl<T: Real, S: Scheme<T>> Codec<T> for Frame<T, S> {
     }
 }
 
-/// Bytes of the numbers as they are.
+/// Bytes of the numbers in memory.
 fn raw_bytes<T>(shape: Shape) -> usize {
     shape.reals() * size_of::<T>()
 }
 
-/// A call of [`Scheme::encode`], to be compiled for several instruction sets. A closure would be called, and then in
-/// the smallest of them, where this is inlined.
+/// A call of [`Scheme::encode`], compiled for several instruction sets. A closure would not be
+/// inlined into them.
 struct Encode<'a, T, S> {
     scheme: &'a S,
     piece: Piece,
@@ -271,7 +272,7 @@ impl<T: Real, S: Scheme<T>> pulp::NullaryFnOnce for Encode<'_, T, S> {
     }
 }
 
-/// The same for [`Scheme::decode`].
+/// A call of [`Scheme::decode`], likewise.
 struct Decode<'a, T, S> {
     scheme: &'a S,
     piece: Piece,
@@ -289,7 +290,7 @@ impl<T: Real, S: Scheme<T>> pulp::NullaryFnOnce for Decode<'_, T, S> {
     }
 }
 
-/// Numbers as they are, little-endian.
+/// Writes numbers as they are, little-endian.
 fn put_words<T: Real>(reals: &[T], out: &mut [u8]) {
     for (out, real) in out.chunks_exact_mut(size_of::<T>()).zip(reals) {
         out.copy_from_slice(&word(*real).to_le_bytes()[..size_of::<T>()]);

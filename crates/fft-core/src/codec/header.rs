@@ -1,14 +1,14 @@
-//! The first 8 bytes of a message that is not raw.
+//! The header of 8 bytes.
 
 use super::codec::BadMessage;
 
 /// Bytes of a header.
 pub(super) const HEADER: usize = 8;
 
-/// The version of the format, which `docs/wire.md` describes.
+/// The version of the format in `docs/wire.md`.
 const VERSION: u8 = 2;
 
-/// The number of a wire. 0 is none: raw messages have no header.
+/// The number of a wire. Raw messages have no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -21,13 +21,13 @@ pub(super) enum Kind {
     Lossless = 7,
 }
 
-/// What a receiver knows before it looks: all that a header says.
+/// The fields of a header, which the receiver knows before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) kind: Kind,
-    /// The wire's number of bits, or 0.
+    /// The bits of the wire, or 0.
     pub(super) bits: u8,
-    /// Bytes of a real number in memory.
+    /// Bytes of a real number.
     pub(super) real: u8,
     /// Reals per element.
     pub(super) width: u8,
@@ -41,7 +41,7 @@ pub(super) fn write(known: Known, message: &mut [u8]) {
     message[4..8].copy_from_slice(&(elements as u32).to_le_bytes());
 }
 
-/// Compares a header with what is known, byte by byte, and returns what follows it.
+/// Compares a header with the known fields and returns the body.
 pub(super) fn read(known: Known, message: &[u8]) -> Result<&[u8], BadMessage> {
     let Some((header, body)) = message.split_first_chunk::<HEADER>() else {
         return Err(BadMessage::Length { found: message.len(), expected: HEADER });

@@ -1,8 +1,8 @@
 //! Blocks of integers in units of a step.
 //!
-//! A code is the integer plus 2^(bits − 1). To add 2^52 to a number rounds it to an integer, ties to even, and leaves
-//! that in the low bits of the word; to add 2^52 + 2^(bits − 1) makes it the code at once. This takes no conversion
-//! and no sign extension, so that every instruction set has what it needs.
+//! A code is an integer plus 2^(bits − 1). Adding 2^52 to a number rounds it to an integer, ties to
+//! even, in the low bits of the word. Adding 2^52 + 2^(bits − 1) makes the code at once. This needs
+//! neither conversion nor sign extension, which some instruction sets lack.
 
 use super::codes::{self, BLOCK};
 use super::number::{INFINITY, LANES, MANTISSA, add, from_word, largest, rounded, wide, word};
@@ -11,8 +11,7 @@ use crate::base::{Precision, Real};
 /// The word of 2^52.
 const ROUNDER: u64 = (1023 + MANTISSA as u64) << MANTISSA;
 
-/// The word, as `f64`, of what is too large to be sent as an integer: half the range of `T`. Below, rounding upwards
-/// cannot end in infinity.
+/// The word of half the range of `T`. Rounding smaller numbers up cannot give infinity.
 pub(super) const fn huge<T: Real>() -> u64 {
     match T::PRECISION {
         Precision::F32 => (1023 + 127) << MANTISSA,
@@ -20,7 +19,7 @@ pub(super) const fn huge<T: Real>() -> u64 {
     }
 }
 
-/// Integers of so many bits, 2 to 52.
+/// Integers of 2 to 52 bits.
 #[derive(Clone, Copy)]
 pub(super) struct Integers {
     pub(super) step: f64,
@@ -28,14 +27,14 @@ pub(super) struct Integers {
 }
 
 impl Integers {
-    /// What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits − 1).
+    /// The code 0 with the exponent of the rounder: 2^52 + 2^(bits − 1).
     #[inline(always)]
     fn middle(self) -> f64 {
         f64::from_bits(ROUNDER | 1 << (self.bits - 1))
     }
 
-    /// Rounds, adds up squared errors and writes codes. Numbers are in range, but for rounding, or with up to 5 bits half
-    /// a step beyond. A step of 0 is for zeros.
+    /// Rounds, adds squared errors and writes codes. Numbers are in range up to rounding, with at
+    /// most 5 bits up to half a step. The step 0 is for zeros.
     #[inline(always)]
     pub(super) fn encode<T: Real>(
         self,
@@ -43,8 +42,8 @@ impl Integers {
         out: &mut [u8],
         errors: &mut [f64; LANES],
     ) {
-        // What is common is compiled on its own, so that there are no shifts and masks by variable numbers of bits. To
-        // scale is wrong by 2^-51 at most, which is less than half an integer of up to 50 bits.
+        // Common widths are compiled apart, with constant shifts and masks. Scaling errs by at most
+        // 2^-51, less than half an integer of up to 50 bits.
         match self.bits {
             8 => Self { bits: 8, ..self }.encode_as::<T, false>(x, out, errors),
             16 => Self { bits: 16, ..self }.encode_as::<T, false>(x, out, errors),
@@ -78,7 +77,7 @@ impl Integers {
         add(&squares, errors);
     }
 
-    /// What the codes in a block stand for.
+    /// The values of the codes of a block.
     #[inline(always)]
     pub(super) fn decode(self, from: &[u8]) -> [f64; BLOCK] {
         match self.bits {
@@ -97,22 +96,24 @@ impl Integers {
     }
 }
 
-/// A few groups of 64 elements as blocks of one plane each, in the order of the message, and the largest magnitude in
-/// each as a word. Few, so that memory is read in small helpings while others are encoded; more than one, so that no
-/// block waits for its own largest number.
+/// A few groups of 64 elements as one block per plane, and the word of the largest magnitude of
+/// each.
+///
+/// With few groups, reading memory alternates with encoding. With two, no block waits for its
+/// maximum.
 pub(super) struct Blocks {
     pub(super) x: [[f64; BLOCK]; MOST],
     pub(super) largest: [u64; MOST],
 }
 
-/// Groups that are taken together.
+/// Groups that are read together.
 pub(super) const GROUPS: usize = 2;
 const MOST: usize = 2 * GROUPS;
 
 impl Blocks {
     pub(super) const EMPTY: Self = Self { x: [[0.0; BLOCK]; MOST], largest: [0; MOST] };
 
-    /// Sorts numbers into planes. Behind the last there are zeros.
+    /// Splits numbers into planes and pads them with zeros.
     #[inline(always)]
     pub(super) fn fill<T: Real>(&mut self, reals: &[T], width: usize) {
         let groups = self.x.chunks_mut(width).zip(self.largest.chunks_mut(width));
@@ -125,13 +126,13 @@ impl Blocks {
     }
 }
 
-/// RmaWindow real or imaginary parts of up to 64 elements back.
+/// Writes the real or the imaginary parts of up to 64 elements.
 #[inline(always)]
 pub(super) fn put<T: Real>(x: &[f64; BLOCK], reals: &mut [T], width: usize, plane: usize) {
     scatter(x, reals, width, plane, super::number::narrow);
 }
 
-/// Numbers as they are: a block of their words.
+/// Stores the words of a block.
 #[inline(always)]
 pub(super) fn take_raw<T: Real>(reals: &[T], width: usize, plane: usize, out: &mut [u8]) {
     let mut words = [[0; BLOCK]; 2];
@@ -139,26 +140,26 @@ pub(super) fn take_raw<T: Real>(reals: &[T], width: usize, plane: usize, out: &m
     codes::write(8 * size_of::<T>() as u32, out, |i| words[plane][i]);
 }
 
-/// RmaWindow them back.
+/// Writes a block of words as numbers.
 #[inline(always)]
 pub(super) fn put_raw<T: Real>(bytes: &[u8], reals: &mut [T], width: usize, plane: usize) {
     let words = codes::load(bytes, 8 * size_of::<T>() as u32);
     scatter(&words, reals, width, plane, from_word);
 }
 
-/// Bytes of a block of numbers as they are.
+/// Bytes of a block of words.
 pub(super) const fn raw_bytes<T: Real>() -> usize {
     BLOCK * size_of::<T>()
 }
 
-/// Sorts a group of elements into one block per plane, with `none` behind the last.
+/// Splits a group of elements into one block per plane, padded with `none`.
 #[inline(always)]
 fn split<T: Real, U: Copy>(group: &[T], of: impl Fn(T) -> U, none: U, blocks: &mut [[U; BLOCK]]) {
     match blocks {
         [x] if group.len() == BLOCK => {
             (0..BLOCK).for_each(|i| x[i] = of(group[i]));
         }
-        // Both at once: every number that is loaded is used, so that vectors need no remainder.
+        // Both at once: vector instructions use every number that they load.
         [re, im] if group.len() == 2 * BLOCK => {
             let pairs = group.as_chunks::<2>().0;
             (0..BLOCK).for_each(|i| (re[i], im[i]) = (of(pairs[i][0]), of(pairs[i][1])));

@@ -1,4 +1,4 @@
-//! [`Wire::Lossless`](super::Wire::Lossless): bytes of equal significance, compressed together by Zstandard.
+//! [`Wire::Lossless`](super::Wire::Lossless): bytes of equal significance, compressed by Zstandard.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,13 +9,13 @@ use super::frame::{Piece, Scheme, Shape};
 use super::number::{from_word, word};
 use crate::base::Real;
 
-/// Elements whose bytes are sorted together.
+/// Elements that are compressed together.
 const SPAN: usize = 4096;
-/// Of Zstandard, the fastest: what is left in random numbers is in the statistics of bytes, not in repetitions.
+/// The fastest level: random numbers compress by the statistics of bytes, not by repetitions.
 const LEVEL: i32 = 1;
 
-/// The body: for each span and each byte of a real, from the lowest, a 16-bit length; then what has these lengths: one
-/// Zstandard frame each, or the bytes themselves if they did not shrink, which the length tells.
+/// The body: for each span and byte of a real, lowest first, a 16-bit length; then the Zstandard
+/// frames. A length equal to the span's means bytes that did not shrink.
 pub(super) struct Lossless(Mutex<Contexts>);
 
 struct Contexts {
@@ -52,7 +52,7 @@ impl<T: Real> Scheme<T> for Lossless {
             for (out, real) in plane.iter_mut().zip(reals) {
                 *out = (word(*real) >> (8 * byte)) as u8;
             }
-            // A frame is of use if it is smaller than the plane, and the message then smaller than the numbers.
+            // The frame must be smaller than the plane, and the message smaller than the numbers.
             let room = (plane.len() - 1).min(body.len() - *end);
             let frame = &mut body[*end..][..room];
             let len = match compressor.compress_to_buffer(plane, frame) {

@@ -1,11 +1,11 @@
-//! Real numbers as words, for loops that compilers turn into vector instructions.
+//! Reals as words, for loops that compile to vector instructions.
 
 use super::codes::BLOCK;
 use crate::base::{Precision, Real};
 
-/// Bits behind the leading one in `f64`.
+/// Explicit mantissa bits of `f64`.
 pub(super) const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
-/// The word of the `f64` infinity; those of NaNs are above.
+/// The word of the `f64` infinity; NaNs are above.
 pub(super) const INFINITY: u64 = 0x7FF << MANTISSA;
 /// All bits but the sign.
 pub(super) const MAGNITUDE: u64 = u64::MAX >> 1;
@@ -19,7 +19,7 @@ pub(super) fn word<T: Real>(x: T) -> u64 {
     }
 }
 
-/// The number of these bits.
+/// The number with these bits.
 #[inline(always)]
 pub(super) fn from_word<T: Real>(word: u64) -> T {
     match T::PRECISION {
@@ -28,7 +28,7 @@ pub(super) fn from_word<T: Real>(word: u64) -> T {
     }
 }
 
-/// The same number as `f64`.
+/// Converts to `f64`.
 #[inline(always)]
 pub(super) fn wide<T: Real>(x: T) -> f64 {
     match T::PRECISION {
@@ -37,7 +37,7 @@ pub(super) fn wide<T: Real>(x: T) -> f64 {
     }
 }
 
-/// The nearest number of this precision.
+/// Rounds to `T`.
 #[inline(always)]
 pub(super) fn narrow<T: Real>(x: f64) -> T {
     match T::PRECISION {
@@ -46,13 +46,13 @@ pub(super) fn narrow<T: Real>(x: f64) -> T {
     }
 }
 
-/// What arrives if `x` is sent.
+/// Rounds to `T` and back.
 #[inline(always)]
 pub(super) fn rounded<T: Real>(x: f64) -> f64 {
     wide(narrow::<T>(x))
 }
 
-/// Bits behind the leading one in this precision.
+/// Explicit mantissa bits of `T`.
 pub(super) const fn mantissa<T: Real>() -> u32 {
     match T::PRECISION {
         Precision::F32 => f32::MANTISSA_DIGITS - 1,
@@ -60,7 +60,7 @@ pub(super) const fn mantissa<T: Real>() -> u32 {
     }
 }
 
-/// The word of this precision's infinity.
+/// The word of the infinity of `T`.
 pub(super) const fn infinity<T: Real>() -> u64 {
     match T::PRECISION {
         Precision::F32 => 0xFF << 23,
@@ -68,16 +68,16 @@ pub(super) const fn infinity<T: Real>() -> u64 {
     }
 }
 
-/// 2^exponent, for exponents of normal numbers.
+/// 2^exponent, for normal exponents.
 #[inline(always)]
 pub(super) const fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << MANTISSA)
 }
 
-/// Lanes that sums run in, whatever the instruction set: it must not change results.
+/// Accumulators of sums. Their number is the same on all instruction sets, as it changes results.
 pub(super) const LANES: usize = 8;
 
-/// Adds the numbers of a block up.
+/// Adds the numbers of a block.
 #[inline(always)]
 pub(super) fn add(x: &[f64; BLOCK], lanes: &mut [f64; LANES]) {
     for x in x.as_chunks::<LANES>().0 {
@@ -85,8 +85,9 @@ pub(super) fn add(x: &[f64; BLOCK], lanes: &mut [f64; LANES]) {
     }
 }
 
-/// The word, as `f64`, of the largest magnitude, with all its lower 32 bits set if any of the upper is: maxima of half
-/// words take a fraction of the time. Of NaNs and infinities, if there are any.
+/// The word of the largest magnitude, with all lower 32 bits set if any upper bit is.
+///
+/// Maxima of half words are faster. A NaN or infinity is the largest.
 #[inline(always)]
 pub(super) fn largest<T: Real>(x: &[T; BLOCK]) -> u64 {
     let magnitude = |x: &T| wide(*x).to_bits() & MAGNITUDE;

@@ -1,10 +1,10 @@
-//! [`Wire::Raw`](super::Wire::Raw).
+//! [`Wire::Raw`](super::Wire::Raw): the numbers as they are, without a header.
 
 use super::codec::{BadMessage, Codec, Packed, copy};
 use crate::base::Real;
 use crate::geometry::Transfer;
 
-/// Bare numbers, without a header.
+/// The codec of raw messages.
 pub(super) struct Raw;
 
 impl<T: Real> Codec<T> for Raw {

@@ -1,8 +1,9 @@
-//! Shorter floating-point formats: [`Wire::F32`](super::Wire::F32), [`Wire::F16`](super::Wire::F16),
-//! [`Wire::Bf16`](super::Wire::Bf16), [`Wire::Mantissa`](super::Wire::Mantissa).
+//! Shorter floating-point formats: [`Wire::F32`](super::Wire::F32),
+//! [`Wire::F16`](super::Wire::F16), [`Wire::Bf16`](super::Wire::Bf16),
+//! [`Wire::Mantissa`](super::Wire::Mantissa).
 //!
-//! All round to nearest, ties to even, in integer arithmetic that gives the same bits on every machine; conversion
-//! instructions for 16-bit numbers, where there are any, round twice.
+//! Rounding is to nearest, ties to even, in integer arithmetic with the same result on every
+//! machine. Conversion instructions of 16-bit formats would round twice.
 
 use super::codec::BadMessage;
 use super::codes::{self, BLOCK};
@@ -15,7 +16,7 @@ use crate::base::Real;
 
 /// Reals that share a scale.
 const SPAN: usize = 256;
-/// The exponents that a scale may have: those whose powers and inverses are normal numbers.
+/// Exponents of scales: both the power and its inverse are normal numbers.
 const SCALES: std::ops::RangeInclusive<i32> = -1022..=1022;
 
 /// A format.
@@ -24,12 +25,12 @@ pub(super) enum Format {
     F32,
     F16,
     Bf16,
-    /// Bits behind the leading one.
+    /// Explicit mantissa bits.
     Mantissa(u32),
 }
 
-/// The body: a 16-bit scale for each span (not for mantissas), zeros up to a multiple of 8 bytes, and the codes of the
-/// reals in the order of memory, in blocks of 64.
+/// The body: a 16-bit scale per span (none with mantissas), zeros up to a multiple of 8 bytes, and
+/// blocks of 64 codes in the order of memory.
 pub(super) struct Rounded(pub(super) Format);
 
 impl Rounded {
@@ -51,7 +52,7 @@ impl Rounded {
 }
 
 impl<T: Real> Scheme<T> for Rounded {
-    /// Without a mantissa there is no NaN.
+    /// `Mantissa(0)` has no code for a NaN.
     fn varies(&self) -> bool {
         matches!(self.0, Format::Mantissa(0))
     }
@@ -120,36 +121,35 @@ impl<T: Real> Scheme<T> for Rounded {
     }
 }
 
-/// A format with a sign, an exponent of fewer bits than that of `f64`, and a mantissa of fewer bits.
+/// A format with fewer bits of exponent and mantissa than `f64`.
 trait Short: Copy {
     /// Bits of the exponent.
     const EXPONENT: u32;
-    /// Bits behind the leading one.
+    /// Explicit mantissa bits.
     const MANTISSA: u32;
     const BITS: u32 = 1 + Self::EXPONENT + Self::MANTISSA;
-    /// The binary exponent to which a span's largest number is brought: the second largest that the format has, so that
-    /// rounding upwards stays in range.
+    /// The exponent of a span's largest number after scaling: the second largest of the format, so
+    /// that rounding up stays in range.
     const TOP: i32 = (1 << (Self::EXPONENT - 1)) - 2;
-    /// The difference of biases, in the place of an `f64` exponent.
+    /// The difference of biases at the place of an `f64` exponent.
     const REBIAS: u64 = (1024 - (1 << (Self::EXPONENT - 1))) << MANTISSA;
     const DROPPED: u32 = MANTISSA - Self::MANTISSA;
-    /// The smallest normal number of the format.
+    /// The least normal number.
     const LEAST: f64 = power(-Self::TOP);
-    /// A power of two so large that to add it to a multiple of the smallest number makes that an integer.
+    /// A power of two that makes multiples of the least number integers when added.
     const ROUNDER: f64 = power(MANTISSA as i32 - Self::TOP - Self::MANTISSA as i32);
 
-    /// Rounds a number in range, and returns its code and what that stands for. With `special` also numbers that are not
-    /// finite.
+    /// Rounds a number in range, with `special` any number. Returns the code and its value.
     #[inline(always)]
     fn round(self, x: f64, special: bool) -> (u64, f64) {
         let magnitude = x.to_bits() & MAGNITUDE;
         let sign = x.to_bits() ^ magnitude;
-        // A number that is larger by so many binary digits leaves those that are kept, and rounds the others away.
+        // Adding and subtracting a number larger by the dropped digits rounds these away.
         let power = f64::from_bits(magnitude & INFINITY);
         let power = if power > Self::LEAST { power } else { Self::LEAST };
         let larger = power * (1u64 << Self::DROPPED) as f64;
         let near = (f64::from_bits(magnitude) + larger) - larger;
-        // Numbers below the normal ones have no leading digit: they borrow one.
+        // Subnormal numbers borrow a leading digit.
         let small = near < Self::LEAST;
         let normal = near + if small { Self::LEAST } else { 0.0 };
         let code = normal.to_bits().wrapping_sub(Self::REBIAS) >> Self::DROPPED;
@@ -163,7 +163,7 @@ trait Short: Copy {
         (sign >> (64 - Self::BITS) | code, f64::from_bits(sign | value))
     }
 
-    /// What a code stands for.
+    /// The value of a code.
     #[inline(always)]
     fn value(self, code: u64) -> f64 {
         let sign = code >> (Self::BITS - 1) << 63;
@@ -197,7 +197,7 @@ impl Short for Single {
     const EXPONENT: u32 = 8;
     const MANTISSA: u32 = 23;
 
-    /// Processors have this one.
+    /// Conversion by the processor's instruction.
     #[inline(always)]
     fn round(self, x: f64, _: bool) -> (u64, f64) {
         let near = x as f32;
@@ -210,7 +210,7 @@ impl Short for Single {
     }
 }
 
-/// Rounds a span to a short format.
+/// Encodes a span in a short format.
 #[inline(always)]
 fn scaled<'a, T: Real, F: Short>(
     format: F,
@@ -219,7 +219,7 @@ fn scaled<'a, T: Real, F: Short>(
     out: impl Iterator<Item = &'a mut [u8]>,
     errors: &mut [f64; LANES],
 ) {
-    // Larger numbers would round to one that `T` does not have: they are cut to this one.
+    // Larger numbers would round to infinity in `T`: they are clamped to this one.
     let drop = mantissa::<T>().saturating_sub(F::MANTISSA);
     let limit = wide(from_word::<T>((infinity::<T>() - 1) >> drop << drop));
     let blocks = span.chunks(BLOCK).map(padded);
@@ -274,7 +274,7 @@ fn unscaled<'a, T: Real, F: Short>(
     }
 }
 
-/// Cuts mantissas to so many bits. Returns nothing if there is a NaN which that would make an infinity.
+/// Rounds mantissas to so many bits. Returns `None` if a NaN would become an infinity.
 #[inline(always)]
 fn trimmed<'a, T: Real>(
     bits: u32,
@@ -283,7 +283,7 @@ fn trimmed<'a, T: Real>(
     errors: &mut [f64; LANES],
 ) -> Option<()> {
     let dropped = mantissa::<T>().saturating_sub(bits);
-    // Added to a word, half of what is dropped rounds it; one less, for a word that is even behind the cut.
+    // Adding half of the dropped unit rounds a word; for an even word, one less.
     let (half, one) = match dropped {
         0 => (0, 0),
         _ => ((1u64 << (dropped - 1)) - 1, 1),
@@ -298,7 +298,8 @@ fn trimmed<'a, T: Real>(
             let bits = word(x[i]);
             let nan = (bits & magnitudes) as i64 > infinity as i64;
             let finite = ((bits & magnitudes) as i64) < infinity as i64;
-            // Neither upwards out of range nor from NaN to infinity; a negative NaN may leave the word.
+            // Neither from finite to infinite nor from NaN to infinity. A negative NaN may overflow
+            // the word.
             let up = bits.wrapping_add(half + (bits >> dropped & one));
             let within = finite && ((up & magnitudes) as i64) < infinity as i64;
             let code = if within { up } else { bits | if nan { quiet } else { 0 } } >> dropped;
@@ -324,7 +325,7 @@ fn untrimmed<'a, T: Real>(bits: u32, from: impl Iterator<Item = &'a [u8]>, span:
     }
 }
 
-/// A block, with zeros behind the last number.
+/// A block padded with zeros.
 #[inline(always)]
 fn padded<T: Real>(block: &[T]) -> [T; BLOCK] {
     let whole: Option<&[T; BLOCK]> = block.first_chunk();

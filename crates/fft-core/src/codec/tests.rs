@@ -1,4 +1,4 @@
-//! Boxes with any order of axes, and any instruction set.
+//! Boxes with any order of axes, on any instruction set.
 
 use proptest::prelude::*;
 
@@ -27,12 +27,12 @@ fn wire() -> impl Strategy<Value = Wire> {
     prop::sample::select(names.map(|name| name.parse::<Wire>().unwrap()).to_vec())
 }
 
-/// Numbers that no wire changes into each other.
+/// Numbers that wires keep apart.
 fn numbers<T: Real>(n: usize) -> Vec<T> {
     (0..n).map(|i| T::of((i as f64 * 0.7).sin() * 1000.0)).collect()
 }
 
-/// Packs a box and unpacks it elsewhere; the dense sequence in between takes the same way without a box.
+/// Packs a box and unpacks it elsewhere. A dense copy of the box must make the same message.
 fn through<T: Real>(
     (wire, width): (Wire, usize),
     part: &DynBrick,
@@ -58,7 +58,7 @@ fn through<T: Real>(
     let bytes = packed.bytes;
     prop_assert!(boxed[..bytes] == plain[..bytes]);
 
-    // What is not in the box stays as it is.
+    // Elements outside the box do not change.
     let mut dst = vec![T::of(0.5); to.brick.points() * howmany * width];
     let mut expected = dst.clone();
     codec.unpack(&boxed[..bytes], &scatter, width, &mut dst).unwrap();

@@ -1,7 +1,8 @@
-//! [`Wire::Tolerance`](super::Wire::Tolerance): integers with one step for all blocks, each as wide as it needs.
+//! [`Wire::Tolerance`](super::Wire::Tolerance): integers with one step, each block as wide as it
+//! needs.
 //!
-//! In single precision the step is one of few digits: what arrives are the integers' multiples then, which no receiver rounds once
-//! more, and what was lost can be told without double precision.
+//! A step of single precision has few digits. Its multiples are exact in that precision, so that
+//! receivers round nothing and errors are known without double precision.
 
 use super::codec::BadMessage;
 use super::codes::{self, BLOCK};
@@ -10,13 +11,13 @@ use super::integers::{Blocks, GROUPS, Integers, huge, put, put_raw, raw_bytes, t
 use super::number::{LANES, add, total};
 use crate::base::{Precision, Real};
 
-/// The width of a block that is sent as it is.
+/// The width that marks a raw block.
 const RAW: u32 = (1 << WIDTH) - 1;
-/// The widest integers of double precision. Those of single precision are shorter than its numbers.
+/// The widest integers of double precision. In single precision raw blocks are shorter.
 const WIDEST: u32 = 52;
 
-/// The body: the step, a width for each block, zeros up to a multiple of 8 bytes, then the blocks' codes one after the
-/// other.
+/// The body: the step, a width per block, zeros up to a multiple of 8 bytes, the codes of the
+/// blocks.
 pub(super) struct Tolerance;
 
 /// Bytes of the step.
@@ -24,17 +25,17 @@ const STEP: usize = size_of::<f64>();
 /// Bits of a width.
 const WIDTH: usize = 6;
 
-/// Where the codes begin.
+/// The offset of the codes.
 fn codes_at(shape: Shape) -> usize {
     STEP + (WIDTH * shape.blocks()).div_ceil(8).next_multiple_of(8)
 }
 
-/// Where the width of a block is: in two bytes, from this bit on. The last may be in one, with nothing behind it.
+/// The first byte and bit of a block's width. The last width may end in one byte.
 fn width_at(block: usize) -> (usize, usize) {
     (STEP + WIDTH * block / 8, WIDTH * block % 8)
 }
 
-/// RmaWindow the width of a block into a table that has zeros there.
+/// Stores the width of a block in a zeroed table.
 fn put_width(width: u32, block: usize, body: &mut [u8]) {
     let (at, shift) = width_at(block);
     let [low, high] = ((width as u16) << shift).to_le_bytes();
@@ -50,10 +51,10 @@ fn get_width(block: usize, body: &[u8]) -> u32 {
     u32::from(word >> shift) & RAW
 }
 
-/// Significant bits of a step of single precision. Integers of up to 18 bits in units of it are numbers of that precision.
+/// Digits of a step of single precision: its multiples of up to 18 bits are exact.
 const DIGITS: u32 = 6;
 
-/// The step that is taken where this one is wanted: not larger.
+/// The largest valid step that is not above `wanted`.
 pub(super) fn step_of<T: Real>(wanted: f64) -> f64 {
     match T::PRECISION {
         Precision::F64 => wanted,
@@ -61,18 +62,19 @@ pub(super) fn step_of<T: Real>(wanted: f64) -> f64 {
     }
 }
 
-/// Whether integers can be in units of it.
+/// Whether integers can be in units of this step.
 fn is_step(step: f64) -> bool {
     step.is_normal() && step > 0.0
 }
 
-/// Bits of the integers of a block, or none if it is smaller as it is, or cannot be sent otherwise.
+/// The width of a block's integers; `None` if it is raw, because that is shorter or it has no
+/// others.
 #[inline(always)]
 fn width<T: Real>(largest: u64, step: f64) -> Option<u32> {
     if largest >= huge::<T>() {
         return None;
     }
-    // As the numbers will be scaled: none is beyond the largest then.
+    // Scaled as the numbers will be: the largest number bounds the others.
     let most = f64::from_bits(largest) * (1.0 / step);
     if most >= (1u64 << (WIDEST - 1)) as f64 - 1.0 {
         return None;

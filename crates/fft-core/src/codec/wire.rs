@@ -1,4 +1,4 @@
-//! The choice of a representation.
+//! The representation of messages.
 
 use std::any::Any;
 use std::fmt;
@@ -14,42 +14,41 @@ use super::rounded::{Format, Rounded};
 use super::tolerance::{self, Tolerance};
 use crate::base::{Error, Precision, Real};
 
-/// The representation of messages on the wire. Without a choice every bit arrives.
+/// The representation of numbers in messages. By default every bit arrives.
 ///
-/// Those that lose something promise an error relative to the largest number nearby, not to each: beside huge numbers
-/// tiny ones lose relative accuracy. Numbers that are not finite arrive: blocks of 64 reals that hold one go raw with
-/// [`Wire::Tolerance`], and with one bit less for the others with [`Wire::Bits`]; that and the shorter formats keep of
-/// a NaN that it is one. A zero may lose its sign with the two. A message that would not be shorter than its numbers is
-/// just them, as with [`Wire::Raw`]; so none ever takes more bytes than they do. The size of others is known before they
-/// are made ([`Codec::fixed`]), but for [`Wire::Tolerance`], [`Wire::Lossless`] and `Mantissa(0)`.
+/// Errors of lossy wires are relative to the largest number nearby, not to each number. Messages
+/// are never longer than their numbers in memory. Their length is known in advance, except with
+/// [`Wire::Tolerance`], [`Wire::Lossless`] and `Mantissa(0)`.
+///
+/// Infinities and NaNs arrive, but NaNs may lose their payload. A block of 64 reals with one of
+/// them is raw with [`Wire::Tolerance`], and one bit narrower with [`Wire::Bits`]. Both may drop
+/// the sign of a zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Wire {
-    /// The numbers as they are in memory.
+    /// Numbers as in memory.
     #[default]
     Raw,
-    /// Rounded to 32-bit numbers, of which 256 at a time share a power of two that keeps them in range. Single
-    /// precision stays as it is.
+    /// 32-bit numbers, of which 256 share a power-of-two scale. Single precision is raw.
     F32,
-    /// Rounded to 16-bit numbers with 11 significant bits, scaled likewise.
+    /// 16-bit numbers with 11 significant bits, scaled likewise.
     F16,
-    /// Rounded to 16-bit numbers with 8 significant bits, scaled likewise.
+    /// 16-bit numbers with 8 significant bits, scaled likewise.
     Bf16,
-    /// Rounded to so many bits behind the leading one, from 0 to 52, with all exponents of the precision: 12 bits more
-    /// in all, or 9 for single precision, of which more than 23 are raw.
+    /// So many explicit mantissa bits, 0 to 52, with sign and full exponent. Single precision with
+    /// more than 23 is raw.
     Mantissa(u8),
-    /// Integers of so many bits, from 2 to 52, in units of a step that each block of 64 reals chooses by its largest:
-    /// 16 bits more per block. Wrong by half a step at most. Of single precision more than 31 are raw.
+    /// Integers of so many bits, 2 to 52, with a step per block of 64 reals. The error is at most
+    /// half a step. Single precision with more than 31 is raw.
     Bits(u8),
-    /// Integers in units of a step that is given when the message is made, each block with as many bits as it needs: 6
-    /// bits more per block. Wrong by half a step at most; raw if the step is 0 or not finite.
+    /// Integers in units of a given step, each block as wide as it needs. The error is at most half
+    /// a step. Raw if the step is 0 or not finite.
     Tolerance,
-    /// Every bit arrives, bytes of equal significance compressed together. Of 64 bits of random numbers 56 to 59
-    /// remain.
+    /// Lossless compression by Zstandard: bytes of equal significance together.
     Lossless,
 }
 
-// Not generic, so that other crates need not compile the codecs.
+// Not generic, so that other crates do not compile the codecs.
 
 fn single(wire: Wire) -> Box<dyn Codec<f32>> {
     wire.codec_of()
@@ -60,7 +59,7 @@ fn double(wire: Wire) -> Box<dyn Codec<f64>> {
 }
 
 impl Wire {
-    /// The codec that makes and reads this representation.
+    /// The codec of this representation.
     ///
     /// # Panics
     /// If [`Wire::check`] fails.
@@ -90,16 +89,17 @@ impl Wire {
         }
     }
 
-    /// The step that messages of this precision have where one is wanted ([`Codec::pack`]): with
-    /// [`Wire::Tolerance`] in single precision the largest of 6 significant bits that is not above it, else just that.
+    /// The step of messages for a wanted one ([`Codec::pack`]).
+    ///
+    /// [`Wire::Tolerance`] in single precision rounds it down to 6 significant bits.
     pub fn step<T: Real>(self, wanted: f64) -> f64 {
         if self == Self::Tolerance { tolerance::step_of::<T>(wanted) } else { wanted }
     }
 
-    /// Makes sure that the number of bits is one that can be had.
+    /// Checks the number of bits.
     ///
     /// # Errors
-    /// [`Error::Argument`].
+    /// [`Error::Argument`] for a number out of range.
     pub fn check(self) -> Result<(), Error> {
         let (bits, range) = match self {
             Self::Mantissa(bits) => (bits, 0..=52),
@@ -113,12 +113,12 @@ impl Wire {
         Err(Error::argument(format!("bits of the wire {self}"), bits, expected))
     }
 
-    /// Whether numbers may arrive changed.
+    /// Whether numbers may change.
     pub fn is_lossy(self) -> bool {
         !matches!(self, Self::Raw | Self::Lossless)
     }
 
-    /// A number that no other wire has, for ranks to compare.
+    /// A unique number of this wire, for ranks to compare.
     pub fn code(self) -> u64 {
         let (kind, bits) = match self {
             Self::Raw => return 0,
@@ -134,7 +134,7 @@ impl Wire {
     }
 }
 
-/// `raw`, `f32`, `f16`, `bf16`, `mantissa:40`, `bits:16`, `tolerance`, `lossless`.
+/// `raw`, `mantissa:40`, `bits:16`, `tolerance`.
 impl fmt::Display for Wire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -150,7 +150,7 @@ impl fmt::Display for Wire {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the names that [`Display`](fmt::Display) writes.
 impl FromStr for Wire {
     type Err = Error;
 

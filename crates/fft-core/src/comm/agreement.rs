@@ -5,18 +5,17 @@ use crate::base::{Error, ErrorKind};
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Bytes of an error's text that travel between ranks.
+/// Bytes of an error on the wire.
 const TEXT: usize = 1024;
 
-/// Turns a result that may differ between ranks into one that does not: `mine` where every rank has `Ok`,
-/// otherwise on **every** rank [`Error::OnRank`] with the error of the lowest failing rank, or of the rank that it
-/// was of when it had been agreed on before.
+/// Makes a result the same on all ranks: `mine` if every rank has `Ok`, otherwise
+/// [`Error::OnRank`].
 ///
-/// Collective. Costs one small allreduce, or [`Comm::sync`], when all is well. Nothing fallible may stand between two
-/// collectives without it: a rank that returned early would leave the others waiting.
+/// Collective: one small allreduce, or [`Comm::sync`], when all ranks succeed. Any fallible step
+/// between two collectives needs it: a rank that returned early would leave the others waiting.
 ///
 /// # Errors
-/// The lowest failing rank's; [`Error::Left`], whatever `mine` is, when one has dropped the communicator.
+/// That of the lowest failing rank; [`Error::Left`] when a rank has dropped the communicator.
 pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     if comm.sync(mine.is_ok())? == Some(true) {
         return mine;
@@ -25,11 +24,11 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     agree_by((comm.rank(), comm.size()), least, |mine, all| comm.allgather(mine, all), mine)
 }
 
-/// [`agree`], by collectives of any kind: of a rank and how many there are, the least of a number of each rank, and bytes of all
-/// ranks one after another.
+/// [`agree`] with other collectives: `ranks` is this rank and their number, `least` an elementwise
+/// minimum.
 ///
 /// # Errors
-/// The lowest failing rank's; what the collectives return.
+/// That of the lowest failing rank; those of the collectives.
 #[doc(hidden)]
 pub fn agree_by<T>(
     ranks: (usize, usize),
@@ -41,10 +40,10 @@ pub fn agree_by<T>(
     mine
 }
 
-/// Gathers bytes of all ranks, one after another.
+/// Gathers the bytes of all ranks.
 type Allgather<'a> = &'a mut dyn FnMut(&[u8], &mut [u8]) -> Result<()>;
 
-/// The error of the lowest rank that has one. Compiled once, whatever is agreed on.
+/// The error of the lowest failing rank. Not generic, so that it is compiled once.
 fn lowest_error(
     (own, size): (usize, usize),
     least: &mut dyn FnMut(&mut [f64]) -> Result<()>,
@@ -59,7 +58,7 @@ fn lowest_error(
     }
     let mut text = [0u8; TEXT];
     if let Some(error) = mine {
-        // What has been agreed on before is still of the rank that it was of.
+        // An agreed error keeps its rank.
         let (of, said) = match error {
             Error::OnRank { rank, message, .. } => (*rank, message.clone()),
             other => (own, other.to_string()),
@@ -81,7 +80,7 @@ fn lowest_error(
     Err(Error::OnRank { rank, kind: ErrorKind::from_code(text[0]), message })
 }
 
-/// The longest prefix of a text that fits into so many bytes.
+/// The longest prefix of a text within so many bytes.
 pub(super) fn prefix(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
     &text[..end.unwrap_or(0)]

@@ -1,4 +1,4 @@
-//! Whether all ranks have the same values.
+//! Equal values on all ranks.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,13 +9,13 @@ use crate::base::Error;
 /// Bytes of a value that an error shows.
 const TEXT: usize = 1024;
 
-/// Compares named values with those of all ranks. Every rank passes the same names in the same order.
+/// Compares named values over all ranks, which pass the same names in the same order.
 ///
-/// Collective: one allgather of a hash for each value. Values travel only where they differ.
+/// Collective: one allgather of a hash per value. Values are sent only where they differ.
 ///
 /// # Errors
-/// [`Error::Disagreement`] on every rank: rank 0, the lowest rank that differs, and the first value
-/// in which it does; what the communicator returns.
+/// [`Error::Disagreement`] on every rank: of rank 0 and the lowest rank that differs, with its
+/// first differing value.
 pub fn assert_same(comm: &dyn Comm, what: &[(&'static str, String)]) -> Result<(), Error> {
     let hash = |(_, value): &(_, String)| {
         let mut hasher = DefaultHasher::new();

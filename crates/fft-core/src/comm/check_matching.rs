@@ -1,21 +1,21 @@
-//! Whether all ranks expect what others send to them, before anything is sent.
+//! Matching send and receive lists of all ranks, before anything is sent.
 
 use super::comm::{Comm, Reduce};
 use super::exchange::MessagePlan;
 use crate::base::Error;
 
-/// Compares the messages of reshapes: in how many chunks they go, how many there are between two ranks, of which chunks, and how long each
-/// is or can be, for its sender and for its receiver. Ranks whose plans differ would send more than there is room for, which
-/// ends the job with some MPIs, put beyond a message's place, or wait for what never comes.
-/// [`Executor::bind`](crate::Executor::bind) does so for all reshapes of a plan, before exchanges are told of them; who uses an
-/// [`Exchange`](crate::Exchange) by itself should, too.
+/// Checks that the receivers of all messages expect what their senders send.
 ///
-/// Collective. One reduction of two numbers, O(messages + reshapes · ranks) time. Only where there is a difference a few more, of two
-/// numbers for each reshape, for each rank, and of eight for each message between the two that are found.
+/// It compares chunks, numbers and lengths of messages. A mismatch would overflow buffers, abort
+/// some MPIs or wait for ever. [`Executor::bind`](crate::Executor::bind) calls it for all reshapes
+/// of a plan; direct users of an [`Exchange`](crate::Exchange) should as well.
+///
+/// Collective: one reduction of two numbers, O(messages + reshapes · ranks) time. Only a mismatch
+/// takes more, to find the message.
 ///
 /// # Errors
-/// On every rank the same: [`Error::Disagreement`] on the first that differs, by reshape, in the order in which they come, sender, receiver
-/// and place among those of the same ends; what the communicator returns.
+/// [`Error::Disagreement`] on every rank, for the first mismatch by reshape, sender, receiver and
+/// place.
 pub fn matching<'a>(
     comm: &dyn Comm,
     reshapes: impl IntoIterator<Item = &'a MessagePlan>,
@@ -23,7 +23,7 @@ pub fn matching<'a>(
     let (rank, size) = (comm.rank(), comm.size());
     let mut all = Vec::new();
     for (reshape, message_plan) in reshapes.into_iter().enumerate() {
-        // What is the same on all ranks is so on each and the next one.
+        // Values of a whole reshape are compared between each rank and the next.
         let way = usize::from(message_plan.shorter) | usize::from(message_plan.buffers_all) << 1;
         let what = [message_plan.reshape, message_plan.chunks, way];
         let next =
@@ -46,25 +46,26 @@ pub fn matching<'a>(
     }
 }
 
-/// What one end knows of a message; or of all of a reshape, as if that were a message to the next rank.
+/// One end's view of a message. A whole reshape counts as a message to the next rank.
 #[derive(Clone, Copy)]
 struct Known {
-    /// Whether it is the sender.
+    /// Whether this is the sender's view.
     sent: bool,
-    /// Its place among all.
+    /// The index of its reshape.
     reshape: usize,
     from: usize,
     to: usize,
-    /// Its place among those of the reshape between the same ranks, from 1; 0 for all of them.
+    /// Its place among those of the reshape between the same ranks, from 1; 0 for the whole
+    /// reshape.
     number: usize,
     what: What,
 }
 
-/// Bytes and the chunk; of all messages the number of the reshape, chunks, and what they have in common.
+/// Bytes and chunk; of a whole reshape its number, its chunks and its flags.
 type What = [usize; 3];
 
-/// A number for some, of which sums and differences are 0 by chance only: each bit depends on all bits of all of them. (The last step
-/// of SplitMix64, by Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, which is one-to-one.)
+/// A hash of seven words. The last step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) is a
+/// bijection that mixes all bits, so that sums of hashes cancel by chance only.
 fn mixed(words: [usize; 7]) -> u64 {
     words.into_iter().fold(0, |before, word| {
         let mut z = (before ^ word as u64).wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -74,7 +75,7 @@ fn mixed(words: [usize; 7]) -> u64 {
     })
 }
 
-/// What senders know less what receivers know, by place: 0 where they know the same. Collective.
+/// Per place, the hashes of senders minus those of receivers: 0 where they match. Collective.
 fn sums(
     comm: &dyn Comm,
     places: usize,
@@ -88,7 +89,7 @@ fn sums(
         let sum = &mut mine[place(known)];
         *sum = if known.sent { sum.wrapping_add(message) } else { sum.wrapping_sub(message) };
     }
-    // In halves, of which sums over all ranks are exact.
+    // Halves of 32 bits, whose sums over all ranks are exact.
     let halves = |sum: u64| [sum as u32, (sum >> 32) as u32].map(f64::from);
     let mut halves: Vec<[f64; 2]> = mine.into_iter().map(halves).collect();
     comm.allreduce(Reduce::Sum, halves.as_flattened_mut())?;
@@ -96,14 +97,14 @@ fn sums(
     Ok(halves.into_iter().map(whole).collect())
 }
 
-/// The largest of all ranks' numbers. Collective.
+/// The maximum over all ranks. Collective.
 fn most(comm: &dyn Comm, mine: Option<usize>) -> Result<usize, Error> {
     let mut most = [mine.unwrap_or(0) as f64];
     comm.allreduce(Reduce::Max, &mut most)?;
     Ok(most[0] as usize)
 }
 
-/// The first message that its ends know differently: all ranks narrow it down together. Collective.
+/// Finds the first mismatch by reshape, then sender, then receiver. Collective.
 fn difference(comm: &dyn Comm, mut all: Vec<Known>) -> Result<Error, Error> {
     let reshapes = 1 + most(comm, all.iter().map(|known| known.reshape).max())?;
     let by: [fn(&Known) -> usize; 3] =
@@ -116,7 +117,7 @@ fn difference(comm: &dyn Comm, mut all: Vec<Known>) -> Result<Error, Error> {
         all.retain(|known| place(known) == *found);
     }
     let [reshape, from, to] = found;
-    // What both ends have, and whether they have it, on all ranks.
+    // The views of both ends, on all ranks.
     let last = most(comm, all.iter().map(|known| known.number).max())?;
     let mut lists = vec![[[0.0; 4]; 2]; last + 1];
     for Known { sent, number, what: [a, b, c], .. } in all {

@@ -1,4 +1,4 @@
-//! What the transforms need of a communicator.
+//! Communicators.
 
 use super::device_buffer::DeviceBuffer;
 use super::flight::Flight;
@@ -8,30 +8,31 @@ use crate::base::Error;
 use crate::geometry::Topology;
 use crate::problem::Link;
 
-/// How values of several ranks become one.
+/// A reduction over ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduce {
     /// The smallest.
     Min,
     /// The largest.
     Max,
-    /// All added up, in an order that does not change from call to call.
+    /// The sum, in an order that is the same in every call.
     Sum,
 }
 
-/// A group of ranks that exchange bytes: threads of this process or MPI processes.
+/// A group of ranks: threads of this process or MPI processes.
 ///
-/// Every method but `rank`, `size`, `host`, `link`, `name` and `abandon` is **collective**: all ranks of the communicator call
-/// it in the same order with matching arguments. Counts are in bytes and 64-bit.
+/// Every method but `rank`, `size`, `host`, `topology`, `link`, `name` and `abandon` is
+/// **collective**: all ranks call it in the same order with matching arguments. Counts are 64-bit
+/// bytes.
 pub trait Comm: Send {
-    /// Which rank this is, from 0.
+    /// This rank, from 0.
     fn rank(&self) -> usize;
 
-    /// How many there are.
+    /// The number of ranks.
     fn size(&self) -> usize;
 
-    /// A number for the host that a rank runs on: ranks with equal numbers can show each other memory
-    /// ([`Comm::node_memory`]). By default each is on its own.
+    /// A number of the host of a rank. Ranks with equal numbers can share memory
+    /// ([`Comm::node_memory`]). By default each rank has its own.
     fn host(&self, rank: usize) -> usize {
         rank
     }
@@ -42,7 +43,7 @@ pub trait Comm: Send {
         Topology::new(&hosts, hosts.len())
     }
 
-    /// How this rank reaches `peer`.
+    /// How this rank reaches a peer.
     fn link(&self, peer: usize) -> Link {
         match peer {
             own if own == self.rank() => Link::Own,
@@ -51,7 +52,7 @@ pub trait Comm: Send {
         }
     }
 
-    /// What ranks of one host need to show each other memory. `None` where each rank is on a host of its own.
+    /// Shared memory of the ranks of this host. `None` if each rank has a host of its own.
     ///
     /// # Errors
     /// When the library fails.
@@ -59,67 +60,64 @@ pub trait Comm: Send {
         Ok(None)
     }
 
-    /// Tells all ranks whether all is well with this one: whether all are well; `None` where nobody is asked, as any collective
-    /// notices who has gone.
+    /// Whether all ranks pass `true`; `None` if this communicator needs no such check, as any
+    /// collective detects ranks that left.
     ///
     /// # Errors
-    /// [`Error::Left`] on every rank that comes when another has dropped this communicator, now and whenever they come again; when
-    /// the library fails.
+    /// [`Error::Left`] on every rank that calls this after another has dropped the communicator.
     fn sync(&self, _well: bool) -> Result<Option<bool>> {
         Ok(None)
     }
 
-    /// `threads` or `mpi`: for people.
+    /// `threads` or `mpi`, for messages to people.
     fn name(&self) -> &'static str;
 
-    /// Told when this rank unwinds out of what others do with it, and will not come back to it. Does nothing where others notice, or
-    /// else ends the job.
+    /// Called when this rank unwinds out of a collective and will not return to it. It aborts the
+    /// job unless the others notice.
     fn abandon(&self) {}
 
-    /// Returns when every rank has come here.
+    /// Waits for all ranks.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// When a rank left or the library fails.
     fn barrier(&self) -> Result<(), Error>;
 
-    /// Gathers every rank's `mine` into `all`, in order of ranks. `mine` is equally long everywhere and
-    /// `all` is `size()` times that.
+    /// Gathers `mine` of every rank into `all`, in order of ranks.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// When a rank left or the library fails.
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> Result<(), Error>;
 
-    /// Combines `values` element by element over the ranks; every rank gets the same result.
+    /// Reduces `values` elementwise over the ranks, with the same result on all.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// When a rank left or the library fails.
     fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error>;
 
-    /// Sends `send[parts[r]]` to each rank `r` and receives what each sent into `recv[parts[r]]`. What lies
-    /// between a part's end and the next multiple of [`SLOT_ALIGN`](crate::SLOT_ALIGN) may be sent along.
+    /// Sends part `r` of `send` to each rank `r`, and receives its part for this rank into part `r`
+    /// of `recv`. Padding of parts may be sent along.
     ///
     /// # Errors
-    /// When a message has another length than announced, a rank has gone or the library fails.
+    /// When a message has an unexpected length, a rank left or the library fails.
     fn alltoallv(&self, send: Parts<'_, &[u8]>, recv: Parts<'_, &mut [u8]>) -> Result<(), Error>;
 
-    /// Makes sure that [`Comm::alltoallv`] with these parts needs no more memory and can be counted. Not
-    /// collective.
+    /// Prepares [`Comm::alltoallv`] of these parts, so that it allocates nothing. Not collective.
     ///
     /// # Errors
-    /// [`Error::Memory`], or [`Error::Transport`] for more than the library can count.
+    /// [`Error::Memory`]; [`Error::Transport`] for counts beyond those of the library.
     fn reserve_alltoallv(&self, send: &[Part], recv: &[Part]) -> Result<(), Error>;
 
-    /// Memory and state for messages between pairs of ranks, to be made once per plan.
+    /// Point-to-point messages with their buffers, made once per plan.
     ///
     /// # Errors
     /// When the library fails.
     fn flight(&self) -> Result<Box<dyn Flight>>;
 
-    /// Memory that the other ranks can put bytes into, none of it made yet; `None` where there is no such thing, on
-    /// every rank alike. Collective.
+    /// A window for one-sided communication, still without memory. `None` on all ranks without
+    /// support.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// When a rank left or the library fails.
     fn window(&self) -> Result<Option<Box<dyn RmaWindow>>> {
         Ok(None)
     }
@@ -129,10 +127,10 @@ pub trait Comm: Send {
         None
     }
 
-    /// A communicator of the same ranks whose messages never meet this one's.
+    /// A communicator of the same ranks with messages of its own.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails.
+    /// When a rank left or the library fails.
     fn dup(&self) -> Result<Box<dyn Comm>>;
 }
 
@@ -158,15 +156,15 @@ pub trait DeviceComm {
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// First byte and number of bytes.
+/// Offset and length in bytes.
 pub type Part = (usize, usize);
 
-/// A buffer and, for each rank, the first byte and the number of bytes of its part. Parts start at multiples
-/// of [`SLOT_ALIGN`](crate::SLOT_ALIGN), and the buffer goes on to the next multiple after each.
+/// A buffer with a part per rank. Parts start at multiples of [`SLOT_ALIGN`](crate::SLOT_ALIGN),
+/// and the buffer is padded to the next multiple after each.
 #[derive(Debug)]
 pub struct Parts<'a, B> {
-    /// All parts.
+    /// The buffer.
     pub bytes: B,
-    /// One per rank.
+    /// The part of each rank.
     pub parts: &'a [Part],
 }

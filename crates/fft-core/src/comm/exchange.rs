@@ -1,4 +1,4 @@
-//! The seam between what is exchanged and how.
+//! The interface between the messages of a reshape and the ways to exchange them.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -12,99 +12,102 @@ use crate::problem::Algorithm;
 /// One end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageSpec {
-    /// The other end.
+    /// The rank at the other end.
     pub peer: usize,
-    /// The bytes it has, or where they depend on the data the most that it can have.
+    /// Its bytes; the maximum where they depend on the data.
     pub bytes: usize,
-    /// Which chunk of the sender's data it is of.
+    /// The chunk of the sender's data.
     pub chunk: usize,
 }
 
-/// The messages of one reshape, as one rank sees them. In chunks there may be several to and from a peer, in the same
-/// order on both sides; otherwise there is at most one. Never one to itself. Each rank begins at another
-/// place of its list of peers, so that not all aim at the same one.
+/// The messages of a reshape from the view of one rank.
+///
+/// A pair of ranks has at most one message per chunk, in the same order at both ends. No rank sends
+/// to itself. Each rank starts at another peer, so that not all send to the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessagePlan {
-    /// Which reshape of the plan this is: the same number on all ranks, and another for every other reshape. Its
-    /// specs do not tell: two reshapes may look the same to one rank, which passes on messages of others, or writes
-    /// into their memory, and different to those.
+    /// The number of the reshape in its plan, on all ranks. Specs alone do not tell reshapes apart:
+    /// two may look the same to one rank only.
     pub reshape: usize,
-    /// The most chunks that any rank's data is in: the same number on all ranks.
+    /// The most chunks of any rank.
     pub chunks: usize,
-    /// Whether messages may be shorter than their specs, because their sizes depend on the data: the same on all ranks.
+    /// Whether messages may be shorter than their specs, because their size depends on the data.
     pub shorter: bool,
-    /// Whether there is to be memory for all of them at once, as they are kept until all have come, or are made by a device before
-    /// any is sent. Otherwise that of a few chunks is enough.
+    /// Whether all messages need buffers at once: they are kept until all have arrived, or a device
+    /// packs them all before the first is sent. Otherwise a few chunks do.
     pub buffers_all: bool,
-    /// Outgoing, in order of sending, which is that of chunks.
+    /// Messages to send, in order of chunks.
     pub sends: Vec<MessageSpec>,
-    /// Incoming, in the order of chunks.
+    /// Messages to receive, in order of chunks.
     pub recvs: Vec<MessageSpec>,
-    /// Where messages lie, if the handler has memory for them: on all ranks or on none, and for exchanges that
-    /// [take it](Exchange::takes_message_buffers).
+    /// The handler's buffers, on all ranks or none, for exchanges that [take
+    /// them](Exchange::takes_message_buffers).
     pub buffers: Option<MessageBuffers>,
 }
 
-/// A message that is to be packed.
+/// A message to pack.
 pub struct PackRequest<'m> {
-    /// Which one.
+    /// Its number.
     pub number: usize,
-    /// Its memory, as [`MessageHandler::pack`] takes it.
+    /// The argument of [`MessageHandler::pack`].
     pub message: &'m mut [u8],
-    /// To be set to what [`MessageHandler::pack`] returns.
+    /// Receives the result of [`MessageHandler::pack`].
     pub bytes: &'m Cell<usize>,
 }
 
-/// What an exchange calls to fill messages and to empty them. Numbers of messages are places in
-/// [`MessagePlan`].
+/// Packs and unpacks the messages of an exchange. Their numbers are indices of [`MessagePlan`].
 pub trait MessageHandler {
-    /// Packs and encodes an outgoing message and returns its bytes: the spec's, or fewer if the message_plan's may be
-    /// [`shorter`](MessagePlan::shorter). Chunks are packed in order;
-    /// the messages of a chunk in any. A message with a berth is made there, and `message` is empty.
+    /// Packs a message and returns its bytes: fewer than its spec only if messages may be
+    /// [`shorter`](MessagePlan::shorter).
+    ///
+    /// Chunks are packed in order, the messages of a chunk in any order. A message with a device
+    /// buffer is packed there, and `message` is empty.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
-    /// Whether the messages of a chunk are packed in one call and shown in one, by exchanges that can: for who waits for them, and can
-    /// begin with all before. Otherwise each leaves as soon as it is packed, and is shown as soon as it is there.
+    /// Whether the messages of a chunk are packed in one call and shown in one call, where the
+    /// exchange can. Otherwise each is sent once packed, and shown on arrival.
     fn together(&self) -> bool {
         false
     }
 
-    /// Packs messages of one chunk.
+    /// Packs the messages of a chunk.
     fn pack_all<'m>(&mut self, requests: &mut dyn Iterator<Item = PackRequest<'m>>) {
         for PackRequest { number, message, bytes } in requests {
             bytes.set(self.pack(number, message));
         }
     }
 
-    /// Called once, when nothing is left to pack: the time to copy what is in memory that this rank can read.
+    /// Called once after the last pack, to copy data that stays in reach of this rank.
     fn own(&mut self);
 
-    /// Shows an incoming message. Returns whether it has been read; otherwise it must be kept until [`MessageHandler::finish`], which
-    /// happens only with exchanges that [keep messages](Algorithm::keeps). A message that does not decode is remembered
-    /// and reported after the exchange, which goes on: the other ranks wait for it.
+    /// Shows a message on arrival. Returns whether it was read; if not, it is kept until
+    /// [`MessageHandler::finish`], which needs an exchange that [keeps messages](Algorithm::keeps).
+    ///
+    /// A message that does not decode is reported after the exchange: other ranks wait for this
+    /// one.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
 
-    /// Shows incoming messages, all of a chunk, each as [`MessageHandler::arrived`] does; what is not read must be kept. A handler that wants them
-    /// [together](MessageHandler::together) has read them.
+    /// Shows the messages of a chunk. A handler that wants them
+    /// [together](MessageHandler::together) reads them; others are called for each.
     fn arrived_all<'m>(&mut self, numbers: Range<usize>, message: &dyn Fn(usize) -> &'m [u8]) {
         for number in numbers {
             self.arrived(number, message(number));
         }
     }
 
-    /// Shows an incoming message of so many bytes in its berth, in place of [`MessageHandler::arrived`].
+    /// Shows a message in its device buffer, instead of [`MessageHandler::arrived`].
     fn landed(&mut self, _number: usize, _bytes: usize) {}
 
-    /// Called once, when all messages are there, with those that were kept.
+    /// Called once when all messages have arrived, with those that were kept.
     fn finish<'m>(&mut self, message: &dyn Fn(usize) -> &'m [u8]);
 }
 
-/// A way to exchange messages. One exists per plan and algorithm, with its memory, and serves every reshape.
+/// A way to exchange messages, with its buffers. A plan has one per algorithm, for all reshapes.
 pub trait Exchange: Send {
-    /// What it does: where ranks cannot put, not what was asked for.
+    /// The algorithm in use: another than requested where ranks cannot put.
     fn algorithm(&self) -> Algorithm;
 
-    /// PinnedMemory the memory of messages that is made from now on, where it can.
+    /// Pins buffers that are allocated from now on.
     fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
 
     /// Whether messages may have [buffers](MessagePlan::buffers), on a communicator that
@@ -113,15 +116,17 @@ pub trait Exchange: Send {
         false
     }
 
-    /// Makes sure that this message_plan needs no more memory. **Collective**: all ranks reserve for the same reshapes in the same order, and
-    /// a rank that fails does so after its collective part. Ranks must expect what others send, which
-    /// [`matching`](crate::matching) tells; `kwayK`, which asks for all messages, finds out by itself.
+    /// Allocates for a reshape. **Collective**: all ranks reserve the same reshapes in the same
+    /// order.
+    ///
+    /// A rank fails after its collective part. Callers check that plans match
+    /// ([`matching`](crate::matching)).
     ///
     /// # Errors
-    /// [`Error::Memory`]; what the transport returns; of `kwayK` [`Error::Disagreement`] of two ranks on a message.
+    /// [`Error::Memory`]; those of the transport; of `kwayK` [`Error::Disagreement`] on a message.
     fn reserve(&mut self, message_plan: &MessagePlan) -> Result<(), Error>;
 
-    /// Exchanges. Collective over the ranks of the plan.
+    /// Exchanges the messages of a reshape. Collective.
     ///
     /// # Errors
     /// When the transport fails.
@@ -131,8 +136,7 @@ pub trait Exchange: Send {
         handler: &mut dyn MessageHandler,
     ) -> Result<(), Error>;
 
-    /// Bytes that this rank sent in the last run beside those that the handler packed: messages of others on their way,
-    /// and headers.
+    /// Bytes of the last run beside those that the handler packed: headers and forwarded messages.
     fn forwarded(&self) -> u64 {
         0
     }

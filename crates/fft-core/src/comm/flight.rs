@@ -1,4 +1,4 @@
-//! Messages under way between a rank and its peers.
+//! Messages between a rank and its peers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,53 +8,55 @@ use crate::base::Error;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Messages under way between this rank and its peers, and the memory they travel in.
+/// Non-blocking messages between this rank and its peers, with their buffers.
 ///
-/// One exchange is: [`post_recv`](Flight::post_recv) every message, [`send`](Flight::send) every message, take
-/// [`wait_any`](Flight::wait_any)s until there are none, [`wait_all`](Flight::wait_all). A [`Slot`] that is sent
-/// moves into the flight, so that nobody can touch a buffer the network owns; one that is forgotten there
-/// leaks instead of dangling. Messages between one pair of ranks arrive in the order they were sent.
+/// An exchange calls [`post_recv`](Flight::post_recv) and [`send`](Flight::send) for every message,
+/// [`wait_any`](Flight::wait_any) until it returns `None`, and [`wait_all`](Flight::wait_all). A
+/// sent [`Slot`] moves into the flight, so that nobody touches a buffer that the library owns. A
+/// forgotten flight leaks its buffers. Messages of a pair of ranks arrive in order.
 ///
-/// What fails under way is told by [`wait_all`](Flight::wait_all): until then the exchange goes on, as others wait for this rank's
-/// messages and know nothing of the failure. A message of a rank that has gone arrives as an empty one.
+/// Errors are reported by [`wait_all`](Flight::wait_all): until then the exchange goes on, as other
+/// ranks wait for this one's messages. A message of a rank that left arrives empty.
 pub trait Flight: Send {
-    /// PinnedMemory the memory of messages that is made from now on, where it can.
+    /// Pins buffers that are allocated from now on.
     fn pin(&mut self, _pins: Arc<dyn PinnedMemory>) {}
 
-    /// Makes sure that an exchange with messages of these sizes needs no more memory. Not collective.
+    /// Allocates the buffers of an exchange. Not collective.
     ///
     /// # Errors
     /// [`Error::Memory`].
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<()>;
 
-    /// An empty slot for a message of `bytes` bytes. May wait until others of this rank's messages have left: announce all
-    /// that are to come before.
+    /// An empty slot of so many bytes. It may wait for sends to complete, so post all receives
+    /// before.
     ///
     /// # Errors
     /// [`Error::Memory`].
     fn slot(&mut self, bytes: usize) -> Result<Slot>;
 
-    /// Waits until no more than so many of this rank's messages are under way, so that there are slots for others, or an announced
-    /// message is there: whether the former. Who waits reads what comes, as others may wait for that in turn.
+    /// Waits until at most `most` sends are in flight, or a posted message is there; whether the
+    /// former.
+    ///
+    /// Callers then read the messages that came: peers may wait for that.
     ///
     /// # Errors
     /// When the library fails.
     fn wait_until_in_flight(&mut self, most: usize) -> Result<bool>;
 
-    /// Whether [`Flight::slot`] neither waits for such memory nor allocates it.
+    /// Whether [`Flight::slot`] returns without waiting or allocating.
     fn has_slot(&self, _bytes: usize) -> bool {
         true
     }
 
-    /// Announces a message of at most `bytes` bytes from rank `from`. Announcements are numbered from 0. Where it takes memory
-    /// that was not reserved, and there is none, the job ends: the sender waits for the announcement, and cannot be told.
+    /// Posts the receive of a message of at most `bytes` bytes. Posts are numbered from 0.
+    ///
+    /// Where memory was not reserved and there is none, the job aborts: the sender cannot be told.
     ///
     /// # Errors
     /// When the library fails.
     fn post_recv(&mut self, from: usize, bytes: usize) -> Result<()>;
 
-    /// As [`Flight::reserve`], but for slots: for messages in memory of the caller's, which its communicator
-    /// [reaches](crate::DeviceComm::reaches), or for more than are under way at once.
+    /// As [`Flight::reserve`], but without slots: for messages in buffers of the caller.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -62,8 +64,8 @@ pub trait Flight: Send {
         Ok(())
     }
 
-    /// As [`Flight::post_recv`], of a message of at most the slot's length, into that slot. It may be of memory that the
-    /// communicator [reaches](crate::DeviceComm::reaches), and so may those that are sent.
+    /// As [`Flight::post_recv`], into this slot. It may be device memory that the communicator
+    /// [reaches](crate::DeviceComm::reaches).
     ///
     /// # Errors
     /// When the library fails.
@@ -71,27 +73,25 @@ pub trait Flight: Send {
         Err(Error::unreached())
     }
 
-    /// Sends a filled slot to rank `to`, which expects at most `bound` bytes.
+    /// Sends a slot to rank `to`, which posted at most `bound` bytes.
     ///
     /// # Errors
     /// When the library fails.
     fn send(&mut self, to: usize, bound: usize, message: Slot) -> Result<()>;
 
-    /// The next announced message that is already there; `None` when there is none yet, or no more. Lets messages that
-    /// are under way get on.
+    /// The next posted message that has arrived, if any. Progresses messages in flight.
     ///
     /// # Errors
     /// When the library fails.
     fn test_any(&mut self) -> Result<Option<Arrival>>;
 
-    /// Waits for the next announced message, whichever comes first; `None` when all have been handed out.
+    /// Waits for the next posted message in any order; `None` when all have been returned.
     ///
     /// # Errors
     /// When the library fails.
     fn wait_any(&mut self) -> Result<Option<Arrival>>;
 
-    /// As [`Flight::wait_any`], for messages that may take minutes: a rank that would otherwise look for them all the
-    /// time looks only so often, and takes nothing from others meanwhile.
+    /// As [`Flight::wait_any`], sleeping between polls: for waits of minutes.
     ///
     /// # Errors
     /// When the library fails.
@@ -99,24 +99,24 @@ pub trait Flight: Send {
         self.wait_any()
     }
 
-    /// Gives the memory of a message back after reading it.
+    /// Returns the buffer of a message.
     fn recycle(&mut self, read: Arrival);
 
-    /// Waits until every message sent has left, and forgets the announcements.
+    /// Waits until all sends have completed, and forgets the posts.
     ///
     /// # Errors
-    /// [`Error::Left`] when a rank has gone; when the library fails, or has failed since the last time.
+    /// [`Error::Left`] when a rank left; any failure of the library since the last call.
     fn wait_all(&mut self) -> Result<()>;
 
     /// Bytes of memory held.
     fn memory(&self) -> usize;
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Debug)]
 pub struct Arrival {
-    /// Which announcement it answers.
+    /// The number of its post.
     pub number: usize,
-    /// What it says.
+    /// Its bytes.
     pub message: Slot,
 }

@@ -1,26 +1,26 @@
-//! Where the messages of a reshape lie in device memory.
+//! Device buffers of messages.
 
 use super::device_buffer::DeviceBuffer;
 use super::slot::Slot;
 
-/// Where the messages of a reshape lie in memory that the host does not look into: the outgoing ones in one piece of it, the
-/// incoming ones in another. Places are multiples of [`SLOT_ALIGN`](crate::SLOT_ALIGN), with room up to the next one after
-/// each message.
+/// The device buffers of a reshape's messages: one piece for sends, one for receives.
+///
+/// Offsets are multiples of [`SLOT_ALIGN`](crate::SLOT_ALIGN), and messages are padded to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageBuffers {
-    /// Out, in.
+    /// Of sends, of receives.
     pub memory: [DeviceBuffer; 2],
-    /// The first byte of each message, by number.
+    /// The offset of each message.
     pub places: [Vec<usize>; 2],
 }
 
 impl MessageBuffers {
-    /// The berth of an outgoing message of at most so many bytes.
+    /// The buffer of a message to send, of at most so many bytes.
     pub fn outgoing(&self, number: usize, bytes: usize) -> Slot {
         self.slot(0, number, bytes)
     }
 
-    /// The berth of an incoming message of at most so many bytes.
+    /// The buffer of a message to receive, of at most so many bytes.
     pub fn incoming(&self, number: usize, bytes: usize) -> Slot {
         self.slot(1, number, bytes)
     }

@@ -1,4 +1,4 @@
-//! The traits of communicators, exchanges and shared memory, and the slots that messages travel in.
+//! Traits of communicators, exchanges and shared memory, and the buffers of messages.
 
 pub(crate) mod agreement;
 pub(crate) mod assert_same;

@@ -1,139 +1,133 @@
-//! Memory that the ranks of one host show each other.
+//! Shared memory of the ranks of a host.
 //!
-//! A rank shows memory for the length of a *exposure_epoch*: everyone arrives, everyone works, everyone leaves. What is shown
-//! to be read may be read by all in between. What is shown to be written is divided: each rank has a [`WritePartition`] of
-//! everybody's elements, which it alone may read and write until all have left. That partitions are disjoint follows from
-//! the layouts they are made from, each of which gives every point of the grid to exactly one rank. Where partitions have only what
-//! is each rank's own, nobody need be met ([`WritePartition::is_alone`]).
+//! A rank exposes memory for an *exposure epoch*: all ranks enter, work and exit. Memory exposed
+//! for reading is read by all in between. Memory exposed for writing is divided: each rank reads
+//! and writes only its [`WritePartition`] of all memory. Partitions are disjoint, because the
+//! layouts that they are made of give every point to one rank.
 
 use crate::base::Error;
 use crate::geometry::Placed;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::{DynBrick, Layout, PerAxis, Transfer};
 
-/// What a rank shows during a exposure_epoch.
+/// Memory that a rank exposes in an epoch.
 #[derive(Debug)]
 pub enum Expose<'a> {
-    /// Memory for all to read.
+    /// Memory that all ranks may read.
     Read(&'a [u8]),
-    /// Memory of which every rank writes its partition.
+    /// Memory that each rank writes its partition of.
     Write {
-        /// Where partitions are read; in `write` without it.
+        /// Where partitions are read, if not in `write`.
         read: Option<&'a [u8]>,
         /// Where partitions are written.
         write: &'a mut [u8],
-        /// The number of the partition, as [`NodeMemory::register`] returned it.
+        /// The number that [`NodeMemory::register`] returned.
         partition: usize,
-        /// Where this rank itself reads and writes what it has, if elsewhere.
+        /// Where this rank accesses its own elements, if elsewhere.
         local: LocalBuffers<'a>,
     },
 }
 
-/// Memory of one rank that no other can see, each as large as its whole brick: where its exclusive elements are, and in place of what is
-/// shown those of its own that it transforms first, or last.
+/// Private memory of a rank, as large as its brick: for its exclusive elements, and in place of
+/// exposed memory for elements that it transforms first or last.
 #[derive(Debug, Default)]
 pub struct LocalBuffers<'a> {
-    /// Where these are read, if elsewhere than where they are written.
+    /// Where elements are read, if elsewhere than written.
     pub input: Option<&'a [u8]>,
-    /// Where they are written.
+    /// Where elements are written.
     pub output: Option<&'a mut [u8]>,
-    /// Whether its partition of its own elements is read here.
+    /// Whether its own elements of its partition are read here.
     pub copy_in: bool,
-    /// Whether that is written here.
+    /// Whether its own elements of its partition are written here.
     pub copy_out: bool,
 }
 
-/// What is done during a exposure_epoch.
+/// The body of an epoch.
 pub type Work<'a> = &'a mut dyn FnMut(&mut dyn PeerMemory) -> Result<(), Error>;
 
-/// What the ranks of one host, those that a communicator links by [`Link::Own`](crate::Link) and
-/// [`Link::Shared`](crate::Link), need to reach each other's memory. Ranks are numbered as in the communicator.
+/// Shared memory of the ranks of a host: those with [`Link::Own`](crate::Link) and
+/// [`Link::Shared`](crate::Link). Ranks are numbered as in the communicator.
 ///
-/// `allocate`, `register`, `meet` and `exposure_epoch` are **collective** over these ranks, and so is dropping it, where they are processes.
+/// `allocate`, `register`, `sync`, `exposure_epoch` and, between processes, dropping it are
+/// **collective**.
 pub trait NodeMemory: Send {
-    /// Whether any memory can be shown (by threads of one process), or only what [`NodeMemory::allocate`] makes.
+    /// Whether any memory can be exposed, as between threads, or only
+    /// [allocated](NodeMemory::allocate).
     fn exposes_all(&self) -> bool;
 
-    /// Whether these bytes can be shown: any, or those of memory that [`NodeMemory::allocate`] made.
+    /// Whether these bytes can be exposed.
     fn sees(&self, memory: &[u8]) -> bool;
 
-    /// Zeroed memory that can be shown; the ranks may ask for different lengths. It may be dropped later than the node_memory: then what
-    /// all its ranks have allocated there is kept until the processes end.
+    /// Zeroed memory that can be exposed; lengths may differ between ranks. If it outlives this
+    /// object, it is kept until the processes end.
     ///
     /// # Errors
-    /// When this rank or another does not get it.
+    /// When a rank does not get its memory.
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error>;
 
-    /// Takes this rank's partition of a division of memory and returns its number, once it is certain that all ranks
-    /// mean the same division.
+    /// Registers this rank's partition and returns its number. All ranks must pass the same
+    /// division.
     ///
     /// # Errors
-    /// [`Error::Disagreement`] on every rank when they do not.
+    /// [`Error::Disagreement`] on every rank for different divisions.
     fn register(&mut self, partition: WritePartition) -> Result<usize, Error>;
 
-    /// Comes together with all ranks of the host: whether all are well. No messages, and nothing is shown.
+    /// Waits for all ranks of the host; whether all pass `true`. Nothing is sent or exposed.
     ///
     /// # Errors
-    /// [`Error::Left`] on every rank that comes when another is a process that has dropped its node_memory, or a thread that has gone;
-    /// [`Error::Transport`] on this rank alone where MPI is not running, or not for this thread.
+    /// [`Error::Left`] on every rank that comes when a rank left; [`Error::Transport`] on this rank
+    /// where MPI may not be called.
     fn sync(&mut self, well: bool) -> Result<bool, Error>;
 
-    /// Shows memory, calls `work` when all ranks show theirs, and returns when all have done with it. What `work`
-    /// returns is passed on when all have left. With a partition that is alone ([`WritePartition::is_alone`]) nothing is shown, nobody is
-    /// waited for, and memory that is too short is a panic.
+    /// Exposes memory, calls `work` when all ranks have entered, and returns when all exit.
+    ///
+    /// A rank whose partition [is alone](WritePartition::is_alone) exposes nothing and waits for
+    /// nobody; memory that is too short is a panic then.
     ///
     /// # Errors
-    /// Those of `work`, and of [`NodeMemory::sync`] (a process that is gone local the job; one that turns to something else is waited
-    /// for); on every rank [`Error::Argument`] when one shows memory that cannot be shown or is too short, or comes for
-    /// another partition. `work` is not called then.
+    /// Those of `work` and [`NodeMemory::sync`]; [`Error::Argument`] on every rank, without calling
+    /// `work`, for memory that is too short or cannot be exposed, or for different partitions.
     fn exposure_epoch(&mut self, show: Expose<'_>, work: Work<'_>) -> Result<(), Error>;
 }
 
-/// Memory of this rank that others of the host can be shown.
+/// Memory of this rank that can be exposed.
 pub trait SharedMemory: Send + Sync {
     /// The memory, aligned to [`SLOT_ALIGN`](crate::SLOT_ALIGN).
     fn bytes(&self) -> &[u8];
 
-    /// The same, to be changed.
+    /// The memory, to be written.
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
-/// The ranks of the host during a exposure_epoch.
+/// The memory of the host's ranks during an epoch.
 pub trait PeerMemory {
-    /// What a rank shows with [`Expose::Read`], or to be read where others write.
-    ///
-    /// # Panics
-    /// If this exposure_epoch is to write what is read.
+    /// The memory that a rank exposes for reading. Panics if this epoch writes it.
     fn shown(&self, peer: usize) -> &[u8];
 
-    /// Copies a segment of this rank's partition from its owner's memory to `tile`.
-    ///
-    /// # Panics
-    /// If the partition has no such segment or reads other data, `tile` is too short for it, or this exposure_epoch is not to write.
+    /// Copies a segment of this rank's partition to `tile`. Panics if there is no such segment,
+    /// `tile` is too short, or this epoch is for reading.
     fn fetch(&mut self, segment: usize, tile: &mut [u8]);
 
-    /// Copies a segment from `tile` back to where it belongs.
-    ///
-    /// # Panics
-    /// As [`PeerMemory::fetch`].
+    /// Copies `tile` back to a segment. Panics as [`PeerMemory::fetch`].
     fn store(&mut self, segment: usize, tile: &[u8]);
 }
 
-/// The elements that one rank may touch while memory is divided, segment by segment.
+/// The elements that one rank may access while memory is divided.
 ///
-/// Invariant, on which memory safety rests elsewhere: partitions with equal [`WritePartition::division`] of different ranks have no
-/// element in common. It holds because a segment is always part of the rank's brick of one layout, made for the owner's
-/// brick of another, and [`Layout`]s give no point to two ranks; and because each point of a brick has a place of its own in what its
-/// owner shows, the same for all who mean the same exclusive parts, which are their owners' alone.
+/// Invariant for memory safety elsewhere: partitions of different ranks with an equal
+/// [`WritePartition::division`] are disjoint. A segment is a part of this rank's brick in one
+/// layout and of the owner's in another, and a [`Layout`] gives each point to one rank. Each point
+/// has one place in the owner's memory, equal for all with the same exclusive parts, which only
+/// owners access.
 #[derive(Debug)]
 pub struct WritePartition {
     rank: usize,
     element: usize,
-    /// Elements that every rank must show.
+    /// Elements that each rank exposes.
     lens: Vec<usize>,
     /// Elements of all ranks.
     elements: usize,
-    /// Bytes that every rank must show to be read, where what is read is other data than what is written.
+    /// Bytes that each rank exposes for reading, if these are other data.
     read: Option<Vec<usize>>,
     segments: Vec<Segment>,
     division: Vec<u64>,
@@ -144,16 +138,15 @@ pub struct WritePartition {
 #[derive(Debug)]
 pub struct Segment {
     owner: usize,
-    /// From what the owner shows, or from its whole brick if it is exclusive.
+    /// From the exposed memory to the tile; if exclusive, from the owner's brick.
     transfer: Transfer,
-    /// From the owner's whole brick, where this rank is the owner and that is something else.
+    /// From the owner's brick, where this rank is the owner and exposes something else.
     whole: Option<Box<Transfer>>,
     exclusive: bool,
 }
 
 impl WritePartition {
-    /// Nothing yet, of memory where `home` says what its owners hold (`howmany` bricks of elements of so many bytes), `exclusive` what
-    /// of it they do not show, and `work` which of it each rank may touch.
+    /// An empty partition: owners hold `home`, except for `exclusive`, and ranks access `work`.
     pub(crate) fn new(
         rank: usize,
         [home, work]: [&Layout; 2],
@@ -172,11 +165,10 @@ impl WritePartition {
         Self { rank, element, lens, elements, read: None, segments: Vec::new(), division, alone }
     }
 
-    /// Adds what a box of this rank's brick in `work` has in common with each owner's brick in `home`, the layouts
-    /// that the partition was made with. A tile holds the box with its axes in this order.
+    /// Adds the segments of a tile, a box of this rank's brick in `work` with its axes in `order`.
     ///
     /// # Panics
-    /// If the box is not part of this rank's brick in `work`.
+    /// If the box is not part of that brick.
     pub(crate) fn claim(
         &mut self,
         [home, work]: [&Layout; 2],
@@ -191,8 +183,8 @@ impl WritePartition {
         self.segments.extend(Segment::of(self.rank, home, exclusive, tile, order, howmany));
     }
 
-    /// Says that other data is read than what is written: `howmany` of these bricks, of elements of so many bytes. All of it may
-    /// be read by all.
+    /// Makes elements be read from other data: `howmany` bricks of `layout`, all of which all ranks
+    /// may read.
     pub(crate) fn reading(mut self, layout: &Layout, element: usize, howmany: usize) -> Self {
         self.division.push(element as u64);
         self.division.extend(words(layout));
@@ -201,7 +193,8 @@ impl WritePartition {
         self
     }
 
-    /// Whether no rank touches what another has: nobody need be waited for, and nothing is shown.
+    /// Whether each rank accesses only its own elements, so that ranks need not wait for each
+    /// other.
     pub fn is_alone(&self) -> bool {
         self.alone && self.read.is_none()
     }
@@ -211,17 +204,17 @@ impl WritePartition {
         self.rank
     }
 
-    /// Bytes that a rank must show.
+    /// Bytes that a rank exposes.
     pub fn bytes(&self, rank: usize) -> usize {
         self.lens[rank] * self.element
     }
 
-    /// Bytes of the data that is divided, whether it is shown or not.
+    /// Bytes of all ranks' elements, exposed or not.
     pub fn all_bytes(&self) -> usize {
         self.elements * self.element
     }
 
-    /// Bytes that a rank must show to be read; `None` where it is what is written that is read.
+    /// Bytes that a rank exposes for reading, if these are other data.
     pub fn read_bytes(&self, rank: usize) -> Option<usize> {
         self.read.as_ref().map(|bytes| bytes[rank])
     }
@@ -231,31 +224,30 @@ impl WritePartition {
         self.element
     }
 
-    /// All segments, in the order of their numbers.
+    /// The segments by number.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// Which memory is divided, and how: equal on all ranks that may use their partitions together.
+    /// Numbers that are equal on all ranks that divide the same memory in the same way.
     pub fn division(&self) -> &[u64] {
         &self.division
     }
 }
 
-/// A layout in numbers.
+/// A layout as numbers.
 fn words(layout: &Layout) -> impl Iterator<Item = u64> {
     let order = layout.order().into_iter().map(|axis| axis as u64);
     order.chain(layout.bricks().iter().flat_map(bounds))
 }
 
-/// A brick in numbers.
+/// A brick as numbers.
 fn bounds(brick: &DynBrick) -> impl Iterator<Item = u64> + use<> {
     brick.lo.into_iter().chain(brick.hi).map(|bound| bound as u64)
 }
 
 impl Segment {
-    /// What a box that a rank may touch has in common with each owner's brick in `home`; in a tile it lies with its axes in this
-    /// order.
+    /// The segments of a tile with its axes in `order`.
     pub(crate) fn of(
         rank: usize,
         home: &Layout,
@@ -289,27 +281,28 @@ impl Segment {
         segments
     }
 
-    /// Bytes that it copy_in.
+    /// Bytes of this object.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.whole.as_ref().map_or(0, |whole| size_of_val(&**whole))
     }
 
-    /// In whose memory it is.
+    /// The rank whose memory it is in.
     pub fn owner(&self) -> usize {
         self.owner
     }
 
-    /// From what the owner shows to the tile, in elements; from its whole brick if it is [exclusive](Segment::is_exclusive).
+    /// From the exposed memory to the tile, in elements; if [exclusive](Segment::is_exclusive),
+    /// from the owner's brick.
     pub fn transfer(&self) -> &Transfer {
         &self.transfer
     }
 
-    /// The same elements from this rank's whole brick, if it is the owner.
+    /// The same from this rank's whole brick, if it is the owner.
     pub fn whole(&self) -> &Transfer {
         self.whole.as_deref().unwrap_or(&self.transfer)
     }
 
-    /// Whether it is this rank's own, and not in what is shown.
+    /// Whether only this rank accesses it, outside of exposed memory.
     pub fn is_exclusive(&self) -> bool {
         self.exclusive
     }
@@ -320,7 +313,7 @@ mod tests {
     use super::*;
     use crate::geometry::{DynGrid, ProcGrid};
 
-    /// Shares of all ranks, with whole bricks as tiles.
+    /// Partitions of all ranks, with whole bricks as tiles.
     fn partitions(home: &Layout, work: &Layout, howmany: usize) -> Vec<WritePartition> {
         let partition = |rank| {
             let (layouts, exclusive) = ([home, work], Exclusive::nothing(home));
@@ -357,7 +350,7 @@ mod tests {
         }
     }
 
-    /// What all ranks show, and what is exclusive, is touched by one rank each time, and at the local of each rank by itself alone.
+    /// One rank accesses each element that is exposed or exclusive, and each rank's own memory.
     #[test]
     fn shares_with_private_parts_give_every_element_to_one_rank() {
         let grid = DynGrid::new([5, 7, 6]).unwrap();

@@ -1,4 +1,4 @@
-//! Memory that messages travel in.
+//! Buffers of messages.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -9,88 +9,44 @@ use bytemuck::{Pod, Zeroable};
 use super::device_buffer::DeviceBuffer;
 use crate::base::Error;
 
-/// One cache line. As the unit of allocation it aligns every slot for every element type.
+/// A cache line. As the unit of allocation it aligns slots for all element types.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub(crate) struct Line([u8; SLOT_ALIGN]);
 
-/// Slots start at multiples of this many bytes.
+/// The alignment of slots.
 pub const SLOT_ALIGN: usize = 64;
 
-/// A buffer for one message, aligned to [`SLOT_ALIGN`]. It moves: into the network when sent, out of it on
-/// arrival. Whoever holds it may touch it.
+/// A buffer of one message, aligned to [`SLOT_ALIGN`]. Its owner may access it.
 ///
-/// Each of the following does not compile, and the example after it, which differs in that alone, does.
-///
-/// Writing into a message that is under way:
-/// ```compile_fail,E0382
-/// # fn f(flight: &mut dyn fft_core::Flight) -> Result<(), fft_core::Error> {
-/// let mut slot = flight.slot(8)?;
-/// flight.send(1, 8, slot)?;
-/// slot.bytes_mut().fill(7);
-/// # Ok(())
-/// # }
-/// ```
-/// ```
-/// # fn f(flight: &mut dyn fft_core::Flight) -> Result<(), fft_core::Error> {
-/// let mut slot = flight.slot(8)?;
-/// slot.bytes_mut().fill(7);
-/// flight.send(1, 8, slot)?;
-/// # Ok(())
-/// # }
-/// ```
-/// Keeping a view of one:
-/// ```compile_fail,E0505
-/// # fn f(flight: &mut dyn fft_core::Flight, slot: fft_core::Slot) -> Result<u8, fft_core::Error> {
-/// let view = slot.bytes();
-/// flight.send(1, 8, slot)?;
-/// Ok(view[0])
-/// # }
-/// ```
-/// ```
-/// # fn f(flight: &mut dyn fft_core::Flight, slot: fft_core::Slot) -> Result<u8, fft_core::Error> {
-/// let first = slot.bytes()[0];
-/// flight.send(1, 8, slot)?;
-/// Ok(first)
-/// # }
-/// ```
-/// Reading one that came after its memory has been given back:
-/// ```compile_fail,E0382
-/// # fn f(flight: &mut dyn fft_core::Flight, came: fft_core::Arrival) -> u8 {
-/// flight.release(came);
-/// came.message.bytes()[0]
-/// # }
-/// ```
-/// ```
-/// # fn f(flight: &mut dyn fft_core::Flight, came: fft_core::Arrival) -> u8 {
-/// let first = came.message.bytes()[0];
-/// flight.release(came);
-/// first
-/// # }
-/// ```
+/// It moves into the network when sent and out of it on arrival (`docs/slots.md` of this crate).
 pub struct Slot {
     memory: Memory,
     len: usize,
 }
 
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/slots.md")]
+struct SlotsThatDoNotCompile;
+
 enum Memory {
     Host {
-        /// What pins the memory: dropped first.
+        /// Unpins the memory. Dropped first.
         _pin: Option<Box<dyn Any + Send + Sync>>,
         lines: Vec<Line>,
     },
     DeviceBuffer(DeviceBuffer),
 }
 
-/// What pins memory, so that a device copies to and from it as fast as its link is.
+/// Pins memory, so that devices copy to and from it at full speed.
 pub trait PinnedMemory: Debug + Send + Sync {
-    /// PinnedMemory these bytes until what is returned is dropped, before they are. Nothing where they cannot be pinned, or it does
-    /// not pay: they are memory all the same.
+    /// Pins these bytes until the result is dropped. `None` where that is impossible or does not
+    /// pay.
     fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send + Sync>>;
 }
 
 impl Slot {
-    /// A zeroed slot of `bytes` bytes, for `rank`'s error message.
+    /// A zeroed slot. Errors name `rank`.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -100,7 +56,7 @@ impl Slot {
         Ok(Self { memory: Memory::Host { _pin: None, lines }, len: bytes })
     }
 
-    /// The same, pinned if possible.
+    /// A zeroed slot, pinned if possible.
     ///
     /// # Errors
     /// [`Error::Memory`].
@@ -116,18 +72,17 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Memory of somebody else's, as long as it is, that the host does not look into: the slot has a length and an address,
-    /// and no bytes to be seen.
+    /// A slot in device memory. It has an address and no visible bytes.
     pub fn opaque(memory: DeviceBuffer) -> Self {
         Self { len: memory.bytes(), memory: Memory::DeviceBuffer(memory) }
     }
 
-    /// Whether the host does not look into it.
+    /// Whether it is device memory.
     pub fn is_opaque(&self) -> bool {
         matches!(self.memory, Memory::DeviceBuffer(_))
     }
 
-    /// Where the message is, to be told to a library that sends it.
+    /// The address to send from.
     pub fn address(&self) -> *const u8 {
         match &self.memory {
             Memory::Host { lines, .. } => lines.as_ptr().cast(),
@@ -135,7 +90,7 @@ impl Slot {
         }
     }
 
-    /// Where the message is to be, to be told to a library that receives it.
+    /// The address to receive into.
     pub fn address_mut(&mut self) -> *mut u8 {
         match &mut self.memory {
             Memory::Host { lines, .. } => lines.as_mut_ptr().cast(),
@@ -143,17 +98,17 @@ impl Slot {
         }
     }
 
-    /// Bytes of the message.
+    /// The length of the message.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the message has no bytes.
+    /// Whether the message is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes there is room for.
+    /// The length of the buffer.
     pub fn capacity(&self) -> usize {
         match &self.memory {
             Memory::Host { lines, .. } => lines.len() * SLOT_ALIGN,
@@ -164,13 +119,13 @@ impl Slot {
     /// Sets the length of the message.
     ///
     /// # Panics
-    /// If `bytes` exceeds the capacity.
+    /// If it exceeds the capacity.
     pub fn set_len(&mut self, bytes: usize) {
         assert!(bytes <= self.capacity(), "{bytes} bytes in a slot of {}", self.capacity());
         self.len = bytes;
     }
 
-    /// The message; nothing where the host does not look.
+    /// The message; empty in device memory.
     pub fn bytes(&self) -> &[u8] {
         match &self.memory {
             Memory::Host { lines, .. } => &bytemuck::cast_slice(lines)[..self.len],
@@ -178,7 +133,7 @@ impl Slot {
         }
     }
 
-    /// The message, to be written; nothing where the host does not look.
+    /// The message to be written; empty in device memory.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
             Memory::Host { lines, .. } => &mut bytemuck::cast_slice_mut(lines)[..self.len],
@@ -193,10 +148,10 @@ impl std::fmt::Debug for Slot {
     }
 }
 
-/// Slots at rest, taken out and put back in the course of every exchange.
+/// Idle slots for reuse.
 ///
-/// Best fit, so that the same sequence of takes always finds the same slots: once an exchange has run, or
-/// has been reserved for, running it again allocates nothing.
+/// Allocation is best fit: the same sequence of takes finds the same slots, so that a reserved
+/// exchange allocates nothing.
 #[derive(Debug, Default)]
 pub struct SlotPool {
     /// By capacity, ascending.
@@ -206,18 +161,18 @@ pub struct SlotPool {
 }
 
 impl SlotPool {
-    /// PinnedMemory slots from now on.
+    /// Pins slots that are allocated from now on.
     pub fn pin(&mut self, pins: Arc<dyn PinnedMemory>) {
         self.pins = Some(pins);
     }
 
-    /// Adds slots until all of `sizes` can be taken at once.
+    /// Allocates slots until all of `sizes` can be taken at once.
     ///
     /// # Errors
-    /// [`Error::Memory`], naming `rank`.
+    /// [`Error::Memory`] of `rank`.
     pub fn reserve(&mut self, sizes: &[usize], rank: usize) -> Result<(), Error> {
         let mut taken = Vec::with_capacity(sizes.len());
-        // Largest first, so that small messages do not take the slots that large ones need.
+        // Descending, so that small messages do not take the large slots.
         let mut sizes = sizes.to_vec();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         for bytes in sizes {
@@ -232,10 +187,10 @@ impl SlotPool {
         self.idle.last().is_some_and(|largest| largest.capacity() >= bytes)
     }
 
-    /// A slot of this length, from the pool where one is large enough.
+    /// A slot of this length, from the pool if one is large enough.
     ///
     /// # Errors
-    /// [`Error::Memory`], naming `rank`.
+    /// [`Error::Memory`] of `rank`.
     pub fn take(&mut self, bytes: usize, rank: usize) -> Result<Slot, Error> {
         let fit = self.idle.partition_point(|slot| slot.capacity() < bytes);
         if fit < self.idle.len() {
@@ -243,7 +198,7 @@ impl SlotPool {
             slot.set_len(bytes);
             return Ok(slot);
         }
-        // Grow the largest idle slot rather than keep it beside a larger one.
+        // The largest idle slot grows, instead of staying beside a larger one.
         if let Some(small) = self.idle.pop() {
             self.held -= small.capacity();
         }
@@ -252,7 +207,7 @@ impl SlotPool {
         Ok(slot)
     }
 
-    /// RmaWindow a slot back. One of somebody else's memory is no more than dropped.
+    /// Returns a slot. Device memory is just dropped.
     pub fn put(&mut self, slot: Slot) {
         if slot.is_opaque() {
             return;

@@ -1,19 +1,17 @@
-//! Boxes cut out of the global index space.
+//! Boxes of the global index space.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::per_axis::PerAxis;
 
-/// A half-open box `lo..hi` of the grid: what one rank holds. Empty when `hi <= lo` along any axis.
+/// A half-open box `lo..hi` of the grid. It is empty if `hi <= lo` along any axis.
 ///
 /// ```
 /// use fft_core::Brick;
 /// let a = Brick { lo: [0, 0], hi: [4, 4] };
-/// let b = Brick { lo: [2, 3], hi: [9, 9] };
-/// assert_eq!(a.intersect(&b), Brick { lo: [2, 3], hi: [4, 4] });
-/// assert_eq!(a.intersect(&b).points(), 2);
-/// assert_eq!(a.to_string(), "[0..4, 0..4]");
+/// let common = a.intersect(&Brick { lo: [2, 3], hi: [9, 9] });
+/// assert_eq!((common.points(), common.to_string()), (2, "[2..4, 3..4]".into()));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Brick<const D: usize> {
@@ -27,10 +25,7 @@ impl<const D: usize> Brick<D> {
     /// The brick without points.
     pub const EMPTY: Self = Self { lo: [0; D], hi: [0; D] };
 
-    /// Points along one axis; 0 when reversed.
-    ///
-    /// # Panics
-    /// If `axis >= D`.
+    /// Points along an axis; 0 when reversed. Panics if `axis >= D`.
     pub fn len(&self, axis: usize) -> usize {
         self.hi[axis].saturating_sub(self.lo[axis])
     }
@@ -50,10 +45,7 @@ impl<const D: usize> Brick<D> {
         (0..D).any(|axis| self.len(axis) == 0)
     }
 
-    /// The indices along one axis.
-    ///
-    /// # Panics
-    /// If `axis >= D`.
+    /// The indices along an axis. Panics if `axis >= D`.
     pub fn range(&self, axis: usize) -> Range<usize> {
         self.lo[axis]..self.hi[axis]
     }
@@ -70,7 +62,7 @@ impl<const D: usize> fmt::Display for Brick<D> {
     }
 }
 
-/// A [`Brick`] whose number of axes is known when the program runs: what layouts are made of.
+/// A [`Brick`] with a number of axes known at run time, as layouts use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DynBrick {
     /// First index along each axis.
@@ -95,41 +87,32 @@ impl DynBrick {
     /// The brick `lo..hi`.
     ///
     /// # Panics
-    /// If these have different numbers of axes.
+    /// If both have different numbers of axes.
     pub fn new(lo: impl Into<PerAxis<usize>>, hi: impl Into<PerAxis<usize>>) -> Self {
         let (lo, hi) = (lo.into(), hi.into());
         assert_eq!(lo.len(), hi.len(), "axes of both ends of a brick");
         Self { lo, hi }
     }
 
-    /// The brick without points, of so many axes.
-    ///
-    /// # Panics
-    /// If there are not 1 to 4.
+    /// The brick without points. Panics if there are not 1 to 4 axes.
     #[inline]
     pub fn empty(axes: usize) -> Self {
         let zero = PerAxis::splat(axes, 0);
         Self { lo: zero, hi: zero }
     }
 
-    /// How many axes it has.
+    /// The number of axes.
     #[inline]
     pub fn axes(&self) -> usize {
         self.lo.len()
     }
 
-    /// The brick as one of `D` axes.
-    ///
-    /// # Panics
-    /// If it has another number of them.
+    /// The brick with `D` axes. Panics if it has another number of them.
     pub fn typed<const D: usize>(&self) -> Brick<D> {
         Brick { lo: self.lo.array(), hi: self.hi.array() }
     }
 
-    /// Points along one axis; 0 when reversed.
-    ///
-    /// # Panics
-    /// If there is no such axis.
+    /// Points along an axis; 0 when reversed. Panics if there is no such axis.
     #[inline]
     pub fn len(&self, axis: usize) -> usize {
         self.hi[axis].saturating_sub(self.lo[axis])
@@ -153,22 +136,19 @@ impl DynBrick {
         !self.shape().all(|len| len > 0)
     }
 
-    /// Whether both hold the same points: wherever they would be, those without any are the same.
+    /// Whether both hold the same points. Bricks without points are the same.
     #[inline]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self == other || self.is_empty() && other.is_empty()
     }
 
-    /// The indices along one axis.
-    ///
-    /// # Panics
-    /// If there is no such axis.
+    /// The indices along an axis. Panics if there is no such axis.
     #[inline]
     pub fn range(&self, axis: usize) -> Range<usize> {
         self.lo[axis]..self.hi[axis]
     }
 
-    /// The points in both; where there are none, the empty brick at the origin.
+    /// The points in both; without any, the empty brick at the origin.
     #[inline]
     pub fn intersect(&self, other: &Self) -> Self {
         let axes = self.axes();
@@ -189,9 +169,9 @@ impl DynBrick {
         }
     }
 
-    /// The points that are not in `other`, a part of this brick, as boxes that do not overlap, at
-    /// most two for each axis. It is cut along
-    /// the axes in this order, slowest in memory first, so that boxes are as long as can be.
+    /// The points outside `other`, a part of this brick, as disjoint boxes: at most two per axis.
+    ///
+    /// The brick is cut along the axes in `order`, slowest first, which makes the longest runs.
     pub(crate) fn without(&self, other: &Self, order: PerAxis<usize>) -> Vec<Self> {
         if other.is_empty() {
             return if self.is_empty() { Vec::new() } else { vec![*self] };
@@ -207,7 +187,7 @@ impl DynBrick {
         boxes
     }
 
-    /// The brick with other bounds along one axis.
+    /// The brick with other bounds along an axis.
     #[inline]
     pub(crate) fn with_range(mut self, axis: usize, range: Range<usize>) -> Self {
         (self.lo[axis], self.hi[axis]) = (range.start, range.end);

@@ -1,16 +1,15 @@
-//! Which bricks meet a given box, without looking at all of them.
+//! The bricks that intersect a box, without a look at all of them.
 //!
-//! A bounding-volume tree: bricks are split at the median of their longest axis until few remain, and a
-//! query walks only into hulls that meet the box. Building costs O(P log P) for P bricks and O(P) memory, a
-//! query O(log P + found) for the disjoint bricks of a layout. All-pairs comparison, which makes planning
-//! quadratic in the number of ranks, never happens.
+//! A bounding-volume tree: bricks are split at the median of their longest axis until few remain. A
+//! query visits only nodes whose hull intersects the box. For P bricks, building takes O(P log P)
+//! time and O(P) memory; a query takes O(log P + found) for the disjoint bricks of a layout.
 
 use super::brick::DynBrick;
 
-/// Bricks per leaf: comparing a handful is faster than walking further down.
+/// Bricks per leaf: comparing a few is faster than another level.
 const LEAF: usize = 8;
 
-/// The non-empty bricks of a layout, searchable.
+/// An index of the non-empty bricks of a layout.
 #[derive(Debug)]
 pub(crate) struct BrickIndex {
     /// In tree order.
@@ -21,7 +20,7 @@ pub(crate) struct BrickIndex {
 #[derive(Debug)]
 struct Node {
     hull: DynBrick,
-    /// Leaf: its items are `first..last`. Inner node: the left child is the next node, the right is `right`.
+    /// A leaf has the items `first..last`. The left child of an inner node is the next node.
     first: usize,
     last: usize,
     right: Option<usize>,
@@ -53,12 +52,12 @@ impl BrickIndex {
         self.grow(first + half, last);
     }
 
-    /// Calls `found(rank, common)` for every brick that shares points with `query`, in tree order.
+    /// Calls `found(rank, common)` for every brick that intersects `query`, in tree order.
     pub(crate) fn intersections(&self, query: &DynBrick, mut found: impl FnMut(usize, DynBrick)) {
         if query.is_empty() || self.nodes.is_empty() {
             return;
         }
-        // Depth is at most log2(items / LEAF) + 1, far below 64.
+        // The depth is at most log2(items / LEAF) + 1, far below 64.
         let mut todo = [0usize; 64];
         let mut waiting = 1;
         while waiting > 0 {

@@ -1,13 +1,12 @@
-//! What of a rank's data nobody else ever touches, where data stays at home for several transforms across ranks.
+//! The part of a rank's data that no other rank touches, while ranks transform in shared memory.
 //!
-//! Memory that processes see is the plan's own, beside the caller's arrays. Of a brick, what a rank transforms itself each time may
-//! stay in the output all the while: only the rest must be where others reach it. That is half of the data for slabs by two ranks,
-//! three quarters by four.
+//! Shared memory belongs to the plan. Points that their owner transforms in every step stay in the
+//! caller's output; only the others are copied to where peers reach them.
 
 use super::brick::DynBrick;
 use super::layout::Layout;
 
-/// For each rank, what stays in its output, and what is where others reach it.
+/// Per rank, the exclusive part of its brick and the public rest.
 #[derive(Debug)]
 pub(crate) struct Exclusive {
     ranks: Vec<Parted>,
@@ -17,17 +16,17 @@ pub(crate) struct Exclusive {
 #[derive(Debug)]
 struct Parted {
     exclusive: DynBrick,
-    /// The rest in dense boxes, one after the other in memory, and how many points are before each.
+    /// The rest as boxes, contiguous one after the other, each with the number of points before it.
     public: Vec<(DynBrick, usize)>,
 }
 
 impl Exclusive {
-    /// Others reach all that ranks hold.
+    /// Nothing is exclusive.
     pub(crate) fn nothing(home: &Layout) -> Self {
         Self::parted(home, |_| home.grid().nothing())
     }
 
-    /// What ranks hold at home and have on each of these layouts, too.
+    /// A rank's points in `home` that it has in each of `works` as well.
     pub(crate) fn of(home: &Layout, works: &[&Layout]) -> Self {
         Self::parted(home, |rank| {
             let common = |mine: DynBrick, work: &&Layout| mine.intersect(&work.brick(rank));
@@ -50,22 +49,23 @@ impl Exclusive {
         Self { ranks: home.bricks().iter().enumerate().map(part).collect() }
     }
 
-    /// Whether there is any.
+    /// Whether any rank has an exclusive part.
     pub(crate) fn is_any(&self) -> bool {
         self.ranks.iter().any(|rank| !rank.exclusive.is_empty())
     }
 
-    /// A rank's: a part of its brick.
+    /// The exclusive part of a rank's brick.
     pub(crate) fn brick(&self, rank: usize) -> DynBrick {
         self.ranks[rank].exclusive
     }
 
-    /// The rest of a rank's brick in dense boxes, one after the other in memory, and how many points are before each.
+    /// The public boxes of a rank, contiguous one after the other, and the number of points before
+    /// each.
     pub(crate) fn public(&self, rank: usize) -> &[(DynBrick, usize)] {
         &self.ranks[rank].public
     }
 
-    /// Points of the rest.
+    /// Public points of a rank.
     pub(crate) fn public_points(&self, rank: usize) -> usize {
         self.public(rank).last().map_or(0, |(last, before)| before + last.points())
     }

@@ -6,13 +6,12 @@ use super::brick::{Brick, DynBrick};
 use super::per_axis::{PerAxis, times};
 use crate::base::Error;
 
-/// The global index space: `D` axes (1 to 4), row-major, the last axis contiguous as in C and NumPy.
+/// The global index space of 1 to 4 axes, row-major: the last axis is contiguous as in C and NumPy.
 ///
 /// ```
 /// use fft_core::Grid;
 /// let grid = Grid::new([4, 6, 8])?;
-/// assert_eq!(grid.points(), 192);
-/// assert_eq!(grid.to_string(), "4x6x8");
+/// assert_eq!((grid.points(), grid.to_string()), (192, "4x6x8".into()));
 /// assert!(Grid::new([4, 0, 8]).is_err());
 /// # Ok::<(), fft_core::Error>(())
 /// ```
@@ -22,11 +21,10 @@ pub struct Grid<const D: usize> {
 }
 
 impl<const D: usize> Grid<D> {
-    /// A grid of this shape.
+    /// A grid of this shape. Another number of axes than 1 to 4 does not compile.
     ///
     /// # Errors
-    /// [`Error::Geometry`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points. A number of
-    /// axes outside 1..=4 does not compile.
+    /// [`Error::Geometry`] for an axis of length 0, [`Error::TooLarge`] beyond 2^58 points.
     pub fn new(shape: [usize; D]) -> Result<Self, Error> {
         DynGrid::new(shape)?;
         Ok(Self { shape })
@@ -37,10 +35,7 @@ impl<const D: usize> Grid<D> {
         self.shape
     }
 
-    /// Points along one axis.
-    ///
-    /// # Panics
-    /// If `axis >= D`.
+    /// Points along an axis. Panics if `axis >= D`.
     pub fn len(&self, axis: usize) -> usize {
         self.shape[axis]
     }
@@ -62,8 +57,7 @@ impl<const D: usize> fmt::Display for Grid<D> {
     }
 }
 
-/// A [`Grid`] whose number of axes is known when the program runs: what layouts, problems and
-/// recipes are made of.
+/// A [`Grid`] with a number of axes known at run time, as layouts and recipes use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DynGrid {
     shape: PerAxis<usize>,
@@ -97,7 +91,7 @@ impl DynGrid {
     /// A grid of this shape.
     ///
     /// # Errors
-    /// Those of [`Grid::new`].
+    /// As [`Grid::new`].
     pub fn new(shape: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
         let grid = Self { shape: shape.into() };
         if let Some(axis) = grid.shape.iter().position(|&n| n == 0) {
@@ -108,7 +102,7 @@ impl DynGrid {
         Ok(grid)
     }
 
-    /// Points in `howmany` such grids, if they can be counted with room for their size in bytes.
+    /// Points of `howmany` grids, if their size in bytes can be counted.
     pub(crate) fn checked_points(&self, howmany: usize) -> Result<usize, Error> {
         self.shape
             .iter()
@@ -117,7 +111,7 @@ impl DynGrid {
             .ok_or_else(|| Error::TooLarge { grid: self.to_string(), howmany })
     }
 
-    /// How many axes it has.
+    /// The number of axes.
     pub fn axes(&self) -> usize {
         self.shape.len()
     }
@@ -127,10 +121,7 @@ impl DynGrid {
         self.shape
     }
 
-    /// Points along one axis.
-    ///
-    /// # Panics
-    /// If there is no such axis.
+    /// Points along an axis. Panics if there is no such axis.
     pub fn len(&self, axis: usize) -> usize {
         self.shape[axis]
     }
@@ -150,15 +141,12 @@ impl DynGrid {
         DynBrick::empty(self.axes())
     }
 
-    /// The grid as one of `D` axes.
-    ///
-    /// # Panics
-    /// If it has another number of them.
+    /// The grid with `D` axes. Panics if it has another number of them.
     pub fn typed<const D: usize>(&self) -> Grid<D> {
         Grid { shape: self.shape.array() }
     }
 
-    /// The grid with another length along one axis, as after a real-to-complex transform.
+    /// The grid with another length of one axis, as after a real-to-complex transform.
     pub(crate) fn with_len(mut self, axis: usize, n: usize) -> Self {
         self.shape[axis] = n;
         self

@@ -1,4 +1,4 @@
-//! Which rank holds what, and in which order of axes in memory.
+//! The brick of each rank, and the order of axes in memory.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -10,35 +10,32 @@ use super::per_axis::{MAX_AXES, PerAxis};
 use super::process_grid::ProcGrid;
 use crate::base::Error;
 
-/// One brick per rank, tiling the grid exactly, plus the order of axes in each rank's memory.
+/// One brick per rank and the order of axes in memory. The bricks tile the grid.
 ///
-/// A layout cannot be made from bricks that overlap, leave points out or reach outside the grid. Ranks may
-/// hold nothing. Cloning is cheap: the bricks are shared.
+/// Bricks may be empty. Clones share the bricks.
 #[derive(Clone)]
 pub struct Layout {
     grid: DynGrid,
     order: PerAxis<usize>,
     bricks: Arc<Bricks>,
-    /// What it is printed as in a recipe, where that is not what its bricks are printed as.
+    /// The name in recipes, if it differs from that of the bricks.
     name: Option<Arc<str>>,
 }
 
 struct Bricks {
     of_rank: Vec<DynBrick>,
-    /// The process grid these bricks are the even cut over, in C order, when they are one.
+    /// The process grid of an even cut in C order.
     cut: Option<ProcGrid>,
-    /// Made on first use: most layouts that a search looks at are never asked.
+    /// Built on first use: a search never queries most layouts.
     index: OnceLock<BrickIndex>,
 }
 
 impl Layout {
-    /// A layout of any bricks, one per rank; row-major in memory.
+    /// A row-major layout of any bricks, one per rank. Cost: O(P log P).
     ///
     /// # Errors
-    /// [`Error::Geometry`] when the bricks do
-    /// not tile the grid exactly, naming bricks and ranks; [`Error::Argument`] without any rank,
-    /// or for a brick with other
-    /// axes than the grid. Cost: O(P log P).
+    /// [`Error::Geometry`] when the bricks do not tile the grid; [`Error::Argument`] without ranks
+    /// or for a brick with other axes than the grid.
     pub fn new<B: Into<DynBrick>>(
         grid: impl Into<DynGrid>,
         bricks: Vec<B>,
@@ -73,7 +70,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The grid cut evenly over a process grid; row-major in memory. Ranks beyond it hold nothing.
+    /// An even cut over a process grid, row-major. Ranks beyond the process grid hold nothing.
     ///
     /// # Panics
     /// If the process grid has no ranks, more than `ranks`, or other axes than the grid.
@@ -91,17 +88,17 @@ impl Layout {
         Self { grid, order: PerAxis::row_major(grid.axes()), bricks, name: None }
     }
 
-    /// The process grid these bricks are the even cut over, in C order, when they are one.
+    /// The process grid of an even cut in C order.
     pub(crate) fn plain_cut(&self) -> Option<ProcGrid> {
         self.bricks.cut
     }
 
-    /// The same, printed by this name and the order of axes.
+    /// The same layout with a name.
     pub(crate) fn called(self, name: impl fmt::Display) -> Self {
         Self { name: Some(name.to_string().into()), ..self }
     }
 
-    /// The same, printed by its bricks and the order of axes: what another recipe calls it means nothing here.
+    /// The same layout without its name, which means nothing in another recipe.
     pub(crate) fn uncalled(&self) -> Self {
         Self { name: None, ..self.clone() }
     }
@@ -114,10 +111,11 @@ impl Layout {
             && (Arc::ptr_eq(&self.bricks, &other.bricks) || pairs.all(|(a, b)| a.is_same(b)))
     }
 
-    /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is Fortran's.
+    /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is
+    /// Fortran's.
     ///
     /// # Errors
-    /// [`Error::Argument`] when it is no permutation of the axes.
+    /// [`Error::Argument`] unless it is a permutation of the axes.
     pub fn ordered(self, order: impl Into<PerAxis<usize>>) -> Result<Self, Error> {
         let (order, axes) = (order.into(), self.grid.axes());
         if order.len() != axes || (0..axes).any(|axis| !order.contains(&axis)) {
@@ -127,7 +125,7 @@ impl Layout {
         Ok(Self { order, ..self })
     }
 
-    /// The index space.
+    /// The grid.
     pub fn grid(&self) -> DynGrid {
         self.grid
     }
@@ -137,38 +135,34 @@ impl Layout {
         self.order
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.bricks.of_rank.len()
     }
 
-    /// What one rank holds.
-    ///
-    /// # Panics
-    /// If `rank >= ranks()`.
+    /// The brick of a rank. Panics if `rank >= ranks()`.
     pub fn brick(&self, rank: usize) -> DynBrick {
         self.bricks.of_rank[rank]
     }
 
-    /// What every rank holds, in order of ranks.
+    /// The bricks of all ranks.
     pub fn bricks(&self) -> &[DynBrick] {
         &self.bricks.of_rank
     }
 
-    /// Whether every rank that holds anything holds this axis from end to end, so that transforms along it
-    /// are local.
+    /// Whether all non-empty bricks have the whole axis, so that transforms along it are local.
     pub fn is_whole(&self, axis: usize) -> bool {
         let full = 0..self.grid.len(axis);
         self.bricks().iter().all(|brick| brick.is_empty() || brick.range(axis) == full)
     }
 
-    /// Calls `found(rank, common)` for every rank whose brick shares points with `query`.
+    /// Calls `found(rank, common)` for every rank whose brick intersects `query`.
     pub(crate) fn intersections(&self, query: &DynBrick, found: impl FnMut(usize, DynBrick)) {
         let make = || BrickIndex::new(&self.bricks.of_rank);
         self.bricks.index.get_or_init(make).intersections(query, found);
     }
 
-    /// The layout after a local transform changed the length of a whole axis to `n`.
+    /// The layout after a local transform of a whole axis to length `n`.
     pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
         debug_assert!(self.is_whole(axis));
         let stretch = |b: &DynBrick| if b.is_empty() { *b } else { b.with_range(axis, 0..n) };
@@ -209,7 +203,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Bricks inside the grid that do not overlap tile it exactly when their points add up.
+    /// Disjoint bricks inside the grid tile it exactly when their points add up.
     fn check_gap(&self) -> Result<(), Error> {
         let (covered, points) =
             (self.bricks().iter().map(DynBrick::points).sum::<usize>(), self.grid.points());
@@ -223,8 +217,7 @@ impl Layout {
         )))
     }
 
-    /// A box inside `within` that no brick touches, given that `within` is not fully covered: halve it and
-    /// go on in a half with points missing.
+    /// A box without owner inside `within`, of which some points have none: bisection.
     fn hole(&self, within: DynBrick) -> DynBrick {
         let mut covered = 0;
         self.intersections(&within, |_, common| covered += common.points());
@@ -243,17 +236,18 @@ impl Layout {
     }
 }
 
-/// Equal when every rank holds the same points in the same order, whatever they are printed as.
+/// Equal if every rank holds the same points in the same order, whatever the names.
 impl PartialEq for Layout {
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order && self.has_bricks_of(other)
     }
 }
 
-/// `[2x2x1]`: into how many parts each axis is cut when the layout is even, `[bricks]` otherwise, followed
-/// by the order of axes when it is not row-major. `[4x2x1~in]` and `[4x2x1~out]`: parts are not held in C order, but so that ranks
-/// keep what they have of the input or the output, or hosts do (`~hosts-in`, `~hosts-out`); `[4x2x1~spread]`: parts are fewer than ranks, and spread evenly over
-/// them. `[bricks~in]`: the bricks of a recipe's input, where its output has other uneven ones.
+/// The parts of an even cut, `[2x2x1]`, or `[bricks]`; then the order of axes unless row-major.
+///
+/// `~in`, `~out`, `~hosts-in` and `~hosts-out` name a placement of parts near the input or output,
+/// by ranks or hosts. `~spread` has fewer parts than ranks. `[bricks~in]` tells the bricks of an
+/// input from other uneven bricks of the output.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.name, self.bricks.cut) {
@@ -271,13 +265,13 @@ impl fmt::Debug for Layout {
     }
 }
 
-/// The axes in the order of memory; nothing when it is row-major.
+/// The axes in the order of memory; empty for row-major.
 pub(crate) fn order_name(order: &[usize]) -> String {
     let names = axis_names(order.len());
     if order.is_sorted() { String::new() } else { order.iter().map(|axis| names[*axis]).collect() }
 }
 
-/// What the axes are called in print.
+/// The printed names of axes.
 pub(crate) fn axis_names(axes: usize) -> PerAxis<char> {
     let names = if axes == MAX_AXES { ['w', 'x', 'y', 'z'] } else { ['x', 'y', 'z', ' '] };
     PerAxis::from_fn(axes, |axis| names[axis])

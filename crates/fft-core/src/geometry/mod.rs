@@ -1,4 +1,4 @@
-//! Who holds what: grids, bricks, layouts, and strided copies between boxes.
+//! Grids, bricks, layouts, hosts, and strided copies between boxes.
 
 pub(crate) mod brick;
 pub(crate) mod brick_index;

@@ -1,21 +1,20 @@
-//! A value for each axis of a grid.
+//! A value per axis of a grid.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::iter::Take;
 use std::ops::{Deref, DerefMut};
 
-/// The most axes that a grid has.
+/// The most axes of a grid.
 pub const MAX_AXES: usize = 4;
 
-/// One value for each axis of a grid, of which there are 1 to 4; a slice otherwise.
+/// One value per axis of a grid, which has 1 to 4 axes. It derefs to a slice.
 ///
-/// Everything that is planned counts its axes when it runs, so that it is compiled once.
+/// The number of axes is a runtime value, so that planning is compiled once.
 ///
 /// ```
 /// use fft_core::PerAxis;
 /// let shape = PerAxis::from([4, 6, 8]);
-/// assert_eq!(shape.len(), 3);
 /// assert_eq!(shape.map(|n| n / 2), [2, 3, 4]);
 /// assert_eq!(shape.array::<3>(), [4, 6, 8]);
 /// ```
@@ -26,7 +25,7 @@ pub struct PerAxis<V> {
 }
 
 impl<V: Copy> PerAxis<V> {
-    /// The value that `of` gives each of so many axes.
+    /// `of(axis)` for each axis.
     ///
     /// # Panics
     /// If there are not 1 to 4 axes.
@@ -40,30 +39,29 @@ impl<V: Copy> PerAxis<V> {
         Self { values, axes: axes as u8 }
     }
 
-    /// A function of both values of each axis. Values behind the last axis are computed, too: a
-    /// loop of fixed length has no
-    /// bounds to check.
+    /// Combines the values of both for each axis. Unused values are combined as well: a loop of
+    /// fixed length needs no bounds checks.
     #[inline]
     pub(crate) fn zip_with(&self, other: &Self, mut of: impl FnMut(V, V) -> V) -> Self {
         let values = std::array::from_fn(|axis| of(self.values[axis], other.values[axis]));
         Self { values, axes: self.axes }
     }
 
-    /// Whether something is true of the values of every axis, without bounds to check.
+    /// Whether a predicate holds for every axis, without bounds checks.
     #[inline]
     pub(crate) fn all(&self, mut is: impl FnMut(V) -> bool) -> bool {
         (0..MAX_AXES).all(|axis| axis >= usize::from(self.axes) || is(self.values[axis]))
     }
 
-    /// The same value for each of so many axes.
+    /// The same value for each axis.
     ///
     /// # Panics
-    /// As [`PerAxis::from_fn`].
+    /// If there are not 1 to 4 axes.
     pub fn splat(axes: usize, value: V) -> Self {
         Self::from_fn(axes, |_| value)
     }
 
-    /// A function of each value.
+    /// Maps each value.
     pub fn map<W: Copy>(&self, mut of: impl FnMut(V) -> W) -> PerAxis<W> {
         PerAxis::from_fn(self.len(), |axis| of(self.values[axis]))
     }
@@ -71,7 +69,7 @@ impl<V: Copy> PerAxis<V> {
     /// The values as an array.
     ///
     /// # Panics
-    /// If there are not `D` of them.
+    /// If there are not `D` axes.
     pub fn array<const D: usize>(&self) -> [V; D] {
         let found: Result<[V; D], _> = self[..].try_into();
         found.unwrap_or_else(|_| panic!("{} axes, expected {D}", self.len()))
@@ -79,22 +77,22 @@ impl<V: Copy> PerAxis<V> {
 }
 
 impl PerAxis<usize> {
-    /// All values multiplied.
+    /// The product of all values.
     #[inline]
     pub(crate) fn product(&self) -> usize {
         let of = |axis| if axis < usize::from(self.axes) { self.values[axis] } else { 1 };
         (0..MAX_AXES).map(of).product()
     }
 
-    /// The axes in their order: 0, 1, and so on. As an order in memory, this is row-major.
+    /// The axes in ascending order: the row-major order of axes.
     ///
     /// # Panics
-    /// As [`PerAxis::from_fn`].
+    /// If there are not 1 to 4 axes.
     pub fn row_major(axes: usize) -> Self {
         Self::from_fn(axes, |axis| axis)
     }
 
-    /// Of an order of axes in memory, the axis whose points are peers.
+    /// The contiguous axis of this order of axes.
     pub(crate) fn contiguous(&self) -> usize {
         self[self.len() - 1]
     }

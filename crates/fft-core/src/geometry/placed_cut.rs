@@ -1,9 +1,8 @@
-//! An even cut of the grid, and which rank holds which part of it.
+//! An even cut of the grid, and the rank of each of its parts.
 //!
-//! A cut says into how many parts each axis goes; who holds which part is free, and decides how much of a reshape stays
-//! where it is. SpillBuffers the C order there are the orders that keep ranks near what they hold in the input or the output:
-//! a reshape to or from those then stays within groups as small as the two cuts allow. A classic library numbers the
-//! parts of pencils in C order whatever the bricks, so that its last reshape may span all ranks.
+//! The placement of parts decides how much data a reshape keeps in place. C order is one choice;
+//! others keep ranks, or hosts, near their bricks of the input or output. A reshape to or from
+//! these then stays within groups as small as the two cuts allow.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,25 +16,25 @@ use super::per_axis::{MAX_AXES, PerAxis};
 use super::process_grid::ProcGrid;
 use super::topology::Topology;
 
-/// What the parts of a cut are placed by.
+/// The rule that places the parts of a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum NearLayout {
     /// In C order.
     #[default]
     Nothing,
-    /// In C order, fewer than ranks, and spread evenly over them.
+    /// In C order, spread evenly over more ranks.
     Spread,
-    /// Each rank keeps as much as possible of the input.
+    /// Ranks keep as much of the input as possible.
     Input,
-    /// Of the output.
+    /// Ranks keep as much of the output as possible.
     Output,
-    /// Each host keeps as much as possible of the input, and then each rank.
+    /// Hosts keep as much of the input as possible, then ranks.
     InputOnHosts,
-    /// Of the output.
+    /// Hosts keep as much of the output as possible, then ranks.
     OutputOnHosts,
 }
 
-/// ``, `~spread`, `~in`, `~out`, `~hosts-in`, `~hosts-out`: behind the parts of each axis.
+/// The suffix of a cut's name.
 impl fmt::Display for NearLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -58,22 +57,21 @@ pub(crate) struct Cut {
     places: Option<Arc<Places>>,
 }
 
-/// `4x2x1`, `4x2x1~in`: into how many parts each axis goes, and what they are placed by.
+/// `4x2x1~in`: parts of each axis, and their placement.
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.parts, self.near)
     }
 }
 
-/// The parts of ranks, and the ranks of parts.
+/// The part of each rank, and the rank of each part.
 #[derive(Debug)]
 struct Places {
     part_of: Vec<u32>,
     rank_of: Vec<u32>,
 }
 
-/// For more ranks than that, parts are placed near bricks that are no even cut in C order only: matching them takes a
-/// list of all messages.
+/// More ranks are matched to even cuts in C order only: other matches need a list of all messages.
 const MOST_MATCHED: usize = 512;
 
 impl Cut {
@@ -83,7 +81,7 @@ impl Cut {
     /// If there are more parts than ranks, or none.
     pub(crate) fn plain(parts: ProcGrid, ranks: usize) -> Self {
         assert!((1..=ranks).contains(&parts.ranks()), "cut {parts} over {ranks} ranks");
-        // One part is where it would be in any case.
+        // A single part has the same place in both.
         let near = if (2..ranks).contains(&parts.ranks()) {
             NearLayout::Spread
         } else {
@@ -92,8 +90,9 @@ impl Cut {
         Self { parts, near, ranks, places: None }
     }
 
-    /// As many parts as ranks, placed so that ranks, or hosts, keep what they hold in `layout`. `None` where that is the C
-    /// order, or takes too long to find.
+    /// One part per rank, placed so that ranks or hosts keep what they hold in `layout`.
+    ///
+    /// `None` if that is the C order, or takes too long to find.
     pub(crate) fn matched(
         parts: ProcGrid,
         layout: &Layout,
@@ -114,8 +113,8 @@ impl Cut {
                 nested(&other, &parts)
             }
             _ if ranks > MOST_MATCHED => return None,
-            // Bricks that are no even cut; and cuts that have nothing in common, where all ranks meet whoever holds what:
-            // large parts go to large ones.
+            // Uneven bricks, or cuts without a common factor, where all ranks exchange with all:
+            // large parts go to ranks with large bricks.
             (NearLayout::Input | NearLayout::Output, _) => {
                 most_kept(layout, &parts, &Topology::new(&[], ranks))
             }
@@ -152,7 +151,7 @@ impl Cut {
         }
     }
 
-    /// The layout of a grid cut like this, row-major in memory.
+    /// The row-major layout of a grid with this cut.
     pub(crate) fn layout(&self, grid: DynGrid) -> Layout {
         let bricks = (0..self.ranks).map(|rank| self.brick(&grid, rank)).collect();
         match self.near {
@@ -161,12 +160,12 @@ impl Cut {
         }
     }
 
-    /// What a rank holds of a grid.
+    /// The brick of a rank.
     pub(crate) fn brick(&self, grid: &DynGrid, rank: usize) -> DynBrick {
         self.part_of(rank).map_or(grid.nothing(), |part| self.parts.part(grid, part))
     }
 
-    /// The parts of each axis that a box touches, as first and one past the last.
+    /// For each axis, the first part that a box touches and one past the last.
     fn touched(&self, grid: &DynGrid, query: &DynBrick) -> PerAxis<(usize, usize)> {
         PerAxis::from_fn(grid.axes(), |axis| {
             let (n, parts) = (grid.len(axis), self.parts.shape()[axis]);
@@ -180,7 +179,8 @@ impl Cut {
         })
     }
 
-    /// How many ranks hold points of a box: at least; parts without points among those touched are counted.
+    /// An upper bound of the ranks that hold points of a box: it includes touched parts without
+    /// points.
     pub(crate) fn count(&self, grid: &DynGrid, query: &DynBrick) -> usize {
         self.touched(grid, query).iter().map(|(first, last)| last - first).product()
     }
@@ -215,13 +215,15 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The coarsest of what two cuts have in common.
+/// The finest cut that both refine.
 fn common(a: &ProcGrid, b: &ProcGrid) -> PerAxis<usize> {
     PerAxis::from_fn(a.shape().len(), |axis| gcd(a.shape()[axis], b.shape()[axis]))
 }
 
-/// The parts of ranks that hold those of another cut in C order: what both cuts have in common of each axis stays, and
-/// within the groups of ranks that have the same of it, the rest of the rank counts through the rest of the part.
+/// The part of each rank if ranks keep their share of a cut in C order.
+///
+/// The common factor of both cuts stays along each axis. Within the ranks that agree in it, the
+/// remaining digits of the rank count through the remaining digits of the part.
 fn nested(from: &ProcGrid, to: &ProcGrid) -> Vec<u32> {
     let (a, c, common) = (from.shape(), to.shape(), common(from, to));
     let axes = a.len();
@@ -247,8 +249,8 @@ fn nested(from: &ProcGrid, to: &ProcGrid) -> Vec<u32> {
     (0..from.ranks()).map(part_of).collect()
 }
 
-/// The parts of ranks such that those whose hosts keep most come first, and of a host's parts, those whose ranks do; ties
-/// go to the lower host, rank, part.
+/// The part of each rank by greedy matching: first parts to hosts by common points, then the parts
+/// of a host to its ranks. Ties go to the lower host, rank and part.
 fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Topology) -> Vec<u32> {
     let (grid, ranks) = (layout.grid(), layout.ranks());
     let plain = Cut::plain(*parts, ranks);
@@ -263,7 +265,7 @@ fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Topology) -> Vec<u32> {
     let room: Vec<_> = (0..hosts.hosts()).map(|host| hosts.ranks_of(host).len()).collect();
     let host_of = assign(of_hosts, room, ranks);
     of_ranks.retain(|(rank, part), _| host_of[*part] == hosts.host_of(*rank));
-    // What no rank of its host has anything of goes to any of them.
+    // Parts that no rank of the host has points of go to any of its ranks.
     for (part, host) in host_of.iter().enumerate() {
         for rank in hosts.ranks_of(*host) {
             of_ranks.entry((*rank, part)).or_insert(0);
@@ -275,8 +277,8 @@ fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Topology) -> Vec<u32> {
     part_of
 }
 
-/// The owner of each part, of owners with room for some: pairs of owners and parts in the order of what they have in
-/// common, the rest to whoever has room.
+/// The owner of each part: pairs by common points, descending; remaining parts go to owners with
+/// room.
 fn assign(
     common: BTreeMap<(usize, usize), usize>,
     mut room: Vec<usize>,
@@ -366,14 +368,14 @@ mod tests {
 
     #[test]
     fn a_matched_reshape_spans_as_few_ranks_as_it_must() {
-        // 512 bricks to pencils: each needs the 8 ranks along its own axis, and no more.
+        // 512 bricks to pencils: each needs the 8 ranks along its own axis.
         let bricks = even([64, 64, 64], [8, 8, 8]);
         let pencils = ProcGrid::new([1, 8, 64]);
         let matched =
             Cut::matched(pencils, &bricks, NearLayout::Output, &Topology::new(&[], 512)).unwrap();
         assert_eq!(peers(&bricks, &matched), 8);
         assert_eq!(peers(&bricks, &Cut::plain(pencils, 512)), 8);
-        // But in C order it is other ranks every time, and all of the data moves.
+        // In C order these are other ranks every time, so that all data moves.
         let kept = |cut: &Cut| -> usize {
             let of = |(rank, brick): (usize, &DynBrick)| {
                 cut.brick(&bricks.grid(), rank).intersect(brick).points()

@@ -1,4 +1,4 @@
-//! Ranks arranged as a grid of their own, and the even cut of the index space that follows from it.
+//! Ranks as a grid, and the even cut of the index space over it.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -8,9 +8,9 @@ use super::brick::{Brick, DynBrick};
 use super::grid::{DynGrid, Grid};
 use super::per_axis::{PerAxis, times};
 
-/// Ranks as an array with as many axes as the grid, in C order: the last axis of the process grid
-/// varies fastest with the
-/// rank. Axis `a` of the index space is cut into `shape[a]` nearly equal parts.
+/// Ranks as a grid in C order: the last axis varies fastest with the rank.
+///
+/// Axis `a` of the index space is cut into `shape[a]` nearly equal parts.
 ///
 /// ```
 /// use fft_core::{Grid, ProcGrid};
@@ -40,8 +40,8 @@ impl ProcGrid {
         self.shape.iter().product()
     }
 
-    /// The process grid for `ranks` ranks with the smallest largest brick, and among those the smallest
-    /// surface (which is what peers exchange), and among those the one that cuts the first axes most.
+    /// The process grid with the smallest largest brick. Ties go to the smallest surface, which is
+    /// what peers exchange, then to the most parts of the first axes.
     ///
     /// # Panics
     /// If `ranks` is 0.
@@ -59,30 +59,26 @@ impl ProcGrid {
             .expect("every positive number has a factorisation")
     }
 
-    /// Every way to write `ranks` as an ordered product of a factor for each of so many axes, in
-    /// lexicographic order.
-    ///
-    /// # Panics
-    /// If there are not 1 to 4 axes.
+    /// All factorisations of `ranks` into one factor per axis, in lexicographic order. Panics if
+    /// there are not 1 to 4 axes.
     pub fn all(axes: usize, ranks: usize) -> Vec<Self> {
         let mut found = Vec::new();
         factorise(ranks, 0, PerAxis::splat(axes, 1), &mut found);
         found
     }
 
-    /// The brick of `rank`, part `i` of `p` of an axis of `n` points being `n·i/p .. n·(i+1)/p`. Ranks
-    /// beyond the process grid, and parts of an axis shorter than its number of parts, may be empty.
+    /// The brick of a rank: part `i` of `p` of an axis of `n` points is `n·i/p .. n·(i+1)/p`.
     ///
-    /// # Panics
-    /// If both grids have different numbers of axes.
+    /// It is empty for ranks beyond the process grid, and may be for axes with more parts than
+    /// points. Panics if the numbers of axes differ.
     pub fn brick<const D: usize>(&self, grid: &Grid<D>, rank: usize) -> Brick<D> {
         self.part(&grid.into(), rank).typed()
     }
 
-    /// The same of a grid whose number of axes is known when the program runs.
+    /// As [`ProcGrid::brick`].
     ///
     /// # Panics
-    /// As [`ProcGrid::brick`].
+    /// If the numbers of axes differ.
     pub fn part(&self, grid: &DynGrid, rank: usize) -> DynBrick {
         assert_eq!(self.shape.len(), grid.axes(), "axes of a process grid and of a grid");
         if rank >= self.ranks() {
@@ -103,11 +99,9 @@ impl ProcGrid {
 }
 
 impl<const D: usize> Grid<D> {
-    /// The brick of `rank` when the grid is cut into `ranks` bricks as close to cubes as it goes: the
-    /// library's default layout. See [`ProcGrid::cubic`].
+    /// The brick of a rank in the default layout: bricks as close to cubes as possible.
     ///
-    /// # Panics
-    /// If `rank >= ranks`.
+    /// See [`ProcGrid::cubic`]. It is empty if `rank >= ranks`; panics if `ranks` is 0.
     pub fn brick(&self, rank: usize, ranks: usize) -> Brick<D> {
         DynGrid::from(*self).brick(rank, ranks).typed()
     }
@@ -115,9 +109,6 @@ impl<const D: usize> Grid<D> {
 
 impl DynGrid {
     /// As [`Grid::brick`].
-    ///
-    /// # Panics
-    /// If `rank >= ranks`.
     pub fn brick(&self, rank: usize, ranks: usize) -> DynBrick {
         ProcGrid::cubic(self, ranks).part(self, rank)
     }
@@ -128,7 +119,7 @@ fn share(n: usize, parts: usize, i: usize) -> Range<usize> {
     if parts == 1 {
         return 0..n;
     }
-    // `n·i/p` with `n = q·p + r` is `q·i + r·i/p`, which hardly ever takes long division.
+    // With `n = q·p + r`, `n·i/p` is `q·i + r·i/p`, which hardly ever needs long division.
     let (q, r) = (n / parts, n % parts);
     let long = |i: usize| (r as u128 * i as u128 / parts as u128) as usize;
     let cut = |i: usize| q * i + r.checked_mul(i).map_or_else(|| long(i), |ri| ri / parts);

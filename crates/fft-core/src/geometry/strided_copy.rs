@@ -1,5 +1,6 @@
-//! Copying a box of one array into a box of another, with any permutation of axes: the one kernel behind
-//! packing, unpacking and keeping one's own data.
+//! Copies of a box from one array to another with any permutation of axes.
+//!
+//! Packing, unpacking and local copies are made of them.
 
 use std::ops::Range;
 
@@ -7,13 +8,13 @@ use super::brick::DynBrick;
 use super::per_axis::{MAX_AXES, PerAxis};
 use crate::base::cache_sizes::COLUMNS_BYTES;
 
-/// Axes of a box in memory: up to 4 of the grid and one for batches.
+/// Axes of a box in memory: up to 4 of the grid, and one of batches.
 pub const DIMS: usize = 5;
 
-/// A strided copy, as data: from a box in one array to a box of the same shape in another.
+/// A strided copy between boxes of the same shape.
 ///
-/// Made once per plan; adjacent axes that are contiguous on both sides are merged, so that a copy of whole
-/// rows or planes becomes a copy of few long runs. Cost: one read and one write per element.
+/// Axes that are contiguous on both sides are merged, so that rows and planes are long runs. Each
+/// element is read once and written once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     shape: [usize; DIMS],
@@ -21,46 +22,48 @@ pub struct Transfer {
     to: View,
 }
 
-/// Where the elements of a box are in an array, in units of elements.
+/// Where the elements of a box are in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Of the first element.
+    /// Index of the first element.
     pub offset: usize,
-    /// From one index to the next along each axis; 0 along axes of length 1.
+    /// Distance of neighbours along each axis; 0 along axes of length 1.
     pub stride: [usize; DIMS],
 }
 
-/// A brick in memory: `howmany` copies of it one after the other, axes in the given order.
+/// A brick in memory, `howmany` times one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
     /// The brick.
     pub brick: DynBrick,
-    /// Its axes in memory, the contiguous one last.
+    /// The order of axes, the contiguous one last.
     pub order: PerAxis<usize>,
-    /// How many of them.
+    /// The number of copies.
     pub howmany: usize,
 }
 
-/// A part of a [`Transfer`]: rows of peers in the source that are columns in the destination. Element `column` of `row` goes from
-/// `from + row * jump + column` to `to + column * pitch + row`. PeerMemory on both sides are one row, with a pitch of 1.
+/// Rows of the source that are columns of the destination.
+///
+/// Element `(row, column)` goes from `from + row * jump + column` to `to + column * pitch + row`. A
+/// run that is contiguous on both sides is one row with a pitch of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Panel {
-    /// The first element's place in the source.
+    /// The first element in the source.
     pub from: usize,
-    /// And in the destination.
+    /// The first element in the destination.
     pub to: usize,
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// How many columns.
+    /// The number of columns.
     pub columns: usize,
-    /// From one row to the next in the source.
+    /// The distance of rows in the source.
     pub jump: usize,
-    /// From one column to the next in the destination.
+    /// The distance of columns in the destination.
     pub pitch: usize,
 }
 
 impl Placed {
-    /// So many copies of a brick, with its axes in this order.
+    /// A placed brick.
     pub fn new(
         brick: impl Into<DynBrick>,
         order: impl Into<PerAxis<usize>>,
@@ -69,7 +72,7 @@ impl Placed {
         Self { brick: brick.into(), order: order.into(), howmany }
     }
 
-    /// The elements of `part` from this batch on, with axes arranged as in `order` and batches first.
+    /// The elements of `part` from a batch on: batches first, then axes as in `order`.
     pub(crate) fn view(&self, part: &DynBrick, batch: usize, order: PerAxis<usize>) -> View {
         let mut stride_of = [0; MAX_AXES];
         let mut stride = 1;
@@ -92,18 +95,13 @@ impl Placed {
 }
 
 impl Transfer {
-    /// Copies some batches of `part` from where one brick has it to where another has it. Axes come in the order of the destination.
-    ///
-    /// # Panics
-    /// If both have not all of it.
+    /// Copies batches of `part` between two placed bricks, with axes in the order of the
+    /// destination. Panics unless both contain the part.
     pub fn new(part: &DynBrick, batches: Range<usize>, from: &Placed, to: &Placed) -> Self {
         Self::ordered(part, batches, [from, to], to.order)
     }
 
-    /// The same with axes in the order of the source, which is that of messages to be read.
-    ///
-    /// # Panics
-    /// As [`Transfer::new`].
+    /// As [`Transfer::new`], with axes in the order of the source.
     pub fn as_read(part: &DynBrick, batches: Range<usize>, from: &Placed, to: &Placed) -> Self {
         Self::ordered(part, batches, [from, to], from.order)
     }
@@ -128,42 +126,41 @@ impl Transfer {
         Self { shape, from, to }.merged()
     }
 
-    /// The same between arrays that begin so many elements later, in the source and in the destination.
+    /// The same copy with both arrays shifted by so many elements.
     pub(crate) fn behind(mut self, from: usize, to: usize) -> Self {
         self.from.offset += from;
         self.to.offset += to;
         self
     }
 
-    /// A copy of the first elements of an array to the beginning of another.
+    /// A copy of the first elements of an array.
     pub fn run_of(elements: usize) -> Self {
         let brick = DynBrick::new([0], [elements]);
         let placed = Placed::new(brick, [0], 1);
         Self::new(&brick, 0..1, &placed, &placed)
     }
 
-    /// The lengths of the axes, in their order: the last ones, where axes that lie together on both sides are joined; those in front
-    /// have length 1.
+    /// The lengths of the merged axes; leading ones are 1.
     pub fn shape(&self) -> [usize; DIMS] {
         self.shape
     }
 
-    /// Where it reads.
+    /// The box in the source.
     pub fn source(&self) -> View {
         self.from
     }
 
-    /// Where it writes.
+    /// The box in the destination.
     pub fn destination(&self) -> View {
         self.to
     }
 
-    /// Elements that the source must have.
+    /// The least length of the source.
     pub fn reach(&self) -> usize {
         self.end(&self.from)
     }
 
-    /// Elements that the destination must have.
+    /// The least length of the destination.
     pub fn span(&self) -> usize {
         self.end(&self.to)
     }
@@ -173,7 +170,7 @@ impl Transfer {
         view.offset + steps.map(|(n, s)| n.saturating_sub(1) * s).sum::<usize>() + 1
     }
 
-    /// Where it writes.
+    /// All indices in the destination.
     #[cfg(test)]
     pub(crate) fn places(&self) -> Vec<usize> {
         let mut places = Vec::new();
@@ -181,12 +178,12 @@ impl Transfer {
         places
     }
 
-    /// Elements copied.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Drops axes of length 1 and joins peers that are contiguous on both sides.
+    /// Drops axes of length 1, and joins neighbours that are contiguous on both sides.
     fn merged(self) -> Self {
         let mut merged = Self {
             shape: [1; DIMS],
@@ -210,10 +207,7 @@ impl Transfer {
         merged
     }
 
-    /// Copies.
-    ///
-    /// # Panics
-    /// If the boxes reach outside the arrays.
+    /// Copies the box. Panics if it reaches outside the arrays.
     pub fn run<E: Copy>(&self, src: &[E], dst: &mut [E]) {
         if self.elements() == 0 {
             return;
@@ -229,13 +223,14 @@ impl Transfer {
         }
     }
 
-    /// The axes along which elements are peers in the source, and in the destination.
+    /// The contiguous axes of the source and of the destination.
     fn units(&self) -> [Option<usize>; 2] {
         [self.from, self.to]
             .map(|view| (0..DIMS).rev().find(|&dim| self.shape[dim] > 1 && view.stride[dim] == 1))
     }
 
-    /// Calls `panel` for all that is copied, in disjoint parts. No place is beyond [`Transfer::reach`], or [`Transfer::span`].
+    /// Calls `panel` for disjoint parts that make up the copy, within [`Transfer::reach`] and
+    /// [`Transfer::span`].
     pub fn panels(&self, mut panel: impl FnMut(Panel)) {
         let [read, write] = self.units();
         if read == write || self.elements() == 0 {
@@ -243,7 +238,8 @@ impl Transfer {
                 panel(Panel { from, to, rows: 1, columns, jump: 0, pitch: 1 });
             });
         }
-        // Where one side has no peers, because it has one element along the other's axis, that is one row, or one column.
+        // A side without a contiguous axis has one element along the other's: one row or one
+        // column.
         let (columns, pitch) = read.map_or((1, 1), |dim| (self.shape[dim], self.to.stride[dim]));
         let (rows, jump) = write.map_or((1, 0), |dim| (self.shape[dim], self.from.stride[dim]));
         let skip = [read, write].map(|dim| dim.unwrap_or(DIMS));
@@ -252,20 +248,20 @@ impl Transfer {
         });
     }
 
-    /// The axis along which elements are peers on both sides.
+    /// The axis that is contiguous on both sides.
     fn run_axis(&self) -> Option<usize> {
         let both =
             |d: &usize| self.shape[*d] > 1 && self.from.stride[*d] == 1 && self.to.stride[*d] == 1;
         (0..DIMS).rev().find(both)
     }
 
-    /// Elements of each of its [runs](Transfer::runs).
+    /// The length of its [runs](Transfer::runs).
     pub(crate) fn run_len(&self) -> usize {
         self.run_axis().map_or(1, |axis| self.shape[axis])
     }
 
-    /// Calls `run` with the first places, from and to, and the length of every run of elements that are peers on
-    /// both sides. The runs are disjoint, and no place is beyond [`Transfer::reach`], or [`Transfer::span`].
+    /// Calls `run(from, to, len)` for the disjoint runs that make up the copy, within
+    /// [`Transfer::reach`] and [`Transfer::span`].
     pub fn runs(&self, mut run: impl FnMut(usize, usize, usize)) {
         if self.elements() == 0 {
             return;
@@ -280,11 +276,8 @@ impl Transfer {
         });
     }
 
-    /// Copies a part of the box out of the source into a dense sequence: of all elements of the box, in the order of its axes,
-    /// those in `part`.
-    ///
-    /// # Panics
-    /// If the box has no such part or reaches outside the source, or the sequence is shorter.
+    /// Gathers the elements `part` of the box, counted in the order of its axes, into a dense
+    /// sequence. Panics if either array is too short.
     pub fn gather<E: Copy>(&self, part: Range<usize>, src: &[E], dense: &mut [E]) {
         self.boxes(part, |inner, stride, from, _, dense_at| {
             let from = View { offset: from, ..self.from };
@@ -293,10 +286,8 @@ impl Transfer {
         });
     }
 
-    /// The reverse: copies a dense sequence into a part of the box in the destination.
-    ///
-    /// # Panics
-    /// As [`Transfer::gather`], for the destination.
+    /// Scatters a dense sequence to the elements `part` of the box in the destination. Panics if
+    /// either array is too short.
     pub fn scatter<E: Copy>(&self, part: Range<usize>, dense: &[E], dst: &mut [E]) {
         self.boxes(part, |inner, stride, _, to, dense_at| {
             let from = View { offset: dense_at, stride };
@@ -305,12 +296,12 @@ impl Transfer {
         });
     }
 
-    /// Where a part of the box, as of [`Transfer::gather`], begins in the source, if it is contiguous there.
+    /// Where the elements `part` begin in the source, if they are contiguous there.
     pub(crate) fn source_run(&self, part: &Range<usize>) -> Option<usize> {
         self.run_in(&self.from, part)
     }
 
-    /// The same in the destination.
+    /// Where the elements `part` begin in the destination, if they are contiguous there.
     pub(crate) fn destination_run(&self, part: &Range<usize>) -> Option<usize> {
         self.run_in(&self.to, part)
     }
@@ -328,9 +319,9 @@ impl Transfer {
         })
     }
 
-    /// Cuts a range of the elements, in the order of axes, into boxes: at most two along each axis. Calls `visit` with
-    /// the shape of each, the strides of a dense box of the whole shape, and where the box begins in the source, in the
-    /// destination and in the range.
+    /// Cuts a range of elements into boxes, at most two per axis. `visit` gets the shape of each
+    /// box, the strides of a dense box, and where the box begins in the source, the destination and
+    /// the range.
     fn boxes(
         &self,
         part: Range<usize>,
@@ -361,7 +352,7 @@ impl Transfer {
         }
     }
 
-    /// Both sides are contiguous along one axis: runs.
+    /// Copies runs: both sides are contiguous along one axis.
     fn rows<E: Copy>(&self, axis: usize, src: &[E], dst: &mut [E]) {
         let n = self.shape[axis];
         self.each(src, dst, [axis, DIMS], |src, dst, from, to| {
@@ -369,8 +360,8 @@ impl Transfer {
         });
     }
 
-    /// Contiguous along `read` in the source and along `write` in the destination: transposes, `WIDE` columns
-    /// at a time.
+    /// Transposes `WIDE` columns at a time: `read` is contiguous in the source, `write` in the
+    /// destination.
     fn tiles<E: Copy, const WIDE: usize>(
         &self,
         read: usize,
@@ -401,7 +392,7 @@ impl Transfer {
         });
     }
 
-    /// Calls `inner` with the offsets of every index along the axes that are not in `skip`.
+    /// Calls `inner` with the offsets of every index along the axes outside `skip`.
     #[inline(always)]
     fn each<E>(
         &self,
@@ -425,8 +416,8 @@ impl Transfer {
     }
 }
 
-/// The first `len` elements of so many lines that start `pitch` apart. As slices of equal and known length they
-/// are indexed without checks in the loops that matter.
+/// The first `len` elements of `LINES` lines that start `pitch` apart. Slices of equal length need
+/// no bounds checks in inner loops.
 pub(crate) fn lines_of<E, const LINES: usize>(
     array: &mut [E],
     pitch: usize,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// The hosts of ranks, numbered from 0 in the order of their first ranks.
+/// The hosts of all ranks, numbered in the order of their first ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     host_of: Vec<usize>,
@@ -11,7 +11,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Groups ranks by any number of their host; ranks beyond these numbers are on hosts of their own.
+    /// Groups ranks by the number of their host. Ranks without a number have a host of their own.
     pub fn new(hosts: &[usize], ranks: usize) -> Self {
         let mut seen = HashMap::new();
         let mut host_of = Vec::with_capacity(ranks);
@@ -34,7 +34,7 @@ impl Topology {
         self.host_of.len()
     }
 
-    /// How many hosts there are.
+    /// The number of hosts.
     pub fn hosts(&self) -> usize {
         self.ranks_of.len()
     }

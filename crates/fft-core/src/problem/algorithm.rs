@@ -1,53 +1,54 @@
-//! How the data of a reshape travels.
+//! Algorithms of exchanges.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::base::Error;
 
-/// How the data of a reshape travels.
+/// The algorithm of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Ranks of one host read each other's memory there and send nothing; on devices as [`Algorithm::Pipelined`]. Others exchange messages in chunks, as
-    /// [`Algorithm::Pipelined`], and where no two ranks are on one host transform them on the way.
+    /// Ranks of a host read each other's memory, others exchange chunks as
+    /// [`Algorithm::Pipelined`]. Without two ranks on one host, chunks are transformed on the way.
+    /// On devices as [`Algorithm::Pipelined`].
     #[default]
     Shared,
-    /// Non-blocking sends and receives between pairs; each message is sent as soon as it is packed, and unpacked as soon
-    /// as it is there, or kept where a transform follows that unpacks and transforms in one pass. Large data, where messages stay
-    /// long, goes in chunks as [`Algorithm::Pipelined`].
+    /// Non-blocking sends and receives. A message is sent once packed and unpacked on arrival, or
+    /// kept for a transform that unpacks it. Large data goes in chunks as [`Algorithm::Pipelined`].
     P2p,
-    /// As [`Algorithm::P2p`], in chunks: one is transformed and packed while the ones before it fly. What arrives
-    /// meanwhile is unpacked, so that memory for a few chunks is enough; of small data it is kept where a transform
-    /// follows that unpacks and transforms in one pass.
+    /// [`Algorithm::P2p`] in chunks: one is transformed and packed while earlier ones are in
+    /// flight. A few chunks need buffers. Small messages are kept for a transform that unpacks
+    /// them.
     Pipelined,
-    /// One collective: pack everything, exchange, unpack everything; of large data, one for each chunk. It wants to know the size of every message before,
-    /// at both ends. Where that depends on the data (with [`Wire::Tolerance`](crate::Wire::Tolerance) and
-    /// [`Wire::Lossless`](crate::Wire::Lossless)) messages travel as with [`Algorithm::P2p`], which needs only their
-    /// bounds, and tells nobody their sizes before.
+    /// One collective call for all messages; for large data, one per chunk.
+    ///
+    /// Where sizes depend on the data ([`Wire::Tolerance`](crate::Wire::Tolerance),
+    /// [`Wire::Lossless`](crate::Wire::Lossless)), messages travel as with [`Algorithm::P2p`].
     Alltoallv,
-    /// Messages are forwarded in ⌈log_k P⌉ rounds, in each of which a rank sends to at most `k - 1` others: fewer and
-    /// longer messages where there are many small ones. Large data goes in chunks, one after another. From 2 to 255.
+    /// Messages are forwarded in ⌈log_k P⌉ rounds of at most `k - 1` sends, `k` from 2 to 255:
+    /// fewer and longer messages. Large data goes in chunks, one after another.
     KWay(u8),
-    /// RmaWindow into a window that is made once per plan, in chunks as [`Algorithm::Pipelined`], each to ranks of other hosts
-    /// in rotation and then to those of the own. Plans that use it are dropped by all ranks in the same order. As
-    /// [`Algorithm::Pipelined`] where ranks cannot put: threads, and an MPI that does not let them, which is said once
-    /// in a warning.
+    /// One-sided puts into a window, in chunks as [`Algorithm::Pipelined`]: first to other hosts in
+    /// rotation.
+    ///
+    /// All ranks drop such plans in the same order. [`Algorithm::Pipelined`] replaces it, with a
+    /// warning, between threads and with an MPI that cannot put.
     Ring(Epochs),
 }
 
-/// How the puts of [`Algorithm::Ring`] are known to be complete.
+/// The synchronization of [`Algorithm::Ring`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Epochs {
     /// `MPI_Win_fence` before and after.
     Fence,
-    /// The window is open for the plan's whole life (`MPI_Win_lock_all`); puts are flushed.
+    /// `MPI_Win_lock_all` for the life of the plan; puts are flushed.
     Flush,
 }
 
 impl Algorithm {
-    /// All of them; of the k-way exchange, two.
+    /// All algorithms, with two of the k-way exchange.
     pub const ALL: [Self; 8] = [
         Self::Shared,
         Self::P2p,
@@ -59,13 +60,12 @@ impl Algorithm {
         Self::Ring(Epochs::Flush),
     ];
 
-    /// Whether messages of a reshape can be kept until all have come, for a transform that follows. Otherwise each is
-    /// unpacked on arrival.
+    /// Whether messages can be kept until all have arrived, for a transform that unpacks them.
     pub fn keeps(self) -> bool {
         !matches!(self, Self::Ring(_))
     }
 
-    /// A number that no other algorithm has, for ranks to compare.
+    /// A unique number of this algorithm, for ranks to compare.
     pub fn code(self) -> u64 {
         match self {
             Self::Shared => 0,
@@ -79,7 +79,7 @@ impl Algorithm {
     }
 }
 
-/// `shared`, `p2p`, `pipelined`, `alltoallv`, `kway4`, `ring`, `ring-flush`.
+/// `shared`, `p2p`, `kway4`, `ring-flush`.
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -94,7 +94,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the names that [`Display`](fmt::Display) writes.
 impl FromStr for Algorithm {
     type Err = Error;
 
