@@ -26,7 +26,8 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::{
     BindContext, BufferRequirement, Comm, Device, Direction, Energy, Error, MessagePlan,
-    NodeMemory, Operation, Operations, Problem, Recipe, RunContext, Step, Transfer, Wire, agree,
+    NodeMemory, OpBuffers, Operation, Operations, Problem, Recipe, RunContext, Step, Transfer,
+    Wire, agree,
 };
 
 use crate::base::{Gpu, GpuError, GpuReal, GpuTransport};
@@ -404,9 +405,9 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
         match &self.0 {
             Op::Local(local) => local.buffer_requirement(),
             Op::Trig(_) => BufferRequirement::Either,
-            Op::Fetch(_) => BufferRequirement::Redistribution,
+            Op::Fetch(_) => BufferRequirement::OutOfPlace,
             // Others write the second place, too: it is the output, which all see where there is such an operation (`sees_all`).
-            Op::Store(_) => BufferRequirement::MovesShown,
+            Op::Store(_) => BufferRequirement::OutOfPlaceExposed,
             Op::Reshape(reshape) => reshape.buffer_requirement(),
         }
     }
@@ -453,9 +454,9 @@ impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
     fn run(
         &mut self,
         tools: &mut RunContext<Cuda<T>>,
-        src: Option<&DeviceMemory<T>>,
-        dst: &mut DeviceMemory<T>,
+        buffers: OpBuffers<'_, DeviceMemory<T>>,
     ) -> Result<(), Error> {
+        let OpBuffers { src, dst, .. } = buffers;
         match &mut self.0 {
             Op::Local(local) => local.run(&mut tools.device, src, dst),
             Op::Trig(trig) => {

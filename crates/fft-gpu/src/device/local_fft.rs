@@ -261,8 +261,8 @@ impl<T: GpuReal> Local<T> {
         let gpu = &device.gpu;
         let buffer_requirement = match (group.halved(), group.direction()) {
             (false, _) => BufferRequirement::Either,
-            (true, Direction::Forward) => BufferRequirement::Redistribution,
-            (true, Direction::Inverse) => BufferRequirement::Spends,
+            (true, Direction::Forward) => BufferRequirement::OutOfPlace,
+            (true, Direction::Inverse) => BufferRequirement::DestroysInput,
         };
         let [before, reals] = group.reals();
         let (mut plan, mut times, mut steps, mut apart) = (None, 0, [0; 2], None);
@@ -339,7 +339,7 @@ impl<T: GpuReal> Local<T> {
                 plan.run(stream, src.as_deref(), &mut dst.part_mut(to..end), work)
             })
         };
-        let halving = self.buffer_requirement == BufferRequirement::Redistribution;
+        let halving = self.buffer_requirement == BufferRequirement::OutOfPlace;
         match (apart, src) {
             (None, src) => each(src, dst)?,
             (Some(Apart { copy, buffer }), Some(src)) if halving => {

@@ -190,9 +190,9 @@ impl<T: GpuReal> Reshape<T> {
             step: 0.0,
             finer: None,
             buffer_requirement: if near_others {
-                BufferRequirement::MovesShown
+                BufferRequirement::OutOfPlaceExposed
             } else {
-                BufferRequirement::Redistribution
+                BufferRequirement::OutOfPlace
             },
             near,
             sends,
