@@ -16,11 +16,9 @@ pub(crate) mod little;
 pub(crate) mod lossy;
 pub(crate) mod oracle;
 pub(crate) mod plans;
+pub(crate) mod tiling;
 pub(crate) mod unequal;
 pub(crate) mod weak;
-
-#[path = "../../crates/fft-core/tests/core_tests/tiling.rs"]
-pub(crate) mod tiling;
 
 /// Rank counts: one, even and odd, a prime, and one whose factors differ.
 pub(crate) const RANKS: [usize; 5] = [1, 2, 3, 4, 6];

@@ -17,6 +17,7 @@ mod programs;
 mod quiet;
 mod record;
 mod setup;
+mod sources;
 mod stats;
 mod test;
 mod tools;
@@ -36,6 +37,8 @@ usage: cargo xtask <task>
           --prefix P        where                   --no-mpi          plans of one process
   header  write include/thriffty.h anew
   programs  build C, C++ and Fortran programs against the libraries, and run them; a part of test
+  modules show which folders of each crate use which, and circles of modules
+  lines   count lines of Rust, and functions of more than 50
   kernels compile kernels/ for GPUs, with an nvcc fetched into target/; needed when they change
   bench   time thriffty beside FFTW, turn by turn
           --size N0xN1xN2   grid (256x256x256)      --kind c2c|r2c    transform (c2c)
@@ -75,6 +78,8 @@ fn dispatch(arguments: &[String]) -> tools::Result {
         ["test", words @ ..] => test::run(words),
         ["demo"] => demo::run(),
         ["kernels"] => kernels::run(),
+        ["modules"] => sources::modules(),
+        ["lines"] => sources::lines(),
         ["install", words @ ..] => install::install(words),
         ["header"] => install::header(),
         ["programs"] => programs::run_all(),

@@ -8,9 +8,14 @@ use std::process::{Command, Stdio};
 /// Errors here are for a person at a terminal, so they are text.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 
+/// The root of the workspace.
+pub(crate) fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
 /// Makes the workspace's root the current directory, so that every path below is relative to it and short to read.
 pub(crate) fn enter_workspace() -> Result {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let root = workspace();
     std::env::set_current_dir(root).map_err(|e| format!("cannot enter {}: {e}", root.display()))
 }
 

@@ -1,7 +1,7 @@
 // Numbers out of messages, by the kernels of decode.cu.
 #include "pipe.hpp"
 
-#include "../../../../kernels/decode.cu"
+#include "../../kernels/src/decode.cu"
 
 template <class T>
 static void serve(const Told& told, void (*const (&decoders)[6])(Job<T>), void (*turned)(Job<T>), void (*measurer)(Job<T>))

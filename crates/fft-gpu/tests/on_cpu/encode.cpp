@@ -1,8 +1,8 @@
 // Messages, by the kernels of encode.cu and settle.cu.
 #include "pipe.hpp"
 
-#include "../../../../kernels/encode.cu"
-#include "../../../../kernels/settle.cu"
+#include "../../kernels/src/encode.cu"
+#include "../../kernels/src/settle.cu"
 
 template <class T>
 static void serve(const Told& told, void (*const (&encoders)[6])(Job<T>), void (*settler)(Rest<T>))

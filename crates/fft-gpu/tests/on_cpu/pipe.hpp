@@ -6,7 +6,7 @@
 
 #include "threads.hpp"
 
-#include "../../../../kernels/message.cuh"
+#include "../../kernels/src/message.cuh"
 
 // What is told first of the next launch, if there is one. Blocks that wait for each other must not do so for ever.
 template <class First> static bool begin(First& first)

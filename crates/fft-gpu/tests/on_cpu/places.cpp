@@ -1,7 +1,7 @@
 // Where tiles of unknown length begin, by kernels/places.cuh.
 #include "pipe.hpp"
 
-#include "../../../../kernels/places.cuh"
+#include "../../kernels/src/places.cuh"
 
 struct Asked {
     u64 blocks, seed, tiles, items, forwards;

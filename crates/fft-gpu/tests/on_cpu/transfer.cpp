@@ -1,7 +1,7 @@
 // Boxes copied, by the kernels of transfer.cu.
 #include "pipe.hpp"
 
-#include "../../../../kernels/transfer.cu"
+#include "../../kernels/src/transfer.cu"
 
 // `element` is the bytes of one.
 struct Moved {

@@ -86,7 +86,7 @@ const NOT_FINITE: [Golden; 2] = [
 ];
 
 fn check<T: Real>(golden: &Golden) {
-    let path = format!("{}/../../tests/golden/{}.bin", env!("CARGO_MANIFEST_DIR"), golden.name);
+    let path = format!("{}/tests/golden/wire/{}.bin", env!("CARGO_MANIFEST_DIR"), golden.name);
     let (path, codec) = (PathBuf::from(path), golden.wire.codec::<T>());
     let mut x = numbers::<T>();
     if golden.infinite {

@@ -1,0 +1,1 @@
+../../crates/fft-core/tests/core_tests/tiling.rs
