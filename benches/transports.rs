@@ -96,7 +96,7 @@ fn draft<'a>(
 /// A row of the table: what it is called, and how messages travel.
 type Way = (&'static str, GpuTransport, Algorithm);
 
-const ON_DEVICE: [Way; 7] = [
+const ON_DEVICE: [Way; 5] = [
     ("messages by alltoallv, on the device", GpuTransport::GpuDirect, Algorithm::Alltoallv),
     ("reached (CUDA IPC)", GpuTransport::PeerToPeer, Algorithm::P2p),
     (SHARED, GpuTransport::PeerToPeer, Algorithm::P2p),
