@@ -42,7 +42,7 @@ pub use geometry::{
     Topology, Transfer, View,
 };
 pub use host::{
-    Cpu, CpuFft, Host, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, Loss, Processor,
+    Cpu, CpuFft, Host, HostExecutor, HostOp, HostWork, LineFft, LinePlanner, Processor,
 };
 pub use lower::{Capabilities, Program};
 pub use num_complex::Complex;
@@ -50,9 +50,9 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};
 pub use problem::{
     Access, Algorithm, Chunking, Codecs, Direction, Epochs, How, Kind, Link, Machine, Memory,
-    Messages, Problem, Quantity, Rate, Scale,
+    Messages, Problem, Quantity, Rate, Scale, TransportPolicy,
 };
-pub use recipe::{BoundStep, LocalFft, Node, Pass, Recipe, Step};
+pub use recipe::{BoundStep, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{
     Chunk, LocalRead, LocalReadBox, Redistribution, TransposedWhenRead, by_host,
 };

@@ -29,7 +29,8 @@ impl Candidate {
     /// Bytes of a chunk, where messages are in chunks.
     pub fn chunk(&self) -> Option<usize> {
         let problem = self.recipe.problem();
-        (problem.chunked() && !problem.all_near()).then_some(problem.chunk)
+        let policy = problem.policy();
+        (policy.chunking.is_some() && !policy.all_near).then_some(problem.chunk)
     }
 
     /// Whether another candidate does the same under another name.
@@ -140,7 +141,8 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
                 for (chunk_number, &chunk) in choice.chunks.iter().enumerate() {
                     let mut one = problem.clone();
                     (one.wire, one.exchange, one.chunk) = (wire, exchange, chunk);
-                    let chunked = one.chunked() && !one.all_near();
+                    let policy = one.policy();
+                    let chunked = policy.chunking.is_some() && !policy.all_near;
                     let plain = wire_number == 0 && chunk_number == 0;
                     if chunk_number > 0 && !chunked || family_number > 0 && !plain {
                         continue;

@@ -7,10 +7,10 @@ use super::buffer_assignment::BufferRequirement;
 use crate::base::{Energy, Error, Real, Timings};
 use crate::comm::{Comm, Exchange, MessagePlan, NodeMemory};
 use crate::geometry::Transfer;
-use crate::host::Loss;
 use crate::problem::Algorithm;
 use crate::problem::{Direction, Problem};
 use crate::recipe::Recipe;
+use crate::recipe::norm_gain::Loss;
 
 /// Where data lives, and how the steps of a recipe are done there. The executor is generic over it.
 ///

@@ -11,8 +11,8 @@ use crate::base::{Energy, Error, Real, Tolerance, WireError};
 use crate::comm::{Comm, Reduce};
 use crate::geometry::Placed;
 use crate::geometry::Transfer;
-use crate::host::Loss;
 use crate::problem::Direction;
+use crate::recipe::norm_gain::Loss;
 use crate::recipe::norm_gain::{Gain, gain_of};
 use crate::recipe::{Recipe, Step};
 

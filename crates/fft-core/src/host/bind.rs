@@ -1,10 +1,11 @@
 //! Binding: every pass of a program becomes one operation of a rank.
 
-use super::host::{HostOp, Local, Op};
+use super::op::{HostOp, Local, Op};
 use super::processor::Processor;
 use super::reshape::{Encoding, FusedFft, Reshape};
 use super::shared_pass::SharedPass;
 use crate::base::{Error, Real};
+use crate::comm::NodeMemory;
 use crate::execute::{BindContext, Operations};
 use crate::geometry::{DynBrick, Placed, Transfer};
 use crate::lower::Capabilities;
@@ -25,7 +26,7 @@ pub(crate) fn bind<T: Real, Dev: Processor<T>>(
     device: &mut Dev,
 ) -> Result<Operations<HostOp<T, Dev>>, Error> {
     let problem = recipe.problem();
-    let capabilities = Capabilities::of(problem, context.node_memory);
+    let capabilities = Capabilities::of(problem, context.node_memory.map(NodeMemory::exposes_all));
     let program = &recipe.lower(context.direction, capabilities);
     let mut binder = Binder { program, problem, context, device, rank: context.comm.rank() };
     let start = context.direction.choose(0, recipe.nodes().len() - 1);
@@ -165,7 +166,7 @@ impl<'a, Dev> Binder<'a, Dev> {
             redistribution = redistribution.chunked(nodes, &pass.whole, element, chunking);
         }
         let bare = |peer| problem.is_raw_link(rank, peer);
-        let (wire, gain, buffers_all) = (pass.wire, pass.gain, problem.buffers_all());
+        let (wire, gain, buffers_all) = (pass.wire, pass.gain, self.program.policy.buffers_all);
         let encoding = Encoding { wire, bare: &bare, gain, buffers_all };
         let number = 2 * pass.number + self.context.direction as usize;
         let mut reshape = Reshape::new(&redistribution, encoding, number, direct);

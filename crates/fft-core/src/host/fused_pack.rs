@@ -6,13 +6,13 @@ use std::mem::take;
 use std::ops::Range;
 
 use super::processor::Processor;
+use super::spill_buffers::{Read, Written};
 use super::tiles::{Lines, TileFfts};
 use crate::base::{Error, Real};
 use crate::base::{Timings, timings::Time};
 use crate::geometry::Transfer;
 use crate::recipe::Pass;
 use crate::redistribute::Redistribution;
-use crate::redistribute::spill::{Read, Written};
 
 /// The chunks of a brick, and a tile for one.
 pub(crate) struct FusedPack<T: Real, Dev: Processor<T>> {

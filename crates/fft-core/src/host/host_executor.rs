@@ -3,7 +3,7 @@
 
 use bytemuck::Pod;
 
-use super::host::Host;
+use super::op::Host;
 use crate::base::{Error, Precision, Timings, WireError};
 use crate::comm::{Comm, SharedMemory};
 use crate::execute::{Executor, MakeExchange};

@@ -2,16 +2,18 @@
 
 pub(crate) mod bind;
 pub(crate) mod cpu;
+pub(crate) mod device;
 pub(crate) mod fused_pack;
-pub(crate) mod host;
 pub(crate) mod host_executor;
+pub(crate) mod op;
 pub(crate) mod processor;
 pub(crate) mod reshape;
 pub(crate) mod shared_pass;
+pub(crate) mod spill_buffers;
 pub(crate) mod tiles;
 
 pub use cpu::{Cpu, CpuFft, LineFft, LinePlanner};
-pub use host::{Host, HostOp, HostWork};
+pub use device::HostWork;
 pub use host_executor::HostExecutor;
+pub use op::{Host, HostOp};
 pub use processor::Processor;
-pub use reshape::Loss;

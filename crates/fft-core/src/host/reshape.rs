@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::fused_pack::{FusedPack, Path};
 use super::processor::Processor;
+use super::spill_buffers::{Read, Written, rest_mut};
 use crate::base::cache_sizes::TILE_BYTES;
 use crate::base::timings::Time;
 use crate::base::{Error, Real, Timings};
@@ -15,13 +16,10 @@ use crate::comm::{
 };
 use crate::geometry::{DynBrick, Transfer};
 use crate::recipe::Pass;
-use crate::recipe::norm_gain::Gain;
-use crate::redistribute::spill::{self, BufferOffset, Read, Written};
+use crate::recipe::norm_gain::{Gain, Loss};
+use crate::redistribute::spill::BufferOffset;
 use crate::redistribute::{Chunk, LocalRead, Redistribution, redistribution::Blocks};
 
-/// By what the sum of a rank's squared errors may exceed the expected one: no more than the margin that all tolerances
-/// have ([`Budget`](crate::execute::error_budget::Budget)).
-const UNEVEN: f64 = 1.06;
 /// Bytes read side by side where data is contiguous: enough to use up what a page of memory costs to find.
 const RUN_BYTES: Range<usize> = 64..512;
 
@@ -47,25 +45,6 @@ pub(crate) struct Reshape<T: Real, Dev: Processor<T>> {
     depart: Option<FusedPack<T, Dev>>,
     arrive: Unpack<T, Dev>,
     visits: bool,
-}
-
-/// What an operation may lose.
-#[derive(Clone, Copy, Debug)]
-pub struct Loss {
-    /// What errors are multiplied by on the way to the result.
-    pub(crate) gain: Gain,
-    /// Real numbers that go with loss.
-    pub(crate) reals: f64,
-    /// Whether by the step that all such reshapes have in common.
-    pub(crate) common: bool,
-}
-
-impl Loss {
-    /// What so many real numbers may lose together when errors are to be as if they were spread evenly over half of this step
-    /// to either side: the sum of squares.
-    pub fn room(reals: f64, step: f64) -> f64 {
-        UNEVEN * reals * step * step / 12.0
-    }
 }
 
 /// How data gets into the new brick.
@@ -462,7 +441,7 @@ impl<T: Real, Dev: Processor<T>> MessageHandler for ReshapeHandler<'_, T, Dev> {
                 self.decode(*number, message(*number), (*to, scatter));
             }
             let FusedFft { fft, spot, .. } = &ffts[tile.fft];
-            let dst = spill::rest_mut::<T, Dev>(self.dst[spot.piece], spot.first);
+            let dst = rest_mut::<T, Dev>(self.dst[spot.piece], spot.first);
             let device = &mut *self.device;
             self.timings.fft.time(|| {
                 for blocks in &tile.blocks {

@@ -1,6 +1,5 @@
 //! What ranks can reach of each other's memory.
 
-use crate::comm::NodeMemory;
 use crate::problem::{Access, Algorithm, Problem};
 
 /// What ranks can reach of each other's memory, where all of them are on one host. The same on all ranks.
@@ -13,13 +12,12 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Those of ranks that are bound together.
-    pub fn of(problem: &Problem, node_memory: Option<&dyn NodeMemory>) -> Self {
+    /// Those of ranks that are bound together: whether they reach all of each other's memory, if they reach any.
+    pub fn of(problem: &Problem, exposes_all: Option<bool>) -> Self {
         let all_near = problem.all_near();
-        let exposes_all = node_memory.is_none_or(NodeMemory::exposes_all);
         Self {
-            shares_memory: all_near && node_memory.is_some(),
-            exposes_all: !all_near || problem.shared_arrays || exposes_all,
+            shares_memory: all_near && exposes_all.is_some(),
+            exposes_all: !all_near || problem.shared_arrays || exposes_all.unwrap_or(true),
         }
     }
 

@@ -41,7 +41,8 @@ impl Recipe {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn lower(&self, direction: Direction, capabilities: Capabilities) -> Program<'_> {
-        let lowering = Lowering { recipe: self, direction, capabilities };
+        let lowering =
+            Lowering { recipe: self, direction, capabilities, policy: self.problem().policy() };
         let (stages, plan) = lowering.plan_memory();
         let mut builder = Builder {
             lowering,
@@ -159,15 +160,16 @@ impl<'a> Builder<'a> {
         let Step::Reshape { wire, exchange } = walked.step else { return };
         let (lowering, problem) = (self.lowering, self.lowering.problem());
         let from = lowering.node(walked.from);
-        let whole = match problem.pipelined() {
+        let policy = &lowering.policy;
+        let whole = match policy.pipelined {
             true => {
                 let element = from.width() * problem.precision.bytes() * problem.howmany;
-                fusable_suffix(&from.layout, &self.since, element, problem.tile_bytes())
+                fusable_suffix(&from.layout, &self.since, element, policy.tile_bytes)
             }
             false => Vec::new(),
         };
         let packs = |fft: &Fft| whole.contains(&fft.axis) && !fft.changes_len();
-        let fuse_before = match problem.pipelined() && self.pending.ffts.iter().all(packs) {
+        let fuse_before = match policy.pipelined && self.pending.ffts.iter().all(packs) {
             true => std::mem::take(&mut self.pending).ffts,
             false => Vec::new(),
         };
@@ -183,7 +185,7 @@ impl<'a> Builder<'a> {
             exchange,
             direct: exchange == Algorithm::Shared && !self.plan.messages,
             whole,
-            chunking: problem.chunked().then(|| problem.chunking()),
+            chunking: lowering.policy.chunking,
             fuse_before,
             fuse_after: Vec::new(),
             splits: [before, after],
@@ -253,12 +255,12 @@ impl<'a> Builder<'a> {
 
     fn finish(mut self) -> Program<'a> {
         self.flush();
-        let Lowering { recipe, direction, .. } = self.lowering;
+        let Lowering { recipe, direction, policy, .. } = self.lowering;
         if self.plan.copies_out {
             let node = direction.choose(recipe.nodes().len() - 1, 0);
             self.ops.push(Op::CopyOut { node, split: self.split });
         }
-        Program { recipe, direction, ops: self.ops, exclusive: self.plan.exclusive }
+        Program { recipe, direction, ops: self.ops, exclusive: self.plan.exclusive, policy }
     }
 }
 
@@ -275,6 +277,6 @@ impl Lowering<'_> {
             !problem.hosts.is_empty() && problem.hosts.iter().all(|host| *host == problem.hosts[0]);
         // Other messages are read from front to back.
         let random_access = pass.wire == Wire::Raw || one_host;
-        silent || problem.buffers_all() && random_access
+        silent || self.policy.buffers_all && random_access
     }
 }

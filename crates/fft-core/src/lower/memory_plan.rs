@@ -92,7 +92,7 @@ impl Lowering<'_> {
             }
             _ => true,
         });
-        let all_near = self.problem().all_near();
+        let all_near = self.policy.all_near;
         if !all_near || !all_direct || self.needs_one_buffer(&found.0) {
             return found;
         }
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         };
         let over =
             |node| (0..problem.input.ranks()).any(|rank| reals(node, rank) > reals(end, rank));
-        let exposes_all = problem.all_near() && self.capabilities.exposes_all;
+        let exposes_all = self.policy.all_near && self.capabilities.exposes_all;
         let (rests, whole) = self.rests(stages);
         let mut splits = vec![BufferSplit::default(); whole.len()];
         let mut in_output = !variant.copies_out;
@@ -201,7 +201,7 @@ impl Lowering<'_> {
 
     /// Whether the transforms of the input are all done chunk by chunk before packing.
     fn packs_first_transforms(&self, stages: &[Stage]) -> bool {
-        let problem = self.problem();
+        let (problem, policy) = (self.problem(), self.policy);
         let start = match self.direction {
             Direction::Forward => self.node(0),
             Direction::Inverse => self.node(self.recipe.nodes().len() - 1),
@@ -216,7 +216,7 @@ impl Lowering<'_> {
         });
         let axes: Vec<_> = axes.flatten().collect();
         let element = problem.howmany * start.width() * problem.precision.bytes();
-        let fused = fusable_suffix(&start.layout, &axes, element, problem.tile_bytes());
-        problem.pipelined() && fused.len() == axes.len()
+        let fused = fusable_suffix(&start.layout, &axes, element, policy.tile_bytes);
+        policy.pipelined && fused.len() == axes.len()
     }
 }

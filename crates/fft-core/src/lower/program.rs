@@ -5,7 +5,7 @@ use std::fmt;
 use crate::codec::Wire;
 use crate::geometry::exclusive::Exclusive;
 use crate::geometry::layout::axis_names;
-use crate::problem::{Algorithm, Chunking, Direction, Kind};
+use crate::problem::{Algorithm, Chunking, Direction, Kind, TransportPolicy};
 use crate::recipe::norm_gain::Gain;
 use crate::recipe::{Node, Pass, Recipe};
 use crate::redistribute::spill::BufferSplit;
@@ -21,6 +21,7 @@ pub struct Program<'a> {
     pub(crate) ops: Vec<Op>,
     /// What each rank keeps in its output from the first operation to the last.
     pub(crate) exclusive: Option<Exclusive>,
+    pub(crate) policy: TransportPolicy,
 }
 
 /// One pass over memory.
@@ -117,6 +118,14 @@ impl<'a> Program<'a> {
     /// The same of several transforms.
     pub(crate) fn passes(&self, ffts: &[Fft]) -> Vec<(usize, Pass)> {
         ffts.iter().map(|fft| self.pass(fft)).collect()
+    }
+
+    /// The exchange that executes a step; `None` where transforms read across ranks instead.
+    pub(crate) fn exchange(&self, step: usize) -> Option<&ExchangePass> {
+        self.ops.iter().find_map(|op| match op {
+            Op::Exchange(pass) if pass.step == step => Some(pass),
+            _ => None,
+        })
     }
 
     /// Passes over memory.

@@ -16,7 +16,7 @@ use super::Capabilities;
 use super::fusion::fit_in_cache;
 use crate::geometry::DynBrick;
 use crate::geometry::exclusive::Exclusive;
-use crate::problem::{Algorithm, Direction, Kind, Problem};
+use crate::problem::{Algorithm, Direction, Kind, Problem, TransportPolicy};
 use crate::recipe::{Node, Recipe, Step};
 
 /// One direction of a recipe that is being lowered.
@@ -25,6 +25,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) direction: Direction,
     pub(crate) capabilities: Capabilities,
+    pub(crate) policy: TransportPolicy,
 }
 
 /// A step in the order of the direction, with the numbers of the nodes before and after it.
@@ -264,7 +265,12 @@ mod tests {
         for (shape, fits) in [([8, 6, 10], true), ([4, 256, 256], true), ([4, 256, 512], false)] {
             let recipe = pencils(shape);
             let capabilities = Capabilities { shares_memory: true, exposes_all: true };
-            let lowering = |direction| Lowering { recipe: &recipe, direction, capabilities };
+            let lowering = |direction| Lowering {
+                recipe: &recipe,
+                direction,
+                capabilities,
+                policy: recipe.problem().policy(),
+            };
             for direction in [Direction::Forward, Direction::Inverse] {
                 let lowering = lowering(direction);
                 let mut stages = lowering.halved(lowering.stages(true, false));

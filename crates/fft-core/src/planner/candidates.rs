@@ -9,7 +9,7 @@ use crate::base::cache_sizes::{CHUNK_RUN_BYTES, LINE_BYTES, TILE_BYTES};
 use crate::geometry::placed_cut::{Cut, NearLayout};
 use crate::geometry::{DynGrid, Layout, PerAxis, ProcGrid, Topology};
 use crate::planner::volume;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Kind, Problem, TransportPolicy};
 
 /// A set of axes, as bits.
 pub(crate) type AxisSet = u32;
@@ -52,7 +52,7 @@ const SMALL: f64 = 65_536.0;
 
 impl Candidates {
     pub(crate) fn new(problem: &Problem, hosts: &Topology, family: Family) -> Self {
-        let tiled = tiles(problem).is_some();
+        let tiled = tiles(&problem.policy(), problem.input.ranks()).is_some();
         let mut found = Self { places: Vec::new(), all: Vec::new() };
         let halving = Halving::of(problem);
         let given = |layout: &Layout| Some(Distribution::Given(layout.clone()));
@@ -113,10 +113,10 @@ fn ends(problem: &Problem) -> [Layout; 2] {
 
 /// Where lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay: how many bytes
 /// of peers at least. All ranks of one host read where data is; what departs in chunks is brought first.
-pub(crate) fn tiles(problem: &Problem) -> Option<usize> {
-    match problem.all_near() && problem.input.ranks() > 1 {
+pub(crate) fn tiles(policy: &TransportPolicy, ranks: usize) -> Option<usize> {
+    match policy.all_near && ranks > 1 {
         true => Some(LINE_BYTES),
-        false => problem.pipelined().then_some(CHUNK_RUN_BYTES),
+        false => policy.pipelined.then_some(CHUNK_RUN_BYTES),
     }
 }
 

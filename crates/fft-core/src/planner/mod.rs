@@ -4,6 +4,7 @@ pub(crate) mod candidates;
 pub mod cost;
 pub(crate) mod parse;
 pub(crate) mod peer_read_order;
+pub(crate) mod plan;
 pub(crate) mod predict;
 pub(crate) mod search;
 pub(crate) mod volume;

@@ -75,7 +75,7 @@ impl Recipe {
                 Err(_) => return wrong("chunk", bytes, "a number of bytes".into()),
             },
         };
-        crate::recipe::recipe::check(&problem)?;
+        problem.check()?;
         let search = Search::new(&problem, Family::Any);
         let mut path = vec![Search::start()];
         let mut left = exchanges.len();

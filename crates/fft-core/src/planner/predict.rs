@@ -147,9 +147,9 @@ impl Predictor<'_> {
             element: bytes(problem, from),
             share: cost::share(pass.wire, problem.precision, problem.tolerance),
             wire: pass.wire,
-            exchange: problem.effective_exchange(),
+            exchange: self.program.policy.exchange,
             chunk: pass.chunking.map(|chunking| chunking.bytes as f64),
-            rounds: problem.memory.rounds(problem.effective_exchange()) as f64,
+            rounds: self.program.policy.rounds as f64,
         };
         let spent = self.model.reshape(&order);
         let before = pass.fuse_before.iter().map(|fft| self.transform(fft)[0]);

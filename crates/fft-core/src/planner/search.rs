@@ -17,7 +17,7 @@ use crate::base::cache_sizes;
 use crate::geometry::{Layout, PerAxis, Topology, layout};
 use crate::planner::cost;
 use crate::planner::peer_read_order;
-use crate::problem::{Direction, Kind, Problem};
+use crate::problem::{Direction, Kind, Problem, TransportPolicy};
 use crate::recipe::{Node, Step};
 
 /// In the order in which equally cheap ones are looked at.
@@ -96,6 +96,7 @@ pub(crate) struct Search<'a> {
     goal: AxisSet,
     /// Whether all ranks share memory.
     all_near: bool,
+    policy: TransportPolicy,
     /// See [`tiles`].
     tiles: Option<usize>,
 }
@@ -103,11 +104,13 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     pub(crate) fn new(problem: &'a Problem, family: Family) -> Self {
         let ranks = problem.input.ranks();
-        let all_near = problem.all_near() && ranks > 1;
+        let policy = problem.policy();
+        let all_near = policy.all_near && ranks > 1;
         let hosts = Topology::new(&problem.hosts, ranks);
         let candidates = Candidates::new(problem, &hosts, family);
         let (halving, goal) = (problem.halved_axis(), goal(problem));
-        Self { problem, family, candidates, hosts, halving, goal, all_near, tiles: tiles(problem) }
+        let tiles = tiles(&policy, ranks);
+        Self { problem, family, candidates, hosts, halving, goal, all_near, policy, tiles }
     }
 
     pub(crate) fn problem(&self) -> &'a Problem {
@@ -429,9 +432,9 @@ impl<'a> Costs<'a> {
             element: search.element(here.done.0),
             share: self.share,
             wire: problem.wire,
-            exchange: problem.effective_exchange(),
-            chunk: problem.chunked().then(|| problem.chunk_bytes() as f64),
-            rounds: problem.memory.rounds(problem.effective_exchange()) as f64,
+            exchange: search.policy.exchange,
+            chunk: search.policy.chunking.map(|chunking| chunking.bytes as f64),
+            rounds: search.policy.rounds as f64,
         };
         let seconds = self.model.reshape(&order).seconds();
         let network = self.model.network(order.load.mean * order.element * order.share);

@@ -5,9 +5,11 @@ pub(crate) mod kind;
 pub(crate) mod link;
 pub(crate) mod machine;
 pub(crate) mod problem;
+pub(crate) mod transport_policy;
 
 pub use algorithm::{Algorithm, Epochs};
 pub use kind::{Direction, Kind, Scale};
 pub use link::Link;
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
-pub use problem::{Access, Chunking, Memory, Problem};
+pub use problem::{Access, Memory, Problem};
+pub use transport_policy::{Chunking, TransportPolicy};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::algorithm::Algorithm;
 use super::kind::{Direction, Kind, Scale};
 use super::machine::Machine;
-use crate::base::cache_sizes::{CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES};
+use super::transport_policy::TransportPolicy;
 use crate::base::{Error, Precision, Tolerance};
 use crate::codec::Wire;
 use crate::geometry::{DynGrid, Layout, PerAxis};
@@ -88,8 +88,8 @@ pub enum Access {
     Fetched,
 }
 
-/// Of chunks that save memory, the fewest that a rank has.
-const MANY: usize = 8;
+/// Bytes of the largest chunk: as good as none.
+const MOST_CHUNK: usize = 1 << 40;
 
 /// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,22 +133,6 @@ pub struct Problem {
     pub access: Access,
     /// What costs are effective_exchange with: the same on all ranks.
     pub machine: Arc<Machine>,
-}
-
-/// How large chunks are.
-#[derive(Clone, Copy, Debug)]
-pub struct Chunking {
-    /// Bytes at most, unless planes across the axis that is cut are larger; no less than 8 KiB for each rank.
-    pub bytes: usize,
-    /// Whether such planes are cut, too: chunks are smaller, and come in shorter runs of memory.
-    pub fine: bool,
-}
-
-impl Chunking {
-    /// With messages that are not too short on average.
-    pub(crate) fn for_ranks(self, ranks: usize) -> Self {
-        Self { bytes: self.bytes.max(MESSAGE_BYTES * ranks), ..self }
-    }
 }
 
 impl Problem {
@@ -216,25 +200,23 @@ impl Problem {
         })
     }
 
-    /// Whether two ranks can read each other's memory on their host in a reshape; what devices reach is found when they meet.
+    /// Whether two ranks read each other's memory on their host in a reshape; devices find that out when they connect.
     pub fn near(&self, a: usize, b: usize) -> bool {
-        a == b
-            || self.effective_exchange() == Algorithm::Shared
-                && !self.hosts.is_empty()
-                && self.hosts[a] == self.hosts[b]
+        let shared = self.exchange == Algorithm::Shared && self.access == Access::Cached;
+        a == b || shared && self.is_raw_link(a, b)
     }
 
-    /// The exchange as which the problem's is effective_exchange. With [`Algorithm::Shared`] ranks share memory of a host; messages between devices go
-    /// in chunks, whoever is at the other end.
-    pub(crate) fn effective_exchange(&self) -> Algorithm {
-        match self.exchange {
-            Algorithm::Shared if self.access != Access::Cached => Algorithm::Pipelined,
-            exchange => exchange,
-        }
+    /// Whether all ranks do.
+    pub fn all_near(&self) -> bool {
+        (1..self.input.ranks()).all(|rank| self.near(0, rank))
     }
 
-    /// The exchange that is bound where this one is asked for: windows are memory of the host, so that devices send
-    /// chunks instead.
+    /// How messages travel. Cost: O(ranks).
+    pub fn policy(&self) -> TransportPolicy {
+        TransportPolicy::of(self)
+    }
+
+    /// The exchange that is bound where this one is named: windows are memory of the host, so that devices send chunks instead.
     pub(crate) fn bound_exchange(&self, named: Algorithm) -> Algorithm {
         match named {
             Algorithm::Ring(_) if self.access != Access::Cached => Algorithm::Pipelined,
@@ -261,6 +243,37 @@ impl Problem {
             Precision::F64 => f64::EPSILON,
         };
         2.0 * epsilon * (self.grid().points() as f64).log2().max(4.0)
+    }
+
+    /// Checks what may have been changed since the problem was made.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] and [`Error::TooLarge`].
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.howmany == 0 {
+            return Err(Error::argument("howmany", 0, "at least 1"));
+        }
+        // Its fields may have been changed since it was made.
+        let axes = self.grid().axes();
+        for (what, found) in [
+            ("axes with a kind", self.kinds.len()),
+            ("axes of the output", self.output.grid().axes()),
+        ] {
+            if found != axes {
+                return Err(Error::argument(what, found, axes));
+            }
+        }
+        let (hosts, ranks) = (self.hosts.len(), self.input.ranks());
+        if hosts != 0 && hosts != ranks {
+            return Err(Error::argument("hosts of ranks", hosts, format!("{ranks}, or none")));
+        }
+        if !(1..=MOST_CHUNK).contains(&self.chunk) {
+            let expected = format!("1 to {MOST_CHUNK}");
+            return Err(Error::argument("bytes of a chunk", self.chunk, expected));
+        }
+        self.grid().checked_points(self.howmany)?;
+        self.check_wires()?;
+        self.machine.check()
     }
 
     /// Checks wires and tolerance.
@@ -306,118 +319,12 @@ impl Problem {
         [points(&self.input) * physical, points(&self.output) * spectral]
     }
 
-    /// Bytes of data that a rank holds on average.
-    fn share(&self) -> usize {
-        let point = self.precision.bytes() * self.widths()[0];
-        let point = point.saturating_mul(self.howmany);
-        self.grid().points().saturating_mul(point) / self.input.ranks()
-    }
-
-    /// Whether each rank is on a host of its own, as far as anybody is to know.
-    fn one_rank_per_host(&self) -> bool {
-        let mut hosts = self.hosts.clone();
-        hosts.sort_unstable();
-        hosts.is_sorted_by(|a, b| a < b)
-    }
-
-    /// Bytes of a chunk of which every message is long.
-    fn long_chunk(&self) -> usize {
-        self.chunk.max(LONG_MESSAGE_BYTES.saturating_mul(self.input.ranks()))
-    }
-
-    /// Whether messages could be read as they come, with ample memory, where it pays.
-    fn may_stream(&self) -> bool {
-        use Algorithm::{Alltoallv, KWay, P2p, Pipelined, Shared};
-        let can = match self.exchange {
-            P2p | Pipelined | Alltoallv | KWay(_) => true,
-            Shared => self.one_rank_per_host(),
-            _ => false,
-        };
-        can && self.memory == Memory::Ample && self.access == Access::Cached
-    }
-
-    /// Whether they are: data is large, in chunks that are transformed in cache on their way out, of which no more than a few are
-    /// under way at once. That takes less memory than whole messages, or all chunks, and no more time. Where chunks with long
-    /// messages are too large for a cache, or few, it takes more.
-    fn is_streaming(&self) -> bool {
-        let cached = LONG_MESSAGE_BYTES.saturating_mul(self.input.ranks()) <= CACHED_CHUNK_BYTES;
-        self.may_stream() && cached && self.share() / self.long_chunk() >= MANY
-    }
-
-    /// Whether messages are cut into chunks: so that one is packed while others fly, or to need memory for one only.
-    pub fn chunked(&self) -> bool {
-        use Algorithm::{Pipelined, Ring, Shared};
-        let chunks = matches!(self.exchange, Shared | Pipelined | Ring(_));
-        chunks || self.memory == Memory::Least || self.is_streaming()
-    }
-
-    /// Bytes of a chunk: with [`Memory::Least`] no more than a 256th of what a rank has, of which two make a round; a 128th
-    /// where each is one.
-    pub fn chunk_bytes(&self) -> usize {
-        match self.memory {
-            Memory::Ample if self.is_streaming() => self.long_chunk(),
-            Memory::Ample => self.chunk,
-            Memory::Least => {
-                let parts = match self.exchange {
-                    Algorithm::Alltoallv | Algorithm::KWay(_) => 128,
-                    _ => 256,
-                };
-                self.chunk.min(self.share() / parts).max(1)
-            }
-        }
-    }
-
-    /// How bricks are cut into chunks, where they are.
-    pub(crate) fn chunking(&self) -> Chunking {
-        // Of a collective, or of rounds of one chunk, nothing flies while a chunk is made, which is the faster for being in cache.
-        let alone = matches!(self.exchange, Algorithm::Alltoallv | Algorithm::KWay(_));
-        let fine = self.memory == Memory::Least || alone;
-        Chunking { bytes: self.chunk_bytes(), fine }
-    }
-
-    /// Bytes of what is transformed on the way out: with [`Memory::Least`] no more than a chunk has anyway.
-    pub(crate) fn tile_bytes(&self) -> usize {
-        match self.memory {
-            Memory::Ample => usize::MAX,
-            Memory::Least => self.chunk_bytes().max(MESSAGE_BYTES * self.input.ranks()),
-        }
-    }
-
-    /// Whether messages of a reshape are kept until all have come, and read then.
-    pub(crate) fn buffers_all(&self) -> bool {
-        self.memory == Memory::Ample && self.exchange.keeps() && !self.is_streaming()
-    }
-
-    /// Bytes of a chunk, where there are chunks, of another size than [`Problem::CHUNK`].
-    pub(crate) fn uncommon_chunk(&self) -> Option<usize> {
-        let chunks = self.chunked() || self.may_stream();
-        let chunks = chunks && !self.all_near() && self.input.ranks() > 1;
-        Some(self.chunk).filter(|chunk| chunks && *chunk != Self::CHUNK)
-    }
-
     /// Whether transforms fetch what they read from all other ranks, however messages travel: those of one host.
     pub fn fetches(&self) -> bool {
         let host = self.hosts.first();
         self.access == Access::Fetched
             && self.hosts.iter().all(|other| Some(other) == host)
             && host.is_some()
-    }
-
-    /// Whether a chunk is also transformed just before it is packed: where it is asked for, where there are chunks to spare
-    /// memory, and where memory is to be shared but each rank is on a host of its own. Otherwise those that read this rank's
-    /// memory must find there what has been transformed. Not where lines must be contiguous.
-    pub fn pipelined(&self) -> bool {
-        match self.exchange {
-            _ if self.access != Access::Cached => false,
-            Algorithm::Pipelined | Algorithm::Ring(_) => true,
-            Algorithm::Shared => self.one_rank_per_host(),
-            _ => self.memory == Memory::Least || self.is_streaming(),
-        }
-    }
-
-    /// Whether all ranks can.
-    pub fn all_near(&self) -> bool {
-        (1..self.input.ranks()).all(|rank| self.near(0, rank))
     }
 
     /// The grid after the forward transform: the axis of kind R2C has `n/2 + 1` points.

@@ -1,10 +1,9 @@
 //! The steps of a recipe in one direction, with what a device must know of each.
 
 use super::local_fft::Pass;
-use super::norm_gain::{Gain, gain_after};
+use super::norm_gain::{Gain, Loss, gain_after};
 use super::recipe::{Node, Recipe, Step};
 use crate::codec::Wire;
-use crate::host::Loss;
 use crate::problem::{Direction, Kind};
 
 /// A step between two nodes.

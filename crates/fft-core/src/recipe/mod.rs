@@ -7,4 +7,5 @@ pub(crate) mod recipe;
 
 pub use bound_step::BoundStep;
 pub use local_fft::{LocalFft, Pass};
+pub use norm_gain::Loss;
 pub use recipe::{Node, Recipe, Step};

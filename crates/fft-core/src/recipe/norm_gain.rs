@@ -97,6 +97,29 @@ pub(crate) fn gain_after(
     }
 }
 
+/// By what the sum of a rank's squared errors may exceed the expected one: no more than the margin that all tolerances
+/// have ([`Budget`](crate::execute::error_budget::Budget)).
+const UNEVEN: f64 = 1.06;
+
+/// What an operation may lose.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// What errors are multiplied by on the way to the result.
+    pub(crate) gain: Gain,
+    /// Real numbers that go with loss.
+    pub(crate) reals: f64,
+    /// Whether by the step that all such reshapes have in common.
+    pub(crate) common: bool,
+}
+
+impl Loss {
+    /// What so many real numbers may lose together when errors are to be as if they were spread evenly over half of this step
+    /// to either side: the sum of squares.
+    pub fn room(reals: f64, step: f64) -> f64 {
+        UNEVEN * reals * step * step / 12.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,14 +2,10 @@
 
 use std::fmt;
 
-use crate::base::Error;
 use crate::codec::Wire;
 use crate::geometry::Layout;
 use crate::geometry::layout::axis_names;
 use crate::geometry::per_axis::times;
-use crate::planner::Family;
-use crate::planner::search::{Costs, Found, NetworkWeight, Search};
-use crate::planner::volume;
 use crate::problem::Algorithm;
 use crate::problem::{Direction, Kind, Problem};
 
@@ -82,61 +78,8 @@ pub enum Step {
 }
 
 impl Recipe {
-    /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Of two that
-    /// take the same time, as far as the model can tell, it is the one that sends less to other hosts; of more than 64
-    /// ranks, where what is sent is estimated, bytes count twice instead. Deterministic.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, a tolerance below
-    /// what rounding adds, or a number of the machine that cannot be.
-    pub fn new(problem: Problem) -> Result<Self, Error> {
-        Self::of_family(problem, Family::Any)
-    }
-
-    /// The same among the recipes that pass through layouts of one family alone, beside the input and the output.
-    ///
-    /// # Errors
-    /// Those of [`Recipe::new`]; [`Error::Argument`] when the family has none.
-    pub fn of_family(problem: Problem, family: Family) -> Result<Self, Error> {
-        check(&problem)?;
-        let search = Search::new(&problem, family);
-        let mut costs = Costs::new(&search);
-        let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;
-        let mut others = Vec::new();
-        if cheapest.network > 0.0 && problem.input.ranks() <= volume::FEW {
-            // Some of them pass layouts over, and may find none.
-            let mut find = |thrift| search.shortest_path(&mut costs, thrift).ok();
-            others.extend(NetworkWeight::MORE.into_iter().filter_map(&mut find));
-        }
-        let (mut least, mut chosen) = (cheapest.network, Self::found(&problem, cheapest)?);
-        let close = chosen.predict().seconds * (1.0 + EQUAL);
-        for other in others {
-            // One with too few reshapes for the wires that were chosen by hand is none.
-            let network = other.network;
-            let Ok(other) = Self::found(&problem, other) else { continue };
-            if network < least && other.predict().seconds <= close {
-                (least, chosen) = (network, other);
-            }
-        }
-        Ok(chosen)
-    }
-
     pub(crate) fn from_parts(problem: Problem, nodes: Vec<Node>, steps: Vec<Step>) -> Self {
         Self { problem, nodes, steps }
-    }
-
-    fn found(problem: &Problem, found: Found) -> Result<Self, Error> {
-        let Found { nodes, steps, .. } = found;
-        let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
-        if let Some((number, _)) = problem.wires.iter().find(|(number, _)| *number >= reshapes) {
-            let expected = format!("below {reshapes}, as many as the recipe has");
-            return Err(Error::argument(
-                "number of a reshape with a wire of its own",
-                number,
-                expected,
-            ));
-        }
-        Ok(Self { problem: problem.clone(), nodes, steps })
     }
 
     /// What it is for.
@@ -205,7 +148,7 @@ impl fmt::Display for Recipe {
         if let Some(tolerance) = self.problem.tolerance {
             write!(f, " tol={tolerance}")?;
         }
-        if let Some(chunk) = self.problem.uncommon_chunk() {
+        if let Some(chunk) = self.problem.policy().uncommon_chunk {
             write!(f, " chunk={chunk}")?;
         }
         let axes = axis_names(kinds.len());
@@ -225,39 +168,6 @@ impl fmt::Display for Recipe {
         }
         f.write_str(")")
     }
-}
-
-/// The share by which times may differ that the model cannot tell apart.
-const EQUAL: f64 = 0.05;
-
-/// Bytes of the largest chunk: as good as none.
-const MOST_CHUNK: usize = 1 << 40;
-
-pub(crate) fn check(problem: &Problem) -> Result<(), Error> {
-    if problem.howmany == 0 {
-        return Err(Error::argument("howmany", 0, "at least 1"));
-    }
-    // Its fields may have been changed since it was made.
-    let axes = problem.grid().axes();
-    for (what, found) in [
-        ("axes with a kind", problem.kinds.len()),
-        ("axes of the output", problem.output.grid().axes()),
-    ] {
-        if found != axes {
-            return Err(Error::argument(what, found, axes));
-        }
-    }
-    let (hosts, ranks) = (problem.hosts.len(), problem.input.ranks());
-    if hosts != 0 && hosts != ranks {
-        return Err(Error::argument("hosts of ranks", hosts, format!("{ranks}, or none")));
-    }
-    if !(1..=MOST_CHUNK).contains(&problem.chunk) {
-        let expected = format!("1 to {MOST_CHUNK}");
-        return Err(Error::argument("bytes of a chunk", problem.chunk, expected));
-    }
-    problem.grid().checked_points(problem.howmany)?;
-    problem.check_wires()?;
-    problem.machine.check()
 }
 
 /// Whether the kinds are those of an ordinary real transform: the last axis halved, the others complex.

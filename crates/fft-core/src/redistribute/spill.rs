@@ -4,12 +4,9 @@
 //! the end: half a spectrum has n + 2 numbers for n. Then the bricks of a node are cut in two, across an axis that is not
 //! transformed while they are there; each half is dense. The second is all that a plan has memory for.
 
-use std::borrow::{Borrow, BorrowMut};
 use std::sync::Arc;
 
-use crate::base::Real;
 use crate::geometry::DynBrick;
-use crate::host::Processor;
 use crate::recipe::Node;
 
 /// How all ranks cut their bricks, between two reshapes.
@@ -114,51 +111,5 @@ impl BufferSplit {
 
     pub(crate) fn is_apart(&self) -> bool {
         self.0.as_ref().is_some_and(|halves| halves.apart)
-    }
-}
-
-/// Both pieces of memory with a node's data, to be read.
-pub(crate) type Read<'a, M> = [&'a M; 2];
-/// The same, to be written.
-pub(crate) type Written<'a, M> = [&'a mut M; 2];
-
-/// The rest of a piece of memory.
-pub(crate) fn rest<T: Real, Dev: Processor<T>>(memory: &Dev::Memory, first: usize) -> &Dev::Memory {
-    Dev::memory(&Dev::bytes(memory)[first * size_of::<T>()..])
-}
-
-/// The rest of a piece of memory, to be written.
-pub(crate) fn rest_mut<T: Real, Dev: Processor<T>>(
-    memory: &mut Dev::Memory,
-    first: usize,
-) -> &mut Dev::Memory {
-    Dev::memory_mut(&mut Dev::bytes_mut(memory)[first * size_of::<T>()..])
-}
-
-/// Two buffers, of which one at most is not empty: what is read beside the one piece of memory, and what is written.
-pub(crate) struct SpillBuffers<B> {
-    buffer: B,
-    none: B,
-    read: bool,
-}
-
-impl<B: Default> SpillBuffers<B> {
-    pub(crate) fn new(buffer: B, read: bool) -> Self {
-        Self { buffer, none: B::default(), read }
-    }
-
-    pub(crate) fn split<M: ?Sized>(&mut self) -> (&M, &mut M)
-    where
-        B: BorrowMut<M>,
-    {
-        let Self { buffer, none, read } = self;
-        match read {
-            true => (Borrow::borrow(&*buffer), none.borrow_mut()),
-            false => (Borrow::borrow(&*none), buffer.borrow_mut()),
-        }
-    }
-
-    pub(crate) fn end(self) -> B {
-        self.buffer
     }
 }

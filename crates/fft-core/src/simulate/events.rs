@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::message_list::{Message, Schedule};
-use super::simulate::Order;
+use super::order::Order;
 use crate::problem::Machine;
 use crate::problem::Messages;
 
@@ -188,7 +188,6 @@ impl<'a> Play<'a> {
         self.ranks[from].woken = false;
         let Some(number) = self.rest[from].clone().next() else { return };
         let most = match self.order {
-            Order::Windowed(most) => most.max(1),
             Order::Pairwise => 1,
             Order::Posted | Order::Ring => usize::MAX,
         };
@@ -265,7 +264,6 @@ impl<'a> Play<'a> {
         receiver.finished = receiver.finished.max(read);
         match self.order {
             Order::Posted | Order::Ring => {}
-            Order::Windowed(_) => self.wake(from, now),
             Order::Pairwise => {
                 self.steps.came(number as usize);
                 self.wake(from, now);
@@ -383,7 +381,7 @@ mod tests {
                 let hosts: Vec<_> = (0..=n as usize).collect();
                 let list: Vec<_> = (1..=n).map(|from| (from, 0, 50_000)).collect();
                 let schedule = Schedule::of_messages(&hosts, &list);
-                for order in [Order::Posted, Order::Windowed(1)] {
+                for order in [Order::Posted] {
                     let found = ns(&finished(&schedule, &machine(host), order));
                     let all = 1_000 + 5_000 + Time::from(n) * 50_000 * slowest;
                     assert_eq!(found[0], all + 1_000, "{n} to one, host at {host}");
@@ -451,7 +449,7 @@ mod tests {
         }
         let schedule = Schedule::of_messages(&hosts, &list);
         let to = |rank: u32| list.iter().filter(move |(_, to, _)| *to == rank);
-        for order in [Order::Posted, Order::Windowed(2), Order::Pairwise, Order::Ring] {
+        for order in [Order::Posted, Order::Pairwise, Order::Ring] {
             let found = finished(&schedule, &machine(2e9), order);
             assert_eq!(found, finished(&schedule, &machine(2e9), order));
             for (rank, finished) in found.iter().enumerate() {

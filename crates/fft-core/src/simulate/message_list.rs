@@ -5,10 +5,9 @@
 use crate::base::Precision;
 use crate::codec::Wire;
 use crate::geometry::{DynBrick, Topology};
-use crate::lower::fusion::fusable_suffix;
+use crate::lower::Capabilities;
 use crate::planner::cost;
-use crate::problem::Algorithm;
-use crate::problem::Problem;
+use crate::problem::{Algorithm, Chunking, Direction, Problem};
 use crate::recipe::{Node, Recipe, Step};
 use crate::redistribute::redistribution::chunks;
 use crate::redistribute::send_order;
@@ -128,6 +127,89 @@ impl Sizes {
     }
 }
 
+/// What the messages of a reshape are listed from.
+struct Listing<'a> {
+    problem: &'a Problem,
+    hosts: &'a Topology,
+    from: &'a Node,
+    to: &'a Node,
+    exchange: Algorithm,
+    /// Whether messages to other hosts are encoded.
+    encoded: bool,
+    /// Whether ranks of a host read each other's memory.
+    direct: bool,
+    /// Axes that chunks are not cut along.
+    whole: &'a [usize],
+    chunking: Option<Chunking>,
+    sizes: Sizes,
+}
+
+impl Listing<'_> {
+    fn messages(&self) -> Schedule {
+        let ranks = self.from.layout.ranks();
+        let mut made = Schedule::empty(self.hosts, ranks);
+        let mut sends: Vec<(usize, DynBrick)> = Vec::new();
+        for rank in 0..ranks {
+            sends.clear();
+            for (peer, common) in send_order::sends(rank, &self.from.layout, &self.to.layout) {
+                let bytes = (common.points() * self.sizes.element) as u64;
+                match self.direct && self.problem.near(rank, peer) {
+                    _ if peer == rank => made.own[rank] += bytes,
+                    true => made.read[peer] += bytes,
+                    false => sends.push((peer, common)),
+                }
+            }
+            for (chunk, part) in self.chunks(rank, &sends).iter().enumerate() {
+                self.of_chunk(rank, chunk, part, &sends, &mut made.messages);
+            }
+            made.first.push(made.messages.len());
+        }
+        made
+    }
+
+    /// The brick of a rank in chunks, if it sends any.
+    fn chunks(&self, rank: usize, sends: &[(usize, DynBrick)]) -> Vec<DynBrick> {
+        let (from, to) = (&self.from.layout, &self.to.layout);
+        let brick = from.brick(rank);
+        match self.chunking.filter(|_| !sends.is_empty()) {
+            Some(chunking) => {
+                let (most, element) = (chunking.for_ranks(from.ranks()), self.sizes.element);
+                chunks(brick, to.brick(rank), from.order(), self.whole, element, most)
+            }
+            None => vec![brick],
+        }
+    }
+
+    /// Adds the messages of a chunk, in their order.
+    fn of_chunk(
+        &self,
+        rank: usize,
+        chunk: usize,
+        brick: &DynBrick,
+        sends: &[(usize, DynBrick)],
+        messages: &mut Vec<Message>,
+    ) {
+        let parts = sends.iter().map(|(peer, part)| (*peer, part.intersect(brick).points()));
+        let parts = parts.filter(|(_, points)| *points > 0);
+        let home = self.hosts.host_of(rank);
+        let stand = [home, self.hosts.ranks_of(home).partition_point(|other| *other < rank)];
+        let parts: Vec<_> = match self.exchange {
+            Algorithm::Ring(_) => {
+                let host = |peer| self.hosts.host_of(peer);
+                send_order::by_host(parts, |part| part.0, host, stand).collect()
+            }
+            _ => parts.collect(),
+        };
+        for (peer, points) in parts {
+            let bytes = (points * self.sizes.element) as u64;
+            let encoded = self.encoded && !self.problem.is_raw_link(rank, peer);
+            let wire = if encoded { self.sizes.encoded(points) } else { bytes };
+            let (from, to, chunk) = (number(rank), number(peer), number(chunk));
+            messages.push(Message { from, to, chunk, bytes, wire });
+        }
+    }
+}
+
 impl Schedule {
     /// The reshapes of a recipe, each with the number of its step in the forward transform. Where all ranks read each
     /// other's memory, a plan leaves data where it is and reads in place of the reshape; that is among what is read.
@@ -138,86 +220,28 @@ impl Schedule {
     pub fn of(recipe: &Recipe) -> Vec<(usize, Self)> {
         let problem = recipe.problem();
         let hosts = Topology::new(&problem.hosts, problem.input.ranks());
-        let mut since = Vec::new();
-        let mut found = Vec::new();
-        for (number, step) in recipe.steps().iter().enumerate() {
-            match *step {
-                Step::Fft { axis, .. } => since.push(axis),
-                Step::Scale { .. } => {}
-                Step::Reshape { wire, exchange } => {
-                    let nodes = [&recipe.nodes()[number], &recipe.nodes()[number + 1]];
-                    let schedule = Self::reshape(problem, &hosts, nodes, wire, exchange, &since);
-                    found.push((number, schedule));
-                    since.clear();
-                }
-            }
-        }
-        found
-    }
-
-    fn reshape(
-        problem: &Problem,
-        hosts: &Topology,
-        [from, to]: [&Node; 2],
-        wire: Wire,
-        exchange: Algorithm,
-        since: &[usize],
-    ) -> Self {
-        let ranks = from.layout.ranks();
-        let sizes = Sizes::new(problem, from, wire);
-        let whole = match problem.pipelined() {
-            true => fusable_suffix(&from.layout, since, sizes.element, problem.tile_bytes()),
-            false => Vec::new(),
-        };
-        let most = problem.chunking().for_ranks(ranks);
-        let mut made = Self::empty(hosts, ranks);
-        let mut sends: Vec<(usize, DynBrick)> = Vec::new();
-        for rank in 0..ranks {
-            let brick = from.layout.brick(rank);
-            sends.clear();
-            for (peer, common) in send_order::sends(rank, &from.layout, &to.layout) {
-                let bytes = (common.points() * sizes.element) as u64;
-                match problem.near(rank, peer) {
-                    _ if peer == rank => made.own[rank] += bytes,
-                    true => made.read[peer] += bytes,
-                    false => sends.push((peer, common)),
-                }
-            }
-            let pieces = match problem.chunked() && !sends.is_empty() {
-                true => {
-                    let after = to.layout.brick(rank);
-                    chunks(brick, after, from.layout.order(), &whole, sizes.element, most)
-                }
-                false => vec![brick],
+        let capabilities = Capabilities::of_threads(problem);
+        let program = recipe.lower(Direction::Forward, capabilities);
+        let reshape = |(number, step): (usize, &Step)| {
+            let Step::Reshape { wire, exchange } = *step else { return None };
+            let [from, to] = program.ends(number);
+            let pass = program.exchange(number);
+            let list = Listing {
+                problem,
+                hosts: &hosts,
+                from,
+                to,
+                exchange,
+                encoded: wire != Wire::Raw,
+                // Where there is no exchange, transforms read what they need.
+                direct: pass.is_none_or(|pass| pass.direct),
+                whole: pass.map_or(&[], |pass| &pass.whole),
+                chunking: program.policy.chunking,
+                sizes: Sizes::new(problem, from, wire),
             };
-            let home = hosts.host_of(rank);
-            let stand = [home, hosts.ranks_of(home).partition_point(|other| *other < rank)];
-            for (chunk, piece) in pieces.iter().enumerate() {
-                let parts =
-                    sends.iter().map(|(peer, part)| (*peer, part.intersect(piece).points()));
-                let parts = parts.filter(|(_, points)| *points > 0);
-                let parts: Vec<_> = match exchange {
-                    Algorithm::Ring(_) => {
-                        send_order::by_host(parts, |part| part.0, |peer| hosts.host_of(peer), stand)
-                            .collect()
-                    }
-                    _ => parts.collect(),
-                };
-                for (peer, points) in parts {
-                    let bytes = (points * sizes.element) as u64;
-                    let encoded = wire != Wire::Raw && !problem.is_raw_link(rank, peer);
-                    made.messages.push(Message {
-                        from: number(rank),
-                        to: number(peer),
-                        chunk: number(chunk),
-                        bytes,
-                        wire: if encoded { sizes.encoded(points) } else { bytes },
-                    });
-                }
-            }
-            made.first.push(made.messages.len());
-        }
-        made
+            Some((number, list.messages()))
+        };
+        recipe.steps().iter().enumerate().filter_map(reshape).collect()
     }
 
     fn empty(hosts: &Topology, ranks: usize) -> Self {

@@ -2,7 +2,9 @@
 
 pub(crate) mod events;
 pub(crate) mod message_list;
+pub(crate) mod order;
 pub(crate) mod simulate;
 
 pub use message_list::{Message, Schedule, Summary};
-pub use simulate::{Order, Played, Simulation, Simulator};
+pub use order::Order;
+pub use simulate::{Played, Simulation, Simulator};

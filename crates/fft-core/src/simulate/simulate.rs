@@ -6,6 +6,7 @@
 
 use super::events::{Play, Time, picoseconds};
 use super::message_list::{Message, Schedule};
+use super::order::Order;
 use crate::codec::Wire;
 use crate::geometry::Topology;
 use crate::planner::Expected;
@@ -13,30 +14,6 @@ use crate::planner::cost::Model;
 use crate::problem::Machine;
 use crate::problem::{Algorithm, Epochs};
 use crate::recipe::{Recipe, Step};
-
-/// In which order a rank's messages come to be under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// All at once, in the order of sending, each as soon as it is packed.
-    Posted,
-    /// At most so many of a rank at a time, at least one.
-    Windowed(usize),
-    /// One at a time, in matched steps: before a rank sends to the one that comes d after it, it has everything from those
-    /// that come less than d before it. As classic collectives do it for long messages; everything is packed before.
-    Pairwise,
-    /// RmaWindow into the receivers' memory, in rounds of which each begins and ends for all ranks together.
-    Ring,
-}
-
-impl Order {
-    /// How an exchange sends.
-    pub fn of(exchange: Algorithm) -> Self {
-        match exchange {
-            Algorithm::Ring(_) => Self::Ring,
-            _ => Self::Posted,
-        }
-    }
-}
 
 /// What was found out about one step of the recipe, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -106,6 +83,7 @@ impl<'a> Simulator<'a> {
     /// Deterministic. O(messages log ranks): about a microsecond per message.
     pub fn run(&self, machine: &Machine, order: Option<Order>) -> Simulation {
         let ranks = self.hosts.ranks();
+        let policy = self.recipe.problem().policy();
         let expected = self.recipe.predict_on(machine);
         let mut stage = Stage {
             model: Model::of(machine, &self.hosts, ranks),
@@ -130,7 +108,8 @@ impl<'a> Simulator<'a> {
                         _ => exchange,
                     };
                     let problem = self.recipe.problem();
-                    let rounds = if problem.chunked() { problem.memory.rounds(like) } else { 1 };
+                    let chunked = policy.chunking.is_some();
+                    let rounds = if chunked { problem.memory.rounds(like) } else { 1 };
                     let reshape =
                         Reshape { schedule: &self.schedules[at].1, wire, exchange, rounds };
                     flight = stage.reshape(&reshape, order, expected);

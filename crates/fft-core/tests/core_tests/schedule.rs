@@ -137,8 +137,6 @@ fn order_and_machine_make_a_difference() {
     let machine = Arc::clone(&recipe.problem().machine);
     let seconds = |order| simulator.run(&machine, Some(order)).seconds;
     let posted = seconds(Order::Posted);
-    assert!(posted <= seconds(Order::Windowed(1)));
-    assert_eq!(posted, seconds(Order::Windowed(1000)));
     assert!(simulator.run(&machine, Some(Order::Pairwise)).rough);
     assert!(posted < seconds(Order::Pairwise));
     let mut faster = Machine::clone(&machine);

@@ -38,7 +38,8 @@ const FEW: f64 = 3e6;
 
 /// How long it takes, messages in this order, or in that of the recipe's exchange.
 pub(crate) fn guess(recipe: &Recipe, machine: &Machine, order: Option<Order>) -> Guess {
-    let chunks = |volume: &BytesMoved| match recipe.problem().chunked() {
+    let chunked = recipe.problem().policy().chunking.is_some();
+    let chunks = |volume: &BytesMoved| match chunked {
         true => (volume.near + volume.far) / recipe.problem().chunk as f64 + 1.0,
         false => 1.0,
     };

@@ -1,0 +1,159 @@
+//! The operations of a host: passes through its caches.
+
+use std::mem::take;
+
+use super::processor::Processor;
+use super::reshape::{Reshape, Ways};
+use super::shared_pass::SharedPass;
+use super::spill_buffers::{SpillBuffers, rest, rest_mut};
+use crate::base::timings::Time;
+use crate::base::{Error, Real};
+use crate::comm::MessagePlan;
+use crate::execute::{BufferRequirement, OpBuffers, Operation, RunContext, RunParts};
+use crate::geometry::Transfer;
+use crate::problem::Algorithm;
+use crate::recipe::norm_gain::Loss;
+use crate::redistribute::spill::BufferOffset;
+
+/// A host with this processor, one thread per rank.
+#[derive(Default)]
+pub struct Host<P>(pub P);
+
+/// A bound step, or several that run as one, on a host.
+pub struct HostOp<T: Real, Dev: Processor<T>>(pub(crate) Op<T, Dev>);
+
+pub(crate) enum Op<T: Real, Dev: Processor<T>> {
+    /// With the second half of what is there before in spare memory, if it is `apart`.
+    Fft {
+        parts: Vec<Local<Dev::Fft>>,
+        in_place: bool,
+        apart: bool,
+    },
+    Reshape {
+        reshape: Box<Reshape<T, Dev>>,
+        exchange: Algorithm,
+        apart: bool,
+    },
+    SharedPass(Box<SharedPass<T, Dev>>),
+    Copy {
+        parts: Vec<Transfer>,
+        width: usize,
+    },
+}
+
+/// A local transform of a part of a brick, and where that is before and after.
+pub(crate) struct Local<F> {
+    pub(crate) fft: F,
+    pub(crate) blocks: usize,
+    pub(crate) from: BufferOffset,
+    pub(crate) to: BufferOffset,
+}
+
+impl<T: Real, Dev: Processor<T>> Operation<T, Host<Dev>> for HostOp<T, Dev> {
+    fn buffer_requirement(&self) -> BufferRequirement {
+        match &self.0 {
+            Op::Fft { in_place: true, .. } => BufferRequirement::Either,
+            Op::Fft { in_place: false, .. } => BufferRequirement::OutOfPlace,
+            Op::Reshape { reshape, .. } if reshape.opens_epoch() => {
+                BufferRequirement::OutOfPlaceExposed
+            }
+            Op::Reshape { .. } | Op::Copy { .. } => BufferRequirement::OutOfPlace,
+            Op::SharedPass(across) if across.is_out_of_place() => BufferRequirement::OutOfPlace,
+            Op::SharedPass(across) if across.in_both() => BufferRequirement::InBoth,
+            Op::SharedPass(_) => BufferRequirement::EitherExposed,
+        }
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => reshape.loss(),
+            _ => None,
+        }
+    }
+
+    fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        if let Op::Reshape { reshape, .. } = &mut self.0 {
+            reshape.set_step(step, finer);
+        }
+    }
+
+    fn squared_error(&self) -> f64 {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => reshape.squared_error(),
+            _ => 0.0,
+        }
+    }
+
+    fn message_plan(&self) -> Option<&MessagePlan> {
+        match &self.0 {
+            Op::Reshape { reshape, .. } => Some(&reshape.message_plan),
+            _ => None,
+        }
+    }
+
+    fn reserve(&mut self, context: &mut RunContext<Host<Dev>>) -> Result<(), Error> {
+        match (&mut self.0, &mut context.node_memory) {
+            (Op::SharedPass(across), Some(node_memory)) => across.register(node_memory.as_mut()),
+            (Op::Reshape { reshape, exchange, .. }, _) => {
+                context.split(*exchange).exchange.reserve(&reshape.message_plan)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn run(
+        &mut self,
+        context: &mut RunContext<Host<Dev>>,
+        buffers: OpBuffers<'_, Dev::Memory>,
+    ) -> Result<(), Error> {
+        let OpBuffers { src, dst, caller } = buffers;
+        match &mut self.0 {
+            Op::Fft { parts, apart, .. } => {
+                let RunContext { device: Host(device), timings, .. } = context;
+                let mut beside = SpillBuffers::new(take(device.spare()), *apart);
+                let (read, written) = beside.split();
+                let (src, dst) = (src.map(|src| [src, read]), [dst, written]);
+                for Local { fft, blocks, from, to } in parts {
+                    let src = src.map(|src| rest::<T, Dev>(src[from.piece], from.first));
+                    let dst = rest_mut::<T, Dev>(dst[to.piece], to.first);
+                    timings.fft.time(|| device.fft(fft, 0..*blocks, src, dst));
+                }
+                *device.spare() = beside.end();
+                Ok(())
+            }
+            Op::Copy { parts, width } => {
+                let RunContext { device: Host(device), timings, .. } = context;
+                let src = src.expect("a copy has a source and a destination");
+                timings.own.time(|| {
+                    parts.iter().for_each(|part| device.copy_nontemporal(part, *width, src, dst))
+                });
+                Ok(())
+            }
+            Op::SharedPass(across) => {
+                let RunContext { device, node_memory, timings, .. } = context;
+                let node_memory =
+                    node_memory.as_deref_mut().expect("planned where there is a node_memory");
+                across.run(node_memory, &mut device.0, OpBuffers { src, dst, caller }, timings)
+            }
+            Op::Reshape { reshape, exchange, apart } => {
+                let RunParts { device: Host(device), exchange, node_memory, timings } =
+                    context.split(*exchange);
+                let src = src.expect("a reshape has a source and a destination");
+                let mut beside = SpillBuffers::new(take(device.spare()), *apart);
+                let (read, written) = beside.split();
+                let (src, dst) = ([src, read], [dst, written]);
+                let done = reshape.run(Ways { exchange, node_memory }, device, src, dst, timings);
+                *device.spare() = beside.end();
+                done
+            }
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match &self.0 {
+            Op::SharedPass(across) => across.memory(),
+            Op::Reshape { reshape, .. } => reshape.memory(),
+            Op::Fft { .. } | Op::Copy { .. } => 0,
+        }
+    }
+}
