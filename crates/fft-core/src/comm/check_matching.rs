@@ -10,12 +10,10 @@ use crate::base::Error;
 /// some MPIs or wait for ever. [`Executor::bind`](crate::Executor::bind) calls it for all reshapes
 /// of a plan; direct users of an [`Exchange`](crate::Exchange) should as well.
 ///
-/// Collective: one reduction of two numbers, O(messages + reshapes · ranks) time. Only a mismatch
-/// takes more, to find the message.
+/// Collective: a reduction of two numbers and O(messages + reshapes · ranks) time.
 ///
 /// # Errors
-/// [`Error::Disagreement`] on every rank, for the first mismatch by reshape, sender, receiver and
-/// place.
+/// [`Error::Disagreement`] on every rank, of the first mismatch by reshape, sender and receiver.
 pub fn matching<'a>(
     comm: &dyn Comm,
     reshapes: impl IntoIterator<Item = &'a MessagePlan>,
@@ -55,8 +53,7 @@ struct Known {
     reshape: usize,
     from: usize,
     to: usize,
-    /// Its place among those of the reshape between the same ranks, from 1; 0 for the whole
-    /// reshape.
+    /// Its place among those of the same ranks, from 1; 0 for the whole reshape.
     number: usize,
     what: What,
 }
