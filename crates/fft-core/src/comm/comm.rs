@@ -130,16 +130,15 @@ pub trait Comm: Send {
     fn dup(&self) -> Result<Box<dyn Comm>>;
 }
 
-/// Messages in memory of devices. Both methods are **collective**.
+/// Messages in device memory. Both methods are **collective**.
 pub trait DeviceComm {
-    /// Whether messages can be sent from and received into memory of this kind: the same on every rank. Tried with
-    /// messages in such memory.
+    /// Whether messages can be sent from and received into memory of this kind. All ranks try it.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails otherwise.
+    /// When a rank left or the library fails otherwise.
     fn reaches(&self, memory: &DeviceBuffer) -> Result<bool>;
 
-    /// As [`Comm::alltoallv`], from and into memory that is [reached](DeviceComm::reaches).
+    /// [`Comm::alltoallv`] of memory that is [reached](DeviceComm::reaches).
     ///
     /// # Errors
     /// As [`Comm::alltoallv`].

@@ -62,7 +62,8 @@ pub trait Flight: Send {
         Ok(())
     }
 
-    /// As [`Flight::post_recv`], into a slot, of device memory if [reached](crate::DeviceComm::reaches).
+    /// As [`Flight::post_recv`], into a slot. Device memory must be
+    /// [reached](crate::DeviceComm::reaches).
     ///
     /// # Errors
     /// When the library fails.
