@@ -7,16 +7,18 @@
  *
  * With REPS it prints one JSON object: times, and the error of a round trip.
  *
- * FFTW has its usual good settings: FFTW_MEASURE, out of place, double precision. FFTW-MPI is timed
- * in natural order (slabs of axis 0 in and out, two exchanges) and with FFTW_MPI_TRANSPOSED_OUT (slabs
- * of axis 1 out, one exchange). With --destroy-input FFTW may use the input as scratch. A time is the
- * maximum over the ranks of one forward transform after a barrier.
+ * FFTW has its usual good settings: FFTW_MEASURE, out of place, double precision. FFTW-MPI is
+ * timed in natural order (slabs of axis 0 in and out, two exchanges) and with
+ * FFTW_MPI_TRANSPOSED_OUT (slabs of axis 1 out, one exchange). With --destroy-input FFTW may use
+ * the input as scratch. A time is the maximum over the ranks of one forward transform after a
+ * barrier.
  *
- * With --serve the program plans, prints "ready", and answers each line "go" with the seconds of one
- * forward transform, until "quit" or the end of the input. So a driver times two programs by turns.
- * The program sleeps while it waits, so that the other one has the cores.
+ * With --serve the program plans, prints "ready", and answers each line "go" with the seconds of
+ * one forward transform, until "quit" or the end of the input. So a driver times two programs by
+ * turns. The program sleeps while it waits, so that the other one has the cores.
  *
- *   mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic fftw.c -o fftw_peer -lfftw3_mpi -lfftw3_threads -lfftw3 -lpthread -lm
+ *   mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic fftw.c -o fftw_peer \
+ *     -lfftw3_mpi -lfftw3_threads -lfftw3 -lpthread -lm
  */
 #define _POSIX_C_SOURCE 200809L
 #include <fftw3-mpi.h>
@@ -124,8 +126,8 @@ static double reduce(const world *w, double mine, MPI_Op op) {
     return all;
 }
 
-/* Rank 0's value on every rank. MPI_Bcast would spin and take a core from the program that is timed.
- * Waking late costs nothing: the time is taken after a barrier. */
+/* Rank 0's value on every rank. MPI_Bcast would spin and take a core from the timed program. Waking
+ * late costs nothing: the time is taken after a barrier. */
 static int broadcast_asleep(const world *w, int value) {
     if (!w->mpi) return value;
     MPI_Request request;
@@ -148,7 +150,7 @@ static double now(void) {
 
 typedef struct {
     ptrdiff_t first, planes; /* this rank's part of axis 0 */
-    ptrdiff_t row, stride;   /* reals in a row of the last axis, and from one row to the next (FFTW-MPI pads r2c) */
+    ptrdiff_t row, stride;   /* reals in a row, and from one row to the next (padded by FFTW-MPI) */
     double *in;
     fftw_complex *out;
     fftw_plan forward, backward, transposed; /* NULL where this job has no use for it */
@@ -253,8 +255,8 @@ static double round_trip_error(const world *w, const job *j, const transform *t)
 /* Seconds of one forward transform on the slowest rank; known on rank 0.
  *
  * The input is written after planning and then every 32 transforms: a transform that destroys its
- * input multiplies it by up to the root of the grid's points. Writing it every time would leave it in
- * the caches, which the other programs do not have. */
+ * input multiplies it by up to the root of the grid's points. Writing it every time would leave it
+ * in the caches, which the other programs do not have. */
 static double time_one(const world *w, const job *j, transform *t, fftw_plan p) {
     if (t->executed++ % 32 == 0) fill(j, t);
     barrier(w);
