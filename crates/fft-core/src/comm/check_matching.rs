@@ -61,7 +61,7 @@ struct Known {
 /// Bytes and chunk; of a whole reshape its number, its chunks and its flags.
 type What = [usize; 3];
 
-/// A hash of seven words. The last step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) is a
+/// A hash of seven words by the last step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). It is a
 /// bijection that mixes all bits, so that sums of hashes cancel by chance only.
 fn mixed(words: [usize; 7]) -> u64 {
     words.into_iter().fold(0, |before, word| {

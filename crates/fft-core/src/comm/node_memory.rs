@@ -28,8 +28,8 @@ pub enum Expose<'a> {
     },
 }
 
-/// Private memory of a rank, as large as its brick: for its exclusive elements, and in place of
-/// exposed memory for elements that it transforms first or last.
+/// Private memory of a rank, as large as its brick. It has exclusive elements, and in place of
+/// exposed memory those that the rank transforms first or last.
 #[derive(Debug, Default)]
 pub struct LocalBuffers<'a> {
     /// Where elements are read, if elsewhere than written.
@@ -76,8 +76,8 @@ pub trait NodeMemory: Send {
 
     /// Exposes memory, calls `work` when all ranks have entered, and returns when all exit.
     ///
-    /// A rank whose partition [is alone](WritePartition::is_alone) exposes nothing and waits for
-    /// nobody; memory that is too short is a panic then.
+    /// A rank whose partition [is alone](WritePartition::is_alone) exposes nothing and does not
+    /// wait. It panics if memory is too short.
     ///
     /// # Errors
     /// Those of `work` and [`NodeMemory::sync`]; [`Error::Argument`] on every rank, without calling
@@ -111,7 +111,7 @@ pub trait PeerMemory {
 ///
 /// Invariant for memory safety elsewhere: partitions of different ranks with equal
 /// [`WritePartition::division`] are disjoint. A segment is a part of this rank's brick in one
-/// layout and of its owner's in another; a [`Layout`] gives each point to one rank. Each point has
+/// layout and of its owner's in another. A [`Layout`] gives each point to one rank. Each point has
 /// one place in its owner's memory. Exclusive parts are accessed by owners only.
 #[derive(Debug)]
 pub struct WritePartition {
