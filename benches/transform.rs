@@ -1,6 +1,6 @@
-//! Where a change to the library shows first: transforms by threads, planning for many ranks.
+//! Transforms by threads, and planning for many ranks: where changes of the library show first.
 //!
-//! `cargo bench` compares with its own last run. The comparison with FFTW is `cargo xtask bench`.
+//! `cargo bench` compares with its own last run; `cargo xtask bench` compares with FFTW.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use thriffty::{
     C2c, Comm, Error, Grid, Kind, Layout, Plan, Precision, Problem, ProcGrid, R2c, Recipe,
 };
 
-/// Time that `rounds` forward transforms take on `ranks` threads, planning not counted.
+/// The time of `rounds` forward transforms on threads, without planning.
 fn forward<const N: usize>(ranks: usize, rounds: u64, real: bool) -> Result<Duration, Error> {
     let times = thriffty::threads(ranks, |world| {
         let grid = Grid::new([N, N, N])?;
@@ -61,7 +61,7 @@ fn planning(criterion: &mut Criterion) {
         let kinds = [Kind::C2C; 3];
         let mut problem = Problem::new(kinds, true, Precision::F64, bricks.clone(), bricks)
             .expect("a plain problem");
-        // As on a machine with six GPUs a host, where the last host is not full.
+        // Six ranks per host, with a last host that is not full.
         problem.hosts = (0..ranks).map(|rank| rank / 6).collect();
         group.bench_function(BenchmarkId::from_parameter(ranks), |bencher| {
             bencher.iter(|| Recipe::new(black_box(problem.clone())).expect("a plain problem"));

@@ -1,10 +1,12 @@
-//! Transports between the GPUs of MPI processes: CUDA IPC, MPI on device pointers, through the host.
+//! Transports between the GPUs of MPI processes.
 //!
-//! `cargo bench --features cuda,mpi --bench transports [-- quick]` starts itself under `mpirun` with 2,
-//! 4 and 8 processes that share the GPUs there are. For transport through the host it starts itself
-//! again with an MPI that is told to know no devices. The first row is the classic way: pack all, a
-//! CUDA-aware `MPI_Alltoallv`, unpack all. A time is the median of several on the slowest rank, from
-//! a barrier until its stream is idle. Without CUDA's MPS, processes take turns on a GPU.
+//! `cargo bench --features cuda,mpi --bench transports [-- quick]` starts itself under `mpirun`
+//! with 2, 4 and 8 processes that share the GPUs. It does so once more with an MPI that is told to
+//! know no devices. The first row is the classic way: pack all, a CUDA-aware `MPI_Alltoallv`,
+//! unpack all. A time is the median of several on the slowest rank, from a barrier until its stream
+//! is idle.
+//!
+//! Without CUDA's MPS, processes take turns on a GPU.
 
 mod timing;
 

@@ -1,15 +1,15 @@
-//! How fast messages are made and read, beside copies of the same data and codecs of others.
+//! The speed of encoding and decoding, beside copies and codecs of others.
 //!
-//! `cargo bench --bench codec [-- <reals in Ki> <rounds> <wires>...]`. One thread, complex double precision in one
-//! piece. All candidates take turns in every round, so that what else the machine does hits them alike; a row has the
-//! median of the rounds. Rates are bytes of numbers, not of messages, per second.
+//! `cargo bench --bench codec [-- <reals in Ki> <rounds> <wires>...]`. One thread, complex double
+//! precision. Candidates take turns in every round; a row is the median. Rates count numbers in
+//! memory.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use fft_core::{Transfer, Wire};
 
-/// Something to time: it reads numbers and writes bytes, or the reverse.
+/// A benchmark that encodes or decodes.
 struct Candidate<'a> {
     name: String,
     run: Box<dyn FnMut() + 'a>,
@@ -29,7 +29,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Independent normal numbers: the sum of eight uniform ones is close enough for a codec.
+/// Nearly normal numbers: sums of eight uniform ones.
 fn gaussian(n: usize) -> Vec<f64> {
     let mut state = 1u64;
     let mut uniform = move || {
@@ -45,7 +45,7 @@ fn smooth(n: usize) -> Vec<f64> {
     (0..n).map(|i| i as f64 / n as f64).map(|x| (1e4 * x).sin() * (-27.6 * x).exp()).collect()
 }
 
-/// Wires, with a step for those that want one.
+/// Wires and steps.
 fn wires() -> Vec<(Wire, f64)> {
     let only: Vec<Wire> = std::env::args().filter_map(|name| name.parse().ok()).collect();
     let names = "raw f32 f16 bf16 mantissa:20 mantissa:40 bits:8 bits:12 bits:15 bits:16 bits:24 \
@@ -85,7 +85,7 @@ fn ours<'a>(wire: Wire, step: f64, data: &'a [f64], norm: f64) -> [Candidate<'a>
     ]
 }
 
-/// Pco: lossless, and slower than a network, but hard to beat in size.
+/// Pco: lossless and slow, with the shortest messages.
 fn pco(data: &[f64]) -> [Candidate<'_>; 2] {
     use pco::standalone::{simple_compress, simple_decompress};
     let config = pco::ChunkConfig::default().with_compression_level(1);
@@ -116,7 +116,7 @@ fn table(title: &str, data: &[f64], rounds: usize) {
         for row in &mut rows {
             let start = Instant::now();
             (row.run)();
-            // The first round finds memory that has not been touched.
+            // The first round touches the memory.
             if round > 0 {
                 row.seconds.push(start.elapsed().as_secs_f64());
             }

@@ -7,16 +7,18 @@
  *
  * With REPS it prints one JSON object: times, and the error of a round trip.
  *
- * FFTW gets its usual good settings: FFTW_MEASURE, out of place, double precision. FFTW-MPI is timed twice, in
- * natural order (slabs of axis 0 in and out, two exchanges) and with FFTW_MPI_TRANSPOSED_OUT (slabs of axis 1 out,
- * one exchange). With --destroy-input FFTW may use the input as scratch, which made the natural order a tenth to a
- * fifth faster where it was tried. A time is that of one forward transform after a barrier, the maximum over the ranks.
+ * FFTW has its usual good settings: FFTW_MEASURE, out of place, double precision. FFTW-MPI is
+ * timed in natural order (slabs of axis 0 in and out, two exchanges) and with
+ * FFTW_MPI_TRANSPOSED_OUT (slabs of axis 1 out, one exchange). With --destroy-input FFTW may use
+ * the input as scratch. A time is the maximum over the ranks of one forward transform after a
+ * barrier.
  *
- * With --serve the program plans, prints "ready", and then answers each line "go" on its standard input with the
- * seconds of one forward transform; "quit" or the end of the input ends it. This lets a driver time two programs
- * turn by turn on a noisy machine. Whoever waits for a turn sleeps, so that the other program has the cores.
+ * With --serve the program plans, prints "ready", and answers each line "go" with the seconds of
+ * one forward transform, until "quit" or the end of the input. So a driver times two programs by
+ * turns. The program sleeps while it waits, so that the other one has the cores.
  *
- *   mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic fftw.c -o fftw_peer -lfftw3_mpi -lfftw3_threads -lfftw3 -lpthread -lm
+ *   mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic fftw.c -o fftw_peer \
+ *     -lfftw3_mpi -lfftw3_threads -lfftw3 -lpthread -lm
  */
 #define _POSIX_C_SOURCE 200809L
 #include <fftw3-mpi.h>
@@ -124,8 +126,8 @@ static double reduce(const world *w, double mine, MPI_Op op) {
     return all;
 }
 
-/* Rank 0's value on every rank. A plain MPI_Bcast would spin, and take a core from whoever is being timed. Waking late
- * costs nothing: the time is taken after a barrier. */
+/* Rank 0's value on every rank. MPI_Bcast would spin and take a core from the timed program. Waking
+ * late costs nothing: the time is taken after a barrier. */
 static int broadcast_asleep(const world *w, int value) {
     if (!w->mpi) return value;
     MPI_Request request;
@@ -148,7 +150,7 @@ static double now(void) {
 
 typedef struct {
     ptrdiff_t first, planes; /* this rank's part of axis 0 */
-    ptrdiff_t row, stride;   /* reals in a row of the last axis, and from one row to the next (FFTW-MPI pads r2c) */
+    ptrdiff_t row, stride;   /* reals in a row, and from one row to the next (padded by FFTW-MPI) */
     double *in;
     fftw_complex *out;
     fftw_plan forward, backward, transposed; /* NULL where this job has no use for it */
@@ -166,7 +168,7 @@ static void plan_mpi(const world *w, const job *j, transform *t) {
     const unsigned order = effort(j), swapped = effort(j) | FFTW_MPI_TRANSPOSED_OUT;
     const MPI_Comm comm = MPI_COMM_WORLD;
 
-    /* The slabs of axis 0 are the same with and without transposed output; this call knows the room that both need. */
+    /* The slabs of axis 0 are those of natural order, and the room is enough for both. */
     ptrdiff_t planes1, first1;
     const ptrdiff_t room =
         fftw_mpi_local_size_3d_transposed(n0, n1, last, comm, &t->planes, &t->first, &planes1, &first1);
@@ -213,7 +215,7 @@ static transform plan(const world *w, const job *j) {
     return t;
 }
 
-/* ---- The data: noise that depends on the global index alone, so it need not be kept to be compared with ---- */
+/* ---- The data: noise of the global index, which need not be kept for comparison ---- */
 
 /* Uniform in [-1, 1): the mixer of splitmix64 applied to a counter. */
 static double noise(uint64_t index) {
@@ -252,9 +254,9 @@ static double round_trip_error(const world *w, const job *j, const transform *t)
 
 /* Seconds of one forward transform on the slowest rank; known on rank 0.
  *
- * The input is written after planning, which overwrites it, and then every 32 transforms: one that has its input as
- * scratch multiplies that by up to the root of the grid's points each time, and infinities must not be reached. Not
- * every time, because that would leave the input in the caches, an advantage that the other programs lack. */
+ * The input is written after planning and then every 32 transforms: a transform that destroys its
+ * input multiplies it by up to the root of the grid's points. Writing it every time would leave it
+ * in the caches, which the other programs do not have. */
 static double time_one(const world *w, const job *j, transform *t, fftw_plan p) {
     if (t->executed++ % 32 == 0) fill(j, t);
     barrier(w);

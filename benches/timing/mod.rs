@@ -1,4 +1,4 @@
-//! What benchmarks of devices share: the clock, and what is transformed.
+//! The clock and the data of the benchmarks of devices.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use thriffty::{Comm, Reduce};
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type Done = Result<(), Failure>;
 
-/// Seconds of a run on the slowest rank: the median of so many, after two that are not counted.
+/// Seconds of a run on the slowest rank: the median of `reps`, after two warm-ups.
 pub(crate) fn seconds(
     reps: usize,
     stream: &Arc<CudaStream>,
@@ -38,7 +38,7 @@ pub(crate) fn seconds(
     Ok(times[times.len() / 2])
 }
 
-/// Seconds of cuFFT's own three-dimensional plan and of a copy of its data.
+/// Seconds of cuFFT's own three-dimensional plan, and of a copy of its data.
 pub(crate) fn cufft_and_copy(gpu: &Gpu, n: usize) -> Result<[f64; 2], Failure> {
     let (stream, cube) = (gpu.new_stream()?, n * n * n);
     let x = stream.clone_htod(&noise(2 * cube, 0))?;
@@ -50,7 +50,7 @@ pub(crate) fn cufft_and_copy(gpu: &Gpu, n: usize) -> Result<[f64; 2], Failure> {
     Ok([fft, copy])
 }
 
-/// Numbers in a few sizes, over and over.
+/// Uniform numbers, repeated after 2^20.
 pub(crate) fn noise(n: usize, seed: usize) -> Vec<f64> {
     let mut state = 1 + seed as u64;
     let mut next = || {

@@ -1,15 +1,15 @@
-//! The core of thriffty: geometry, recipes, plans, codecs and local transforms.
+//! The core of thriffty, without MPI, CUDA and unsafe code.
 //!
-//! Nothing here knows MPI or CUDA, and nothing is unsafe. Read it in the order in which data flows:
+//! A [`Problem`] over [`Layout`]s is planned as a [`Recipe`], by the costs of a [`Machine`]
+//! ([`cost`]). An [`Executor`] binds it to a [`Comm`] and a [`Device`] and runs it. Each reshape is
+//! an [`Exchange`] of messages, which a [`MessageHandler`] packs and unpacks. A [`Codec`] encodes
+//! boxes of an array ([`Transfer`]) as messages.
 //!
-//! 1. **geometry**: [`Grid`], [`Brick`], [`ProcGrid`], [`Layout`] say who holds what;
-//! 2. **recipe**: [`Problem`] says what is wanted, [`Recipe`] how it is done, [`cost`] why so;
-//! 3. **plan**: [`Executor`] binds a recipe to a [`Comm`] and a [`Device`] and runs it;
-//! 4. **exchange**: [`Exchange`] moves the messages of a reshape through a [`Flight`] or a collective,
-//!    calling a [`MessageHandler`] to fill and empty them;
-//! 5. **codec, wire**: a [`Codec`] turns boxes of an array ([`Transfer`]) into the bytes of a message.
+//! Each folder uses those before it: base, geometry, codec, problem, recipe, redistribute, lower,
+//! planner, simulate. The folder comm uses problem, execute uses comm and recipe, host uses execute
+//! and lower.
 //!
-//! Errors are values and, where only some ranks can see them, made collective by [`agree`].
+//! Errors of some ranks become the same error on all ranks by [`agree`].
 #![forbid(unsafe_code)]
 
 mod base;

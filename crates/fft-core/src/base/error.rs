@@ -2,8 +2,7 @@
 
 /// Everything that fft-core and fft-comm can fail with.
 ///
-/// A failure that only some ranks see passes through [`agree`](crate::agree). Every rank then gets
-/// [`Error::OnRank`] of the lowest failing rank.
+/// [`agree`](crate::agree) turns a failure of some ranks into [`Error::OnRank`] on all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

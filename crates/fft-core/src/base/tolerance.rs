@@ -56,16 +56,13 @@ impl std::fmt::Display for Tolerance {
 /// the result. A halved spectrum is assumed to come from real data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WireError {
-    /// The expected error, with uncorrelated reshapes. NaN for data with a NaN or an infinity, and
-    /// for norms other than 0 outside 1e-140 to 1e140.
+    /// The expected error. NaN for data that is not finite, or whose norm is extreme.
     pub estimate: f64,
-    /// An upper bound. It includes rounding in the transform by an empirical bound with a wide
-    /// margin. NaN where the estimate is.
+    /// An upper bound, with an empirical one for rounding. NaN where the estimate is.
     pub bound: f64,
 }
 
-/// A sum of squares without overflow or underflow: one accumulator each for small, medium and large
-/// numbers (Blue, ACM TOMS 4, 15-23, 1978).
+/// A sum of squares without overflow: of small, medium and large numbers (Blue, TOMS 4, 1978).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy(pub [f64; 3]);
 
@@ -77,8 +74,7 @@ impl std::iter::Sum for Energy {
 
 /// The limit of large numbers; that of small ones is its inverse.
 pub(crate) const LARGE: f64 = 1e140;
-/// 2⁶⁰⁰, the unit of large numbers. Its inverse is that of small ones, so that their squares are
-/// normal.
+/// 2⁶⁰⁰, the unit of large numbers and the inverse of that of small ones.
 const UNIT: f64 = f64::from_bits((1023 + 600) << 52);
 
 impl Energy {

@@ -8,8 +8,8 @@ use crate::geometry::Transfer;
 /// Encodes boxes of an array as messages, and decodes them.
 ///
 /// Packing and encoding are one pass over memory, as are decoding and unpacking. Only first calls
-/// allocate. A box is a [`Transfer`] of elements of `width` (1 or 2) reals between the array and a
-/// dense sequence: batches first, then axes in their order.
+/// allocate. A box is a [`Transfer`] between the array and a dense sequence, batches first. An
+/// element is `width` (1 or 2) reals.
 pub trait Codec<T: Real>: Send + Sync {
     /// The most bytes of a message: those of its numbers in memory.
     fn bound(&self, reals: usize) -> usize {

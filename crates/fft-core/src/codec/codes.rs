@@ -1,11 +1,10 @@
 //! 64 unsigned codes of `b` bits each as 8 `b` bytes.
 //!
-//! The bits of a code are split, from the lowest up, into parts of 64, 32, 16, 8, 4, 2 and 1 bits:
-//! the powers of two that add up to `b`. Parts of equal size are stored together. Those of 8 bits
-//! and more are little-endian integers. A byte holds several smaller parts, of codes as far apart
-//! as there are bytes: of 4-bit parts, byte `i` of 32 has code `i` in its low half and code `i +
-//! 32` in its high half. So every loop shifts 64 codes by the same amount, and common widths are
-//! plain arrays.
+//! The bits of a code are split, from the lowest up, into parts of 64, 32, 16, 8, 4, 2 and 1 bits
+//! that add up to `b`. Parts of equal size are stored together. Those of 8 bits and more are
+//! little-endian integers. Smaller ones share bytes: of 4-bit parts, byte `i` of 32 has code `i` in
+//! its low half and code `i + 32` in its high half. So every loop shifts 64 codes by the same
+//! amount, and common widths are plain arrays.
 
 /// Codes in a block.
 pub(super) const BLOCK: usize = 64;

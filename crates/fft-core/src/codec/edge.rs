@@ -32,8 +32,7 @@ impl Edge {
         Self { step, bits, strange: false }
     }
 
-    /// Whether all integers of this width stay in the range of `T`; false if the step is not
-    /// finite.
+    /// Whether all integers of this width times the step are finite in `T`.
     #[inline(always)]
     pub(super) fn is_far<T: Real>(step: f64, bits: u32) -> bool {
         (1u64 << (bits - 1)) as f64 * step <= most::<T>()

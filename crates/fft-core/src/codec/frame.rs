@@ -55,9 +55,8 @@ pub(super) trait Scheme<T: Real>: Send + Sync {
 
     /// Encodes a piece and returns the sum of its squared errors.
     ///
-    /// Data of variable length is appended at `end`. Returns `None`, only if the scheme
-    /// [varies](Scheme::varies), when the body would not be shorter than the numbers or cannot
-    /// encode them.
+    /// Appends data of variable length at `end`. A scheme that [varies](Scheme::varies) returns
+    /// `None` when the body would not be shorter than the numbers.
     fn encode(&self, piece: Piece, reals: &[T], body: &mut [u8], end: &mut usize) -> Option<f64>;
 
     /// Decodes a piece from a body of at least [`Scheme::fixed`] bytes.
@@ -253,8 +252,7 @@ fn raw_bytes<T>(shape: Shape) -> usize {
     shape.reals() * size_of::<T>()
 }
 
-/// A call of [`Scheme::encode`], compiled for several instruction sets. A closure would not be
-/// inlined into them.
+/// A call of [`Scheme::encode`], compiled for several instruction sets. Closures are not.
 struct Encode<'a, T, S> {
     scheme: &'a S,
     piece: Piece,

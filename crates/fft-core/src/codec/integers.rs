@@ -96,11 +96,9 @@ impl Integers {
     }
 }
 
-/// A few groups of 64 elements as one block per plane, and the word of the largest magnitude of
-/// each.
+/// A few groups of 64 elements as blocks of one plane, and the largest magnitude of each.
 ///
-/// With few groups, reading memory alternates with encoding. With two, no block waits for its
-/// maximum.
+/// With few groups, reading and encoding alternate; with two, no block waits for its maximum.
 pub(super) struct Blocks {
     pub(super) x: [[f64; BLOCK]; MOST],
     pub(super) largest: [u64; MOST],

@@ -1,6 +1,4 @@
-//! Shorter floating-point formats: [`Wire::F32`](super::Wire::F32),
-//! [`Wire::F16`](super::Wire::F16), [`Wire::Bf16`](super::Wire::Bf16),
-//! [`Wire::Mantissa`](super::Wire::Mantissa).
+//! Shorter floating-point formats: `F32`, `F16`, `Bf16` and `Mantissa` of [`Wire`](super::Wire).
 //!
 //! Rounding is to nearest, ties to even, in integer arithmetic with the same result on every
 //! machine. Conversion instructions of 16-bit formats would round twice.
@@ -29,8 +27,7 @@ pub(super) enum Format {
     Mantissa(u32),
 }
 
-/// The body: a 16-bit scale per span (none with mantissas), zeros up to a multiple of 8 bytes, and
-/// blocks of 64 codes in the order of memory.
+/// The body: a 16-bit scale per span except of mantissas, zeros to a multiple of 8, the codes.
 pub(super) struct Rounded(pub(super) Format);
 
 impl Rounded {
@@ -128,8 +125,7 @@ trait Short: Copy {
     /// Explicit mantissa bits.
     const MANTISSA: u32;
     const BITS: u32 = 1 + Self::EXPONENT + Self::MANTISSA;
-    /// The exponent of a span's largest number after scaling: the second largest of the format, so
-    /// that rounding up stays in range.
+    /// The exponent of scaled numbers: the second largest, so that rounding up stays in range.
     const TOP: i32 = (1 << (Self::EXPONENT - 1)) - 2;
     /// The difference of biases at the place of an `f64` exponent.
     const REBIAS: u64 = (1024 - (1 << (Self::EXPONENT - 1))) << MANTISSA;
@@ -298,8 +294,7 @@ fn trimmed<'a, T: Real>(
             let bits = word(x[i]);
             let nan = (bits & magnitudes) as i64 > infinity as i64;
             let finite = ((bits & magnitudes) as i64) < infinity as i64;
-            // Neither from finite to infinite nor from NaN to infinity. A negative NaN may overflow
-            // the word.
+            // A finite number stays finite and a NaN a NaN. A negative NaN may overflow the word.
             let up = bits.wrapping_add(half + (bits >> dropped & one));
             let within = finite && ((up & magnitudes) as i64) < infinity as i64;
             let code = if within { up } else { bits | if nan { quiet } else { 0 } } >> dropped;

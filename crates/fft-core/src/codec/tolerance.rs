@@ -1,5 +1,4 @@
-//! [`Wire::Tolerance`](super::Wire::Tolerance): integers with one step, each block as wide as it
-//! needs.
+//! [`Wire::Tolerance`](super::Wire::Tolerance): integers with one step and a width per block.
 //!
 //! A step of single precision has few digits. Its multiples are exact in that precision, so that
 //! receivers round nothing and errors are known without double precision.
@@ -16,8 +15,7 @@ const RAW: u32 = (1 << WIDTH) - 1;
 /// The widest integers of double precision. In single precision raw blocks are shorter.
 const WIDEST: u32 = 52;
 
-/// The body: the step, a width per block, zeros up to a multiple of 8 bytes, the codes of the
-/// blocks.
+/// The body: the step, a width per block, zeros to a multiple of 8 bytes, the codes.
 pub(super) struct Tolerance;
 
 /// Bytes of the step.
@@ -67,8 +65,7 @@ fn is_step(step: f64) -> bool {
     step.is_normal() && step > 0.0
 }
 
-/// The width of a block's integers; `None` if it is raw, because that is shorter or it has no
-/// others.
+/// The width of a block's integers; `None` if it is raw.
 #[inline(always)]
 fn width<T: Real>(largest: u64, step: f64) -> Option<u32> {
     if largest >= huge::<T>() {

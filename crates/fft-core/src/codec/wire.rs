@@ -20,9 +20,8 @@ use crate::base::{Error, Precision, Real};
 /// are never longer than their numbers in memory. Their length is known in advance, except with
 /// [`Wire::Tolerance`], [`Wire::Lossless`] and `Mantissa(0)`.
 ///
-/// Infinities and NaNs arrive, but NaNs may lose their payload. A block of 64 reals with one of
-/// them is raw with [`Wire::Tolerance`], and one bit narrower with [`Wire::Bits`]. Both may drop
-/// the sign of a zero.
+/// Infinities and NaNs arrive. A block of 64 reals with one is raw with [`Wire::Tolerance`], and
+/// one bit narrower with [`Wire::Bits`]. NaNs may lose their payload, zeros their sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Wire {
@@ -35,14 +34,12 @@ pub enum Wire {
     F16,
     /// 16-bit numbers with 8 significant bits, scaled likewise.
     Bf16,
-    /// So many explicit mantissa bits, 0 to 52, with sign and full exponent. Single precision with
-    /// more than 23 is raw.
+    /// So many explicit mantissa bits, 0 to 52, with the full exponent. Raw if the type has no more.
     Mantissa(u8),
     /// Integers of so many bits, 2 to 52, with a step per block of 64 reals. The error is at most
     /// half a step. Single precision with more than 31 is raw.
     Bits(u8),
-    /// Integers in units of a given step, each block as wide as it needs. The error is at most half
-    /// a step. Raw if the step is 0 or not finite.
+    /// Integers in units of a given step, wrong by at most half of it, as wide as each block needs.
     Tolerance,
     /// Lossless compression by Zstandard: bytes of equal significance together.
     Lossless,

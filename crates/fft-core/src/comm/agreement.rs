@@ -8,8 +8,7 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 /// Bytes of an error on the wire.
 const TEXT: usize = 1024;
 
-/// Makes a result the same on all ranks: `mine` if every rank has `Ok`, otherwise
-/// [`Error::OnRank`].
+/// Makes a result equal on all ranks: `mine` if all have `Ok`, otherwise [`Error::OnRank`].
 ///
 /// Collective: one small allreduce, or [`Comm::sync`], when all ranks succeed. Any fallible step
 /// between two collectives needs it: a rank that returned early would leave the others waiting.
@@ -24,8 +23,7 @@ pub fn agree<T>(comm: &dyn Comm, mine: Result<T>) -> Result<T> {
     agree_by((comm.rank(), comm.size()), least, |mine, all| comm.allgather(mine, all), mine)
 }
 
-/// [`agree`] with other collectives: `ranks` is this rank and their number, `least` an elementwise
-/// minimum.
+/// [`agree`] with other collectives: `ranks` is the rank and their number, `least` a minimum.
 ///
 /// # Errors
 /// That of the lowest failing rank; those of the collectives.

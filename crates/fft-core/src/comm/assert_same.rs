@@ -14,8 +14,7 @@ const TEXT: usize = 1024;
 /// Collective: one allgather of a hash per value. Values are sent only where they differ.
 ///
 /// # Errors
-/// [`Error::Disagreement`] on every rank: of rank 0 and the lowest rank that differs, with its
-/// first differing value.
+/// [`Error::Disagreement`] on every rank, of rank 0 and the lowest rank that differs.
 pub fn assert_same(comm: &dyn Comm, what: &[(&'static str, String)]) -> Result<(), Error> {
     let hash = |(_, value): &(_, String)| {
         let mut hasher = DefaultHasher::new();

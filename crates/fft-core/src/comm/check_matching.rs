@@ -10,12 +10,10 @@ use crate::base::Error;
 /// some MPIs or wait for ever. [`Executor::bind`](crate::Executor::bind) calls it for all reshapes
 /// of a plan; direct users of an [`Exchange`](crate::Exchange) should as well.
 ///
-/// Collective: one reduction of two numbers, O(messages + reshapes · ranks) time. Only a mismatch
-/// takes more, to find the message.
+/// Collective: a reduction of two numbers and O(messages + reshapes · ranks) time.
 ///
 /// # Errors
-/// [`Error::Disagreement`] on every rank, for the first mismatch by reshape, sender, receiver and
-/// place.
+/// [`Error::Disagreement`] on every rank, of the first mismatch by reshape, sender and receiver.
 pub fn matching<'a>(
     comm: &dyn Comm,
     reshapes: impl IntoIterator<Item = &'a MessagePlan>,
@@ -55,8 +53,7 @@ struct Known {
     reshape: usize,
     from: usize,
     to: usize,
-    /// Its place among those of the reshape between the same ranks, from 1; 0 for the whole
-    /// reshape.
+    /// Its place among those of the same ranks, from 1; 0 for the whole reshape.
     number: usize,
     what: What,
 }
@@ -64,7 +61,7 @@ struct Known {
 /// Bytes and chunk; of a whole reshape its number, its chunks and its flags.
 type What = [usize; 3];
 
-/// A hash of seven words. The last step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) is a
+/// A hash of seven words by the last step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). It is a
 /// bijection that mixes all bits, so that sums of hashes cancel by chance only.
 fn mixed(words: [usize; 7]) -> u64 {
     words.into_iter().fold(0, |before, word| {

@@ -60,8 +60,7 @@ pub trait Comm: Send {
         Ok(None)
     }
 
-    /// Whether all ranks pass `true`; `None` if this communicator needs no such check, as any
-    /// collective detects ranks that left.
+    /// Whether all ranks pass `true`; `None` if any collective detects ranks that left.
     ///
     /// # Errors
     /// [`Error::Left`] on every rank that calls this after another has dropped the communicator.
@@ -72,8 +71,7 @@ pub trait Comm: Send {
     /// `threads` or `mpi`, for messages to people.
     fn name(&self) -> &'static str;
 
-    /// Called when this rank unwinds out of a collective and will not return to it. It aborts the
-    /// job unless the others notice.
+    /// Called when this rank unwinds out of a collective for good. It aborts the job if it must.
     fn abandon(&self) {}
 
     /// Waits for all ranks.
@@ -94,8 +92,7 @@ pub trait Comm: Send {
     /// When a rank left or the library fails.
     fn allreduce(&self, how: Reduce, values: &mut [f64]) -> Result<(), Error>;
 
-    /// Sends part `r` of `send` to each rank `r`, and receives its part for this rank into part `r`
-    /// of `recv`. Padding of parts may be sent along.
+    /// Sends part `r` of `send` to rank `r`, which receives it into this rank's part of `recv`.
     ///
     /// # Errors
     /// When a message has an unexpected length, a rank left or the library fails.
@@ -113,8 +110,7 @@ pub trait Comm: Send {
     /// When the library fails.
     fn flight(&self) -> Result<Box<dyn Flight>>;
 
-    /// A window for one-sided communication, still without memory. `None` on all ranks without
-    /// support.
+    /// A window for one-sided communication. `None` on all ranks without support.
     ///
     /// # Errors
     /// When a rank left or the library fails.
@@ -134,16 +130,15 @@ pub trait Comm: Send {
     fn dup(&self) -> Result<Box<dyn Comm>>;
 }
 
-/// Messages in memory of devices. Both methods are **collective**.
+/// Messages in device memory. Both methods are **collective**.
 pub trait DeviceComm {
-    /// Whether messages can be sent from and received into memory of this kind: the same on every rank. Tried with
-    /// messages in such memory.
+    /// Whether messages can be sent from and received into memory of this kind. All ranks try it.
     ///
     /// # Errors
-    /// When a rank has gone or the library fails otherwise.
+    /// When a rank left or the library fails otherwise.
     fn reaches(&self, memory: &DeviceBuffer) -> Result<bool>;
 
-    /// As [`Comm::alltoallv`], from and into memory that is [reached](DeviceComm::reaches).
+    /// [`Comm::alltoallv`] of memory that is [reached](DeviceComm::reaches).
     ///
     /// # Errors
     /// As [`Comm::alltoallv`].

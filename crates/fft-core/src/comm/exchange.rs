@@ -26,8 +26,7 @@ pub struct MessageSpec {
 /// to itself. Each rank starts at another peer, so that not all send to the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessagePlan {
-    /// The number of the reshape in its plan, on all ranks. Specs alone do not tell reshapes apart:
-    /// two may look the same to one rank only.
+    /// The number of the reshape in its plan. Two reshapes may look the same to one rank only.
     pub reshape: usize,
     /// The most chunks of any rank.
     pub chunks: usize,
@@ -40,8 +39,7 @@ pub struct MessagePlan {
     pub sends: Vec<MessageSpec>,
     /// Messages to receive, in order of chunks.
     pub recvs: Vec<MessageSpec>,
-    /// The handler's buffers, on all ranks or none, for exchanges that [take
-    /// them](Exchange::takes_message_buffers).
+    /// Device buffers, on all ranks or none ([`Exchange::takes_message_buffers`]).
     pub buffers: Option<MessageBuffers>,
 }
 
@@ -57,11 +55,9 @@ pub struct PackRequest<'m> {
 
 /// Packs and unpacks the messages of an exchange. Their numbers are indices of [`MessagePlan`].
 pub trait MessageHandler {
-    /// Packs a message and returns its bytes: fewer than its spec only if messages may be
-    /// [`shorter`](MessagePlan::shorter).
+    /// Packs a message and returns its bytes: its spec's, or fewer if [`MessagePlan::shorter`].
     ///
-    /// Chunks are packed in order, the messages of a chunk in any order. A message with a device
-    /// buffer is packed there, and `message` is empty.
+    /// Chunks come in order, messages of a chunk in any. For a device buffer `message` is empty.
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize;
 
     /// Whether the messages of a chunk are packed in one call and shown in one call, where the
@@ -83,8 +79,7 @@ pub trait MessageHandler {
     /// Shows a message on arrival. Returns whether it was read; if not, it is kept until
     /// [`MessageHandler::finish`], which needs an exchange that [keeps messages](Algorithm::keeps).
     ///
-    /// A message that does not decode is reported after the exchange: other ranks wait for this
-    /// one.
+    /// An error of decoding is reported after the exchange: other ranks wait for this one.
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool;
 
     /// Shows the messages of a chunk. A handler that wants them
@@ -116,11 +111,9 @@ pub trait Exchange: Send {
         false
     }
 
-    /// Allocates for a reshape. **Collective**: all ranks reserve the same reshapes in the same
-    /// order.
+    /// Allocates for a reshape. **Collective**: ranks reserve the same reshapes in the same order.
     ///
-    /// A rank fails after its collective part. Callers check that plans match
-    /// ([`matching`](crate::matching)).
+    /// A rank fails after its collective part. Check [`matching`](crate::matching) before.
     ///
     /// # Errors
     /// [`Error::Memory`]; those of the transport; of `kwayK` [`Error::Disagreement`] on a message.

@@ -27,15 +27,13 @@ pub trait Flight: Send {
     /// [`Error::Memory`].
     fn reserve(&mut self, sends: &[usize], recvs: &[usize]) -> Result<()>;
 
-    /// An empty slot of so many bytes. It may wait for sends to complete, so post all receives
-    /// before.
+    /// An empty slot. It may wait for sends to complete, so post all receives before.
     ///
     /// # Errors
     /// [`Error::Memory`].
     fn slot(&mut self, bytes: usize) -> Result<Slot>;
 
-    /// Waits until at most `most` sends are in flight, or a posted message is there; whether the
-    /// former.
+    /// Waits until at most `most` sends are in flight, which is `true`, or a message has arrived.
     ///
     /// Callers then read the messages that came: peers may wait for that.
     ///
@@ -64,8 +62,8 @@ pub trait Flight: Send {
         Ok(())
     }
 
-    /// As [`Flight::post_recv`], into this slot. It may be device memory that the communicator
-    /// [reaches](crate::DeviceComm::reaches).
+    /// As [`Flight::post_recv`], into a slot. Device memory must be
+    /// [reached](crate::DeviceComm::reaches).
     ///
     /// # Errors
     /// When the library fails.

@@ -28,8 +28,8 @@ pub enum Expose<'a> {
     },
 }
 
-/// Private memory of a rank, as large as its brick: for its exclusive elements, and in place of
-/// exposed memory for elements that it transforms first or last.
+/// Private memory of a rank, as large as its brick. It has exclusive elements, and in place of
+/// exposed memory those that the rank transforms first or last.
 #[derive(Debug, Default)]
 pub struct LocalBuffers<'a> {
     /// Where elements are read, if elsewhere than written.
@@ -48,25 +48,21 @@ pub type Work<'a> = &'a mut dyn FnMut(&mut dyn PeerMemory) -> Result<(), Error>;
 /// Shared memory of the ranks of a host: those with [`Link::Own`](crate::Link) and
 /// [`Link::Shared`](crate::Link). Ranks are numbered as in the communicator.
 ///
-/// `allocate`, `register`, `sync`, `exposure_epoch` and, between processes, dropping it are
-/// **collective**.
+/// `allocate`, `register`, `sync`, `exposure_epoch` and dropping it are **collective**.
 pub trait NodeMemory: Send {
-    /// Whether any memory can be exposed, as between threads, or only
-    /// [allocated](NodeMemory::allocate).
+    /// Whether any memory can be exposed, as between threads, or only allocated memory.
     fn exposes_all(&self) -> bool;
 
     /// Whether these bytes can be exposed.
     fn sees(&self, memory: &[u8]) -> bool;
 
-    /// Zeroed memory that can be exposed; lengths may differ between ranks. If it outlives this
-    /// object, it is kept until the processes end.
+    /// Zeroed memory that can be exposed. If it outlives this object, it is kept to the end.
     ///
     /// # Errors
     /// When a rank does not get its memory.
     fn allocate(&mut self, bytes: usize) -> Result<Box<dyn SharedMemory>, Error>;
 
-    /// Registers this rank's partition and returns its number. All ranks must pass the same
-    /// division.
+    /// Registers this rank's partition of a division, and returns its number.
     ///
     /// # Errors
     /// [`Error::Disagreement`] on every rank for different divisions.
@@ -75,14 +71,13 @@ pub trait NodeMemory: Send {
     /// Waits for all ranks of the host; whether all pass `true`. Nothing is sent or exposed.
     ///
     /// # Errors
-    /// [`Error::Left`] on every rank that comes when a rank left; [`Error::Transport`] on this rank
-    /// where MPI may not be called.
+    /// [`Error::Left`] on all ranks when one left; [`Error::Transport`] where MPI is not callable.
     fn sync(&mut self, well: bool) -> Result<bool, Error>;
 
     /// Exposes memory, calls `work` when all ranks have entered, and returns when all exit.
     ///
-    /// A rank whose partition [is alone](WritePartition::is_alone) exposes nothing and waits for
-    /// nobody; memory that is too short is a panic then.
+    /// A rank whose partition [is alone](WritePartition::is_alone) exposes nothing and does not
+    /// wait. It panics if memory is too short.
     ///
     /// # Errors
     /// Those of `work` and [`NodeMemory::sync`]; [`Error::Argument`] on every rank, without calling
@@ -114,11 +109,10 @@ pub trait PeerMemory {
 
 /// The elements that one rank may access while memory is divided.
 ///
-/// Invariant for memory safety elsewhere: partitions of different ranks with an equal
+/// Invariant for memory safety elsewhere: partitions of different ranks with equal
 /// [`WritePartition::division`] are disjoint. A segment is a part of this rank's brick in one
-/// layout and of the owner's in another, and a [`Layout`] gives each point to one rank. Each point
-/// has one place in the owner's memory, equal for all with the same exclusive parts, which only
-/// owners access.
+/// layout and of its owner's in another. A [`Layout`] gives each point to one rank. Each point has
+/// one place in its owner's memory. Exclusive parts are accessed by owners only.
 #[derive(Debug)]
 pub struct WritePartition {
     rank: usize,
@@ -183,8 +177,7 @@ impl WritePartition {
         self.segments.extend(Segment::of(self.rank, home, exclusive, tile, order, howmany));
     }
 
-    /// Makes elements be read from other data: `howmany` bricks of `layout`, all of which all ranks
-    /// may read.
+    /// Makes elements be read from `howmany` other bricks, which all ranks may read.
     pub(crate) fn reading(mut self, layout: &Layout, element: usize, howmany: usize) -> Self {
         self.division.push(element as u64);
         self.division.extend(words(layout));
@@ -193,8 +186,7 @@ impl WritePartition {
         self
     }
 
-    /// Whether each rank accesses only its own elements, so that ranks need not wait for each
-    /// other.
+    /// Whether each rank accesses only its own elements, so that no rank waits.
     pub fn is_alone(&self) -> bool {
         self.alone && self.read.is_none()
     }
@@ -291,8 +283,7 @@ impl Segment {
         self.owner
     }
 
-    /// From the exposed memory to the tile, in elements; if [exclusive](Segment::is_exclusive),
-    /// from the owner's brick.
+    /// From the exposed memory to the tile; from the owner's brick if exclusive.
     pub fn transfer(&self) -> &Transfer {
         &self.transfer
     }

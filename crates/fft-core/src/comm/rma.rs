@@ -8,19 +8,15 @@ use crate::problem::Epochs;
 /// Bytes of one epoch are read during the next. [`RmaWindow::make`], [`RmaWindow::epoch`] and
 /// dropping the window are **collective**, in the same order on all ranks.
 pub trait RmaWindow: Send {
-    /// Replaces this rank's memory by two zeroed pieces, aligned to
-    /// [`SLOT_ALIGN`](crate::SLOT_ALIGN). Collective: several small collectives and a pass over the
-    /// memory.
+    /// Allocates two zeroed pieces, aligned to [`SLOT_ALIGN`](crate::SLOT_ALIGN). Collective.
     ///
     /// # Errors
     /// The same on every rank. The window then has no memory.
     fn make(&mut self, bytes: usize) -> Result<(), Error>;
 
-    /// Opens an epoch on the next piece, calls `body` with the bytes of the previous epoch, and
-    /// closes it.
+    /// Opens an epoch, calls `body` with the bytes of the previous one, and closes it.
     ///
-    /// Collective with the same `how`; an epoch may open before all ranks have come. Put bytes are
-    /// borrowed for `'env`, longer than the epoch.
+    /// Collective with the same `how`; it may open before all ranks have come.
     ///
     /// # Errors
     /// That of `body` on this rank alone, after closing; those of the library.
@@ -35,11 +31,9 @@ pub type InEpoch<'b, 'env> = dyn FnMut(&dyn Epoch<'env>, &[u8]) -> Result<(), Er
 
 /// An open epoch.
 pub trait Epoch<'env> {
-    /// Puts `bytes` at offset `at` of rank `to`. They arrive when the epoch closes. Puts of one
-    /// epoch must not overlap.
+    /// Puts `bytes` at offset `at` of rank `to` by the end of the epoch. Puts must not overlap.
     ///
     /// # Errors
-    /// [`Error::Argument`] for bytes beyond the memory, before anything is sent; those of the
-    /// library.
+    /// [`Error::Argument`] for bytes beyond the memory; those of the library.
     fn put(&self, to: usize, at: usize, bytes: &'env [u8]) -> Result<(), Error>;
 }

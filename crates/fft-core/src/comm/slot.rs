@@ -40,8 +40,7 @@ enum Memory {
 
 /// Pins memory, so that devices copy to and from it at full speed.
 pub trait PinnedMemory: Debug + Send + Sync {
-    /// Pins these bytes until the result is dropped. `None` where that is impossible or does not
-    /// pay.
+    /// Pins bytes until the result is dropped. `None` if that is impossible or does not pay.
     fn pin(&self, bytes: &mut [u8]) -> Option<Box<dyn Any + Send + Sync>>;
 }
 
@@ -150,8 +149,7 @@ impl std::fmt::Debug for Slot {
 
 /// Idle slots for reuse.
 ///
-/// Allocation is best fit: the same sequence of takes finds the same slots, so that a reserved
-/// exchange allocates nothing.
+/// Best fit: the same takes find the same slots, so that a reserved exchange allocates nothing.
 #[derive(Debug, Default)]
 pub struct SlotPool {
     /// By capacity, ascending.

@@ -2,7 +2,7 @@
 //!
 //! A bounding-volume tree: bricks are split at the median of their longest axis until few remain. A
 //! query visits only nodes whose hull intersects the box. For P bricks, building takes O(P log P)
-//! time and O(P) memory; a query takes O(log P + found) for the disjoint bricks of a layout.
+//! time and O(P) memory. A query takes O(log P + found) for the disjoint bricks of a layout.
 
 use super::brick::DynBrick;
 

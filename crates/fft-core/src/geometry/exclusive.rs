@@ -59,8 +59,7 @@ impl Exclusive {
         self.ranks[rank].exclusive
     }
 
-    /// The public boxes of a rank, contiguous one after the other, and the number of points before
-    /// each.
+    /// The public boxes of a rank, contiguous in a row, with the number of points before each.
     pub(crate) fn public(&self, rank: usize) -> &[(DynBrick, usize)] {
         &self.ranks[rank].public
     }

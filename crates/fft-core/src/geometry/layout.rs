@@ -34,8 +34,7 @@ impl Layout {
     /// A row-major layout of any bricks, one per rank. Cost: O(P log P).
     ///
     /// # Errors
-    /// [`Error::Geometry`] when the bricks do not tile the grid; [`Error::Argument`] without ranks
-    /// or for a brick with other axes than the grid.
+    /// [`Error::Geometry`] unless the bricks tile the grid; [`Error::Argument`] for other axes.
     pub fn new<B: Into<DynBrick>>(
         grid: impl Into<DynGrid>,
         bricks: Vec<B>,
@@ -111,8 +110,7 @@ impl Layout {
             && (Arc::ptr_eq(&self.bricks, &other.bricks) || pairs.all(|(a, b)| a.is_same(b)))
     }
 
-    /// The same bricks with another order of axes in memory, slowest first: `[2, 1, 0]` is
-    /// Fortran's.
+    /// The same bricks with another order of axes, slowest first: `[2, 1, 0]` is Fortran's.
     ///
     /// # Errors
     /// [`Error::Argument`] unless it is a permutation of the axes.
@@ -245,9 +243,8 @@ impl PartialEq for Layout {
 
 /// The parts of an even cut, `[2x2x1]`, or `[bricks]`; then the order of axes unless row-major.
 ///
-/// `~in`, `~out`, `~hosts-in` and `~hosts-out` name a placement of parts near the input or output,
-/// by ranks or hosts. `~spread` has fewer parts than ranks. `[bricks~in]` tells the bricks of an
-/// input from other uneven bricks of the output.
+/// A suffix is the placement: `~in`, `~out`, `~hosts-in`, `~hosts-out` near the input or output,
+/// `~spread` with fewer parts than ranks. `[bricks~in]` are an input's if the output has others.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.name, self.bricks.cut) {

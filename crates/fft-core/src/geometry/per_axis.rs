@@ -39,8 +39,7 @@ impl<V: Copy> PerAxis<V> {
         Self { values, axes: axes as u8 }
     }
 
-    /// Combines the values of both for each axis. Unused values are combined as well: a loop of
-    /// fixed length needs no bounds checks.
+    /// Combines the values of each axis. The loop has a fixed length, without bounds checks.
     #[inline]
     pub(crate) fn zip_with(&self, other: &Self, mut of: impl FnMut(V, V) -> V) -> Self {
         let values = std::array::from_fn(|axis| of(self.values[axis], other.values[axis]));

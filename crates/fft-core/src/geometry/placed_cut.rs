@@ -113,8 +113,7 @@ impl Cut {
                 nested(&other, &parts)
             }
             _ if ranks > MOST_MATCHED => return None,
-            // Uneven bricks, or cuts without a common factor, where all ranks exchange with all:
-            // large parts go to ranks with large bricks.
+            // Bricks, or cuts without a common factor: large parts go to ranks with large bricks.
             (NearLayout::Input | NearLayout::Output, _) => {
                 most_kept(layout, &parts, &Topology::new(&[], ranks))
             }
@@ -179,8 +178,7 @@ impl Cut {
         })
     }
 
-    /// An upper bound of the ranks that hold points of a box: it includes touched parts without
-    /// points.
+    /// The number of ranks that hold points of a box, counting touched parts without points.
     pub(crate) fn count(&self, grid: &DynGrid, query: &DynBrick) -> usize {
         self.touched(grid, query).iter().map(|(first, last)| last - first).product()
     }
@@ -277,8 +275,7 @@ fn most_kept(layout: &Layout, parts: &ProcGrid, hosts: &Topology) -> Vec<u32> {
     part_of
 }
 
-/// The owner of each part: pairs by common points, descending; remaining parts go to owners with
-/// room.
+/// The owner of each part: pairs by common points, descending; the rest to any with room.
 fn assign(
     common: BTreeMap<(usize, usize), usize>,
     mut room: Vec<usize>,

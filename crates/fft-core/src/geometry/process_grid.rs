@@ -59,8 +59,7 @@ impl ProcGrid {
             .expect("every positive number has a factorisation")
     }
 
-    /// All factorisations of `ranks` into one factor per axis, in lexicographic order. Panics if
-    /// there are not 1 to 4 axes.
+    /// All factorisations of `ranks` into a factor per axis, in lexicographic order.
     pub fn all(axes: usize, ranks: usize) -> Vec<Self> {
         let mut found = Vec::new();
         factorise(ranks, 0, PerAxis::splat(axes, 1), &mut found);
@@ -69,8 +68,7 @@ impl ProcGrid {
 
     /// The brick of a rank: part `i` of `p` of an axis of `n` points is `n·i/p .. n·(i+1)/p`.
     ///
-    /// It is empty for ranks beyond the process grid, and may be for axes with more parts than
-    /// points. Panics if the numbers of axes differ.
+    /// It may be empty: beyond the process grid, or of an axis with more parts than points.
     pub fn brick<const D: usize>(&self, grid: &Grid<D>, rank: usize) -> Brick<D> {
         self.part(&grid.into(), rank).typed()
     }

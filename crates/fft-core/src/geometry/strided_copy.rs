@@ -13,8 +13,7 @@ pub const DIMS: usize = 5;
 
 /// A strided copy between boxes of the same shape.
 ///
-/// Axes that are contiguous on both sides are merged, so that rows and planes are long runs. Each
-/// element is read once and written once.
+/// Axes that are contiguous on both sides are merged, so that rows and planes are long runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     shape: [usize; DIMS],
@@ -229,8 +228,7 @@ impl Transfer {
             .map(|view| (0..DIMS).rev().find(|&dim| self.shape[dim] > 1 && view.stride[dim] == 1))
     }
 
-    /// Calls `panel` for disjoint parts that make up the copy, within [`Transfer::reach`] and
-    /// [`Transfer::span`].
+    /// Calls `panel` for disjoint parts, within [`Transfer::reach`] and [`Transfer::span`].
     pub fn panels(&self, mut panel: impl FnMut(Panel)) {
         let [read, write] = self.units();
         if read == write || self.elements() == 0 {
@@ -238,8 +236,7 @@ impl Transfer {
                 panel(Panel { from, to, rows: 1, columns, jump: 0, pitch: 1 });
             });
         }
-        // A side without a contiguous axis has one element along the other's: one row or one
-        // column.
+        // A side without a contiguous axis has one row or one column.
         let (columns, pitch) = read.map_or((1, 1), |dim| (self.shape[dim], self.to.stride[dim]));
         let (rows, jump) = write.map_or((1, 0), |dim| (self.shape[dim], self.from.stride[dim]));
         let skip = [read, write].map(|dim| dim.unwrap_or(DIMS));
@@ -260,8 +257,7 @@ impl Transfer {
         self.run_axis().map_or(1, |axis| self.shape[axis])
     }
 
-    /// Calls `run(from, to, len)` for the disjoint runs that make up the copy, within
-    /// [`Transfer::reach`] and [`Transfer::span`].
+    /// Calls `run(from, to, len)` for disjoint runs within [`Transfer::reach`] and `span`.
     pub fn runs(&self, mut run: impl FnMut(usize, usize, usize)) {
         if self.elements() == 0 {
             return;
@@ -276,8 +272,7 @@ impl Transfer {
         });
     }
 
-    /// Gathers the elements `part` of the box, counted in the order of its axes, into a dense
-    /// sequence. Panics if either array is too short.
+    /// Gathers elements of the box, in the order of its axes. Panics if an array is too short.
     pub fn gather<E: Copy>(&self, part: Range<usize>, src: &[E], dense: &mut [E]) {
         self.boxes(part, |inner, stride, from, _, dense_at| {
             let from = View { offset: from, ..self.from };
@@ -286,8 +281,7 @@ impl Transfer {
         });
     }
 
-    /// Scatters a dense sequence to the elements `part` of the box in the destination. Panics if
-    /// either array is too short.
+    /// Scatters a dense sequence to elements of the box. Panics if an array is too short.
     pub fn scatter<E: Copy>(&self, part: Range<usize>, dense: &[E], dst: &mut [E]) {
         self.boxes(part, |inner, stride, _, to, dense_at| {
             let from = View { offset: dense_at, stride };
@@ -319,9 +313,8 @@ impl Transfer {
         })
     }
 
-    /// Cuts a range of elements into boxes, at most two per axis. `visit` gets the shape of each
-    /// box, the strides of a dense box, and where the box begins in the source, the destination and
-    /// the range.
+    /// Cuts a range of elements into boxes, at most two per axis. `visit` gets shape, strides of a
+    /// dense box, and the beginnings in source, destination and range.
     fn boxes(
         &self,
         part: Range<usize>,
@@ -360,8 +353,7 @@ impl Transfer {
         });
     }
 
-    /// Transposes `WIDE` columns at a time: `read` is contiguous in the source, `write` in the
-    /// destination.
+    /// Transposes: `read` is contiguous in the source, `write` in the destination.
     fn tiles<E: Copy, const WIDE: usize>(
         &self,
         read: usize,
@@ -416,8 +408,7 @@ impl Transfer {
     }
 }
 
-/// The first `len` elements of `LINES` lines that start `pitch` apart. Slices of equal length need
-/// no bounds checks in inner loops.
+/// The first `len` elements of `LINES` lines that start `pitch` apart, as equal slices.
 pub(crate) fn lines_of<E, const LINES: usize>(
     array: &mut [E],
     pitch: usize,

@@ -10,16 +10,15 @@ use crate::base::Error;
 #[non_exhaustive]
 pub enum Algorithm {
     /// Ranks of a host read each other's memory, others exchange chunks as
-    /// [`Algorithm::Pipelined`]. Without two ranks on one host, chunks are transformed on the way.
-    /// On devices as [`Algorithm::Pipelined`].
+    /// [`Algorithm::Pipelined`]. If each host has one rank, chunks are transformed on the way. Not
+    /// on devices.
     #[default]
     Shared,
     /// Non-blocking sends and receives. A message is sent once packed and unpacked on arrival, or
     /// kept for a transform that unpacks it. Large data goes in chunks as [`Algorithm::Pipelined`].
     P2p,
     /// [`Algorithm::P2p`] in chunks: one is transformed and packed while earlier ones are in
-    /// flight. A few chunks need buffers. Small messages are kept for a transform that unpacks
-    /// them.
+    /// flight. Few need buffers. Small data is kept for a transform that unpacks it.
     Pipelined,
     /// One collective call for all messages; for large data, one per chunk.
     ///
@@ -29,8 +28,7 @@ pub enum Algorithm {
     /// Messages are forwarded in ⌈log_k P⌉ rounds of at most `k - 1` sends, `k` from 2 to 255:
     /// fewer and longer messages. Large data goes in chunks, one after another.
     KWay(u8),
-    /// One-sided puts into a window, in chunks as [`Algorithm::Pipelined`]: first to other hosts in
-    /// rotation.
+    /// One-sided puts into a window in chunks as [`Algorithm::Pipelined`], to other hosts first.
     ///
     /// All ranks drop such plans in the same order. [`Algorithm::Pipelined`] replaces it, with a
     /// warning, between threads and with an MPI that cannot put.

@@ -1,5 +1,5 @@
-//! What a recipe sends over the network, against the rules of classic libraries: slabs, and pencils over the process grid
-//! a × b with the smallest a + b, their parts in C order, from the bricks given and back to them.
+//! Bytes that recipes send over the network, beside the rules of classic libraries: slabs and
+//! pencils.
 
 use crate::tiling::Rng;
 use fft_core::{Algorithm, Brick, Grid, Kind, Layout, Precision, Problem, ProcGrid, Recipe, Step};
@@ -87,8 +87,7 @@ fn never_more_than_the_classic_rules_and_far_less_from_bricks_to_bricks() {
         let classic = of_classic(&problem, &hosts);
         let recipe = Recipe::new(problem).unwrap();
         let ours = of_recipe(&recipe, &hosts);
-        // Nothing here depends on luck but this: another cut may send some hundred-thousandths less where its largest part
-        // is a quarter larger, and be slower. Of 300 other problems five are such.
+        // Another cut may send slightly less where its largest part is larger, and be slower.
         assert!(ours <= classic, "{ours} points instead of {classic}, {per_host} a host: {recipe}");
         let first = recipe.problem().input.brick(0);
         let cut = (0..3).filter(|axis| first.len(*axis) < grid.len(*axis)).count();
@@ -105,7 +104,7 @@ fn never_more_than_the_classic_rules_and_far_less_from_bricks_to_bricks() {
     assert!(median >= 0.15, "{median:.3} saved in the median of {saved:.3?}");
 }
 
-/// Cuts a brick into so many, each about half to twice as large as the others: the longest axis first, not quite evenly.
+/// Cuts a brick into so many of different size, the longest axis first.
 fn bisect(
     brick: Brick<3>,
     pieces: usize,

@@ -36,7 +36,7 @@ fn a_recipe_that_is_not_one_is_refused() {
     assert_eq!(read(&other).unwrap().to_string(), other);
 }
 
-/// Layouts that are not the same are not printed as the same, so that a printed recipe is one recipe.
+/// Different layouts are printed differently, so that a printed recipe is one recipe.
 #[test]
 fn what_is_printed_of_layouts_tells_them_apart() {
     let grid = Grid::new([4, 4]).unwrap();
@@ -97,7 +97,7 @@ fn what_is_printed_of_layouts_tells_them_apart() {
     assert_eq!(recipe.nodes().last().unwrap().layout, output);
 }
 
-/// Where transforms fetch, names are read without their orders: input and output are the same but for these, and the way goes by both.
+/// Names without orders are unique where transforms fetch: input and output differ in these only.
 #[test]
 fn what_is_fetched_comes_by_the_input_and_ends_in_the_output() {
     let (grid, kinds) = (Grid::new([2, 4, 3]).unwrap(), [R2C, Dst2, Dst1]);

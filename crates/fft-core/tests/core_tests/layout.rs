@@ -42,8 +42,8 @@ fn accepted<const D: usize>(grid: Grid<D>, bricks: &[Brick<D>]) -> Checked {
     Ok(())
 }
 
-/// One brick of a tiling moves a side outwards or inwards, moves as a whole, disappears or comes twice. What
-/// must be said follows from counting how often each point is covered.
+/// A brick of a tiling grows, shrinks, moves, disappears or comes twice. The error must follow from
+/// how often each point is covered.
 fn refused<const D: usize>(grid: Grid<D>, good: &[Brick<D>], rng: &mut Rng) -> Checked {
     let ranks = good.len();
     let held: Vec<usize> = (0..ranks).filter(|&rank| !good[rank].is_empty()).collect();

@@ -1,5 +1,5 @@
-//! Transforms of lines depend on nothing but the line: not on what is in their scratch, not on how often they
-//! ran, not on their peers in the tile.
+//! Transforms of lines depend on the line only: not on scratch, earlier runs or neighbours in the
+//! tile.
 
 use crate::tiling::Rng;
 use fft_core::{Direction, Kind, LineFft, LinePlanner, Real};

@@ -1,4 +1,4 @@
-//! Schedules: every byte is somewhere, and what is said of them is true; simulations of whole transforms.
+//! Schedules and their summaries; simulations of whole transforms.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn a_schedule_is_told_in_a_few_numbers() {
     assert_eq!([told.min, told.median, told.max], [message; 3]);
     assert_eq!([told.own, told.near, told.far], [16, 16 * 3, 16 * 12].map(|it| it * message));
     assert_eq!((told.host_most, told.host_mean), (48 * message, 48.0 * message as f64));
-    // In rotation nobody is aimed at twice, and a host by all who are elsewhere, one for each of its ranks.
+    // In rotation each rank is one sender's target, and a host that of as many as it has ranks.
     assert_eq!((told.incast, told.host_incast), (1, 4));
 }
 

@@ -1,5 +1,4 @@
-//! Random tilings of a grid: irregular bricks, some ranks without any. Shared by the tests of several
-//! crates.
+//! Random tilings of a grid, with irregular and empty bricks. Tests of several crates share them.
 #![allow(dead_code, reason = "every crate uses its own part of what is shared")]
 
 use fft_core::{Brick, Grid};
@@ -41,8 +40,8 @@ impl Rng {
     }
 }
 
-/// One brick per rank, tiling the grid: it is cut in two at random again and again, into at most as many
-/// pieces as there are ranks, and these go to random ranks. The others hold nothing, in various ways.
+/// A brick per rank: random cuts into at most as many pieces as ranks, which go to random ranks.
+/// The others hold nothing, in various ways.
 pub(crate) fn tiling<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Vec<Brick<D>> {
     let pieces = 1 + rng.below(ranks.min(grid.points()));
     let mut bricks = Vec::with_capacity(ranks);

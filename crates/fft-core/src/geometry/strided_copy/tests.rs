@@ -1,4 +1,4 @@
-//! Boxes copied as an index at a time would be: any bricks, orders of axes and batches, whole and in parts.
+//! Boxes are copied as index by index: any bricks, orders of axes, batches and parts.
 
 use super::*;
 use proptest::prelude::*;

@@ -20,7 +20,7 @@ struct Golden {
     wire: Wire,
     step: f64,
     infinite: bool,
-    /// Whether it was made by an encoder of another time: it is read as ever, and nobody makes it any more.
+    /// Whether an earlier encoder made it: it is read still, and made no more.
     former: bool,
     /// Numbers 0, 1 and 139, as version 2 decodes them.
     decoded: [f64; 3],

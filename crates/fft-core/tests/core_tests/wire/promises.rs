@@ -69,7 +69,7 @@ fn a_decoder_from_the_document_reads_the_same() {
 /// The most by which a number may be off.
 fn allowed<T: Real>(wire: Wire, step: f64, block: &[f64], x: f64) -> f64 {
     let most = block.iter().fold(0f64, |most, x| most.max(x.abs()));
-    // One rounding to the precision of the receiver, one each to multiply by a reciprocal and by the step.
+    // One rounding to the receiver's precision, one each for the reciprocal and the step.
     let rounding = x.abs() * (T::EPSILON / 2.0 + f64::EPSILON) + T::of(f64::MIN_POSITIVE).as_f64();
     let rounding = if T::PRECISION == Precision::F32 { rounding + 1e-45 } else { rounding };
     match wire {
@@ -196,8 +196,8 @@ fn a_step_that_cannot_be_used_loses_nothing() {
 #[test]
 fn halves_agree_with_another_implementation() {
     let x = data::gaussian::<f64>(4096);
-    // The largest of 256 numbers around 1 is brought to 2^14: numbers near 2^-28 of it are subnormal.
-    // The other one does not look at the last 32 bits of a number.
+    // The largest of 256 numbers around 1 becomes 2^14: numbers near 2^-28 of it are subnormal.
+    // The other implementation ignores the last 32 bits of a number.
     let short = |x: f64| f64::from_bits(x.to_bits() >> 32 << 32);
     let tiny = |(i, x): (usize, &f64)| short(x * 2f64.powi(-(i as i32 % 40)));
     let x: Vec<f64> = x.iter().enumerate().map(tiny).collect();

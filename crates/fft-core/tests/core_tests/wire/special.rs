@@ -116,7 +116,8 @@ fn where_too_many_blocks_go_raw_everything_does() {
 
 #[test]
 fn a_message_that_would_not_be_shorter_is_its_numbers_and_nothing_else() {
-    // As many reals as one block of 64 is good for: 8 bytes of header, 8 of scales or steps, and the block.
+    // So many reals that a block of 64 just pays: 8 bytes of header, 8 of scales or steps, and the
+    // block.
     for (wire, step, least) in [
         (Wire::F32, 0.0, 35),
         (Wire::F16, 0.0, 19),
