@@ -23,18 +23,11 @@ impl Signature {
     /// # Errors
     /// When a rank has gone or the library fails.
     pub fn of(comm: &dyn Comm) -> Result<Self, Error> {
-        let mut crews: Vec<(usize, usize)> = Vec::new();
-        for rank in 0..comm.size() {
-            let host = comm.host(rank);
-            match crews.iter_mut().find(|(known, _)| *known == host) {
-                Some((_, ranks)) => *ranks += 1,
-                None => crews.push((host, 1)),
-            }
-        }
+        let hosts = comm.topology();
         Ok(Self {
             processor: broadcast_line(comm, &processor())?,
-            hosts: crews.len(),
-            ranks_per_host: crews.iter().map(|(_, ranks)| *ranks).max().unwrap_or(1),
+            hosts: hosts.hosts(),
+            ranks_per_host: hosts.ranks_per_host(),
             library: broadcast_line(comm, &library(comm))?,
             version: env!("CARGO_PKG_VERSION").into(),
         })
