@@ -58,19 +58,6 @@ pub fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Checks that all ranks found the same text. Collective.
-///
-/// # Errors
-/// On every rank: [`Error::Disagreement`] with the checksums of rank 0 and the first other; when
-/// the transport fails.
-pub fn same(comm: &dyn Comm, what: &str, text: &str) -> Result<(), Error> {
-    let mut all = vec![[0; 8]; comm.size()];
-    comm.allgather(&checksum(text.as_bytes()).to_be_bytes(), all.as_flattened_mut())?;
-    let Some(rank_b) = all.iter().position(|word| *word != all[0]) else { return Ok(()) };
-    let [a, b] = [all[0], all[rank_b]].map(|word| format!("{:016x}", u64::from_be_bytes(word)));
-    Err(Error::Disagreement { what: what.into(), rank_a: 0, a, rank_b, b })
-}
-
 /// A text after a first line with a name and the checksum, which is a comment in TOML.
 ///
 /// ```
