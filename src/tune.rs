@@ -6,8 +6,10 @@ use std::time::Duration;
 use fft_comm::tuner::{
     Candidate, Choice, Progress, Report, Source, candidates, favourite, shortlist, tune as measure,
 };
-use fft_comm::{Signature, checksum, same};
-use fft_core::{Algorithm, Comm, Error, Machine, Memory, Problem, Recipe, Step, Wire, agree};
+use fft_comm::{Signature, checksum};
+use fft_core::{
+    Algorithm, Comm, Error, Machine, Memory, Problem, Recipe, Step, Wire, agree, assert_same,
+};
 
 use crate::{files, wisdom};
 
@@ -129,7 +131,7 @@ pub(crate) fn decide(
         Tune::Recipe(text) => named(Source::Recipe, exact(&problem, wanted, text)?),
     };
     let recipe = all.into_iter().nth(report.chosen).expect("one of them was chosen").recipe;
-    same(comm, "recipe", &recipe.to_string())?;
+    assert_same(comm, &[("recipe", recipe.to_string())])?;
     Ok(Decision { recipe, report, key })
 }
 

@@ -139,7 +139,7 @@ impl Mail<'_> {
 
 impl MessageHandler for Mail<'_> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        assert!(message.is_empty(), "it has a berth");
+        assert!(message.is_empty(), "it has a device buffer");
         let spec = &self.message_plan.sends[number];
         let letter = self.letter(self.rank, spec.peer, spec);
         self.place(0, number, letter.len()).write(&letter).expect("a copy");
@@ -149,7 +149,7 @@ impl MessageHandler for Mail<'_> {
     fn own(&mut self) {}
 
     fn arrived(&mut self, number: usize, _message: &[u8]) -> bool {
-        panic!("message {number} has a berth");
+        panic!("message {number} has a device buffer");
     }
 
     fn landed(&mut self, number: usize, bytes: usize) {

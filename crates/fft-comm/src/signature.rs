@@ -23,18 +23,11 @@ impl Signature {
     /// # Errors
     /// When a rank has gone or the library fails.
     pub fn of(comm: &dyn Comm) -> Result<Self, Error> {
-        let mut crews: Vec<(usize, usize)> = Vec::new();
-        for rank in 0..comm.size() {
-            let host = comm.host(rank);
-            match crews.iter_mut().find(|(known, _)| *known == host) {
-                Some((_, ranks)) => *ranks += 1,
-                None => crews.push((host, 1)),
-            }
-        }
+        let hosts = comm.topology();
         Ok(Self {
             processor: broadcast_line(comm, &processor())?,
-            hosts: crews.len(),
-            ranks_per_host: crews.iter().map(|(_, ranks)| *ranks).max().unwrap_or(1),
+            hosts: hosts.hosts(),
+            ranks_per_host: hosts.ranks_per_host(),
             library: broadcast_line(comm, &library(comm))?,
             version: env!("CARGO_PKG_VERSION").into(),
         })
@@ -63,19 +56,6 @@ impl Signature {
 pub fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-/// Checks that all ranks found the same text. Collective.
-///
-/// # Errors
-/// On every rank: [`Error::Disagreement`] with the checksums of rank 0 and the first other; when
-/// the transport fails.
-pub fn same(comm: &dyn Comm, what: &str, text: &str) -> Result<(), Error> {
-    let mut all = vec![[0; 8]; comm.size()];
-    comm.allgather(&checksum(text.as_bytes()).to_be_bytes(), all.as_flattened_mut())?;
-    let Some(rank_b) = all.iter().position(|word| *word != all[0]) else { return Ok(()) };
-    let [a, b] = [all[0], all[rank_b]].map(|word| format!("{:016x}", u64::from_be_bytes(word)));
-    Err(Error::Disagreement { what: what.into(), rank_a: 0, a, rank_b, b })
 }
 
 /// A text after a first line with a name and the checksum, which is a comment in TOML.

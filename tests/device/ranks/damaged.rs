@@ -274,7 +274,7 @@ pub(crate) fn in_windows(world: &dyn Comm, gpu: &Gpu) -> Done {
 
 /// In memory of the device that is sent from and received into.
 #[cfg(feature = "mpi")]
-pub(crate) fn in_berths(world: &dyn Comm, gpu: &Gpu) -> Done {
+pub(crate) fn on_device(world: &dyn Comm, gpu: &Gpu) -> Done {
     for wire in [Wire::F32, Wire::Bits(16), Wire::Tolerance] {
         for culprit in 0..world.size() {
             let answers = run(world, (gpu, GpuTransport::GpuDirect), (wire, false), culprit)?;

@@ -58,7 +58,7 @@ fn body() {
         Ok(plan) => assert_eq!(plan.transport(), GpuTransport::GpuDirect),
         Err(why) => return println!("not run: messages on the device, {why}"),
     }
-    damaged::in_berths(&world, &gpu).unwrap();
+    damaged::on_device(&world, &gpu).unwrap();
     let gpu = By(gpu, GpuTransport::GpuDirect);
     everything(&world, &gpu).unwrap();
     let draft = case.draft::<C2c<f64>>(&world).unwrap().wire(Wire::Lossless).ignore_shared_memory();

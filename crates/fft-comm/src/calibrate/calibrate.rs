@@ -36,7 +36,7 @@ const EPOCHS: usize = 20;
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
 pub fn calibrate(comm: &dyn Comm) -> Result<Machine, Error> {
     let links = Links::new(comm)?;
-    let (hosts, ranks_per_host) = (links.hosts(), links.ranks_per_host() as f64);
+    let (hosts, ranks_per_host) = (links.hosts.hosts(), links.hosts.ranks_per_host() as f64);
     let source = format!("{} ranks on {hosts} of these hosts, by {}", comm.size(), comm.name());
     let machine = Machine { name: processor(comm)?, ..Machine::default() };
     let mut calibration = Calibration { comm, links, ranks_per_host, source, machine };
@@ -64,7 +64,7 @@ impl Calibration<'_> {
     }
 
     fn memory(&mut self) -> Result<(), Error> {
-        let (comm, bytes) = (self.comm, (1 << 27) / self.links.ranks_per_host());
+        let (comm, bytes) = (self.comm, (1 << 27) / self.links.hosts.ranks_per_host());
         let mut copying = agree(comm, Copying::new(bytes.clamp(1 << 22, 1 << 26), comm.rank()))?;
         let [memory, strided] =
             self.links.while_others_sleep(&[0], |_| Ok([copying.rate(ALONE), alone::strided()]))?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fft_core::{Comm, Error, Flight, Reduce, agree};
+use fft_core::{Comm, Error, Flight, Reduce, Topology, agree};
 
 use super::rates::{REPEATS, median};
 
@@ -23,31 +23,13 @@ const NAP: Duration = Duration::from_millis(1);
 pub(super) struct Links<'a> {
     comm: &'a dyn Comm,
     flight: Box<dyn Flight>,
-    /// The ranks of each host, ascending; hosts by their first rank.
-    hosts: Vec<Vec<usize>>,
+    pub(super) hosts: Topology,
 }
 
 impl<'a> Links<'a> {
     pub(super) fn new(comm: &'a dyn Comm) -> Result<Self, Error> {
-        let mut hosts: Vec<(usize, Vec<usize>)> = Vec::new();
-        for rank in 0..comm.size() {
-            let host = comm.host(rank);
-            match hosts.iter_mut().find(|(known, _)| *known == host) {
-                Some((_, ranks)) => ranks.push(rank),
-                None => hosts.push((host, vec![rank])),
-            }
-        }
-        let hosts = hosts.into_iter().map(|(_, ranks)| ranks).collect();
         let flight = agree(comm, comm.flight())?;
-        Ok(Self { comm, flight, hosts })
-    }
-
-    pub(super) fn hosts(&self) -> usize {
-        self.hosts.len()
-    }
-
-    pub(super) fn ranks_per_host(&self) -> usize {
-        self.hosts.iter().map(Vec::len).max().unwrap_or(1)
+        Ok(Self { comm, flight, hosts: comm.topology() })
     }
 
     /// Broadcasts what the first of the `active` ranks finds. The other ranks sleep meanwhile and
@@ -85,14 +67,16 @@ impl<'a> Links<'a> {
     /// `[latency, overhead, bandwidth]` of messages between ranks of a host; `None` where each is
     /// alone. Collective.
     pub(super) fn near(&mut self, oversubscription: f64) -> Result<Option<[f64; 3]>, Error> {
-        let Some(pair) = self.hosts.iter().find(|ranks| ranks.len() > 1) else {
+        let hosts = &self.hosts;
+        let mut ranks = (0..hosts.hosts()).map(|host| hosts.ranks_of(host));
+        let Some(&[first, second, ..]) = ranks.find(|ranks| ranks.len() > 1) else {
             return Ok(None);
         };
-        let pair = [pair[0], pair[1]];
-        let next = |ranks: &Vec<usize>, place: usize| {
+        let pair = [first, second];
+        let next = |ranks: &[usize], place: usize| {
             (ranks.len() > 1).then(|| ranks[(place + 1) % ranks.len()])
         };
-        let ring = self.targets(|host, place| next(&self.hosts[host], place));
+        let ring = self.targets(|host, place| next(hosts.ranks_of(host), place));
         let bandwidth = self.bandwidth(&ring)?;
         let [latency, overhead] = self.small(pair, &ring, oversubscription)?;
         Ok(Some([latency, overhead, bandwidth]))
@@ -101,19 +85,19 @@ impl<'a> Links<'a> {
     /// The same between hosts, with one rank of each sending, and the bytes per second out of the
     /// fullest host when all ranks send. `None` on one host. Collective.
     pub(super) fn far(&mut self, oversubscription: f64) -> Result<Option<([f64; 3], f64)>, Error> {
-        let count = self.hosts.len();
+        let count = self.hosts.hosts();
         if count == 1 {
             return Ok(None);
         }
-        let pair = [self.hosts[0][0], self.hosts[1][0]];
+        let pair = [0, 1].map(|host| self.hosts.ranks_of(host)[0]);
         let peer = |host: usize, place: usize| {
-            let next = &self.hosts[(host + 1) % count];
+            let next = self.hosts.ranks_of((host + 1) % count);
             next[place % next.len()]
         };
         let all = self.targets(|host, place| Some(peer(host, place)));
         let firsts = self.targets(|host, place| (place == 0).then(|| peer(host, place)));
         let bandwidth = self.bandwidth(&firsts)?;
-        let ranks_per_host = self.ranks_per_host();
+        let ranks_per_host = self.hosts.ranks_per_host();
         let host = if ranks_per_host == 1 {
             bandwidth
         } else {
@@ -126,8 +110,8 @@ impl<'a> Links<'a> {
     /// The target of each rank, from the number of its host and its place there.
     fn targets(&self, of: impl Fn(usize, usize) -> Option<usize>) -> Vec<Option<usize>> {
         let mut targets = vec![None; self.comm.size()];
-        for (host, ranks) in self.hosts.iter().enumerate() {
-            for (place, &rank) in ranks.iter().enumerate() {
+        for host in 0..self.hosts.hosts() {
+            for (place, &rank) in self.hosts.ranks_of(host).iter().enumerate() {
                 targets[rank] = of(host, place);
             }
         }

@@ -31,7 +31,8 @@ pub fn exchange_in(memory: Memory) -> MakeExchange<'static> {
     }
 }
 
-/// With least memory, and where messages are forwarded, exchanges are in rounds of a few chunks. Collective.
+/// Exchanges are in rounds of a few chunks with least memory, and where messages are forwarded.
+/// Collective.
 fn make(memory: Memory, algorithm: Algorithm, comm: &dyn Comm) -> Result<Box<dyn Exchange>, Error> {
     let most = memory.rounds(algorithm);
     let inner: Box<dyn Exchange> = match algorithm {

@@ -17,7 +17,8 @@
 //! let Some(rma) = Rma::probe(&world)? else { return Ok(()) };
 //! let mut window: Window<f64> = rma.window(2 * world.size())?;
 //! let mine = [world.rank() as f64, 0.5];
-//! window.fence(|epoch| (0..world.size()).try_for_each(|to| epoch.put(to, 2 * world.rank(), &mine)))?;
+//! let at = 2 * world.rank();
+//! window.fence(|epoch| (0..world.size()).try_for_each(|to| epoch.put(to, at, &mine)))?;
 //! assert_eq!(window.local()[..2], [0.0, 0.5]);
 //! window.free()?;
 //! # Ok::<(), fft_core::Error>(())
@@ -36,7 +37,9 @@
 //! ```
 //! Data that dies, or changes, before the epoch is closed:
 //! ```compile_fail,E0597
-//! fn f(w: &mut fft_comm::mpi::Window<u8>) { w.fence(|epoch| { let x = vec![1]; epoch.put(0, 0, &x) }); }
+//! fn f(w: &mut fft_comm::mpi::Window<u8>) {
+//!     w.fence(|epoch| { let x = vec![1]; epoch.put(0, 0, &x) });
+//! }
 //! ```
 //! ```compile_fail,E0506
 //! fn f(w: &mut fft_comm::mpi::Window<u8>, mut x: [u8; 1]) {

@@ -1,6 +1,6 @@
 //! The candidates: recipes in the order of predicted times.
 
-use fft_core::{Algorithm, Epochs, Error, Family, Memory, Problem, Recipe, Wire};
+use fft_core::{Algorithm, Epochs, Error, Family, Memory, Problem, Recipe, Topology, Wire};
 
 /// A recipe and its predicted time.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,22 +97,19 @@ impl Choice {
 
 /// Exchanges that suit a problem; the first is the fallback.
 fn exchanges(problem: &Problem, can_put: bool) -> Vec<Algorithm> {
-    let (hosts, ranks) = (&problem.hosts, problem.input.ranks());
+    let ranks = problem.input.ranks();
     let mut found = vec![Algorithm::Shared];
     if ranks == 1 {
         return found;
     }
-    let one = !hosts.is_empty() && hosts.iter().all(|host| *host == hosts[0]);
-    let mut sorted = hosts.clone();
-    sorted.sort_unstable();
-    let alone = sorted.is_sorted_by(|a, b| a < b);
+    let hosts = Topology::new(&problem.hosts, ranks).hosts();
     found.push(Algorithm::P2p);
-    if !alone {
+    if hosts < ranks {
         // Otherwise it is the same as sharing.
         found.push(Algorithm::Pipelined);
     }
     found.push(Algorithm::Alltoallv);
-    if can_put && !one {
+    if can_put && hosts > 1 {
         found.extend([Algorithm::Ring(Epochs::Fence), Algorithm::Ring(Epochs::Flush)]);
     }
     // As floating point: the search reports what cannot be counted.

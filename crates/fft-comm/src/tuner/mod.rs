@@ -11,9 +11,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fft_core::{Comm, Direction, Error, HostExecutor, Precision, Real, SharedMemory, Slot, agree};
+use fft_core::{
+    Comm, Direction, Error, HostExecutor, Precision, Real, SharedMemory, Slot, agree, assert_same,
+};
 
-use crate::same;
 pub use candidates::{Candidate, Choice, candidates, favourite, shortlist};
 pub use race::{Outcome, Progress, Trial, race};
 pub use report::{Report, ReportRow, Source};
@@ -79,7 +80,7 @@ pub fn tune_by<'t>(
     }
     // Ranks with different candidates would hang.
     let recipes: Vec<_> = candidates.iter().map(|it| it.recipe.to_string()).collect();
-    same(comm, "candidates", &recipes.join("\n"))?;
+    assert_same(comm, &[("candidates", recipes.join("\n"))])?;
     let mut make = |number: usize| make(&candidates[number]);
     let outcomes = race(comm, candidates.len(), budget, &mut make, on_progress)?;
     Report::measured(candidates, outcomes)
