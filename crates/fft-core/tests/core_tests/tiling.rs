@@ -2,7 +2,7 @@
 //! crates.
 #![allow(dead_code, reason = "every crate uses its own part of what is shared")]
 
-use fft_core::{Brick, Grid};
+use fft_core::{Brick, Grid, Layout, ProcGrid};
 
 /// A small deterministic source of random numbers (splitmix64), the same on every rank.
 #[derive(Clone, Debug)]
@@ -39,6 +39,19 @@ impl Rng {
         self.shuffle(&mut order);
         order
     }
+}
+
+/// A layout of one of three kinds: an even cut, its bricks dealt out to other ranks, any tiling.
+pub(crate) fn layout<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Layout {
+    let cuts = ProcGrid::all(D, ranks - rng.below(1 + ranks / 4));
+    let cut = cuts[rng.below(cuts.len())];
+    let mut bricks: Vec<_> = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
+    match rng.below(4) {
+        0 | 1 => {}
+        2 => rng.shuffle(&mut bricks),
+        _ => bricks = tiling(grid, ranks, rng),
+    }
+    Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order::<D>()).unwrap()
 }
 
 /// One brick per rank, tiling the grid: it is cut in two at random again and again, into at most as many
