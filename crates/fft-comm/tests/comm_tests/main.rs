@@ -2,9 +2,13 @@
 //! for so long as runs should take, and
 //! want no busy peers.
 
+#[path = "../../../fft-core/tests/core_tests/tiling.rs"]
+mod tiling;
+
 mod calibrate;
 mod kway;
 mod node_memory;
+mod passes;
 mod streaming;
 mod threads;
 mod together;

@@ -134,6 +134,11 @@ impl HostExecutor {
         either!(self, it => it.clear_timings());
     }
 
+    /// As [`Executor::operations`].
+    pub fn operations(&self, direction: Direction) -> usize {
+        either!(self, it => it.operations(direction))
+    }
+
     /// As [`Executor::memory`].
     pub fn memory(&self) -> usize {
         either!(self, it => it.memory())

@@ -9,10 +9,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::tiling::{Rng, tiling};
+use crate::tiling::{Rng, layout};
 use fft_core::{
-    Access, Algorithm, Grid, Kind, Layout, Machine, Memory, Precision, Prediction, Problem,
-    ProcGrid, Recipe, Scale, Schedule, Tolerance, Wire,
+    Access, Algorithm, Grid, Kind, Machine, Memory, Precision, Prediction, Problem, Recipe, Scale,
+    Schedule, Tolerance, Wire,
 };
 
 const PROBLEMS: u64 = 200;
@@ -20,19 +20,6 @@ const PROBLEMS: u64 = 200;
 const LONGEST: [usize; 4] = [4096, 160, 48, 14];
 
 const GOLDEN: &str = "tests/golden/problems.txt";
-
-/// A layout of one of three kinds: an even cut, its bricks dealt out to other ranks, any tiling.
-fn layout<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Layout {
-    let cuts = ProcGrid::all(D, ranks - rng.below(1 + ranks / 4));
-    let cut = cuts[rng.below(cuts.len())];
-    let mut bricks: Vec<_> = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
-    match rng.below(4) {
-        0 | 1 => {}
-        2 => rng.shuffle(&mut bricks),
-        _ => bricks = tiling(grid, ranks, rng),
-    }
-    Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order::<D>()).unwrap()
-}
 
 /// The problem of a number: any kinds, bricks, orders, hosts, wires, exchanges, memory and machine.
 fn problem<const D: usize>(rng: &mut Rng) -> Problem {

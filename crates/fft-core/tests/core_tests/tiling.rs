@@ -1,7 +1,7 @@
 //! Random tilings of a grid, with irregular and empty bricks. Tests of several crates share them.
 #![allow(dead_code, reason = "every crate uses its own part of what is shared")]
 
-use fft_core::{Brick, Grid};
+use fft_core::{Brick, Grid, Layout, ProcGrid};
 
 /// A small deterministic source of random numbers (splitmix64), the same on every rank.
 #[derive(Clone, Debug)]
@@ -38,6 +38,19 @@ impl Rng {
         self.shuffle(&mut order);
         order
     }
+}
+
+/// A layout of one of three kinds: an even cut, its bricks dealt out to other ranks, any tiling.
+pub(crate) fn layout<const D: usize>(grid: Grid<D>, ranks: usize, rng: &mut Rng) -> Layout {
+    let cuts = ProcGrid::all(D, ranks - rng.below(1 + ranks / 4));
+    let cut = cuts[rng.below(cuts.len())];
+    let mut bricks: Vec<_> = (0..ranks).map(|rank| cut.brick(&grid, rank)).collect();
+    match rng.below(4) {
+        0 | 1 => {}
+        2 => rng.shuffle(&mut bricks),
+        _ => bricks = tiling(grid, ranks, rng),
+    }
+    Layout::new(grid, bricks, ranks).unwrap().ordered(rng.order::<D>()).unwrap()
 }
 
 /// A brick per rank: random cuts into at most as many pieces as ranks, which go to random ranks.
