@@ -5,7 +5,8 @@
 
 use std::f64::consts::TAU;
 
-use thriffty::{Comm, Error, Field, Grid, Physical, Plan, Reduce};
+use thriffty::planning::Reduce;
+use thriffty::{Comm, Error};
 
 const N: usize = 64;
 
@@ -22,20 +23,17 @@ fn main() -> Result<(), Error> {
 }
 
 fn solve(world: &dyn Comm) -> Result<(), Error> {
-    let mut plan = Plan::r2c(world, Grid::new([N, N, N])?).build()?;
+    let mut plan = thriffty::r2c(world, [N, N, N]).build()?;
     let exact = |[i, j, k]: [usize; 3]| {
         let [x, y, z] = [i, j, k].map(|i| TAU * i as f64 / N as f64);
         x.sin() * (2.0 * y).cos() * (3.0 * z).sin()
     };
-    let mut rho: Field<Physical> = plan.input();
+    let mut rho = plan.input();
     rho.fill(|index| 14.0 * exact(index)); // 1² + 2² + 3²
-    let phi_hat = plan.forward(rho)?.map_modes(|[a, b, c], v| match a * a + b * b + c * c {
-        0 => v * 0.0,
-        k2 => v / k2 as f64,
-    });
+    let phi_hat = plan.forward(rho)?.poisson([TAU; 3]);
     let phi = plan.inverse(phi_hat)?;
-    let mut worst = [0.0f64];
-    phi.for_each(|index, v| worst[0] = worst[0].max((v - exact(index)).abs()));
+    let errors = phi.iter().map(|(index, v)| (v - exact(index)).abs());
+    let mut worst = [errors.fold(0.0, f64::max)];
     world.allreduce(Reduce::Max, &mut worst)?;
     if world.rank() == 0 {
         println!("{}", plan.recipe());

@@ -1,33 +1,35 @@
-//! Distributed Fourier transforms in 1 to 4 dimensions: bricks in, bricks out, over threads or MPI processes.
+//! Distributed Fourier transforms in 1 to 4 dimensions over threads, MPI processes and GPUs.
 //!
-//! - [`Grid`] is the index space, [`Brick`] the box of it that a rank holds; [`Grid::brick`] makes an even cut.
-//! - [`Plan::c2c`], [`Plan::r2c`] and [`Plan::r2r`] draft a transform; [`Draft`] has the options;
-//!   [`Draft::build`] makes the [`Plan`], whose [`Recipe`] says how it will be done.
-//! - A plan transforms slices ([`Plan::forward_into`], [`Plan::forward_in_place`]) or a [`Field`], which knows
-//!   whether it is in physical or in spectral space.
-//! - With the feature `cuda`, `Draft::on` makes the same plans of data on GPUs, and `DeviceField` is such a field there.
-//! - Ranks come from [`threads`] or, with the feature `mpi`, from `mpi::init`; both are a [`Comm`].
+//! [`c2c`], [`r2c`] and [`r2r`] draft a transform; [`Draft::build`] makes the [`Plan`]. It transforms
+//! slices, or a [`Field`], which knows whether it is in physical or in spectral space. Ranks come
+//! from [`threads`] or, with the feature `mpi`, from `mpi::init`; both are a [`Comm`].
 //!
 //! ```
-//! use thriffty::{Complex, Error, Grid, Plan};
-//!
 //! thriffty::threads(3, |world| {
-//!     let mut plan = Plan::c2c(&world, Grid::new([6, 10])?).build()?;
-//!     let x = vec![Complex::new(1.0, 0.0); plan.input_len()];
-//!     let mut y = vec![Complex::default(); plan.output_len()];
-//!     plan.forward_into(&x, &mut y)?;
-//!     if plan.output_brick().lo == [0, 0] {
-//!         assert_eq!(y[0].re, 60.0); // the sum over all points
-//!     }
-//!     Ok::<(), Error>(())
+//!     let mut plan = thriffty::r2c(&world, [6, 10]).build()?;
+//!     let mut x = plan.input();
+//!     x.fill(|[i, j]| (i + j) as f64);
+//!     let spectrum = plan.forward(x)?;
+//!     let y = plan.inverse(spectrum)?;
+//!     y.iter().for_each(|([i, j], v)| assert!((v - (i + j) as f64).abs() < 1e-12));
+//!     Ok::<(), thriffty::Error>(())
 //! })?;
-//! # Ok::<(), Error>(())
+//! # Ok::<(), thriffty::Error>(())
 //! ```
 //!
-//! Conventions: forward is `exp(-2πi jk/n)`, unscaled; inverse divides by the number of points; the last axis is
-//! contiguous; frequencies are in natural order. Every call that communicates is collective and returns the
-//! same `Ok` or error on every rank.
+//! Forward is `exp(-2πi jk/n)`, unscaled; inverse divides by the number of points; the last axis is
+//! contiguous; frequencies are in natural order. Every call that communicates is collective and
+//! returns the same `Ok` or error on every rank.
+//!
+//! The folders, each of which uses those before it:
+//!
+//! - `field`: kinds of data, arrays, and fields;
+//! - `bound`: recipes bound to the host or to a device;
+//! - `tuning`: the choice of a recipe;
+//! - `plan`: options, drafts and plans;
+//! - `machine`: machines of the model, in files, and measured with plans.
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 // Their examples are tests.
 #[cfg(doctest)]
@@ -40,50 +42,59 @@ struct Exchanges;
 #[doc = include_str!("../docs/tolerance.md")]
 struct ToleranceGuide;
 
-mod array;
-pub mod calibrated;
-#[cfg(feature = "cuda")]
-mod device;
-mod draft;
-mod dyn_draft;
-mod dyn_plan;
-mod field;
-mod files;
-mod fitted;
-pub mod machines;
-mod part;
-mod plan;
-mod pool;
-mod transform;
-mod tune;
-pub mod warnings;
-mod wisdom;
+#[cfg(doctest)]
+#[doc = include_str!("../docs/types.md")]
+struct Types;
 
-pub use array::DynArray;
-#[cfg(feature = "cuda")]
-pub use device::{DeviceArray, DeviceDraft, DeviceField, DevicePlan, DynDevicePlan, Place};
-pub use draft::Draft;
-pub use dyn_draft::DynDraft;
-pub use dyn_plan::DynPlan;
+mod bound;
+mod field;
+pub mod machine;
+mod plan;
+pub mod tuning;
+pub mod warnings;
+
 #[cfg(feature = "mpi")]
 pub use fft_comm::mpi;
-pub use fft_comm::tuner::{self, Outcome, Progress, Report, ReportRow, Source};
 pub use fft_comm::{ThreadComm, alone};
-pub use fft_core::{
-    Algorithm, Brick, BytesMoved, Codecs, Comm, Complex, Direction, DynBrick, DynGrid, Element,
-    Epochs, Error, ErrorKind, Expected, Family, Flight, Grid, How, Kind, Layout, MAX_AXES, Machine,
-    Memory, Message, Messages, Node, Order, PerAxis, Played, Precision, Prediction, Problem,
-    ProcGrid, Quantity, Rate, Real, Recipe, Reduce, Scale, Schedule, Simulation, Simulator, Step,
-    Summary, Timings, Tolerance, Wire, WireError, agree,
-};
-#[cfg(feature = "cuda")]
-pub use fft_gpu as gpu;
-pub use field::{Field, Physical, Side, Spectral};
-pub use plan::Plan;
-pub use transform::{C2c, DynTransform, R2c, R2r, Transform};
-pub use tune::Tune;
+pub use fft_core::{Brick, Comm, Complex, Error, ErrorKind, Grid, Kind, Scale, Tolerance, Wire};
+pub use field::{C2c, Field, Physical, R2c, R2r, Spectral};
+pub use plan::{Draft, Plan, c2c, r2c, r2r};
+pub use tuning::Tune;
 
-/// Runs `body` once per rank, each on a thread of its own, and returns what they return in order of ranks.
+/// Plans whose types are values, and what plans are made from: options, layouts, recipes,
+/// predictions and simulations.
+pub mod planning {
+    pub use crate::field::{
+        Device, DynArray, DynTransform, Host, Location, Side, Transform, Wavenumbers,
+    };
+    pub use crate::plan::{DynDraft, DynPlan, Options};
+    pub use fft_core::{
+        Algorithm, BytesMoved, Direction, DynBrick, DynGrid, Element, Epochs, Expected, Family,
+        Flight, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played, Precision,
+        Prediction, Problem, ProcGrid, Real, Recipe, Reduce, Schedule, Simulation, Simulator, Step,
+        Summary, Timings, WireError, agree,
+    };
+}
+
+/// Plans and fields on CUDA devices, and what they are made of.
+#[cfg(feature = "cuda")]
+pub mod gpu {
+    pub use crate::bound::DeviceOptions;
+    pub use crate::plan::{DeviceDraft, DeviceField, DevicePlan};
+    pub use fft_gpu::*;
+}
+
+#[doc(hidden)]
+#[cfg(feature = "cuda")]
+pub use gpu::{DeviceDraft, DeviceField, DevicePlan};
+#[doc(hidden)]
+pub use {
+    machine::{Codecs, How, Machine, Messages, Quantity, Rate},
+    planning::*,
+    tuning::{Outcome, Progress, Report, ReportRow, Source},
+};
+
+/// Runs `body` once per rank, each on a thread of its own; the results in order of ranks.
 ///
 /// # Errors
 /// The error of the lowest rank that failed.

@@ -64,7 +64,7 @@ where
     x.fill(|at| physical(of(&lines, at)));
     plan.forward_into(x.as_slice(), y.as_mut_slice())?;
     let mut sums = [0.0; 2];
-    y.for_each(|at, found| {
+    y.iter().for_each(|(at, found)| {
         let expected = of(&spectra, at);
         sums[0] += (found - expected).norm_sqr();
         sums[1] += expected.norm_sqr();
@@ -73,7 +73,7 @@ where
     x.fill(|_| physical(C64::new(f64::NAN, f64::NAN)));
     plan.inverse_into(y.as_slice(), x.as_mut_slice())?;
     let mut sums = [0.0; 2];
-    x.for_each(|at, found| {
+    x.iter().for_each(|(at, &found)| {
         let expected = of(&lines, at);
         sums[0] += (C64::from(found) - expected).norm_sqr();
         sums[1] += expected.norm_sqr();

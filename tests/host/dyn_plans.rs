@@ -3,7 +3,7 @@
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::{
     Brick, C2c, Comm, Complex, Direction, DynBrick, DynDraft, DynGrid, DynPlan, DynTransform,
-    Error, Grid, Kind, Plan, Precision, R2c, R2r, Transform,
+    Error, Grid, Kind, Options, Plan, Precision, R2c, R2r, Transform,
 };
 
 use crate::common::RANKS;
@@ -25,14 +25,14 @@ fn same<K: Transform, const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Res
             &[<K::Real as thriffty::Real>::of(number as f64); 2],
         )[0]
     });
-    let mut output = erased.zeros();
-    let bytes = erased.output_len() * erased.spectral_bytes();
+    let mut output = erased.zeros()?;
+    let bytes = erased.output_bytes();
     erased.run(
         Direction::Forward,
         cast_slice(field.as_slice()),
         &mut output.bytes_mut()[..bytes],
     )?;
-    let mut in_place = erased.zeros();
+    let mut in_place = erased.zeros()?;
     let input = cast_slice::<_, u8>(field.as_slice());
     in_place.bytes_mut()[..input.len()].copy_from_slice(input);
     let expected = typed.forward(field)?;
@@ -62,12 +62,14 @@ fn plans_with_and_without_types_are_the_same() {
 }
 
 /// What every rank says of a draft.
-fn refused(change: impl Fn(DynDraft<'_>) -> DynDraft<'_> + Sync) -> String {
+fn refused(change: impl Fn(&mut Options) + Sync) -> String {
     let found = thriffty::threads(3, |comm| {
         let grid = DynGrid::new([8, 6, 4])?;
-        let draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
+        let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
         // One rank alone makes the mistake.
-        let draft = if comm.rank() == 1 { change(draft) } else { draft };
+        if comm.rank() == 1 {
+            change(&mut draft.options);
+        }
         Ok::<_, Error>(draft.build().err().map(|error| error.to_string()))
     });
     let mut found = found.unwrap();
@@ -79,16 +81,22 @@ fn refused(change: impl Fn(DynDraft<'_>) -> DynDraft<'_> + Sync) -> String {
 #[test]
 fn what_has_other_axes_than_the_grid_is_refused() {
     for (error, expected) in [
-        (refused(|draft| draft.kinds([Kind::C2C; 2])), "axes with a kind: found 2, expected 3"),
-        (refused(|draft| draft.input_order([1, 0])), "axes of an order: found 2, expected 3"),
         (
-            refused(|draft| draft.output_brick(DynBrick::empty(4))),
+            refused(|options| options.kinds = [Kind::C2C; 2].into()),
+            "axes with a kind: found 2, expected 3",
+        ),
+        (
+            refused(|options| options.input_order = [1, 0].into()),
+            "axes of an order: found 2, expected 3",
+        ),
+        (
+            refused(|options| options.output = Some(DynBrick::empty(4))),
             "axes of a brick: found 4, expected 3",
         ),
         (
-            refused(|draft| {
+            refused(|options| {
                 let brick = DynBrick { hi: [8, 6].into(), ..DynBrick::empty(3) };
-                draft.input_brick(brick)
+                options.input = Some(brick);
             }),
             "axes of a brick: found 2, expected 3",
         ),
@@ -110,8 +118,10 @@ fn plan(comm: &dyn Comm) -> Result<DynPlan, Error> {
         0 => Brick { lo: [0, 0], hi: [8, 4] },
         _ => Brick::EMPTY,
     };
-    let draft = DynDraft::new(comm, grid, DynTransform::C2c, Precision::F64);
-    draft.input_brick(brick(comm.rank())).output_brick(brick(comm.rank())).build()
+    let mut draft = DynDraft::new(comm, grid, DynTransform::C2c, Precision::F64);
+    let brick = brick(comm.rank()).into();
+    (draft.options.input, draft.options.output) = (Some(brick), Some(brick));
+    draft.build()
 }
 
 #[test]
@@ -119,7 +129,7 @@ fn arrays_that_do_not_fit_are_refused_on_all_ranks() {
     let found = thriffty::threads(2, |comm| {
         let mut plan = plan(&comm)?;
         let mut said = |from: std::ops::Range<usize>, first: usize| {
-            let (numbers, mut output) = ([0.0f64; 66], plan.zeros());
+            let (numbers, mut output) = ([0.0f64; 66], plan.zeros().unwrap());
             let input = if plan.input_len() > 0 { from } else { 0..0 };
             let input = &cast_slice::<_, u8>(&numbers)[input.start + first..input.end + first];
             let error = plan.run(Direction::Forward, input, output.bytes_mut());
@@ -151,4 +161,32 @@ fn arrays_without_numbers_may_be_anywhere() {
         Ok::<_, Error>(spectrum[0].re)
     });
     assert_eq!(found.unwrap(), [32.0; 2]);
+}
+
+/// Ranks whose drafts have other numbers of axes have the same error.
+#[test]
+fn drafts_of_other_numbers_of_axes_are_refused() {
+    let found = thriffty::threads(3, |comm| {
+        let shape = [4; 4];
+        let grid = match comm.rank() {
+            1 => DynGrid::new(shape)?,
+            _ => DynGrid::new([4, 4])?,
+        };
+        let draft = DynDraft::new(&comm, grid, DynTransform::R2c, Precision::F64);
+        Ok::<_, Error>(draft.build().map(drop).unwrap_err().to_string())
+    });
+    let expected = "the ranks disagree on the number of axes: rank 0 has 2, rank 1 has 4";
+    assert_eq!(found.unwrap(), [expected; 3]);
+}
+
+/// A shape that is none is an error of all ranks, as any other option.
+#[test]
+fn shapes_without_points_are_refused_when_the_plan_is_made() {
+    let found = thriffty::threads(2, |comm| {
+        let shape = if comm.rank() == 1 { [4, 0] } else { [4, 4] };
+        Ok::<_, Error>(thriffty::c2c(&comm, shape).build().map(drop).unwrap_err().to_string())
+    });
+    let found = found.unwrap();
+    assert_eq!(found[0], found[1]);
+    assert!(found[0].starts_with("rank 1: axis 1 of grid"), "{}", found[0]);
 }

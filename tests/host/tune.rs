@@ -20,7 +20,7 @@ fn transform(plan: &mut Plan<C2c>) -> Vec<Complex<f64>> {
     let mut field = plan.input();
     field.fill(|[i, j, k]| Complex::new((i * 3 + j) as f64 - 7.0, (k * j) as f64));
     let mut found = Vec::new();
-    plan.forward(field).unwrap().for_each(|_, value| found.push(value));
+    plan.forward(field).unwrap().iter().for_each(|(_, value)| found.push(*value));
     found
 }
 

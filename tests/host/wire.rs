@@ -259,31 +259,6 @@ fn nothing_is_lost_unasked() {
 }
 
 #[test]
-fn one_reshape_can_have_a_wire_of_its_own() {
-    let case = Case::new([8, 8, 8], [Kind::C2C; 3]).exchange(Algorithm::P2p);
-    thriffty::threads(4, |comm| {
-        let draft = || -> Result<_, Error> { Ok(case.draft::<C2c>(&comm)?.ignore_shared_memory()) };
-        let bits = |draft: Draft<'_, C2c, 3>| -> Result<_, Error> {
-            let mut plan = draft.build()?;
-            let x: Vec<C64> = random(plan.input_len(), 5);
-            let mut y = vec![C64::default(); plan.output_len()];
-            plan.forward_into(&x, &mut y)?;
-            let lost = plan.wire_error().map(|lost| lost.estimate);
-            Ok((plan.recipe().to_string(), plan.timings().sent, lost))
-        };
-        let (_, all, none) = bits(draft()?)?;
-        let (recipe, some, lost) = bits(draft()?.wire_of(1, Wire::Bits(8)))?;
-        assert!(recipe.contains("p2p raw)") && recipe.contains("p2p bits:8)"), "{recipe}");
-        assert!(some < all && none.is_none() && lost.is_some_and(|lost| lost > 1e-3));
-        let error = draft()?.wire_of(7, Wire::F32).build().map(drop).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Argument);
-        assert!(error.to_string().contains("found 7"), "{error}");
-        Ok::<_, Error>(())
-    })
-    .unwrap();
-}
-
-#[test]
 fn what_cannot_be_is_refused_on_all_ranks() {
     let refused = |tolerance: Option<f64>, wire: Option<Wire>, rank: usize| {
         thriffty::threads(3, |comm| {
@@ -307,8 +282,8 @@ fn what_cannot_be_is_refused_on_all_ranks() {
     assert!(error.to_string().contains("tolerance"), "{error}");
     assert_eq!(refused(None, Some(Wire::Bits(60)), 3).kind(), ErrorKind::Argument);
     let error = thriffty::threads(2, |comm| {
-        let draft = Plan::<C2c, 2>::c2c(&comm, Grid::new([8, 8])?).strict().wire_of(0, Wire::F16);
-        draft.tolerance(Tolerance::relative(1e-8)?).build().map(drop)
+        let draft = Plan::<C2c, 2>::c2c(&comm, Grid::new([8, 8])?).wire(Wire::F16);
+        draft.tolerance(Tolerance::relative(1e-8)?.strict()).build().map(drop)
     });
     let error = error.map(drop).unwrap_err().to_string();
     assert!(error.contains("strict") && error.contains("f16"), "{error}");

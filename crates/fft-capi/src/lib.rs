@@ -12,8 +12,6 @@
 //! that was destroyed, or never was, is found out, and plans are the one thing here that is process-wide.
 #![deny(unsafe_code)]
 
-#[cfg(feature = "cuda")]
-mod device;
 pub mod ffi;
 mod plan;
 mod registry;

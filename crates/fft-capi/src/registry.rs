@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::plan::AnyPlan;
+use crate::plan::Held;
 use crate::status::Failure;
 
 /// A plan in use by one thread at a time.
-type Shared = Arc<Mutex<AnyPlan>>;
+type Shared = Arc<Mutex<Held>>;
 
 /// All plans of the process, and the number of the next.
 struct Registry {
@@ -24,7 +24,7 @@ fn registry() -> MutexGuard<'static, Registry> {
 }
 
 /// Keeps a plan; its number.
-pub(crate) fn insert(plan: AnyPlan) -> usize {
+pub(crate) fn insert(plan: Held) -> usize {
     let mut registry = registry();
     let number = registry.next;
     registry.next += 2;
@@ -42,7 +42,7 @@ pub(crate) fn remove(number: usize) -> Result<(), Failure> {
 /// Does something with a plan. One in which something panicked is not used again.
 pub(crate) fn with<R>(
     number: usize,
-    action: impl FnOnce(&mut AnyPlan) -> Result<R, Failure>,
+    action: impl FnOnce(&mut Held) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
     let plan = registry().plans.get(&number).cloned().ok_or(Failure::Handle(number))?;
     let mut plan = plan.lock().map_err(|_| Failure::Broken)?;

@@ -1,49 +1,31 @@
-//! What a program asks for, once its numbers have become options.
+//! Requests of programs: numbers become options.
 
 use std::time::Duration;
 
-use thriffty::{
-    Algorithm, DynTransform, Error, Kind, Memory, Precision, Scale, Tolerance, Tune, Wire,
-};
+use thriffty::planning::{DynBrick, DynTransform, MAX_AXES, Memory, Options, PerAxis, Precision};
+use thriffty::{Error, Kind, Scale, Tolerance, Tune};
 
+use crate::values::{self, Brick, Transform};
+
+/// Where the data of a plan on a device is.
 #[cfg(feature = "cuda")]
-pub(crate) use crate::device::Place;
-use crate::values::{self, Brick, Options, Transform};
+pub(crate) type Place = thriffty::gpu::DeviceOptions;
 
-pub(crate) use thriffty::MAX_AXES;
+/// There are no devices.
+#[cfg(not(feature = "cuda"))]
+#[derive(Clone, Debug)]
+pub(crate) enum Place {}
 
-/// A plan that is wanted. Of each array as many entries count as there are axes.
-#[derive(Clone)]
+/// A plan that is wanted.
+#[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) transform: DynTransform,
-    pub(crate) axes: usize,
-    pub(crate) shape: [usize; MAX_AXES],
-    pub(crate) input: Option<Bounds>,
-    pub(crate) output: Option<Bounds>,
+    pub(crate) shape: PerAxis<usize>,
     pub(crate) precision: Precision,
-    /// `None`: as the transform does unless told otherwise.
-    pub(crate) kinds: [Option<Kind>; MAX_AXES],
-    pub(crate) orders: [[usize; MAX_AXES]; 2],
-    pub(crate) scales: [Scale; 2],
-    pub(crate) howmany: usize,
-    pub(crate) exchange: Option<Algorithm>,
-    pub(crate) wire: Option<Wire>,
-    pub(crate) tolerance: Option<Tolerance>,
-    pub(crate) everywhere: bool,
-    pub(crate) memory: Memory,
-    pub(crate) shared_arrays: bool,
-    pub(crate) tune: Tune,
+    pub(crate) options: Options,
     /// Where the data is: `None` for the host.
     pub(crate) place: Option<Place>,
 }
-
-/// A device and a stream, of which there are none.
-#[cfg(not(feature = "cuda"))]
-#[derive(Clone)]
-pub(crate) enum Place {}
-
-/// First indices, and those past the last.
-pub(crate) type Bounds = [[usize; MAX_AXES]; 2];
 
 /// The texts that options point to.
 #[derive(Clone, Debug, Default)]
@@ -73,56 +55,44 @@ impl Request {
         (transform, axes): (Transform, usize),
         shape: &[i64],
         [input, output]: [Option<Brick>; 2],
-        options: &Options,
+        options: &values::Options,
         texts: Texts,
         place: Option<Place>,
     ) -> Result<Self, Error> {
-        let mut lens = [1; MAX_AXES];
-        for (axis, (len, &given)) in lens.iter_mut().zip(shape).enumerate() {
-            *len = usize::try_from(given).map_err(|_| {
-                Error::argument(format!("points along axis {axis}"), given, "1 or more")
-            })?;
-        }
-        let bounds = |brick: Option<Brick>| brick.map(|brick| bounds(brick, axes)).transpose();
-        let exchange = texts.exchange.map(|name| name.parse()).transpose()?;
-        let wire = texts.wire.map(|name| name.parse()).transpose()?;
-        let memory = texts.memory.map_or(Ok(Memory::default()), |name| name.parse())?;
-        let mut kinds = [None; MAX_AXES];
-        for axis in 0..axes {
-            kinds[axis] = kind(axis, options.kinds[axis])?;
-        }
         let transform = match transform {
             Transform::C2c => DynTransform::C2c,
             Transform::R2c => DynTransform::R2c,
             Transform::R2r => DynTransform::R2r,
         };
-        Ok(Self {
-            transform,
-            axes,
-            shape: lens,
-            input: bounds(input)?,
-            output: bounds(output)?,
-            precision: precision(options.precision)?,
-            kinds,
-            orders: [
-                order("input_order", &options.input_order, axes)?,
-                order("output_order", &options.output_order, axes)?,
-            ],
-            scales: [
-                scale("forward_scale", options.forward_scale)?,
-                scale("inverse_scale", options.inverse_scale)?,
-            ],
-            howmany: usize::try_from(options.howmany)
-                .map_err(|_| Error::argument("howmany", options.howmany, "1 or more"))?,
-            exchange,
-            wire,
-            tolerance: tolerance(options.tolerance, options.strict != 0)?,
-            everywhere: options.wire_everywhere != 0,
-            memory,
-            shared_arrays: options.shared_arrays != 0,
-            tune: tune(options, texts.tune)?,
-            place,
-        })
+        let mut lens = PerAxis::splat(axes, 1);
+        for (axis, (len, &given)) in lens.iter_mut().zip(shape).enumerate() {
+            *len = usize::try_from(given).map_err(|_| {
+                Error::argument(format!("points along axis {axis}"), given, "1 or more")
+            })?;
+        }
+        let brick = |given: Option<Brick>| given.map(|given| brick(given, axes)).transpose();
+        let mut asked = Options::new(transform, axes);
+        for axis in 0..axes {
+            if let Some(kind) = kind(axis, options.kinds[axis])? {
+                asked.kinds[axis] = kind;
+            }
+        }
+        (asked.input, asked.output) = (brick(input)?, brick(output)?);
+        asked.input_order = order("input_order", &options.input_order[..axes])?;
+        asked.output_order = order("output_order", &options.output_order[..axes])?;
+        asked.forward = scale("forward_scale", options.forward_scale)?;
+        asked.inverse = scale("inverse_scale", options.inverse_scale)?;
+        asked.howmany = usize::try_from(options.howmany)
+            .map_err(|_| Error::argument("howmany", options.howmany, "1 or more"))?;
+        asked.exchange = texts.exchange.map(|name| name.parse()).transpose()?;
+        asked.wire = texts.wire.map(|name| name.parse()).transpose()?;
+        asked.memory = texts.memory.map_or(Ok(Memory::default()), |name| name.parse())?;
+        asked.tolerance = tolerance(options.tolerance, options.strict != 0)?;
+        asked.ignore_shared_memory = options.wire_everywhere != 0;
+        asked.shared_arrays = options.shared_arrays != 0;
+        asked.tune = tune(options, texts.tune)?;
+        let precision = precision(options.precision)?;
+        Ok(Self { transform, shape: lens, precision, options: asked, place })
     }
 }
 
@@ -147,44 +117,32 @@ fn scale(what: &str, found: i32) -> Result<Scale, Error> {
 }
 
 fn kind(axis: usize, found: i32) -> Result<Option<Kind>, Error> {
-    use values::Kind as Number;
-    let known = [
-        (Number::Default, None),
-        (Number::None, Some(Kind::Identity)),
-        (Number::C2c, Some(Kind::C2C)),
-        (Number::R2c, Some(Kind::R2C)),
-        (Number::Dct1, Some(Kind::Dct1)),
-        (Number::Dct2, Some(Kind::Dct2)),
-        (Number::Dct3, Some(Kind::Dct3)),
-        (Number::Dct4, Some(Kind::Dct4)),
-        (Number::Dst1, Some(Kind::Dst1)),
-        (Number::Dst2, Some(Kind::Dst2)),
-        (Number::Dst3, Some(Kind::Dst3)),
-        (Number::Dst4, Some(Kind::Dst4)),
-    ];
-    let what = format!("kinds[{axis}]");
-    one_of(&what, found, &known.map(|(number, kind)| (number as i32, kind)))
+    // The numbers of `values::Kind`: 0, and all kinds in their order.
+    let mut known = vec![(values::Kind::Default as i32, None)];
+    known.extend(Kind::ALL.into_iter().zip(1..).map(|(kind, number)| (number, Some(kind))));
+    one_of(&format!("kinds[{axis}]"), found, &known)
 }
 
 /// Whether it is a permutation is for the library to say.
-fn order(what: &str, found: &[i32; MAX_AXES], axes: usize) -> Result<[usize; MAX_AXES], Error> {
-    let mut order = [0; MAX_AXES];
-    for (axis, &found) in order.iter_mut().zip(&found[..axes]) {
-        *axis = usize::try_from(found)
-            .map_err(|_| Error::argument(what, found, format!("0 to {}", axes - 1)))?;
+fn order(what: &str, found: &[i32]) -> Result<PerAxis<usize>, Error> {
+    let mut order = PerAxis::splat(found.len(), 0);
+    for (axis, &given) in order.iter_mut().zip(found) {
+        let expected = format!("0 to {}", found.len() - 1);
+        *axis = usize::try_from(given).map_err(|_| Error::argument(what, given, expected))?;
     }
     Ok(order)
 }
 
-fn bounds(brick: Brick, axes: usize) -> Result<Bounds, Error> {
-    let mut bounds = [[0; MAX_AXES]; 2];
-    for (place, found) in bounds.iter_mut().zip([brick.lo, brick.hi]) {
-        for (bound, &found) in place.iter_mut().zip(&found[..axes]) {
-            *bound = usize::try_from(found)
-                .map_err(|_| Error::argument("bound of a brick", found, "0 or more"))?;
+fn brick(brick: Brick, axes: usize) -> Result<DynBrick, Error> {
+    let bounds = |found: [i64; MAX_AXES]| {
+        let mut bounds = PerAxis::splat(axes, 0);
+        for (bound, given) in bounds.iter_mut().zip(found) {
+            let wrong = |_| Error::argument("bound of a brick", given, "0 or more");
+            *bound = usize::try_from(given).map_err(wrong)?;
         }
-    }
-    Ok(bounds)
+        Ok(bounds)
+    };
+    Ok(DynBrick::new(bounds(brick.lo)?, bounds(brick.hi)?))
 }
 
 fn tolerance(relative: f64, strict: bool) -> Result<Option<Tolerance>, Error> {
@@ -195,7 +153,7 @@ fn tolerance(relative: f64, strict: bool) -> Result<Option<Tolerance>, Error> {
     Ok(Some(if strict { tolerance.strict() } else { tolerance }))
 }
 
-fn tune(options: &Options, text: Option<String>) -> Result<Tune, Error> {
+fn tune(options: &values::Options, text: Option<String>) -> Result<Tune, Error> {
     use values::Tune::{Exact, Measure, Model, Wisdom};
     let known = [Model, Measure, Wisdom, Exact].map(|tune| (tune as i32, tune));
     let tune = one_of("tune", options.tune, &known)?;
@@ -212,4 +170,27 @@ fn tune(options: &Options, text: Option<String>) -> Result<Tune, Error> {
         Wisdom => Tune::Wisdom(text?.into()),
         Exact => Tune::Recipe(text?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_kinds_are_those_of_the_header() {
+        use values::Kind as Number;
+        for (number, expected) in [
+            (Number::Default, None),
+            (Number::None, Some(Kind::Identity)),
+            (Number::C2c, Some(Kind::C2C)),
+            (Number::R2c, Some(Kind::R2C)),
+            (Number::Dct1, Some(Kind::Dct1)),
+            (Number::Dct4, Some(Kind::Dct4)),
+            (Number::Dst1, Some(Kind::Dst1)),
+            (Number::Dst4, Some(Kind::Dst4)),
+        ] {
+            assert_eq!(kind(0, number as i32), Ok(expected));
+        }
+        assert!(kind(0, Number::Dst4 as i32 + 1).is_err() && kind(0, -1).is_err());
+    }
 }

@@ -202,11 +202,11 @@ impl<T: GpuReal> Cuda<T> {
     ///
     /// # Panics
     /// If no plan has been made.
-    pub fn allocate(&mut self, reals: usize) -> Result<SharedSlice<T>, Error> {
+    pub fn allocate(&mut self, bytes: usize) -> Result<SharedSlice, Error> {
         let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
         let Meeting { comm, peers, shared_arrays, .. } =
             self.meeting.as_mut().expect("ranks meet first");
-        let made = SharedSlice::zeros(stream, reals).map_err(|why| why.on(rank));
+        let made = SharedSlice::zeros(stream, bytes).map_err(|why| why.on(rank));
         let made = agree(comm.as_ref(), made)?;
         let maps = peers.lend(gpu, comm.as_ref(), made.block())?;
         shared_arrays.add(made.block().clone(), maps);

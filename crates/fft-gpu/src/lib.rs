@@ -40,7 +40,7 @@ pub use {
     device::{Cuda, CudaOp, CudaWork, fetches, joined},
     ffi::{
         DeviceMemory, Lent, LentMut, SharedSlice, borrow, borrow_stream, driver_is_present,
-        keeping_context, lend, lend_mut,
+        keeping_context, lend, lend_mut, numbers, numbers_mut,
     },
     kernel::{
         C2c, C2r, Decoder, Encoder, Fft, FftKind, FftPlan, Incoming, Modes, Move, Outgoing, R2c,

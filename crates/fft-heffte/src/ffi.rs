@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::ffi::MPI_Comm;
+use thriffty::planning::{Direction, Element, Real, agree};
 use thriffty::{Comm, Complex, Error, Scale};
 
 use crate::boxes::{Extent, ORDER};
@@ -128,7 +129,7 @@ unsafe fn create(
         first = comm.rank() == 0;
         let [input, output] = boxes;
         let asked = place.and_then(|place| Ok((place, [input?, output?])));
-        let (place, boxes) = thriffty::agree(&comm, asked)?;
+        let (place, boxes) = agree(&comm, asked)?;
         let fft = Box::into_raw(Box::new(build(&comm, boxes, halved)?)).cast();
         let using_r2c = c_int::from(halved.is_some());
         // SAFETY: as above.
@@ -265,30 +266,13 @@ fn scaled(scale: c_int) -> Scale {
     }
 }
 
-/// What an array holds.
-trait Number: Copy {
-    const NAN: Self;
-}
-
-impl Number for f32 {
-    const NAN: Self = f32::NAN;
-}
-
-impl Number for f64 {
-    const NAN: Self = f64::NAN;
-}
-
-impl<T: Number> Number for Complex<T> {
-    const NAN: Self = Complex { re: T::NAN, im: T::NAN };
-}
-
 /// Transforms from one array to another, which may overlap. A pointer that is NULL is an array without numbers, of which all
 /// ranks hear as of any that is too short.
 ///
 /// # Safety
 /// The plan is NULL, or one that was made and not destroyed; nobody else uses it meanwhile. The arrays are NULL or have
 /// as many numbers as the plan says, which nobody else touches.
-unsafe fn transform<A: Number, B: Number>(
+unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
     plan: *const Fft,
     (input, from): (*const A, fn(&Both) -> usize),
     (output, to): (*mut B, fn(&Both) -> usize),
@@ -326,14 +310,15 @@ unsafe fn transform<A: Number, B: Number>(
             if first {
                 complain(&error.to_string());
             }
-            target.fill(B::NAN);
+            let numbers: &mut [B::Real] = bytemuck::cast_slice_mut(target);
+            numbers.fill(B::Real::of(f64::NAN));
         }
     }
 }
 
 /// A function and its twin that is given a workspace.
 macro_rules! transforms {
-    ($($name:ident, $buffered:ident: $from:ty => $to:ty, $input:ident, $output:ident, $precision:ident.$method:ident;)*) => {$(
+    ($($name:ident, $buffered:ident: $from:ty => $to:ty, $input:ident, $output:ident, $precision:ident, $direction:ident;)*) => {$(
         #[doc = concat!("Transforms as `", stringify!($method), "`, in the precision of its arrays. Collective.")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
@@ -348,7 +333,9 @@ macro_rules! transforms {
                     plan,
                     (input, |both| both.$precision.$input()),
                     (output, |both| both.$precision.$output()),
-                    |both, input, output| both.$precision.$method(input, output, scaled(scale)),
+                    |both, input, output| {
+                        both.$precision.run(Direction::$direction, input, output, scaled(scale))
+                    },
                 )
             }
         }
@@ -370,19 +357,19 @@ macro_rules! transforms {
 
 transforms! {
     heffte_forward_s2c, heffte_forward_s2c_buffered:
-        f32 => Complex<f32>, input_len, output_len, single.forward_real;
+        f32 => Complex<f32>, input_len, output_len, single, Forward;
     heffte_forward_c2c, heffte_forward_c2c_buffered:
-        Complex<f32> => Complex<f32>, complex_len, output_len, single.forward;
+        Complex<f32> => Complex<f32>, complex_len, output_len, single, Forward;
     heffte_forward_d2z, heffte_forward_d2z_buffered:
-        f64 => Complex<f64>, input_len, output_len, double.forward_real;
+        f64 => Complex<f64>, input_len, output_len, double, Forward;
     heffte_forward_z2z, heffte_forward_z2z_buffered:
-        Complex<f64> => Complex<f64>, complex_len, output_len, double.forward;
+        Complex<f64> => Complex<f64>, complex_len, output_len, double, Forward;
     heffte_backward_c2s, heffte_backward_c2s_buffered:
-        Complex<f32> => f32, output_len, input_len, single.inverse_real;
+        Complex<f32> => f32, output_len, input_len, single, Inverse;
     heffte_backward_c2c, heffte_backward_c2c_buffered:
-        Complex<f32> => Complex<f32>, output_len, complex_len, single.inverse;
+        Complex<f32> => Complex<f32>, output_len, complex_len, single, Inverse;
     heffte_backward_z2d, heffte_backward_z2d_buffered:
-        Complex<f64> => f64, output_len, input_len, double.inverse_real;
+        Complex<f64> => f64, output_len, input_len, double, Inverse;
     heffte_backward_z2z, heffte_backward_z2z_buffered:
-        Complex<f64> => Complex<f64>, output_len, complex_len, double.inverse;
+        Complex<f64> => Complex<f64>, output_len, complex_len, double, Inverse;
 }

@@ -1,9 +1,11 @@
 //! A plan as heFFTe means it: both precisions, real data of complex transforms, a scale for each call.
 
-use thriffty::{
-    Algorithm, C2c, Comm, Complex, Direction, Draft, Element, Error, ErrorKind, Family, Kind, Plan,
-    R2c, Real, Recipe, Scale, Step, Tolerance, Transform, Wire, agree,
+use bytemuck::{cast_slice, cast_slice_mut};
+use thriffty::planning::{
+    Algorithm, Direction, DynDraft, DynPlan, DynTransform, Element, Family, Options, PerAxis,
+    Precision, Real, Recipe, Step, agree,
 };
+use thriffty::{Comm, Error, ErrorKind, Kind, Scale, Tolerance, Wire};
 
 use crate::boxes::{Extent, Geometry};
 
@@ -33,21 +35,10 @@ impl Wishes {
     }
 }
 
-/// A transform of one precision.
-pub(crate) enum Transformer<T: Real>
-where
-    Complex<T>: Element<Real = T>,
-{
-    /// Of complex data, whole spectra.
-    Complex(Plan<C2c<T>, 3>),
-    /// Of real data, half spectra.
-    Real(Plan<R2c<T>, 3>),
-}
-
 /// What a program holds.
 pub(crate) struct Both {
-    pub(crate) single: Transformer<f32>,
-    pub(crate) double: Transformer<f64>,
+    pub(crate) single: Transformer,
+    pub(crate) double: Transformer,
     /// Complex numbers of the workspace that a program is told to bring.
     pub(crate) workspace: usize,
     /// Whether this is the rank that speaks for all.
@@ -73,177 +64,129 @@ pub(crate) fn build(
     let wishes = Wishes::of_environment();
     let asked = geometry.and_then(|geometry| Ok((geometry, axis?, wishes?)));
     let (geometry, axis, wishes) = agree(comm, asked)?;
-    let double = Transformer::<f64>::new(comm, &geometry, axis, wishes)?;
-    let workspace = workspace(double.recipe(), comm.rank());
+    let make = |precision, wishes| Transformer::new(comm, &geometry, (axis, precision), wishes);
+    let double = make(Precision::F64, wishes)?;
+    let workspace = workspace(double.plan.recipe(), comm.rank());
     // What is finer than their own rounding cannot be asked of short numbers: they are sent as they are.
     let coarse = Wishes { tolerance: None, ..wishes };
-    let single = match Transformer::<f32>::new(comm, &geometry, axis, wishes) {
+    let single = match make(Precision::F32, wishes) {
         Err(error) if error.kind() == ErrorKind::Argument && wishes.tolerance.is_some() => {
-            Transformer::new(comm, &geometry, axis, coarse)
+            make(Precision::F32, coarse)
         }
         made => made,
     };
     Ok(Both { single: single?, double, workspace, first: comm.rank() == 0 })
 }
 
-impl<T: Real> Transformer<T>
-where
-    Complex<T>: Element<Real = T>,
-{
+/// A transform of one precision: of complex data and whole spectra, or of real data and half spectra.
+pub(crate) struct Transformer {
+    plan: DynPlan,
+    is_complex: bool,
+}
+
+impl Transformer {
     fn new(
         comm: &dyn Comm,
         geometry: &Geometry,
-        halved: Option<usize>,
+        (halved, precision): (Option<usize>, Precision),
         wishes: Wishes,
     ) -> Result<Self, Error> {
-        let made = match halved {
-            None => Self::Complex(draft(comm, geometry, wishes).build()?),
-            Some(halved) => {
-                let kind = |axis| if axis == halved { Kind::R2C } else { Kind::C2C };
-                let kinds = std::array::from_fn(kind);
-                Self::Real(draft(comm, geometry, wishes).kinds(kinds).build()?)
-            }
+        let transform = if halved.is_some() { DynTransform::R2c } else { DynTransform::C2c };
+        let mut draft = DynDraft::new(comm, geometry.grid, transform, precision);
+        let kind = |axis| if halved == Some(axis) { Kind::R2C } else { Kind::C2C };
+        draft.options = Options {
+            kinds: PerAxis::from_fn(3, kind),
+            input: Some(geometry.input.into()),
+            output: Some(geometry.output.into()),
+            input_order: geometry.orders[0].into(),
+            output_order: geometry.orders[1].into(),
+            forward: Scale::None,
+            inverse: Scale::None,
+            exchange: wishes.exchange,
+            tolerance: wishes.tolerance,
+            ignore_shared_memory: wishes.everywhere,
+            ..draft.options
         };
-        Ok(made)
-    }
-
-    fn recipe(&self) -> &Recipe {
-        match self {
-            Self::Complex(plan) => plan.recipe(),
-            Self::Real(plan) => plan.recipe(),
-        }
+        Ok(Self { plan: draft.build()?, is_complex: halved.is_none() })
     }
 
     /// Points of the input on this rank.
     pub(crate) fn input_len(&self) -> usize {
-        match self {
-            Self::Complex(plan) => plan.input_len(),
-            Self::Real(plan) => plan.input_len(),
-        }
+        self.plan.input_len()
     }
 
     /// Points of complex data on this rank; none where data is real.
     pub(crate) fn complex_len(&self) -> usize {
-        match self {
-            Self::Complex(plan) => plan.input_len(),
-            Self::Real(_) => 0,
-        }
+        if self.is_complex { self.plan.input_len() } else { 0 }
     }
 
     /// Points of the output on this rank.
     pub(crate) fn output_len(&self) -> usize {
-        match self {
-            Self::Complex(plan) => plan.output_len(),
-            Self::Real(plan) => plan.output_len(),
-        }
+        self.plan.output_len()
     }
 
-    /// Real data to a spectrum; of a complex plan, a whole one. Collective.
-    pub(crate) fn forward_real(
+    /// Transforms, and multiplies by a scale. Arrays are real or complex as the plan's data; real
+    /// data of a plan of complex data has imaginary parts of 0, which are dropped on the way back.
+    /// Collective.
+    pub(crate) fn run<A: Element, B: Element<Real = A::Real>>(
         &mut self,
-        input: &[T],
-        output: &mut [Complex<T>],
+        direction: Direction,
+        input: &[A],
+        output: &mut [B],
         scale: Scale,
     ) -> Result<(), Error> {
-        match self {
-            Self::Complex(plan) => {
-                let zero = T::default();
-                let input: Vec<_> = input.iter().map(|&x| Complex::new(x, zero)).collect();
-                plan.forward_into(&input, output)?;
-            }
-            Self::Real(plan) => plan.forward_into(input, output)?,
+        let real = [A::WIDTH, B::WIDTH].contains(&1);
+        if !real && !self.is_complex {
+            return Err(real_plan());
         }
-        multiply(output, self.factor(scale));
+        if real && self.is_complex {
+            self.run_parts(direction, input, output)?;
+        } else {
+            self.plan.run(direction, cast_slice(input), cast_slice_mut(output))?;
+        }
+        // One more pass over the result: the plan, which could do it on the way, does not know the
+        // scale.
+        let factor = scale.factor(self.plan.recipe().problem().logical_points());
+        if factor != 1.0 {
+            let factor = A::Real::of(factor);
+            let numbers: &mut [A::Real] = cast_slice_mut(output);
+            numbers.iter_mut().for_each(|x| *x = *x * factor);
+        }
         Ok(())
     }
 
-    /// A spectrum to real data; of a whole one, the real parts of what it comes to. Collective.
-    pub(crate) fn inverse_real(
+    /// Transforms real parts by a plan of complex data. Collective.
+    fn run_parts<A: Element, B: Element<Real = A::Real>>(
         &mut self,
-        input: &[Complex<T>],
-        output: &mut [T],
-        scale: Scale,
+        direction: Direction,
+        input: &[A],
+        output: &mut [B],
     ) -> Result<(), Error> {
-        match self {
-            Self::Complex(plan) => {
+        let zero = A::Real::default();
+        let (from, to): (&[A::Real], &mut [A::Real]) = (cast_slice(input), cast_slice_mut(output));
+        match direction {
+            Direction::Forward => {
+                let input: Vec<[A::Real; 2]> = from.iter().map(|&x| [x, zero]).collect();
+                self.plan.run(direction, cast_slice(input.as_flattened()), cast_slice_mut(to))
+            }
+            Direction::Inverse => {
                 // As long as the output is said to be, so that all ranks hear of one that is none.
-                let mut field = vec![Complex::default(); output.len()];
-                plan.inverse_into(input, &mut field)?;
-                output.iter_mut().zip(field).for_each(|(x, z)| *x = z.re);
+                let mut field = vec![[zero; 2]; to.len()];
+                self.plan.run(
+                    direction,
+                    cast_slice(from),
+                    cast_slice_mut(field.as_flattened_mut()),
+                )?;
+                to.iter_mut().zip(field).for_each(|(x, z)| *x = z[0]);
+                Ok(())
             }
-            Self::Real(plan) => plan.inverse_into(input, output)?,
         }
-        multiply(output, self.factor(scale));
-        Ok(())
-    }
-
-    /// Complex data to a spectrum. Collective.
-    pub(crate) fn forward(
-        &mut self,
-        input: &[Complex<T>],
-        output: &mut [Complex<T>],
-        scale: Scale,
-    ) -> Result<(), Error> {
-        let Self::Complex(plan) = self else { return Err(real_plan()) };
-        plan.forward_into(input, output)?;
-        multiply(output, self.factor(scale));
-        Ok(())
-    }
-
-    /// A spectrum to complex data. Collective.
-    pub(crate) fn inverse(
-        &mut self,
-        input: &[Complex<T>],
-        output: &mut [Complex<T>],
-        scale: Scale,
-    ) -> Result<(), Error> {
-        let Self::Complex(plan) = self else { return Err(real_plan()) };
-        plan.inverse_into(input, output)?;
-        multiply(output, self.factor(scale));
-        Ok(())
-    }
-
-    fn factor(&self, scale: Scale) -> f64 {
-        scale.factor(self.recipe().problem().logical_points())
     }
 }
 
 /// The same on every rank, as all have this plan.
 fn real_plan() -> Error {
     Error::argument("plan of complex data", "one of real data", "one that heffte_plan_create made")
-}
-
-/// One more pass over the result: the plan itself, which could do it on the way, does not know the scale.
-fn multiply<E: Element>(numbers: &mut [E], factor: f64) {
-    if factor != 1.0 {
-        let numbers: &mut [E::Real] = bytemuck::cast_slice_mut(numbers);
-        let factor = E::Real::of(factor);
-        numbers.iter_mut().for_each(|x| *x = *x * factor);
-    }
-}
-
-/// A draft with all that is wanted.
-fn draft<'a, K: Transform>(
-    comm: &'a dyn Comm,
-    geometry: &Geometry,
-    wishes: Wishes,
-) -> Draft<'a, K, 3> {
-    let mut draft = Draft::new(comm, geometry.grid)
-        .input_brick(geometry.input)
-        .output_brick(geometry.output)
-        .input_order(geometry.orders[0])
-        .output_order(geometry.orders[1])
-        .scale(Scale::None, Scale::None);
-    if let Some(exchange) = wishes.exchange {
-        draft = draft.exchange(exchange);
-    }
-    if let Some(tolerance) = wishes.tolerance {
-        draft = draft.tolerance(tolerance);
-    }
-    if wishes.everywhere {
-        draft = draft.ignore_shared_memory();
-    }
-    draft
 }
 
 /// heFFTe's rule: the most elements that a reshape takes and gives, and the largest box of complex numbers that is

@@ -9,8 +9,8 @@ use thriffty::gpu::{
     DeviceMemory, Gpu, GpuError, GpuTransport, NoGpu, borrow, borrow_stream, driver_is_present,
 };
 
-use super::pointers::{apart, check};
-use crate::device::Place;
+use super::addresses::{apart, check};
+use crate::request::Place;
 use crate::values::Options;
 
 /// The device that data is to be on, the stream of that, and the passage of this name.
@@ -32,7 +32,7 @@ pub(super) unsafe fn place(
         let gpu = Gpu::probe(device).map_err(|why| why.on(rank))?;
         // SAFETY: the caller vouches for the stream.
         let stream = unsafe { borrow_stream(&gpu, options.stream) }.map_err(|why| why.on(rank))?;
-        Ok(Place { gpu, stream, transport: passage })
+        Ok(Place { gpu, stream: Some(stream), transport: passage })
     })
 }
 

@@ -16,7 +16,6 @@ use thriffty::{
     mpi::rsmpi::ffi::{MPI_Comm, RSMPI_Fint as MPI_Fint},
 };
 
-use crate::plan::AnyPlan;
 use crate::request::Request;
 use crate::status::{Failure, Status, attempt, last, status};
 #[cfg(feature = "mpi")]
@@ -24,6 +23,7 @@ use crate::values::Brick;
 use crate::values::{Options, Sizes};
 use crate::{plan, registry};
 
+mod addresses;
 #[cfg(feature = "cuda")]
 mod device;
 mod pointers;
@@ -240,15 +240,17 @@ unsafe fn run(
     input: (*const u8, usize),
     output: (*mut u8, usize),
 ) -> Result<(), Failure> {
-    registry::with(plan.addr(), |plan| match plan {
-        // SAFETY: the caller vouches for the arrays.
-        AnyPlan::Host(plan) => Ok(plan.run(direction, unsafe { arrays(input, output) })?),
+    registry::with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
-        AnyPlan::Device(plan) => keeping_context(|| {
-            // SAFETY: as above.
-            let arrays = unsafe { device::arrays((plan.rank(), plan.stream()), input, output) };
-            Ok(plan.run(direction, arrays)?)
-        }),
+        if let Some((rank, stream)) = plan.device() {
+            return keeping_context(|| {
+                // SAFETY: the caller vouches for the arrays.
+                let arrays = unsafe { device::arrays((rank, &stream), input, output) };
+                Ok(plan.run_on_device(direction, arrays)?)
+            });
+        }
+        // SAFETY: as above.
+        Ok(plan.run(direction, unsafe { arrays(input, output) })?)
     })
 }
 
@@ -291,19 +293,18 @@ unsafe fn run_in_place(
     data: *mut u8,
     bytes: usize,
 ) -> Result<(), Failure> {
-    registry::with(plan.addr(), |plan| match plan {
-        AnyPlan::Host(plan) => {
-            // SAFETY: the caller vouches for the array.
-            let array = unsafe { bytes_mut("array", data, bytes) };
-            Ok(plan.run_in_place(direction, array)?)
-        }
+    registry::with(plan.addr(), |plan| {
         #[cfg(feature = "cuda")]
-        AnyPlan::Device(plan) => keeping_context(|| {
-            // SAFETY: as above.
-            let array =
-                unsafe { device::array((plan.rank(), plan.stream()), "array", data, bytes) };
-            Ok(plan.run_in_place(direction, array)?)
-        }),
+        if let Some((rank, stream)) = plan.device() {
+            return keeping_context(|| {
+                // SAFETY: the caller vouches for the array.
+                let array = unsafe { device::array((rank, &stream), "array", data, bytes) };
+                Ok(plan.run_in_place_on_device(direction, array)?)
+            });
+        }
+        // SAFETY: as above.
+        let array = unsafe { bytes_mut("array", data, bytes) };
+        Ok(plan.run_in_place(direction, array)?)
     })
 }
 
@@ -318,11 +319,7 @@ pub unsafe extern "C" fn thriffty_allocate(plan: *mut Plan, array: *mut *mut c_v
     status(|| {
         // SAFETY: the caller vouches for the room.
         let told = unsafe { tell("array", array, std::ptr::null_mut()) };
-        let made = registry::with(plan.addr(), |plan| match plan {
-            AnyPlan::Host(plan) => Ok(plan.allocate(told)?),
-            #[cfg(feature = "cuda")]
-            AnyPlan::Device(plan) => Ok(keeping_context(|| plan.allocate(told))?),
-        })?;
+        let made = registry::with(plan.addr(), |plan| Ok(plan.allocate(told)?))?;
         // SAFETY: as above.
         unsafe { Ok(tell("array", array, made.cast())?) }
     })
@@ -339,7 +336,7 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
     struct_size: usize,
 ) -> Status {
     status(|| {
-        let found = registry::with(plan.addr(), |plan| Ok(plan.itself().sizes()))?;
+        let found = registry::with(plan.addr(), |plan| Ok(plan.sizes()))?;
         // SAFETY: the caller vouches for the room.
         unsafe { Ok(tell_struct("sizes", sizes, struct_size, found)?) }
     })
@@ -357,7 +354,7 @@ pub unsafe extern "C" fn thriffty_plan_error(
     bound: *mut f64,
 ) -> Status {
     status(|| {
-        let lost = registry::with(plan.addr(), |plan| Ok(plan.itself().lost()))?;
+        let lost = registry::with(plan.addr(), |plan| Ok(plan.wire_error()))?;
         let lost = lost.unwrap_or_default();
         for (place, number) in [(estimate, lost.estimate), (bound, lost.bound)] {
             if !place.is_null() {
@@ -380,7 +377,7 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
     recipe: *mut c_char,
     room: usize,
 ) -> i64 {
-    let found = attempt(|| registry::with(plan.addr(), |plan| Ok(plan.itself().recipe())));
+    let found = attempt(|| registry::with(plan.addr(), |plan| Ok(plan.recipe())));
     match found {
         // SAFETY: the caller vouches for the room.
         Ok(found) => unsafe { tell_text(recipe, room, &found) },
@@ -405,7 +402,7 @@ pub unsafe extern "C" fn thriffty_plan_save_wisdom(
             let path =
                 path.and_then(|path| path.ok_or_else(|| Error::argument("path", "NULL", "a text")));
             let path = path.as_deref().map(Path::new).map_err(Clone::clone);
-            Ok(plan.itself().save_wisdom(path)?)
+            Ok(plan.save_wisdom(path)?)
         })
     })
 }

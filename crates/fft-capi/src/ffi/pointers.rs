@@ -1,21 +1,17 @@
 //! Pointers of C programs as references, slices and texts; an error where it can be seen that they are none.
 
 use std::ffi::{CStr, c_char};
-use std::ops::Range;
 
 use thriffty::Error;
+use thriffty::planning::MAX_AXES;
 
+use super::addresses::{apart, check, null};
 #[cfg(feature = "cuda")]
 use super::device::place;
 #[cfg(not(feature = "cuda"))]
 use crate::request::Place;
-use crate::request::{MAX_AXES, Request, Texts, family};
+use crate::request::{Request, Texts, family};
 use crate::values::{Brick, OPTIONS_BYTES, Options};
-
-/// Of a pointer that must point at something.
-fn null(what: &str) -> Error {
-    Error::argument(what, "NULL", "a pointer")
-}
 
 /// Writes what a call has to tell.
 ///
@@ -83,18 +79,6 @@ pub(super) unsafe fn bytes_mut<'a>(
     }
 }
 
-/// Whether there can be so many bytes at an address.
-pub(super) fn check(what: &str, data: *const u8, bytes: usize) -> Result<(), Error> {
-    if data.is_null() && bytes > 0 {
-        return Err(null(what));
-    }
-    let end = data.addr().checked_add(bytes);
-    if isize::try_from(bytes).is_err() || end.is_none() {
-        return Err(Error::argument(format!("bytes of the {what}"), bytes, "as many as there are"));
-    }
-    Ok(())
-}
-
 /// Two arrays, of which the second is written.
 ///
 /// # Safety
@@ -106,23 +90,6 @@ pub(super) unsafe fn arrays<'a>(
     apart((input, input_bytes), (output, output_bytes))?;
     // SAFETY: the caller vouches for the bytes; they do not overlap, as just checked.
     unsafe { Ok((bytes("input", input, input_bytes)?, bytes_mut("output", output, output_bytes)?)) }
-}
-
-/// Whether there can be two arrays that do not overlap.
-pub(super) fn apart(
-    (input, input_bytes): (*const u8, usize),
-    (output, output_bytes): (*mut u8, usize),
-) -> Result<(), Error> {
-    check("input", input, input_bytes)?;
-    check("output", output, output_bytes)?;
-    let range = |at: usize, bytes: usize| at..at + bytes;
-    let [a, b]: [Range<usize>; 2] =
-        [range(input.addr(), input_bytes), range(output.addr(), output_bytes)];
-    if a.start < b.end && b.start < a.end && !a.is_empty() && !b.is_empty() {
-        let expected = "arrays apart; in place has calls of its own";
-        return Err(Error::argument("input and output", "arrays that overlap", expected));
-    }
-    Ok(())
 }
 
 /// What a program asks for.

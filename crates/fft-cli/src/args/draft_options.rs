@@ -1,13 +1,16 @@
 //! From options to drafts and plans: how the recipe is chosen, and what machine the model reckons with.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use thriffty::{
-    Comm, DynDraft, DynPlan, Error, Machine, Progress, Reduce, Tune, calibrated, machines,
-};
+use thriffty::machine::{self, Machine};
+use thriffty::planning::{DynDraft, DynPlan, Options, Reduce};
+use thriffty::tuning::Progress;
+use thriffty::{Comm, Error, Tune};
 
 use crate::args::cli;
+use crate::args::shape::Shape;
 use crate::check::wires::Encoding;
 use crate::data::bricks;
 use crate::engine::family::{self, Family};
@@ -19,22 +22,20 @@ pub(crate) fn draft<'a, K: Family>(
     options: &cli::Problem,
 ) -> Result<DynDraft<'a>, Failure> {
     let grid = options.shape.grid()?;
-    let mut draft = family::draft::<K>(comm, grid, options.kind)
-        .howmany(options.howmany.get())
-        .memory(options.memory);
-    if let Some(exchange) = options.exchange {
-        draft = draft.exchange(exchange);
-    }
-    if options.wires.ignore_shared_memory {
-        draft = draft.ignore_shared_memory();
-    }
+    let mut draft = family::draft::<K>(comm, grid, options.kind);
     let spectral_grid = draft.spectral_grid();
-    if let Some(ranks) = &options.grids.in_grid {
-        draft = draft.input_brick(bricks::cut(comm, &grid, "--in-grid", ranks)?);
-    }
-    if let Some(ranks) = &options.grids.out_grid {
-        draft = draft.output_brick(bricks::cut(comm, &spectral_grid, "--out-grid", ranks)?);
-    }
+    let cut = |grid, name, ranks: &Option<Shape>| {
+        ranks.as_ref().map(|ranks| bricks::cut(comm, grid, name, ranks)).transpose()
+    };
+    draft.options = Options {
+        howmany: options.howmany.get(),
+        memory: options.memory,
+        exchange: options.exchange,
+        ignore_shared_memory: options.wires.ignore_shared_memory,
+        input: cut(&grid, "--in-grid", &options.grids.in_grid)?,
+        output: cut(&spectral_grid, "--out-grid", &options.grids.out_grid)?,
+        ..draft.options
+    };
     Ok(draft)
 }
 
@@ -43,8 +44,21 @@ pub(crate) fn asked<'a, K: Family>(
     comm: &'a dyn Comm,
     options: &cli::Problem,
 ) -> Result<DynDraft<'a>, Failure> {
-    let draft = Encoding::of(&options.wires).draft(draft::<K>(comm, options)?);
-    Ok(if options.shared_arrays { draft.shared_arrays() } else { draft })
+    let mut draft = draft::<K>(comm, options)?;
+    let Encoding { wire, tolerance } = Encoding::of(&options.wires);
+    (draft.options.wire, draft.options.tolerance) = (wire, tolerance);
+    draft.options.shared_arrays = options.shared_arrays;
+    Ok(draft)
+}
+
+/// How the recipe is to be chosen.
+pub(crate) fn tune(choosing: &cli::Choosing) -> Tune {
+    match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
+        (Some(path), _, _) => Tune::Wisdom(path.clone()),
+        (_, Some(text), _) => Tune::Recipe(text.clone()),
+        (_, _, cli::By::Timings) => Tune::Measure { budget: choosing.budget },
+        (_, _, cli::By::Model) => Tune::Model,
+    }
 }
 
 /// The plan that the options ask for. Collective.
@@ -53,13 +67,7 @@ pub(crate) fn plan<K: Family>(
     problem: &cli::Problem,
     choosing: &cli::Choosing,
 ) -> Result<DynPlan, Failure> {
-    let tune = match (&choosing.wisdom, &choosing.recipe, choosing.tune) {
-        (Some(path), _, _) => Tune::Wisdom(path.clone()),
-        (_, Some(text), _) => Tune::Recipe(text.clone()),
-        (_, _, cli::By::Timings) => Tune::Measure { budget: choosing.budget },
-        (_, _, cli::By::Model) => Tune::Model,
-    };
-    tuned::<K>(comm, problem, tune)
+    tuned::<K>(comm, problem, tune(choosing))
 }
 
 /// The plan that is chosen so, while a bar shows how far it is. Collective.
@@ -69,9 +77,7 @@ pub(crate) fn tuned<K: Family>(
     tune: Tune,
 ) -> Result<DynPlan, Failure> {
     let mut draft = asked::<K>(comm, problem)?;
-    if let Some(machine) = machine(comm, problem)? {
-        draft = draft.machine(machine);
-    }
+    draft.options.machine = machine_of(comm, problem)?.map(Arc::new);
     // The bar hides itself where standard error is no terminal.
     let bar = match (comm.rank(), &tune) {
         (0, Tune::Measure { budget }) => ProgressBar::new(budget.as_millis() as u64),
@@ -84,21 +90,22 @@ pub(crate) fn tuned<K: Family>(
         shown.set_position(news.spent.as_millis() as u64);
         shown.set_message(format!("{} of {}", news.candidate + 1, news.candidates));
     };
-    let plan = draft.tune(tune).watch(show).build();
+    draft.options.tune = tune;
+    let plan = draft.watch(show).build();
     bar.finish_and_clear();
     Ok(plan?)
 }
 
 /// What the model is to reckon with, where anyone says. Collective.
-fn machine(comm: &dyn Comm, options: &cli::Problem) -> Result<Option<Machine>, Error> {
+fn machine_of(comm: &dyn Comm, options: &cli::Problem) -> Result<Option<Machine>, Error> {
     if let Some(name) = &options.machine {
-        let known = name.to_str().filter(|name| machines::NAMES.contains(name));
-        let machine = known.map_or_else(|| calibrated::read(comm, name), machines::named);
+        let known = name.to_str().filter(|name| machine::NAMES.contains(name));
+        let machine = known.map_or_else(|| machine::read(comm, name), machine::named);
         return machine.map(Some);
     }
     // The environment of rank 0 counts: others may have none.
     let path = std::env::var_os("THRIFFTY_MACHINE").map(PathBuf::from).unwrap_or_default();
     let mut named = [f64::from(u8::from(comm.rank() == 0 && !path.as_os_str().is_empty()))];
     comm.allreduce(Reduce::Max, &mut named)?;
-    if named == [0.0] { Ok(None) } else { calibrated::load(comm, path) }
+    if named == [0.0] { Ok(None) } else { machine::load(comm, path) }
 }

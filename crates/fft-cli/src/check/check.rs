@@ -5,7 +5,7 @@ use thriffty::{Element, Error, Kind, Precision, Real, Reduce};
 use super::reference::ratio;
 use super::wires::Lost;
 use crate::data::fields::Source;
-use crate::engine::engine::Planned;
+use thriffty::planning::DynPlan;
 
 /// Relative errors; a NaN where the data are not numbers.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ pub(crate) fn bound_max<T: Real>(points: usize) -> f64 {
 impl Errors {
     /// The errors of what came back from forward and inverse of a field. Collective.
     pub(crate) fn after<E: Element>(
-        plan: &impl Planned,
+        plan: &DynPlan,
         source: &Source,
         back: &[E],
     ) -> Result<Self, Error> {

@@ -10,7 +10,7 @@ use thriffty::{Complex, Element, Error, Kind, PerAxis, Real, Reduce, Transform};
 
 use crate::data::bricks::{for_each_row, holds, place};
 use crate::data::noise::scramble;
-use crate::engine::engine::Planned;
+use thriffty::planning::DynPlan;
 
 type C = Complex<f64>;
 
@@ -20,7 +20,7 @@ const SAMPLES: usize = 32;
 /// The relative l2 error, over the samples, of `output` as the transform of `input`. Where the samples miss all large
 /// points of the spectrum, the error is relative to the mean of all. Collective; the same on all ranks.
 pub(crate) fn error<K: Transform>(
-    plan: &impl Planned,
+    plan: &DynPlan,
     input: &[K::Physical],
     output: &[K::Spectral],
 ) -> Result<f64, Error> {
@@ -69,7 +69,7 @@ pub(crate) fn ratio([difference, whole]: [f64; 2]) -> f64 {
 }
 
 /// Batches and global indices of the samples.
-fn samples(plan: &impl Planned) -> Vec<(usize, PerAxis<usize>)> {
+fn samples(plan: &DynPlan) -> Vec<(usize, PerAxis<usize>)> {
     let problem = plan.recipe().problem();
     let shape = problem.output.grid().shape();
     let all = problem.output.grid().points() * problem.howmany;
@@ -89,7 +89,7 @@ fn samples(plan: &impl Planned) -> Vec<(usize, PerAxis<usize>)> {
 
 /// What this rank's input contributes to one spectral point.
 fn direct<K: Transform>(
-    plan: &impl Planned,
+    plan: &DynPlan,
     batch: usize,
     index: PerAxis<usize>,
     input: &[K::Physical],

@@ -5,7 +5,7 @@ use thriffty::{DynDraft, Element, Error, Kind, Real, Reduce, Tolerance, Wire, Wi
 use super::reference::ratio;
 use crate::args::cli;
 use crate::data::bricks::for_each_row;
-use crate::engine::engine::Planned;
+use thriffty::planning::DynPlan;
 
 /// How messages are encoded, if at all.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,12 +26,7 @@ impl Encoding {
     }
 
     pub(crate) fn draft<'a>(&self, mut draft: DynDraft<'a>) -> DynDraft<'a> {
-        if let Some(tolerance) = self.tolerance {
-            draft = draft.tolerance(tolerance);
-        }
-        if let Some(wire) = self.wire {
-            draft = draft.wire(wire);
-        }
+        (draft.options.wire, draft.options.tolerance) = (self.wire, self.tolerance);
         draft
     }
 }
@@ -69,7 +64,7 @@ impl Lost {
 
 /// The l2 distance of two spectra over the norm of the second; half a spectrum stands for all of it. Collective.
 pub(crate) fn relative<A: Element, B: Element>(
-    plan: &impl Planned,
+    plan: &DynPlan,
     found: &[A],
     exact: &[B],
 ) -> Result<f64, Error> {

@@ -11,7 +11,7 @@ use crate::check::reference;
 use crate::check::wires::{Encoding, Lost, relative};
 use crate::commands::serve;
 use crate::data::fields::Source;
-use crate::engine::engine::{Array, Engine, Planned};
+use crate::engine::engine::{Array, Engine};
 use crate::engine::family::{Family, Task, dispatch};
 use crate::output::report::{Report, Split};
 use crate::ranks::world::{Failure, print, refused, zeros};

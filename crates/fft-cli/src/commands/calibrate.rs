@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use thriffty::{Comm, How, Machine, calibrated};
+use thriffty::{Comm, How, Machine};
 
 use crate::args::cli;
 use crate::ranks::world::{Failure, print};
 
 /// Runs the command. Collective.
 pub(crate) fn run(comm: &dyn Comm, options: &cli::Calibrate) -> Result<(), Failure> {
-    let machine = calibrated::measure(comm)?;
+    let machine = thriffty::machine::measure(comm)?;
     if let Some(path) = &options.output {
-        calibrated::save(comm, &machine, path)?;
+        thriffty::machine::save(comm, &machine, path)?;
     }
     print(comm, &table(&machine))
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use thriffty::planning::Options;
 use thriffty::{Comm, Direction, DynPlan, Element, Kind, R2c, Real, Reduce};
 
 use crate::args::cli;
@@ -79,14 +80,16 @@ impl Task for Spectrum<'_> {
         let header = &headers[0];
         let grid = crate::args::shape::grid(&header.shape)?;
         let order = order(grid.axes(), header.fortran_order);
-        let draft = family::draft::<K>(comm, grid, Kind::R2C).howmany(headers.len());
-        let spectral_grid = draft.spectral_grid();
-        let mut plan = draft
-            .input_brick(slab(comm, &grid, order[0]))
-            .output_brick(slab(comm, &spectral_grid, order[0]))
-            .input_order(order)
-            .output_order(order)
-            .build()?;
+        let mut draft = family::draft::<K>(comm, grid, Kind::R2C);
+        draft.options = Options {
+            howmany: headers.len(),
+            input: Some(slab(comm, &grid, order[0])),
+            output: Some(slab(comm, &draft.spectral_grid(), order[0])),
+            input_order: order,
+            output_order: order,
+            ..draft.options
+        };
+        let mut plan = draft.build()?;
         let (brick, all) = (plan.input_brick(), plan.input_len());
         let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
         let physical: &mut [K::Physical] = &mut cast_slice_mut(&mut data)[..all];

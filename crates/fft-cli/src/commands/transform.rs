@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::json;
+use thriffty::planning::Options;
 use thriffty::{Comm, Direction, DynDraft, DynGrid, Kind, MAX_AXES, PerAxis, Precision, Scale};
 
 use crate::args::cli;
@@ -106,7 +107,7 @@ impl Transform<'_> {
             return refused("--last goes with r2c --inverse only");
         }
         let grid = DynGrid::new(shape)?;
-        let draft = family::draft::<K>(comm, grid, options.kind);
+        let mut draft = family::draft::<K>(comm, grid, options.kind);
         let spectral_grid = draft.spectral_grid();
 
         let order = order(axes, header.fortran_order);
@@ -118,12 +119,16 @@ impl Transform<'_> {
             (("--in-grid", &options.grids.in_grid), ("--out-grid", &options.grids.out_grid));
         let (physical, spectral) = if options.inverse { (taken, given) } else { (given, taken) };
         let scale = options.scale;
-        Ok(draft
-            .input_brick(brick(&grid, physical.0, physical.1)?)
-            .output_brick(brick(&spectral_grid, spectral.0, spectral.1)?)
-            .input_order(order)
-            .output_order(order)
-            .scale(scale.unwrap_or(Scale::None), scale.unwrap_or(Scale::Full)))
+        draft.options = Options {
+            input: Some(brick(&grid, physical.0, physical.1)?),
+            output: Some(brick(&spectral_grid, spectral.0, spectral.1)?),
+            input_order: order,
+            output_order: order,
+            forward: scale.unwrap_or(Scale::None),
+            inverse: scale.unwrap_or(Scale::Full),
+            ..draft.options
+        };
+        Ok(draft)
     }
 
     /// Says what was done. Collective.

@@ -84,7 +84,9 @@ impl Task for Check<'_> {
     fn run<K: Family>(self) -> Result<Found, Failure> {
         let Self { comm, kind, shape, exchange } = self;
         let grid = shape.grid()?;
-        let mut plan = family::draft::<K>(comm, grid, kind).exchange(exchange).build()?;
+        let mut plan = family::draft::<K>(comm, grid, kind)
+            .with(|options| options.exchange = Some(exchange))
+            .build()?;
         let source = Source::new(Field::Noise, &plan)?;
         let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
         let mut spectral: Vec<K::Spectral> = zeros(comm, plan.output_len())?;

@@ -4,61 +4,31 @@ use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::{
-    Algorithm, Comm, Direction, DynArray, DynBrick, DynPlan, Element, Error, Recipe, Reduce, Step,
-    Timings, Tune, Wire, WireError,
-};
+use thriffty::planning::{Direction, DynArray, DynPlan, Element, Reduce, Step};
+use thriffty::{Comm, Error, Tune, Wire};
 
 use super::family::Family;
 use crate::args::{cli, draft_options};
-use crate::ranks::world::{Failure, zeros};
-
-/// What is known of a plan.
-pub(crate) trait Planned {
-    fn recipe(&self) -> &Recipe;
-    fn comm(&self) -> &dyn Comm;
-
-    fn input_brick(&self) -> DynBrick {
-        self.recipe().problem().input.brick(self.comm().rank())
-    }
-
-    fn output_brick(&self) -> DynBrick {
-        self.recipe().problem().output.brick(self.comm().rank())
-    }
-}
-
-impl Planned for DynPlan {
-    fn recipe(&self) -> &Recipe {
-        self.recipe()
-    }
-
-    fn comm(&self) -> &dyn Comm {
-        self.comm()
-    }
-}
+use crate::ranks::world::{Failure, refused, zeros};
 
 /// A plan that transforms arrays of the host, on the way through a GPU where its data is there.
-pub(crate) enum Engine {
-    Host(Box<DynPlan>),
-    #[cfg(feature = "cuda")]
-    Cuda(Box<dyn crate::engine::cuda::OnDevice>),
+pub(crate) struct Engine {
+    /// Physical and spectral data on the plan's device. Dropped first: it may be the plan's.
+    on_device: Option<[DynArray; 2]>,
+    plan: DynPlan,
 }
 
-impl Planned for Engine {
-    fn recipe(&self) -> &Recipe {
-        match self {
-            Self::Host(plan) => plan.recipe(),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.recipe(),
-        }
-    }
+impl Deref for Engine {
+    type Target = DynPlan;
 
-    fn comm(&self) -> &dyn Comm {
-        match self {
-            Self::Host(plan) => plan.comm(),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.comm(),
-        }
+    fn deref(&self) -> &DynPlan {
+        &self.plan
+    }
+}
+
+impl DerefMut for Engine {
+    fn deref_mut(&mut self) -> &mut DynPlan {
+        &mut self.plan
     }
 }
 
@@ -107,28 +77,43 @@ pub(crate) fn inverse<A: Element, B: Element>(
     plan.run(Direction::Inverse, cast_slice(input), cast_slice_mut(output))
 }
 
+/// What is read, and what is written.
+fn from_to<'a>(
+    direction: Direction,
+    physical: &'a mut DynArray,
+    spectral: &'a mut DynArray,
+) -> (&'a mut DynArray, &'a mut DynArray) {
+    match direction {
+        Direction::Forward => (physical, spectral),
+        Direction::Inverse => (spectral, physical),
+    }
+}
+
 impl Engine {
     /// The plan that the options ask for. Collective.
     pub(crate) fn new<K: Family>(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
         let (problem, choosing) = (&options.problem, &options.choosing);
         match options.device {
             cli::Device::Host if options.transport != "reached" => {
-                crate::ranks::world::refused("--transport goes with --device cuda")
+                refused("--transport goes with --device cuda")
             }
             cli::Device::Host => {
-                Ok(Self::Host(Box::new(draft_options::plan::<K>(comm, problem, choosing)?)))
+                let plan = draft_options::plan::<K>(comm, problem, choosing)?;
+                Ok(Self { on_device: None, plan })
             }
             #[cfg(feature = "cuda")]
-            cli::Device::Cuda => Ok(Self::Cuda(crate::engine::cuda::new::<K>(
-                comm,
-                problem,
-                choosing,
-                &options.transport,
-            )?)),
-            #[cfg(not(feature = "cuda"))]
-            cli::Device::Cuda => {
-                crate::ranks::world::refused("this fft-cli was built without the feature cuda")
+            cli::Device::Cuda if choosing.wisdom.is_some() => {
+                refused("--device cuda has no wisdom")
             }
+            #[cfg(feature = "cuda")]
+            cli::Device::Cuda => {
+                let mut draft = draft_options::asked::<K>(comm, problem)?;
+                draft.options.tune = draft_options::tune(choosing);
+                let transport = options.transport.parse()?;
+                Self::with_arrays(draft.on(super::cuda::device(comm, transport)?).build()?)
+            }
+            #[cfg(not(feature = "cuda"))]
+            cli::Device::Cuda => refused("this fft-cli was built without the feature cuda"),
         }
     }
 
@@ -137,26 +122,30 @@ impl Engine {
     pub(crate) fn exact<K: Family>(&self, problem: &cli::Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
         let asked = recipe.problem();
-        let mut draft = draft_options::draft::<K>(comm, problem)?.machine((*asked.machine).clone());
+        let mut draft = draft_options::draft::<K>(comm, problem)?;
+        draft.options.machine = Some(asked.machine.clone());
         let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
         if asked.tolerance.is_none() && recipe.steps().iter().all(raw) {
-            draft = draft.tune(Tune::Recipe(recipe.to_string()));
+            draft.options.tune = Tune::Recipe(recipe.to_string());
         }
-        Ok(match self {
-            Self::Host(_) => Self::Host(Box::new(draft.build()?)),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(_) => {
-                Self::Cuda(crate::engine::cuda::of::<K>(comm, draft, Default::default())?)
-            }
-        })
+        #[cfg(feature = "cuda")]
+        if self.on_device.is_some() {
+            let device = super::cuda::device(comm, Default::default())?;
+            return Self::with_arrays(draft.on(device).build()?);
+        }
+        Ok(Self { on_device: None, plan: draft.build()? })
     }
 
-    pub(crate) fn input_len(&self) -> usize {
-        self.input_brick().points() * self.recipe().problem().howmany
-    }
-
-    pub(crate) fn output_len(&self) -> usize {
-        self.output_brick().points() * self.recipe().problem().howmany
+    /// A plan on a device with arrays there. Collective.
+    #[cfg(feature = "cuda")]
+    fn with_arrays(mut plan: DynPlan) -> Result<Self, Failure> {
+        let [physical, spectral] = match plan.recipe().problem().shared_arrays {
+            true => [Ok(plan.shared_zeros()?), Ok(plan.shared_zeros()?)],
+            false => [plan.zeros(), plan.zeros()],
+        };
+        let both = physical.and_then(|physical| Ok([physical, spectral?]));
+        let on_device = Some(plan.agree(both)?);
+        Ok(Self { on_device, plan })
     }
 
     /// Arrays of zeros for input and output, where the plan wants them. Collective.
@@ -164,16 +153,12 @@ impl Engine {
         &mut self,
     ) -> Result<(Array<A>, Array<B>), Failure> {
         let (physical, spectral) = (self.input_len(), self.output_len());
-        match self {
-            Self::Host(plan) if plan.recipe().problem().shared_arrays => {
-                let (input, output) = (plan.shared_zeros()?, plan.shared_zeros()?);
-                Ok((Array::Shared(input, physical), Array::Shared(output, spectral)))
-            }
-            _ => {
-                let input = zeros(self.comm(), physical)?;
-                Ok((Array::Own(input), Array::Own(zeros(self.comm(), spectral)?)))
-            }
+        if self.on_device.is_none() && self.recipe().problem().shared_arrays {
+            let (input, output) = (self.plan.shared_zeros()?, self.plan.shared_zeros()?);
+            return Ok((Array::Shared(input, physical), Array::Shared(output, spectral)));
         }
+        let input = zeros(self.comm(), physical)?;
+        Ok((Array::Own(input), Array::Own(zeros(self.comm(), spectral)?)))
     }
 
     /// Transforms from one array of the host to another. Collective.
@@ -183,11 +168,13 @@ impl Engine {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), Error> {
-        match self {
-            Self::Host(plan) => plan.run(direction, input, output),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.run_through(direction, input, output),
-        }
+        let Some([physical, spectral]) = &mut self.on_device else {
+            return self.plan.run(direction, input, output);
+        };
+        let (from, to) = from_to(direction, physical, spectral);
+        from.write(input)?;
+        self.plan.run_arrays(direction, from, to)?;
+        to.read(output)
     }
 
     /// The seconds of one transform on the slowest rank: of these arrays, or of what the last one left on the GPU. Collective.
@@ -197,78 +184,35 @@ impl Engine {
         physical: &mut [u8],
         spectral: &mut [u8],
     ) -> Result<f64, Error> {
-        #[cfg(feature = "cuda")]
-        if let Self::Cuda(device) = self {
-            device.synchronize()?;
+        if let Some([array, _]) = &self.on_device {
+            array.synchronize()?;
         }
         self.comm().barrier()?;
         let start = Instant::now();
-        match (&mut *self, direction) {
-            (Self::Host(plan), Direction::Forward) => plan.run(direction, physical, spectral)?,
-            (Self::Host(plan), Direction::Inverse) => plan.run(direction, spectral, physical)?,
-            #[cfg(feature = "cuda")]
-            (Self::Cuda(device), direction) => device.run(direction)?,
+        match (&mut self.on_device, direction) {
+            (None, Direction::Forward) => self.plan.run(direction, physical, spectral)?,
+            (None, Direction::Inverse) => self.plan.run(direction, spectral, physical)?,
+            (Some([physical, spectral]), _) => {
+                let (from, to) = from_to(direction, physical, spectral);
+                self.plan.run_arrays(direction, from, to)?;
+                to.synchronize()?;
+            }
         }
         let mut seconds = [start.elapsed().as_secs_f64()];
         self.comm().allreduce(Reduce::Max, &mut seconds)?;
         Ok(seconds[0])
     }
 
-    pub(crate) fn wire_error(&self) -> Option<WireError> {
-        match self {
-            Self::Host(plan) => plan.wire_error(),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.wire_error(),
-        }
-    }
-
-    pub(crate) fn timings(&self) -> Timings {
-        match self {
-            Self::Host(plan) => plan.timings(),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.timings(),
-        }
-    }
-
-    pub(crate) fn clear_timings(&mut self) {
-        match self {
-            Self::Host(plan) => plan.clear_timings(),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.clear_timings(),
-        }
-    }
-
-    pub(crate) fn memory(&self) -> usize {
-        match self {
-            Self::Host(plan) => plan.memory(),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.memory(),
-        }
-    }
-
-    pub(crate) fn exchange(&self) -> Algorithm {
-        match self {
-            Self::Host(plan) => plan.exchange(),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => device.exchange(),
-        }
-    }
-
     /// How data gets to other ranks' GPUs.
     pub(crate) fn transport(&self) -> Option<String> {
-        match self {
-            Self::Host(_) => None,
-            #[cfg(feature = "cuda")]
-            Self::Cuda(device) => Some(device.transport()),
-        }
+        #[cfg(feature = "cuda")]
+        return self.plan.transport().map(|transport| transport.to_string());
+        #[cfg(not(feature = "cuda"))]
+        None
     }
 
     /// What the model expected of forward transforms, on a host.
     pub(crate) fn predicted(&self) -> Option<f64> {
-        match self {
-            Self::Host(plan) => Some(plan.report().chosen().predicted),
-            #[cfg(feature = "cuda")]
-            Self::Cuda(_) => None,
-        }
+        self.on_device.is_none().then(|| self.report().chosen().predicted)
     }
 }

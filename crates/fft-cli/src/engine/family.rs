@@ -1,48 +1,40 @@
-//! From what is said on the command line or in a file to types: the family of the transform and
-//! the precision of its
-//! numbers.
+//! From options of the command line to types: the family of a transform, and its precision.
 
-use thriffty::{
-    C2c, Comm, Complex, DynDraft, DynGrid, Element, Kind, PerAxis, Precision, R2c, R2r, Real,
-    Transform,
-};
-
-/// Numbers that can be transformed wherever this program can.
-#[cfg(not(feature = "cuda"))]
-pub(crate) use thriffty::Real as Number;
-#[cfg(feature = "cuda")]
-pub(crate) use thriffty::gpu::GpuReal as Number;
+use thriffty::planning::{DynDraft, DynGrid, Element, PerAxis, Precision, Real, Transform};
+use thriffty::{C2c, Comm, Complex, Kind, R2c, R2r};
 
 use crate::ranks::world::Failure;
 
 /// What a [`Task`] needs of a family beside its types.
-pub(crate) trait Family: Transform<Real: Number> {
+pub(crate) trait Family: Transform {
     /// The same of single precision.
     type Single: Family<Real = f32>;
 }
 
-impl<T: Number> Family for C2c<T>
+impl<T: Real> Family for C2c<T>
 where
     Complex<T>: Element<Real = T>,
 {
     type Single = C2c<f32>;
 }
 
-impl<T: Number> Family for R2c<T>
+impl<T: Real> Family for R2c<T>
 where
     Complex<T>: Element<Real = T>,
 {
     type Single = R2c<f32>;
 }
 
-impl<T: Number> Family for R2r<T> {
+impl<T: Real> Family for R2r<T> {
     type Single = R2r<f32>;
 }
 
 /// Drafts a transform of `kind` along every axis (along the last one only, for R2C; C2C along the
 /// others).
 pub(crate) fn draft<K: Family>(comm: &dyn Comm, grid: DynGrid, kind: Kind) -> DynDraft<'_> {
-    DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION).kinds(kinds(grid.axes(), kind))
+    let mut draft = DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION);
+    draft.options.kinds = kinds(grid.axes(), kind);
+    draft
 }
 
 /// What is done along each of so many axes by a transform of this kind.

@@ -63,10 +63,6 @@ impl Recipe {
         let exchanges: Vec<_> = exchanges.collect();
         if let Some((exchange, wire)) = exchanges.first() {
             (problem.exchange, problem.wire) = (*exchange, *wire);
-            let wires = exchanges.iter().map(|(_, wire)| *wire).enumerate();
-            problem.wires = wires.filter(|(_, other)| other != wire).collect();
-        } else {
-            problem.wires.clear();
         }
         problem.chunk = match header.split(' ').find_map(|word| word.strip_prefix("chunk=")) {
             None => Problem::CHUNK,

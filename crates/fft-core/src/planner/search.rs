@@ -268,8 +268,7 @@ impl<'a> Search<'a> {
                 if nodes.last() == Some(&node) {
                     continue;
                 }
-                let before = steps.iter().filter(|step| matches!(step, Step::Reshape { .. }));
-                let (wire, exchange) = (problem.wire_of(before.count()), problem.exchange);
+                let (wire, exchange) = (problem.wire, problem.exchange);
                 steps.push(Step::Reshape { wire, exchange });
                 nodes.push(node);
             }

@@ -113,8 +113,6 @@ pub struct Problem {
     pub output: Layout,
     /// How messages to other hosts are represented, or all, where ranks are not to know who is on their host.
     pub wire: Wire,
-    /// Reshapes of which messages are represented otherwise, by their number in the forward transform.
-    pub wires: Vec<(usize, Wire)>,
     /// What a transform may lose on the wire [`Wire::Tolerance`].
     pub tolerance: Option<Tolerance>,
     /// How they travel.
@@ -188,7 +186,6 @@ impl Problem {
             input,
             output,
             wire: Wire::default(),
-            wires: Vec::new(),
             tolerance: None,
             exchange: Algorithm::default(),
             hosts: Vec::new(),
@@ -222,12 +219,6 @@ impl Problem {
             Algorithm::Ring(_) if self.access != Access::Cached => Algorithm::Pipelined,
             named => named,
         }
-    }
-
-    /// How messages of a reshape are represented, by its number in the forward transform.
-    pub(crate) fn wire_of(&self, reshape: usize) -> Wire {
-        let own = self.wires.iter().rev().find(|(number, _)| *number == reshape);
-        own.map_or(self.wire, |(_, wire)| *wire)
     }
 
     /// Whether a wire is that of one host's ranks among each other: every bit arrives, as nothing is gained there.
@@ -281,17 +272,17 @@ impl Problem {
     /// # Errors
     /// [`Error::Argument`].
     pub(crate) fn check_wires(&self) -> Result<(), Error> {
-        let all = || self.wires.iter().map(|(_, wire)| *wire).chain([self.wire]);
-        all().try_for_each(Wire::check)?;
+        let wire = self.wire;
+        wire.check()?;
         let Some(tolerance) = self.tolerance else {
-            return match all().find(|wire| *wire == Wire::Tolerance) {
-                Some(wire) => Err(Error::argument("wire without a tolerance", wire, "another")),
-                None => Ok(()),
+            return match wire {
+                Wire::Tolerance => {
+                    Err(Error::argument("wire without a tolerance", wire, "another"))
+                }
+                _ => Ok(()),
             };
         };
-        if let Some(wire) = all().find(|wire| wire.is_lossy() && *wire != Wire::Tolerance)
-            && tolerance.is_strict()
-        {
+        if wire.is_lossy() && wire != Wire::Tolerance && tolerance.is_strict() {
             let expected = "only wire tolerance, or none that loses anything";
             return Err(Error::argument("wire beside a strict tolerance", wire, expected));
         }

@@ -215,9 +215,9 @@ fn options_are_printed() {
         (
             with(|p| {
                 p.tolerance = Some(Tolerance::relative(1e-6).unwrap().strict());
-                (p.wire, p.wires) = (Wire::Tolerance, vec![(1, Wire::Raw)]);
+                p.wire = Wire::Tolerance;
             }),
-            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 strict (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
+            "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 strict (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
         ),
         (
             with(|p| (p.exchange, p.chunk) = (Algorithm::Pipelined, 1 << 17)),

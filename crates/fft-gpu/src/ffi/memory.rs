@@ -7,9 +7,11 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
+use bytemuck::Pod;
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{
-    CudaContext, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, DriverError, SyncOnDrop, result,
+    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut,
+    DeviceSlice, DriverError, SyncOnDrop, result,
 };
 
 use fft_core::{DeviceAllocation, DeviceBuffer, Error};
@@ -58,12 +60,12 @@ impl<T> DeviceMemory<T> {
     ///
     /// # Panics
     /// If it has not as many.
-    pub(crate) fn part(&self, range: Range<usize>) -> Lent<'_, T> {
+    pub fn part(&self, range: Range<usize>) -> Lent<'_, T> {
         Lent { memory: self.within(range), _guard: SyncOnDrop::Sync(None) }
     }
 
     /// As [`DeviceMemory::part`].
-    pub(crate) fn part_mut(&mut self, range: Range<usize>) -> LentMut<'_, T> {
+    pub fn part_mut(&mut self, range: Range<usize>) -> LentMut<'_, T> {
         LentMut { memory: self.within(range), _guard: SyncOnDrop::Sync(None) }
     }
 
@@ -101,22 +103,52 @@ impl<T> DeviceMemory<T> {
     }
 }
 
-impl DeviceMemory<u8> {
-    /// The first bytes as so many real numbers.
+impl<T: Pod> DeviceMemory<T> {
+    /// The same memory as elements of another type: as many as it has room for.
     ///
-    /// # Errors
-    /// [`GpuError::Short`] when there are not as many.
-    pub fn numbers<T: GpuReal>(
-        self,
-        what: &'static str,
-        len: usize,
-    ) -> Result<DeviceMemory<T>, GpuError> {
-        let (found, expected) = (self.len, len * size_of::<T>());
-        match found < expected {
-            true => Err(GpuError::Short { what, found, expected }),
-            false => Ok(DeviceMemory { at: self.at, len, stream: self.stream, of: PhantomData }),
-        }
+    /// # Panics
+    /// If its address is not aligned for them.
+    pub fn cast<U: Pod>(&self) -> Lent<'_, U> {
+        Lent { memory: self.as_elements(), _guard: SyncOnDrop::Sync(None) }
     }
+
+    /// As [`DeviceMemory::cast`], to be written.
+    ///
+    /// # Panics
+    /// As [`DeviceMemory::cast`].
+    pub fn cast_mut<U: Pod>(&mut self) -> LentMut<'_, U> {
+        LentMut { memory: self.as_elements(), _guard: SyncOnDrop::Sync(None) }
+    }
+
+    fn as_elements<U: Pod>(&self) -> DeviceMemory<U> {
+        let (at, bytes) = (self.at, self.len * size_of::<T>());
+        assert!(self.is_aligned(align_of::<U>()), "elements are aligned");
+        let len = bytes / size_of::<U>();
+        DeviceMemory { at, len, stream: self.stream.clone(), of: PhantomData }
+    }
+
+    /// Whether the address is a multiple of so many bytes.
+    pub fn is_aligned(&self, bytes: usize) -> bool {
+        self.at.is_multiple_of(bytes as u64)
+    }
+}
+
+/// The first real numbers of an array of bytes.
+///
+/// # Panics
+/// If it has not as many.
+pub fn numbers<T: GpuReal>(bytes: &CudaSlice<u8>, len: usize) -> CudaView<'_, T> {
+    // SAFETY: any bits are a number, and an allocation is aligned for all of them.
+    unsafe { bytes.transmute(len) }.expect("as many numbers as there are")
+}
+
+/// As [`numbers`], to be written.
+///
+/// # Panics
+/// As [`numbers`].
+pub fn numbers_mut<T: GpuReal>(bytes: &mut CudaSlice<u8>, len: usize) -> CudaViewMut<'_, T> {
+    // SAFETY: as in `numbers`.
+    unsafe { bytes.transmute_mut(len) }.expect("as many numbers as there are")
 }
 
 /// A slice that is lent to be read. What its own stream has to do to it comes before, what follows there after.

@@ -25,7 +25,7 @@ pub(crate) use launch::{
 };
 
 pub(crate) use memory::{Block, Owned, Slot, device_buffer};
-pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut};
+pub use memory::{DeviceMemory, Lent, LentMut, lend, lend_mut, numbers, numbers_mut};
 pub(crate) use message_slots::{Inbox, Outbox};
 pub(crate) use modules::{Kernel, Modules, Source};
 pub(crate) use peer_get::{PeerGets, Place};

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut};
+use cudarc::driver::{CudaSlice, CudaStream, CudaViewMut};
 
-use super::memory::Block;
+use super::memory::{Block, numbers_mut};
 use super::peers::Map;
 use super::tried;
 use crate::base::{GpuError, GpuReal};
@@ -48,24 +48,24 @@ impl SharedArrays {
     }
 }
 
-/// An array on a device that ranks of a host see, as a slice of cudarc's.
-pub struct SharedSlice<T> {
-    slice: ManuallyDrop<CudaSlice<T>>,
+/// Bytes on a device that ranks of a host see, as a slice of cudarc's.
+pub struct SharedSlice {
+    slice: ManuallyDrop<CudaSlice<u8>>,
     block: Arc<Block>,
 }
 
-impl<T: GpuReal> SharedSlice<T> {
+impl SharedSlice {
     /// So many zeros, used on a stream.
     ///
     /// # Errors
     /// [`GpuError::Memory`], [`GpuError::Driver`].
-    pub(crate) fn zeros(stream: &Arc<CudaStream>, reals: usize) -> Result<Self, GpuError> {
+    pub(crate) fn zeros(stream: &Arc<CudaStream>, bytes: usize) -> Result<Self, GpuError> {
         // There are no arrays of nothing on a device.
-        let reals = reals.max(1);
-        let block = Arc::new(Block::new(stream.context(), reals * size_of::<T>())?);
+        let bytes = bytes.max(1);
+        let block = Arc::new(Block::new(stream.context(), bytes)?);
         let at = block.address();
-        // SAFETY: the block has as many numbers, stays as long as this, and the slice never frees it; what it holds is set now.
-        let make = AssertUnwindSafe(|| unsafe { stream.upgrade_device_ptr(at, reals) });
+        // SAFETY: the block has as many bytes, stays as long as this, and the slice never frees it; what it holds is set now.
+        let make = AssertUnwindSafe(|| unsafe { stream.upgrade_device_ptr(at, bytes) });
         // cudarc panics where it gets no events for a slice: here other ranks wait for this one.
         let why = |_| GpuError::Driver { what: "making an array", why: "no events".into() };
         let slice = catch_unwind(make).map_err(why)?;
@@ -87,35 +87,29 @@ impl<T: GpuReal> SharedSlice<T> {
         &self.block
     }
 
-    /// A part.
-    ///
-    /// # Panics
-    /// If there is no such part.
-    pub fn slice(&self, range: Range<usize>) -> CudaView<'_, T> {
-        self.slice.slice(range)
+    /// The slice, to be read.
+    pub fn as_slice(&self) -> &CudaSlice<u8> {
+        &self.slice
     }
 
     /// A part, to be changed.
     ///
     /// # Panics
     /// If there is no such part.
-    pub fn slice_mut(&mut self, range: Range<usize>) -> CudaViewMut<'_, T> {
+    pub fn slice_mut(&mut self, range: Range<usize>) -> CudaViewMut<'_, u8> {
         self.slice.slice_mut(range)
     }
 
-    /// Numbers.
-    #[allow(clippy::len_without_is_empty, reason = "never empty")]
-    pub fn len(&self) -> usize {
-        self.slice.len()
-    }
-
-    /// The stream that it was made on.
-    pub fn stream(&self) -> &Arc<CudaStream> {
-        self.slice.stream()
+    /// The first real numbers, to be changed.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn numbers_mut<T: GpuReal>(&mut self, len: usize) -> CudaViewMut<'_, T> {
+        numbers_mut(&mut self.slice, len)
     }
 }
 
-impl<T> Drop for SharedSlice<T> {
+impl Drop for SharedSlice {
     fn drop(&mut self) {
         // SAFETY: it is taken once, here. To leak it leaves the memory to the block, which waits for what uses it when it is freed.
         unsafe { ManuallyDrop::take(&mut self.slice) }.leak();

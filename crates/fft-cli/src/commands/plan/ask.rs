@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use thriffty::{
-    Algorithm, DynGrid, Kind, Layout, Machine, Precision, Problem, ProcGrid, Wire, machines,
-};
+use thriffty::{Algorithm, DynGrid, Kind, Layout, Machine, Precision, Problem, ProcGrid, Wire};
 
 use crate::args::cli;
 use crate::args::shape::Shape;
@@ -36,7 +34,11 @@ impl Ask {
     pub(crate) fn new(options: &cli::Where, ranks: usize) -> Result<Self, Failure> {
         let machine = &options.machine;
         let is_file = machine.ends_with(".toml") || machine.contains('/');
-        let machine = if is_file { machines::read(machine) } else { machines::named(machine) }?;
+        let machine = if is_file {
+            thriffty::machine::read_file(machine)
+        } else {
+            thriffty::machine::named(machine)
+        }?;
         let per_host = match options.per_host {
             Some(per_host) => per_host.get(),
             None => (machine.cores.value.round() as usize).max(1),

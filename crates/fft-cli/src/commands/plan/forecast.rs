@@ -1,6 +1,6 @@
 //! What is found out about one problem on one machine.
 
-use thriffty::tuner::{Candidate, Choice, candidates, favourite};
+use thriffty::tuning::{Candidate, Choice, candidates, favourite};
 use thriffty::{
     Algorithm, BytesMoved, Expected, Family, Machine, Order, Quantity, Recipe, Simulation,
     Simulator, Step, Summary, Wire,

@@ -44,7 +44,9 @@ impl<'a, K: Family> Lab<'a, K> {
         kind: Kind,
         field: Field,
     ) -> Result<Self, Failure> {
-        let mut plan = family::draft::<K>(comm, grid, kind).ignore_shared_memory().build()?;
+        let mut plan = family::draft::<K>(comm, grid, kind)
+            .with(|options| options.ignore_shared_memory = true)
+            .build()?;
         let source = Source::new(field, &plan)?;
         let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
         let mut exact: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
@@ -55,8 +57,9 @@ impl<'a, K: Family> Lab<'a, K> {
 
     /// Double precision itself, against the definition of the transform at 32 points. Collective.
     pub(super) fn double(&mut self) -> Result<Found, Failure> {
-        let plan =
-            family::draft::<K>(self.comm, self.grid, self.kind).ignore_shared_memory().build()?;
+        let plan = family::draft::<K>(self.comm, self.grid, self.kind)
+            .with(|options| options.ignore_shared_memory = true)
+            .build()?;
         self.there_and_back::<K>(plan, |lab, spectrum| {
             let mut physical: Vec<K::Physical> = zeros(lab.comm, lab.plan.input_len())?;
             lab.source.fill(&mut physical);
@@ -67,14 +70,15 @@ impl<'a, K: Family> Lab<'a, K> {
     /// Single precision throughout, of the field rounded to it. Collective.
     pub(super) fn single(&mut self) -> Result<Found, Failure> {
         let plan = family::draft::<K::Single>(self.comm, self.grid, self.kind)
-            .ignore_shared_memory()
+            .with(|options| options.ignore_shared_memory = true)
             .build()?;
         self.there_and_back::<K::Single>(plan, Self::far)
     }
 
     /// Double precision with messages encoded. Collective.
     pub(super) fn encoded(&mut self, encoding: Encoding) -> Result<Found, Failure> {
-        let draft = family::draft::<K>(self.comm, self.grid, self.kind).ignore_shared_memory();
+        let draft = family::draft::<K>(self.comm, self.grid, self.kind)
+            .with(|options| options.ignore_shared_memory = true);
         self.there_and_back::<K>(encoding.draft(draft).build()?, Self::far)
     }
 

@@ -11,7 +11,7 @@ use thriffty::{DynBrick, DynGrid, Element, Error, PerAxis, Precision, Real};
 
 use super::bricks::for_each_row;
 use super::noise::{gaussian, value};
-use crate::engine::engine::Planned;
+use thriffty::planning::DynPlan;
 
 /// Which field. Where numbers are complex, the fields of physics are real parts; the others are in both parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// Input for a plan. Collective.
-    pub(crate) fn new(field: Field, plan: &impl Planned) -> Result<Self, Error> {
+    pub(crate) fn new(field: Field, plan: &DynPlan) -> Result<Self, Error> {
         let problem = plan.recipe().problem();
         let mut source = Self {
             field,
@@ -245,7 +245,8 @@ mod tests {
         let cut = ProcGrid::new(ranks);
         let bricks = thriffty::threads(cut.ranks(), |comm| {
             let brick = cut.part(&grid, thriffty::Comm::rank(&comm));
-            let draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64).howmany(2);
+            let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
+            draft.options.howmany = 2;
             let plan = draft.input_brick(brick).input_order(order).build()?;
             let mut data = vec![thriffty::Complex::<f64>::default(); plan.input_len()];
             let source = Source::new(field, &plan)?;

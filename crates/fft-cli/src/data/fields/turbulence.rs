@@ -1,5 +1,6 @@
 //! A field with the energy spectrum of turbulence.
 
+use thriffty::planning::Options;
 use thriffty::{Comm, Complex, DynDraft, DynTransform, Error, PerAxis, Precision};
 
 use super::Source;
@@ -11,8 +12,10 @@ use crate::engine::engine::inverse;
 /// they are this rank's points. Collective.
 pub(super) fn make(source: &Source, comm: &dyn Comm) -> Result<Vec<f64>, Error> {
     let Source { brick, order, grid, howmany, .. } = source;
-    let draft = DynDraft::new(comm, *grid, DynTransform::R2c, Precision::F64).howmany(*howmany);
-    let mut plan = draft.input_brick(*brick).input_order(*order).build()?;
+    let mut draft = DynDraft::new(comm, *grid, DynTransform::R2c, Precision::F64);
+    draft.options =
+        Options { howmany: *howmany, input: Some(*brick), input_order: *order, ..draft.options };
+    let mut plan = draft.build()?;
     let last = grid.axes() - 1;
     let mut modes = vec![Complex::default(); plan.output_len()];
     let (held, shape) = (plan.output_brick(), grid.shape());

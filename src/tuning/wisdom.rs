@@ -7,7 +7,7 @@ use fft_comm::{Signature, seal, unseal};
 use fft_core::{Comm, Error};
 use serde::{Deserialize, Serialize};
 
-use crate::files;
+use super::files;
 
 /// What the first line of a file says.
 const KIND: &str = "thriffty wisdom";

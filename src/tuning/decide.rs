@@ -1,6 +1,5 @@
-//! How the recipe of a plan is chosen: by the model, by the timings, by what the timings said earlier, or by name.
+//! The choice of a recipe: by the model, by the clock, from wisdom, or by name.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use fft_comm::tuner::{
@@ -11,70 +10,15 @@ use fft_core::{
     Algorithm, Comm, Error, Machine, Memory, Problem, Recipe, Step, Wire, agree, assert_same,
 };
 
-use crate::{files, wisdom};
+use super::tune::Tune;
+use super::{files, wisdom};
 
-/// How a recipe is chosen, as [`Draft::tune`](crate::Draft::tune) takes it.
-///
-/// ```
-/// use std::time::Duration;
-/// use thriffty::{C2c, Grid, Plan, Tune};
-/// let folder = tempfile::tempdir().unwrap();
-/// let path = folder.path().join("wisdom.toml");
-/// let found = thriffty::threads(2, |world| {
-///     let grid = Grid::new([16, 16, 16])?;
-///     let draft = || Plan::<C2c>::c2c(&world, grid);
-///     let plan = draft().tune(Tune::Measure { budget: Duration::from_millis(200) }).build()?;
-///     print!("{}", plan.report()); // model beside measured, a mark at the chosen one
-///     plan.save_wisdom(&path)?;
-///     let again = draft().tune(Tune::Wisdom(path.clone())).build()?;
-///     let exact = draft().tune(Tune::Recipe(plan.recipe().to_string())).build()?;
-///     assert_eq!(again.recipe(), plan.recipe());
-///     Ok::<_, thriffty::Error>((plan.recipe().to_string(), exact.recipe().to_string()))
-/// })?;
-/// assert_eq!(found[0].0, found[1].1);
-/// # Ok::<(), thriffty::Error>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub enum Tune {
-    /// What the model expects to be fastest, of all recipes and, where none is given, exchanges; nothing is run. Where
-    /// another exchange is not clearly faster, by a quarter and 20 µs, it is [`Algorithm::Shared`]. The wire is as it was
-    /// asked for.
-    #[default]
-    Model,
-    /// What is fastest by the timings. The best eight by the model are run on noise: recipes, exchanges, sizes of chunks, and
-    /// with a tolerance also messages as they are in memory. On a device, exchanges and chunks are as given, or its own.
-    Measure {
-        /// How long that may take, beside binding the plan; the first is tried whatever it takes.
-        budget: Duration,
-    },
-    /// What was fastest when it was measured, as [`Plan::save_wisdom`](crate::Plan::save_wisdom) wrote it. A file that cannot
-    /// be read, was changed, or has nothing for this transform on this machine, with this library and version, is ignored
-    /// with one warning, and the model chooses.
-    Wisdom(PathBuf),
-    /// The recipe that prints as this. The exchange, and with a tolerance the wire, are as it says, unless the draft has its
-    /// own.
-    Recipe(String),
-}
-
-impl Tune {
-    /// Two words that no other choice has, for ranks to compare.
-    pub(crate) fn code(&self) -> [u64; 2] {
-        match self {
-            Self::Model => [0, 0],
-            Self::Measure { budget } => [1, budget.as_nanos() as u64],
-            Self::Wisdom(path) => [2, checksum(path.as_os_str().as_encoded_bytes())],
-            Self::Recipe(text) => [3, checksum(text.as_bytes())],
-        }
-    }
-}
-
-/// A number that changes when any number of a machine does.
-pub(crate) fn fingerprint(machine: &Machine) -> u64 {
+/// A text that changes when any number of a machine does.
+pub(crate) fn fingerprint(machine: &Machine) -> String {
     let values = machine.quantities().into_iter().map(|(_, quantity)| quantity.value.to_bits());
     let lengths = machine.flops.iter().map(|rate| rate.n as u64);
     let bytes: Vec<u8> = values.chain(lengths).flat_map(u64::to_le_bytes).collect();
-    checksum(&bytes)
+    format!("{:016x}", checksum(&bytes))
 }
 
 /// What a draft leaves to be chosen, and how.
@@ -185,12 +129,10 @@ fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate
         if let Some(given) = wanted.exchange.filter(|given| *given != exchange) {
             return Err(Error::argument("exchange of the recipe", exchange, given));
         }
-        let own = problem.wires.iter().rev().find(|(of, _)| *of == number);
-        let expected = own.map_or(problem.wire, |(_, wire)| *wire);
-        let raw = wire == Wire::Raw && own.is_none() && !wanted.fixed;
-        if wire != expected && !raw {
+        let raw = wire == Wire::Raw && !wanted.fixed;
+        if wire != problem.wire && !raw {
             let what = format!("wire of reshape {number} of the recipe");
-            return Err(Error::argument(what, wire, expected));
+            return Err(Error::argument(what, wire, problem.wire));
         }
     }
     Ok(Candidate::of(recipe))
@@ -198,7 +140,7 @@ fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate
 
 /// What wisdom calls a problem: all that decides which recipe is fastest, but for the machine.
 fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
-    let Problem { kinds, precision, howmany, input, output, hosts, wires, .. } = problem;
+    let Problem { kinds, precision, howmany, input, output, hosts, .. } = problem;
     let kinds = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
     let exchange = wanted.exchange.map_or_else(|| "any".into(), |given| given.to_string());
     let wire = match (wanted.fixed, problem.wire) {
@@ -213,7 +155,7 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
     let least = if problem.memory == Memory::Least { " in least memory" } else { "" };
     let shared = if problem.shared_arrays { " in shared arrays" } else { "" };
     let scales = (problem.forward as u8, problem.inverse as u8);
-    let rest = format!("{:?}", (layouts, scales, hosts, wires));
+    let rest = format!("{:?}", (layouts, scales, hosts));
     format!(
         "{kinds} {} {precision}{least}{shared} of {} numbers, howmany {howmany}, ranks {}, exchange {exchange}, wire {wire}, \
          tolerance {tolerance}, layouts {:016x}",

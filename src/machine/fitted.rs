@@ -12,7 +12,9 @@ use fft_core::{
     Algorithm, Comm, Complex, Error, Grid, How, Machine, Messages, Quantity, Recipe, Reduce,
 };
 
-use crate::{C2c, Plan, Tune};
+use crate::field::C2c;
+use crate::plan::Plan;
+use crate::tuning::Tune;
 
 /// Points along each axis of the smaller transforms, which show latencies, and of the larger, which show rates.
 const SMALL: usize = 64;

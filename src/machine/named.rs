@@ -1,35 +1,28 @@
-//! Machines as files: what is known of a few, and reading others.
-//!
-//! A machine file is TOML with the fields of [`Machine`], each number a table of `value`, `how` (measured, fitted or
-//! assumed) and `source`; `machines/summit.toml` is one to begin with. Nothing here communicates: under MPI, read on one
-//! rank, or make sure that all read the same.
-//!
-//! ```
-//! use thriffty::machines;
-//! let summit = machines::named("summit")?;
-//! assert_eq!(summit.cores.value, 6.0);
-//! let text = machines::named("sumit").unwrap_err().to_string();
-//! assert_eq!(text, "machine: found sumit, expected one of default, summit, frontier, ethernet, or a file of the form *.toml");
-//! # Ok::<(), thriffty::Error>(())
-//! ```
+//! Machines by name, and machine files.
 
 use std::path::Path;
 
-use crate::{Error, Machine};
+use fft_core::{Error, Machine};
 
 /// Names that [`named`] knows: `default` is [`Machine::default`].
 pub const NAMES: [&str; 4] = ["default", "summit", "frontier", "ethernet"];
 
 /// A machine that comes with the library.
 ///
+/// ```
+/// let summit = thriffty::machine::named("summit")?;
+/// assert_eq!(summit.cores.value, 6.0);
+/// # Ok::<(), thriffty::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Argument`] for a name that is not among [`NAMES`].
 pub fn named(name: &str) -> Result<Machine, Error> {
     let (file, text) = match name {
         "default" => return Ok(Machine::default()),
-        "summit" => ("summit.toml", include_str!("../machines/summit.toml")),
-        "frontier" => ("frontier.toml", include_str!("../machines/frontier.toml")),
-        "ethernet" => ("ethernet.toml", include_str!("../machines/ethernet.toml")),
+        "summit" => ("summit.toml", include_str!("../../machines/summit.toml")),
+        "frontier" => ("frontier.toml", include_str!("../../machines/frontier.toml")),
+        "ethernet" => ("ethernet.toml", include_str!("../../machines/ethernet.toml")),
         _ => {
             let expected = format!("one of {}, or a file of the form *.toml", NAMES.join(", "));
             return Err(Error::argument("machine", name, expected));
@@ -38,12 +31,12 @@ pub fn named(name: &str) -> Result<Machine, Error> {
     parse(file, text)
 }
 
-/// The machine in a file.
+/// The machine in a file, read by this rank alone.
 ///
 /// # Errors
-/// [`Error::Argument`] with the file and, where it can be read, the line and the field that is missing, unknown or not a
-/// number that it can be.
-pub fn read(path: impl AsRef<Path>) -> Result<Machine, Error> {
+/// [`Error::Argument`] with the file, the line, and the field that is missing, unknown or out of
+/// range.
+pub fn read_file(path: impl AsRef<Path>) -> Result<Machine, Error> {
     let path = path.as_ref();
     let file = path.display().to_string();
     match std::fs::read_to_string(path) {
@@ -53,7 +46,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Machine, Error> {
 }
 
 /// The machine that a text describes, from a file of this name.
-pub(crate) fn parse(file: &str, text: &str) -> Result<Machine, Error> {
+pub(super) fn parse(file: &str, text: &str) -> Result<Machine, Error> {
     let machine = toml::from_str::<Machine>(text).map_err(|error| {
         let line = error.span().map(|span| {
             let before = &text[..span.start.min(text.len())];
@@ -77,7 +70,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Machine, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::How;
+    use fft_core::{How, Quantity};
 
     #[test]
     fn every_number_of_every_machine_says_where_it_is_from() {
@@ -88,9 +81,8 @@ mod tests {
                 assert!(quantity.source.len() > 5, "{field} of {name}");
             }
         }
-        let fitted = |(field, quantity): (String, &crate::Quantity)| {
-            (quantity.how == How::Fitted).then_some(field)
-        };
+        let fitted =
+            |(field, quantity): (String, &Quantity)| (quantity.how == How::Fitted).then_some(field);
         let summit = named("summit").unwrap();
         let fitted: Vec<_> = summit.quantities().into_iter().filter_map(fitted).collect();
         assert_eq!(fitted, ["host", "congestion", "far.latency"]);
@@ -98,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_wrong_file_is_refused_with_its_name_and_the_field() {
-        let text = include_str!("../machines/ethernet.toml");
+        let text = include_str!("../../machines/ethernet.toml");
         let complaint = |text: &str| parse("my.toml", text).unwrap_err().to_string();
         let line = |of: &str| {
             let before = &text[..text.find(of).unwrap_or_else(|| panic!("no {of}"))];
@@ -115,7 +107,7 @@ mod tests {
             let complaint = complaint(&text.replacen(from, to, 1));
             assert!(complaint.contains(&found) && complaint.contains(expected), "{complaint}");
         }
-        let found = read("/nowhere/my.toml").unwrap_err().to_string();
+        let found = read_file("/nowhere/my.toml").unwrap_err().to_string();
         assert!(found.starts_with("machine file /nowhere/my.toml: found No such file"), "{found}");
     }
 }

@@ -1,40 +1,40 @@
-//! Machines that were measured, in files that say where.
-//!
-//! ```
-//! use thriffty::calibrated;
-//! let folder = tempfile::tempdir().unwrap();
-//! let path = folder.path().join("machine.toml");
-//! thriffty::threads(2, |world| {
-//!     let machine = calibrated::measure(&world)?; // a few seconds
-//!     calibrated::save(&world, &machine, &path)?;
-//!     assert_eq!(calibrated::load(&world, &path)?, Some(machine));
-//!     Ok::<(), thriffty::Error>(())
-//! })?;
-//! # Ok::<(), thriffty::Error>(())
-//! ```
-//!
-//! A file is TOML with the fields of [`Machine`] under comments: a checksum of all that follows, the processor, numbers of
-//! hosts and ranks, the library that carries messages, and the version that measured. Where one of them is another, the
-//! numbers are of another machine.
+//! Machines in files that say where they were measured.
 
 use std::path::Path;
 
 use fft_comm::{Signature, seal, unseal};
 use fft_core::{Comm, Error, Machine};
 
-pub use crate::fitted::measure;
-use crate::{files, machines};
+use super::named::parse;
+use crate::tuning;
 
-/// What the first line of a file says.
+/// The first words of a file.
 const KIND: &str = "thriffty machine";
 
-/// Writes a machine, signed as that of these ranks. Collective. The file is replaced as a whole.
+/// Writes a machine to a file, signed as that of these ranks. Collective. The file is replaced as a
+/// whole.
+///
+/// The signature is comments: a checksum of the rest, the processor, the numbers of hosts and
+/// ranks, the library that carries messages, and the version of this one.
+///
+/// ```
+/// use thriffty::machine;
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("machine.toml");
+/// thriffty::threads(2, |world| {
+///     let machine = machine::named("ethernet")?;
+///     machine::save(&world, &machine, &path)?;
+///     assert_eq!(machine::load(&world, &path)?, Some(machine));
+///     Ok::<(), thriffty::Error>(())
+/// })?;
+/// # Ok::<(), thriffty::Error>(())
+/// ```
 ///
 /// # Errors
-/// On every rank: [`Error::OnRank`] when it cannot be written.
+/// On every rank: [`Error::OnRank`] when the file cannot be written.
 pub fn save(comm: &dyn Comm, machine: &Machine, path: impl AsRef<Path>) -> Result<(), Error> {
     let signature = Signature::of(comm)?;
-    files::replace(comm, path.as_ref(), || signed(machine, &signature))
+    tuning::replace(comm, path.as_ref(), || signed(machine, &signature))
 }
 
 fn signed(machine: &Machine, signature: &Signature) -> String {
@@ -43,17 +43,17 @@ fn signed(machine: &Machine, signature: &Signature) -> String {
     seal(KIND, &format!("{}\n{machine}", fields.concat()))
 }
 
-/// The machine in a file, if it was measured on these ranks' machine, by as many, with this library and version;
-/// otherwise `None`, and why is said in a warning. For files that nobody named. Collective; the same on every rank.
+/// The machine in a file, if its signature is that of these ranks; otherwise `None`, with a warning.
+/// For files that the user did not name. Collective; the same on every rank.
 ///
 /// # Errors
 /// When a rank has gone or the library fails.
 pub fn load(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Option<Machine>, Error> {
     let path = path.as_ref();
     let here = Signature::of(comm)?;
-    let found = files::read(comm, path)?;
+    let found = tuning::read(comm, path)?;
     let found = found.and_then(|text| {
-        let parsed = machines::parse(&path.display().to_string(), &text);
+        let parsed = parse(&path.display().to_string(), &text);
         doubt(&text, &here).map_or(parsed.map_err(|error| error.to_string()), Err)
     });
     if let Err(why) = &found
@@ -64,8 +64,8 @@ pub fn load(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Option<Machine>, 
     Ok(found.ok())
 }
 
-/// The machine in a file that somebody named, wherever its numbers are from. Where it is signed as that of another machine,
-/// or was changed since, that is said in a warning. Collective; the same on every rank.
+/// The machine in a file that the user named. A signature of another machine, or one that does not
+/// fit the file, is a warning. Collective; the same on every rank.
 ///
 /// # Errors
 /// On every rank: [`Error::Argument`] when there is no such file, or no machine in it.
@@ -73,10 +73,10 @@ pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
     let path = path.as_ref();
     let here = Signature::of(comm)?;
     let file = || format!("machine file {}", path.display());
-    let text = files::read(comm, path)?;
+    let text = tuning::read(comm, path)?;
     let text = text.map_err(|why| Error::argument(file(), why, "a file of text"))?;
-    let machine = machines::parse(&path.display().to_string(), &text)?;
-    // What is written by hand is not signed, and nothing is wrong with that.
+    let machine = parse(&path.display().to_string(), &text)?;
+    // Files that were written by hand have no signature.
     if comm.rank() == 0
         && text.starts_with(&format!("# {KIND} "))
         && let Some(why) = doubt(&text, &here)
@@ -86,7 +86,7 @@ pub fn read(comm: &dyn Comm, path: impl AsRef<Path>) -> Result<Machine, Error> {
     Ok(machine)
 }
 
-/// What speaks against these numbers being of this machine.
+/// Why these numbers may not be this machine's.
 fn doubt(text: &str, here: &Signature) -> Option<String> {
     let Some(signed) = unseal(KIND, text) else {
         return Some("its checksum is not that of what it says".into());
@@ -159,12 +159,12 @@ mod tests {
         assert_eq!(doubt(&text, &here), None);
         for at in 0..text.len() {
             assert!(doubt(&text[..at], &here).is_some(), "cut off at {at}");
-            let _ = machines::parse("", &text[..at]);
+            let _ = parse("", &text[..at]);
             let mut bytes = text.clone().into_bytes();
             bytes[at] ^= 1;
             let damaged = String::from_utf8(bytes).unwrap();
             assert!(doubt(&damaged, &here).is_some(), "damaged at {at}");
-            let _ = machines::parse("", &damaged);
+            let _ = parse("", &damaged);
         }
     }
 }

@@ -1,0 +1,77 @@
+//! What a bound recipe does, on the host or on a device, in either precision.
+
+use fft_core::{Algorithm, Comm, Direction, Error, Timings, WireError};
+#[cfg(feature = "cuda")]
+use fft_gpu::{Gpu, GpuTransport, cudarc::driver::CudaStream};
+
+use crate::field::{Bytes, BytesMut, DynArray};
+
+/// A bound recipe. Arrays are bytes; lengths are the caller's to check.
+pub(crate) trait Bound: Send {
+    fn comm(&self) -> &dyn Comm;
+    fn exchange(&self, named: Algorithm) -> Algorithm;
+    fn wire_error(&self) -> Option<WireError>;
+    fn memory(&self) -> usize;
+    fn timings(&self) -> Timings;
+    fn clear_timings(&mut self);
+
+    /// What every transform begins with. Collective.
+    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error>;
+
+    /// Whether an array is where the data is, at an address for its numbers.
+    fn check(&self, what: &'static str, array: Bytes<'_>) -> Result<(), Error>;
+
+    /// Whether the ranks of the host that read an array can see it.
+    fn sees(&self, array: Bytes<'_>) -> bool;
+
+    /// Transforms arrays that were checked; without input, in place. Collective.
+    fn run(
+        &mut self,
+        direction: Direction,
+        input: Option<Bytes<'_>>,
+        output: BytesMut<'_>,
+    ) -> Result<(), Error>;
+
+    /// Zeros of this rank's own.
+    fn zeros(&self, bytes: usize) -> Result<DynArray, Error>;
+
+    /// Whether [`Bound::spare`] has shared memory, or needs none.
+    fn has_spare(&self) -> bool;
+
+    /// Zeros in shared memory of a field that was dropped.
+    fn spare(&mut self, bytes: usize) -> Result<DynArray, Error>;
+
+    /// Zeros in new shared memory. Collective.
+    fn allocate(&mut self, bytes: usize) -> Result<DynArray, Error>;
+
+    /// What there is to know of a device, if it is one.
+    #[cfg(feature = "cuda")]
+    fn on_device(&self) -> Option<OnDevice<'_>> {
+        None
+    }
+}
+
+/// A plan's device.
+#[cfg(feature = "cuda")]
+pub(crate) struct OnDevice<'a> {
+    pub(crate) gpu: &'a Gpu,
+    pub(crate) stream: &'a std::sync::Arc<CudaStream>,
+    pub(crate) transport: GpuTransport,
+    /// Reshapes that are part of the transforms behind them, forward and inverse.
+    pub(crate) fetched: [usize; 2],
+    /// Whether the last reshape is part of the transforms before it, forward and inverse.
+    pub(crate) stores: [bool; 2],
+}
+
+/// The error for an array that is in another place than the plan's data.
+#[cfg(feature = "cuda")]
+pub(crate) fn misplaced(what: &'static str, on_host: bool) -> Error {
+    let places = ["one on the plan's device", "one on the host"];
+    let [expected, found] = if on_host { places } else { [places[1], places[0]] };
+    Error::argument(what, found, expected)
+}
+
+/// The error for an address that numbers do not begin at.
+pub(crate) fn misaligned(what: &'static str, found: String, align: usize) -> Error {
+    Error::argument(format!("address of the {what}"), found, format!("a multiple of {align}"))
+}

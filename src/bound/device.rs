@@ -1,0 +1,190 @@
+//! Recipes that are bound to a CUDA device.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fft_core::{
+    Algorithm, Comm, Direction, Error, Executor, Precision, Recipe, Timings, WireError, agree,
+};
+use fft_gpu::cudarc::driver::{CudaStream, DeviceSlice};
+use fft_gpu::{Cuda, DeviceMemory, Gpu, GpuReal, GpuTransport, SharedSlice};
+
+use super::bound::{Bound, OnDevice, misaligned, misplaced};
+use crate::field::{Bytes, BytesMut, DeviceArray, DynArray, Pool, Pooled};
+
+/// The device of a rank's plan, and how data gets from it to other ranks.
+///
+/// A reference to a [`Gpu`] becomes options with a stream of the plan's own.
+#[derive(Clone)]
+pub struct DeviceOptions {
+    /// The device.
+    pub gpu: Gpu,
+    /// The stream that everything is queued on; `None` for a new one.
+    pub stream: Option<Arc<CudaStream>>,
+    /// How data gets to other ranks; the same on all of them.
+    pub transport: GpuTransport,
+}
+
+impl From<&Gpu> for DeviceOptions {
+    fn from(gpu: &Gpu) -> Self {
+        Self { gpu: gpu.clone(), stream: None, transport: GpuTransport::default() }
+    }
+}
+
+impl fmt::Debug for DeviceOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceOptions")
+            .field("gpu", &self.gpu.name())
+            .field("stream", &self.stream)
+            .field("transport", &self.transport)
+            .finish()
+    }
+}
+
+/// Binds a recipe to a device in its precision. Collective; all ranks have the same recipe.
+///
+/// # Errors
+/// The same on every rank: those of [`Executor::bind`].
+pub(crate) fn bind(
+    comm: &dyn Comm,
+    recipe: &Recipe,
+    gpu: &Gpu,
+    stream: &Arc<CudaStream>,
+    transport: GpuTransport,
+) -> Result<Box<dyn Bound>, Error> {
+    let place = (gpu, stream, transport);
+    match recipe.problem().precision {
+        Precision::F32 => Ok(Box::new(DeviceBound::<f32>::new(comm, recipe, place)?)),
+        Precision::F64 => Ok(Box::new(DeviceBound::<f64>::new(comm, recipe, place)?)),
+    }
+}
+
+struct DeviceBound<T: GpuReal> {
+    executor: Executor<T, Cuda<T>>,
+    gpu: Gpu,
+    stream: Arc<CudaStream>,
+    pool: Pool<SharedSlice>,
+}
+
+impl<T: GpuReal> DeviceBound<T> {
+    fn new(
+        comm: &dyn Comm,
+        recipe: &Recipe,
+        (gpu, stream, transport): (&Gpu, &Arc<CudaStream>, GpuTransport),
+    ) -> Result<Self, Error> {
+        let made = Cuda::new(gpu, stream.clone()).map_err(|why| why.on(comm.rank()));
+        let device = agree(comm, made)?.transport(transport);
+        let own = agree(comm, comm.dup())?;
+        let executor = Executor::bind(recipe, own, device, &fft_comm::exchange)?;
+        let (gpu, stream) = (gpu.clone(), stream.clone());
+        Ok(Self { executor, gpu, stream, pool: Pool::default() })
+    }
+
+    fn array(&self, memory: Pooled<SharedSlice>) -> DynArray {
+        let rank = self.comm().rank();
+        DynArray::on_device(DeviceArray::shared(&self.gpu, memory, rank))
+    }
+}
+
+impl<T: GpuReal> Bound for DeviceBound<T> {
+    fn comm(&self) -> &dyn Comm {
+        self.executor.comm()
+    }
+
+    fn exchange(&self, named: Algorithm) -> Algorithm {
+        self.executor.exchange(named)
+    }
+
+    fn wire_error(&self) -> Option<WireError> {
+        self.executor.lost()
+    }
+
+    fn memory(&self) -> usize {
+        self.executor.memory()
+    }
+
+    fn timings(&self) -> Timings {
+        self.executor.timings()
+    }
+
+    fn clear_timings(&mut self) {
+        self.executor.clear_timings();
+    }
+
+    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
+        self.executor.agree(mine)
+    }
+
+    fn check(&self, what: &'static str, array: Bytes<'_>) -> Result<(), Error> {
+        match array {
+            Bytes::Host(_) => Err(misplaced(what, true)),
+            Bytes::Device(memory) => {
+                let align = align_of::<T>();
+                match memory.is_empty() || memory.is_aligned(align) {
+                    true => Ok(()),
+                    false => Err(misaligned(what, "another".into(), align)),
+                }
+            }
+        }
+    }
+
+    fn sees(&self, array: Bytes<'_>) -> bool {
+        match array {
+            Bytes::Host(_) => false,
+            Bytes::Device(memory) => {
+                memory.is_empty() || self.executor.device().sees(&memory.cast::<T>())
+            }
+        }
+    }
+
+    fn run(
+        &mut self,
+        direction: Direction,
+        input: Option<Bytes<'_>>,
+        output: BytesMut<'_>,
+    ) -> Result<(), Error> {
+        let numbers = |array| match array {
+            Bytes::Host(_) => unreachable!("the place was checked"),
+            Bytes::Device(memory) => DeviceMemory::cast::<T>(memory),
+        };
+        let input = input.map(numbers);
+        match output {
+            BytesMut::Host(_) => unreachable!("the place was checked"),
+            BytesMut::Device(output) => {
+                self.executor.run(direction, input.as_deref(), &mut output.cast_mut::<T>())
+            }
+        }
+    }
+
+    fn zeros(&self, bytes: usize) -> Result<DynArray, Error> {
+        let array = DeviceArray::zeros(&self.gpu, &self.stream, bytes, self.comm().rank());
+        array.map(DynArray::on_device)
+    }
+
+    fn has_spare(&self) -> bool {
+        !self.pool.is_empty()
+    }
+
+    fn spare(&mut self, bytes: usize) -> Result<DynArray, Error> {
+        let Some(mut pooled) = self.pool.take() else { return self.zeros(bytes) };
+        pooled.clear().map_err(|why| why.on(self.comm().rank()))?;
+        Ok(self.array(pooled))
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<DynArray, Error> {
+        let made = self.executor.device_mut().allocate(bytes)?;
+        Ok(self.array(self.pool.lend(made)))
+    }
+
+    fn on_device(&self) -> Option<OnDevice<'_>> {
+        let device = self.executor.device();
+        let both = [Direction::Forward, Direction::Inverse];
+        Some(OnDevice {
+            gpu: &self.gpu,
+            stream: &self.stream,
+            transport: device.taken(),
+            fetched: both.map(|direction| device.fetched(direction)),
+            stores: both.map(|direction| device.stores(direction)),
+        })
+    }
+}

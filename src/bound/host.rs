@@ -1,0 +1,128 @@
+//! Recipes that are bound to the host.
+
+use fft_core::{
+    Algorithm, Comm, Direction, Error, HostExecutor, Precision, Recipe, SharedMemory, Timings,
+    WireError, agree,
+};
+
+use super::bound::{Bound, misaligned};
+use crate::field::{Bytes, BytesMut, DynArray, Pool};
+
+/// A recipe that is bound to the host.
+pub(crate) struct HostBound {
+    /// Given back before the memory of the host, which the executor has, is dropped.
+    pool: Pool<Box<dyn SharedMemory>>,
+    executor: HostExecutor,
+    precision: Precision,
+}
+
+impl HostBound {
+    /// Collective; all ranks have the same recipe.
+    ///
+    /// # Errors
+    /// Those of [`HostExecutor::bind`].
+    pub(crate) fn bind(comm: &dyn Comm, recipe: &Recipe) -> Result<Self, Error> {
+        let own = agree(comm, comm.dup())?;
+        let exchanges = fft_comm::exchange_in(recipe.problem().memory);
+        let executor = HostExecutor::bind(recipe, own, exchanges)?;
+        let precision = recipe.problem().precision;
+        Ok(Self { pool: Pool::default(), executor, precision })
+    }
+
+    fn own(&self, bytes: usize) -> Result<DynArray, Error> {
+        DynArray::zeros(bytes, self.comm().rank())
+    }
+}
+
+impl Bound for HostBound {
+    fn comm(&self) -> &dyn Comm {
+        self.executor.comm()
+    }
+
+    fn exchange(&self, named: Algorithm) -> Algorithm {
+        self.executor.exchange(named)
+    }
+
+    fn wire_error(&self) -> Option<WireError> {
+        self.executor.lost()
+    }
+
+    fn memory(&self) -> usize {
+        self.executor.memory()
+    }
+
+    fn timings(&self) -> Timings {
+        self.executor.timings()
+    }
+
+    fn clear_timings(&mut self) {
+        self.executor.clear_timings();
+    }
+
+    fn agree(&mut self, mine: Result<(), Error>) -> Result<(), Error> {
+        self.executor.agree(mine)
+    }
+
+    fn check(&self, what: &'static str, array: Bytes<'_>) -> Result<(), Error> {
+        match array {
+            Bytes::Host(bytes) => {
+                let align = self.precision.bytes();
+                if !bytes.is_empty() && bytes.as_ptr().align_offset(align) != 0 {
+                    return Err(misaligned(what, format!("{:p}", bytes.as_ptr()), align));
+                }
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Bytes::Device(_) => Err(super::bound::misplaced(what, false)),
+        }
+    }
+
+    fn sees(&self, array: Bytes<'_>) -> bool {
+        match array {
+            Bytes::Host(bytes) => self.executor.is_seen(bytes),
+            #[cfg(feature = "cuda")]
+            Bytes::Device(_) => false,
+        }
+    }
+
+    fn run(
+        &mut self,
+        direction: Direction,
+        input: Option<Bytes<'_>>,
+        output: BytesMut<'_>,
+    ) -> Result<(), Error> {
+        let host = |array| match array {
+            Bytes::Host(bytes) => bytes,
+            #[cfg(feature = "cuda")]
+            Bytes::Device(_) => unreachable!("the place was checked"),
+        };
+        match output {
+            BytesMut::Host(output) => self.executor.run(direction, input.map(host), output),
+            #[cfg(feature = "cuda")]
+            BytesMut::Device(_) => unreachable!("the place was checked"),
+        }
+    }
+
+    fn zeros(&self, bytes: usize) -> Result<DynArray, Error> {
+        self.own(bytes)
+    }
+
+    fn has_spare(&self) -> bool {
+        !self.pool.is_empty() || !self.executor.has_neighbours()
+    }
+
+    fn spare(&mut self, bytes: usize) -> Result<DynArray, Error> {
+        // A rank that is alone on its host has memory like any other.
+        let Some(mut pooled) = self.pool.take() else { return self.own(bytes) };
+        pooled.bytes_mut().fill(0);
+        Ok(DynArray::shared(pooled))
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Result<DynArray, Error> {
+        // What one host got and another did not goes to the pool.
+        match self.executor.allocate(bytes)? {
+            Some(memory) => Ok(DynArray::shared(self.pool.lend(memory))),
+            None => self.own(bytes),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Recipes that are bound to a communicator and buffers, wherever their data is.
+
+mod bound;
+#[cfg(feature = "cuda")]
+mod device;
+mod host;
+
+pub(crate) use bound::Bound;
+#[cfg(feature = "cuda")]
+pub(crate) use bound::OnDevice;
+#[cfg(feature = "cuda")]
+pub use device::DeviceOptions;
+#[cfg(feature = "cuda")]
+pub(crate) use device::bind;
+pub(crate) use host::HostBound;

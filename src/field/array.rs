@@ -1,0 +1,204 @@
+//! Memory of fields: a rank's own, or shared by the ranks of a host; on the host or on a device.
+
+use std::fmt;
+
+use fft_core::{Error, SharedMemory};
+#[cfg(feature = "cuda")]
+use fft_gpu::DeviceMemory;
+
+#[cfg(feature = "cuda")]
+use super::device_array::DeviceArray;
+use super::pool::Pooled;
+
+/// An array to be read, as bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'a> {
+    Host(&'a [u8]),
+    #[cfg(feature = "cuda")]
+    Device(&'a DeviceMemory<u8>),
+}
+
+/// An array to be written, as bytes.
+pub(crate) enum BytesMut<'a> {
+    Host(&'a mut [u8]),
+    #[cfg(feature = "cuda")]
+    Device(&'a mut DeviceMemory<u8>),
+}
+
+impl Bytes<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Host(bytes) => bytes.len(),
+            #[cfg(feature = "cuda")]
+            Self::Device(memory) => fft_gpu::cudarc::driver::DeviceSlice::len(*memory),
+        }
+    }
+}
+
+impl BytesMut<'_> {
+    /// The same, to be read.
+    pub(crate) fn as_bytes(&self) -> Bytes<'_> {
+        match self {
+            Self::Host(bytes) => Bytes::Host(bytes),
+            #[cfg(feature = "cuda")]
+            Self::Device(memory) => Bytes::Device(memory),
+        }
+    }
+}
+
+/// An array for a [`DynPlan`](crate::planning::DynPlan), where its data is: bytes, aligned for any number.
+///
+/// [`DynPlan::zeros`](crate::planning::DynPlan::zeros) and
+/// [`DynPlan::shared_zeros`](crate::planning::DynPlan::shared_zeros) make them.
+pub struct DynArray(pub(super) Memory);
+
+pub(super) enum Memory {
+    /// So many bytes at the beginning. The system zeroes pages lazily for types of this alignment,
+    /// not for larger ones.
+    Own(Vec<u128>, usize),
+    Shared(Pooled<Box<dyn SharedMemory>>),
+    #[cfg(feature = "cuda")]
+    Device(DeviceArray),
+}
+
+impl DynArray {
+    /// An array of this rank's own, on the host.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn zeros(bytes: usize, rank: usize) -> Result<Self, Error> {
+        let words = bytemuck::allocation::try_zeroed_vec(bytes.div_ceil(size_of::<u128>()));
+        let words = words.map_err(|()| Error::Memory { rank, bytes })?;
+        Ok(Self(Memory::Own(words, bytes)))
+    }
+
+    /// An array without bytes, of a field that has none.
+    pub(crate) fn empty() -> Self {
+        Self(Memory::Own(Vec::new(), 0))
+    }
+
+    /// An array that other ranks of the host see.
+    pub(crate) fn shared(memory: Pooled<Box<dyn SharedMemory>>) -> Self {
+        Self(Memory::Shared(memory))
+    }
+
+    /// An array on a device.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn on_device(array: DeviceArray) -> Self {
+        Self(Memory::Device(array))
+    }
+
+    /// The array, if it is on a device.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn device(&self) -> Option<&DeviceArray> {
+        if let Memory::Device(array) = &self.0 { Some(array) } else { None }
+    }
+
+    /// As [`DynArray::device`], to be written.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn device_mut(&mut self) -> Option<&mut DeviceArray> {
+        if let Memory::Device(array) = &mut self.0 { Some(array) } else { None }
+    }
+
+    /// Its bytes.
+    ///
+    /// # Panics
+    /// If it is on a device.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Memory::Own(words, bytes) => &bytemuck::cast_slice(words)[..*bytes],
+            Memory::Shared(memory) => memory.bytes(),
+            #[cfg(feature = "cuda")]
+            Memory::Device(_) => panic!("an array on a device has no bytes on the host"),
+        }
+    }
+
+    /// Its bytes, to be written.
+    ///
+    /// # Panics
+    /// If it is on a device.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.0 {
+            Memory::Own(words, bytes) => &mut bytemuck::cast_slice_mut(words)[..*bytes],
+            Memory::Shared(memory) => memory.bytes_mut(),
+            #[cfg(feature = "cuda")]
+            Memory::Device(_) => panic!("an array on a device has no bytes on the host"),
+        }
+    }
+
+    /// Copies bytes of the host to its beginning; on a device, behind what its stream was given.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the driver fails.
+    ///
+    /// # Panics
+    /// If it is shorter.
+    pub fn write(&mut self, from: &[u8]) -> Result<(), Error> {
+        #[cfg(feature = "cuda")]
+        if let Memory::Device(array) = &mut self.0 {
+            return array.write(from);
+        }
+        self.bytes_mut()[..from.len()].copy_from_slice(from);
+        Ok(())
+    }
+
+    /// Copies its first bytes to the host. On a device, waits for its stream.
+    ///
+    /// # Errors
+    /// As [`DynArray::write`].
+    ///
+    /// # Panics
+    /// If it is shorter.
+    pub fn read(&self, to: &mut [u8]) -> Result<(), Error> {
+        #[cfg(feature = "cuda")]
+        if let Memory::Device(array) = &self.0 {
+            return array.read(to);
+        }
+        to.copy_from_slice(&self.bytes()[..to.len()]);
+        Ok(())
+    }
+
+    /// Waits for what was queued on its device, if it is on one.
+    ///
+    /// # Errors
+    /// [`Error::Transport`] when the driver fails.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        #[cfg(feature = "cuda")]
+        if let Memory::Device(array) = &self.0 {
+            return array.done("waiting for the device", array.stream().synchronize());
+        }
+        Ok(())
+    }
+
+    /// Its address, if it is on a device.
+    pub fn device_address(&self) -> Option<u64> {
+        #[cfg(feature = "cuda")]
+        if let Memory::Device(array) = &self.0 {
+            return Some(array.address());
+        }
+        None
+    }
+
+    /// A copy in memory of this rank's own, of an array on the host.
+    pub(super) fn copy(&self) -> Self {
+        let bytes = self.bytes();
+        if let Memory::Own(words, bytes) = &self.0 {
+            return Self(Memory::Own(words.clone(), *bytes));
+        }
+        let mut words = vec![0u128; bytes.len().div_ceil(size_of::<u128>())];
+        bytemuck::cast_slice_mut::<_, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        Self(Memory::Own(words, bytes.len()))
+    }
+}
+
+impl fmt::Debug for DynArray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, what) = match &self.0 {
+            Memory::Own(_, bytes) => (*bytes, "own"),
+            Memory::Shared(memory) => (memory.bytes().len(), "shared"),
+            #[cfg(feature = "cuda")]
+            Memory::Device(array) => (array.len(), "device"),
+        };
+        write!(f, "DynArray({bytes} bytes, {what})")
+    }
+}

@@ -1,0 +1,140 @@
+//! Arrays on a device: any, or such as the ranks of a host see.
+
+use std::sync::Arc;
+
+use fft_core::Error;
+use fft_gpu::cudarc::driver::{
+    CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DriverError,
+};
+use fft_gpu::{DeviceMemory, Gpu, GpuError, GpuReal, SharedSlice, lend, lend_mut};
+
+use super::pool::Pooled;
+
+/// Bytes on a device of one rank.
+pub(crate) struct DeviceArray {
+    memory: Memory,
+    gpu: Gpu,
+    rank: usize,
+}
+
+enum Memory {
+    Own(CudaSlice<u8>),
+    Shared(Pooled<SharedSlice>),
+}
+
+impl DeviceArray {
+    /// Zeros of this rank's own.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub(crate) fn zeros(
+        gpu: &Gpu,
+        stream: &Arc<CudaStream>,
+        bytes: usize,
+        rank: usize,
+    ) -> Result<Self, Error> {
+        // There are no arrays of nothing on a device.
+        let made = stream.alloc_zeros(bytes.max(1));
+        let failed = |why| GpuError::allocating(bytes, why).on(rank);
+        let memory = Memory::Own(made.map_err(failed)?);
+        Ok(Self { memory, gpu: gpu.clone(), rank })
+    }
+
+    /// An array that other ranks of the host see.
+    pub(crate) fn shared(gpu: &Gpu, memory: Pooled<SharedSlice>, rank: usize) -> Self {
+        Self { memory: Memory::Shared(memory), gpu: gpu.clone(), rank }
+    }
+
+    fn slice(&self) -> &CudaSlice<u8> {
+        match &self.memory {
+            Memory::Own(slice) => slice,
+            Memory::Shared(shared) => shared.as_slice(),
+        }
+    }
+
+    fn slice_mut(&mut self, bytes: usize) -> CudaViewMut<'_, u8> {
+        match &mut self.memory {
+            Memory::Own(slice) => slice.slice_mut(0..bytes),
+            Memory::Shared(shared) => shared.slice_mut(0..bytes),
+        }
+    }
+
+    pub(crate) fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        self.slice().stream()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.slice().len()
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.slice().device_ptr(self.stream()).0
+    }
+
+    /// Its first real numbers.
+    pub(crate) fn numbers<T: GpuReal>(&self, len: usize) -> CudaView<'_, T> {
+        fft_gpu::numbers(self.slice(), len)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn numbers_mut<T: GpuReal>(&mut self, len: usize) -> CudaViewMut<'_, T> {
+        match &mut self.memory {
+            Memory::Own(slice) => fft_gpu::numbers_mut(slice, len),
+            Memory::Shared(shared) => shared.numbers_mut(len),
+        }
+    }
+
+    /// Lends its first bytes to what is queued on a stream.
+    pub(crate) fn with<R>(
+        &self,
+        stream: &Arc<CudaStream>,
+        bytes: usize,
+        run: impl FnOnce(&DeviceMemory<u8>) -> R,
+    ) -> R {
+        let view = self.slice().slice(0..bytes);
+        run(&lend(&view, stream))
+    }
+
+    /// The same, to be written.
+    pub(crate) fn with_mut<R>(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        bytes: usize,
+        run: impl FnOnce(&mut DeviceMemory<u8>) -> R,
+    ) -> R {
+        let mut view = self.slice_mut(bytes);
+        run(&mut lend_mut(&mut view, stream))
+    }
+
+    pub(crate) fn write(&mut self, from: &[u8]) -> Result<(), Error> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        let stream = self.stream().clone();
+        let copied = stream.memcpy_htod(from, &mut self.slice_mut(from.len()));
+        self.done("copying an array to the device", copied)
+    }
+
+    pub(crate) fn read(&self, to: &mut [u8]) -> Result<(), Error> {
+        let copied = match to.is_empty() {
+            true => Ok(()),
+            false => self.stream().memcpy_dtoh(&self.slice().slice(0..to.len()), to),
+        };
+        let copied = copied.and_then(|()| self.stream().synchronize());
+        self.done("copying an array to the host", copied)
+    }
+
+    /// What the driver says of a call.
+    pub(crate) fn done(
+        &self,
+        call: &'static str,
+        result: Result<(), DriverError>,
+    ) -> Result<(), Error> {
+        let rank = self.rank;
+        result.map_err(|why| Error::Transport { rank, call, text: why.to_string() })
+    }
+}

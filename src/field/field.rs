@@ -1,0 +1,142 @@
+//! A rank's part of a distributed array, in physical or in spectral space.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+use fft_core::{Brick, Error};
+
+use super::array::DynArray;
+use super::indices::Indices;
+use super::part::{Host, Location, Part, Side};
+use super::transform::{R2c, Transform};
+
+/// This rank's part of a distributed array, with room to be transformed in place.
+///
+/// The state `S` is part of the type: what has been transformed cannot be transformed again.
+/// `thriffty::gpu::DeviceField` is such a field on a device.
+///
+/// A failure within an operation of a field, such as a length that is not positive, stays in the
+/// field. The next call of a plan that takes the field returns it on every rank.
+///
+/// ```
+/// thriffty::threads(2, |world| {
+///     let mut plan = thriffty::r2c(&world, [8, 8, 8]).build()?;
+///     let mut rho = plan.input();
+///     rho.fill(|[i, j, k]| (i * j * k) as f64);
+///     for ([i, j, k], value) in rho.iter() {
+///         assert_eq!(*value, (i * j * k) as f64);
+///     }
+///     let rho_hat = plan.forward(rho)?;
+///     plan.inverse(rho_hat.map_modes(|[a, b, c], v| v / (1 + a * a + b * b + c * c) as f64))
+/// })?;
+/// # Ok::<(), thriffty::Error>(())
+/// ```
+pub struct Field<S, K: Transform = R2c, const D: usize = 3, L: Location = Host> {
+    /// Long enough for both states.
+    pub(super) data: DynArray,
+    pub(super) error: Option<Error>,
+    pub(super) part: Part<S>,
+    types: PhantomData<fn() -> (K, L)>,
+}
+
+impl<S, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
+    /// The part in an array.
+    pub(crate) fn new(part: Part<S>, data: DynArray) -> Self {
+        Self { data, error: None, part, types: PhantomData }
+    }
+
+    /// The part, the array, and what failed.
+    pub(crate) fn into_parts(self) -> (Part<S>, DynArray, Result<(), Error>) {
+        (self.part, self.data, self.error.map_or(Ok(()), Err))
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn part(&self) -> &Part<S> {
+        &self.part
+    }
+
+    /// Keeps a failure, unless there is one.
+    pub(crate) fn record_error(&mut self, result: Result<(), Error>) {
+        self.error = self.error.take().or(result.err());
+    }
+}
+
+impl<S: Side, K: Transform, const D: usize, L: Location> Field<S, K, D, L> {
+    /// The indices that this rank holds.
+    pub fn brick(&self) -> Brick<D> {
+        self.part.brick().typed()
+    }
+}
+
+impl<S: Side, K: Transform, const D: usize> Field<S, K, D> {
+    /// The points of this rank in the plan's order of axes, one array after the other for batches.
+    pub fn as_slice(&self) -> &[S::Element<K>] {
+        &bytemuck::cast_slice(self.data.bytes())[..self.part.points()]
+    }
+
+    /// The points of this rank, to be changed.
+    pub fn as_mut_slice(&mut self) -> &mut [S::Element<K>] {
+        &mut bytemuck::cast_slice_mut(self.data.bytes_mut())[..self.part.points()]
+    }
+
+    pub(super) fn indices(&self) -> Indices<D> {
+        Indices::new(self.brick(), self.part.layout().order().array())
+    }
+
+    /// Sets every point to a function of its global index; every array of a batch gets the same.
+    pub fn fill(&mut self, mut value: impl FnMut([usize; D]) -> S::Element<K>) {
+        self.iter_mut().for_each(|(index, point)| *point = value(index));
+    }
+
+    /// The points of this rank with their global indices, in the order of memory.
+    pub fn iter(&self) -> impl Iterator<Item = ([usize; D], &S::Element<K>)> {
+        self.indices().zip(self.as_slice())
+    }
+
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = ([usize; D], &mut S::Element<K>)> {
+        self.indices().zip(self.as_mut_slice())
+    }
+
+    fn position(&self, index: [usize; D]) -> usize {
+        let found = self.indices().position(index);
+        found.unwrap_or_else(|| panic!("index {index:?} is not in brick {}", self.brick()))
+    }
+}
+
+/// The point of a global index; of a batch, in its first array. Panics if another rank holds it.
+impl<S: Side, K: Transform, const D: usize> Index<[usize; D]> for Field<S, K, D> {
+    type Output = S::Element<K>;
+
+    fn index(&self, index: [usize; D]) -> &S::Element<K> {
+        &self.as_slice()[self.position(index)]
+    }
+}
+
+impl<S: Side, K: Transform, const D: usize> IndexMut<[usize; D]> for Field<S, K, D> {
+    fn index_mut(&mut self, index: [usize; D]) -> &mut S::Element<K> {
+        let at = self.position(index);
+        &mut self.as_mut_slice()[at]
+    }
+}
+
+/// The clone's memory is this rank's own, even if that of the field is shared.
+impl<S, K: Transform, const D: usize> Clone for Field<S, K, D> {
+    fn clone(&self) -> Self {
+        let error = self.error.clone();
+        Self { data: self.data.copy(), error, part: self.part.clone(), types: PhantomData }
+    }
+}
+
+impl<S: Side, K: Transform, const D: usize, L: Location> fmt::Debug for Field<S, K, D, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Field")
+            .field("state", &S::NAME)
+            .field("brick", &self.brick())
+            .field("kinds", &self.part.problem().kinds)
+            .field("data", &self.data)
+            .field("error", &self.error)
+            .finish()
+    }
+}

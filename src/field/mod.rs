@@ -1,0 +1,28 @@
+//! Data: what transforms consist of, arrays of it, and fields, which know where they are.
+
+mod array;
+#[cfg(feature = "cuda")]
+mod device_array;
+#[cfg(feature = "cuda")]
+mod device_field;
+mod field;
+mod indices;
+mod modes;
+mod part;
+mod pool;
+mod transform;
+#[cfg(feature = "ndarray")]
+mod view;
+
+pub use array::DynArray;
+pub(crate) use array::{Bytes, BytesMut};
+#[cfg(feature = "cuda")]
+pub(crate) use device_array::DeviceArray;
+pub use field::Field;
+pub use modes::Wavenumbers;
+pub use part::{Device, Host, Location, Physical, Side, Spectral};
+pub(crate) use part::{Part, Sizes};
+pub(crate) use pool::Pool;
+#[cfg(feature = "cuda")]
+pub(crate) use pool::Pooled;
+pub use transform::{C2c, DynTransform, R2c, R2r, Transform};

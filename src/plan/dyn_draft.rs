@@ -1,0 +1,335 @@
+//! A plan in the making whose types and number of axes are values.
+
+use std::fmt;
+use std::sync::Once;
+
+use fft_comm::tuner::Progress;
+use fft_core::{
+    Access, Algorithm, Comm, DynBrick, DynGrid, Error, ErrorKind, Layout, MAX_AXES, PerAxis,
+    Precision, Problem, Recipe, agree, assert_same,
+};
+
+use super::dyn_plan::DynPlan;
+#[cfg(feature = "cuda")]
+use super::on_device::Ready;
+use super::options::Options;
+#[cfg(feature = "cuda")]
+use crate::bound::DeviceOptions;
+use crate::field::DynTransform;
+#[cfg(feature = "cuda")]
+use crate::tuning::ByClock;
+use crate::tuning::{Decision, Tune, Wanted, by_clock, decide};
+
+/// A [`Draft`](crate::Draft) whose transform, precision and number of axes are run-time values.
+///
+/// ```
+/// use bytemuck::{cast_slice, cast_slice_mut};
+/// use thriffty::planning::{DynDraft, DynGrid, DynTransform, Precision};
+/// let spectrum = thriffty::threads(2, |world| {
+///     let grid = DynGrid::new([8, 8])?;
+///     let mut plan = DynDraft::new(&world, grid, DynTransform::R2c, Precision::F64).build()?;
+///     let (input, mut output) = (vec![1.0; plan.input_len()], vec![[0.0; 2]; plan.output_len()]);
+///     plan.run(thriffty::Direction::Forward, cast_slice(&input), cast_slice_mut(&mut output))?;
+///     Ok::<_, thriffty::Error>(output)
+/// })?;
+/// assert_eq!(spectrum[0][0], [64.0, 0.0]); // the sum over all points
+/// # Ok::<(), thriffty::Error>(())
+/// ```
+#[must_use = "a draft does nothing until it is built"]
+pub struct DynDraft<'a> {
+    comm: &'a dyn Comm,
+    grid: DynGrid,
+    /// Why there is no such grid.
+    error: Option<Error>,
+    transform: DynTransform,
+    precision: Precision,
+    /// The options of this rank.
+    pub options: Options,
+    watch: Option<Box<dyn Fn(Progress) + 'a>>,
+    #[cfg(feature = "cuda")]
+    device: Option<DeviceOptions>,
+}
+
+impl<'a> DynDraft<'a> {
+    /// Drafts a transform of the grid over the ranks of `comm`, with the usual options.
+    pub fn new(
+        comm: &'a dyn Comm,
+        grid: impl Into<DynGrid>,
+        transform: DynTransform,
+        precision: Precision,
+    ) -> Self {
+        let grid = grid.into();
+        Self {
+            comm,
+            grid,
+            error: None,
+            transform,
+            precision,
+            options: Options::new(transform, grid.axes()),
+            watch: None,
+            #[cfg(feature = "cuda")]
+            device: None,
+        }
+    }
+
+    /// The same of a shape, which may be none; [`DynDraft::build`] says so on all ranks.
+    pub(super) fn of_shape<const D: usize>(
+        comm: &'a dyn Comm,
+        shape: [usize; D],
+        transform: DynTransform,
+        precision: Precision,
+    ) -> Self {
+        let (grid, error) = match DynGrid::new(shape) {
+            Ok(grid) => (grid, None),
+            Err(error) => (DynGrid::new([1; D]).expect("a grid of one point"), Some(error)),
+        };
+        Self { error, ..Self::new(comm, grid, transform, precision) }
+    }
+
+    /// The same in another precision.
+    pub(super) fn with_precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// The same draft with other options.
+    pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Calls this on every rank before each turn of [`Tune::Measure`].
+    pub fn watch(mut self, news: impl Fn(Progress) + 'a) -> Self {
+        self.watch = Some(Box::new(news));
+        self
+    }
+
+    /// Drafts the plan for data on a device: this rank's.
+    #[cfg(feature = "cuda")]
+    pub fn on(mut self, device: impl Into<DeviceOptions>) -> Self {
+        self.device = Some(device.into());
+        self
+    }
+
+    /// The options of the device that was chosen.
+    #[cfg(feature = "cuda")]
+    pub(super) fn device_mut(&mut self) -> Option<&mut DeviceOptions> {
+        self.device.as_mut()
+    }
+
+    /// The grid of spectral data: the axis of kind R2C has `n/2 + 1` points.
+    ///
+    /// # Panics
+    /// If there are more kinds than axes.
+    pub fn spectral_grid(&self) -> DynGrid {
+        Problem::spectral_grid(self.grid, self.options.kinds)
+    }
+
+    /// The recipe that [`DynDraft::build`] would bind. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Draft::recipe`](crate::Draft::recipe); [`Error::OnRank`] for bricks, orders or
+    /// kinds that have other axes than the grid.
+    pub fn recipe(&self) -> Result<Recipe, Error> {
+        #[cfg(feature = "cuda")]
+        if let Some(device) = &self.device {
+            let ready = self.ready(device)?;
+            return Ok(self.decide_ready(&ready)?.recipe);
+        }
+        Ok(self.decide(&self.options)?.recipe)
+    }
+
+    /// As [`Draft::build`](crate::Draft::build). Collective.
+    ///
+    /// # Errors
+    /// Those of [`Draft::build`](crate::Draft::build).
+    pub fn build(self) -> Result<DynPlan, Error> {
+        #[cfg(feature = "cuda")]
+        if let Some(device) = &self.device {
+            let ready = self.ready(device)?;
+            let decision = self.decide_ready(&ready)?;
+            return DynPlan::bind_chosen(self.comm, decision, &|recipe| {
+                ready.bind(self.comm, recipe)
+            });
+        }
+        match DynPlan::bind_on_host(self.comm, self.decide(&self.options)?) {
+            Err(error) if error.kind() == ErrorKind::SharedMemory => {
+                if self.comm.rank() == 0 {
+                    NOT_SHARED
+                        .call_once(|| log::warn!("messages instead of shared memory: {error}"));
+                }
+                let mut options = self.options.clone();
+                (options.exchange, options.tune) = (Some(Algorithm::Pipelined), Tune::Model);
+                DynPlan::bind_on_host(self.comm, self.decide(&options)?)
+            }
+            made => made,
+        }
+    }
+
+    /// What a plan on a device needs before its recipe is chosen. Collective.
+    #[cfg(feature = "cuda")]
+    fn ready(&self, device: &DeviceOptions) -> Result<Ready, Error> {
+        agree(self.comm, self.check())?;
+        let types = (self.transform.is_complex(), self.precision);
+        Ready::new(self.comm, device, &self.options, self.grid.shape(), types)
+    }
+
+    /// The recipe for a device, and what there was to choose from. Collective.
+    #[cfg(feature = "cuda")]
+    fn decide_ready(&self, ready: &Ready) -> Result<Decision, Error> {
+        self.decide_on_device(ready.access(), &|problem, wanted, budget| {
+            ready.by_clock(self.comm, problem, wanted, budget)
+        })
+    }
+
+    #[cfg(feature = "cuda")]
+    fn decide_on_device(&self, access: Access, by_clock: ByClock<'_>) -> Result<Decision, Error> {
+        let mut options = self.options.clone();
+        options.exchange = options.exchange.or(Some(Algorithm::P2p));
+        let problem = self.problem(&options, access)?;
+        decide(self.comm, problem, &self.wanted(&options), by_clock)
+    }
+
+    /// The recipe, and what there was to choose from. Collective.
+    fn decide(&self, options: &Options) -> Result<Decision, Error> {
+        let problem = self.problem(options, Access::default())?;
+        decide(self.comm, problem, &self.wanted(options), &|problem, wanted, budget| {
+            by_clock(self.comm, problem, wanted, budget)
+        })
+    }
+
+    fn wanted<'b>(&'b self, options: &'b Options) -> Wanted<'b> {
+        Wanted {
+            tune: &options.tune,
+            exchange: options.exchange,
+            fixed: options.wire.is_some(),
+            watch: self.watch.as_deref().unwrap_or(&|_| ()),
+        }
+    }
+
+    /// Whether there is such a grid, and options for as many axes.
+    fn check(&self) -> Result<(), Error> {
+        self.error.clone().map_or(Ok(()), Err).and(self.options.check_axes(self.grid))
+    }
+
+    /// The problem, once all ranks agree on the options. Collective.
+    fn problem(&self, options: &Options, access: Access) -> Result<Problem, Error> {
+        // A rank that has left is noticed here, before anything is gathered.
+        agree(self.comm, self.check())?;
+        self.compare(options)?;
+        let [inputs, outputs] = self.gather_bricks(options)?;
+        let ranks = self.comm.size();
+        let input = Layout::new(self.grid, inputs, ranks)?.ordered(options.input_order)?;
+        let output =
+            Layout::new(self.spectral_grid(), outputs, ranks)?.ordered(options.output_order)?;
+        let (complex, kinds) = (self.transform.is_complex(), options.kinds);
+        let mut problem = Problem::new(kinds, complex, self.precision, input, output)?;
+        let complex_spectrum = self.transform.has_complex_spectrum();
+        if problem.complex_spectrum() != complex_spectrum {
+            let list = kinds.map(|kind| kind.name()).join(", ");
+            let expected = if complex_spectrum { "one axis of kind r2c" } else { "no r2c" };
+            return Err(Error::argument("kinds", list, expected));
+        }
+        if options.howmany == 0 {
+            return Err(Error::argument("howmany", 0, "at least 1"));
+        }
+        problem.howmany = options.howmany;
+        (problem.forward, problem.inverse) = (options.forward, options.inverse);
+        problem.exchange = options.exchange.unwrap_or_default();
+        if let Some(machine) = &options.machine {
+            problem.machine = machine.clone();
+        }
+        problem.tolerance = options.tolerance;
+        problem.wire = options.usual_wire();
+        problem.access = access;
+        problem.memory = options.memory;
+        problem.shared_arrays = options.shared_arrays;
+        if !options.ignore_shared_memory {
+            problem.hosts = (0..ranks).map(|rank| self.comm.host(rank)).collect();
+        }
+        Ok(problem)
+    }
+
+    /// Makes sure that all ranks drafted the same. Collective.
+    fn compare(&self, options: &Options) -> Result<(), Error> {
+        let widths = [self.transform.is_complex(), self.transform.has_complex_spectrum()];
+        let mut entries = vec![
+            ("number of axes", self.grid.axes().to_string()),
+            ("precision in bytes", self.precision.bytes().to_string()),
+            ("numbers per point", widths.map(|it| if it { "2" } else { "1" }).join(", ")),
+            ("grid", self.grid.to_string()),
+        ];
+        entries.extend(options.entries());
+        assert_same(self.comm, &entries)
+    }
+
+    /// The bricks of all ranks, of input and of output. Collective.
+    fn gather_bricks(&self, options: &Options) -> Result<[Vec<DynBrick>; 2], Error> {
+        let (rank, ranks, axes) = (self.comm.rank(), self.comm.size(), self.grid.axes());
+        let input = options.input.unwrap_or_else(|| self.grid.brick(rank, ranks));
+        let output = options.output.unwrap_or_else(|| self.spectral_grid().brick(rank, ranks));
+        let mut mine = [[[0u64; MAX_AXES]; 2]; 2];
+        for (words, brick) in mine.iter_mut().zip([input, output]) {
+            for axis in 0..axes {
+                (words[0][axis], words[1][axis]) = (brick.lo[axis] as u64, brick.hi[axis] as u64);
+            }
+        }
+        let mut all = vec![mine; ranks];
+        self.comm.allgather(bytemuck::bytes_of(&mine), bytemuck::cast_slice_mut(&mut all))?;
+        Ok([0, 1].map(|side| {
+            let bound =
+                |words: &[u64; MAX_AXES]| PerAxis::from_fn(axes, |axis| words[axis] as usize);
+            all.iter()
+                .map(|words| DynBrick::new(bound(&words[side][0]), bound(&words[side][1])))
+                .collect()
+        }))
+    }
+}
+
+impl fmt::Debug for DynDraft<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynDraft")
+            .field("grid", &self.grid)
+            .field("transform", &self.transform)
+            .field("precision", &self.precision)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Warned of once in a process.
+static NOT_SHARED: Once = Once::new();
+
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use super::*;
+    use fft_core::{Epochs, Grid};
+
+    /// A device transforms no chunks in its cache: the recipe is the same whether messages are in
+    /// chunks or whole.
+    #[test]
+    fn recipes_of_devices_are_those_of_whole_messages() {
+        let recipes = |comm: crate::ThreadComm| {
+            let recipe = |exchange: Algorithm, access| {
+                let grid = Grid::new([512; 3])?;
+                let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
+                draft.options.exchange = Some(exchange);
+                let by_clock: ByClock<'_> = &|_, _, _| unreachable!("the model chooses");
+                let chosen = draft.decide_on_device(access, by_clock)?;
+                Ok(chosen.recipe.to_string().replace(&format!(" {exchange} "), " "))
+            };
+            let others = [Algorithm::Shared, Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)];
+            for access in [Access::Contiguous, Access::Fetched] {
+                let whole = recipe(Algorithm::P2p, access)?;
+                let transposed = whole.contains("zyx") || whole.contains("yzx");
+                assert!(transposed || access == Access::Fetched, "{whole}");
+                for exchange in others {
+                    assert_eq!(recipe(exchange, access)?, whole);
+                }
+            }
+            Ok::<_, Error>(())
+        };
+        for ranks in [2, 4, 8] {
+            crate::threads(ranks, recipes).unwrap();
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! A plan whose types and number of axes are values: a recipe bound to a communicator and buffers.
+
+use std::fmt;
+use std::path::Path;
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
+
+use fft_comm::checksum;
+use fft_comm::tuner::{Candidate, Report, Source};
+use fft_core::{
+    Algorithm, Comm, Direction, DynBrick, Error, Precision, Recipe, Reduce, Timings, WireError,
+    agree, assert_same,
+};
+#[cfg(feature = "cuda")]
+use fft_gpu::{DeviceMemory, GpuTransport, cudarc::driver::CudaStream};
+
+use crate::bound::{Bound, HostBound};
+use crate::field::{Bytes, BytesMut, DynArray, DynTransform, Sizes};
+use crate::tuning::{Decision, save_wisdom};
+
+/// A [`Plan`](crate::Plan) whose transform, precision, place and number of axes are run-time values.
+///
+/// Arrays are bytes: real or complex numbers of the plan's precision, aligned for them. Those of a
+/// plan on the host are slices, those of a plan on a device `DeviceMemory`;
+/// [`DynPlan::zeros`] makes arrays for either. [`DynDraft`](super::DynDraft) has an example.
+pub struct DynPlan {
+    bound: Box<dyn Bound>,
+    recipe: Recipe,
+    report: Report,
+    /// The name of the problem in wisdom, of plans that were chosen.
+    key: Option<String>,
+    sizes: Sizes,
+}
+
+/// Binds a checked recipe.
+type Bind<'a> = &'a dyn Fn(&Recipe) -> Result<Box<dyn Bound>, Error>;
+
+impl DynPlan {
+    /// Binds a recipe made by [`DynDraft::recipe`](super::DynDraft::recipe) on the same
+    /// communicator, on the host. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Plan::bind`](crate::Plan::bind).
+    pub fn bind(comm: &dyn Comm, recipe: Recipe) -> Result<Self, Error> {
+        let types = types_of(&recipe);
+        Self::bind_typed(comm, recipe, types)
+    }
+
+    /// As [`DynPlan::bind`], of a recipe that must be for these types.
+    pub(super) fn bind_typed(
+        comm: &dyn Comm,
+        recipe: Recipe,
+        types: (DynTransform, Precision),
+    ) -> Result<Self, Error> {
+        let candidate = Candidate::of(recipe);
+        let report = Report::untimed(Source::Recipe, std::slice::from_ref(&candidate), 0);
+        let chosen = (candidate.recipe, report, None);
+        Self::bind_checked(comm, chosen, types, &|recipe| {
+            Ok(Box::new(HostBound::bind(comm, recipe)?))
+        })
+    }
+
+    /// Binds a recipe that was chosen, on the host. Collective.
+    pub(super) fn bind_on_host(comm: &dyn Comm, chosen: Decision) -> Result<Self, Error> {
+        Self::bind_chosen(comm, chosen, &|recipe| Ok(Box::new(HostBound::bind(comm, recipe)?)))
+    }
+
+    /// Binds a recipe that was chosen, as `bind` does. Collective.
+    pub(super) fn bind_chosen(
+        comm: &dyn Comm,
+        chosen: Decision,
+        bind: Bind<'_>,
+    ) -> Result<Self, Error> {
+        let Decision { recipe, report, key } = chosen;
+        let types = types_of(&recipe);
+        Self::bind_checked(comm, (recipe, report, Some(key)), types, bind)
+    }
+
+    fn bind_checked(
+        comm: &dyn Comm,
+        (recipe, report, key): (Recipe, Report, Option<String>),
+        types: (DynTransform, Precision),
+        bind: Bind<'_>,
+    ) -> Result<Self, Error> {
+        let problem = recipe.problem();
+        let (ranks, bricks) = (comm.size(), problem.input.ranks());
+        let fits = if types_of(&recipe) != types {
+            Err(Error::argument("recipe for this plan's types", &recipe, "another"))
+        } else if bricks != ranks {
+            Err(Error::rank_count(bricks, ranks))
+        } else {
+            Ok(())
+        };
+        agree(comm, fits)?;
+        assert_same(comm, &[("recipe", identity(&recipe))])?;
+        let bound = bind(&recipe)?;
+        let sizes = Sizes::of(problem, comm.rank());
+        Ok(Self { bound, recipe, report, key, sizes })
+    }
+
+    /// How the transform is done.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The candidates for the recipe, with the times that the model expects of each and, after
+    /// [`Tune::Measure`](crate::Tune::Measure), those that were measured. The same on all ranks.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Saves what was measured for [`Tune::Wisdom`](crate::Tune::Wisdom). Collective.
+    ///
+    /// The entry is added to the file, or replaces that of the same transform on the same machine.
+    /// The file is replaced as a whole; one that cannot be read is begun anew, with a warning.
+    ///
+    /// # Errors
+    /// On every rank: [`Error::Argument`] when nothing was measured for this plan, or its data is on
+    /// a device; [`Error::OnRank`] when the file cannot be written.
+    pub fn save_wisdom(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        #[cfg(feature = "cuda")]
+        if self.bound.on_device().is_some() {
+            let expected = "one that was measured on the host";
+            return Err(Error::argument("wisdom of a plan", "one on a device", expected));
+        }
+        match &self.key {
+            Some(key) if self.report.source == Source::Measured => {
+                save_wisdom(self.comm(), path.as_ref(), key, &self.report)
+            }
+            _ => Err(Error::argument(
+                "wisdom of a plan",
+                format!("{:?}", self.report.source),
+                format!("{:?}", Source::Measured),
+            )),
+        }
+    }
+
+    /// The communicator, a duplicate of the one the plan was made with.
+    pub fn comm(&self) -> &dyn Comm {
+        self.bound.comm()
+    }
+
+    /// What the last transform lost by encoded messages, the same on all ranks; `None` when no wire
+    /// is lossy, or none has run.
+    pub fn wire_error(&self) -> Option<WireError> {
+        self.bound.wire_error()
+    }
+
+    /// How messages travel: the recipe's exchange, or the one in its place where the communicator
+    /// lacks what [`Algorithm::Ring`] needs.
+    pub fn exchange(&self) -> Algorithm {
+        self.bound.exchange(self.recipe.problem().exchange)
+    }
+
+    /// This rank's part of physical data.
+    pub fn input_brick(&self) -> DynBrick {
+        self.recipe.problem().input.brick(self.comm().rank())
+    }
+
+    /// This rank's part of spectral data.
+    pub fn output_brick(&self) -> DynBrick {
+        self.recipe.problem().output.brick(self.comm().rank())
+    }
+
+    /// Points of physical data on this rank, all batches together.
+    pub fn input_len(&self) -> usize {
+        self.sizes.points[0]
+    }
+
+    /// Points of spectral data on this rank, all batches together.
+    pub fn output_len(&self) -> usize {
+        self.sizes.points[1]
+    }
+
+    /// Spectral points that an array must have room for to be transformed in place.
+    pub fn in_place_len(&self) -> usize {
+        self.sizes.in_place_points()
+    }
+
+    /// Bytes of physical data on this rank.
+    pub fn input_bytes(&self) -> usize {
+        self.sizes.bytes()[0]
+    }
+
+    /// Bytes of spectral data on this rank.
+    pub fn output_bytes(&self) -> usize {
+        self.sizes.bytes()[1]
+    }
+
+    /// Bytes that an array must have to be transformed in place.
+    pub fn in_place_bytes(&self) -> usize {
+        self.sizes.in_place_bytes()
+    }
+
+    /// Bytes of memory that the plan holds beside input and output: on its device, and on the host.
+    pub fn memory(&self) -> usize {
+        self.bound.memory()
+    }
+
+    /// Where this rank's time went since the last [`DynPlan::clear_timings`].
+    pub fn timings(&self) -> Timings {
+        self.bound.timings()
+    }
+
+    /// Sets all times to zero.
+    pub fn clear_timings(&mut self) {
+        self.bound.clear_timings();
+    }
+
+    /// Transforms from one array of the host to another. Collective.
+    ///
+    /// # Errors
+    /// As [`Plan::forward_into`](crate::Plan::forward_into); [`Error::OnRank`] for an array that is
+    /// not aligned, or when the plan's data is on a device.
+    pub fn run(
+        &mut self,
+        direction: Direction,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        self.run_between(direction, Bytes::Host(input), BytesMut::Host(output))
+    }
+
+    /// Transforms within one array of [`DynPlan::in_place_bytes`] bytes: input and output both begin
+    /// at its start. Collective.
+    ///
+    /// # Errors
+    /// As [`DynPlan::run`].
+    pub fn run_in_place(&mut self, direction: Direction, data: &mut [u8]) -> Result<(), Error> {
+        self.run_within(direction, BytesMut::Host(data))
+    }
+
+    /// As [`DynPlan::run`], with arrays on the plan's device. Collective.
+    ///
+    /// # Errors
+    /// As [`DynPlan::run`]; [`Error::OnRank`] when the plan's data is on the host.
+    #[cfg(feature = "cuda")]
+    pub fn run_on_device(
+        &mut self,
+        direction: Direction,
+        input: &DeviceMemory<u8>,
+        output: &mut DeviceMemory<u8>,
+    ) -> Result<(), Error> {
+        self.run_between(direction, Bytes::Device(input), BytesMut::Device(output))
+    }
+
+    /// As [`DynPlan::run_in_place`], with an array on the plan's device. Collective.
+    ///
+    /// # Errors
+    /// As [`DynPlan::run_on_device`].
+    #[cfg(feature = "cuda")]
+    pub fn run_in_place_on_device(
+        &mut self,
+        direction: Direction,
+        data: &mut DeviceMemory<u8>,
+    ) -> Result<(), Error> {
+        self.run_within(direction, BytesMut::Device(data))
+    }
+
+    /// Transforms from the beginning of one array to that of another, wherever the plan's data is.
+    /// Collective.
+    ///
+    /// # Errors
+    /// As [`DynPlan::run`].
+    pub fn run_arrays(
+        &mut self,
+        direction: Direction,
+        input: &DynArray,
+        output: &mut DynArray,
+    ) -> Result<(), Error> {
+        let [physical, spectral] = self.sizes.bytes();
+        let (reads, writes) = direction.choose((physical, spectral), (spectral, physical));
+        #[cfg(feature = "cuda")]
+        if let (Some(from), Some(to)) = (input.device(), output.device_mut())
+            && let Some(stream) = self.stream().cloned()
+        {
+            return from.with(&stream, reads, |from| {
+                to.with_mut(&stream, writes, |to| self.run_on_device(direction, from, to))
+            });
+        }
+        self.run(direction, &input.bytes()[..reads], &mut output.bytes_mut()[..writes])
+    }
+
+    /// Transforms within an array that this plan, or one for the same problem, made. `mine` is what
+    /// this rank has found wrong before. Collective.
+    pub(super) fn run_array(
+        &mut self,
+        direction: Direction,
+        mine: Result<(), Error>,
+        array: &mut DynArray,
+    ) -> Result<(), Error> {
+        #[cfg(feature = "cuda")]
+        if let Some(on_device) = self.bound.on_device() {
+            let (stream, context) = (on_device.stream.clone(), on_device.gpu.context().clone());
+            let bytes = self.in_place_bytes();
+            let Some(array) = array.device_mut() else {
+                let none = Error::argument("field", "one without an array", "one on a device");
+                return self.agree(mine.and(Err(none)));
+            };
+            let same = match *array.gpu().context() == context {
+                true => Ok(()),
+                false => {
+                    Err(Error::argument("field", "one on another device", "one on the plan's"))
+                }
+            };
+            return array.with_mut(&stream, bytes, |memory| {
+                self.run_seen(direction, mine.and(same), BytesMut::Device(memory))
+            });
+        }
+        self.run_seen(direction, mine, BytesMut::Host(array.bytes_mut()))
+    }
+
+    fn run_seen(
+        &mut self,
+        direction: Direction,
+        mine: Result<(), Error>,
+        data: BytesMut<'_>,
+    ) -> Result<(), Error> {
+        let seen = mine.and_then(|()| self.check_seen(data.as_bytes()));
+        self.bound.agree(seen)?;
+        self.bound.run(direction, None, data)
+    }
+
+    fn run_between(
+        &mut self,
+        direction: Direction,
+        input: Bytes<'_>,
+        output: BytesMut<'_>,
+    ) -> Result<(), Error> {
+        let [from, to] = direction.choose([0, 1], [1, 0]);
+        let points = self.sizes.points;
+        let fit = self
+            .check("input", input, from, points[from])
+            .and_then(|()| self.check("output", output.as_bytes(), to, points[to]))
+            .and_then(|()| self.check_seen(input))
+            .and_then(|()| self.check_seen(output.as_bytes()));
+        self.bound.agree(fit)?;
+        self.bound.run(direction, Some(input), output)
+    }
+
+    fn run_within(&mut self, direction: Direction, data: BytesMut<'_>) -> Result<(), Error> {
+        let fit = self
+            .check("array in place", data.as_bytes(), 1, self.in_place_len())
+            .and_then(|()| self.check_seen(data.as_bytes()));
+        self.bound.agree(fit)?;
+        self.bound.run(direction, None, data)
+    }
+
+    /// Whether an array has so many points of physical (0) or spectral data (1), and is where it
+    /// must be.
+    fn check(
+        &self,
+        what: &'static str,
+        array: Bytes<'_>,
+        side: usize,
+        expected: usize,
+    ) -> Result<(), Error> {
+        let (point, bytes) = (self.sizes.point_bytes[side], array.len());
+        if bytes != expected * point {
+            // Part of a point makes an array longer, but does not make a short one long enough.
+            let whole = bytes / point;
+            let found = if whole < expected { whole } else { bytes.div_ceil(point) };
+            return Err(Error::Length { what, rank: self.comm().rank(), found, expected });
+        }
+        self.bound.check(what, array)
+    }
+
+    /// Whether others see an array, if they look into it.
+    fn check_seen(&self, array: Bytes<'_>) -> Result<(), Error> {
+        if !self.recipe.problem().shared_arrays || self.bound.sees(array) {
+            return Ok(());
+        }
+        let expected = "one made by Plan::shared_input or shared_output, thriffty_allocate";
+        Err(Error::argument("array", "one that other ranks do not see", expected))
+    }
+
+    /// What every transform begins with: `mine` where all ranks have `Ok`, otherwise on every rank
+    /// the error of the lowest failing one. Collective, in place of a transform.
+    ///
+    /// A rank that knows that it cannot transform, as it has no arrays, says so here.
+    ///
+    /// # Errors
+    /// [`Error::OnRank`] with that of the lowest failing rank; [`Error::Left`] as
+    /// [`Plan::forward_into`](crate::Plan::forward_into).
+    pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
+        self.bound.agree(mine.as_ref().map(drop).map_err(Clone::clone))?;
+        mine
+    }
+
+    /// Zeros to be transformed in place, where the plan's data is.
+    ///
+    /// # Errors
+    /// On this rank, when there is no memory for them.
+    pub fn zeros(&self) -> Result<DynArray, Error> {
+        self.bound.zeros(self.in_place_bytes())
+    }
+
+    /// The same in memory that the ranks of a host share: see
+    /// [`Plan::shared_input`](crate::Plan::shared_input). Collective.
+    ///
+    /// # Errors
+    /// Those of [`Plan::shared_input`](crate::Plan::shared_input).
+    pub fn shared_zeros(&mut self) -> Result<DynArray, Error> {
+        let bytes = self.in_place_bytes();
+        self.bound.agree(Ok(()))?;
+        // All ranks make new memory, or none.
+        let mut all = [f64::from(self.bound.has_spare())];
+        self.comm().allreduce(Reduce::Min, &mut all)?;
+        let array = match all == [1.0] {
+            true => self.bound.spare(bytes),
+            false => self.bound.allocate(bytes),
+        };
+        agree(self.comm(), array)
+    }
+
+    /// The stream that everything is queued on, of a plan on a device.
+    #[cfg(feature = "cuda")]
+    pub fn stream(&self) -> Option<&Arc<CudaStream>> {
+        self.bound.on_device().map(|device| device.stream)
+    }
+
+    /// How data gets to the ranks that are hardest to reach, from a plan's device:
+    /// [`GpuTransport::PeerToPeer`] where there are no messages.
+    #[cfg(feature = "cuda")]
+    pub fn transport(&self) -> Option<GpuTransport> {
+        self.bound.on_device().map(|device| device.transport)
+    }
+
+    /// This rank's reshapes in a direction that take no pass on the device: the transforms behind
+    /// them read from other ranks.
+    #[cfg(feature = "cuda")]
+    pub fn fetched(&self, direction: Direction) -> usize {
+        self.bound
+            .on_device()
+            .map_or(0, |device| direction.choose(device.fetched[0], device.fetched[1]))
+    }
+
+    /// Whether a direction's last reshape takes no pass on the device: the transforms before it
+    /// write to other ranks.
+    #[cfg(feature = "cuda")]
+    pub fn stores(&self, direction: Direction) -> bool {
+        let stores = |device: crate::bound::OnDevice<'_>| device.stores;
+        let [forward, inverse] = self.bound.on_device().map_or([false; 2], stores);
+        direction.choose(forward, inverse)
+    }
+}
+
+impl fmt::Debug for DynPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynPlan")
+            .field("rank", &self.comm().rank())
+            .field("recipe", &self.recipe.to_string())
+            .field("sizes", &self.sizes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A text that differs where anything does that decides what is sent.
+fn identity(recipe: &Recipe) -> String {
+    let problem = recipe.problem();
+    let layouts: Vec<_> = recipe.nodes().iter().map(|node| node.layout.bricks()).collect();
+    let numbers = (problem.chunk, problem.memory, problem.shared_arrays, &problem.hosts);
+    let factors = [Direction::Forward, Direction::Inverse]
+        .map(|direction| problem.factor(direction).to_bits());
+    let rest = format!("{layouts:?} {numbers:?} {factors:?}");
+    format!("{:016x} {recipe}", checksum(rest.as_bytes()))
+}
+
+/// The types of data that a recipe is for.
+fn types_of(recipe: &Recipe) -> (DynTransform, Precision) {
+    let problem = recipe.problem();
+    let transform = match (problem.complex, problem.complex_spectrum()) {
+        (true, _) => DynTransform::C2c,
+        (false, true) => DynTransform::R2c,
+        (false, false) => DynTransform::R2r,
+    };
+    (transform, problem.precision)
+}

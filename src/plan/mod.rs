@@ -1,0 +1,19 @@
+//! Plans, from options to transforms.
+
+#[cfg(feature = "cuda")]
+mod device_plan;
+mod draft;
+mod dyn_draft;
+mod dyn_plan;
+#[cfg(feature = "cuda")]
+mod on_device;
+mod options;
+mod plan;
+
+#[cfg(feature = "cuda")]
+pub use device_plan::{DeviceDraft, DeviceField, DevicePlan};
+pub use draft::{Draft, c2c, r2c, r2r};
+pub use dyn_draft::DynDraft;
+pub use dyn_plan::DynPlan;
+pub use options::Options;
+pub use plan::Plan;

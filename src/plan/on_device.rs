@@ -1,0 +1,135 @@
+//! What a plan on a device needs beside one on the host.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fft_core::{
+    Access, Comm, Error, Kind, Memory, PerAxis, Precision, Problem, Recipe, Reduce, agree,
+    assert_same,
+};
+use fft_gpu::GpuTransport::{GpuDirect, HostStaged, PeerToPeer};
+use fft_gpu::cudarc::driver::CudaStream;
+use fft_gpu::{Gpu, GpuReal, GpuTransport};
+
+use super::options::Options;
+use crate::bound::{Bound, DeviceOptions, bind};
+use crate::tuning::{Chosen, Tune, Wanted, by_device_clock};
+
+/// The device of a plan that is about to be made.
+pub(super) struct Ready {
+    gpu: Gpu,
+    stream: Arc<CudaStream>,
+    transport: GpuTransport,
+    access: Access,
+}
+
+impl Ready {
+    /// Collective.
+    ///
+    /// # Errors
+    /// The same on every rank: [`Error::Disagreement`] about the transport; [`Error::OnRank`] for
+    /// options that devices do not know, and when the driver fails.
+    pub(super) fn new(
+        comm: &dyn Comm,
+        device: &DeviceOptions,
+        options: &Options,
+        shape: PerAxis<usize>,
+        (complex, precision): (bool, Precision),
+    ) -> Result<Self, Error> {
+        let DeviceOptions { gpu, stream, transport } = device.clone();
+        assert_same(comm, &[("transport", transport.to_string())])?;
+        let stream = match stream {
+            Some(stream) => Ok(stream),
+            None => gpu.new_stream().map_err(|why| why.on(comm.rank())),
+        };
+        let stream = agree(comm, check(options).and(stream))?;
+        let lens = complex_lens(options, shape).filter(|_| transport == PeerToPeer);
+        let access = match precision {
+            Precision::F32 => access::<f32>(comm, &gpu, lens, complex),
+            Precision::F64 => access::<f64>(comm, &gpu, lens, complex),
+        }?;
+        Ok(Self { gpu, stream, transport, access })
+    }
+
+    pub(super) fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Times recipes on the device. Collective.
+    pub(super) fn by_clock(
+        &self,
+        comm: &dyn Comm,
+        problem: &Problem,
+        wanted: &Wanted<'_>,
+        budget: Duration,
+    ) -> Result<Chosen, Error> {
+        let bind = |recipe: &Recipe| bind(comm, recipe, &self.gpu, &self.stream, self.transport);
+        by_device_clock(comm, problem, wanted, budget, &bind)
+    }
+
+    /// Binds a recipe. Collective.
+    ///
+    /// # Errors
+    /// As [`bind`]; [`Error::Argument`] when messages cannot be sent from devices, as was asked.
+    pub(super) fn bind(&self, comm: &dyn Comm, recipe: &Recipe) -> Result<Box<dyn Bound>, Error> {
+        let bound = bind(comm, recipe, &self.gpu, &self.stream, self.transport)?;
+        let taken = bound.on_device().map(|device| device.transport);
+        if (self.transport, taken) == (GpuDirect, Some(HostStaged)) {
+            let expected = "one that ranks have: a CUDA-aware MPI, and an exchange and wires that send from devices";
+            return Err(Error::argument("transport", self.transport, expected));
+        }
+        Ok(bound)
+    }
+}
+
+/// Whether devices know these options.
+fn check(options: &Options) -> Result<(), Error> {
+    let usual = Memory::default();
+    match (&options.tune, options.memory) {
+        (tune @ Tune::Wisdom(_), _) => Err(Error::argument(
+            "tuning of a plan on a device",
+            format!("{tune:?}"),
+            "Tune::Model, Tune::Measure or Tune::Recipe",
+        )),
+        (_, memory) if memory != usual => Err(Error::argument(
+            "memory of a plan on a device",
+            format!("{memory:?}"),
+            format!("{usual:?}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Points along each axis, of one transform of at most three axes that are all complex, the last
+/// one perhaps halved.
+fn complex_lens(options: &Options, shape: PerAxis<usize>) -> Option<PerAxis<usize>> {
+    let axes = shape.len();
+    let complex = |axis: usize| {
+        let kind = options.kinds[axis];
+        kind == Kind::C2C || axis + 1 == axes && kind == Kind::R2C
+    };
+    (options.howmany == 1 && axes <= 3 && (0..axes).all(complex)).then_some(shape)
+}
+
+/// How transforms come to their data. They fetch it from ranks on the same device, if all ranks
+/// can; those of complex numbers also from ranks on joined devices. Collective.
+fn access<T: GpuReal>(
+    comm: &dyn Comm,
+    gpu: &Gpu,
+    lens: Option<PerAxis<usize>>,
+    complex: bool,
+) -> Result<Access, Error> {
+    let device = lens.and_then(|lens| {
+        let elements = lens.iter().fold(1, |all: usize, n| all.saturating_mul(*n)) / comm.size();
+        fft_gpu::fetches::<T>(gpu, &lens, elements)
+    });
+    // No device has this identity.
+    let mine = device.unwrap_or_default();
+    let mut all = vec![[0; 16]; comm.size()];
+    comm.allgather(&mine, all.as_flattened_mut())?;
+    let near = |other: &[u8; 16]| *other == mine || complex && fft_gpu::joined(gpu, *other);
+    let fetches = !all.contains(&[0; 16]) && all.iter().all(near);
+    let mut fetched = [f64::from(fetches)];
+    comm.allreduce(Reduce::Min, &mut fetched)?;
+    Ok(if fetched == [1.0] { Access::Fetched } else { Access::Contiguous })
+}

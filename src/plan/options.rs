@@ -1,0 +1,120 @@
+//! The options of a plan.
+
+use std::sync::Arc;
+
+use fft_core::{
+    Algorithm, DynBrick, DynGrid, Error, Kind, Machine, Memory, PerAxis, Scale, Tolerance, Wire,
+};
+
+use crate::field::DynTransform;
+use crate::tuning::{Tune, fingerprint};
+
+/// The options of a plan, as [`Draft`](crate::Draft) sets them. All ranks have the same, but bricks.
+///
+/// ```
+/// use thriffty::planning::{DynTransform, Options};
+/// let options = Options { howmany: 3, ..Options::new(DynTransform::C2c, 2) };
+/// assert_eq!(options.input_order, [0, 1]);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What is done along each axis.
+    pub kinds: PerAxis<Kind>,
+    /// This rank's part of physical data; by default an even cut.
+    pub input: Option<DynBrick>,
+    /// This rank's part of spectral data; by default an even cut.
+    pub output: Option<DynBrick>,
+    /// The order of axes in memory of physical data, slowest first.
+    pub input_order: PerAxis<usize>,
+    /// The order of axes in memory of spectral data, slowest first.
+    pub output_order: PerAxis<usize>,
+    /// Equal transforms done together.
+    pub howmany: usize,
+    /// What results of forward transforms are multiplied by.
+    pub forward: Scale,
+    /// What results of inverse transforms are multiplied by.
+    pub inverse: Scale,
+    /// How messages travel; by default chosen with the recipe.
+    pub exchange: Option<Algorithm>,
+    /// How messages to other hosts are encoded; by default for the tolerance, if there is one.
+    pub wire: Option<Wire>,
+    /// What the whole transform may lose by encoded messages.
+    pub tolerance: Option<Tolerance>,
+    /// How much memory the plan takes beside input and output.
+    pub memory: Memory,
+    /// Whether all arrays are in memory that the ranks of a host share.
+    pub shared_arrays: bool,
+    /// Whether all data that changes ranks is sent, also within a host.
+    pub ignore_shared_memory: bool,
+    /// How the recipe is chosen.
+    pub tune: Tune,
+    /// The machine of the model; by default [`Machine::default`].
+    pub machine: Option<Arc<Machine>>,
+}
+
+impl Options {
+    /// The usual options of a transform of so many axes.
+    ///
+    /// # Panics
+    /// If there are not 1 to 4 axes.
+    pub fn new(transform: DynTransform, axes: usize) -> Self {
+        Self {
+            kinds: transform.kinds(axes),
+            input: None,
+            output: None,
+            input_order: PerAxis::row_major(axes),
+            output_order: PerAxis::row_major(axes),
+            howmany: 1,
+            forward: Scale::None,
+            inverse: Scale::Full,
+            exchange: None,
+            wire: None,
+            tolerance: None,
+            memory: Memory::default(),
+            shared_arrays: false,
+            ignore_shared_memory: false,
+            tune: Tune::Model,
+            machine: None,
+        }
+    }
+
+    /// The wire that is used where none is named by a recipe.
+    pub(super) fn usual_wire(&self) -> Wire {
+        self.wire.unwrap_or(if self.tolerance.is_some() { Wire::Tolerance } else { Wire::Raw })
+    }
+
+    /// Whether whatever has a value for each axis has as many as the grid.
+    pub(super) fn check_axes(&self, grid: DynGrid) -> Result<(), Error> {
+        let axes = grid.axes();
+        let bricks = [self.input, self.output].into_iter().flatten();
+        let ends = bricks.flat_map(|brick| [brick.lo.len(), brick.hi.len()]);
+        let orders = [self.input_order.len(), self.output_order.len()];
+        let all = ends.map(|found| ("axes of a brick", found));
+        let all = all.chain(orders.map(|found| ("axes of an order", found)));
+        let mut all = all.chain([("axes with a kind", self.kinds.len())]);
+        match all.find(|(_, found)| *found != axes) {
+            Some((what, found)) => Err(Error::argument(what, found, axes)),
+            None => Ok(()),
+        }
+    }
+
+    /// What ranks compare: everything but bricks.
+    pub(super) fn entries(&self) -> Vec<(&'static str, String)> {
+        let text = |value: Option<String>| value.unwrap_or_else(|| "none".into());
+        vec![
+            ("kinds", self.kinds.map(Kind::name).join(", ")),
+            ("input order", format!("{:?}", self.input_order)),
+            ("output order", format!("{:?}", self.output_order)),
+            ("howmany", self.howmany.to_string()),
+            ("scales", format!("{:?}, {:?}", self.forward, self.inverse)),
+            ("exchange", text(self.exchange.map(|exchange| exchange.to_string()))),
+            ("tuning", format!("{:?}", self.tune)),
+            ("machine", text(self.machine.as_deref().map(fingerprint))),
+            ("wire", text(self.wire.map(|wire| wire.to_string()))),
+            ("memory", self.memory.to_string()),
+            ("shared arrays", self.shared_arrays.to_string()),
+            ("wire everywhere", self.ignore_shared_memory.to_string()),
+            ("tolerance", text(self.tolerance.map(|tolerance| tolerance.to_string()))),
+        ]
+    }
+}
