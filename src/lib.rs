@@ -67,7 +67,7 @@ pub mod planning {
     pub use crate::field::{
         Device, DynArray, DynTransform, Host, Location, Side, Transform, Wavenumbers,
     };
-    pub use crate::plan::{DynDraft, DynPlan, Options};
+    pub use crate::plan::{DynDraft, DynPlan, Norm, Options};
     pub use fft_core::{
         Algorithm, BytesMoved, Direction, DynBrick, DynGrid, Element, Epochs, Expected, Family,
         Flight, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played, Precision,

@@ -11,6 +11,7 @@ use fft_core::{
 };
 
 use super::dyn_draft::DynDraft;
+use super::norm::Norm;
 use super::options::Options;
 use super::plan::Plan;
 #[cfg(feature = "cuda")]
@@ -231,6 +232,12 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     /// default.
     pub fn scale(self, forward: Scale, inverse: Scale) -> Self {
         self.set(|options| (options.forward, options.inverse) = (forward, inverse))
+    }
+
+    /// The scales of both directions by NumPy's names; [`Norm::Backward`] by default.
+    pub fn norm(self, norm: Norm) -> Self {
+        let [forward, inverse] = norm.scales();
+        self.scale(forward, inverse)
     }
 
     /// How messages travel; chosen with the recipe by default.

@@ -5,6 +5,7 @@ mod device_plan;
 mod draft;
 mod dyn_draft;
 mod dyn_plan;
+mod norm;
 #[cfg(feature = "cuda")]
 mod on_device;
 mod options;
@@ -15,5 +16,6 @@ pub use device_plan::{DeviceDraft, DeviceField, DevicePlan};
 pub use draft::{Draft, c2c, r2c, r2r};
 pub use dyn_draft::DynDraft;
 pub use dyn_plan::DynPlan;
+pub use norm::Norm;
 pub use options::Options;
 pub use plan::Plan;

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use fft_core::{Comm, Error, Reduce, agree};
+use serde::{Deserialize, Serialize};
 
 /// A task that can be timed.
 pub trait Trial {
@@ -17,7 +18,7 @@ pub trait Trial {
 }
 
 /// The outcome of a trial; the same on all ranks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The budget was spent before.
     NotTried,

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use fft_core::{Algorithm, Error, Wire};
+use serde::{Deserialize, Serialize};
 
 use super::{Candidate, Outcome};
 
 /// How a recipe was chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Source {
     /// By the model's prediction.
@@ -22,7 +23,7 @@ pub enum Source {
 
 /// The candidates of a plan, with predicted and measured times; the same on all ranks. Prints as a
 /// table that marks the choice.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// How it was chosen.
     pub source: Source,
@@ -33,13 +34,15 @@ pub struct Report {
 }
 
 /// One candidate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReportRow {
     /// The recipe as text.
     pub recipe: String,
     /// Its exchange.
+    #[serde(with = "text")]
     pub exchange: Algorithm,
     /// Its wire.
+    #[serde(with = "text")]
     pub wire: Wire,
     /// Bytes of a chunk, where messages are in chunks.
     pub chunk: Option<usize>,
@@ -145,5 +148,27 @@ fn time(seconds: f64) -> String {
         s if s < 1e-3 => format!("{:.2} µs", s * 1e6),
         s if s < 1.0 => format!("{:.2} ms", s * 1e3),
         s => format!("{s:.3} s"),
+    }
+}
+
+/// Values as their text.
+mod text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(
+        value: &impl Display,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, V: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<V, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }

@@ -130,6 +130,13 @@ impl Recipe {
 /// One line: the problem, the first layout, the steps with the layouts they lead to. A layout is printed as
 /// the number of parts of each axis, followed by the order of axes in memory when it is not row-major ([`Layout`] has more); two of
 /// one grid that are printed as the same are the same.
+/// As it prints; [`Recipe::exact`] reads it.
+impl serde::Serialize for Recipe {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Problem { kinds, howmany, precision, input, .. } = &self.problem;
