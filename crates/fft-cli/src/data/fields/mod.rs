@@ -246,8 +246,9 @@ mod tests {
         let bricks = thriffty::threads(cut.ranks(), |comm| {
             let brick = cut.part(&grid, thriffty::Comm::rank(&comm));
             let mut draft = DynDraft::new(&comm, grid, DynTransform::C2c, Precision::F64);
-            draft.options.howmany = 2;
-            let plan = draft.input_brick(brick).input_order(order).build()?;
+            (draft.options.howmany, draft.options.input) = (2, Some(brick));
+            draft.options.input_order = order.into();
+            let plan = draft.build()?;
             let mut data = vec![thriffty::Complex::<f64>::default(); plan.input_len()];
             let source = Source::new(field, &plan)?;
             source.fill(&mut data);
