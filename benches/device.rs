@@ -5,12 +5,11 @@
 
 mod timing;
 
+use thriffty::gpu::DevicePlan;
 use thriffty::gpu::cudarc::driver::CudaSlice;
 use thriffty::gpu::{C2r, Fft, FftPlan, Gpu, R2c as CuR2c};
-use thriffty::{
-    C2c, Complex, DevicePlan, Direction, Draft, Element, Error, Grid, Plan, R2c, Scale, ThreadComm,
-    Tolerance, Transform, Wire,
-};
+use thriffty::planning::{Direction, Element, Transform};
+use thriffty::{C2c, Complex, Draft, Error, Grid, Plan, R2c, Scale, ThreadComm, Tolerance, Wire};
 use timing::{Done, Failure, cufft_and_copy, noise, seconds};
 
 /// What cuFFT and the card's copy take.

@@ -6,9 +6,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use thriffty::{
-    C2c, Comm, Error, Grid, Kind, Layout, Plan, Precision, Problem, ProcGrid, R2c, Recipe,
-};
+use thriffty::planning::{Layout, Precision, Problem, ProcGrid, Recipe};
+use thriffty::{C2c, Comm, Error, Grid, Kind, Plan, R2c};
 
 /// The time of `rounds` forward transforms on threads, without planning.
 fn forward<const N: usize>(ranks: usize, rounds: u64, real: bool) -> Result<Duration, Error> {

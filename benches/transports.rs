@@ -12,12 +12,12 @@ mod timing;
 
 use std::process::Command;
 
+use thriffty::gpu::DevicePlan;
 use thriffty::gpu::cudarc::driver::CudaContext;
 use thriffty::gpu::{Gpu, GpuTransport};
 use thriffty::mpi::{self, MpiComm};
-use thriffty::{
-    Algorithm, C2c, Comm, Complex, DevicePlan, Draft, Grid, Plan, Reduce, Tolerance, Wire,
-};
+use thriffty::planning::{Algorithm, Reduce};
+use thriffty::{C2c, Comm, Complex, Draft, Grid, Plan, Tolerance, Wire};
 use timing::{Done, Failure, cufft_and_copy, noise, seconds};
 
 /// Told to the processes that measure: points along an axis.

@@ -1,8 +1,8 @@
 //! Distributed Fourier transforms in 1 to 4 dimensions over threads, MPI processes and GPUs.
 //!
-//! [`c2c`], [`r2c`] and [`r2r`] draft a transform; [`Draft::build`] makes the [`Plan`]. It transforms
-//! slices, or a [`Field`], which knows whether it is in physical or in spectral space. Ranks come
-//! from [`threads`] or, with the feature `mpi`, from `mpi::init`; both are a [`Comm`].
+//! [`c2c`], [`r2c`] and [`r2r`] draft a transform; [`Draft::build`] makes the [`Plan`]. It
+//! transforms slices, or a [`Field`], which knows whether it is in physical or in spectral space.
+//! Ranks come from [`threads`] or, with the feature `mpi`, from `mpi::init`; both are a [`Comm`].
 //!
 //! ```
 //! thriffty::threads(3, |world| {
@@ -83,16 +83,6 @@ pub mod gpu {
     pub use crate::plan::{DeviceDraft, DeviceField, DevicePlan};
     pub use fft_gpu::*;
 }
-
-#[doc(hidden)]
-#[cfg(feature = "cuda")]
-pub use gpu::{DeviceDraft, DeviceField, DevicePlan};
-#[doc(hidden)]
-pub use {
-    machine::{Codecs, How, Machine, Messages, Quantity, Rate},
-    planning::*,
-    tuning::{Outcome, Progress, Report, ReportRow, Source},
-};
 
 /// Runs `body` once per rank, each on a thread of its own; the results in order of ranks.
 ///

@@ -1,10 +1,10 @@
-//! What the library warns of, on standard error: for programs that have no logger.
+//! Warnings of the library on standard error, for programs without a logger.
 
 use std::sync::OnceLock;
 
 use log::{LevelFilter, Log, Metadata, Record};
 
-/// Who warns.
+/// A logger that begins lines with a name.
 struct Stderr(&'static str);
 
 impl Log for Stderr {
@@ -24,10 +24,10 @@ impl Log for Stderr {
 
 static LOGGER: OnceLock<Stderr> = OnceLock::new();
 
-/// From now on, warnings are lines on standard error that begin with `name`. Nothing where the program has a logger of its
-/// own, or this was called before.
+/// Prints warnings on standard error, in lines that begin with `name`, unless the program has set a
+/// logger or this was called before.
 pub fn show(name: &'static str) {
-    // Whoever set a logger before shows them already.
+    // A logger that was set before has the warnings already.
     if log::set_logger(LOGGER.get_or_init(|| Stderr(name))).is_ok() {
         log::set_max_level(LevelFilter::Warn);
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use thriffty::Comm;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
 use thriffty::gpu::{C2c, Fft, FftPlan, Gpu};
-use thriffty::{Comm, Reduce};
+use thriffty::planning::Reduce;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type Done = Result<(), Failure>;

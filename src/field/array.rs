@@ -46,7 +46,8 @@ impl BytesMut<'_> {
     }
 }
 
-/// An array for a [`DynPlan`](crate::planning::DynPlan), where its data is: bytes, aligned for any number.
+/// An array for a [`DynPlan`](crate::planning::DynPlan), where its data is: bytes, aligned for any
+/// number.
 ///
 /// [`DynPlan::zeros`](crate::planning::DynPlan::zeros) and
 /// [`DynPlan::shared_zeros`](crate::planning::DynPlan::shared_zeros) make them.

@@ -1,14 +1,14 @@
-//! Memory of a plan's that fields borrow: when one is dropped, the next has it.
+//! Memory of fields that a plan keeps for the next field when one is dropped.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Memory that was made for fields of a plan, and is not in use.
+/// Memory that no field uses at present.
 pub(crate) struct Pool<M>(Arc<Mutex<Vec<M>>>);
 
-/// Memory of a field, which is pool when this is dropped.
+/// Memory of a field, which returns to the pool when it is dropped.
 pub(crate) struct Pooled<M> {
-    /// Always there, but in `drop`.
+    /// `None` only during `drop`.
     memory: Option<M>,
     pool: Pool<M>,
 }
@@ -24,19 +24,19 @@ impl<M> Pool<M> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Pool memory, as it was left.
+    /// Memory as the last field left it.
     pub(crate) fn take(&self) -> Option<Pooled<M>> {
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         Some(self.lend(memory))
     }
 
-    /// Memory that is to be pool later.
+    /// Memory that returns to this pool.
     pub(crate) fn lend(&self, memory: M) -> Pooled<M> {
         Pooled { memory: Some(memory), pool: Self(self.0.clone()) }
     }
 }
 
-/// What is only missing in `drop`.
+/// The memory is taken only in `drop`.
 const THERE: &str = "there until it is dropped";
 
 impl<M> Deref for Pooled<M> {

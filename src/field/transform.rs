@@ -1,10 +1,10 @@
-//! Which types of data a transform has on its two sides.
+//! Families of transforms: the types of physical and of spectral data.
 
 use std::marker::PhantomData;
 
 use fft_core::{Complex, Element, Kind, PerAxis, Real};
 
-/// A family of transforms: what physical and spectral data consist of.
+/// A family of transforms.
 pub trait Transform: sealed::Sealed + 'static {
     /// `f32` or `f64`.
     type Real: Real;
@@ -14,26 +14,27 @@ pub trait Transform: sealed::Sealed + 'static {
     type Spectral: Element<Real = Self::Real>;
     /// The family as a value.
     const DYN: DynTransform;
-    /// What is done along each axis unless told otherwise.
+    /// The usual kind of each axis.
     fn kinds<const D: usize>() -> [Kind; D] {
         Self::DYN.kinds(D).array()
     }
 }
 
-/// Complex data, complex spectrum. Along any axis also a cosine or sine transform of both parts, or nothing.
+/// Complex data, complex spectrum. An axis may have a cosine or sine transform of both parts, or
+/// none.
 #[derive(Clone, Copy, Debug)]
 pub struct C2c<T = f64>(PhantomData<T>);
 
-/// Real data, complex spectrum, one axis halved to its non-negative frequencies (the last unless told
-/// otherwise).
+/// Real data, complex spectrum; one axis, by default the last, has its non-negative frequencies
+/// only.
 #[derive(Clone, Copy, Debug)]
 pub struct R2c<T = f64>(PhantomData<T>);
 
-/// Real data, real spectrum: a cosine or sine transform, or nothing, along each axis.
+/// Real data, real spectrum: a cosine or sine transform, or none, along each axis.
 #[derive(Clone, Copy, Debug)]
 pub struct R2r<T = f64>(PhantomData<T>);
 
-/// A [`Transform`] as a value; of either precision.
+/// A [`Transform`] as a value, of either precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DynTransform {
     /// As [`C2c`].
@@ -55,7 +56,7 @@ impl DynTransform {
         self != Self::R2r
     }
 
-    /// What is done along each of so many axes unless told otherwise.
+    /// The usual kinds of so many axes.
     ///
     /// # Panics
     /// If there are not 1 to 4 axes.

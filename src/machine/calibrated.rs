@@ -43,8 +43,8 @@ fn signed(machine: &Machine, signature: &Signature) -> String {
     seal(KIND, &format!("{}\n{machine}", fields.concat()))
 }
 
-/// The machine in a file, if its signature is that of these ranks; otherwise `None`, with a warning.
-/// For files that the user did not name. Collective; the same on every rank.
+/// The machine in a file, if its signature is that of these ranks; otherwise `None`, with a
+/// warning. For files that the user did not name. Collective; the same on every rank.
 ///
 /// # Errors
 /// When a rank has gone or the library fails.

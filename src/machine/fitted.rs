@@ -1,9 +1,8 @@
-//! What no benchmark of a part tells: by how much whole transforms differ from the sum of their parts here.
+//! The machine of these ranks: rates of its parts, and how whole transforms differ from their sum.
 //!
-//! A rate measured by itself is the best that can be had; beside other work caches are shared, lines lie elsewhere, and
-//! ranks wait for each other. So a few transforms are run, and the numbers that the model is most in doubt about are chosen
-//! so that it agrees with them: rates of memory and arithmetic by what each rank does alone, cores and waiting by what ranks of a
-//! host do together, messages by what they cost small and large.
+//! A rate that is measured alone is the best possible one; in a transform caches are shared and
+//! ranks wait for each other. A few transforms are run, and the numbers that are most in doubt are
+//! chosen so that the model agrees with them.
 
 use std::time::Instant;
 
@@ -16,35 +15,48 @@ use crate::field::C2c;
 use crate::plan::Plan;
 use crate::tuning::Tune;
 
-/// Points along each axis of the smaller transforms, which show latencies, and of the larger, which show rates.
+/// Points along each axis of the smaller transforms, for latencies, and of the larger, for rates.
 const SMALL: usize = 64;
 const LARGE: usize = 128;
-/// Repetitions, of which the second best counts: what disturbs makes them longer, never shorter.
+/// Repetitions, and the place of the one that counts by time: disturbances only make them longer.
 const TURNS: usize = 7;
 const COUNTS: usize = 1;
-/// By how much a number may be changed, either way: beyond, it is not this number that is wrong.
+/// The largest change of a number, either way: beyond it, another number is wrong.
 const RANGE: f64 = 300.0;
 
-/// Measures the machine that these ranks run on ([`fft_comm::calibrate`]), and chooses some of the numbers so that the
-/// model agrees with transforms of 64³ and 128³ points. Collective; the same on every rank, bit by bit. Takes a few
-/// seconds, and longer where links are slow: about 0.8 GB cross them.
+/// Measures the machine of these ranks ([`fft_comm::calibrate`]), and adjusts its numbers to
+/// transforms of 64³ and 128³ points. Collective; the same on every rank, bit by bit. It takes a
+/// few seconds, longer with slow links.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when one lacks memory, or the transport fails.
 pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
     let mut machine = fft_comm::calibrate(comm)?;
-    let Signature { hosts, ranks_per_host: crew, .. } = Signature::of(comm)?;
-    let slow = (crew as f64 / machine.cores.value).max(1.0);
+    let Signature { hosts, ranks_per_host, .. } = Signature::of(comm)?;
+    fit_alone(comm, &mut machine, ranks_per_host)?;
+    if comm.size() == 1 {
+        return Ok(machine);
+    }
+    if hosts == 1 {
+        fit_together(comm, &mut machine)?;
+    }
+    fit_links(comm, &mut machine, hosts == 1)?;
+    machine.check()?;
+    Ok(machine)
+}
 
+/// Adjusts rates of memory and arithmetic, by transforms of one rank each. Collective.
+fn fit_alone(comm: &dyn Comm, machine: &mut Machine, ranks_per_host: usize) -> Result<(), Error> {
+    let slow = (ranks_per_host as f64 / machine.cores.value).max(1.0);
     let alone = fft_comm::alone();
     // As much on each rank as when all share one, so that caches are as full.
-    let share = [LARGE.div_ceil(crew), LARGE, LARGE];
-    let run = time(comm, &alone, share, Algorithm::Shared, &machine)?;
-    // The others are there, too, of whom a plan of one rank knows nothing.
+    let share = [LARGE.div_ceil(ranks_per_host), LARGE, LARGE];
+    let run = time(comm, &alone, share, Algorithm::Shared, machine)?;
+    // A plan of one rank knows nothing of the others, which run, too.
     let mut one = machine.clone();
-    one.host_memory.value /= crew as f64;
+    one.host_memory.value /= ranks_per_host as f64;
     let factor = run.seconds / (run.recipe.predict_on(&one).seconds * slow);
-    let Machine { memory, host_memory, flops, .. } = &mut machine;
+    let Machine { memory, host_memory, flops, .. } = machine;
     let rates = flops.iter_mut().map(|rate| &mut rate.rate);
     for rate in rates.chain([memory, host_memory]) {
         let source = format!(
@@ -53,18 +65,22 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
         );
         *rate = Quantity::new(rate.value / factor, How::Fitted, source);
     }
-    if comm.size() == 1 {
-        return Ok(machine);
-    }
-    let one_host = hosts == 1;
-    if one_host {
-        // Ranks that take turns on cores, or whose memory is another's, get less done together than each alone.
-        let run = time(comm, comm, [LARGE; 3], Algorithm::Shared, &machine)?;
-        fit(&mut machine, &[run], |machine, factor| scale(&mut machine.cores, 1.0 / factor));
-        let run = time(comm, comm, [SMALL; 3], Algorithm::Shared, &machine)?;
-        fit(&mut machine, &[run], |machine, factor| scale(&mut machine.meeting, factor));
-    }
-    // Rates first: latencies are what is left of a small transform.
+    Ok(())
+}
+
+/// Adjusts cores and waiting, by transforms of all ranks of one host: ranks that take turns on
+/// cores, or share the bandwidth of memory, do less together. Collective.
+fn fit_together(comm: &dyn Comm, machine: &mut Machine) -> Result<(), Error> {
+    let run = time(comm, comm, [LARGE; 3], Algorithm::Shared, machine)?;
+    fit(machine, &[run], |machine, factor| scale(&mut machine.cores, 1.0 / factor));
+    let run = time(comm, comm, [SMALL; 3], Algorithm::Shared, machine)?;
+    fit(machine, &[run], |machine, factor| scale(&mut machine.meeting, factor));
+    Ok(())
+}
+
+/// Adjusts messages, by transforms that send them: rates first, as latencies are what is left of a
+/// small transform. Collective.
+fn fit_links(comm: &dyn Comm, machine: &mut Machine, one_host: bool) -> Result<(), Error> {
     let link = |machine: &mut Machine, change: &dyn Fn(&mut Messages)| {
         change(if one_host { &mut machine.near } else { &mut machine.far });
     };
@@ -72,19 +88,18 @@ pub fn measure(comm: &dyn Comm) -> Result<Machine, Error> {
         let run = |exchange| time(comm, comm, [n; 3], exchange, machine);
         Ok([run(Algorithm::P2p)?, run(Algorithm::Pipelined)?])
     };
-    let runs = both(LARGE, &machine)?;
-    fit(&mut machine, &runs, |machine, factor| {
+    let runs = both(LARGE, machine)?;
+    fit(machine, &runs, |machine, factor| {
         link(machine, &|messages| scale(&mut messages.bandwidth, 1.0 / factor));
     });
-    let runs = both(SMALL, &machine)?;
-    fit(&mut machine, &runs, |machine, factor| {
+    let runs = both(SMALL, machine)?;
+    fit(machine, &runs, |machine, factor| {
         link(machine, &|messages| {
             scale(&mut messages.latency, factor);
             scale(&mut messages.overhead, factor);
         });
     });
-    machine.check()?;
-    Ok(machine)
+    Ok(())
 }
 
 /// A transform that was run.
@@ -113,7 +128,7 @@ fn time(
         comm.barrier()?;
         let start = Instant::now();
         result = result.and(plan.forward_into(&src, &mut dst));
-        // Of more ranks than cores, one that begins last does not wait for those that began before: the first does, here.
+        // With more ranks than cores, the first ranks wait here for those that began last.
         comm.barrier()?;
         let mut longest = [start.elapsed().as_secs_f64()];
         comm.allreduce(Reduce::Max, &mut longest)?;
@@ -129,8 +144,8 @@ fn scale(quantity: &mut Quantity, factor: f64) {
     *quantity = Quantity::new(quantity.value * factor, How::Fitted, source);
 }
 
-/// Changes a machine by the factor at which the model agrees with runs in the geometric mean: the larger the factor, the
-/// longer it expects.
+/// Changes a machine by the factor at which the model agrees with runs in the geometric mean; the
+/// expected time grows with the factor.
 fn fit(machine: &mut Machine, runs: &[Run], change: impl Fn(&mut Machine, f64)) {
     let excess = |factor: f64| -> f64 {
         let mut machine = machine.clone();
@@ -142,7 +157,7 @@ fn fit(machine: &mut Machine, runs: &[Run], change: impl Fn(&mut Machine, f64)) 
     if excess(low) > 0.0 || excess(high) < 0.0 {
         return;
     }
-    // Halving by the logarithm.
+    // Bisection of the logarithm.
     for _ in 0..40 {
         let middle = f64::sqrt(low * high);
         if excess(middle) < 0.0 { low = middle } else { high = middle }
@@ -166,7 +181,7 @@ mod tests {
             let again = runs[0].recipe.predict_on(&fitted).seconds;
             assert!((again / runs[0].seconds - 1.0).abs() < 1e-6, "{again}");
             assert_eq!(fitted.near.latency.how, How::Fitted);
-            // Where no such number would do, it is left as it is.
+            // A number stays as it is when no value would do.
             let [mut run] = runs;
             run.seconds = 1e-12;
             let mut same = fitted.clone();

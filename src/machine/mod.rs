@@ -1,8 +1,8 @@
 //! Machines that the model of costs knows: some by name, others from files, or measured.
 //!
-//! A machine file is TOML with the fields of [`Machine`]: each number has a `value`, how it is known
-//! (measured, fitted or assumed) and its `source`. [`measure`] and [`save`] make one; [`load`] and
-//! [`read`] read it on all ranks, [`read_file`] on this one alone.
+//! A machine file is TOML with the fields of [`Machine`]: each number has a `value`, how it is
+//! known (measured, fitted or assumed) and its `source`. [`measure`] and [`save`] make one;
+//! [`load`] and [`read`] read it on all ranks, [`read_file`] on this one alone.
 
 mod calibrated;
 mod fitted;

@@ -89,8 +89,8 @@ impl<K: Transform, const D: usize> Plan<K, D, Device> {
     /// Copies a field to the host, and waits for that. Collective.
     ///
     /// # Errors
-    /// On every rank: what failed in the field; [`Error::OnRank`] when it is of another plan, or the
-    /// driver fails.
+    /// On every rank: what failed in the field; [`Error::OnRank`] when it is of another plan, or
+    /// the driver fails.
     pub fn download<S: Side>(
         &self,
         field: &Field<S, K, D, Device>,

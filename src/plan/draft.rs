@@ -195,8 +195,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
         &self.draft.options
     }
 
-    /// The part of physical data that this rank holds; [`Grid::brick`] by default. The bricks of all
-    /// ranks must tile the grid; [`Brick::EMPTY`] holds nothing.
+    /// The part of physical data that this rank holds; [`Grid::brick`] by default. The bricks of
+    /// all ranks must tile the grid; [`Brick::EMPTY`] holds nothing.
     pub fn input_brick(self, brick: Brick<D>) -> Self {
         self.set(|options| options.input = Some(brick.into()))
     }
@@ -277,8 +277,8 @@ impl<'a, K: Transform, const D: usize, L: Location> Draft<'a, K, D, L> {
     }
 
     /// What the whole transform may lose by encoded messages; nothing by default. The library sends
-    /// as few bits as that takes. [`DynPlan::wire_error`](crate::planning::DynPlan::wire_error) tells
-    /// what was lost.
+    /// as few bits as that takes. [`DynPlan::wire_error`](crate::planning::DynPlan::wire_error)
+    /// tells what was lost.
     pub fn tolerance(self, tolerance: Tolerance) -> Self {
         self.set(|options| options.tolerance = Some(tolerance))
     }

@@ -24,12 +24,12 @@ use crate::tuning::{Decision, Tune, Wanted, by_clock, decide};
 ///
 /// ```
 /// use bytemuck::{cast_slice, cast_slice_mut};
-/// use thriffty::planning::{DynDraft, DynGrid, DynTransform, Precision};
+/// use thriffty::planning::{Direction, DynDraft, DynGrid, DynTransform, Precision};
 /// let spectrum = thriffty::threads(2, |world| {
 ///     let grid = DynGrid::new([8, 8])?;
 ///     let mut plan = DynDraft::new(&world, grid, DynTransform::R2c, Precision::F64).build()?;
 ///     let (input, mut output) = (vec![1.0; plan.input_len()], vec![[0.0; 2]; plan.output_len()]);
-///     plan.run(thriffty::Direction::Forward, cast_slice(&input), cast_slice_mut(&mut output))?;
+///     plan.run(Direction::Forward, cast_slice(&input), cast_slice_mut(&mut output))?;
 ///     Ok::<_, thriffty::Error>(output)
 /// })?;
 /// assert_eq!(spectrum[0][0], [64.0, 0.0]); // the sum over all points

@@ -18,7 +18,8 @@ use crate::bound::{Bound, HostBound};
 use crate::field::{Bytes, BytesMut, DynArray, DynTransform, Sizes};
 use crate::tuning::{Decision, save_wisdom};
 
-/// A [`Plan`](crate::Plan) whose transform, precision, place and number of axes are run-time values.
+/// A [`Plan`](crate::Plan) whose transform, precision, place and number of axes are run-time
+/// values.
 ///
 /// Arrays are bytes: real or complex numbers of the plan's precision, aligned for them. Those of a
 /// plan on the host are slices, those of a plan on a device `DeviceMemory`;
@@ -115,8 +116,8 @@ impl DynPlan {
     /// The file is replaced as a whole; one that cannot be read is begun anew, with a warning.
     ///
     /// # Errors
-    /// On every rank: [`Error::Argument`] when nothing was measured for this plan, or its data is on
-    /// a device; [`Error::OnRank`] when the file cannot be written.
+    /// On every rank: [`Error::Argument`] when nothing was measured for this plan, or its data is
+    /// on a device; [`Error::OnRank`] when the file cannot be written.
     pub fn save_wisdom(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         #[cfg(feature = "cuda")]
         if self.bound.on_device().is_some() {
@@ -221,8 +222,8 @@ impl DynPlan {
         self.run_between(direction, Bytes::Host(input), BytesMut::Host(output))
     }
 
-    /// Transforms within one array of [`DynPlan::in_place_bytes`] bytes: input and output both begin
-    /// at its start. Collective.
+    /// Transforms within one array of [`DynPlan::in_place_bytes`] bytes: input and output both
+    /// begin at its start. Collective.
     ///
     /// # Errors
     /// As [`DynPlan::run`].

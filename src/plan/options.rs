@@ -9,7 +9,8 @@ use fft_core::{
 use crate::field::DynTransform;
 use crate::tuning::{Tune, fingerprint};
 
-/// The options of a plan, as [`Draft`](crate::Draft) sets them. All ranks have the same, but bricks.
+/// The options of a plan, as [`Draft`](crate::Draft) sets them. All ranks have the same, but
+/// bricks.
 ///
 /// ```
 /// use thriffty::planning::{DynTransform, Options};

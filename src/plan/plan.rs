@@ -87,7 +87,8 @@ impl<K: Transform, const D: usize> Plan<K, D> {
         self.plan.run_in_place(Direction::Forward, cast_slice_mut(data))
     }
 
-    /// Transforms spectral to physical data in one array, as [`Plan::forward_in_place`]. Collective.
+    /// Transforms spectral to physical data in one array, as [`Plan::forward_in_place`].
+    /// Collective.
     ///
     /// # Errors
     /// As [`Plan::forward_into`].
@@ -152,12 +153,12 @@ impl<K: Transform, const D: usize, L: Location> Plan<K, D, L> {
     ///
     /// When the field is dropped, the plan keeps its memory for the next one; [`DynPlan::memory`]
     /// does not count it. A field that outlives its plan on any rank keeps all such memory of its
-    /// host until the processes end. MPI processes may use it until MPI is finalized: later accesses
-    /// panic.
+    /// host until the processes end. MPI processes may use it until MPI is finalized: later
+    /// accesses panic.
     ///
     /// # Errors
-    /// On every rank: [`Error::OnRank`] when one does not get the memory, its host has too little to
-    /// share, or a device cannot map another's.
+    /// On every rank: [`Error::OnRank`] when one does not get the memory, its host has too little
+    /// to share, or a device cannot map another's.
     pub fn shared_input(&mut self) -> Result<Field<Physical, K, D, L>, Error> {
         Ok(Field::new(self.part(), self.plan.shared_zeros()?))
     }

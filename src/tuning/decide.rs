@@ -21,28 +21,28 @@ pub(crate) fn fingerprint(machine: &Machine) -> String {
     format!("{:016x}", checksum(&bytes))
 }
 
-/// What a draft leaves to be chosen, and how.
+/// How a draft wants its recipe chosen.
 pub(crate) struct Wanted<'a> {
     pub(crate) tune: &'a Tune,
-    /// The exchange, if it was given.
+    /// The exchange, if the draft names one.
     pub(crate) exchange: Option<Algorithm>,
-    /// Whether the wire was given.
+    /// Whether the draft names the wire.
     pub(crate) fixed: bool,
     pub(crate) watch: &'a dyn Fn(Progress),
 }
 
-/// What was chosen, and of what.
+/// The chosen recipe, and the candidates.
 pub(crate) struct Decision {
     pub(crate) recipe: Recipe,
     pub(crate) report: Report,
-    /// What wisdom calls the problem.
+    /// The name of the problem in wisdom.
     pub(crate) key: String,
 }
 
 /// Candidates that are timed.
 pub(crate) const TIMED: usize = 8;
 
-/// Chooses. Collective; the same on every rank.
+/// Chooses a recipe. Collective; the same on every rank.
 ///
 /// # Errors
 /// The same on every rank.
@@ -79,13 +79,13 @@ pub(crate) fn decide(
     Ok(Decision { recipe, report, key })
 }
 
-/// Candidates, and which of them is chosen.
+/// Candidates, and the report on them.
 pub(crate) type Chosen = (Vec<Candidate>, Report);
 
 /// Times candidates for a problem, within a budget. Collective.
 pub(crate) type ByClock<'a> = &'a dyn Fn(&Problem, &Wanted<'_>, Duration) -> Result<Chosen, Error>;
 
-/// By the timings, on the host.
+/// Times candidates on the host. Collective.
 pub(crate) fn by_clock(
     comm: &dyn Comm,
     problem: &Problem,
@@ -115,10 +115,11 @@ fn named(source: Source, candidate: Candidate) -> Chosen {
     (all, report)
 }
 
-/// The recipe that prints as this text. What was asked for must be in it: an exchange, wires that lose no more.
+/// The recipe that prints as this text, with the exchange and the wire that the draft names.
 ///
 /// # Errors
-/// Those of [`Recipe::exact`]; [`Error::Argument`] when it has another exchange or wire than it may.
+/// Those of [`Recipe::exact`]; [`Error::Argument`] when it has another exchange or wire than it
+/// may.
 fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate, Error> {
     let recipe = Recipe::exact(problem.clone(), text)?;
     let reshapes = recipe.steps().iter().filter_map(|step| match step {
@@ -138,7 +139,8 @@ fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate
     Ok(Candidate::of(recipe))
 }
 
-/// What wisdom calls a problem: all that decides which recipe is fastest, but for the machine.
+/// The name of a problem in wisdom: everything that decides which recipe is fastest, but the
+/// machine.
 fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
     let Problem { kinds, precision, howmany, input, output, hosts, .. } = problem;
     let kinds = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");

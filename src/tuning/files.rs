@@ -5,7 +5,8 @@ use std::path::Path;
 
 use fft_core::{Comm, Error, agree};
 
-/// What a file says, read by rank 0; `Err` with its complaint, the same on every rank, where it cannot be read. Collective.
+/// The text of a file, read by rank 0, or why it cannot be read; the same on every rank.
+/// Collective.
 ///
 /// # Errors
 /// When a rank has gone or the library fails.
@@ -14,7 +15,7 @@ pub(crate) fn read(comm: &dyn Comm, path: &Path) -> Result<Result<String, String
         0 => std::fs::read_to_string(path),
         _ => Ok(String::new()),
     };
-    // One byte in front says which of the two it is.
+    // The first byte tells which of the two it is.
     let text = match found {
         Ok(text) => format!("+{text}"),
         Err(error) => format!("-{error}"),
@@ -26,7 +27,7 @@ pub(crate) fn read(comm: &dyn Comm, path: &Path) -> Result<Result<String, String
     })
 }
 
-/// Replaces a file by what rank 0 makes of it, as a whole: whoever reads it meanwhile finds the old or the new text.
+/// Replaces a file by a text of rank 0, as a whole: readers find the old or the new text.
 /// Collective.
 ///
 /// # Errors
@@ -51,7 +52,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| std::fs::rename(&beside, path));
     if written.is_err() {
-        // Of two failures the first is the one to be told.
+        // The first of two failures is reported.
         let _ = std::fs::remove_file(&beside);
     }
     written

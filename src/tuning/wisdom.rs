@@ -1,4 +1,4 @@
-//! What was measured once, in a file: for a problem on a machine, the recipe that was fastest.
+//! Wisdom: a file with the fastest recipe for each problem on each machine.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files;
 
-/// What the first line of a file says.
+/// The first words of a file.
 const KIND: &str = "thriffty wisdom";
 
 /// Everything in a file.
@@ -20,7 +20,7 @@ struct Wisdom {
     entry: Vec<Entry>,
 }
 
-/// What is known of a problem on a machine.
+/// The fastest recipe for a problem on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     version: String,
     /// As it prints.
     pub(crate) recipe: String,
-    /// Seconds that the model expected, and those that it took: for people.
+    /// Predicted and measured seconds, for readers of the file.
     predicted: f64,
     measured: f64,
 }
@@ -44,10 +44,10 @@ impl Entry {
     }
 }
 
-/// What a file knows of a problem on this machine.
+/// The entry for a problem on this machine.
 ///
 /// # Errors
-/// In words, where the file is not one of wisdom, was changed, or knows nothing of that.
+/// Why there is none: the file is not one of wisdom, was changed, or has no such entry.
 pub(crate) fn find(text: &str, problem: &str, here: &Signature) -> Result<Entry, String> {
     let entries = parse(text)?.entry.into_iter().filter(|entry| entry.problem == problem);
     let mut elsewhere = None;
@@ -67,7 +67,7 @@ fn parse(text: &str) -> Result<Wisdom, String> {
     toml::from_str(body).map_err(|error| error.message().to_owned())
 }
 
-/// Adds what a report found best for a problem, in place of what was known of it on this machine. Collective.
+/// Adds the choice of a report for a problem, or replaces the entry on this machine. Collective.
 ///
 /// # Errors
 /// On every rank: [`Error::OnRank`] when the file cannot be written.

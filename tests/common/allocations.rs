@@ -5,7 +5,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use crate::common::check::{Case, Make};
-use thriffty::{Algorithm, C2c, Comm, Error, Kind, Memory, Plan, R2c, R2r, Tolerance, Wire};
+use thriffty::planning::{Algorithm, Memory};
+use thriffty::{C2c, Comm, Error, Kind, Plan, R2c, R2r, Tolerance, Wire};
 
 /// The system's allocator, counting the calls of each thread.
 struct Counting;

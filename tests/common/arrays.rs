@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use Kind::{C2C, Dct2, R2C};
-use thriffty::{
-    Algorithm, C2c, Comm, Error, Field, Grid, Kind, Outcome, Plan, R2c, R2r, Reduce, Spectral, Tune,
-};
+use thriffty::planning::{Algorithm, Reduce};
+use thriffty::tuning::Outcome;
+use thriffty::{C2c, Comm, Error, Field, Grid, Kind, Plan, R2c, R2r, Spectral, Tune};
 
 use super::check::{Case, Make};
 use super::data::{C64, bound, random};

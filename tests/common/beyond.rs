@@ -2,7 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use thriffty::{C2c, Comm, Draft, Error, Grid, Plan, R2c, Transform};
+use thriffty::planning::Transform;
+use thriffty::{C2c, Comm, Draft, Error, Grid, Plan, R2c};
 
 use super::data::{C64, bound, random};
 

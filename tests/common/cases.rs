@@ -3,7 +3,8 @@
 use std::cell::Cell;
 
 use Kind::{C2C, Dct1, Dct2, Dct3, Dct4, Dst1, Dst2, Dst3, Dst4, Identity, R2C};
-use thriffty::{Algorithm, C2c, Comm, Epochs, Error, Kind, R2c, R2r, Scale};
+use thriffty::planning::{Algorithm, Epochs};
+use thriffty::{C2c, Comm, Error, Kind, R2c, R2r, Scale};
 
 use super::check::{Case, Make, check};
 

@@ -1,10 +1,8 @@
 //! One transform against the definition, in every way in which it can be called.
 
 use fft_core::{Brick, Element, Real};
-use thriffty::{
-    Algorithm, C2c, Comm, Complex, Direction, Draft, Error, Grid, Kind, Memory, Plan, Problem,
-    ProcGrid, R2c, R2r, Scale, Transform, Tune,
-};
+use thriffty::planning::{Algorithm, Direction, Memory, Problem, ProcGrid, Transform};
+use thriffty::{C2c, Comm, Complex, Draft, Error, Grid, Kind, Plan, R2c, R2r, Scale, Tune};
 
 use super::data::{C64, bound, cut, distance, norm, random, widen};
 use super::oracle;

@@ -1,6 +1,7 @@
 //! What goes wrong on one rank must be the same error on every rank, on any communicator.
 
-use thriffty::{Algorithm, Brick, C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r, Scale};
+use thriffty::planning::Algorithm;
+use thriffty::{Brick, C2c, Comm, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r, Scale};
 
 use super::check::{Case, check};
 use super::data::C64;

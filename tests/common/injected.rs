@@ -2,10 +2,8 @@
 
 use fft_comm::exchange_in;
 use fft_core::{Cpu, Executor, Host, Layout, MakeExchange};
-use thriffty::{
-    Algorithm, Brick, Comm, Direction, Error, ErrorKind, Grid, Kind, Memory, Precision, Problem,
-    ProcGrid, Recipe,
-};
+use thriffty::planning::{Algorithm, Direction, Memory, Precision, Problem, ProcGrid, Recipe};
+use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Kind};
 
 use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Faulty, Switch};

@@ -1,10 +1,8 @@
 //! Plans that take little memory, on any communicator.
 
 use Kind::{C2C, Dct2, Dst1, R2C};
-use thriffty::{
-    Algorithm, C2c, Comm, Complex, DynBrick, Error, Kind, Memory, Node, Plan, R2c, R2r, Tolerance,
-    Transform, Wire,
-};
+use thriffty::planning::{Algorithm, DynBrick, Memory, Node, Transform};
+use thriffty::{C2c, Comm, Complex, Error, Kind, Plan, R2c, R2r, Tolerance, Wire};
 
 use super::check::{Case, Make, check};
 use super::lossy::{DIRECTIONS, Pair};

@@ -1,9 +1,7 @@
 //! Two plans of one transform, one of which encodes its messages, and fields to tell them apart.
 
-use thriffty::{
-    Algorithm, Comm, Direction, Draft, Error, Kind, Plan, R2c, Real, Reduce, Step, Tolerance,
-    Transform, Tune, Wire, WireError,
-};
+use thriffty::planning::{Algorithm, Direction, Real, Reduce, Step, Transform, WireError};
+use thriffty::{Comm, Draft, Error, Kind, Plan, R2c, Tolerance, Tune, Wire};
 
 use super::check::{Case, Make};
 use super::data::{C64, random, widen};

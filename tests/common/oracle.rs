@@ -5,7 +5,8 @@
 use std::f64::consts::PI;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use thriffty::{Complex, Direction, Kind};
+use thriffty::planning::Direction;
+use thriffty::{Complex, Kind};
 
 type C64 = Complex<f64>;
 

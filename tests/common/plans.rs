@@ -3,7 +3,8 @@
 use super::check::{Case, check};
 use super::data::{C64, bound, random};
 use super::injected::MEMORY;
-use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Memory, Plan, R2c, Reduce};
+use thriffty::planning::{Algorithm, Memory, Reduce};
+use thriffty::{C2c, Comm, Error, Grid, Kind, Plan, R2c};
 
 type Done = Result<(), Error>;
 

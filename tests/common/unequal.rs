@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use fft_comm::exchange_in;
 use fft_core::{Exchange, MakeExchange, MessageHandler, MessagePlan, Reduce, matching};
-use thriffty::{Algorithm, Comm, Error};
+use thriffty::planning::Algorithm;
+use thriffty::{Comm, Error};
 
 use super::failures::{culprits, everywhere};
 use super::faulty::{Fault, Switch};

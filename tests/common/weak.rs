@@ -6,7 +6,8 @@ use fft_core::{
     Arrival, DeviceComm, Epoch, Expose, Flight, NodeMemory, Part, Parts, RmaWindow, SLOT_ALIGN,
     SharedMemory, Slot, Work, WritePartition,
 };
-use thriffty::{Comm, Epochs, Error, Reduce};
+use thriffty::planning::{Epochs, Reduce};
+use thriffty::{Comm, Error};
 
 /// What goes wrong on a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,11 @@ use std::ffi::{c_char, c_void};
 use crate::gpu::{gpu, links};
 use counting::{calls, compile, count_in, loaded, refusing};
 use fft_core::Element;
+use thriffty::gpu::DevicePlan;
 use thriffty::gpu::cudarc::driver::sys;
 use thriffty::gpu::{Gpu, driver_is_present};
-use thriffty::{
-    Algorithm, C2c, Comm, DevicePlan, Direction, Error, Grid, Plan, R2c, Reduce, Transform, Wire,
-};
+use thriffty::planning::{Algorithm, Direction, Reduce, Transform};
+use thriffty::{C2c, Comm, Error, Grid, Plan, R2c, Wire};
 #[cfg(feature = "mpi")]
 use ways::{DEVICE_WAYS, LARGE_DEVICE_WAYS};
 use ways::{LARGE_WAYS, NEAR, WAYS, Way, message_plan};

@@ -8,11 +8,10 @@ use crate::common::data::{bound, distance, norm, widen};
 use crate::gpu::{few, gpu};
 use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
+use thriffty::gpu::DevicePlan;
 use thriffty::gpu::{Gpu, GpuReal};
-use thriffty::{
-    Algorithm, C2c, Comm, Complex, DevicePlan, Error, ErrorKind, Field, Kind, Physical, R2c, Side,
-    Spectral, Transform,
-};
+use thriffty::planning::{Algorithm, Side, Transform};
+use thriffty::{C2c, Comm, Complex, Error, ErrorKind, Field, Kind, Physical, R2c, Spectral};
 
 /// Some value for an index.
 fn value<E: Element, const D: usize>(index: [usize; D]) -> E {

@@ -9,10 +9,11 @@ use fft_core::{Element, Real};
 use thriffty::Kind::{C2C, Identity, R2C};
 use thriffty::gpu::GpuTransport;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
+use thriffty::gpu::{DeviceDraft, DevicePlan};
 use thriffty::gpu::{Gpu, GpuReal};
+use thriffty::planning::{Algorithm, Direction, Reduce};
 use thriffty::{
-    Algorithm, C2c, Comm, DeviceDraft, DevicePlan, Direction, Draft, Error, ErrorKind, Kind, R2c,
-    R2r, Reduce, Scale, ThreadComm, Tolerance, Tune, Wire,
+    C2c, Comm, Draft, Error, ErrorKind, Kind, R2c, R2r, Scale, ThreadComm, Tolerance, Tune, Wire,
 };
 
 /// Rank counts: one, even and odd, a power of two that has all three axes cut.

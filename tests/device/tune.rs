@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::gpu::{few, gpu};
 use thriffty::gpu::Gpu;
-use thriffty::{
-    Algorithm, Brick, Comm, Error, ErrorKind, Grid, Plan, R2c, Source, Tolerance, Tune,
-};
+use thriffty::planning::Algorithm;
+use thriffty::tuning::Source;
+use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Plan, R2c, Tolerance, Tune};
 
 /// What the search may take: it ends when all have had their turns, which is long before that.
 fn budget() -> Duration {

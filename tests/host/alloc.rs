@@ -1,6 +1,7 @@
 //! Executing a plan allocates nothing, after the first time, with threads as ranks.
 
-use thriffty::{Algorithm, C2c, Comm, Error, Kind};
+use thriffty::planning::Algorithm;
+use thriffty::{C2c, Comm, Error, Kind};
 
 use crate::allocations::{calls, check, encoded, little, plain, shared};
 use crate::common::check::Case;

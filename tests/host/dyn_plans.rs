@@ -1,10 +1,10 @@
 //! Plans whose types are values: they do what those with types do, and refuse what has none.
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::{
-    Brick, C2c, Comm, Complex, Direction, DynBrick, DynDraft, DynGrid, DynPlan, DynTransform,
-    Error, Grid, Kind, Options, Plan, Precision, R2c, R2r, Transform,
+use thriffty::planning::{
+    Direction, DynBrick, DynDraft, DynGrid, DynPlan, DynTransform, Options, Precision, Transform,
 };
+use thriffty::{Brick, C2c, Comm, Complex, Error, Grid, Kind, Plan, R2c, R2r};
 
 use crate::common::RANKS;
 
@@ -22,7 +22,7 @@ fn same<K: Transform, const D: usize>(comm: &dyn Comm, shape: [usize; D]) -> Res
     field.fill(|index| {
         let number = index.iter().fold(1, |sum, i| 7 * sum + i);
         bytemuck::cast_slice::<K::Real, K::Physical>(
-            &[<K::Real as thriffty::Real>::of(number as f64); 2],
+            &[<K::Real as thriffty::planning::Real>::of(number as f64); 2],
         )[0]
     });
     let mut output = erased.zeros()?;

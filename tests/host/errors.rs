@@ -7,7 +7,8 @@ use crate::common::faulty::{Fault, Switch};
 use crate::common::injected::{self, Setup, Who, bind, bind_with, transform_of_ones};
 use crate::common::{failures, unequal};
 use crate::watch::within_patience;
-use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Memory, Plan, ThreadComm};
+use thriffty::planning::{Algorithm, Memory};
+use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, ThreadComm};
 
 /// Alone, no rank can disagree with another.
 const RANKS: [usize; 4] = [2, 3, 4, 6];

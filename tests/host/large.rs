@@ -1,7 +1,8 @@
 //! Data so large that it goes in chunks by default, of which a few are under way at once: over threads.
 
 use crate::common::check::{Case, Make, check};
-use thriffty::{Algorithm, C2c, Comm, Error, Kind, R2c, Recipe};
+use thriffty::planning::{Algorithm, Recipe};
+use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 /// Bytes that the same takes in whole messages: in chunks that are larger than all data.
 fn whole<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<usize, Error> {

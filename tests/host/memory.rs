@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::common::check::check;
 use crate::common::weak::{Fault, HALVED, Weak};
 use crate::common::{RANKS, arrays, cases, little};
-use thriffty::{Algorithm, C2c, Comm, Complex, Error, Grid, Memory, Plan, R2c, Tune};
+use thriffty::planning::{Algorithm, Memory};
+use thriffty::{C2c, Comm, Complex, Error, Grid, Plan, R2c, Tune};
 
 fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {
     for ranks in RANKS {

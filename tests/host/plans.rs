@@ -1,6 +1,7 @@
 //! Many plans over threads.
 
-use thriffty::{Algorithm, Comm};
+use thriffty::Comm;
+use thriffty::planning::Algorithm;
 
 use crate::common::{again, plans};
 

@@ -10,7 +10,8 @@ use crate::common::tiling::Rng;
 use crate::whole::forward as spectrum;
 use proptest::prelude::*;
 use proptest::sample::select;
-use thriffty::{Algorithm, C2c, Comm, Grid, Kind, Plan, R2c, R2r, Reduce, Scale};
+use thriffty::planning::{Algorithm, Reduce};
+use thriffty::{C2c, Comm, Grid, Kind, Plan, R2c, R2r, Scale};
 
 /// The index of a place in a row-major array.
 fn index<const D: usize>(shape: [usize; D], mut place: usize) -> [usize; D] {

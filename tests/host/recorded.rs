@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use fft_core::{Flight, NodeMemory, Part, Parts, RmaWindow};
-use thriffty::{Comm, Error, Reduce};
+use thriffty::planning::Reduce;
+use thriffty::{Comm, Error};
 
 /// A call: its name, and for messages of several sizes the bytes to and from each rank.
 pub(crate) type Call = (&'static str, [Vec<usize>; 2]);

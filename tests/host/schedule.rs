@@ -1,6 +1,7 @@
 //! Schedules say what plans do: as many bytes on the wire, from every rank.
 
-use thriffty::{Algorithm, C2c, Complex, Grid, Plan, Schedule, Tolerance, Wire};
+use thriffty::planning::{Algorithm, Schedule};
+use thriffty::{C2c, Complex, Grid, Plan, Tolerance, Wire};
 
 #[test]
 fn every_rank_sends_what_its_schedule_says() {

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use fft_comm::threads_on;
-use thriffty::{
-    Algorithm, C2c, Comm, Complex, Draft, Error, ErrorKind, Grid, How, Machine, Plan, Quantity,
-    Source, Tolerance, Tune, Wire,
-};
+use thriffty::machine::{How, Machine, Quantity};
+use thriffty::planning::Algorithm;
+use thriffty::tuning::Source;
+use thriffty::{C2c, Comm, Complex, Draft, Error, ErrorKind, Grid, Plan, Tolerance, Tune, Wire};
 
 const SHORT: Tune = Tune::Measure { budget: Duration::from_millis(150) };
 

@@ -6,9 +6,10 @@ use crate::common::data::{C64, random};
 use crate::common::lossy::{DIRECTIONS, FIELDS, Pair, relative};
 use crate::common::tiling::Rng;
 use crate::recorded::Recorded;
+use thriffty::machine::Machine;
+use thriffty::planning::{Algorithm, Direction, WireError};
 use thriffty::{
-    Algorithm, Brick, C2c, Comm, Direction, Draft, Error, ErrorKind, Grid, Kind, Machine, Plan,
-    R2c, R2r, Tolerance, Wire, WireError,
+    Brick, C2c, Comm, Draft, Error, ErrorKind, Grid, Kind, Plan, R2c, R2r, Tolerance, Wire,
 };
 
 #[test]

@@ -1,6 +1,6 @@
 //! Executing a plan allocates nothing, after the first time, with processes as ranks.
 
-use thriffty::Algorithm;
+use thriffty::planning::Algorithm;
 
 use crate::allocations::{encoded, little, plain, shared};
 use crate::as_rank;

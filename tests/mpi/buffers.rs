@@ -9,7 +9,8 @@ use fft_core::{
 };
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
-use thriffty::{Algorithm, Epochs, Error, ThreadComm};
+use thriffty::planning::{Algorithm, Epochs};
+use thriffty::{Error, ThreadComm};
 
 use super::windows::letter;
 

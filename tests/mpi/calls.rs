@@ -9,7 +9,8 @@ use crate::common::data::C64;
 use crate::common::{failures, injected, job, plans};
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Info, MPI_Win};
-use thriffty::{Algorithm, C2c, Comm, Error, ErrorKind, Grid, Plan, Tolerance, Tune};
+use thriffty::planning::Algorithm;
+use thriffty::{C2c, Comm, Error, ErrorKind, Grid, Plan, Tolerance, Tune};
 
 /// What is made and freed, as numbers in the arrays below.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -182,7 +183,7 @@ fn failing_body() {
                     Ok(alone || plan.exchange() != exchange)
                 });
                 let mut reached = [f64::from(UNTIL.swap(usize::MAX, Relaxed) == usize::MAX)];
-                world.allreduce(thriffty::Reduce::Min, &mut reached)?;
+                world.allreduce(thriffty::planning::Reduce::Min, &mut reached)?;
                 if reached == [0.0] {
                     assert!(number > 2, "{exchange}: only {number} calls");
                     built?;
@@ -220,7 +221,7 @@ fn parts(world: &MpiComm, culprit: usize) -> Result<(), Error> {
         }
         let made = world.split(world.rank() % 2, world.rank()).map(drop);
         let mut reached = [f64::from(UNTIL.swap(usize::MAX, Relaxed) == usize::MAX)];
-        world.allreduce(thriffty::Reduce::Min, &mut reached)?;
+        world.allreduce(thriffty::planning::Reduce::Min, &mut reached)?;
         if reached == [0.0] {
             assert!(number > 2, "only {number} calls");
             return made;

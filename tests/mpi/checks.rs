@@ -3,7 +3,8 @@
 use fft_core::{Expose, Link, Work};
 use thriffty::mpi::rsmpi::{ffi, topology::SimpleCommunicator, traits::AsRaw};
 use thriffty::mpi::{self, MpiComm};
-use thriffty::{Algorithm, C2c, Comm, Error, Grid, Kind, Plan, R2c};
+use thriffty::planning::Algorithm;
+use thriffty::{C2c, Comm, Error, Grid, Kind, Plan, R2c};
 
 use crate::common::check::{Case, check};
 use crate::common::data::{C64, bound, random};

@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
-use thriffty::{Algorithm, C2c, Comm, Grid, Memory, Plan};
+use thriffty::planning::{Algorithm, Memory};
+use thriffty::{C2c, Comm, Grid, Plan};
 
 use crate::common::data::C64;
 use crate::common::faulty::{self, Switch};

@@ -1,6 +1,7 @@
 //! Processes that return early, and drop their plans while others go on.
 
-use thriffty::{Algorithm, C2c, Comm, Error, Grid, Memory, Plan};
+use thriffty::planning::{Algorithm, Memory};
+use thriffty::{C2c, Comm, Error, Grid, Plan};
 
 use crate::common::plans;
 

@@ -5,7 +5,8 @@ use crate::common::check::{Case, check};
 use crate::common::job;
 use thriffty::mpi::rsmpi::{self, Threading, topology::SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma};
-use thriffty::{Algorithm, C2c, Comm, Error, Kind, R2c};
+use thriffty::planning::Algorithm;
+use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 #[test]
 fn two_ranks() {

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use fft_core::{Comm, MessageHandler, MessagePlan, MessageSpec, PackRequest};
+use thriffty::Error;
 use thriffty::mpi::MpiComm;
 use thriffty::mpi::rsmpi::topology::SimpleCommunicator;
-use thriffty::{Algorithm, Error};
+use thriffty::planning::Algorithm;
 
 use super::windows::letter;
 

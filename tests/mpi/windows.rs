@@ -6,7 +6,8 @@ use fft_comm::exchange_in;
 use fft_core::{Comm, MessageHandler, MessagePlan, MessageSpec, Parts, SLOT_ALIGN, Slot};
 use thriffty::mpi::rsmpi::topology::{Color, Communicator, SimpleCommunicator};
 use thriffty::mpi::{MpiComm, Rma, Window};
-use thriffty::{Algorithm, Epochs, Error, ErrorKind, Grid, Plan, agree};
+use thriffty::planning::{Algorithm, Epochs, agree};
+use thriffty::{Error, ErrorKind, Grid, Plan};
 
 use crate::common::failures::{culprits, everywhere};
 use crate::common::faulty::{Fault as DeviceFault, Switch};

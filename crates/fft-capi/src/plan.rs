@@ -12,10 +12,11 @@ use thriffty::{Comm, Error};
 use crate::request::Request;
 use crate::values::{self, Sizes};
 
-/// A plan, and the arrays that the program has pointers to. Of arrays that are longer than they must
-/// be, the beginning is used.
+/// A plan, and the arrays that the program has pointers to. Of arrays that are longer than they
+/// must be, the beginning is used.
 ///
-/// Calls take arrays as results: what is wrong with those of this rank becomes an error on all ranks.
+/// Calls take arrays as results: what is wrong with those of this rank becomes an error on all
+/// ranks.
 pub(crate) struct Held {
     arrays: Vec<DynArray>,
     /// There until it is dropped.
@@ -224,7 +225,8 @@ fn same_place(comm: &dyn Comm, device: bool) -> Result<(), Error> {
 /// there is none.
 fn tables_fit(comm: &dyn Comm, request: &Request) -> Result<(), Error> {
     let longest = request.shape.iter().max().map_or(1, |len| (*len).max(1));
-    // A line and two tables; where no fast algorithm is written for the length, several lines of up to four times it.
+    // A line and two tables; lengths without a fast algorithm take several lines of four times
+    // that.
     let fast = [2, 3, 5, 7, 11].into_iter().fold(longest, |mut rest, prime| {
         while rest.is_multiple_of(prime) {
             rest /= prime;

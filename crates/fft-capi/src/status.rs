@@ -1,4 +1,4 @@
-//! What a call comes to: a status by who is to blame, and a text.
+//! Outcomes of calls: a status, and a text.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -7,29 +7,30 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thriffty::{Error, ErrorKind};
 
-/// What a call came to, by who is to blame. `thriffty_last_error` has it in words.
+/// The outcome of a call. `thriffty_last_error` has the reason in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
-    /// Done.
+    /// Success.
     Ok = 0,
     /// Bricks that do not tile the grid: they overlap, leave a gap, or are not inside.
     Geometry = 1,
-    /// Any other argument, or ranks that were given different ones.
+    /// Any other argument, or different ones on different ranks.
     Argument = 2,
     /// No memory.
     Memory = 3,
     /// A damaged or unexpected message.
     Message = 4,
-    /// The communication library, a communicator that is none, or a rank that went away.
+    /// A failure of MPI, an invalid communicator, or a rank that left.
     Transport = 5,
-    /// Too little memory that the ranks of a host can share: enlarge it, or choose an exchange other than shared.
+    /// Too little memory that the ranks of a host can share: enlarge it, or choose another exchange
+    /// than "shared".
     SharedMemory = 6,
-    /// The plan was destroyed before, or never was one.
+    /// No plan, or a destroyed one.
     Plan = 7,
-    /// A bug of the library. The plan in which it showed cannot be used again: on this rank alone, so that others may wait.
+    /// A bug of the library, on this rank alone: others may wait. The plan cannot be used again.
     Internal = 8,
-    /// No such CUDA device, none that can be used, or a library that was built without CUDA.
+    /// No such CUDA device, an unusable one, or a library that was built without CUDA.
     Device = 9,
 }
 

@@ -1,17 +1,17 @@
-//! Numbers and structs that both sides know: what is in them is laid out as C does.
+//! Numbers and structs of the C interface, laid out as in C.
 
 use std::ffi::{c_char, c_void};
 
-/// The family of a transform: what physical and spectral data consist of.
+/// The family of a transform: the types of physical and of spectral data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Transform {
     /// Complex data, complex spectrum.
     C2c = 0,
-    /// Real data, complex spectrum: one axis, the last unless `kinds` says otherwise, keeps its n/2 + 1 non-negative
-    /// frequencies.
+    /// Real data, complex spectrum: one axis, by default the last, has n/2 + 1 frequencies.
     R2c = 1,
-    /// Real data, real spectrum: a cosine or sine transform, or nothing, along each axis; DCT-II unless told otherwise.
+    /// Real data, real spectrum: a cosine or sine transform, or none, along each axis; by default
+    /// DCT-II.
     R2r = 2,
 }
 
@@ -19,9 +19,9 @@ pub enum Transform {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Kind {
-    /// What the transform does unless told otherwise.
+    /// The usual kind of the transform.
     Default = 0,
-    /// Nothing: the axis only carries data along.
+    /// No transform.
     None = 1,
     /// Complex to complex.
     C2c = 2,
@@ -55,8 +55,8 @@ pub enum Precision {
     F64 = 64,
 }
 
-/// What results are multiplied by; N is the number of points (of cosine and sine transforms, the product of FFTW's logical
-/// lengths).
+/// The factor of results; N is the number of points (for cosine and sine transforms, the product of
+/// FFTW's logical lengths).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Scale {
@@ -72,19 +72,19 @@ pub enum Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Tune {
-    /// By a model of the machine. Nothing is run.
+    /// By a model of the machine; nothing is run.
     Model = 0,
-    /// By the clock, within `tune_seconds`.
+    /// By timings, within `tune_seconds`.
     Measure = 1,
-    /// By what the clock said earlier, in the file `tune_text` that `thriffty_plan_save_wisdom` wrote; by the model where it
-    /// says nothing of this transform on this machine.
+    /// By earlier timings, from the file `tune_text` of `thriffty_plan_save_wisdom`; by the model
+    /// if it has no entry for this transform on this machine.
     Wisdom = 2,
-    /// By name: the recipe that prints as `tune_text`.
+    /// The recipe that prints as `tune_text`.
     Exact = 3,
 }
 
-/// A half-open box of the grid. Of a grid with fewer axes than 4 the rest is ignored, or 0. It holds nothing where
-/// `hi[axis] <= lo[axis]` along any axis; say so with all zeros.
+/// A half-open box of the grid. Entries beyond the axes of the grid are ignored. It is empty if
+/// `hi[axis] <= lo[axis]` for any axis, for example if all entries are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Brick {
@@ -94,8 +94,8 @@ pub struct Brick {
     pub hi: [i64; 4],
 }
 
-/// Options of a plan, equal on all ranks. Always begin with `thriffty_options_init`; later versions have more fields at the
-/// end, and take those of earlier ones by their size.
+/// Options of a plan, equal on all ranks. Always begin with `thriffty_options_init`: later versions
+/// have more fields at the end, and accept the sizes of earlier ones.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Options {
@@ -103,55 +103,58 @@ pub struct Options {
     pub struct_size: usize,
     /// `THRIFFTY_PRECISION_F64` (default) or `THRIFFTY_PRECISION_F32`.
     pub precision: i32,
-    /// What is done along each axis: `THRIFFTY_KIND_DEFAULT` or another kind.
+    /// The kind of each axis: `THRIFFTY_KIND_DEFAULT` or another.
     pub kinds: [i32; 4],
-    /// The order of axes in memory of physical data, slowest first: 0, 1, 2, 3 by default, as in C.
+    /// The order of axes in memory of physical data, slowest first: by default 0, 1, 2, 3, as in C.
     pub input_order: [i32; 4],
     /// The same of spectral data.
     pub output_order: [i32; 4],
-    /// What results of the forward transform are multiplied by: `THRIFFTY_SCALE_NONE` by default.
+    /// The scale of forward transforms: `THRIFFTY_SCALE_NONE` by default.
     pub forward_scale: i32,
-    /// What results of the inverse transform are multiplied by: `THRIFFTY_SCALE_FULL` by default.
+    /// The scale of inverse transforms: `THRIFFTY_SCALE_FULL` by default.
     pub inverse_scale: i32,
-    /// Equal transforms at once, their arrays one after the other in memory: 1 by default.
+    /// The number of equal transforms, whose arrays follow each other in memory: 1 by default.
     pub howmany: i64,
-    /// How data travels: "shared", "p2p", "pipelined", "alltoallv", "kway4", "ring", "ring-flush". NULL (default) to have it
-    /// chosen.
+    /// The exchange: "shared", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
+    /// NULL (default): it is chosen with the recipe.
     pub exchange: *const c_char,
-    /// How messages to other hosts are represented: "raw", "f32", "f16", "bf16", "mantissa:40", "bits:16", "lossless",
-    /// "tolerance". NULL (default): as they are in memory or, where there is a tolerance, "tolerance".
+    /// The encoding of messages to other hosts: "raw", "f32", "f16", "bf16", "mantissa:40",
+    /// "bits:16", "lossless" or "tolerance". NULL (default): "tolerance" if there is one, otherwise
+    /// "raw".
     pub wire: *const c_char,
-    /// The relative error that the whole transform may make on the wire, in the l2 norm. 0 (default): none.
+    /// The largest relative error of the transform by encoded messages, in the l2 norm. 0
+    /// (default): none.
     pub tolerance: f64,
-    /// Not 0: the tolerance is kept whatever the data, for one or two bits more per number.
+    /// Not 0: the tolerance is a bound for any data, at one or two more bits per number.
     pub strict: i32,
-    /// Not 0: ranks of one host send messages, too, as if each had a host of its own.
+    /// Not 0: ranks of one host send messages, as if each had a host of its own.
     pub wire_everywhere: i32,
     /// How the recipe is chosen: `THRIFFTY_TUNE_MODEL` by default.
     pub tune: i32,
-    /// Not 0: all data is in arrays that `thriffty_allocate` made, of this plan. Processes of one host then read and write them where
-    /// they are; for complex data on the host the plan needs hardly any memory of its own.
+    /// Not 0: all arrays are those of `thriffty_allocate`. Processes of a host then read and write
+    /// each other's arrays directly.
     pub shared_arrays: i32,
-    /// What `THRIFFTY_TUNE_MEASURE` may take, in seconds: 10 by default.
+    /// Seconds for `THRIFFTY_TUNE_MEASURE`: 10 by default.
     pub tune_seconds: f64,
-    /// The file of `THRIFFTY_TUNE_WISDOM`, the recipe of `THRIFFTY_TUNE_EXACT`; otherwise NULL (default).
+    /// The file of `THRIFFTY_TUNE_WISDOM`, or the recipe of `THRIFFTY_TUNE_EXACT`; NULL by default.
     pub tune_text: *const c_char,
-    /// Where the data is: -1 (default) on the host; otherwise on the CUDA device of this number, which the ranks may each have
-    /// another of, or share. See `thriffty_forward`.
+    /// The CUDA device that the data is on, which ranks may share; -1 (default) for the host. See
+    /// `thriffty_forward`.
     pub device: i32,
-    /// Of a plan on a device: the `CUstream` or `cudaStream_t` that everything is queued on, of the device's primary context,
-    /// which lives as long as the plan. NULL (default): CUDA's default stream.
+    /// On a device: the `CUstream` or `cudaStream_t` for all work, of the device's primary context,
+    /// alive as long as the plan. NULL (default): CUDA's default stream.
     pub stream: *mut c_void,
-    /// Of a plan on a device: how data gets to other ranks. "reached", as NULL (default): taken from memory that is reached, else in
-    /// messages, sent from the device where the MPI is CUDA-aware. "device", "host": all in messages, sent from there.
+    /// On a device: how data gets to other ranks. "reached", as NULL (default): read from their
+    /// devices if possible, otherwise in messages, from the device if the MPI is CUDA-aware.
+    /// "device", "host": all in messages, from there.
     pub passage: *const c_char,
-    /// What the plan may take beside input and output, where the data is on the host: "ample", as NULL (default), as much as
-    /// makes it fast. "least": messages go in rounds, which takes once the data and a little, at times twice.
-    /// `workspace_bytes` of `thriffty_plan_sizes` tells.
+    /// On the host: the memory of the plan beside input and output. "ample", as NULL (default): as
+    /// much as is fast. "least": messages go in rounds. `thriffty_plan_sizes` has
+    /// `workspace_bytes`.
     pub memory: *const c_char,
 }
 
-/// Bytes that the options have had: of programs compiled with an earlier header as well.
+/// Sizes of the options in this header and in earlier ones.
 pub(crate) const OPTIONS_BYTES: [usize; 4] = [
     std::mem::offset_of!(Options, device),
     std::mem::offset_of!(Options, passage),
@@ -187,7 +190,8 @@ impl Default for Options {
     }
 }
 
-/// What a plan needs of this rank, all arrays of a batch together. Later versions have more fields at the end.
+/// Sizes of a plan on this rank, all arrays of a batch together. Later versions have more fields at
+/// the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Sizes {
@@ -197,9 +201,9 @@ pub struct Sizes {
     pub input: Brick,
     /// This rank's part of spectral data.
     pub output: Brick,
-    /// Numbers of physical data, complex ones counting once.
+    /// Points of physical data.
     pub input_points: usize,
-    /// Numbers of spectral data, complex ones counting once.
+    /// Points of spectral data.
     pub output_points: usize,
     /// Bytes of physical data.
     pub input_bytes: usize,
@@ -207,6 +211,6 @@ pub struct Sizes {
     pub output_bytes: usize,
     /// Bytes of an array that is transformed in place.
     pub in_place_bytes: usize,
-    /// Bytes that the plan itself holds beside input and output.
+    /// Bytes that the plan holds beside input and output.
     pub workspace_bytes: usize,
 }

@@ -2,8 +2,8 @@
 
 use thriffty::{Brick, Comm, Error, Grid};
 
-/// A box as programs say it: bounds along dimensions 0, 1 and 2, both inclusive, and the dimensions in order of their distance
-/// in memory, nearest first.
+/// A box of heFFTe: inclusive bounds along dimensions 0, 1 and 2, and the order of dimensions in
+/// memory, fastest first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Extent {
     pub(crate) low: [i32; 3],
@@ -14,7 +14,7 @@ pub(crate) struct Extent {
 /// The usual order.
 pub(crate) const ORDER: [i32; 3] = [0, 1, 2];
 
-/// A transform in thriffty's words, in which axis 0 is heFFTe's dimension 2.
+/// Grid and bricks; axis 0 is heFFTe's dimension 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Geometry {
     pub(crate) grid: Grid<3>,
@@ -59,11 +59,11 @@ impl Extent {
 }
 
 impl Geometry {
-    /// Of what all ranks say: the grid is what their input boxes cover. Collective.
+    /// The grid that the input boxes of all ranks cover, and this rank's bricks. Collective.
     ///
     /// # Errors
-    /// [`Error::Argument`] when all input boxes are empty, or this rank's boxes make no sense, which other ranks have not on_progress
-    /// of; [`Error::TooLarge`].
+    /// [`Error::Argument`] when all input boxes are empty or, on this rank alone, its boxes are
+    /// invalid; [`Error::TooLarge`].
     pub(crate) fn of(comm: &dyn Comm, boxes: [Extent; 2]) -> Result<Self, Error> {
         let mine: Vec<u8> = [boxes[0].low, boxes[0].high]
             .into_iter()

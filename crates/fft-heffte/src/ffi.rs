@@ -1,8 +1,9 @@
 //! The entry points: the 25 functions of heFFTe's C interface, with its names, types and numbers.
 //!
-//! All unsafe code of this crate is here. What heFFTe asks of programs makes the calls sound: a plan is NULL, or one that was made
-//! and not destroyed, used by one thread at a time; bounds and orders are three numbers each; a communicator has not been freed;
-//! arrays are NULL, or aligned and as long as the plan says, and nobody else touches them meanwhile.
+//! All unsafe code of this crate is here. Calls are sound if programs keep heFFTe's rules: a plan
+//! is NULL or valid, and used by one thread at a time; bounds and orders are three numbers each; a
+//! communicator has not been freed; arrays are NULL, or aligned and as long as the plan says, and
+//! nobody else touches them meanwhile.
 #![allow(unsafe_code)]
 #![allow(clippy::missing_safety_doc)] // the contract of all of them is above
 
@@ -37,7 +38,7 @@ pub struct Options {
     use_gpu_aware: c_int,
 }
 
-/// A plan as programs know it. From `heffte_plan_create` to `heffte_plan_destroy` its last field is of a plan of ours.
+/// A plan as programs know it. Its last field points to a [`Both`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct Fft {
@@ -150,7 +151,7 @@ unsafe fn create(
     }
 }
 
-/// Makes a plan of complex data. 0, 1 for an unknown backend, 2 for what cannot be done. Collective.
+/// Makes a plan of complex data. 0, 1 for an unknown backend, 2 for other errors. Collective.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_plan_create(
     backend: c_int,
@@ -172,7 +173,7 @@ pub unsafe extern "C" fn heffte_plan_create(
     }
 }
 
-/// Makes a plan of real data, of whose spectrum half is kept along a dimension. As [`heffte_plan_create`].
+/// Makes a plan of real data with half a spectrum along a dimension, as [`heffte_plan_create`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn heffte_plan_create_r2c(
     backend: c_int,
@@ -266,12 +267,12 @@ fn scaled(scale: c_int) -> Scale {
     }
 }
 
-/// Transforms from one array to another, which may overlap. A pointer that is NULL is an array without numbers, of which all
-/// ranks hear as of any that is too short.
+/// Transforms from one array to another, which may overlap. NULL is an array without numbers, which
+/// is too short unless the brick is empty.
 ///
 /// # Safety
-/// The plan is NULL, or one that was made and not destroyed; nobody else uses it meanwhile. The arrays are NULL or have
-/// as many numbers as the plan says, which nobody else touches.
+/// The plan is NULL or valid, and nobody else uses it meanwhile. The arrays are NULL or have as
+/// many numbers as the plan says, which nobody else touches.
 unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
     plan: *const Fft,
     (input, from): (*const A, fn(&Both) -> usize),
@@ -281,8 +282,8 @@ unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
     if plan.is_null() {
         return complain("the plan is NULL");
     }
-    // SAFETY: the caller vouches for the plan, whose last field is ours, and for both arrays. One that the output overlaps is
-    // copied before the output becomes a slice.
+    // SAFETY: the caller vouches for the plan, whose last field is ours, and for both arrays. An
+    // input that the output overlaps is copied before the output becomes a slice.
     unsafe {
         let both = &mut *(*plan).fft.cast::<Both>();
         let lens = [
@@ -319,7 +320,7 @@ unsafe fn transform<A: Element, B: Element<Real = A::Real>>(
 /// A function and its twin that is given a workspace.
 macro_rules! transforms {
     ($($name:ident, $buffered:ident: $from:ty => $to:ty, $input:ident, $output:ident, $precision:ident, $direction:ident;)*) => {$(
-        #[doc = concat!("Transforms as `", stringify!($method), "`, in the precision of its arrays. Collective.")]
+        #[doc = concat!("Transforms as `", stringify!($direction), "`, in the precision of its arrays. Collective.")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             plan: *const Fft,

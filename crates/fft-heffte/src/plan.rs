@@ -1,4 +1,4 @@
-//! A plan as heFFTe means it: both precisions, real data of complex transforms, a scale for each call.
+//! A plan of heFFTe: both precisions, real data of complex transforms, a scale for each call.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::{
@@ -9,7 +9,7 @@ use thriffty::{Comm, Error, ErrorKind, Kind, Scale, Tolerance, Wire};
 
 use crate::boxes::{Extent, Geometry};
 
-/// What the environment says of how messages travel.
+/// Options of messages from the environment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wishes {
     pub(crate) tolerance: Option<Tolerance>,
@@ -45,7 +45,7 @@ pub(crate) struct Both {
     pub(crate) first: bool,
 }
 
-/// Makes plans of both precisions; `halved` is heFFTe's dimension of which half a spectrum is kept. Collective.
+/// Makes plans of both precisions; `halved` is heFFTe's dimension with half a spectrum. Collective.
 ///
 /// # Errors
 /// The same on every rank.
@@ -67,7 +67,7 @@ pub(crate) fn build(
     let make = |precision, wishes| Transformer::new(comm, &geometry, (axis, precision), wishes);
     let double = make(Precision::F64, wishes)?;
     let workspace = workspace(double.plan.recipe(), comm.rank());
-    // What is finer than their own rounding cannot be asked of short numbers: they are sent as they are.
+    // A tolerance below the rounding of single precision is refused: these messages are sent raw.
     let coarse = Wishes { tolerance: None, ..wishes };
     let single = match make(Precision::F32, wishes) {
         Err(error) if error.kind() == ErrorKind::Argument && wishes.tolerance.is_some() => {
@@ -78,7 +78,7 @@ pub(crate) fn build(
     Ok(Both { single: single?, double, workspace, first: comm.rank() == 0 })
 }
 
-/// A transform of one precision: of complex data and whole spectra, or of real data and half spectra.
+/// A transform of one precision, of complex data and whole spectra, or of real data and half ones.
 pub(crate) struct Transformer {
     plan: DynPlan,
     is_complex: bool,
@@ -189,9 +189,9 @@ fn real_plan() -> Error {
     Error::argument("plan of complex data", "one of real data", "one that heffte_plan_create made")
 }
 
-/// heFFTe's rule: the most elements that a reshape takes and gives, and the largest box of complex numbers that is
-/// transformed. Programs count on it, so that it is that of the pencils of a classic library, whatever is done here; of what
-/// is done here where the grid is too small for pencils on so many ranks.
+/// The workspace by heFFTe's rule: the largest sum of elements before and after a reshape, and the
+/// largest box of complex numbers that is transformed, in a classic recipe of pencils; in the
+/// plan's own recipe where the grid is too small for pencils.
 fn workspace(own: &Recipe, rank: usize) -> usize {
     let mut problem = own.problem().clone();
     problem.exchange = Algorithm::Alltoallv;
@@ -212,7 +212,8 @@ fn workspace(own: &Recipe, rank: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thriffty::{Grid, Layout, Precision, Problem, ProcGrid};
+    use thriffty::Grid;
+    use thriffty::planning::{Layout, Precision, Problem, ProcGrid};
 
     #[test]
     fn there_is_a_workspace_where_pencils_are_too_many() {

@@ -1,9 +1,11 @@
 //! What the driver refuses to one rank is the same error on all, and afterwards all is well. Calls of ours are refused: cuFFT finds
 //! the driver in the other way.
 
+use thriffty::gpu::DevicePlan;
 use thriffty::gpu::Gpu;
 use thriffty::gpu::cudarc::driver::sys::CUresult;
-use thriffty::{Comm, DevicePlan, Draft, Error, ErrorKind, Grid, Plan, R2c, Reduce};
+use thriffty::planning::Reduce;
+use thriffty::{Comm, Draft, Error, ErrorKind, Grid, Plan, R2c};
 
 use super::counting::refusing;
 use super::ways::{FAR, NEAR, WAYS, Way};

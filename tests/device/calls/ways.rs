@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use fft_core::{Chunking, Link, Recipe, Redistribution, Step};
 use thriffty::gpu::GpuTransport;
-use thriffty::{Algorithm, Direction, Draft, Error, Tolerance, Transform, Wire};
+use thriffty::planning::{Algorithm, Direction, Transform};
+use thriffty::{Draft, Error, Tolerance, Wire};
 
 /// How messages travel, and what the host must wait for in one direction, of all ranks together.
 pub(super) struct Way {

@@ -10,7 +10,7 @@ pub(crate) fn lost<K: Make, const D: usize>(
     direction: Direction,
     data: impl Fn(f64) -> f64,
     option: impl Fn(Draft<'_, K, D>) -> Draft<'_, K, D>,
-) -> Result<(f64, thriffty::WireError), Error>
+) -> Result<(f64, thriffty::planning::WireError), Error>
 where
     K::Real: GpuReal,
 {

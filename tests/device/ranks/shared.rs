@@ -144,7 +144,7 @@ fn timed(comm: &dyn Comm, gpu: &Gpu) -> Done {
     let mut plan = draft.on(gpu).build()?;
     for row in &plan.report().rows {
         assert!(
-            !matches!(row.outcome, thriffty::Outcome::Failed(_)),
+            !matches!(row.outcome, thriffty::tuning::Outcome::Failed(_)),
             "{:?}: {}",
             row.outcome,
             row.recipe

@@ -1,4 +1,4 @@
-//! Devices, streams and arrays on devices that C programs name.
+//! Devices, streams and arrays on devices of C programs.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::addresses::{apart, check};
 use crate::request::Place;
 use crate::values::Options;
 
-/// The device that data is to be on, the stream of that, and the passage of this name.
+/// The device, the stream and the transport of a plan.
 ///
 /// # Safety
-/// The stream of the options must be NULL or one that lives as long as the result, and what is made with that.
+/// The stream of the options must be NULL, or live as long as the result and plans made with it.
 pub(super) unsafe fn place(
     rank: usize,
     options: &Options,
@@ -36,13 +36,13 @@ pub(super) unsafe fn place(
     })
 }
 
-/// Arrays begin at multiples of this many bytes, as all do that are allocated.
+/// Arrays begin at multiples of this many bytes, as all allocations do.
 const ALIGN: usize = 16;
 
 /// An array on the device of a rank's plan.
 ///
 /// # Safety
-/// There must be so many bytes, which nobody else touches until what is queued on the stream is done.
+/// There must be so many bytes, which nobody else touches until queued work is done.
 pub(super) unsafe fn array(
     (rank, stream): (usize, &Arc<CudaStream>),
     what: &'static str,

@@ -1,7 +1,7 @@
 //! The entry points: what `include/thriffty.h` declares, with its documentation.
 //!
-//! Here and in `pointers.rs` is all unsafe code of this crate. What the documentation asks of pointers is what makes the calls
-//! sound; what breaks it and can be seen to is refused.
+//! All unsafe code of this crate is in this folder. The documentation says what pointers must point
+//! at; violations that can be detected are refused.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -9,7 +9,8 @@ use std::path::Path;
 
 #[cfg(feature = "cuda")]
 use thriffty::gpu::keeping_context;
-use thriffty::{Comm, Direction, Error};
+use thriffty::planning::Direction;
+use thriffty::{Comm, Error};
 #[cfg(feature = "mpi")]
 use thriffty::{
     mpi::MpiComm,
@@ -32,9 +33,9 @@ use pointers::{arrays, bytes_mut, request, tell, tell_options, tell_struct, tell
 
 /// A distributed transform, ready to run any number of times in both directions.
 ///
-/// A plan may be used on any thread, by one at a time; with MPI, on those that may call MPI. One that was destroyed, or never
-/// was a plan, is refused with `THRIFFTY_STATUS_PLAN`, by every call and on this rank alone: ranks that were given a plan
-/// meanwhile wait for this one.
+/// A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI. A
+/// handle of no plan, or of a destroyed one, is refused with `THRIFFTY_STATUS_PLAN`, on this rank
+/// alone: other ranks wait for it.
 pub struct Plan {
     _nobody_makes_one: [u8; 0],
 }
@@ -55,14 +56,14 @@ pub extern "C" fn thriffty_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Why the last call of this thread that failed did so, in a sentence; "" when none has. Valid until the next call of this
-/// thread that fails.
+/// Why the last failing call of this thread failed, in a sentence; "" when none has. Valid until
+/// the next failure on this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_last_error() -> *const c_char {
     last()
 }
 
-/// Sets all options to what they are by default. `struct_size` is `sizeof(thriffty_options)`.
+/// Sets all options to their defaults. `struct_size` is `sizeof(thriffty_options)`.
 ///
 /// # Safety
 /// `options` is NULL or has room for so many bytes.
@@ -75,7 +76,8 @@ pub unsafe extern "C" fn thriffty_options_init(
     status(|| unsafe { Ok(tell_options(options, struct_size)?) })
 }
 
-/// Makes a plan of one process, which communicates with nobody. See `thriffty_plan_create`; the only brick is the whole grid.
+/// Makes a plan of one process, without MPI. Its only brick is the whole grid. See
+/// `thriffty_plan_create`.
 ///
 /// # Safety
 /// Pointers are NULL or point at what their types say.
@@ -97,20 +99,22 @@ pub unsafe extern "C" fn thriffty_plan_create_serial(
 
 /// Makes a plan. Collective over `comm`, which is duplicated; the same status on every rank.
 ///
-/// `transform` is `THRIFFTY_TRANSFORM_C2C` or another; `axes`, 1 to 4, says how many entries of all arrays count; `shape` has
-/// the points along each axis, the last of which is contiguous. `input` and `output` are this rank's part of physical and of
-/// spectral data, or NULL for an even cut into bricks (`thriffty_plan_sizes` tells which). Those of all ranks tile the grid;
-/// the grid of spectral data has n/2 + 1 points along an axis of kind R2C. `options` may be NULL.
-///
-/// MPI must be initialised. MPI_COMM_NULL and inter-communicators are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank
-/// alone, as is a thread that may not call MPI; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
+/// `transform` is `THRIFFTY_TRANSFORM_C2C` or another, `axes` is 1 to 4, and `shape` has the points
+/// along each axis, the last of which is contiguous. `input` and `output` are this rank's bricks of
+/// physical and of spectral data; NULL is an even cut. The bricks of all ranks tile the grid. The
+/// spectral grid has n/2 + 1 points along an axis of kind R2C. `options` may be NULL. On failure
 /// `*plan` is NULL.
 ///
-/// With `device` of the options the data is on CUDA devices, for all ranks or for none; where there is no such device, or the
-/// library was built without CUDA, the status is `THRIFFTY_STATUS_DEVICE`.
+/// MPI must be initialised. MPI_COMM_NULL, inter-communicators and threads that may not call MPI
+/// are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed communicators are not
+/// detected.
+///
+/// If `device` of the options names a CUDA device, the data is there; all ranks use devices, or
+/// none does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
 ///
 /// # Safety
-/// Pointers are NULL or point at what their types say; the communicator has not been freed, and a stream is one.
+/// Pointers are NULL or point at what their types say. The communicator has not been freed, and the
+/// stream is valid.
 #[cfg(feature = "mpi")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_plan_create(
@@ -159,7 +163,7 @@ pub unsafe extern "C" fn thriffty_plan_create_f(
     })
 }
 
-/// Makes the plan that is asked for, and tells its handle. Collective.
+/// Makes the requested plan, and writes its handle. Collective.
 ///
 /// # Safety
 /// `place` must be NULL or have room for a handle.
@@ -176,8 +180,8 @@ unsafe fn create(
     unsafe { Ok(tell("plan", place, handle(registry::insert(plan)))?) }
 }
 
-/// Destroys a plan. Collective over its ranks, as communicators are freed. NULL is no plan, and nothing is done. After
-/// MPI_Finalize what belongs to MPI is left to it.
+/// Destroys a plan. Collective over its ranks. NULL is ignored. After MPI_Finalize, objects of MPI
+/// are left to MPI.
 #[unsafe(no_mangle)]
 pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
     status(|| match plan.addr() {
@@ -188,18 +192,16 @@ pub extern "C" fn thriffty_plan_destroy(plan: *mut Plan) -> Status {
 
 /// Transforms physical to spectral data. Collective; the same status on every rank.
 ///
-/// The arrays are this rank's bricks, and do not overlap; `input_bytes` and `output_bytes` say how much room there is, which
-/// must be at least what `thriffty_plan_sizes` tells: numbers of a shorter precision than the plan's are found out by that,
-/// longer ones are not. `input` is not written to.
+/// The arrays are this rank's bricks, and do not overlap; `input` is not written to. `input_bytes`
+/// and `output_bytes` are the room of the arrays, at least what `thriffty_plan_sizes` tells.
 ///
-/// Of a plan on a device (`device` of the options) the arrays are there, and begin at multiples of 16 bytes; NULL, memory of the
-/// host or of another device, and more bytes than were allocated are refused. What the plan's stream was given before comes
-/// before. The call returns when its work is queued; where something may be lost on the wire, or messages go through the host,
-/// when it is done.
+/// If the plan has a device, the arrays are there and begin at multiples of 16 bytes. NULL, memory
+/// elsewhere, and more bytes than were allocated are refused. Work is queued on the plan's stream.
+/// The call returns when it is queued or, if a wire is lossy or messages pass the host, done.
 ///
 /// # Safety
-/// `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` `output_bytes`, which nobody else touches. On a
-/// device that is until what is queued is done.
+/// `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` has
+/// `output_bytes` bytes, which nobody else touches; on a device, until the queued work is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn thriffty_forward(
     plan: *mut Plan,
@@ -213,7 +215,7 @@ pub unsafe extern "C" fn thriffty_forward(
     status(|| unsafe { run(plan, Direction::Forward, input, output) })
 }
 
-/// Transforms spectral to physical data. Collective. As `thriffty_forward`, with spectral data as input.
+/// Transforms spectral to physical data, as `thriffty_forward`. Collective.
 ///
 /// # Safety
 /// As of `thriffty_forward`.
@@ -230,7 +232,7 @@ pub unsafe extern "C" fn thriffty_inverse(
     status(|| unsafe { run(plan, Direction::Inverse, input, output) })
 }
 
-/// Transforms between two arrays, in bytes. Collective.
+/// Transforms from one array to another. Collective.
 ///
 /// # Safety
 /// As of [`thriffty_forward`].
@@ -254,8 +256,8 @@ unsafe fn run(
     })
 }
 
-/// Transforms physical to spectral data in one array of `in_place_bytes` bytes (see `thriffty_plan_sizes`) or more: input and
-/// output both begin at its start, without padding. Collective.
+/// Transforms physical to spectral data in one array of at least `in_place_bytes` bytes (see
+/// `thriffty_plan_sizes`): input and output both begin at its start, without padding. Collective.
 ///
 /// # Safety
 /// `data` has `bytes` bytes, which nobody else touches meanwhile.
@@ -283,7 +285,7 @@ pub unsafe extern "C" fn thriffty_inverse_in_place(
     status(|| unsafe { run_in_place(plan, Direction::Inverse, data.cast(), bytes) })
 }
 
-/// Transforms one array, in bytes. Collective.
+/// Transforms within one array. Collective.
 ///
 /// # Safety
 /// As of [`thriffty_forward_in_place`].
@@ -308,9 +310,10 @@ unsafe fn run_in_place(
     })
 }
 
-/// Makes an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0, for this plan: long enough for its input and for
-/// its output, where processes of one host can see it (`shared_arrays` of the options), in memory of the plan's device if it has one. It lives as
-/// long as the plan, and MPI. Collective; `*array` is NULL where it fails.
+/// Allocates an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0: room for the
+/// input or the output of this plan, in memory that the processes of a host share (`shared_arrays`
+/// of the options), or on the plan's device. It lives as long as the plan, and MPI. Collective;
+/// `*array` is NULL on failure.
 ///
 /// # Safety
 /// `array` is NULL or has room for a pointer.
@@ -325,7 +328,7 @@ pub unsafe extern "C" fn thriffty_allocate(plan: *mut Plan, array: *mut *mut c_v
     })
 }
 
-/// Tells this rank's bricks and what memory the plan needs. `struct_size` is `sizeof(thriffty_sizes)`.
+/// Writes this rank's bricks and sizes of memory. `struct_size` is `sizeof(thriffty_sizes)`.
 ///
 /// # Safety
 /// `sizes` is NULL or has room for so many bytes.
@@ -342,8 +345,9 @@ pub unsafe extern "C" fn thriffty_plan_sizes(
     })
 }
 
-/// Tells what the last transform lost on the wire, as a share of the l2 norm of its result: an estimate, and what it cannot
-/// exceed. Both are 0 when no message can lose anything, or none has run. The same on all ranks.
+/// Writes the error of encoded messages in the last transform, relative to the l2 norm of its
+/// result: an estimate, and an upper bound. Both are 0 if no wire is lossy, or nothing has run. The
+/// same on all ranks.
 ///
 /// # Safety
 /// Each pointer is NULL, where the number is not wanted, or has room for one.
@@ -366,8 +370,8 @@ pub unsafe extern "C" fn thriffty_plan_error(
     })
 }
 
-/// Writes how the transform is done, in one line, as snprintf does: at most `room` bytes with a zero at the end. Returns the
-/// bytes of the whole text without the zero, or, where it fails, a status times -1.
+/// Writes the recipe, in one line, as snprintf does: at most `room` bytes with the final zero.
+/// Returns the length of the whole text without the zero or, on failure, a status times -1.
 ///
 /// # Safety
 /// `recipe` is NULL or has room for `room` bytes.
@@ -385,8 +389,8 @@ pub unsafe extern "C" fn thriffty_plan_recipe(
     }
 }
 
-/// Remembers what was measured (`THRIFFTY_TUNE_MEASURE`) for `THRIFFTY_TUNE_WISDOM`: adds it to this file, or replaces what
-/// the file has of the same transform on the same machine. Collective.
+/// Saves the timings of `THRIFFTY_TUNE_MEASURE` for `THRIFFTY_TUNE_WISDOM`: adds an entry to this
+/// file, or replaces that of the same transform on the same machine. Collective.
 ///
 /// # Safety
 /// `path` is NULL or a text that ends with a zero.

@@ -1,4 +1,4 @@
-//! Pointers of C programs as references, slices and texts; an error where it can be seen that they are none.
+//! Pointers of C programs as references, slices and texts; an error for invalid ones, if detected.
 
 use std::ffi::{CStr, c_char};
 
@@ -13,7 +13,7 @@ use crate::request::Place;
 use crate::request::{Request, Texts, family};
 use crate::values::{Brick, OPTIONS_BYTES, Options};
 
-/// Writes what a call has to tell.
+/// Writes a value of a call.
 ///
 /// # Safety
 /// `place` must be NULL or have room for a `V`.
@@ -26,7 +26,7 @@ pub(super) unsafe fn tell<V>(what: &str, place: *mut V, value: V) -> Result<(), 
     Ok(())
 }
 
-/// What a struct says.
+/// Reads a struct.
 ///
 /// # Safety
 /// `place` must be NULL or point at a `V` of numbers.
@@ -57,7 +57,7 @@ unsafe fn bytes<'a>(what: &str, data: *const u8, bytes: usize) -> Result<&'a [u8
     check(what, data, bytes)?;
     match bytes {
         0 => Ok(&[]),
-        // SAFETY: the caller vouches for the bytes, of which any value is one; they are not more than a slice can have.
+        // SAFETY: the caller vouches for the bytes; there are not more than a slice can have.
         _ => unsafe { Ok(std::slice::from_raw_parts(data, bytes)) },
     }
 }
@@ -92,11 +92,11 @@ pub(super) unsafe fn arrays<'a>(
     unsafe { Ok((bytes("input", input, input_bytes)?, bytes_mut("output", output, output_bytes)?)) }
 }
 
-/// What a program asks for.
+/// The request of a program.
 ///
 /// # Safety
-/// Pointers must be NULL or point at what their types say: as many lengths as there are axes; options with as many bytes as
-/// they say, and texts that end with a zero.
+/// Pointers must be NULL or point at what their types say: as many lengths as axes, options with as
+/// many bytes as they say, and texts that end with a zero.
 pub(super) unsafe fn request(
     rank: usize,
     (transform, axes): (i32, i32),
@@ -131,7 +131,7 @@ pub(super) unsafe fn request(
     }
 }
 
-/// The device that data is to be on: there is none in a library without CUDA.
+/// The device of a plan: there is none in a library without CUDA.
 ///
 /// # Safety
 /// None is needed; see the other one.
@@ -142,7 +142,7 @@ unsafe fn place(rank: usize, options: &Options, _: Option<String>) -> Result<Pla
     Err(Error::NoDevice { rank, why })
 }
 
-/// The options, or the usual ones. Those of an earlier version are shorter; what they lack is as usual.
+/// The options, or the defaults. Options of an earlier version are shorter; the rest is default.
 ///
 /// # Safety
 /// The pointer must be NULL or point at as many bytes as the first field says.
@@ -151,7 +151,7 @@ unsafe fn options(options: *const Options) -> Result<Options, Error> {
     // SAFETY: the caller vouches for the first field.
     let Some(bytes) = (unsafe { said(options.cast::<usize>()) }) else { return Ok(known) };
     check_options(bytes)?;
-    // SAFETY: there are as many bytes; options are numbers and pointers, of which any bits are a value.
+    // SAFETY: there are as many bytes; any bits are numbers and pointers.
     unsafe { options.cast::<u8>().copy_to((&raw mut known).cast(), bytes) };
     Ok(known)
 }
@@ -166,7 +166,7 @@ fn check_options(bytes: usize) -> Result<(), Error> {
     }
 }
 
-/// Writes the usual options, as far as a program knows them.
+/// Writes the default options, as far as a program knows them.
 ///
 /// # Safety
 /// `place` must be NULL or have room for `bytes` bytes.
@@ -181,7 +181,7 @@ pub(super) unsafe fn tell_options(place: *mut Options, bytes: usize) -> Result<(
     Ok(())
 }
 
-/// Writes a struct that may have more fields in later versions; a program says how many bytes it knows of.
+/// Writes a struct of as many bytes as the program knows.
 ///
 /// # Safety
 /// `place` must be NULL or have room for `bytes` bytes.
@@ -198,14 +198,14 @@ pub(super) unsafe fn tell_struct<V: Copy>(
     unsafe { tell(what, place, value) }
 }
 
-/// Writes as much of a text as there is room for, with a zero at its end; the bytes of all of it, without the zero.
+/// Writes as much of a text as there is room for, with a zero; returns the length without it.
 ///
 /// # Safety
 /// `place` must be NULL or have room for `room` bytes.
 pub(super) unsafe fn tell_text(place: *mut c_char, room: usize, text: &str) -> i64 {
     if !place.is_null() && room > 0 {
         let bytes = text.len().min(room - 1);
-        // SAFETY: the caller vouches for the room, of which this is no more, and nobody else has it.
+        // SAFETY: the caller vouches for the room, of which this is no more.
         unsafe {
             place.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), bytes);
             place.add(bytes).write(0);

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use thriffty::{Algorithm, Direction, Kind, Memory, Precision, Scale, Tolerance, Wire};
+use thriffty::planning::{Algorithm, Direction, Memory, Precision};
+use thriffty::{Kind, Scale, Tolerance, Wire};
 
 use super::shape::Shape;
 use crate::data::fields::Field;

@@ -1,4 +1,4 @@
-//! From options to drafts and plans: how the recipe is chosen, and what machine the model reckons with.
+//! From options of the command line to drafts and plans.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::data::bricks;
 use crate::engine::family::{self, Family};
 use crate::ranks::world::Failure;
 
-/// What the options say, but for the wire and the machine. Collective.
+/// The draft of the options, without wire and machine. Collective.
 pub(crate) fn draft<'a, K: Family>(
     comm: &'a dyn Comm,
     options: &cli::Problem,
@@ -39,7 +39,7 @@ pub(crate) fn draft<'a, K: Family>(
     Ok(draft)
 }
 
-/// The same with what it sends and where its data is. Collective.
+/// The same with the wire and shared arrays. Collective.
 pub(crate) fn asked<'a, K: Family>(
     comm: &'a dyn Comm,
     options: &cli::Problem,
@@ -70,7 +70,7 @@ pub(crate) fn plan<K: Family>(
     tuned::<K>(comm, problem, tune(choosing))
 }
 
-/// The plan that is chosen so, while a bar shows how far it is. Collective.
+/// The plan that is chosen so, with a progress bar. Collective.
 pub(crate) fn tuned<K: Family>(
     comm: &dyn Comm,
     problem: &cli::Problem,
@@ -96,7 +96,7 @@ pub(crate) fn tuned<K: Family>(
     Ok(plan?)
 }
 
-/// What the model is to reckon with, where anyone says. Collective.
+/// The machine that the options or the environment name. Collective.
 fn machine_of(comm: &dyn Comm, options: &cli::Problem) -> Result<Option<Machine>, Error> {
     if let Some(name) = &options.machine {
         let known = name.to_str().filter(|name| machine::NAMES.contains(name));

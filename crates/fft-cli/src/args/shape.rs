@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use thriffty::{DynGrid, Error, MAX_AXES, PerAxis};
+use thriffty::Error;
+use thriffty::planning::{DynGrid, MAX_AXES, PerAxis};
 
 use crate::ranks::world::{Failure, refused};
 

@@ -1,6 +1,7 @@
 //! How large the error of a transform is, and how large it may be.
 
-use thriffty::{Element, Error, Kind, Precision, Real, Reduce};
+use thriffty::planning::{Element, Precision, Real, Reduce};
+use thriffty::{Error, Kind};
 
 use super::reference::ratio;
 use super::wires::Lost;

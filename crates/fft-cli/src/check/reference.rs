@@ -6,7 +6,8 @@
 use std::ops::AddAssign;
 
 use bytemuck::cast_slice;
-use thriffty::{Complex, Element, Error, Kind, PerAxis, Real, Reduce, Transform};
+use thriffty::planning::{Element, PerAxis, Real, Reduce, Transform};
+use thriffty::{Complex, Error, Kind};
 
 use crate::data::bricks::{for_each_row, holds, place};
 use crate::data::noise::scramble;

@@ -1,6 +1,7 @@
 //! What is asked of the wire, and what it took from a result.
 
-use thriffty::{DynDraft, Element, Error, Kind, Real, Reduce, Tolerance, Wire, WireError};
+use thriffty::planning::{DynDraft, Element, Real, Reduce, WireError};
+use thriffty::{Error, Kind, Tolerance, Wire};
 
 use super::reference::ratio;
 use crate::args::cli;

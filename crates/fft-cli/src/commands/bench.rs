@@ -2,7 +2,8 @@
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use indicatif::ProgressBar;
-use thriffty::{Comm, Direction, Element, Error, Reduce, WireError};
+use thriffty::planning::{Direction, Element, Reduce, WireError};
+use thriffty::{Comm, Error};
 
 use super::serve::Order;
 use crate::args::cli;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use thriffty::{Comm, How, Machine};
+use thriffty::Comm;
+use thriffty::machine::{How, Machine};
 
 use crate::args::cli;
 use crate::ranks::world::{Failure, print};

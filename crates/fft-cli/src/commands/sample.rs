@@ -3,7 +3,8 @@
 use std::f64::consts::TAU;
 use std::fs;
 
-use thriffty::{Comm, DynGrid, Element, PerAxis, Precision, Real};
+use thriffty::Comm;
+use thriffty::planning::{DynGrid, Element, PerAxis, Precision, Real};
 
 use crate::args::cli;
 use crate::data::bricks::{for_each_row, slab};

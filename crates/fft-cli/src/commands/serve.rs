@@ -6,7 +6,8 @@
 use std::io::{self, BufRead};
 use std::time::Duration;
 
-use thriffty::{Comm, Error, Flight};
+use thriffty::planning::Flight;
+use thriffty::{Comm, Error};
 
 use crate::ranks::world::{Failure, agree, print};
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::Options;
-use thriffty::{Comm, Direction, DynPlan, Element, Kind, R2c, Real, Reduce};
+use thriffty::planning::{Direction, DynPlan, Element, Real, Reduce};
+use thriffty::{Comm, Kind, R2c};
 
 use crate::args::cli;
 use crate::data::bricks::{for_each_row, order, slab};

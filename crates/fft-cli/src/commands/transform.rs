@@ -5,7 +5,8 @@ use std::time::Instant;
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::json;
 use thriffty::planning::Options;
-use thriffty::{Comm, Direction, DynDraft, DynGrid, Kind, MAX_AXES, PerAxis, Precision, Scale};
+use thriffty::planning::{Direction, DynDraft, DynGrid, MAX_AXES, PerAxis, Precision};
+use thriffty::{Comm, Kind, Scale};
 
 use crate::args::cli;
 use crate::args::shape::{Shape, times};

@@ -1,7 +1,8 @@
 //! `fft-cli verify`: whether an installation computes what it should.
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::{Algorithm, Comm, Direction, Kind, Precision};
+use thriffty::planning::{Algorithm, Direction, Precision};
+use thriffty::{Comm, Kind};
 
 use crate::args::cli;
 use crate::args::shape::Shape;

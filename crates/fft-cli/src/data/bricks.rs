@@ -1,6 +1,7 @@
 //! Who holds what: process grids from the command line, slabs for files; and walking through a brick by rows.
 
-use thriffty::{Comm, DynBrick, DynGrid, PerAxis, ProcGrid};
+use thriffty::Comm;
+use thriffty::planning::{DynBrick, DynGrid, PerAxis, ProcGrid};
 
 use crate::args::shape::Shape;
 use crate::ranks::world::{Failure, refused};

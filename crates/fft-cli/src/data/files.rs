@@ -5,7 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use bytemuck::cast_slice_mut;
-use thriffty::{Comm, DynBrick, Element, Error, Precision, Real, Reduce};
+use thriffty::planning::{DynBrick, Element, Precision, Real, Reduce};
+use thriffty::{Comm, Error};
 
 use super::npy::{Dtype, Header, Output, read_brick, write_brick};
 use crate::ranks::world::{Failure, agree, on_first};

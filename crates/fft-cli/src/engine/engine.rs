@@ -117,8 +117,7 @@ impl Engine {
         }
     }
 
-    /// The same without a wire, on the same machine; where there is none, by the same recipe, so that nothing may differ.
-    /// Collective.
+    /// The same plan without a wire; by the same recipe, if it has none. Collective.
     pub(crate) fn exact<K: Family>(&self, problem: &cli::Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
         let asked = recipe.problem();
@@ -177,7 +176,8 @@ impl Engine {
         to.read(output)
     }
 
-    /// The seconds of one transform on the slowest rank: of these arrays, or of what the last one left on the GPU. Collective.
+    /// The seconds of one transform on the slowest rank: of these arrays, or of those on the GPU.
+    /// Collective.
     pub(crate) fn once(
         &mut self,
         direction: Direction,

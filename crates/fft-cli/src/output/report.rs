@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use thriffty::{Algorithm, Comm, Direction, Error, Precision, Reduce, Timings, WireError};
+use thriffty::planning::{Algorithm, Direction, Precision, Reduce, Timings, WireError};
+use thriffty::{Comm, Error};
 
 use crate::check::check::Errors;
 use crate::check::wires::Encoding;

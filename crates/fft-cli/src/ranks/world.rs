@@ -39,11 +39,11 @@ pub(crate) fn refused<T>(text: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Refused(text.into()))
 }
 
-/// [`thriffty::agree`] for any error. Collective.
+/// [`thriffty::planning::agree`] for any error. Collective.
 pub(crate) fn agree<T>(comm: &dyn Comm, mine: Result<T, impl Display>) -> Result<T, Failure> {
     let (rank, kind) = (comm.rank(), ErrorKind::Argument);
     let told = mine.map_err(|error| Error::OnRank { rank, kind, message: error.to_string() });
-    Ok(thriffty::agree(comm, told)?)
+    Ok(thriffty::planning::agree(comm, told)?)
 }
 
 /// Does something fallible on rank 0 only. Collective; the others get `None`.
@@ -75,7 +75,7 @@ pub(crate) fn zeros<E: bytemuck::Zeroable + Clone>(
     let bytes = len.saturating_mul(size_of::<E>());
     let reserved = zeros.try_reserve_exact(len);
     let reserved = reserved.map_err(|_| Error::Memory { rank: comm.rank(), bytes });
-    thriffty::agree(comm, reserved)?;
+    thriffty::planning::agree(comm, reserved)?;
     zeros.resize(len, E::zeroed());
     Ok(zeros)
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use thriffty::{Algorithm, DynGrid, Kind, Layout, Machine, Precision, Problem, ProcGrid, Wire};
+use thriffty::machine::Machine;
+use thriffty::planning::{Algorithm, DynGrid, Layout, Precision, Problem, ProcGrid};
+use thriffty::{Kind, Wire};
 
 use crate::args::cli;
 use crate::args::shape::Shape;

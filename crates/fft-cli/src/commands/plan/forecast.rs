@@ -1,10 +1,11 @@
 //! What is found out about one problem on one machine.
 
-use thriffty::tuning::{Candidate, Choice, candidates, favourite};
-use thriffty::{
-    Algorithm, BytesMoved, Expected, Family, Machine, Order, Quantity, Recipe, Simulation,
-    Simulator, Step, Summary, Wire,
+use thriffty::Wire;
+use thriffty::machine::{Machine, Quantity};
+use thriffty::planning::{
+    Algorithm, BytesMoved, Expected, Family, Order, Recipe, Simulation, Simulator, Step, Summary,
 };
+use thriffty::tuning::{Candidate, Choice, candidates, favourite};
 
 use super::ask::Ask;
 use crate::ranks::world::Failure;
@@ -173,7 +174,9 @@ fn reshapes(
     expected: &[Expected],
     simulation: &Simulation,
 ) -> Vec<Reshape> {
-    let of = |(number, schedule): &(usize, thriffty::Schedule)| match recipe.steps()[*number] {
+    let of = |(number, schedule): &(usize, thriffty::planning::Schedule)| match recipe.steps()
+        [*number]
+    {
         Step::Reshape { wire, exchange } => Some(Reshape {
             to: recipe.nodes()[number + 1].layout.to_string(),
             wire,
@@ -210,7 +213,7 @@ fn changed(machine: &Machine, of: Numbers, factor: f64) -> Machine {
 fn limits(ask: &Ask, recipe: &Recipe, reshapes: &[Reshape]) -> Limits {
     let (flops, hosts) = (ask.flops(), ask.hosts() as f64);
     let Machine { host, memory, host_memory, .. } = &*ask.machine;
-    let bytes = |node: &thriffty::Node| {
+    let bytes = |node: &thriffty::planning::Node| {
         let points = node.layout.grid().points() * node.width() * ask.howmany;
         (points * ask.precision.bytes()) as f64
     };
@@ -231,7 +234,7 @@ fn memory(recipe: &Recipe, simulator: &Simulator<'_>) -> Memory {
     let problem = recipe.problem();
     let ranks = 0..problem.input.ranks();
     let reals = problem.howmany * problem.precision.bytes();
-    let held = |node: &thriffty::Node, rank| {
+    let held = |node: &thriffty::planning::Node, rank| {
         (node.layout.brick(rank).points() * node.width() * reals) as f64
     };
     let nodes = recipe.nodes();

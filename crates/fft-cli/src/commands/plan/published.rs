@@ -1,6 +1,7 @@
 //! What others published, to stand beside what is simulated.
 
-use thriffty::{Kind, Precision};
+use thriffty::Kind;
+use thriffty::planning::Precision;
 
 use super::ask::Ask;
 

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use thriffty::{Algorithm, Family, Order, Recipe, Step, Wire};
+use thriffty::Wire;
+use thriffty::planning::{Algorithm, Family, Order, Recipe, Step};
 
 use super::ask::Ask;
 use super::forecast::{Guess, chosen, guess};

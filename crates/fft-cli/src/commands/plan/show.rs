@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use thriffty::{How, Machine};
+use thriffty::machine::{How, Machine};
 
 use super::ask::Ask;
 use super::forecast::{Forecast, Guess, Reshape, Sensitivity};

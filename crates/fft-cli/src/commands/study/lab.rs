@@ -1,8 +1,7 @@
 //! Measures what one field's transform costs, and how exact it is.
 
-use thriffty::{
-    Comm, DynGrid, DynPlan, Element, Error, Kind, Reduce, Timings, Transform, WireError,
-};
+use thriffty::planning::{DynGrid, DynPlan, Element, Reduce, Timings, Transform, WireError};
+use thriffty::{Comm, Error, Kind};
 
 use crate::check::reference::{self, ratio};
 use crate::check::wires::{Encoding, relative};

@@ -1,6 +1,6 @@
 //! Point charges on a grid, as particle-mesh Ewald puts them there.
 
-use thriffty::PerAxis;
+use thriffty::planning::PerAxis;
 
 use super::Source;
 use crate::data::bricks::{holds, place};

@@ -7,7 +7,8 @@ mod turbulence;
 use std::f64::consts::TAU;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::{DynBrick, DynGrid, Element, Error, PerAxis, Precision, Real};
+use thriffty::Error;
+use thriffty::planning::{DynBrick, DynGrid, Element, PerAxis, Precision, Real};
 
 use super::bricks::for_each_row;
 use super::noise::{gaussian, value};
@@ -235,7 +236,7 @@ impl Distance {
 
 #[cfg(test)]
 mod tests {
-    use thriffty::{DynDraft, DynTransform, ProcGrid};
+    use thriffty::planning::{DynDraft, DynTransform, ProcGrid};
 
     use super::*;
 

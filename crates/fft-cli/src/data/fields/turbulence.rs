@@ -1,7 +1,8 @@
 //! A field with the energy spectrum of turbulence.
 
 use thriffty::planning::Options;
-use thriffty::{Comm, Complex, DynDraft, DynTransform, Error, PerAxis, Precision};
+use thriffty::planning::{DynDraft, DynTransform, PerAxis, Precision};
+use thriffty::{Comm, Complex, Error};
 
 use super::Source;
 use crate::data::bricks::for_each_row;
