@@ -11,6 +11,7 @@ mod whole;
 mod alloc;
 mod dyn_plans;
 mod errors;
+mod fields;
 mod large;
 mod memory;
 mod numpy;
