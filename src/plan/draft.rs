@@ -95,66 +95,47 @@ pub struct Draft<'a, K: Transform, const D: usize, L: Location = Host> {
     types: PhantomData<fn() -> (K, L)>,
 }
 
-impl<T: Real, const D: usize> Plan<C2c<T>, D>
-where
-    Complex<T>: Element<Real = T>,
-{
-    /// As [`c2c`](crate::c2c), in the precision of the plan's type.
-    pub fn c2c(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, C2c<T>, D> {
-        Draft::new(comm, grid)
-    }
+/// The constructor of a family's plans in either precision, and the change of precision. The bounds
+/// are those of the family for numbers `T` and `U`.
+macro_rules! family {
+    ($family:ident, $draft:ident, [$($t:tt)*], [$($u:tt)*], $what:literal) => {
+        impl<T: Real, const D: usize> Plan<$family<T>, D> $($t)* {
+            #[doc = $what]
+            pub fn $draft(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, $family<T>, D> {
+                Draft::new(comm, grid)
+            }
+        }
+
+        impl<'a, T: Real, const D: usize> Draft<'a, $family<T>, D> $($t)* {
+            /// The same transform of numbers of another precision.
+            pub fn precision<U: Real>(self) -> Draft<'a, $family<U>, D> $($u)* {
+                Draft::of(self.draft.with_precision(U::PRECISION))
+            }
+        }
+    };
 }
 
-impl<T: Real, const D: usize> Plan<R2c<T>, D>
-where
-    Complex<T>: Element<Real = T>,
-{
-    /// As [`r2c`](crate::r2c), in the precision of the plan's type.
-    pub fn r2c(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, R2c<T>, D> {
-        Draft::new(comm, grid)
-    }
-}
-
-impl<T: Real, const D: usize> Plan<R2r<T>, D> {
-    /// A cosine transform (II) along every axis, in the precision of the plan's type;
-    /// [`Draft::kinds`] chooses others.
-    pub fn r2r(comm: &dyn Comm, grid: Grid<D>) -> Draft<'_, R2r<T>, D> {
-        Draft::new(comm, grid)
-    }
-}
-
-impl<'a, T: Real, const D: usize> Draft<'a, C2c<T>, D>
-where
-    Complex<T>: Element<Real = T>,
-{
-    /// The same transform of numbers of another precision.
-    pub fn precision<U: Real>(self) -> Draft<'a, C2c<U>, D>
-    where
-        Complex<U>: Element<Real = U>,
-    {
-        Draft::of(self.draft.with_precision(U::PRECISION))
-    }
-}
-
-impl<'a, T: Real, const D: usize> Draft<'a, R2c<T>, D>
-where
-    Complex<T>: Element<Real = T>,
-{
-    /// The same transform of numbers of another precision.
-    pub fn precision<U: Real>(self) -> Draft<'a, R2c<U>, D>
-    where
-        Complex<U>: Element<Real = U>,
-    {
-        Draft::of(self.draft.with_precision(U::PRECISION))
-    }
-}
-
-impl<'a, T: Real, const D: usize> Draft<'a, R2r<T>, D> {
-    /// The same transform of numbers of another precision.
-    pub fn precision<U: Real>(self) -> Draft<'a, R2r<U>, D> {
-        Draft::of(self.draft.with_precision(U::PRECISION))
-    }
-}
+family!(
+    C2c,
+    c2c,
+    [where Complex<T>: Element<Real = T>],
+    [where Complex<U>: Element<Real = U>],
+    "As [`c2c`](crate::c2c), in the precision of the plan's type."
+);
+family!(
+    R2c,
+    r2c,
+    [where Complex<T>: Element<Real = T>],
+    [where Complex<U>: Element<Real = U>],
+    "As [`r2c`](crate::r2c), in the precision of the plan's type."
+);
+family!(
+    R2r,
+    r2r,
+    [],
+    [],
+    "Cosine transforms (II), or those of [`Draft::kinds`], in the precision of the plan's type."
+);
 
 impl<'a, K: Transform, const D: usize> Draft<'a, K, D> {
     /// Drafts the transform that `K` names, with its usual kinds: for code that is generic in it.
