@@ -47,7 +47,7 @@ impl Found {
 
 fn measure(mut plan: DevicePlan<C2c<f64>, 3>, reps: usize) -> Result<Found, Failure> {
     let (stream, comm) = (plan.stream().clone(), plan.comm().dup()?);
-    let (mut x, mut y) = match plan.recipe().problem().shared_arrays {
+    let (mut x, mut y) = match plan.recipe().problem().options.shared_arrays {
         true => (plan.shared_input()?, plan.shared_output()?),
         false => (plan.input(), plan.output()),
     };

@@ -23,7 +23,7 @@ impl HostBound {
     /// Those of [`HostExecutor::bind`].
     pub(crate) fn bind(comm: &dyn Comm, recipe: &Recipe) -> Result<Self, Error> {
         let own = agree(comm, comm.dup())?;
-        let exchanges = fft_comm::exchange_in(recipe.problem().memory);
+        let exchanges = fft_comm::exchange_in(recipe.problem().options.memory);
         let executor = HostExecutor::bind(recipe, own, exchanges)?;
         let precision = recipe.problem().precision;
         Ok(Self { pool: Pool::default(), executor, precision })

@@ -234,15 +234,15 @@ impl<'a> DynDraft<'a> {
         }
         problem.howmany = options.howmany;
         (problem.forward, problem.inverse) = (options.forward, options.inverse);
-        problem.exchange = options.exchange.unwrap_or_default();
+        problem.options.exchange = options.exchange.unwrap_or_default();
         if let Some(machine) = &options.machine {
             problem.machine = machine.clone();
         }
-        problem.tolerance = options.tolerance;
-        problem.wire = options.usual_wire();
-        problem.access = access;
-        problem.memory = options.memory;
-        problem.shared_arrays = options.shared_arrays;
+        problem.options.tolerance = options.tolerance;
+        problem.options.wire = options.usual_wire();
+        problem.options.access = access;
+        problem.options.memory = options.memory;
+        problem.options.shared_arrays = options.shared_arrays;
         if !options.ignore_shared_memory {
             problem.hosts = (0..ranks).map(|rank| self.comm.host(rank)).collect();
         }

@@ -150,7 +150,7 @@ impl DynPlan {
     /// How messages travel: the recipe's exchange, or the one in its place where the communicator
     /// lacks what [`Algorithm::Ring`] needs.
     pub fn exchange(&self) -> Algorithm {
-        self.bound.exchange(self.recipe.problem().exchange)
+        self.bound.exchange(self.recipe.problem().options.exchange)
     }
 
     /// This rank's part of physical data.
@@ -368,7 +368,7 @@ impl DynPlan {
 
     /// Whether others see an array, if they look into it.
     fn check_seen(&self, array: Bytes<'_>) -> Result<(), Error> {
-        if !self.recipe.problem().shared_arrays || self.bound.sees(array) {
+        if !self.recipe.problem().options.shared_arrays || self.bound.sees(array) {
             return Ok(());
         }
         let expected = "one made by Plan::shared_input or shared_output, thriffty_allocate";
@@ -460,7 +460,12 @@ impl fmt::Debug for DynPlan {
 fn identity(recipe: &Recipe) -> String {
     let problem = recipe.problem();
     let layouts: Vec<_> = recipe.nodes().iter().map(|node| node.layout.bricks()).collect();
-    let numbers = (problem.chunk, problem.memory, problem.shared_arrays, &problem.hosts);
+    let numbers = (
+        problem.options.chunk,
+        problem.options.memory,
+        problem.options.shared_arrays,
+        &problem.hosts,
+    );
     let factors = [Direction::Forward, Direction::Inverse]
         .map(|direction| problem.factor(direction).to_bits());
     let rest = format!("{layouts:?} {numbers:?} {factors:?}");

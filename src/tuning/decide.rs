@@ -131,9 +131,9 @@ fn exact(problem: &Problem, wanted: &Wanted<'_>, text: &str) -> Result<Candidate
             return Err(Error::argument("exchange of the recipe", exchange, given));
         }
         let raw = wire == Wire::Raw && !wanted.fixed;
-        if wire != problem.wire && !raw {
+        if wire != problem.options.wire && !raw {
             let what = format!("wire of reshape {number} of the recipe");
-            return Err(Error::argument(what, wire, problem.wire));
+            return Err(Error::argument(what, wire, problem.options.wire));
         }
     }
     Ok(Candidate::of(recipe))
@@ -145,17 +145,17 @@ fn key(problem: &Problem, wanted: &Wanted<'_>) -> String {
     let Problem { kinds, precision, howmany, input, output, hosts, .. } = problem;
     let kinds = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
     let exchange = wanted.exchange.map_or_else(|| "any".into(), |given| given.to_string());
-    let wire = match (wanted.fixed, problem.wire) {
+    let wire = match (wanted.fixed, problem.options.wire) {
         (false, Wire::Tolerance) => "any".into(),
         (_, wire) => wire.to_string(),
     };
-    let tolerance = problem.tolerance.map_or_else(|| "none".into(), |it| it.to_string());
+    let tolerance = problem.options.tolerance.map_or_else(|| "none".into(), |it| it.to_string());
     let layouts = [input, output].map(|layout| {
         let bricks: Vec<_> = layout.bricks().iter().map(|brick| (brick.lo, brick.hi)).collect();
         (bricks, layout.order())
     });
-    let least = if problem.memory == Memory::Least { " in least memory" } else { "" };
-    let shared = if problem.shared_arrays { " in shared arrays" } else { "" };
+    let least = if problem.options.memory == Memory::Least { " in least memory" } else { "" };
+    let shared = if problem.options.shared_arrays { " in shared arrays" } else { "" };
     let scales = (problem.forward as u8, problem.inverse as u8);
     let rest = format!("{:?}", (layouts, scales, hosts));
     format!(

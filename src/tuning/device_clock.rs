@@ -34,7 +34,7 @@ pub(crate) fn by_device_clock(
             Some(arrays) => arrays,
             None => Rc::new(RefCell::new(Arrays::new(bound.as_mut(), problem, bytes)?)),
         };
-        if !problem.shared_arrays {
+        if !problem.options.shared_arrays {
             *lent.borrow_mut() = Some(arrays.clone());
         }
         Ok(Box::new(Timed { bound, arrays, bytes }))
@@ -46,15 +46,15 @@ pub(crate) fn by_device_clock(
 /// The recipes worth timing: those of whole messages, with the exchange that was given. A device
 /// chooses chunks itself.
 fn recipes(problem: &Problem, wanted: &Wanted<'_>) -> Result<Vec<Candidate>, Error> {
-    let (whole, given) = (Algorithm::P2p, problem.exchange);
+    let (whole, given) = (Algorithm::P2p, problem.options.exchange);
     let mut like = problem.clone();
-    like.exchange = whole;
+    like.options.exchange = whole;
     let mut choice = Choice::of_clock(&like, Some(whole), false, wanted.fixed);
     choice.chunks.truncate(1);
     let named = |candidate: Candidate| {
         let text = candidate.recipe.to_string();
         let mut problem = candidate.recipe.problem().clone();
-        problem.exchange = given;
+        problem.options.exchange = given;
         let text = text.replace(&format!(" {whole} "), &format!(" {given} "));
         Ok(Candidate::of(Recipe::exact(problem, &text)?))
     };
@@ -71,7 +71,7 @@ struct Arrays {
 impl Arrays {
     /// Noise, and zeros; such as other ranks see, where they look. Collective.
     fn new(bound: &mut dyn Bound, problem: &Problem, bytes: [usize; 2]) -> Result<Self, Error> {
-        let [input, output] = match problem.shared_arrays {
+        let [input, output] = match problem.options.shared_arrays {
             true => [bound.allocate(bytes[0])?, bound.allocate(bytes[1])?].map(Ok),
             false => [bound.zeros(bytes[0]), bound.zeros(bytes[1])],
         };

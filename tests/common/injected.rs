@@ -62,7 +62,8 @@ impl Setup {
             _ => [Kind::C2C; 3],
         };
         let mut problem = Problem::new(kinds, true, Precision::F64, input, output)?;
-        (problem.exchange, problem.memory, problem.hosts) = (self.exchange, self.memory, hosts);
+        (problem.options.exchange, problem.options.memory, problem.hosts) =
+            (self.exchange, self.memory, hosts);
         problem.howmany = self.howmany;
         Ok(problem)
     }

@@ -23,7 +23,7 @@ impl<K: Make, const D: usize> Pair<K, D> {
         let coded = options(case.draft::<K>(comm)?.ignore_shared_memory()).build()?;
         // By the same steps, so that rounding is the same.
         let mut text = coded.recipe().to_string();
-        if let Some(tolerance) = coded.recipe().problem().tolerance {
+        if let Some(tolerance) = coded.recipe().problem().options.tolerance {
             text = text.replace(&format!(" tol={tolerance}"), "");
         }
         for step in coded.recipe().steps() {

@@ -8,7 +8,7 @@ use thriffty::{C2c, Comm, Error, Kind, R2c};
 fn whole<K: Make>(comm: &dyn Comm, case: &Case<3>) -> Result<usize, Error> {
     let case = case.clone().exchange(Algorithm::P2p);
     let mut problem = case.plan::<K>(comm)?.recipe().problem().clone();
-    problem.chunk = 1 << 40;
+    problem.options.chunk = 1 << 40;
     let recipe = Recipe::new(problem)?.to_string();
     Ok(case.exactly(recipe).plan::<K>(comm)?.memory())
 }

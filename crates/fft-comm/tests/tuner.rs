@@ -70,20 +70,21 @@ fn exchanges_are_those_that_make_sense() {
 #[test]
 fn chunks_wires_and_families_are_tried_where_they_matter() {
     let mut far = problem([64; 3], &[0, 1, 2, 3]);
-    (far.tolerance, far.wire) = (Some(Tolerance::relative(1e-6).unwrap()), Wire::Tolerance);
+    (far.options.tolerance, far.options.wire) =
+        (Some(Tolerance::relative(1e-6).unwrap()), Wire::Tolerance);
     let free = Choice::of_clock(&far, Some(Algorithm::Shared), false, false);
     let found = candidates(&far, &free).unwrap();
     for chunk in [1 << 17, 1 << 19, 1 << 21] {
         for wire in [Wire::Tolerance, Wire::Raw] {
             let is = |c: &&fft_comm::tuner::Candidate| {
-                c.chunk() == Some(chunk) && c.recipe.problem().wire == wire
+                c.chunk() == Some(chunk) && c.recipe.problem().options.wire == wire
             };
             assert!(found.iter().any(|candidate| is(&candidate)), "{chunk} {wire}");
         }
     }
     let fixed = Choice::of_clock(&far, Some(Algorithm::Shared), false, true);
     let found = candidates(&far, &fixed).unwrap();
-    assert!(found.iter().all(|c| c.recipe.problem().wire == Wire::Tolerance));
+    assert!(found.iter().all(|c| c.recipe.problem().options.wire == Wire::Tolerance));
     // What shares all memory has no chunks.
     let near = problem([64; 3], &[0; 4]);
     let shared = Choice::of_clock(&near, Some(Algorithm::Shared), false, false);
@@ -102,7 +103,7 @@ fn the_model_prefers_what_is_named_first_unless_another_is_clearly_faster() {
         let choice = Choice::of_model(&problem, None);
         let all = candidates(&problem, &choice).unwrap();
         let chosen = &all[favourite(&all, &choice)];
-        (chosen.recipe.problem().exchange, chosen.predicted / all[0].predicted)
+        (chosen.recipe.problem().options.exchange, chosen.predicted / all[0].predicted)
     };
     assert_eq!(of(fft_core::Machine::default()).0, Algorithm::Shared);
     // Where ranks of a host wait for each other for ever, they had better send messages.
@@ -311,7 +312,7 @@ fn recipes_are_timed_and_one_is_chosen_on_every_rank_alike() {
 fn what_the_communicator_cannot_do_fails_and_is_not_chosen() {
     let found = threads_on(&[0, 1], |comm| {
         let mut put = problem([8; 3], &[0, 1]);
-        put.exchange = Algorithm::Ring(Epochs::Fence);
+        put.options.exchange = Algorithm::Ring(Epochs::Fence);
         let all = [put, problem([8; 3], &[0, 1])]
             .map(|problem| fft_comm::tuner::Candidate::of(Recipe::new(problem).unwrap()));
         let both = tune(&comm, &all, Duration::from_millis(50), &mut |_| ()).unwrap();

@@ -50,7 +50,7 @@ pub use planner::cost;
 pub use planner::{BytesMoved, Expected, Family, Prediction};
 pub use problem::{
     Access, Algorithm, Chunking, Codecs, Direction, Epochs, How, Kind, Link, Machine, Memory,
-    Messages, Problem, Quantity, Rate, Scale, TransportPolicy,
+    Messages, Problem, Quantity, Rate, Scale, TransportOptions, TransportPolicy,
 };
 pub use recipe::{BoundStep, LocalFft, Loss, Node, Pass, Recipe, Step};
 pub use redistribute::{

@@ -191,7 +191,7 @@ impl<T: GpuReal> Cuda<T> {
 
     /// Whether ranks see all memory of each other that data is in.
     fn sees_all(&self, problem: &Problem) -> bool {
-        self.meeting().peers.exposes_all || problem.shared_arrays
+        self.meeting().peers.exposes_all || problem.options.shared_arrays
     }
 
     /// Zeros for input or output that the other ranks of the host see, used on the plan's stream. Collective; ranks may ask for different

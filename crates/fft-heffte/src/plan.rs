@@ -194,8 +194,9 @@ fn real_plan() -> Error {
 /// plan's own recipe where the grid is too small for pencils.
 fn workspace(own: &Recipe, rank: usize) -> usize {
     let mut problem = own.problem().clone();
-    problem.exchange = Algorithm::Alltoallv;
-    (problem.wire, problem.tolerance, problem.hosts) = (Wire::Raw, None, Vec::new());
+    problem.options.exchange = Algorithm::Alltoallv;
+    (problem.options.wire, problem.options.tolerance, problem.hosts) =
+        (Wire::Raw, None, Vec::new());
     let classic = Recipe::of_family(problem, Family::Pencils).unwrap_or_else(|_| own.clone());
     let (mut moved, mut largest) = (0, 0);
     for (before, step, after) in classic.walk(Direction::Forward) {

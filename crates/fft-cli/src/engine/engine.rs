@@ -124,7 +124,7 @@ impl Engine {
         let mut draft = draft_options::draft::<K>(comm, problem)?;
         draft.options.machine = Some(asked.machine.clone());
         let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
-        if asked.tolerance.is_none() && recipe.steps().iter().all(raw) {
+        if asked.options.tolerance.is_none() && recipe.steps().iter().all(raw) {
             draft.options.tune = Tune::Recipe(recipe.to_string());
         }
         #[cfg(feature = "cuda")]
@@ -138,7 +138,7 @@ impl Engine {
     /// A plan on a device with arrays there. Collective.
     #[cfg(feature = "cuda")]
     fn with_arrays(mut plan: DynPlan) -> Result<Self, Failure> {
-        let [physical, spectral] = match plan.recipe().problem().shared_arrays {
+        let [physical, spectral] = match plan.recipe().problem().options.shared_arrays {
             true => [Ok(plan.shared_zeros()?), Ok(plan.shared_zeros()?)],
             false => [plan.zeros(), plan.zeros()],
         };
@@ -152,7 +152,7 @@ impl Engine {
         &mut self,
     ) -> Result<(Array<A>, Array<B>), Failure> {
         let (physical, spectral) = (self.input_len(), self.output_len());
-        if self.on_device.is_none() && self.recipe().problem().shared_arrays {
+        if self.on_device.is_none() && self.recipe().problem().options.shared_arrays {
             let (input, output) = (self.plan.shared_zeros()?, self.plan.shared_zeros()?);
             return Ok((Array::Shared(input, physical), Array::Shared(output, spectral)));
         }

@@ -30,7 +30,7 @@ impl Candidate {
     pub fn chunk(&self) -> Option<usize> {
         let problem = self.recipe.problem();
         let policy = problem.policy();
-        (policy.chunking.is_some() && !policy.all_near).then_some(problem.chunk)
+        (policy.chunking.is_some() && !policy.all_near).then_some(problem.options.chunk)
     }
 
     /// Whether another candidate does the same under another name.
@@ -64,8 +64,8 @@ impl Choice {
         Self {
             exchanges: exchange.map_or_else(|| exchanges(problem, false), |given| vec![given]),
             families: vec![Family::Any],
-            chunks: vec![problem.chunk],
-            wires: vec![problem.wire],
+            chunks: vec![problem.options.chunk],
+            wires: vec![problem.options.wire],
         }
     }
 
@@ -77,14 +77,14 @@ impl Choice {
         can_put: bool,
         fixed: bool,
     ) -> Self {
-        let mut wires = vec![problem.wire];
-        if !fixed && problem.wire == Wire::Tolerance {
+        let mut wires = vec![problem.options.wire];
+        if !fixed && problem.options.wire == Wire::Tolerance {
             wires.push(Wire::Raw);
         }
-        let mut chunks = vec![problem.chunk];
+        let mut chunks = vec![problem.options.chunk];
         // With least memory chunks are small anyway.
-        if problem.memory == Memory::Ample {
-            chunks.extend(CHUNKS.into_iter().filter(|chunk| *chunk != problem.chunk));
+        if problem.options.memory == Memory::Ample {
+            chunks.extend(CHUNKS.into_iter().filter(|chunk| *chunk != problem.options.chunk));
         }
         Self {
             exchanges: exchange.map_or_else(|| exchanges(problem, can_put), |given| vec![given]),
@@ -137,7 +137,8 @@ pub fn candidates(problem: &Problem, choice: &Choice) -> Result<Vec<Candidate>, 
             for (family_number, &family) in choice.families.iter().enumerate() {
                 for (chunk_number, &chunk) in choice.chunks.iter().enumerate() {
                     let mut one = problem.clone();
-                    (one.wire, one.exchange, one.chunk) = (wire, exchange, chunk);
+                    (one.options.wire, one.options.exchange, one.options.chunk) =
+                        (wire, exchange, chunk);
                     let policy = one.policy();
                     let chunked = policy.chunking.is_some() && !policy.all_near;
                     let plain = wire_number == 0 && chunk_number == 0;
@@ -171,7 +172,7 @@ const DOUBT: (f64, f64) = (0.25, 2e-5);
 pub fn favourite(all: &[Candidate], choice: &Choice) -> usize {
     let most = all.first().map_or(0.0, |best| best.predicted * (1.0 + DOUBT.0) + DOUBT.1);
     let named = |candidate: &Candidate| {
-        choice.exchanges.first() == Some(&candidate.recipe.problem().exchange)
+        choice.exchanges.first() == Some(&candidate.recipe.problem().options.exchange)
             && candidate.predicted <= most
     };
     all.iter().position(named).unwrap_or(0)
@@ -183,7 +184,7 @@ pub fn shortlist(mut all: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     let mut taken: Vec<(Algorithm, Wire)> = Vec::new();
     all.retain(|candidate| {
         let problem = candidate.recipe.problem();
-        let group = (problem.exchange, problem.wire);
+        let group = (problem.options.exchange, problem.options.wire);
         let stays = taken.len() < most && taken.iter().filter(|other| **other == group).count() < 3;
         if stays {
             taken.push(group);

@@ -35,16 +35,16 @@ pub fn tune(
     on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
     let first = candidates.first().ok_or_else(nothing)?;
-    let arrays = match first.recipe.problem().shared_arrays {
+    let arrays = match first.recipe.problem().options.shared_arrays {
         true => None,
         false => Some(Rc::new(RefCell::new(agree(comm, Arrays::of(first, comm.rank()))?))),
     };
     let mut make = |candidate: &Candidate| -> Result<Box<dyn Trial + '_>, Error> {
         let own = agree(comm, comm.dup())?;
         let recipe = &candidate.recipe;
-        let exchanges = crate::exchange_in(recipe.problem().memory);
+        let exchanges = crate::exchange_in(recipe.problem().options.memory);
         let mut executor = HostExecutor::bind(recipe, own, exchanges)?;
-        let asked = recipe.problem().exchange;
+        let asked = recipe.problem().options.exchange;
         let found = executor.exchange(asked);
         if found != asked {
             // The communicator lacks this exchange, on all ranks. Its replacement is another

@@ -57,8 +57,8 @@ impl ReportRow {
         let problem = candidate.recipe.problem();
         Self {
             recipe: candidate.recipe.to_string(),
-            exchange: problem.exchange,
-            wire: problem.wire,
+            exchange: problem.options.exchange,
+            wire: problem.options.wire,
             chunk: candidate.chunk(),
             predicted: candidate.predicted,
             outcome,

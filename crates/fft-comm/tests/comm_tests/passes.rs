@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fft_comm::{exchange_in, threads_on};
 use fft_core::{
     Algorithm, Capabilities, Direction, Family, Grid, HostExecutor, Kind, Layout, Machine, Memory,
-    Precision, Problem, Program, Recipe, Scale, Tolerance, Wire,
+    Precision, Problem, Program, Recipe, Scale, Tolerance, TransportOptions, Wire,
 };
 
 use crate::tiling::{Rng, layout};
@@ -103,22 +103,19 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem {
 fn options(problem: &mut Problem, rng: &mut Rng) {
     problem.howmany = [1, 1, 2, 3][rng.below(4)];
     problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
-    problem.exchange = match rng.below(2) {
+    problem.options.exchange = match rng.below(2) {
         0 => Algorithm::Shared,
         _ => Algorithm::ALL[rng.below(Algorithm::ALL.len())],
     };
     problem.hosts = hosts(problem.input.ranks(), rng);
     let wires = [Wire::Raw, Wire::F16, Wire::Lossless, Wire::Bits(16), Wire::Tolerance];
-    problem.wire = wires[rng.below(2) * rng.below(wires.len())];
-    if rng.below(4) == 0 {
-        problem.wires = vec![(rng.below(2), wires[rng.below(wires.len() - 1)])];
+    problem.options.wire = wires[rng.below(2) * rng.below(wires.len())];
+    if problem.options.wire == Wire::Tolerance {
+        problem.options.tolerance = Some(Tolerance::relative(1e-2).unwrap());
     }
-    if problem.wire == Wire::Tolerance {
-        problem.tolerance = Some(Tolerance::relative(1e-2).unwrap());
-    }
-    problem.shared_arrays = rng.below(3) == 0;
-    problem.memory = [Memory::Ample, Memory::Ample, Memory::Least][rng.below(3)];
-    problem.chunk = [1 << 13, 1 << 16, Problem::CHUNK][rng.below(3)];
+    problem.options.shared_arrays = rng.below(3) == 0;
+    problem.options.memory = [Memory::Ample, Memory::Ample, Memory::Least][rng.below(3)];
+    problem.options.chunk = [1 << 13, 1 << 16, TransportOptions::CHUNK][rng.below(3)];
     if rng.below(2) == 0 {
         let mut machine = Machine::default();
         for quantity in machine.quantities_mut() {
@@ -128,8 +125,7 @@ fn options(problem: &mut Problem, rng: &mut Rng) {
     }
 }
 
-/// A recipe of a number of axes. Some problems have none: without a transform, or with a wire for a
-/// reshape that is not there.
+/// A recipe of a number of axes. Problems without a transform have none.
 fn recipe<const D: usize>(rng: &mut Rng) -> Recipe {
     let families = [Family::Any, Family::Any, Family::Slabs, Family::Pencils];
     let family = families[rng.below(families.len())];
@@ -139,10 +135,11 @@ fn recipe<const D: usize>(rng: &mut Rng) -> Recipe {
 
 /// How many operations each rank binds for each direction.
 fn bound(recipe: &Recipe) -> Vec<[usize; 2]> {
-    let Problem { hosts, memory, input, .. } = recipe.problem();
+    let Problem { hosts, options, input, .. } = recipe.problem();
     let hosts = if hosts.is_empty() { vec![0; input.ranks()] } else { hosts.clone() };
     threads_on(&hosts, |comm| {
-        let executor = HostExecutor::bind(recipe, Box::new(comm), exchange_in(*memory)).unwrap();
+        let executor =
+            HostExecutor::bind(recipe, Box::new(comm), exchange_in(options.memory)).unwrap();
         DIRECTIONS.map(|direction| executor.operations(direction))
     })
 }
@@ -164,11 +161,11 @@ fn predicted_passes_are_the_operations_of_every_rank() {
         let [_, inverse] = programs.each_ref().map(Program::passes_over_memory);
         let (expected, bound) = ([recipe.predict().passes, inverse], bound(&recipe));
         if bound.iter().any(|passes| *passes != expected) {
-            let Problem { hosts, memory, shared_arrays, .. } = problem;
+            let Problem { hosts, options, .. } = problem;
             let [forward, inverse] = programs;
             wrong.push(format!(
                 "{number}: forward and inverse {expected:?} passes, {bound:?} operations bound\n\
-                 {recipe}\nhosts {hosts:?}, memory {memory}, shared arrays {shared_arrays}\n\
+                 {recipe}\nhosts {hosts:?}, {options:?}\n\
                  forward\n{forward}\ninverse\n{inverse}\n\n"
             ));
         }

@@ -189,7 +189,7 @@ pub struct BindContext<'a> {
 impl BindContext<'_> {
     /// Whether other ranks of the host can see the caller's arrays, too.
     pub(crate) fn exposes_all(&self, problem: &Problem) -> bool {
-        problem.shared_arrays || self.node_memory.is_none_or(NodeMemory::exposes_all)
+        problem.options.shared_arrays || self.node_memory.is_none_or(NodeMemory::exposes_all)
     }
 }
 

@@ -83,7 +83,7 @@ impl Budget {
             parts.extend(there.filter(|_| !brick.is_empty()).map(plane));
         }
         Ok(Some(Self {
-            tolerance: problem.tolerance,
+            tolerance: problem.options.tolerance,
             whole: gain_of(&steps, problem, direction),
             rounding: problem.rounding(),
             energies: vec![Energy::default(); parts.len()],

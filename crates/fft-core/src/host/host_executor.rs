@@ -51,7 +51,7 @@ impl HostExecutor {
         comm: Box<dyn Comm>,
         exchange: MakeExchange<'_>,
     ) -> Result<Self, Error> {
-        let memory = recipe.problem().memory;
+        let memory = recipe.problem().options.memory;
         Ok(match recipe.problem().precision {
             Precision::F32 => {
                 let host = Host(Cpu::new(memory));

@@ -17,13 +17,14 @@ impl Capabilities {
         let all_near = problem.all_near();
         Self {
             shares_memory: all_near && exposes_all.is_some(),
-            exposes_all: !all_near || problem.shared_arrays || exposes_all.unwrap_or(true),
+            exposes_all: !all_near || problem.options.shared_arrays || exposes_all.unwrap_or(true),
         }
     }
 
     /// Those of threads, for a problem that is not bound yet.
     pub fn of_threads(problem: &Problem) -> Self {
-        let shared = problem.exchange == Algorithm::Shared && problem.access == Access::Cached;
+        let shared = problem.options.exchange == Algorithm::Shared
+            && problem.options.access == Access::Cached;
         let shares_memory = shared && problem.all_near() && problem.input.ranks() > 1;
         Self { shares_memory, exposes_all: true }
     }

@@ -69,7 +69,7 @@ impl Lowering<'_> {
             let plan = MemoryPlan { exclusive: Some(exclusive), ..MemoryPlan::default() };
             return (vec![stage], plan);
         }
-        let least = self.problem().memory == Memory::Least;
+        let least = self.problem().options.memory == Memory::Least;
         let exposes_all = self.capabilities.exposes_all;
         let two_buffers = || {
             // Where only the plan's memory is exposed, one buffer takes no longer.

@@ -7,8 +7,7 @@ use super::search::{Search, State};
 use crate::base::Error;
 use crate::codec::Wire;
 use crate::geometry::layout::axis_names;
-use crate::problem::Algorithm;
-use crate::problem::Problem;
+use crate::problem::{Algorithm, Problem, TransportOptions};
 use crate::recipe::Recipe;
 
 /// A step as it is printed.
@@ -23,7 +22,7 @@ enum Word<'t> {
 impl Recipe {
     /// The recipe that was printed as this text, for a problem like the one that it was printed for: what is to be done,
     /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text; one that names
-    /// no chunk has [`Problem::CHUNK`] bytes.
+    /// no chunk has [`TransportOptions::CHUNK`] bytes.
     ///
     /// ```
     /// use fft_core::*;
@@ -62,10 +61,11 @@ impl Recipe {
         });
         let exchanges: Vec<_> = exchanges.collect();
         if let Some((exchange, wire)) = exchanges.first() {
-            (problem.exchange, problem.wire) = (*exchange, *wire);
+            (problem.options.exchange, problem.options.wire) = (*exchange, *wire);
         }
-        problem.chunk = match header.split(' ').find_map(|word| word.strip_prefix("chunk=")) {
-            None => Problem::CHUNK,
+        problem.options.chunk = match header.split(' ').find_map(|word| word.strip_prefix("chunk="))
+        {
+            None => TransportOptions::CHUNK,
             Some(bytes) => match bytes.parse() {
                 Ok(bytes) => bytes,
                 Err(_) => return wrong("chunk", bytes, "a number of bytes".into()),

@@ -78,9 +78,9 @@ mod tests {
             let problem =
                 Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks);
             let mut problem = problem.unwrap();
-            problem.access = Access::Fetched;
+            problem.options.access = Access::Fetched;
             problem.hosts = vec![0; ranks];
-            problem.exchange = Algorithm::P2p;
+            problem.options.exchange = Algorithm::P2p;
             let recipe = Recipe::new(problem.clone()).unwrap();
             let text = recipe.to_string();
             assert!(text.contains(&format!("(exchange {expected} ")), "{text}");
@@ -100,11 +100,11 @@ mod tests {
         let even = |grid: DynGrid| Layout::even(grid, ProcGrid::cubic(grid, 2), 2);
         let (input, output) = (even(real), even(Problem::spectral_grid(real, kinds)));
         let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
-        (problem.hosts, problem.exchange) = (vec![0; 2], Algorithm::P2p);
+        (problem.hosts, problem.options.exchange) = (vec![0; 2], Algorithm::P2p);
         // It has a little less.
         let text = Recipe::new(problem.clone()).unwrap().to_string();
         assert!(text.contains("[2x1x1] (exchange [1x2x1] p2p raw) (r2c z)"), "{text}");
-        problem.access = Access::Fetched;
+        problem.options.access = Access::Fetched;
         let text = Recipe::new(problem).unwrap().to_string();
         let steps = "(r2c z) (fft y) (exchange [1x2x1] p2p raw) (fft x)";
         assert!(text.contains(steps), "{text}");
@@ -129,8 +129,8 @@ mod tests {
                 let complex = spectral == grid;
                 let problem = Problem::new(kinds, complex, Precision::F64, ends.0, ends.1);
                 let mut problem = problem.unwrap();
-                (problem.access, problem.hosts) = (Access::Fetched, vec![0; ranks]);
-                problem.exchange = Algorithm::P2p;
+                (problem.options.access, problem.hosts) = (Access::Fetched, vec![0; ranks]);
+                problem.options.exchange = Algorithm::P2p;
                 let recipe = Recipe::new(problem.clone()).unwrap();
                 assert_eq!(Recipe::exact(problem, &recipe.to_string()).unwrap(), recipe);
             };

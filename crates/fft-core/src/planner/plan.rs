@@ -4,7 +4,7 @@ use super::search::{Costs, Found, NetworkWeight, Search};
 use super::{Family, volume};
 use crate::base::Error;
 use crate::problem::Problem;
-use crate::recipe::{Recipe, Step};
+use crate::recipe::Recipe;
 
 /// The share by which times may differ that the model cannot tell apart.
 const EQUAL: f64 = 0.05;
@@ -36,12 +36,11 @@ impl Recipe {
             let mut find = |thrift| search.shortest_path(&mut costs, thrift).ok();
             others.extend(NetworkWeight::MORE.into_iter().filter_map(&mut find));
         }
-        let (mut least, mut chosen) = (cheapest.network, Self::found(&problem, cheapest)?);
+        let (mut least, mut chosen) = (cheapest.network, Self::from_found(&problem, cheapest));
         let close = chosen.predict().seconds * (1.0 + EQUAL);
         for other in others {
-            // One with too few reshapes for the wires that were chosen by hand is none.
             let network = other.network;
-            let Ok(other) = Self::found(&problem, other) else { continue };
+            let other = Self::from_found(&problem, other);
             if network < least && other.predict().seconds <= close {
                 (least, chosen) = (network, other);
             }
@@ -49,17 +48,7 @@ impl Recipe {
         Ok(chosen)
     }
 
-    fn found(problem: &Problem, found: Found) -> Result<Self, Error> {
-        let Found { nodes, steps, .. } = found;
-        let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
-        if let Some((number, _)) = problem.wires.iter().find(|(number, _)| *number >= reshapes) {
-            let expected = format!("below {reshapes}, as many as the recipe has");
-            return Err(Error::argument(
-                "number of a reshape with a wire of its own",
-                number,
-                expected,
-            ));
-        }
-        Ok(Self::from_parts(problem.clone(), nodes, steps))
+    fn from_found(problem: &Problem, found: Found) -> Self {
+        Self::from_parts(problem.clone(), found.nodes, found.steps)
     }
 }

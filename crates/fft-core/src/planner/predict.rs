@@ -104,7 +104,7 @@ impl Predictor<'_> {
             let Step::Reshape { wire, .. } = *step else { continue };
             let [from, to] = self.program.ends(number);
             let volume = self.volume(from, to);
-            let share = cost::share(wire, self.problem.precision, self.problem.tolerance);
+            let share = cost::share(wire, self.problem.precision, self.problem.options.tolerance);
             let expected = &mut self.steps[number];
             let element = bytes(self.problem, from);
             expected.volume = BytesMoved {
@@ -145,7 +145,7 @@ impl Predictor<'_> {
         let order = Order {
             load: self.volume(from, to),
             element: bytes(problem, from),
-            share: cost::share(pass.wire, problem.precision, problem.tolerance),
+            share: cost::share(pass.wire, problem.precision, problem.options.tolerance),
             wire: pass.wire,
             exchange: self.program.policy.exchange,
             chunk: pass.chunking.map(|chunking| chunking.bytes as f64),

@@ -268,7 +268,7 @@ impl<'a> Search<'a> {
                 if nodes.last() == Some(&node) {
                     continue;
                 }
-                let (wire, exchange) = (problem.wire, problem.exchange);
+                let (wire, exchange) = (problem.options.wire, problem.options.exchange);
                 steps.push(Step::Reshape { wire, exchange });
                 nodes.push(node);
             }
@@ -308,7 +308,7 @@ impl<'a> Costs<'a> {
         let problem = search.problem;
         let ranks = problem.input.ranks();
         let model = Model::of(&problem.machine, &search.hosts, ranks);
-        let share = cost::share(problem.wire, problem.precision, problem.tolerance);
+        let share = cost::share(problem.options.wire, problem.precision, problem.options.tolerance);
         let pairs = search.candidates.places.len().pow(2);
         Self { search, model, share, reshapes: vec![None; 2 * pairs] }
     }
@@ -430,7 +430,7 @@ impl<'a> Costs<'a> {
             load: Volume::new(from, to, &search.hosts),
             element: search.element(here.done.0),
             share: self.share,
-            wire: problem.wire,
+            wire: problem.options.wire,
             exchange: search.policy.exchange,
             chunk: search.policy.chunking.map(|chunking| chunking.bytes as f64),
             rounds: search.policy.rounds as f64,

@@ -4,6 +4,7 @@ pub(crate) mod algorithm;
 pub(crate) mod kind;
 pub(crate) mod link;
 pub(crate) mod machine;
+pub(crate) mod options;
 pub(crate) mod problem;
 pub(crate) mod transport_policy;
 
@@ -11,5 +12,6 @@ pub use algorithm::{Algorithm, Epochs};
 pub use kind::{Direction, Kind, Scale};
 pub use link::Link;
 pub use machine::{Codecs, How, Machine, Messages, Quantity, Rate};
-pub use problem::{Access, Memory, Problem};
+pub use options::{Access, Memory, TransportOptions};
+pub use problem::Problem;
 pub use transport_policy::{Chunking, TransportPolicy};

@@ -1,92 +1,14 @@
 //! What is to be transformed, before anyone has thought about how.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::algorithm::Algorithm;
 use super::kind::{Direction, Kind, Scale};
 use super::machine::Machine;
-use super::transport_policy::TransportPolicy;
-use crate::base::{Error, Precision, Tolerance};
+use super::options::{Access, TransportOptions};
+use crate::base::{Error, Precision};
 use crate::codec::Wire;
 use crate::geometry::{DynGrid, Layout, PerAxis};
-
-/// How much memory a plan takes beside input and output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Memory {
-    /// As much as makes it fast. Large data goes in chunks, of which four are under way at once, with [`Algorithm::KWay`] one: with 256³
-    /// points on 4 ranks 1.03 to 1.11 times what a rank holds, of real data 1.4. [`Algorithm::Ring`] has a quarter of all messages of a
-    /// reshape at once, 1.6 to 2.3 times; where data is small, on more than 16 ranks, and between some ranks of several hosts that share
-    /// memory, others have all of them, 2.3 to 3 times.
-    /// [`Algorithm::Shared`] on one host has no messages: once that at most and, where what is between does not fit into the
-    /// output, what of it does not; or, where ranks could not read that in two pieces, as with bricks that are not even, twice.
-    /// Half a MiB is for lines that lie far apart.
-    #[default]
-    Ample,
-    /// Once what a rank holds at most in the course of a transform, what of that does not fit into the output, and 1 to 6 % for
-    /// messages, which go in about 128 rounds; with small data 8 KiB for each rank and each message at a time.
-    ///
-    /// The output is one of the two places that steps read and write by turns. More than it has room for is half a spectrum, of
-    /// n + 2 real numbers for n, on the way back to real data in another array, by 2 in n; and what layouts give to a rank that
-    /// are less even between than at the ends: up to twice what it holds, where it holds nothing at the end. With
-    /// reshapes from one place to another none that keeps its input does with less. Bricks are cut in whole planes, so that a
-    /// plane may be added.
-    ///
-    /// With [`Algorithm::Shared`] ranks cannot read each other's memory where it is in two pieces, nor under MPI in the output.
-    /// Then the result is made in the other place and copied, or ranks of one host send messages, too.
-    Least,
-}
-
-impl Memory {
-    /// Rounds that the messages of a reshape go in at most, where there are chunks: each ends before the next begins.
-    pub fn rounds(self, exchange: Algorithm) -> usize {
-        use Algorithm::{Alltoallv, KWay, Ring};
-        match (self, exchange) {
-            // What is unpacked after the last of them delays the end.
-            (Self::Ample, Ring(_)) => 4,
-            // One message to a rank at a time.
-            (_, Alltoallv | KWay(_)) => usize::MAX,
-            (Self::Ample, _) => 1,
-            (Self::Least, _) => 128,
-        }
-    }
-}
-
-/// `ample`, `least`.
-impl fmt::Display for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ample => "ample",
-            Self::Least => "least",
-        })
-    }
-}
-
-/// Reads what [`Display`](fmt::Display) writes.
-impl FromStr for Memory {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = [Self::Ample, Self::Least].into_iter().find(|known| known.to_string() == name);
-        found.ok_or_else(|| Error::argument("memory", name, "ample or least"))
-    }
-}
-
-/// How local transforms come to their data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// Through caches, lines wherever they lie: on hosts.
-    #[default]
-    Cached,
-    /// Lines are transformed where they are contiguous, and messages packed from memory: on devices, which have no caches to do both
-    /// in at once.
-    Contiguous,
-    /// The same; and after a reshape between ranks that share a device, or have some that are joined, they fetch what they read, so that
-    /// the axis which is contiguous stays so (`fetching.rs`).
-    Fetched,
-}
 
 /// Bytes of the largest chunk: as good as none.
 const MOST_CHUNK: usize = 1 << 40;
@@ -111,32 +33,16 @@ pub struct Problem {
     pub input: Layout,
     /// Where spectral data is.
     pub output: Layout,
-    /// How messages to other hosts are represented, or all, where ranks are not to know who is on their host.
-    pub wire: Wire,
-    /// What a transform may lose on the wire [`Wire::Tolerance`].
-    pub tolerance: Option<Tolerance>,
-    /// How they travel.
-    pub exchange: Algorithm,
+    /// How it is executed.
+    pub options: TransportOptions,
     /// A number for the host of each rank ([`Comm::host`](crate::Comm::host)); empty when nobody is to look at another
     /// rank's memory.
     pub hosts: Vec<usize>,
-    /// Bytes of a chunk of messages where they travel in chunks: one is packed while the one before it flies. At least
-    /// 8 KiB for each rank.
-    pub chunk: usize,
-    /// What a plan may take.
-    pub memory: Memory,
-    /// Whether input and output are in memory that the ranks of a host share, so that nothing need be brought there.
-    pub shared_arrays: bool,
-    /// How local transforms come to their data.
-    pub access: Access,
-    /// What costs are effective_exchange with: the same on all ranks.
+    /// What costs are computed for: the same on all ranks.
     pub machine: Arc<Machine>,
 }
 
 impl Problem {
-    /// Bytes of a chunk unless told otherwise: it stays in the second-level cache while the one before it flies.
-    pub const CHUNK: usize = 1 << 19;
-
     /// A problem with default options: one transform, unscaled forward and fully scaled inverse, nothing
     /// lost on the wire.
     ///
@@ -185,21 +91,16 @@ impl Problem {
             inverse: Scale::Full,
             input,
             output,
-            wire: Wire::default(),
-            tolerance: None,
-            exchange: Algorithm::default(),
+            options: TransportOptions::default(),
             hosts: Vec::new(),
-            chunk: Self::CHUNK,
-            memory: Memory::default(),
-            shared_arrays: false,
-            access: Access::default(),
             machine: Arc::default(),
         })
     }
 
     /// Whether two ranks read each other's memory on their host in a reshape; devices find that out when they connect.
     pub fn near(&self, a: usize, b: usize) -> bool {
-        let shared = self.exchange == Algorithm::Shared && self.access == Access::Cached;
+        let shared =
+            self.options.exchange == Algorithm::Shared && self.options.access == Access::Cached;
         a == b || shared && self.is_raw_link(a, b)
     }
 
@@ -208,15 +109,10 @@ impl Problem {
         (1..self.input.ranks()).all(|rank| self.near(0, rank))
     }
 
-    /// How messages travel. Cost: O(ranks).
-    pub fn policy(&self) -> TransportPolicy {
-        TransportPolicy::of(self)
-    }
-
     /// The exchange that is bound where this one is named: windows are memory of the host, so that devices send chunks instead.
     pub(crate) fn bound_exchange(&self, named: Algorithm) -> Algorithm {
         match named {
-            Algorithm::Ring(_) if self.access != Access::Cached => Algorithm::Pipelined,
+            Algorithm::Ring(_) if self.options.access != Access::Cached => Algorithm::Pipelined,
             named => named,
         }
     }
@@ -258,9 +154,9 @@ impl Problem {
         if hosts != 0 && hosts != ranks {
             return Err(Error::argument("hosts of ranks", hosts, format!("{ranks}, or none")));
         }
-        if !(1..=MOST_CHUNK).contains(&self.chunk) {
+        if !(1..=MOST_CHUNK).contains(&self.options.chunk) {
             let expected = format!("1 to {MOST_CHUNK}");
-            return Err(Error::argument("bytes of a chunk", self.chunk, expected));
+            return Err(Error::argument("bytes of a chunk", self.options.chunk, expected));
         }
         self.grid().checked_points(self.howmany)?;
         self.check_wires()?;
@@ -272,9 +168,9 @@ impl Problem {
     /// # Errors
     /// [`Error::Argument`].
     pub(crate) fn check_wires(&self) -> Result<(), Error> {
-        let wire = self.wire;
+        let wire = self.options.wire;
         wire.check()?;
-        let Some(tolerance) = self.tolerance else {
+        let Some(tolerance) = self.options.tolerance else {
             return match wire {
                 Wire::Tolerance => {
                     Err(Error::argument("wire without a tolerance", wire, "another"))
@@ -313,7 +209,7 @@ impl Problem {
     /// Whether transforms fetch what they read from all other ranks, however messages travel: those of one host.
     pub fn fetches(&self) -> bool {
         let host = self.hosts.first();
-        self.access == Access::Fetched
+        self.options.access == Access::Fetched
             && self.hosts.iter().all(|other| Some(other) == host)
             && host.is_some()
     }

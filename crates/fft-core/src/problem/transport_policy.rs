@@ -1,7 +1,8 @@
 //! How the messages of a problem travel: decided once, from its options and its hosts.
 
 use super::algorithm::Algorithm;
-use super::problem::{Access, Memory, Problem};
+use super::options::{Access, Memory, TransportOptions};
+use super::problem::Problem;
 use crate::base::cache_sizes::{CACHED_CHUNK_BYTES, LONG_MESSAGE_BYTES, MESSAGE_BYTES};
 use crate::geometry::Topology;
 
@@ -67,13 +68,15 @@ impl Sizes {
         let point = point.saturating_mul(problem.howmany);
         let share = problem.grid().points().saturating_mul(point) / ranks;
         let long = LONG_MESSAGE_BYTES.saturating_mul(ranks);
-        let long_chunk = problem.chunk.max(long);
-        let can = match problem.exchange {
+        let long_chunk = problem.options.chunk.max(long);
+        let can = match problem.options.exchange {
             P2p | Pipelined | Alltoallv | KWay(_) => true,
             Shared => one_rank_per_host,
             _ => false,
         };
-        let may_stream = can && problem.memory == Memory::Ample && problem.access == Access::Cached;
+        let may_stream = can
+            && problem.options.memory == Memory::Ample
+            && problem.options.access == Access::Cached;
         let streams = may_stream && long <= CACHED_CHUNK_BYTES && share / long_chunk >= MANY_CHUNKS;
         Self { ranks, share, long_chunk, may_stream, streams }
     }
@@ -81,12 +84,12 @@ impl Sizes {
     /// Bytes of a chunk. With little memory at most a 256th of what a rank holds, of which two make a
     /// round, or a 128th where each is a round.
     fn chunk_bytes(&self, problem: &Problem) -> usize {
-        match problem.memory {
+        match problem.options.memory {
             Memory::Ample if self.streams => self.long_chunk,
-            Memory::Ample => problem.chunk,
+            Memory::Ample => problem.options.chunk,
             Memory::Least => {
-                let parts = if is_collective(problem.exchange) { 128 } else { 256 };
-                problem.chunk.min(self.share / parts).max(1)
+                let parts = if is_collective(problem.options.exchange) { 128 } else { 256 };
+                problem.options.chunk.min(self.share / parts).max(1)
             }
         }
     }
@@ -97,16 +100,23 @@ fn is_collective(exchange: Algorithm) -> bool {
     matches!(exchange, Algorithm::Alltoallv | Algorithm::KWay(_))
 }
 
+impl Problem {
+    /// How messages travel. Cost: O(ranks).
+    pub fn policy(&self) -> TransportPolicy {
+        TransportPolicy::of(self)
+    }
+}
+
 impl TransportPolicy {
     /// That of a problem. Cost: O(ranks).
     pub fn of(problem: &Problem) -> Self {
         use Algorithm::{Pipelined, Ring, Shared};
-        let (named, ranks) = (problem.exchange, problem.input.ranks());
+        let (named, ranks) = (problem.options.exchange, problem.input.ranks());
         let one_rank_per_host =
             problem.hosts.is_empty() || Topology::new(&problem.hosts, ranks).ranks_per_host() == 1;
         let sizes = Sizes::of(problem, one_rank_per_host);
-        let cached = problem.access == Access::Cached;
-        let least = problem.memory == Memory::Least;
+        let cached = problem.options.access == Access::Cached;
+        let least = problem.options.memory == Memory::Least;
         let exchange = if named == Shared && !cached { Pipelined } else { named };
         let all_near = problem.all_near();
         let chunked = matches!(named, Shared | Pipelined | Ring(_)) || least || sizes.streams;
@@ -127,8 +137,9 @@ impl TransportPolicy {
             pipelined: cached && pipelined,
             buffers_all: !least && named.keeps() && !sizes.streams,
             tile_bytes,
-            rounds: problem.memory.rounds(exchange),
-            uncommon_chunk: Some(problem.chunk).filter(|chunk| matters && *chunk != Problem::CHUNK),
+            rounds: problem.options.memory.rounds(exchange),
+            uncommon_chunk: Some(problem.options.chunk)
+                .filter(|chunk| matters && *chunk != TransportOptions::CHUNK),
         }
     }
 }

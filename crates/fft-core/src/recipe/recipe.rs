@@ -152,7 +152,7 @@ impl fmt::Display for Recipe {
             write!(f, " howmany={howmany}")?;
         }
         write!(f, " ranks={} {start}", input.ranks())?;
-        if let Some(tolerance) = self.problem.tolerance {
+        if let Some(tolerance) = self.problem.options.tolerance {
             write!(f, " tol={tolerance}")?;
         }
         if let Some(chunk) = self.problem.policy().uncommon_chunk {

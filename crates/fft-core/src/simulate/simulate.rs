@@ -46,7 +46,7 @@ pub struct Simulation {
 /// let grid = DynGrid::new([64, 64, 64])?;
 /// let bricks = Layout::even(grid, ProcGrid::cubic(grid, 8), 8);
 /// let mut problem = Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
-/// problem.exchange = Algorithm::P2p;
+/// problem.options.exchange = Algorithm::P2p;
 /// problem.hosts = (0..8).collect();
 /// let recipe = Recipe::new(problem)?;
 /// let simulator = Simulator::new(&recipe);
@@ -109,7 +109,7 @@ impl<'a> Simulator<'a> {
                     };
                     let problem = self.recipe.problem();
                     let chunked = policy.chunking.is_some();
-                    let rounds = if chunked { problem.memory.rounds(like) } else { 1 };
+                    let rounds = if chunked { problem.options.memory.rounds(like) } else { 1 };
                     let reshape =
                         Reshape { schedule: &self.schedules[at].1, wire, exchange, rounds };
                     flight = stage.reshape(&reshape, order, expected);

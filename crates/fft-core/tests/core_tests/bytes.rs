@@ -81,7 +81,7 @@ fn never_more_than_the_classic_rules_and_far_less_from_bricks_to_bricks() {
         let (input, output) = (layout(), layout());
         let mut problem =
             Problem::new([Kind::C2C; 3], true, Precision::F64, input, output).unwrap();
-        problem.exchange = [Algorithm::P2p, Algorithm::Shared][number % 2];
+        problem.options.exchange = [Algorithm::P2p, Algorithm::Shared][number % 2];
         let hosts: Vec<_> = (0..ranks).map(|rank| rank / per_host).collect();
         problem.hosts.clone_from(&hosts);
         let classic = of_classic(&problem, &hosts);

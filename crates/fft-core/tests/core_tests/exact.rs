@@ -8,7 +8,7 @@ fn a_recipe_that_is_not_one_is_refused() {
     let grid = Grid::new([64; 3]).unwrap();
     let bricks = Layout::even(grid, ProcGrid::cubic(grid, 8), 8);
     let mut problem = Problem::new([C2C; 3], true, Precision::F64, bricks.clone(), bricks).unwrap();
-    problem.exchange = Algorithm::P2p;
+    problem.options.exchange = Algorithm::P2p;
     let recipe = Recipe::new(problem.clone()).unwrap();
     let text = recipe.to_string();
     let read = |text: &str| Recipe::exact(problem.clone(), text);
@@ -106,7 +106,7 @@ fn what_is_fetched_comes_by_the_input_and_ends_in_the_output() {
     let (input, output) =
         (even(grid, [2, 1, 0]), even(Problem::spectral_grid(grid, kinds).typed(), [0, 2, 1]));
     let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
-    (problem.access, problem.hosts) = (Access::Fetched, vec![0; 129]);
+    (problem.options.access, problem.hosts) = (Access::Fetched, vec![0; 129]);
     let recipe = Recipe::new(problem.clone()).unwrap();
     assert_eq!(Recipe::exact(problem, &recipe.to_string()), Ok(recipe));
 }

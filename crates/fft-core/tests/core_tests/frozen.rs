@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::tiling::{Rng, layout};
 use fft_core::{
     Access, Algorithm, Grid, Kind, Machine, Memory, Precision, Prediction, Problem, Recipe, Scale,
-    Schedule, Tolerance, Wire,
+    Schedule, Tolerance, TransportOptions, Wire,
 };
 
 const PROBLEMS: u64 = 200;
@@ -46,7 +46,7 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem {
     let mut problem = Problem::new(kinds, halved == D, precision, input, output).unwrap();
     problem.howmany = 1 + rng.below(3);
     problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
-    problem.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+    problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
     let hosts = 1 + rng.below(4);
     problem.hosts = match rng.below(4) {
         0 => Vec::new(),
@@ -54,18 +54,18 @@ fn problem<const D: usize>(rng: &mut Rng) -> Problem {
         _ => (0..ranks).map(|rank| rank * hosts / ranks).collect(),
     };
     let wires = [Wire::Raw, Wire::F16, Wire::Lossless, Wire::Bits(16), Wire::Tolerance];
-    problem.wire = wires[rng.below(wires.len())];
-    if problem.wire == Wire::Tolerance {
-        problem.tolerance = Some(Tolerance::relative([1e-2, 1e-4][rng.below(2)]).unwrap());
+    problem.options.wire = wires[rng.below(wires.len())];
+    if problem.options.wire == Wire::Tolerance {
+        problem.options.tolerance = Some(Tolerance::relative([1e-2, 1e-4][rng.below(2)]).unwrap());
     }
-    problem.access = match rng.below(4) {
+    problem.options.access = match rng.below(4) {
         0 => Access::Contiguous,
         1 => Access::Fetched,
         _ => Access::Cached,
     };
-    problem.shared_arrays = rng.below(3) == 0;
-    problem.memory = [Memory::Ample, Memory::Least][rng.below(2)];
-    problem.chunk = [1 << 13, 1 << 16, Problem::CHUNK][rng.below(3)];
+    problem.options.shared_arrays = rng.below(3) == 0;
+    problem.options.memory = [Memory::Ample, Memory::Least][rng.below(2)];
+    problem.options.chunk = [1 << 13, 1 << 16, TransportOptions::CHUNK][rng.below(3)];
     if rng.below(2) == 0 {
         let mut machine = Machine::default();
         for quantity in machine.quantities_mut() {

@@ -19,7 +19,7 @@ fn problem<const D: usize>(shape: [usize; D], kinds: [Kind; D], ranks: usize) ->
     let complex = !kinds.contains(&R2C) && kinds.contains(&C2C);
     let mut problem =
         Problem::new(kinds, complex, Precision::F64, layout(grid), layout(spectral)).unwrap();
-    problem.exchange = Algorithm::P2p;
+    problem.options.exchange = Algorithm::P2p;
     problem
 }
 
@@ -186,7 +186,7 @@ fn options_are_printed() {
             "(c2c 32x32x32 f64 howmany=3 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx p2p raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p raw))",
         ),
         (
-            with(|p| p.exchange = Algorithm::Alltoallv),
+            with(|p| p.options.exchange = Algorithm::Alltoallv),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] (fft z) (exchange [1x1x4]zyx alltoallv raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] alltoallv raw))",
         ),
         (
@@ -207,20 +207,20 @@ fn options_are_printed() {
         ),
         (
             with(|p| {
-                p.tolerance = Some(Tolerance::relative(1e-6).unwrap());
-                p.wire = Wire::Tolerance;
+                p.options.tolerance = Some(Tolerance::relative(1e-6).unwrap());
+                p.options.wire = Wire::Tolerance;
             }),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
         ),
         (
             with(|p| {
-                p.tolerance = Some(Tolerance::relative(1e-6).unwrap().strict());
-                p.wire = Wire::Tolerance;
+                p.options.tolerance = Some(Tolerance::relative(1e-6).unwrap().strict());
+                p.options.wire = Wire::Tolerance;
             }),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] tol=1e-6 strict (fft z) (exchange [1x1x4]zyx p2p tolerance) (fft y) (fft x) (scale inverse) (exchange [2x2x1] p2p tolerance))",
         ),
         (
-            with(|p| (p.exchange, p.chunk) = (Algorithm::Pipelined, 1 << 17)),
+            with(|p| (p.options.exchange, p.options.chunk) = (Algorithm::Pipelined, 1 << 17)),
             "(c2c 32x32x32 f64 ranks=4 [2x2x1] chunk=131072 (fft z) (exchange [1x1x4] pipelined raw) (fft y) (fft x) (scale inverse) (exchange [2x2x1] pipelined raw))",
         ),
         (
@@ -241,11 +241,11 @@ fn several_hosts() {
         let bricks = Layout::even(grid, cut, cut.ranks());
         let mut problem =
             Problem::new([C2C; 3], true, Precision::F64, bricks.clone(), bricks).unwrap();
-        problem.exchange = Algorithm::P2p;
+        problem.options.exchange = Algorithm::P2p;
         problem.hosts = (0..cut.ranks()).map(|rank| rank / per_host).collect();
         if let Some(tolerance) = tolerance {
-            problem.tolerance = Some(Tolerance::relative(tolerance).unwrap());
-            problem.wire = Wire::Tolerance;
+            problem.options.tolerance = Some(Tolerance::relative(tolerance).unwrap());
+            problem.options.wire = Wire::Tolerance;
         }
         text(problem)
     };
@@ -280,7 +280,7 @@ fn several_hosts() {
 fn ranks_of_one_host() {
     let near = |shape: [usize; 3], kinds: [Kind; 3], ranks: usize| {
         let mut problem = problem(shape, kinds, ranks);
-        problem.exchange = Algorithm::Shared;
+        problem.options.exchange = Algorithm::Shared;
         problem.hosts = vec![0; ranks];
         text(problem)
     };
@@ -320,7 +320,7 @@ fn slabs_that_match_need_one_exchange() {
     };
     let problem = |input, output| {
         let mut problem = Problem::new([C2C; 3], true, Precision::F64, input, output).unwrap();
-        problem.exchange = Algorithm::P2p;
+        problem.options.exchange = Algorithm::P2p;
         problem
     };
     assert_eq!(
@@ -341,8 +341,8 @@ fn shared_is_pipelined_on_devices() {
         for access in [Access::Contiguous, Access::Fetched] {
             let on = |exchange| {
                 let mut problem = problem(shape, [C2C; 3], 8);
-                (problem.exchange, problem.access) = (exchange, access);
-                (problem.hosts, problem.chunk) = (vec![0; 8], 1 << 17);
+                (problem.options.exchange, problem.options.access) = (exchange, access);
+                (problem.hosts, problem.options.chunk) = (vec![0; 8], 1 << 17);
                 Recipe::new(problem).unwrap()
             };
             let [shared, pipelined] = [Algorithm::Shared, Algorithm::Pipelined].map(on);
@@ -390,12 +390,13 @@ fn random<const D: usize>(longest: usize) -> impl Strategy<Value = Problem> {
         let mut problem = Problem::new(kinds, complex, Precision::F32, input, output).unwrap();
         problem.howmany = 1 + rng.below(3);
         problem.forward = [Scale::None, Scale::Full, Scale::Symmetric][rng.below(3)];
-        problem.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
+        problem.options.exchange = Algorithm::ALL[rng.below(Algorithm::ALL.len())];
         let hosts = 1 + rng.below(3);
         problem.hosts = (0..ranks).map(|_| rng.below(hosts)).collect();
-        problem.wire = [Wire::Raw, Wire::F16, Wire::Lossless][rng.below(3)];
-        problem.access = [Access::Cached, Access::Contiguous, Access::Fetched][rng.below(3)];
-        problem.shared_arrays = rng.below(2) == 0;
+        problem.options.wire = [Wire::Raw, Wire::F16, Wire::Lossless][rng.below(3)];
+        problem.options.access =
+            [Access::Cached, Access::Contiguous, Access::Fetched][rng.below(3)];
+        problem.options.shared_arrays = rng.below(2) == 0;
         let mut machine = Machine::default();
         for quantity in machine.quantities_mut() {
             quantity.value *= 10f64.powf(rng.signed());
@@ -434,7 +435,7 @@ fn sound(problem: &Problem) -> Result<(), TestCaseError> {
                 prop_assert_eq!(to.complex, from.complex || kind == R2C);
             }
             Step::Reshape { wire, exchange } => {
-                prop_assert_eq!((wire, exchange), (problem.wire, problem.exchange));
+                prop_assert_eq!((wire, exchange), (problem.options.wire, problem.options.exchange));
                 prop_assert_eq!(from.layout.grid(), to.layout.grid());
                 prop_assert_eq!(from.complex, to.complex);
                 let pointless = from.layout == to.layout;

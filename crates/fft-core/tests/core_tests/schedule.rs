@@ -46,7 +46,8 @@ fn every_byte_of_every_reshape_is_somewhere() {
                 )
                 .unwrap();
                 problem.hosts = (0..ranks).map(|rank| rank % 3).collect();
-                (problem.exchange, problem.wire, problem.howmany) = (exchange, wire, 2);
+                (problem.options.exchange, problem.options.wire, problem.howmany) =
+                    (exchange, wire, 2);
                 let recipe = Recipe::new(problem).unwrap();
                 for (_, schedule) in Schedule::of(&recipe) {
                     let told = schedule.summary();
@@ -70,7 +71,7 @@ fn every_byte_of_every_reshape_is_somewhere() {
 #[test]
 fn a_schedule_is_told_in_a_few_numbers() {
     let mut problem = problem(16, 16, 4);
-    problem.exchange = Algorithm::P2p;
+    problem.options.exchange = Algorithm::P2p;
     problem.input = Layout::even(problem.grid(), ProcGrid::new([16, 1, 1]), 16);
     problem.output = Layout::even(problem.grid(), ProcGrid::new([1, 16, 1]), 16);
     let recipe = Recipe::of_family(problem, Family::Slabs).unwrap();
@@ -89,7 +90,7 @@ fn a_schedule_is_told_in_a_few_numbers() {
 #[test]
 fn puts_go_to_other_hosts_first() {
     let mut problem = problem(16, 12, 3);
-    problem.exchange = Algorithm::Ring(Epochs::Fence);
+    problem.options.exchange = Algorithm::Ring(Epochs::Fence);
     problem.input = Layout::even(problem.grid(), ProcGrid::new([12, 1, 1]), 12);
     problem.output = Layout::even(problem.grid(), ProcGrid::new([1, 12, 1]), 12);
     let recipe = Recipe::new(problem).unwrap();
@@ -108,7 +109,7 @@ fn a_simulated_transform_is_all_of_its_parts_and_never_faster_than_the_network()
     for exchange in EXCHANGES {
         for wire in [Wire::Raw, Wire::F32] {
             let mut problem = problem(64, 24, 6);
-            (problem.exchange, problem.wire) = (exchange, wire);
+            (problem.options.exchange, problem.options.wire) = (exchange, wire);
             let recipe = Recipe::new(problem).unwrap();
             let simulator = Simulator::new(&recipe);
             let machine = &recipe.problem().machine;
@@ -131,7 +132,7 @@ fn a_simulated_transform_is_all_of_its_parts_and_never_faster_than_the_network()
 #[test]
 fn order_and_machine_make_a_difference() {
     let mut problem = problem(96, 48, 6);
-    problem.exchange = Algorithm::P2p;
+    problem.options.exchange = Algorithm::P2p;
     let recipe = Recipe::new(problem).unwrap();
     let simulator = Simulator::new(&recipe);
     let machine = Arc::clone(&recipe.problem().machine);
@@ -152,7 +153,7 @@ fn in_least_memory_every_round_is_waited_for() {
     for exchange in [Algorithm::P2p, Algorithm::Pipelined, Algorithm::Alltoallv] {
         for memory in [Memory::Ample, Memory::Least] {
             let mut problem = problem(64, 8, 1);
-            (problem.exchange, problem.memory) = (exchange, memory);
+            (problem.options.exchange, problem.options.memory) = (exchange, memory);
             let recipe = Recipe::new(problem).unwrap();
             let mut machine = Machine::clone(&recipe.problem().machine);
             machine.far.latency.value = 1.0;
@@ -179,7 +180,7 @@ fn in_least_memory_every_round_is_waited_for() {
 #[test]
 fn thousands_of_ranks_are_played() {
     let mut problem = problem(1024, 4096, 6);
-    problem.exchange = Algorithm::P2p;
+    problem.options.exchange = Algorithm::P2p;
     let recipe = Recipe::of_family(problem, Family::Pencils).unwrap();
     let start = std::time::Instant::now();
     let simulator = Simulator::new(&recipe);
@@ -203,8 +204,8 @@ fn first_chunks_aim_at_different_ranks() {
         for exchange in [Algorithm::Pipelined, Algorithm::Ring(Epochs::Fence)] {
             let mut problem =
                 Problem::new(kinds, true, Precision::F64, input.clone(), output.clone()).unwrap();
-            problem.exchange = exchange;
-            problem.chunk = 1 << 16;
+            problem.options.exchange = exchange;
+            problem.options.chunk = 1 << 16;
             let recipe = Recipe::new(problem).unwrap();
             for (_, schedule) in Schedule::of(&recipe) {
                 let told = schedule.summary();

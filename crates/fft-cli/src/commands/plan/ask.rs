@@ -90,13 +90,13 @@ impl Ask {
         let complex = self.kind == Kind::C2C;
         let mut problem = Problem::new(kinds, complex, self.precision, input, output)?;
         problem.howmany = self.howmany;
-        problem.exchange = self.exchange.unwrap_or_default();
-        problem.tolerance = self.encoding.tolerance;
-        problem.wire = self.encoding.wire.unwrap_or(match self.encoding.tolerance {
+        problem.options.exchange = self.exchange.unwrap_or_default();
+        problem.options.tolerance = self.encoding.tolerance;
+        problem.options.wire = self.encoding.wire.unwrap_or(match self.encoding.tolerance {
             Some(_) => Wire::Tolerance,
             None => Wire::Raw,
         });
-        problem.chunk = self.chunk.unwrap_or(problem.chunk);
+        problem.options.chunk = self.chunk.unwrap_or(problem.options.chunk);
         problem.machine = Arc::clone(&self.machine);
         if !self.everywhere {
             problem.hosts = (0..self.ranks).map(|rank| rank / self.per_host).collect();

@@ -41,7 +41,7 @@ const FEW: f64 = 3e6;
 pub(crate) fn guess(recipe: &Recipe, machine: &Machine, order: Option<Order>) -> Guess {
     let chunked = recipe.problem().policy().chunking.is_some();
     let chunks = |volume: &BytesMoved| match chunked {
-        true => (volume.near + volume.far) / recipe.problem().chunk as f64 + 1.0,
+        true => (volume.near + volume.far) / recipe.problem().options.chunk as f64 + 1.0,
         false => 1.0,
     };
     let of =
@@ -68,7 +68,7 @@ fn time(
         }
         None => {
             // The prediction knows messages that are posted.
-            let exchange = recipe.problem().exchange;
+            let exchange = recipe.problem().options.exchange;
             let rough = order == Some(Order::Pairwise) || matches!(exchange, Algorithm::KWay(_));
             Guess { predicted, simulated: None, rough }
         }
@@ -266,22 +266,25 @@ fn others(
     let pairwise = time(recipe, simulator, machine, Some(Order::Pairwise));
     let mut found = vec![("these layouts, pairwise".to_owned(), Ok(pairwise))];
     let problem = recipe.problem();
-    let ask = &Ask { exchange: Some(problem.exchange), ..ask.clone() };
+    let ask = &Ask { exchange: Some(problem.options.exchange), ..ask.clone() };
     for Candidate { recipe, .. } in exchanges {
-        found.push((recipe.problem().exchange.to_string(), Ok(guess(recipe, machine, None))));
+        found.push((
+            recipe.problem().options.exchange.to_string(),
+            Ok(guess(recipe, machine, None)),
+        ));
     }
-    if problem.wire != Wire::Raw {
+    if problem.options.wire != Wire::Raw {
         let raw = Ask { encoding: Default::default(), ..ask.clone() };
         found.push(("messages raw".into(), only(&raw, Family::Any).map_err(text)));
     }
     for (name, family) in [("pencils", Family::Pencils), ("slabs", Family::Slabs)] {
         let mut problem = problem.clone();
-        if problem.exchange != Algorithm::P2p {
-            let name = format!("{name}, {}", problem.exchange);
+        if problem.options.exchange != Algorithm::P2p {
+            let name = format!("{name}, {}", problem.options.exchange);
             found.push((name, only(ask, family).map_err(text)));
         }
         // As a classic library does it: every message by itself.
-        problem.exchange = Algorithm::P2p;
+        problem.options.exchange = Algorithm::P2p;
         let orders = [("posted", Order::Posted), ("pairwise", Order::Pairwise)];
         match Recipe::of_family(problem, family) {
             Ok(recipe) => {

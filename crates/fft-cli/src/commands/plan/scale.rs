@@ -110,12 +110,12 @@ fn rates(ask: &Ask) -> Result<Rates, Failure> {
     let of = |ask: &Ask| -> Result<_, Failure> {
         let (recipe, _) = chosen(ask)?;
         let Guess { predicted, simulated, .. } = guess(&recipe, &ask.machine, None);
-        let exchange = recipe.problem().exchange;
+        let exchange = recipe.problem().options.exchange;
         let (predicted, simulated) = (rate(predicted), simulated.map(rate));
         Ok((Rate { exchange, predicted, simulated }, recipe))
     };
     let mut classic = raw.problem()?;
-    classic.exchange = Algorithm::P2p;
+    classic.options.exchange = Algorithm::P2p;
     let pencils = Recipe::of_family(classic, Family::Pencils).ok().map(|recipe| {
         let guess = guess(&recipe, &ask.machine, Some(Order::Posted));
         rate(guess.simulated.unwrap_or(guess.predicted))
