@@ -4,7 +4,7 @@ use super::search::{Costs, Found, NetworkWeight, Search};
 use super::{Family, volume};
 use crate::base::Error;
 use crate::problem::Problem;
-use crate::recipe::{Recipe, Step};
+use crate::recipe::Recipe;
 
 /// The share by which times may differ that the model cannot tell apart.
 const EQUAL: f64 = 0.05;
@@ -51,15 +51,6 @@ impl Recipe {
 
     fn found(problem: &Problem, found: Found) -> Result<Self, Error> {
         let Found { nodes, steps, .. } = found;
-        let reshapes = steps.iter().filter(|step| matches!(step, Step::Reshape { .. })).count();
-        if let Some((number, _)) = problem.wires.iter().find(|(number, _)| *number >= reshapes) {
-            let expected = format!("below {reshapes}, as many as the recipe has");
-            return Err(Error::argument(
-                "number of a reshape with a wire of its own",
-                number,
-                expected,
-            ));
-        }
         Ok(Self::from_parts(problem.clone(), nodes, steps))
     }
 }
