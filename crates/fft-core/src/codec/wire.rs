@@ -34,7 +34,7 @@ pub enum Wire {
     F16,
     /// 16-bit numbers with 8 significant bits, scaled likewise.
     Bf16,
-    /// So many explicit mantissa bits, 0 to 52, with the full exponent. Raw if the type has no more.
+    /// Explicit mantissa bits, 0 to 52, with the full exponent. Raw if the type has no more.
     Mantissa(u8),
     /// Integers of so many bits, 2 to 52, with a step per block of 64 reals. The error is at most
     /// half a step. Single precision with more than 31 is raw.
@@ -115,7 +115,7 @@ impl Wire {
         !matches!(self, Self::Raw | Self::Lossless)
     }
 
-    /// A unique number of this wire, for ranks to compare.
+    /// A unique number of this wire.
     pub fn code(self) -> u64 {
         let (kind, bits) = match self {
             Self::Raw => return 0,

@@ -62,19 +62,6 @@ impl Algorithm {
     pub fn keeps(self) -> bool {
         !matches!(self, Self::Ring(_))
     }
-
-    /// A unique number of this algorithm, for ranks to compare.
-    pub fn code(self) -> u64 {
-        match self {
-            Self::Shared => 0,
-            Self::P2p => 1,
-            Self::Alltoallv => 2,
-            Self::Ring(Epochs::Fence) => 3,
-            Self::Ring(Epochs::Flush) => 4,
-            Self::Pipelined => 5,
-            Self::KWay(k) => 1 << 8 | u64::from(k),
-        }
-    }
 }
 
 /// `shared`, `p2p`, `kway4`, `ring-flush`.
