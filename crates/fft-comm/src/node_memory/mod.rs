@@ -5,5 +5,9 @@ mod epoch;
 mod node_memory;
 mod tile_copy;
 
-pub(crate) use address_space::{AddressSpace, Freed, Process, SyncFlags};
-pub(crate) use node_memory::{HostNodeMemory, on_rank_of};
+#[cfg(feature = "mpi")]
+pub(crate) use address_space::{AddressSpace, Freed};
+pub(crate) use address_space::{Process, SyncFlags};
+pub(crate) use node_memory::HostNodeMemory;
+#[cfg(feature = "mpi")]
+pub(crate) use node_memory::on_rank_of;
