@@ -1,13 +1,13 @@
-//! From options of the command line to types: the family of a transform, and its precision.
+//! Families of transforms and precisions, from values to types.
 
 use thriffty::planning::{DynDraft, DynGrid, Element, PerAxis, Precision, Real, Transform};
 use thriffty::{C2c, Comm, Complex, Kind, R2c, R2r};
 
 use crate::ranks::world::Failure;
 
-/// What a [`Task`] needs of a family beside its types.
+/// A family of transforms of one precision.
 pub(crate) trait Family: Transform {
-    /// The same of single precision.
+    /// The same in single precision.
     type Single: Family<Real = f32>;
 }
 
@@ -29,29 +29,27 @@ impl<T: Real> Family for R2r<T> {
     type Single = R2r<f32>;
 }
 
-/// Drafts a transform of `kind` along every axis (along the last one only, for R2C; C2C along the
-/// others).
+/// Drafts a transform of `kind` along every axis; with R2C, of C2C along all but the last.
 pub(crate) fn draft<K: Family>(comm: &dyn Comm, grid: DynGrid, kind: Kind) -> DynDraft<'_> {
     let mut draft = DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION);
     draft.options.kinds = kinds(grid.axes(), kind);
     draft
 }
 
-/// What is done along each of so many axes by a transform of this kind.
+/// The kinds of the axes of that transform.
 pub(crate) fn kinds(axes: usize, kind: Kind) -> PerAxis<Kind> {
     let others = if kind == Kind::R2C { Kind::C2C } else { kind };
     PerAxis::from_fn(axes, |axis| if axis + 1 == axes { kind } else { others })
 }
 
-/// Work that is written once for all families and precisions.
+/// Work that is generic in the family and the precision.
 pub(crate) trait Task {
-    /// What it gives.
     type Output;
-    /// Does it. Collective.
+    /// Does the work. Collective.
     fn run<K: Family>(self) -> Result<Self::Output, Failure>;
 }
 
-/// Runs a task with the types that these values stand for. Collective.
+/// Runs a task with the types of these values. Collective.
 pub(crate) fn dispatch<W: Task>(
     task: W,
     kind: Kind,
