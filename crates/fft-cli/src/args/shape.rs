@@ -13,7 +13,6 @@ use crate::ranks::world::{Failure, refused};
 pub(crate) struct Shape(Vec<usize>);
 
 impl Shape {
-    /// The number of axes.
     pub(crate) fn axes(&self) -> usize {
         self.0.len()
     }
@@ -24,7 +23,6 @@ impl Shape {
         Self(lengths)
     }
 
-    /// The lengths.
     pub(crate) fn lengths(&self) -> &[usize] {
         &self.0
     }
@@ -34,7 +32,6 @@ impl Shape {
         self.0.iter().try_fold(1usize, |product, &n| product.checked_mul(n))
     }
 
-    /// The smallest length.
     pub(crate) fn shortest(&self) -> usize {
         self.0.iter().copied().min().unwrap_or(0)
     }

@@ -27,7 +27,6 @@ pub(crate) fn bound<T: Real>(points: usize) -> f64 {
     2.0 * T::EPSILON * (points as f64).log2().max(4.0)
 }
 
-/// The bound of the largest error.
 pub(crate) fn bound_max<T: Real>(points: usize) -> f64 {
     8.0 * bound::<T>(points)
 }

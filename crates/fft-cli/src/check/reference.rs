@@ -67,7 +67,6 @@ pub(crate) fn ratio([difference, whole]: [f64; 2]) -> f64 {
     if difference == 0.0 { 0.0 } else { (difference / whole).sqrt() }
 }
 
-/// Batches and global indices of the samples.
 fn samples(plan: &DynPlan) -> Vec<(usize, PerAxis<usize>)> {
     let problem = plan.recipe().problem();
     let shape = problem.output.grid().shape();

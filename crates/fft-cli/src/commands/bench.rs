@@ -68,7 +68,6 @@ pub(crate) struct Options {
     serve: bool,
 }
 
-/// Runs the command. Collective.
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let Problem { kind, precision, .. } = &options.problem;
     dispatch(Bench { comm, options }, *kind, *precision)

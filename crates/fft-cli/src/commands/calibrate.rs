@@ -20,7 +20,6 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
 }
 
-/// Runs the command. Collective.
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let machine = thriffty::machine::measure(comm)?;
     if let Some(path) = &options.output {

@@ -1,4 +1,5 @@
-//! The commands, one file or folder each, with their options.
+//! The commands, one file or folder each, with their options. Each `run` is collective, but those of
+//! `plan` and `scale`, which need no ranks.
 
 pub(crate) mod cli;
 

@@ -34,7 +34,6 @@ pub(crate) struct Options {
     precision: Precision,
 }
 
-/// Runs the command. Collective.
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     match options.precision {
         Precision::F32 => write::<f32>(comm, options),

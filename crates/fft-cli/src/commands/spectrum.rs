@@ -32,7 +32,6 @@ pub(crate) struct Options {
     csv: Option<PathBuf>,
 }
 
-/// Runs the command. Collective.
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let mut headers = Vec::new();
     for path in &options.components {

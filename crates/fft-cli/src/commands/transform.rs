@@ -53,7 +53,6 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Runs the command. Collective.
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let header = files::open(comm, &options.input)?;
     let (kind, axes) = (options.kind, header.shape.len());
@@ -115,10 +114,8 @@ impl Task for Transform<'_> {
         }
         let read = lap();
 
-        match inverse {
-            false => plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?,
-            true => plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut data))?,
-        }
+        let direction = if *inverse { Direction::Inverse } else { Direction::Forward };
+        plan.run_in_place(direction, cast_slice_mut(&mut data))?;
         let transformed = lap();
 
         if *inverse {

@@ -29,7 +29,6 @@ pub(crate) struct Options {
     wisdom: Option<PathBuf>,
 }
 
-/// Runs the command. Collective.
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let Problem { kind, precision, .. } = &options.problem;
     dispatch(Tuning { comm, options }, *kind, *precision)

@@ -30,7 +30,6 @@ pub(crate) struct Options {
     quick: bool,
 }
 
-/// Runs the command. Collective.
 pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let more: &[&str] = if options.quick { &[] } else { &MORE };
     let (mut checks, mut failed) = (0, 0);
@@ -82,7 +81,6 @@ struct Check<'a> {
     exchange: Algorithm,
 }
 
-/// The largest l2 error and its bound.
 struct Found {
     error: f64,
     bound: f64,

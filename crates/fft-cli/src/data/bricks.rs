@@ -49,7 +49,6 @@ pub(crate) fn place(brick: &DynBrick, order: PerAxis<usize>, index: PerAxis<usiz
     order.iter().fold(0, |at, &axis| at * brick.len(axis) + index[axis] - brick.lo[axis])
 }
 
-/// Whether a brick holds a point.
 pub(crate) fn holds(brick: &DynBrick, index: PerAxis<usize>) -> bool {
     (0..brick.axes()).all(|axis| brick.range(axis).contains(&index[axis]))
 }

@@ -33,7 +33,6 @@ impl DerefMut for Engine {
     }
 }
 
-/// Where data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
     Host,
@@ -67,7 +66,6 @@ impl<E: Element> DerefMut for Array<E> {
     }
 }
 
-/// The input and the output.
 fn from_to<'a>(
     direction: Direction,
     physical: &'a mut DynArray,

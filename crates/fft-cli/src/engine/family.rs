@@ -1,33 +1,10 @@
 //! Families of transforms and precisions, from values to types.
 
-use thriffty::planning::{DynDraft, DynGrid, Element, PerAxis, Precision, Real, Transform};
-use thriffty::{C2c, Comm, Complex, Kind, R2c, R2r};
+pub(crate) use thriffty::planning::Transform as Family;
+use thriffty::planning::{DynDraft, DynGrid, PerAxis, Precision, Real};
+use thriffty::{C2c, Comm, Kind, R2c, R2r};
 
 use crate::ranks::world::Failure;
-
-/// A family of transforms of one precision.
-pub(crate) trait Family: Transform {
-    /// The same in single precision.
-    type Single: Family<Real = f32>;
-}
-
-impl<T: Real> Family for C2c<T>
-where
-    Complex<T>: Element<Real = T>,
-{
-    type Single = C2c<f32>;
-}
-
-impl<T: Real> Family for R2c<T>
-where
-    Complex<T>: Element<Real = T>,
-{
-    type Single = R2c<f32>;
-}
-
-impl<T: Real> Family for R2r<T> {
-    type Single = R2r<f32>;
-}
 
 /// Drafts a transform of `kind` along every axis; with R2C, of C2C along all but the last.
 pub(crate) fn draft<K: Family>(comm: &dyn Comm, grid: DynGrid, kind: Kind) -> DynDraft<'_> {
@@ -45,7 +22,6 @@ pub(crate) fn kinds(axes: usize, kind: Kind) -> PerAxis<Kind> {
 /// Work that is generic in the family and the precision.
 pub(crate) trait Task {
     type Output;
-    /// Does the work. Collective.
     fn run<K: Family>(self) -> Result<Self::Output, Failure>;
 }
 

@@ -11,7 +11,6 @@ use super::units::{bytes, time};
 use crate::args::encoding::Encoding;
 use crate::check::check::Errors;
 
-/// The result of a benchmark.
 #[derive(Serialize)]
 pub(crate) struct Report {
     pub(crate) problem: String,
@@ -20,7 +19,6 @@ pub(crate) struct Report {
     #[serde(serialize_with = "by_name")]
     pub(crate) direction: Direction,
     pub(crate) ranks: usize,
-    /// The communicator's.
     pub(crate) transport: &'static str,
     pub(crate) recipe: String,
     #[serde(serialize_with = "as_text")]

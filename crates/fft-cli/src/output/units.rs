@@ -1,6 +1,5 @@
 //! Quantities with units that suit their size.
 
-/// A time.
 pub(crate) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.2} µs", s * 1e6),
@@ -9,7 +8,6 @@ pub(crate) fn time(seconds: f64) -> String {
     }
 }
 
-/// A number of bytes.
 pub(crate) fn bytes(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power = (0..units.len()).rev().find(|&power| bytes >= 1024f64.powi(power as i32));

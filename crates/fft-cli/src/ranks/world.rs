@@ -9,16 +9,13 @@ use std::process::ExitCode;
 
 use thriffty::{Comm, Error, ErrorKind};
 
-/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// An error of the library.
     #[error(transparent)]
     Library(#[from] Error),
     /// An error that every rank finds by itself.
     #[error("{0}")]
     Refused(String),
-    /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
 }
@@ -112,7 +109,6 @@ pub(crate) fn alone(body: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// Prints a text on standard output.
 pub(crate) fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());

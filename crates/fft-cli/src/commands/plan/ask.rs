@@ -85,7 +85,6 @@ impl Ask {
         units::flops(self.reals(), points, self.howmany)
     }
 
-    /// The problem of the library.
     pub(crate) fn problem(&self) -> Result<Problem, Failure> {
         let (grid, kinds) = (self.shape.grid()?, kinds(self.shape.axes(), self.kind));
         let input = self.layout(grid, "--in-grid", self.in_grid.as_ref())?;

@@ -85,7 +85,6 @@ pub(crate) fn chosen(ask: &Ask) -> Result<(Recipe, Vec<Candidate>), Failure> {
     Ok((recipe, candidates))
 }
 
-/// A reshape of the recipe.
 pub(crate) struct Reshape {
     /// The layout after it.
     pub(crate) to: String,
@@ -93,7 +92,6 @@ pub(crate) struct Reshape {
     pub(crate) exchange: Algorithm,
     pub(crate) summary: Summary,
     pub(crate) expected: Expected,
-    /// Seconds by simulation.
     pub(crate) simulated: f64,
 }
 
@@ -127,7 +125,6 @@ pub(crate) struct Memory {
     pub(crate) messages: f64,
 }
 
-/// Makes the forecast.
 pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
     let (recipe, candidates) = chosen(ask)?;
     let simulator = Simulator::new(&recipe);

@@ -5,7 +5,6 @@ use thriffty::planning::Precision;
 
 use super::ask::Ask;
 
-/// A rate of a transform on a machine.
 pub(super) struct Point {
     machine: &'static str,
     n: usize,
@@ -13,7 +12,6 @@ pub(super) struct Point {
     pub(super) gflops: f64,
     /// Bits of each real number in messages.
     pub(super) bits: u32,
-    /// The publication.
     pub(super) source: &'static str,
 }
 
@@ -37,7 +35,6 @@ const POINTS: [Point; 2] = [
     },
 ];
 
-/// The rates of this problem on this machine.
 pub(super) fn of(ask: &Ask) -> Vec<&'static Point> {
     let known = ask.kind == Kind::C2C && ask.precision == Precision::F64 && ask.howmany == 1;
     let is = |point: &&Point| {

@@ -7,7 +7,6 @@ use super::options::Options;
 use super::{forecast, show};
 use crate::ranks::world::{Failure, say};
 
-/// Runs the command, in one process.
 pub(crate) fn run(options: &Options, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
     let Some(ranks) = ranks else {
         let what = "how many ranks is to be told: fft-cli plan c2c 1024^3 --ranks 4096";

@@ -21,18 +21,14 @@ struct Row {
     /// Whether the problem grew with the ranks.
     weak: bool,
     ask: Ask,
-    /// GFlop/s.
     found: Rates,
 }
 
-/// GFlop/s.
 #[derive(Clone, Copy, Debug)]
 struct Rates {
     /// With pencils and posted messages, as of a classic library; `None` without any.
     pencils: Option<f64>,
-    /// With raw messages.
     raw: Rate,
-    /// With encoded messages.
     encoded: Rate,
     /// Ψ, the limit if all data leaves its host in each reshape; `None` without reshapes.
     limit: Option<f64>,
@@ -54,7 +50,6 @@ impl Rate {
     }
 }
 
-/// Runs the command, in one process.
 pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
     if ranks.is_some() {
         return Err(Failure::Usage("scale is for several numbers of ranks: --ranks-list".into()));
@@ -102,7 +97,6 @@ fn grown(shape: &Shape, times: f64) -> Shape {
 const CHUNKS: usize = 16;
 const CHUNK: usize = 1 << 19;
 
-/// The rates of a problem.
 fn rates(ask: &Ask) -> Result<Rates, Failure> {
     let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
     let rate = |seconds: f64| ask.flops() / seconds / 1e9;
@@ -191,7 +185,6 @@ fn tables(rows: &[Row]) -> String {
     text
 }
 
-/// All rows, one a line.
 fn csv(rows: &[Row]) -> String {
     let mut text = String::from(
         "scaling,ranks,hosts,grid,encoding,pencils,raw_exchange,raw_predicted,raw_simulated,encoded_exchange,\
@@ -224,7 +217,6 @@ fn csv(rows: &[Row]) -> String {
     text
 }
 
-/// Rates of strong scaling.
 fn figure(rows: &[Row]) -> Plot {
     let strong: Vec<_> = rows.iter().filter(|row| !row.weak).collect();
     let curve = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {

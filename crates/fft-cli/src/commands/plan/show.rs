@@ -148,7 +148,6 @@ fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt:
     writeln!(to)
 }
 
-/// One object.
 pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     let reshapes: Vec<_> = found.reshapes.iter().map(reshape).collect();
     let sensitivities: BTreeMap<_, _> =

@@ -4,7 +4,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::{
     Direction, DynDraft, DynGrid, DynPlan, Element, Reduce, Timings, Transform,
 };
-use thriffty::{Comm, Error, Kind};
+use thriffty::{C2c, Comm, Error, Kind, R2c};
 
 use super::row::Found;
 use crate::args::encoding::Encoding;
@@ -58,8 +58,15 @@ impl<'a, K: Family> Lab<'a, K> {
 
     /// Single precision, of the rounded field. Collective.
     pub(super) fn single(&mut self) -> Result<Found, Failure> {
-        let plan = draft::<K::Single>(self.comm, self.grid, self.kind).build()?;
-        self.there_and_back::<K::Single>(plan, Self::far)
+        match self.kind {
+            Kind::R2C => self.rounded::<R2c<f32>>(),
+            _ => self.rounded::<C2c<f32>>(),
+        }
+    }
+
+    fn rounded<L: Family>(&self) -> Result<Found, Failure> {
+        let plan = draft::<L>(self.comm, self.grid, self.kind).build()?;
+        self.there_and_back::<L>(plan, Self::far)
     }
 
     /// Double precision with messages encoded. Collective.

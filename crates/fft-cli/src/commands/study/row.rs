@@ -47,7 +47,6 @@ impl fmt::Display for Format {
     }
 }
 
-/// One measurement.
 pub(super) struct Row {
     pub(super) part: Part,
     pub(super) field: Field,

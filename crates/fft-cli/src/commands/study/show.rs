@@ -9,7 +9,6 @@ use super::row::{Format, Row, TOLERANCES};
 use crate::args::encoding::Encoding;
 use crate::output::plot::Plot;
 
-/// All rows, one a line.
 pub(super) fn csv(rows: &[Row]) -> String {
     let mut text = String::from(
         "part,field,ranks,format,tolerance,strict,bits_per_real,passes,forward,roundtrip,estimate,bound\n",

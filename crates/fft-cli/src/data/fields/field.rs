@@ -7,7 +7,6 @@ pub(crate) enum Field {
     Noise,
     /// Uniformly distributed from -1 to 1.
     Uniform,
-    /// Normally distributed.
     Gaussian,
     /// An energy spectrum k^-5/3 with random phases.
     Turbulence,
@@ -17,9 +16,7 @@ pub(crate) enum Field {
     Profile,
     /// A few waves, and 1e-6 of noise.
     Smooth,
-    /// One huge number among zeros.
     Spike,
-    /// One number everywhere.
     Constant,
     /// 1 and -1 alternating.
     Checkerboard,
@@ -33,7 +30,6 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// All of them, with their names.
     pub(crate) const ALL: [(&'static str, Self); 13] = [
         ("noise", Self::Noise),
         ("uniform", Self::Uniform),

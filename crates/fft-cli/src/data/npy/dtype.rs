@@ -6,9 +6,7 @@ use std::fmt;
 /// The type of an element of a file, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dtype {
-    /// `<f4`
     F32,
-    /// `<f8`
     F64,
     /// `<c8`: two `F32`.
     C64,
@@ -17,7 +15,6 @@ pub(crate) enum Dtype {
 }
 
 impl Dtype {
-    /// Every dtype that is accepted.
     pub(crate) const ALL: [Self; 4] = [Self::F32, Self::F64, Self::C64, Self::C128];
 
     /// NumPy's name for it, as headers have it.
@@ -30,12 +27,10 @@ impl Dtype {
         }
     }
 
-    /// Whether an element is a complex number.
     pub(crate) const fn is_complex(self) -> bool {
         matches!(self, Self::C64 | Self::C128)
     }
 
-    /// Bytes per element.
     pub(crate) const fn item_size(self) -> usize {
         self.layout().size()
     }

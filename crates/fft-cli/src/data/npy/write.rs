@@ -122,7 +122,6 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
     }
 }
 
-/// The folder that holds a file.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

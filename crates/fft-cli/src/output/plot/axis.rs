@@ -11,7 +11,6 @@ pub(super) struct Axis {
     hi: f64,
 }
 
-/// A tick; minor ones have no label.
 #[derive(Debug)]
 pub(super) struct Tick {
     /// The position on the axis, from 0 to 1.
@@ -20,7 +19,6 @@ pub(super) struct Tick {
 }
 
 impl Axis {
-    /// Whether an axis can show a value.
     pub(super) fn can_show(value: f64, log: bool) -> bool {
         value.abs() <= LARGEST && (!log || value > 0.0)
     }

@@ -11,17 +11,14 @@ const HEIGHT: f64 = 480.0;
 const LEFT: f64 = 48.0;
 const RIGHT: f64 = 28.0;
 const BOTTOM: f64 = 64.0;
-/// The top of the legend.
 const LEGEND: f64 = 48.0;
 const LEGEND_ROW: f64 = 22.0;
 /// About the width of a character of 13 pixels.
 const CHARACTER: f64 = 7.2;
-/// Between two markers of a curve.
 const MARKER_DISTANCE: f64 = 14.0;
 
 /// Colours of curves, which colour-blind people can tell apart.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07800", "#56b4e9"];
-/// Paths around the origin.
 const MARKERS: [&str; 4] = [
     "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
     "M-3.2 -3.2h6.4v6.4h-6.4z",

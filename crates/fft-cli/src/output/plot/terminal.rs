@@ -3,7 +3,6 @@
 use super::axis::Tick;
 use super::frame::{Frame, Plot, fit, spaced};
 
-/// One per curve, in rotation.
 const MARKERS: [char; 6] = ['o', 'x', '+', '*', '#', '@'];
 /// Columns, or two times rows, between two markers of a curve.
 const MARKER_DISTANCE: f64 = 6.0;
@@ -40,7 +39,6 @@ fn draw(plot: &Plot, width: usize, height: usize) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The labels of an axis with their positions.
 fn labels(ticks: Vec<Tick>) -> impl Iterator<Item = (f64, String)> {
     ticks.into_iter().filter_map(|tick| Some((tick.at, tick.label?)))
 }
@@ -55,7 +53,6 @@ fn column(at: f64, columns: usize) -> usize {
     (at * (2 * columns - 1) as f64).round() as usize / 2
 }
 
-/// The lines of the legend.
 fn legend(plot: &Plot, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for ((name, _), marker) in plot.series.iter().zip(MARKERS.iter().cycle()) {
