@@ -1,5 +1,5 @@
-//! The commands, one file or folder each, with their options. Each `run` is collective, but those of
-//! `plan` and `scale`, which need no ranks.
+//! The commands, one file or folder each, with their options. Each `run` is collective, but those
+//! of `plan` and `scale`, which need no ranks.
 
 pub(crate) mod cli;
 

@@ -21,8 +21,8 @@ use crate::ranks::world::{Failure, print, refused, zeros};
 
 /// Transform a NumPy file into another.
 ///
-/// The result is that of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse), and
-/// scipy.fft.dctn, dstn, idctn and idstn of each type. Files hold 1 to 4 axes of f4, f8, c8 or c16,
+/// The results are those of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and of
+/// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of f4, f8, c8 or c16,
 /// little-endian; the result has the precision and the order (C or Fortran) of the input. Every
 /// rank reads and writes its part of the files. After an error the output file is as before.
 #[derive(Args, Debug)]

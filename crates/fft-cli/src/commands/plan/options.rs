@@ -14,12 +14,13 @@ use crate::args::shape::Shape;
 
 /// Show the plan of a transform on any number of ranks of any machine, and its predicted time.
 ///
-/// Prints the recipe; the bytes and messages of each reshape; the time of the forward transform,
-/// predicted step by step for the busiest rank and simulated message by message, also with half and
-/// twice the machine's numbers; the times of other layouts; and shares of two limits. Network: 5
-/// log2(N) B P/(α r) per point, for P hosts that send B bytes per second, r reshapes, and α bytes
-/// per point; and without data that stays on its host. Memory: the data read and written once
-/// before the first reshape and after each.
+/// Prints the recipe; the bytes and messages of each reshape; the time of the forward transform;
+/// the times of other layouts; and shares of two limits. Times are predicted step by step for the
+/// busiest rank, and simulated message by message, also with half and twice the machine's numbers.
+///
+/// Network: 5 log2(N) B P/(α r) per point, for P hosts that send B bytes per second, r reshapes,
+/// and α bytes per point; and without data that stays on its host. Memory: the data read and
+/// written once before the first reshape and after each.
 ///
 /// Simulations of ranks that wait for each other at each step are marked: they are no better than
 /// ±4×.

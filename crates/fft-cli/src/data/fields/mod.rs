@@ -1,5 +1,5 @@
-//! Fields to transform. They depend on global indices alone, so that they are the same for any
-//! number of ranks, but for rounding of those that a transform makes.
+//! Fields to transform. They depend on global indices alone: they are the same for any number of
+//! ranks, but for rounding where a transform makes them.
 
 mod charges;
 mod domain;

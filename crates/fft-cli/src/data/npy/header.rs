@@ -181,7 +181,9 @@ fn to_json(text: &str) -> String {
             json += part;
             continue;
         }
-        for c in part.replace("True", "true").replace("False", "false").chars() {
+        let part = part.replace("True", "true").replace("False", "false");
+        let digit = |c: char| c.is_ascii_digit();
+        for (at, c) in part.char_indices() {
             match c {
                 '(' => json.push('['),
                 ')' | ']' | '}' => {
@@ -190,8 +192,9 @@ fn to_json(text: &str) -> String {
                     json.truncate(json.strip_suffix(',').unwrap_or(&json).len());
                     json.push(if c == '}' { '}' } else { ']' });
                 }
-                // Python 2 marks long numbers.
-                'L' if json.ends_with(|c: char| c.is_ascii_digit()) => {}
+                // Python 2 marks long numbers, and allows zeros before others.
+                'L' if json.ends_with(digit) => {}
+                '0' if !json.ends_with(digit) && part[at + 1..].starts_with(digit) => {}
                 // JSON has fewer sorts of space than Python.
                 '\x0c' => json.push(' '),
                 _ => json.push(c),

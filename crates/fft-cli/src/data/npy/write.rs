@@ -80,14 +80,14 @@ impl Output {
     }
 }
 
-/// Writes the brick `lo..hi` (half-open, in the array's axes) into the file of an [`Output`], from
-/// `data` in the file's order of memory, and waits for the disk. Disjoint bricks may be written at
+/// Writes the brick `lo..hi` (half-open, in the array's axes) into the file of an [`Output`], and
+/// waits for the disk. `data` is in the file's order of memory. Disjoint bricks may be written at
 /// the same time. `E` must have the size and alignment of the file's dtype.
 ///
 /// # Errors
 ///
 /// If the brick is not inside the array, `E` or `data` do not fit it, or the file cannot be
-/// written or has another length than the header says.
+/// written.
 pub(crate) fn write_brick<E: bytemuck::Pod>(
     temporary_path: &Path,
     header: &Header,

@@ -114,7 +114,7 @@ fn headers_that_promise_too_much_take_no_memory() {
 fn texts_of_every_sort() {
     let good = [
         "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }    \n",
-        "{\"shape\":(2L,3L),\"fortran_order\":False,\x0c\"descr\":\"<f8\"}",
+        "{\"shape\":(2L,003L),\"fortran_order\":False,\x0c\"descr\":\"<f8\"}",
         " { 'shape' : ( 2 , 3 , ) , 'descr' : '<f8' , 'fortran_order' : False , } \n",
     ];
     for text in good {
