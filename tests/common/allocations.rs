@@ -20,8 +20,8 @@ fn count() {
     let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
 }
 
-// SAFETY: every method does what the system's allocator does, which keeps the contract of `GlobalAlloc`;
-// counting touches a number of the calling thread and does not allocate.
+// SAFETY: every method does what the system's allocator does, which keeps the contract of
+// `GlobalAlloc`; counting touches a number of the calling thread and does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -57,8 +57,8 @@ pub(crate) fn calls(run: impl FnOnce() -> Result<(), Error>) -> Result<usize, Er
     Ok(CALLS.get() - before)
 }
 
-/// Runs every way of execution once, and then a number of times without a single call of the allocator:
-/// several, since the order in which messages come is up to chance.
+/// Runs every way of execution once, and then a number of times without a single call of the
+/// allocator: several, since the order in which messages come is up to chance.
 pub(crate) fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) -> Result<(), Error> {
     runs(comm, case.plan::<K>(comm)?, &format!("{case:?}"))
 }

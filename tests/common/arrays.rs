@@ -88,7 +88,8 @@ fn same_bits<E: bytemuck::Pod>(found: &[E], expected: &[E]) -> bool {
     bytes(found) == bytes(expected)
 }
 
-/// Where all ranks share memory, and the numbers are as many before and after, a plan takes hardly any of its own.
+/// Where all ranks share memory, and the numbers are as many before and after, a plan takes hardly
+/// any of its own.
 pub(crate) fn memory(comm: &dyn Comm) -> Done {
     let grid = Grid::new([64, 64, 64])?;
     let draft = || Plan::<C2c, 3>::c2c(comm, grid).exchange(Algorithm::Shared);
@@ -114,7 +115,8 @@ fn tuned(comm: &dyn Comm) -> Done {
     plan.forward(field).map(drop)
 }
 
-/// The memory of a field that was dropped is the next one's, cleared; also where not all ranks dropped theirs.
+/// The memory of a field that was dropped is the next one's, cleared; also where not all ranks
+/// dropped theirs.
 fn used_again(comm: &dyn Comm) -> Done {
     let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);
     let mut plan = draft.shared_arrays().build()?;
@@ -161,7 +163,8 @@ fn outlives(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// A plan that one rank drops where it cannot free what is of all, on another thread or in a panic: it is kept, and no rank waits.
+/// A plan that one rank drops where it cannot free what is of all, on another thread or in a panic:
+/// it is kept, and no rank waits.
 fn dropped_elsewhere(comm: &dyn Comm) -> Done {
     for panics in [false, true] {
         let draft = Plan::<C2c, 2>::c2c(comm, Grid::new([12, 10])?).exchange(Algorithm::Shared);

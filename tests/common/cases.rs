@@ -64,8 +64,8 @@ fn real<const D: usize>(comm: &dyn Comm, case: Case<D>) -> Done {
     both::<R2r<f64>, R2r<f32>, D>(comm, case)
 }
 
-/// Every kind alone along one axis: short and long, odd and even, a prime large enough for the algorithms
-/// of primes, and where it exists a single point.
+/// Every kind alone along one axis: short and long, odd and even, a prime large enough for the
+/// algorithms of primes, and where it exists a single point.
 pub(crate) fn one_axis(comm: &dyn Comm) -> Done {
     for kind in Kind::ALL {
         for n in [1, 2, 3, 4, 5, 16, 27, 60, 101] {
@@ -136,8 +136,8 @@ pub(crate) fn three_axes(comm: &dyn Comm) -> Done {
     real(comm, Case::new([4, 3, 8], [Dst1, Identity, Dct2]).scales(Scale::Symmetric, Scale::Full))
 }
 
-/// So many peers that lines across ranks are brought together one by one, of elements of all sizes; owners with whole groups of eight
-/// rows, with less, with one and with none.
+/// So many peers that lines across ranks are brought together one by one, of elements of all sizes;
+/// owners with whole groups of eight rows, with less, with one and with none.
 pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     let grids = [[18, 3, 140], [5, 4, 130], [3, 2, 70]];
     for (shape, howmany) in grids.into_iter().zip([1, 2, 1]) {
@@ -155,8 +155,8 @@ pub(crate) fn many_neighbours(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Planes so large that they are not in cache when their transforms begin: the axis that lies farthest apart is first, but behind one
-/// that is halved.
+/// Planes so large that they are not in cache when their transforms begin: the axis that lies
+/// farthest apart is first, but behind one that is halved.
 pub(crate) fn large_planes(comm: &dyn Comm) -> Done {
     let case = |kinds| Case::new([2, 130, 128], kinds).scales(Scale::Symmetric, Scale::Symmetric);
     check::<C2c<f64>, 3>(comm, &case([C2C; 3]))?;
@@ -165,8 +165,9 @@ pub(crate) fn large_planes(comm: &dyn Comm) -> Done {
     check::<R2c<f64>, 4>(comm, &Case::new([2, 6, 24, 240], [C2C, C2C, C2C, R2C]))
 }
 
-/// Real transforms from and to bricks where lines are whole along the halved axis alone, by a recipe that leaves data where it is,
-/// several of them scaled; where there are ranks enough, on one host.
+/// Real transforms from and to bricks where lines are whole along the halved axis alone, by a
+/// recipe that leaves data where it is, several of them scaled; where there are ranks enough, on
+/// one host.
 pub(crate) fn pencils(
     shape: [usize; 3],
     halved: usize,
@@ -239,7 +240,8 @@ pub(crate) fn random_tilings(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Data that ends where it began: irregular bricks, ranks that hold nothing, and a recipe that comes home in between.
+/// Data that ends where it began: irregular bricks, ranks that hold nothing, and a recipe that
+/// comes home in between.
 pub(crate) fn returning(comm: &dyn Comm) -> Done {
     for seed in 0..3 {
         let turned = [1, 2, 0];

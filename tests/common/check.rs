@@ -206,8 +206,9 @@ fn bytes<E: Element>(data: &[E]) -> &[u8] {
     bytemuck::cast_slice(data)
 }
 
-/// Both directions of a transform against the definition: out of place with the input left as it was, in
-/// place, and as fields. The data of the inverse is random too, not the result of the forward transform.
+/// Both directions of a transform against the definition: out of place with the input left as it
+/// was, in place, and as fields. The data of the inverse is random too, not the result of the
+/// forward transform.
 pub(crate) fn check<K: Make, const D: usize>(comm: &dyn Comm, case: &Case<D>) -> Result<(), Error> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let [physical, spectral] = case.grids()?;

@@ -30,7 +30,7 @@ pub(crate) fn cut<E: Copy, const D: usize>(
     arrays.chunks_exact(points).flat_map(|array| places.iter().map(|&i| array[i])).collect()
 }
 
-/// RmaWindow the part that a brick holds back into whole arrays.
+/// Puts the part that a brick holds back into whole arrays.
 pub(crate) fn paste<E: Copy, const D: usize>(
     part: &[E],
     arrays: &mut [E],
@@ -76,14 +76,16 @@ pub(crate) fn distance(a: &[C64], b: &[C64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).norm_sqr()).sum::<f64>().sqrt()
 }
 
-/// The relative l2 error that a transform of `points` random numbers may have in arithmetic of this epsilon.
+/// The relative l2 error that a transform of `points` random numbers may have in arithmetic of this
+/// epsilon.
 ///
-/// Higham (Accuracy and Stability of Numerical Algorithms, theorem 24.2) bounds that of a radix-2 FFT by
-/// log2 N · (u' + γ4 (√2 + u')), u' being the error of the twiddles and γ4 ≈ 4u: for u' = u = eps/2 that is
-/// 3.4 eps per level, for the worst of all data. Rounding errors of random data have both signs and add up
-/// like √(log2 N): the largest that any case of these tests shows is 0.63 eps per level, primes and cosine
-/// transforms included, and the oracle's own error is in that. 2 eps leave room for other vector units. One
-/// level more is for scaling and for the ends of cosine and sine transforms.
+/// Higham (Accuracy and Stability of Numerical Algorithms, theorem 24.2) bounds that of a radix-2
+/// FFT by log2 N · (u' + γ4 (√2 + u')), u' being the error of the twiddles and γ4 ≈ 4u: for u' = u
+/// = eps/2 that is 3.4 eps per level, for the worst of all data. Rounding errors of random data
+/// have both signs and add up like √(log2 N): the largest that any case of these tests shows is
+/// 0.63 eps per level, primes and cosine transforms included, and the oracle's own error is in
+/// that. 2 eps leave room for other vector units. One level more is for scaling and for the ends of
+/// cosine and sine transforms.
 pub(crate) fn bound(epsilon: f64, points: usize) -> f64 {
     2.0 * epsilon * (1.0 + (points as f64).log2())
 }

@@ -22,7 +22,8 @@ pub(crate) struct Setup {
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Everyone to everyone, there and back; where all share memory, data that stays and a transform across ranks.
+    /// Everyone to everyone, there and back; where all share memory, data that stays and a
+    /// transform across ranks.
     Everyone,
     /// Each rank to the one after it, in one reshape.
     Next,
@@ -164,7 +165,8 @@ pub(crate) fn memory(comm: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// One rank cannot look into the memory of its host, or gets none that the others can look into, which threads need not.
+/// One rank cannot look into the memory of its host, or gets none that the others can look into,
+/// which threads need not.
 pub(crate) fn shared(comm: &dyn Comm) -> Result<(), Error> {
     use weak::Fault::{NodeMemory, Nothing, Room};
     let faults =
@@ -205,7 +207,8 @@ pub(crate) fn damage(comm: &dyn Comm) -> Result<(), Error> {
     Ok(())
 }
 
-/// Messages of other sizes than expected, to or from one rank, or none for lack of memory. The exchange is not harmed by it.
+/// Messages of other sizes than expected, to or from one rank, or none for lack of memory. The
+/// exchange is not harmed by it.
 pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
     use Algorithm::{Alltoallv, KWay, P2p, Pipelined};
     use weak::Fault::{Narrow, Short, Slots};
@@ -215,8 +218,8 @@ pub(crate) fn sizes(comm: &dyn Comm) -> Result<(), Error> {
     let faults = faults.chain([(Alltoallv, Narrow)]);
     let device = Switch::new(Fault::Nothing);
     for ((exchange, fault), memory) in faults.flat_map(|fault| MEMORY.map(|m| (fault, m))) {
-        // MPI's collective ends the job if there is less room than was agreed on; threads receive in slots of the sender, and make
-        // no room.
+        // MPI's collective ends the job if there is less room than was agreed on; threads receive
+        // in slots of the sender, and make no room.
         if fault == Narrow && (comm.name() == "mpi") == (exchange == Alltoallv) {
             continue;
         }

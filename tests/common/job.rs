@@ -10,14 +10,15 @@ use super::again;
 
 /// How often a job is looked after.
 const POLL: Duration = Duration::from_millis(20);
-/// How many looks a job may take: 100 seconds, many times what it needs. Looks are counted and not the time,
-/// which goes on while all of this is stopped.
+/// How many looks a job may take: 100 seconds, many times what it needs. Looks are counted and not
+/// the time, which goes on while all of this is stopped.
 const PATIENCE: usize = 5000;
 
 /// Jobs share the cores of one machine, so that they run one after the other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`, would pass.
+/// How many ranks there must be: a job of single processes, started by another MPI's `mpirun`,
+/// would pass.
 const EXPECTED: &str = "THRIFFTY_TEST_RANKS";
 
 /// What the test is told beside.
@@ -30,7 +31,8 @@ pub(crate) fn must_succeed(ranks: usize, test: &str) {
     }
 }
 
-/// Runs the ignored test of this name on every rank of a job, which must end; `None` where there is no `mpirun`.
+/// Runs the ignored test of this name on every rank of a job, which must end; `None` where there is
+/// no `mpirun`.
 pub(crate) fn run(ranks: usize, test: &str) -> Option<ExitStatus> {
     run_told(ranks, test, "")
 }

@@ -2,10 +2,10 @@
 
 use Kind::{C2C, Dct2, Dst1, R2C};
 use thriffty::planning::{Algorithm, DynBrick, Memory, Node, Transform};
-use thriffty::{C2c, Comm, Complex, Error, Kind, Plan, R2c, R2r, Tolerance, Wire};
+use thriffty::{C2c, Comm, Complex, Error, Kind, Plan, R2c, R2r, Tolerance};
 
 use super::check::{Case, Make, check};
-use super::lossy::{DIRECTIONS, Pair};
+use super::lossy;
 
 type Done = Result<(), Error>;
 
@@ -16,7 +16,8 @@ const TILE: usize = 1 << 20;
 /// Bytes of lines that lie far apart, unless memory is to be little.
 const FAR: usize = 1 << 19;
 
-/// A few kinds, shapes and tilings, in several chunks: against the definition, out of place, in place and as fields.
+/// A few kinds, shapes and tilings, in several chunks: against the definition, out of place, in
+/// place and as fields.
 pub(crate) fn right(comm: &dyn Comm) -> Done {
     for exchange in Algorithm::ALL {
         let least = |case: Case<3>| case.exchange(exchange).memory(Memory::Least);
@@ -65,7 +66,8 @@ fn plane<K: Transform>(plan: &Plan<K, 3>) -> usize {
     plan.recipe().nodes().iter().map(planes).max().unwrap_or(0)
 }
 
-/// Bytes of a chunk of messages and of a round of them, at most: of planes of a brick, unless these are larger than two chunks.
+/// Bytes of a chunk of messages and of a round of them, at most: of planes of a brick, unless these
+/// are larger than two chunks.
 fn chunk_and_round<K: Transform>(plan: &Plan<K, 3>) -> [usize; 2] {
     let (problem, ranks) = (plan.recipe().problem(), plan.comm().size());
     let (width, least) = (if problem.complex { 2 } else { 1 }, 8192 * ranks);
@@ -75,8 +77,8 @@ fn chunk_and_round<K: Transform>(plan: &Plan<K, 3>) -> [usize; 2] {
     [chunk, (all / ranks / 128).max(least).max(plane.min(2 * least))]
 }
 
-/// No rank takes more than what it holds at most in the course of a transform and, as the output is one of two places that data is
-/// in by turns, what of that does not fit there.
+/// No rank takes more than what it holds at most in the course of a transform and, as the output is
+/// one of two places that data is in by turns, what of that does not fit there.
 fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let plan = |memory| {
         let draft = case.clone().memory(memory).draft::<K>(comm)?;
@@ -95,8 +97,9 @@ fn within<K: Make>(comm: &dyn Comm, case: &Case<3>, tolerance: bool) -> Done {
     let ends = [0, recipe.nodes().len() - 1].map(|node| bytes(&recipe.nodes()[node]));
     let over = held - ends.into_iter().min().expect("there are two");
     let (messages, [chunk, round]) = (!recipe.problem().all_near(), chunk_and_round(&least));
-    // A tile and tables; messages of a round out and in, or two windows, in which each pair of ranks has a place for all reshapes.
-    // Of bricks that are not even a rank may get whole chunks of all others at once.
+    // A tile and tables; messages of a round out and in, or two windows, in which each pair of
+    // ranks has a place for all reshapes. Of bricks that are not even a rank may get whole chunks
+    // of all others at once.
     let even = case.tiling.is_none();
     let messages_take = match case.exchange {
         Algorithm::Ring(_) if !even => 4 * comm.size() * round,
@@ -133,7 +136,8 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
         let half = Case::new(shape, [C2C, C2C, R2C]).exchange(exchange);
         within::<R2c<f64>>(comm, &half, false)?;
         within::<R2c<f64>>(comm, &half, true)?;
-        // Layouts that are less even at the ends than between, and others at one end than at the other.
+        // Layouts that are less even at the ends than between, and others at one end than at the
+        // other.
         for seed in 0..3 {
             within::<C2c<f64>>(comm, &whole.clone().tiling(seed), false)?;
             within::<R2c<f64>>(comm, &half.clone().tiling(seed), false)?;
@@ -151,8 +155,8 @@ pub(crate) fn bounded(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// Of large data, messages are a small part by default, too: in chunks of which a few are under way at once, or one. Those that are put
-/// are more.
+/// Of large data, messages are a small part by default, too: in chunks of which a few are under way
+/// at once, or one. Those that are put are more.
 pub(crate) fn modest(comm: &dyn Comm) -> Done {
     // With one rank there are none, and with many ranks the part of each is small.
     if !(2..=4).contains(&comm.size()) {
@@ -163,36 +167,12 @@ pub(crate) fn modest(comm: &dyn Comm) -> Done {
         let case = Case::new([192; 3], [C2C; 3]).exchange(exchange);
         let plan = case.plan::<C2c<f64>>(comm)?;
         let (found, bytes) = (plan.memory(), plan.input_len() * size_of::<Complex<f64>>());
-        // Of what ranks of a host hold who see no arrays but their own, the part that no other transforms stays in the output.
+        // Of what ranks of a host hold who see no arrays but their own, the part that no other
+        // transforms stays in the output.
         let apart = comm.node_memory()?.is_some_and(|node_memory| !node_memory.exposes_all());
         let private = apart && exchange == Algorithm::Shared && plan.recipe().problem().all_near();
         let most = bytes + bytes / 6 - if private { bytes / comm.size() } else { 0 };
         assert!(found <= most, "{found} bytes, {most} allowed: {}", plan.recipe());
-    }
-    Ok(())
-}
-
-/// Wires that lose something keep what they promise.
-pub(crate) fn lossy(comm: &dyn Comm) -> Done {
-    for exchange in Algorithm::ALL {
-        let case = Case::new([24, 20, 18], [C2C; 3]).howmany(3);
-        let case = case.exchange(exchange).memory(Memory::Least);
-        let tolerance = Tolerance::relative(1e-6)?.strict();
-        for wire in [Wire::Bits(20), Wire::Lossless, Wire::Tolerance] {
-            for direction in DIRECTIONS {
-                let mut pair = Pair::<C2c, 3>::new(comm, &case, direction, |draft| {
-                    let draft = draft.wire(wire);
-                    if wire == Wire::Tolerance { draft.tolerance(tolerance) } else { draft }
-                })?;
-                let (error, reported) = pair.lost(1, |_, x| x)?;
-                let allowed = match wire {
-                    Wire::Lossless => 0.0,
-                    Wire::Tolerance => tolerance.value(),
-                    _ => reported.bound,
-                };
-                assert!(error <= allowed, "{wire} {exchange}: {error:e}, {reported:?}");
-            }
-        }
     }
     Ok(())
 }
@@ -202,5 +182,5 @@ pub(crate) fn all(comm: &dyn Comm) -> Done {
     right(comm)?;
     bounded(comm)?;
     modest(comm)?;
-    lossy(comm)
+    lossy::all(comm, Memory::Least)
 }

@@ -1,6 +1,6 @@
 //! Two plans of one transform, one of which encodes its messages, and fields to tell them apart.
 
-use thriffty::planning::{Algorithm, Direction, Real, Reduce, Step, Transform, WireError};
+use thriffty::planning::{Algorithm, Direction, Memory, Real, Reduce, Step, Transform, WireError};
 use thriffty::{Comm, Draft, Error, Kind, Plan, R2c, Tolerance, Tune, Wire};
 
 use super::check::{Case, Make};
@@ -36,8 +36,8 @@ impl<K: Make, const D: usize> Pair<K, D> {
         Ok(Self { plain, coded, direction })
     }
 
-    /// Transforms random numbers in -1..1, each made into another, given its place on its rank. Returns the true error and
-    /// what was reported of it.
+    /// Transforms random numbers in -1..1, each made into another, given its place on its rank.
+    /// Returns the true error and what was reported of it.
     pub(crate) fn lost(
         &mut self,
         seed: u64,
@@ -138,13 +138,14 @@ pub(crate) const FIELDS: [(&str, Field); 9] = [
 ];
 
 /// On any communicator: wires of all sorts, with every exchange, over bricks at random.
-pub(crate) fn all(comm: &dyn Comm) -> Result<(), Error> {
+pub(crate) fn all(comm: &dyn Comm, memory: Memory) -> Result<(), Error> {
     let wires = [Wire::F32, Wire::Bits(11), Wire::Tolerance, Wire::Lossless];
     for (seed, exchange) in Algorithm::ALL.into_iter().enumerate() {
         let tolerance = Tolerance::relative(1e-5)?.strict();
         for wire in wires {
             let kinds = [Kind::C2C, Kind::C2C, Kind::R2C];
             let case = Case::new([14, 9, 16], kinds).tiling(seed as u64).exchange(exchange);
+            let case = case.memory(memory);
             for direction in DIRECTIONS {
                 let mut pair = Pair::<R2c, 3>::new(comm, &case, direction, |draft| {
                     let draft = draft.wire(wire);

@@ -20,5 +20,25 @@ pub(crate) mod tiling;
 pub(crate) mod unequal;
 pub(crate) mod weak;
 
+use thriffty::{Comm, Error, ThreadComm};
+
 /// Rank counts: one, even and odd, a prime, and one whose factors differ.
 pub(crate) const RANKS: [usize; 5] = [1, 2, 3, 4, 6];
+
+/// Hosts of ranks, of which some share memory and others do not.
+pub(crate) const HOSTS: [&[usize]; 4] = [&[0, 1], &[0, 0, 1], &[1, 0, 1, 0], &[0, 0, 2, 2, 2, 1]];
+
+/// Runs a check with threads as ranks, for each rank count.
+pub(crate) fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {
+    for ranks in RANKS {
+        thriffty::threads(ranks, |comm| body(&comm))
+            .unwrap_or_else(|error| panic!("{ranks} ranks: {error}"));
+    }
+}
+
+/// Runs a check with threads as ranks on these hosts.
+pub(crate) fn on_hosts(hosts: &[usize], body: impl Fn(ThreadComm) -> Result<(), Error> + Sync) {
+    for found in fft_comm::threads_on(hosts, body) {
+        found.unwrap_or_else(|error| panic!("{hosts:?}: {error}"));
+    }
+}

@@ -10,8 +10,8 @@ use thriffty::{Complex, Kind};
 
 type C64 = Complex<f64>;
 
-/// `exp(iπ a/b)` times `factor`. The angle is brought into the first octant in whole numbers, so that the
-/// result is as exact as the sine and cosine of small angles are.
+/// `exp(iπ a/b)` times `factor`. The angle is brought into the first octant in whole numbers, so
+/// that the result is as exact as the sine and cosine of small angles are.
 fn turn(factor: f64, a: usize, b: usize) -> C64 {
     let a = a % (2 * b);
     let (a, below) = if a > b { (2 * b - a, true) } else { (a, false) };
@@ -49,8 +49,8 @@ fn forward(kind: Kind, n: usize, k: usize, j: usize) -> C64 {
     }
 }
 
-/// Row `j`, column `k` of the unscaled inverse: what the forward matrix must be multiplied by to give the
-/// logical length times one. Of a halved axis the real part of the result is meant.
+/// Row `j`, column `k` of the unscaled inverse: what the forward matrix must be multiplied by to
+/// give the logical length times one. Of a halved axis the real part of the result is meant.
 fn inverse(kind: Kind, n: usize, j: usize, k: usize) -> C64 {
     match kind {
         Kind::C2C => turn(1.0, 2 * j * k, n),
@@ -121,7 +121,8 @@ struct Known {
 /// Those that were computed last: ranks, exchanges and numbers of ranks ask for the same ones.
 static KNOWN: Mutex<Vec<Arc<Known>>> = Mutex::new(Vec::new());
 
-/// Transforms whole row-major arrays, one after the other, without scaling. `shape` is the physical one.
+/// Transforms whole row-major arrays, one after the other, without scaling. `shape` is the physical
+/// one.
 pub(crate) fn transform<const D: usize>(
     direction: Direction,
     shape: [usize; D],
@@ -164,8 +165,8 @@ fn computed<const D: usize>(
         Direction::Forward => shape,
         Direction::Inverse => std::array::from_fn(|axis| kinds[axis].spectral_len(shape[axis])),
     };
-    // The halved axis comes first on the way there and last on the way back: what its inverse drops, the
-    // imaginary part, is dropped when nothing else is left to be done.
+    // The halved axis comes first on the way there and last on the way back: what its inverse
+    // drops, the imaginary part, is dropped when nothing else is left to be done.
     let mut axes: Vec<usize> = (0..D).collect();
     axes.sort_by_key(|&axis| (kinds[axis] == Kind::R2C) != (direction == Direction::Forward));
     let mut arrays = arrays.to_vec();

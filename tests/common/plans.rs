@@ -8,12 +8,14 @@ use thriffty::{C2c, Comm, Error, Grid, Kind, Plan, R2c};
 
 type Done = Result<(), Error>;
 
-/// Plans that are made and dropped before memory must have levelled off: allocators and MPI keep what they have had.
+/// Plans that are made and dropped before memory must have levelled off: allocators and MPI keep
+/// what they have had.
 const WARM_UP: usize = 300;
 const PLANS: usize = 1000;
-/// What the plans after that may add to the memory of this process: less than 3 KiB for each. Buffers and slots of a
-/// plan here have 20 KiB and more, and a communicator of Open MPI several, so that any of them left behind by every
-/// plan shows. (Where communicators are few, as the 2048 of MPICH, 1000 plans would run out of them.)
+/// What the plans after that may add to the memory of this process: less than 3 KiB for each.
+/// Buffers and slots of a plan here have 20 KiB and more, and a communicator of Open MPI several,
+/// so that any of them left behind by every plan shows. (Where communicators are few, as the 2048
+/// of MPICH, 1000 plans would run out of them.)
 const GROWTH: usize = 2 << 20;
 
 /// Bytes of memory that this process has in use; `None` where the system does not tell.

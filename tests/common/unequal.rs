@@ -62,7 +62,8 @@ enum Change {
     Chunk,
     /// The same bytes in all, in other messages.
     Shifted,
-    /// Of the last reshape, how many chunks there are; whether messages may be shorter; whether they are there at once.
+    /// Of the last reshape, how many chunks there are; whether messages may be shorter; whether
+    /// they are there at once.
     Chunks,
     Shorter,
     AtOnce,

@@ -1,5 +1,5 @@
-//! Fields on a CUDA device beside fields of the host, by ranks that share a GPU. Where there is no GPU, each test prints why and
-//! passes.
+//! Fields on a CUDA device beside fields of the host, by ranks that share a GPU. Where there is no
+//! GPU, each test prints why and passes.
 
 use std::f64::consts::TAU;
 
@@ -133,7 +133,8 @@ fn fields_on_a_device_are_those_of_the_host() {
     }
 }
 
-/// What fails in a field of one rank is an error of all when a plan takes it, and the plan goes on working.
+/// What fails in a field of one rank is an error of all when a plan takes it, and the plan goes on
+/// working.
 #[test]
 fn failures_stay_in_the_field() {
     let Some(gpu) = gpu() else { return };

@@ -22,7 +22,8 @@ pub(crate) fn gpu() -> Option<Gpu> {
     GPU.get_or_init(probe).clone()
 }
 
-/// Another rank's GPU: those there are, dealt out in turn; the first of them where there is no other.
+/// Another rank's GPU: those there are, dealt out in turn; the first of them where there is no
+/// other.
 #[allow(dead_code, reason = "not every test has ranks on several")]
 pub(crate) fn gpu_of(rank: usize) -> Option<Gpu> {
     let first = gpu()?;
@@ -39,7 +40,8 @@ pub(crate) fn few() -> bool {
     std::env::var_os("THRIFFTY_FEW").is_some()
 }
 
-/// Whether there is a cuFFT that fetches: of a version that links functions, which are tried with another one.
+/// Whether there is a cuFFT that fetches: of a version that links functions, which are tried with
+/// another one.
 #[allow(dead_code, reason = "not every test has plans that fetch")]
 pub(crate) fn links(gpu: &Gpu) -> bool {
     static LINKS: OnceLock<bool> = OnceLock::new();

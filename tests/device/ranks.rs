@@ -1,8 +1,9 @@
-//! Plans on a CUDA device: the same transforms, compared with the same definition, by ranks that share a GPU. Where there is no
-//! GPU, each test prints why and passes.
+//! Plans on a CUDA device: the same transforms, compared with the same definition, by ranks that
+//! share a GPU. Where there is no GPU, each test prints why and passes.
 
 use crate::common::check::{Case, Make};
 use crate::common::data::{C64, bound, cut, distance, norm, random, widen};
+use crate::common::on_hosts;
 use crate::common::tiling::Rng;
 use crate::gpu::{few, gpu, gpu_of};
 use fft_core::{Element, Real};
@@ -159,7 +160,8 @@ fn halved<const D: usize>(comm: &dyn Comm, gpu: &impl Place, case: &Case<D>) -> 
     check::<R2c<f32>, D>(comm, gpu, case)
 }
 
-/// One to four axes, the halved one anywhere, orders of axes, batches, scales, uneven bricks and empty ones.
+/// One to four axes, the halved one anywhere, orders of axes, batches, scales, uneven bricks and
+/// empty ones.
 fn everything(comm: &dyn Comm, gpu: &impl Place) -> Done {
     let p2p = Algorithm::P2p;
     complex(comm, gpu, &Case::new([16, 12, 20], [C2C; 3]).exchange(p2p))?;
@@ -224,7 +226,8 @@ fn ranks_with_devices_of_their_own_transform_as_defined() {
     }
 }
 
-/// Arrays so large that their scale is linked into cuFFT's kernels, with a length that these have no code of their own for.
+/// Arrays so large that their scale is linked into cuFFT's kernels, with a length that these have
+/// no code of their own for.
 #[test]
 fn a_scale_of_large_arrays_is_as_defined() {
     let Some(gpu) = gpu() else { return };
@@ -236,13 +239,6 @@ fn a_scale_of_large_arrays_is_as_defined() {
             halved(&comm, &gpu, &case.scales(Scale::Symmetric, Scale::Full))
         })
         .unwrap();
-    }
-}
-
-/// Ranks on hosts that are played: messages go through the host, in every way there is.
-fn on_hosts(hosts: &[usize], body: impl Fn(ThreadComm) -> Done + Sync) {
-    for done in fft_comm::threads_on(hosts, body) {
-        done.unwrap();
     }
 }
 

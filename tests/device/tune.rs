@@ -1,4 +1,5 @@
-//! Recipes by the timings of a CUDA device, which ranks share. Where there is no GPU, it prints why and passes.
+//! Recipes by the timings of a CUDA device, which ranks share. Where there is no GPU, it prints why
+//! and passes.
 
 use std::time::Duration;
 

@@ -4,16 +4,9 @@ use std::time::Duration;
 
 use crate::common::check::check;
 use crate::common::weak::{Fault, HALVED, Weak};
-use crate::common::{RANKS, arrays, cases, little};
+use crate::common::{HOSTS, arrays, cases, little, lossy, on_all_ranks, on_hosts};
 use thriffty::planning::{Algorithm, Memory};
 use thriffty::{C2c, Comm, Complex, Error, Grid, Plan, R2c, Tune};
-
-fn on_all_ranks(body: fn(&dyn Comm) -> Result<(), Error>) {
-    for ranks in RANKS {
-        thriffty::threads(ranks, |comm| body(&comm))
-            .unwrap_or_else(|e| panic!("{ranks} ranks: {e}"));
-    }
-}
 
 #[test]
 fn results_are_those_of_the_definition() {
@@ -30,9 +23,7 @@ fn large_data_takes_little_more_by_default() {
     for ranks in [2, 3, 4] {
         let hosts: Vec<_> = (0..ranks).collect();
         for hosts in [vec![0; ranks], hosts] {
-            for found in fft_comm::threads_on(&hosts, |comm| little::modest(&comm)) {
-                found.unwrap_or_else(|error| panic!("{hosts:?}: {error}"));
-            }
+            on_hosts(&hosts, |comm| little::modest(&comm));
         }
     }
 }
@@ -42,7 +33,8 @@ fn arrays_that_are_shared() {
     on_all_ranks(arrays::all);
 }
 
-/// Threads that see no arrays but their own, as processes do: what no other transforms stays in the output.
+/// Threads that see no arrays but their own, as processes do: what no other transforms stays in the
+/// output.
 #[test]
 fn ranks_with_memory_of_their_own() {
     on_all_ranks(|comm| {
@@ -70,8 +62,8 @@ fn ranks_with_memory_of_their_own_that_disagree() {
     .unwrap();
 }
 
-/// From pencils to pencils, half a spectrum is made in the first pass across ranks, and transposed back in the last, where callers'
-/// arrays are seen and memory is not to be little.
+/// From pencils to pencils, half a spectrum is made in the first pass across ranks, and transposed
+/// back in the last, where callers' arrays are seen and memory is not to be little.
 #[test]
 fn half_a_spectrum_takes_no_pass_of_its_own() {
     for (memory, passes) in [(Memory::Ample, 2), (Memory::Least, 0)] {
@@ -88,13 +80,9 @@ fn half_a_spectrum_takes_no_pass_of_its_own() {
 /// Some ranks share memory and others do not.
 #[test]
 fn also_on_several_hosts() {
-    for hosts in [&[0, 1][..], &[0, 0, 1], &[1, 0, 1, 0], &[0, 0, 2, 2, 2, 1]] {
+    for hosts in HOSTS {
         for body in [little::right, little::bounded, arrays::all] {
-            let found = fft_comm::threads_on(hosts, |comm| body(&comm));
-            found
-                .into_iter()
-                .collect::<Result<Vec<()>, _>>()
-                .unwrap_or_else(|e| panic!("{hosts:?}: {e}"));
+            on_hosts(hosts, |comm| body(&comm));
         }
     }
 }
@@ -102,7 +90,7 @@ fn also_on_several_hosts() {
 #[test]
 fn wires_keep_their_promises() {
     for ranks in [2, 3] {
-        thriffty::threads(ranks, |comm| little::lossy(&comm)).unwrap();
+        thriffty::threads(ranks, |comm| lossy::all(&comm, Memory::Least)).unwrap();
     }
 }
 
@@ -118,7 +106,8 @@ fn ranks_that_disagree_are_told() {
     }
 }
 
-/// The tuner makes exchanges as plans do. Threads as if each had a host of its own, of which parts are uneven.
+/// The tuner makes exchanges as plans do. Threads as if each had a host of its own, of which parts
+/// are uneven.
 #[test]
 fn what_the_clock_chooses_is_as_little() {
     for ranks in [2, 3, 4] {

@@ -1,5 +1,5 @@
-//! What is true of every transform, over random bricks: impulses, constants, linearity, shifts, Parseval's
-//! theorem, symmetry. No oracle is needed to know these.
+//! What is true of every transform, over random bricks: impulses, constants, linearity, shifts,
+//! Parseval's theorem, symmetry. No oracle is needed to know these.
 
 use std::f64::consts::TAU;
 
@@ -28,7 +28,8 @@ fn place<const D: usize>(shape: [usize; D], index: [usize; D]) -> usize {
     (0..D).fold(0, |place, axis| place * shape[axis] + index[axis])
 }
 
-/// `exp(-2πi Σ k p / n)`, the angle reduced to half a turn in whole numbers: one rounding, not one per axis.
+/// `exp(-2πi Σ k p / n)`, the angle reduced to half a turn in whole numbers: one rounding, not one
+/// per axis.
 fn phase<const D: usize>(shape: [usize; D], k: [usize; D], p: [usize; D]) -> C64 {
     let points: usize = shape.iter().product();
     let turns: usize = (0..D).map(|axis| k[axis] * p[axis] * (points / shape[axis])).sum();
@@ -96,8 +97,8 @@ fn impulse<const D: usize>(s: &Setting<D>) -> Checked {
     let found = spectrum::<C2c<f64>, D>(s.ranks, &s.case([Kind::C2C; D]), &x);
     let wave = |k| phase(s.shape, index(s.shape, k), index(s.shape, at));
     let expected: Vec<_> = (0..s.points()).map(wave).collect();
-    // Every element by itself, not only their norm: nothing large hides an error here. A factor of 2 is for
-    // the largest of them, one is for the phase that it is compared with.
+    // Every element by itself, not only their norm: nothing large hides an error here. A factor of
+    // 2 is for the largest of them, one is for the phase that it is compared with.
     for (found, expected) in found.iter().zip(&expected) {
         prop_assert!((found - expected).norm() <= 3.0 * s.bound(), "{found}, not {expected}");
     }
@@ -161,14 +162,16 @@ fn parseval<const D: usize>(s: &Setting<D>) -> Checked {
     };
     let energy: f64 = x.iter().map(|x| x * x).sum();
     let modes: f64 = found.iter().enumerate().map(|(k, x)| weight(k) * x.norm_sqr()).sum();
-    // Squaring doubles a relative error; adding up N positive numbers costs at most N eps/2 on each side.
+    // Squaring doubles a relative error; adding up N positive numbers costs at most N eps/2 on each
+    // side.
     let allowed = 2.0 * s.bound() + s.points() as f64 * f64::EPSILON;
     let error = (modes / s.points() as f64 / energy - 1.0).abs();
     prop_assert!(error <= allowed, "energy is off by {error:.2e}, more than {allowed:.2e}");
     Ok(())
 }
 
-/// Modes of real data come in conjugate pairs, and the halved transform is the part that is needed of them.
+/// Modes of real data come in conjugate pairs, and the halved transform is the part that is needed
+/// of them.
 fn symmetry<const D: usize>(s: &Setting<D>) -> Checked {
     let x: Vec<f64> = random(s.points(), s.seed);
     let full = spectrum::<C2c<f64>, D>(s.ranks, &s.case([Kind::C2C; D]), &widen(&x));
@@ -243,8 +246,9 @@ macro_rules! properties {
 }
 properties!(64: impulse, constant, linearity, shift, parseval, symmetry, definition);
 
-/// The Taylor-Green vortex, u = sin x cos y cos z, v = -cos x sin y cos z: its energy is 1/8 both as the mean
-/// over space and as the sum over modes, and all of it is in modes whose three frequencies are 1 or -1.
+/// The Taylor-Green vortex, u = sin x cos y cos z, v = -cos x sin y cos z: its energy is 1/8 both
+/// as the mean over space and as the sum over modes, and all of it is in modes whose three
+/// frequencies are 1 or -1.
 #[test]
 fn taylor_green_vortex() {
     const N: usize = 32;
@@ -278,8 +282,9 @@ fn taylor_green_vortex() {
                 });
             }
             world.allreduce(Reduce::Sum, &mut energy)?;
-            // A square has twice the 3 eps of a product of three rounded waves; a pairwise sum of 2^15 numbers
-            // adds 15 eps/2; the few that are added otherwise, ranks and velocities, 4.
+            // A square has twice the 3 eps of a product of three rounded waves; a pairwise sum of
+            // 2^15 numbers adds 15 eps/2; the few that are added otherwise, ranks and velocities,
+            // 4.
             let allowed = [20.0 * f64::EPSILON, 4.0 * bound(f64::EPSILON, N)];
             for (energy, allowed) in energy.into_iter().zip(allowed) {
                 assert!((energy - 0.125).abs() <= allowed * 0.125, "{energy:.17} of 0.125");

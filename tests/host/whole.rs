@@ -1,4 +1,5 @@
-//! Whole arrays through a distributed transform: cut into bricks, transformed by threads, put together.
+//! Whole arrays through a distributed transform: cut into bricks, transformed by threads, put
+//! together.
 
 use thriffty::Comm;
 

@@ -7,8 +7,8 @@ use crate::common::plans;
 
 type Done = Result<(), Error>;
 
-/// One rank fails by itself and lets its plan go; the others are told in what they do next, and whenever they try again.
-/// Then all make the next plan.
+/// One rank fails by itself and lets its plan go; the others are told in what they do next, and
+/// whenever they try again. Then all make the next plan.
 pub(crate) fn early(comm: &dyn Comm) -> Done {
     if comm.size() == 1 {
         return Ok(());
@@ -57,7 +57,8 @@ fn leave(
     Ok(())
 }
 
-/// All but the first rank leave, before it or while it calls: it hears of the lowest of them, as each has answered this call.
+/// All but the first rank leave, before it or while it calls: it hears of the lowest of them, as
+/// each has answered this call.
 pub(crate) fn all_but_one(comm: &dyn Comm) -> Done {
     let mut plan = messages(comm)?;
     if comm.rank() > 0 {
@@ -80,8 +81,8 @@ pub(crate) fn in_any_order(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending. Last of all: where stations are, others wait for MPI to
-/// end there.
+/// A plan that a rank never drops keeps nobody from leaving, nor MPI from ending. Last of all:
+/// where stations are, others wait for MPI to end there.
 pub(crate) fn kept_by_one(comm: &dyn Comm) -> Done {
     for exchange in [Algorithm::P2p, Algorithm::Shared] {
         let plan = by(comm, exchange)?;

@@ -1,9 +1,7 @@
 //! `cargo xtask bench`: thriffty beside FFTW.
 //!
-//! A shared machine drifts by tens of percent within minutes, so times of one program after the other mean little.
-//! Here all programs stay alive and take turns: in each round everyone is timed once, noise hits all alike, and it is
-//! the ratios within the rounds that count. The first of a round changes from round to round, so that nobody always
-//! follows the same neighbour.
+//! A shared machine drifts within minutes. So all programs stay alive, each round times every
+//! program once, and the ratios within rounds count. The order rotates from round to round.
 
 use crate::contender::{Contender, MemoryCopy, Server};
 use crate::demo::{build_cli, mpirun};
@@ -14,6 +12,7 @@ use crate::quiet;
 use crate::record::{self, Heat, Series};
 use crate::setup;
 use crate::tools::{self, Result, command, shown};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -50,17 +49,12 @@ pub(crate) fn run(options: &Options) -> Result {
         heats.push(heat);
     }
     println!("by round: the median of the ratios within one round; below 1 thriffty is faster");
-
-    let date = tools::output(command("date").args(["-u", "+%F"]))?;
-    let path = record_path(options, &date, "")?;
-    std::fs::write(&path, record::json(&date, options, &machine, &heats))
-        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    println!("record: {}", path.display());
-    Ok(())
+    let name = if options.exchanges.is_empty() { "" } else { "-exchanges" };
+    record::write(options, name, record::of_heats(options, &machine, &heats))
 }
 
-/// Times everyone once per round. A round counts if nobody else was at work before and after it, or when the patience
-/// is used up. Also tells, for each round, the share of the cores that others had.
+/// Times every contender once per round; also the share of the cores that others used. A round
+/// counts if the cores were idle before and after it, or when the patience is used up.
 pub(crate) fn take_turns(
     contenders: &mut [&mut dyn Contender],
     rounds: usize,
@@ -93,8 +87,8 @@ pub(crate) fn take_turns(
     Ok((all, others))
 }
 
-/// The programs of one heat. All work out of place and keep their input, as our slices are kept; beside that, what
-/// FFTW-MPI gains when it may overwrite its input, and when it may leave its output transposed.
+/// The programs of one heat, all out of place. FFTW-MPI also overwrites its input, or leaves its
+/// output transposed.
 fn programs(
     options: &Options,
     ranks: usize,
@@ -102,75 +96,60 @@ fn programs(
     peer: Option<&Path>,
     cli: &Path,
 ) -> Vec<(String, Command)> {
-    // From four ranks on, even bricks are not slabs.
-    let cut_both_ways = ranks >= 4;
-    let ranks = ranks.to_string();
-    let problem = [options.kind.clone(), options.size_text()];
+    let count = ranks.to_string();
     let mut programs = Vec::new();
+    let mut add = |name: &str, by_mpi: bool, program: &Path, verb: &str, words: &str| {
+        let mut start = if by_mpi { mpirun(&count, program) } else { command(program) };
+        start.args([verb, &options.kind, &options.size_text(), "--serve"]);
+        start.args(words.split_whitespace());
+        programs.push((name.to_string(), start));
+    };
+    let threads = format!("--ranks {ranks}");
     if let Some(peer) = peer {
-        for (name, freedom) in [
-            ("fftw-mpi", None),
-            ("fftw-mpi-destroying", Some("--destroy-input")),
-            ("fftw-mpi-transposed", Some("--transposed")),
-        ] {
-            let mut fftw = mpirun(&ranks, peer);
-            fftw.arg("mpi").args(&problem).arg("--serve").args(freedom);
-            programs.push((name.into(), fftw));
-        }
-        let mut fftw = command(peer);
-        fftw.arg("threads").args(&problem).args(["--serve", &ranks]);
-        programs.push(("fftw-threads".into(), fftw));
+        add("fftw-mpi", true, peer, "mpi", "");
+        add("fftw-mpi-destroying", true, peer, "mpi", "--destroy-input");
+        add("fftw-mpi-transposed", true, peer, "mpi", "--transposed");
+        add("fftw-threads", false, peer, "threads", &ranks.to_string());
     }
     if mpi {
-        let mut ours = mpirun(&ranks, cli);
-        ours.arg("bench").args(&problem).arg("--serve");
-        programs.push(("thriffty-mpi".into(), ours));
+        add("thriffty-mpi", true, cli, "bench", "");
         for exchange in &options.exchanges {
-            let mut ours = mpirun(&ranks, cli);
-            ours.arg("bench").args(&problem).arg("--serve").args(way(exchange));
-            programs.push((format!("thriffty-mpi-{exchange}"), ours));
+            let name = format!("thriffty-mpi-{exchange}");
+            add(&name, true, cli, "bench", &way(exchange).join(" "));
         }
-        // FFTW-MPI's parts, where ours are not the same by themselves; and data where other processes reach it.
-        let slabs = format!("{ranks}x1x1");
-        let slabs = ["--in-grid", &slabs, "--out-grid", &slabs];
-        let shared = ["--shared-arrays"];
-        let ways: [(&str, bool, &[&str]); 3] = [
-            ("slabs", cut_both_ways, &slabs),
-            ("shared-arrays", ranks != "1", &shared),
-            ("slabs-shared-arrays", cut_both_ways, &[&slabs[..], &shared].concat()),
-        ];
-        for (name, _, words) in ways.into_iter().filter(|(_, differs, _)| *differs) {
-            let mut ours = mpirun(&ranks, cli);
-            ours.arg("bench").args(&problem).args(words).arg("--serve");
-            programs.push((format!("thriffty-mpi-{name}"), ours));
+        // From four ranks on, even bricks are not FFTW-MPI's slabs.
+        let slabs = format!("--in-grid {ranks}x1x1 --out-grid {ranks}x1x1");
+        let both = format!("{slabs} --shared-arrays");
+        for (name, least, words) in [
+            ("thriffty-mpi-slabs", 4, slabs.as_str()),
+            ("thriffty-mpi-shared-arrays", 2, "--shared-arrays"),
+            ("thriffty-mpi-slabs-shared-arrays", 4, &both),
+        ] {
+            if ranks >= least {
+                add(name, true, cli, "bench", words);
+            }
         }
     }
-    let mut ours = command(cli);
-    ours.arg("bench").args(&problem).args(["--serve", "--ranks", &ranks]);
-    programs.push(("thriffty-threads".into(), ours));
-    if let Some(cli) = &options.beside {
-        let mut older = command(cli);
-        older.arg("bench").args(&problem).args(["--serve", "--ranks", &ranks]);
-        programs.push(("older-threads".into(), older));
+    add("thriffty-threads", false, cli, "bench", &threads);
+    if let Some(older) = &options.beside {
+        add("older-threads", false, older, "bench", &threads);
         if mpi {
-            let mut older = mpirun(&ranks, cli);
-            older.arg("bench").args(&problem).arg("--serve");
-            programs.push(("older-mpi".into(), older));
+            add("older-mpi", true, older, "bench", "");
         }
     }
     programs
 }
 
-/// What fft-cli is told so that an exchange is used; or, for `tuned`, what the tuner finds best.
+/// The options of fft-cli for an exchange, or for the tuner's choice.
 pub(crate) fn way(exchange: &str) -> Vec<&str> {
     match exchange {
-        // Open MPI's launcher takes `--tune` for an option of its own wherever it stands.
+        // Open MPI's launcher would take `--tune` for its own option.
         "tuned" => vec!["--tune=measure"],
         exchange => vec!["--exchange", exchange],
     }
 }
 
-/// FFTW's program, where FFTW is, and ours.
+/// The paths of FFTW's program, if FFTW is there, and of ours.
 pub(crate) fn compile(options: &Options, mpi: bool) -> Result<(Option<PathBuf>, PathBuf)> {
     let peer = if mpi && (FFTW.present)() { Some(compile_peer()?) } else { None };
     let cli = match &options.cli {
@@ -191,39 +170,18 @@ fn compile_peer() -> Result<PathBuf> {
     Ok(peer)
 }
 
-/// The library's own word for its version, from a run that costs nothing.
+/// FFTW's version, from a tiny run.
 pub(crate) fn fftw_version(peer: &Path) -> Result<String> {
     let report = tools::output(command(peer).args(["threads", "c2c", "2x2x2", "1", "1"]))?;
-    let version = report.split("\"version\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    let found: Option<Value> = report.lines().find_map(|line| serde_json::from_str(line).ok());
+    let version = found.as_ref().and_then(|found| found["version"].as_str());
     version.map(String::from).ok_or(format!("no version in `{report}`"))
-}
-
-/// Where records go: beside the sources where they are to be kept.
-pub(crate) fn record_folder(options: &Options) -> Result<PathBuf> {
-    let folder = match options.record {
-        true => PathBuf::from("benches/records"),
-        false => tools::target_dir(),
-    };
-    tools::make_folder(&folder)?;
-    Ok(folder)
-}
-
-/// One file per day, machine, problem and network (empty for none): a later run of the same replaces it.
-pub(crate) fn record_path(options: &Options, date: &str, network: &str) -> Result<PathBuf> {
-    let folder = record_folder(options)?;
-    let mut problem = format!("{}-{}", options.kind, options.size_text());
-    if !options.net && !options.exchanges.is_empty() {
-        problem.push_str("-exchanges");
-    }
-    if !network.is_empty() {
-        problem = format!("{problem}-{network}");
-    }
-    Ok(folder.join(format!("{date}-{}-{problem}.json", machine::short_id())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::tests::parse;
 
     struct Counter {
         name: String,
@@ -254,31 +212,27 @@ mod tests {
 
     #[test]
     fn the_programs_follow_what_is_there() {
-        let options = Options::default();
-        let lines = |mpi, peer: Option<&str>| -> Vec<String> {
-            programs(&options, 4, mpi, peer.map(Path::new), Path::new("cli"))
+        let lines = |line: &str, ranks, mpi, peer: Option<&str>| -> Vec<String> {
+            programs(&parse(line).unwrap(), ranks, mpi, peer.map(Path::new), Path::new("cli"))
                 .iter()
                 .map(|(_, command)| shown(command))
                 .collect()
         };
-        let all = lines(true, Some("peer"));
+        let all = lines("", 4, true, Some("peer"));
         assert_eq!(all.len(), 9);
         assert_eq!(all[0], "mpirun -n 4 peer mpi c2c 256x256x256 --serve");
         assert_eq!(all[1], "mpirun -n 4 peer mpi c2c 256x256x256 --serve --destroy-input");
         assert_eq!(all[3], "peer threads c2c 256x256x256 --serve 4");
-        assert_eq!(all[4], "mpirun -n 4 cli bench c2c 256x256x256 --serve");
-        let slabs = "--in-grid 4x1x1 --out-grid 4x1x1 --serve";
-        assert_eq!(all[5], format!("mpirun -n 4 cli bench c2c 256x256x256 {slabs}"));
-        let shared = "--shared-arrays --serve";
-        assert_eq!(all[6], format!("mpirun -n 4 cli bench c2c 256x256x256 {shared}"));
-        let slabs = slabs.replace("--serve", shared);
-        assert_eq!(all[7], format!("mpirun -n 4 cli bench c2c 256x256x256 {slabs}"));
-        let beside = Options { beside: Some("old".into()), ..Options::default() };
-        let all = programs(&beside, 2, true, None, Path::new("cli"));
-        let lines_of: Vec<_> =
-            all.iter().rev().take(2).map(|(_, command)| shown(command)).collect();
-        assert_eq!(lines_of[1], "old bench c2c 256x256x256 --serve --ranks 2");
-        assert_eq!(lines_of[0], "mpirun -n 2 old bench c2c 256x256x256 --serve");
-        assert_eq!(lines(false, None), ["cli bench c2c 256x256x256 --serve --ranks 4"]);
+        let ours = "mpirun -n 4 cli bench c2c 256x256x256 --serve";
+        assert_eq!(all[4], ours);
+        let slabs = "--in-grid 4x1x1 --out-grid 4x1x1";
+        assert_eq!(all[5], format!("{ours} {slabs}"));
+        assert_eq!(all[6], format!("{ours} --shared-arrays"));
+        assert_eq!(all[7], format!("{ours} {slabs} --shared-arrays"));
+        let all = lines("--beside old", 2, true, None);
+        let last =
+            ["--serve --ranks 2", "--serve"].map(|end| format!("old bench c2c 256x256x256 {end}"));
+        assert_eq!(all[all.len() - 2..], [last[0].clone(), format!("mpirun -n 2 {}", last[1])]);
+        assert_eq!(lines("", 4, false, None), ["cli bench c2c 256x256x256 --serve --ranks 4"]);
     }
 }

@@ -1,8 +1,9 @@
-//! What the benchmark times, each behind the same question: how many seconds does one turn take?
+//! The programs that the benchmark times, by the seconds of one turn.
 //!
-//! A program under test speaks a protocol of lines. It plans, then prints `ready`. For each line `go` on its standard
-//! input it does one forward transform and prints the seconds; ours answer `timings` with where these went. `quit`, or the end of its input, ends it. Between turns
-//! it sleeps, on every rank, so that it takes nothing from the others.
+//! A program speaks a protocol of lines. It plans, then prints `ready`. For each line `go` on
+//! standard input it runs a forward transform and prints the seconds; ours answer `timings` with
+//! the seconds of each part. `quit`, or the end of the input, ends it. Between turns all its ranks
+//! sleep.
 
 use crate::tools::{Result, shown};
 use std::io::{BufRead, BufReader, Write};
@@ -10,16 +11,16 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// FFTW's planning by measurement takes minutes on large grids.
+/// FFTW measures plans of large grids for minutes.
 const PLANNING: Duration = Duration::from_secs(3600);
 const TURN: Duration = Duration::from_secs(600);
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Takes turns.
+/// A program or a function to be timed.
 pub(crate) trait Contender {
-    /// How the table calls it.
+    /// Its name in the table.
     fn name(&self) -> &str;
-    /// Takes one turn; its seconds.
+    /// The seconds of one turn.
     fn turn(&mut self) -> Result<f64>;
 }
 
@@ -28,7 +29,7 @@ pub(crate) struct Server {
     name: String,
     line: String,
     child: Child,
-    /// `None` once closed, which tells the program to end.
+    /// `None` once closed, which ends the program.
     questions: Option<ChildStdin>,
     answers: Receiver<String>,
 }
@@ -45,7 +46,7 @@ impl Server {
             .map_err(|e| failed(&e.to_string()))?;
         let output = child.stdout.take().ok_or_else(|| failed("no output"))?;
         let questions = child.stdin.take();
-        // A thread reads, because only a channel can be waited on for a limited time.
+        // A thread reads, since only a channel has a wait with a time limit.
         let (sender, answers) = channel();
         std::thread::spawn(move || {
             for answer in BufReader::new(output).lines().map_while(|line| line.ok()) {
@@ -74,9 +75,9 @@ impl Server {
         }
     }
 
-    /// What the program answers to this line.
+    /// The program's answer to a line.
     pub(crate) fn ask(&mut self, question: &str) -> Result<String> {
-        // A write that fails means that the program has ended; the answer that does not come says how.
+        // A failed write means that the program has ended; `answer` reports how.
         if let Some(pipe) = &mut self.questions {
             pipe.write_all(format!("{question}\n").as_bytes()).ok();
         }
@@ -104,7 +105,7 @@ impl Contender for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The end of its input asks it to leave. Only a program that stays is killed: a killed mpirun may leave ranks.
+        // The end of input ends it. Killing comes last, as a killed mpirun may leave ranks behind.
         self.questions = None;
         let deadline = Instant::now() + FAREWELL;
         while Instant::now() < deadline {
@@ -118,8 +119,7 @@ impl Drop for Server {
     }
 }
 
-/// A plain copy of as many bytes as the field has, by all cores: one read and one write, which no transform out of
-/// place can do without. The physical yardstick.
+/// A copy of the input by all cores: the lower limit of any transform out of place.
 pub(crate) struct MemoryCopy {
     name: String,
     from: Vec<u64>,
@@ -132,7 +132,7 @@ impl MemoryCopy {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
         let words = bytes / size_of::<u64>();
         let name = format!("memory copy, {threads} threads");
-        // Ones, not zeros: zeroed memory may not exist until it is written.
+        // The system may allocate zeroed memory at its first write only.
         Self { name, from: vec![1; words], to: vec![1; words], threads }
     }
 }

@@ -1,16 +1,16 @@
-//! `cargo xtask install`: what C, C++ and Fortran programs compile and link against, in a prefix.
+//! `cargo xtask install`: libraries and headers for C, C++ and Fortran programs, in a prefix.
 
 use crate::setup;
 use crate::tools::{self, Result, cargo, command, run};
 use std::path::{Path, PathBuf};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Where the sources of the interface are.
+/// The folder of the interface.
 const SOURCES: &str = "crates/fft-capi";
-/// What the static library needs of the system.
+/// System libraries of the static library.
 const SYSTEM: [&str; 5] = ["gcc_s", "rt", "pthread", "m", "dl"];
 
-/// What is built, in cargo's words, where there is MPI.
+/// Cargo's arguments with MPI.
 const WITH_MPI: [&str; 6] = [
     "--package",
     "fft-capi",
@@ -19,22 +19,17 @@ const WITH_MPI: [&str; 6] = [
     "--features",
     "fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi",
 ];
-/// The same where there is none. CUDA is found when a program runs, and need not be there.
+/// The same without MPI. CUDA is loaded when a program runs.
 const WITHOUT_MPI: [&str; 4] = ["--package", "fft-capi", "--features", "fft-capi/cuda"];
 
 /// Builds the libraries in release and installs them.
-pub(crate) fn install(words: &[&str]) -> Result {
-    let (prefix, mpi) = match words {
-        ["--prefix", prefix] => (*prefix, true),
-        ["--prefix", prefix, "--no-mpi"] | ["--no-mpi", "--prefix", prefix] => (*prefix, false),
-        _ => return Err("usage: cargo xtask install --prefix P [--no-mpi]".into()),
-    };
+pub(crate) fn install(prefix: &Path, mpi: bool) -> Result {
     if mpi && !setup::prepare(&[]).mpi {
         return Err("plans over MPI need one; with --no-mpi plans are of one process".into());
     }
     let packages = if mpi { WITH_MPI.as_slice() } else { &WITHOUT_MPI };
     tools::run_shown(cargo().args(["build", "--release"]).args(packages))?;
-    let prefix = std::path::absolute(prefix).map_err(|e| format!("prefix {prefix}: {e}"))?;
+    let prefix = std::path::absolute(prefix).map_err(|e| format!("{}: {e}", prefix.display()))?;
     lay_out(&tools::target_dir().join("release"), &prefix, mpi)?;
     println!(
         "\ninstalled into {0}; pkg-config finds it with PKG_CONFIG_PATH={0}/lib/pkgconfig",
@@ -43,14 +38,14 @@ pub(crate) fn install(words: &[&str]) -> Result {
     Ok(())
 }
 
-/// Copies what was built into a prefix, an absolute path, with all that compilers and build systems look for.
+/// Copies libraries into a prefix, an absolute path, with all files that build systems look for.
 pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     let [lib, include] = ["lib", "include"].map(|folder| prefix.join(folder));
     let (pkgconfig, cmake) = (lib.join("pkgconfig"), lib.join("cmake/thriffty"));
     for folder in [&lib, &include, &pkgconfig, &cmake] {
         tools::make_folder(folder)?;
     }
-    // What an earlier installation had, and this one may not have.
+    // Of an earlier installation, and perhaps not of this one.
     for old in ["lib/thriffty", "include/thriffty"] {
         let _ = std::fs::remove_dir_all(prefix.join(old));
     }
@@ -88,7 +83,7 @@ pub(crate) fn lay_out(built: &Path, prefix: &Path, mpi: bool) -> Result {
     fill("thriffty-config-version.cmake", &cmake)
 }
 
-/// A template with what stands between at signs filled in.
+/// A template with the names between at signs replaced.
 fn filled(text: &str, prefix: &Path, mpi: bool) -> String {
     let define = if mpi { "THRIFFTY_WITH_MPI" } else { "" };
     let private = SYSTEM.iter().chain(mpi.then_some(&"mpi"));
@@ -101,33 +96,32 @@ fn filled(text: &str, prefix: &Path, mpi: bool) -> String {
         .replace("@CMAKE_PRIVATE@", &SYSTEM.join(";"))
 }
 
-/// Copies a shared library without line numbers, under the name that programs look for when they start, and makes a link of
-/// the name that they are linked with.
+/// Copies a stripped shared library under its soname, and links the name for linkers to it.
 fn shared(from: &Path, folder: &Path, [name, soname]: [&str; 2]) -> Result {
     tools::make_folder(folder)?;
     let library = folder.join(soname);
     copy(from, &library)?;
     run(command("objcopy").arg("--strip-unneeded").arg(&library))?;
     let link = folder.join(name);
-    // One that is there may be of another version.
+    // A link that is there may be of another version.
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(soname, &link)
         .map_err(|e| format!("cannot make {}: {e}", link.display()))
 }
 
-/// Makes a static library of one object in which only our own names can be seen: the compressor, the bindings of MPI and
-/// Rust's own are in other libraries of a program, too.
+/// Makes a static library of one object that exports only our names: other libraries of a program
+/// may have the same dependencies.
 fn one_object(from: &Path, to: &Path) -> Result {
     let object = to.with_extension("o");
     let names = Path::new(SOURCES).join("symbols.txt");
     let names = std::fs::read_to_string(&names)
         .map_err(|e| format!("cannot read {}: {e}", names.display()))?;
-    // What none of our names needs is left out.
+    // Unused sections are left out.
     let mut link = command("ld");
     link.args(["-r", "--gc-sections"]);
     link.args(names.lines().flat_map(|name| ["-u", name]));
     run(link.arg(from).arg("-o").arg(&object))?;
-    // Rust's library has bitcode beside its code, which other tools stumble on.
+    // Other tools cannot read the bitcode of Rust's library.
     let sections = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
     let ours = ["--strip-unneeded", "--wildcard", "--keep-global-symbol=thriffty_*"];
     run(command("objcopy").args(ours).args(sections).arg(&object))?;
@@ -135,13 +129,13 @@ fn one_object(from: &Path, to: &Path) -> Result {
 }
 
 fn archive(to: &Path, object: &Path) -> Result {
-    // Otherwise the object is added to what is there.
+    // `ar` would add to an existing archive.
     let _ = std::fs::remove_file(to);
     run(command("ar").arg("rcs").arg(to).arg(object))?;
     std::fs::remove_file(object).map_err(|e| format!("cannot remove {}: {e}", object.display()))
 }
 
-/// Compiles the Fortran module, where there is a compiler; whether there is.
+/// Compiles the Fortran module; false without a compiler.
 fn fortran(source: &Path, prefix: &Path, mpi: bool) -> Result<bool> {
     let compiler = if mpi { "mpif90" } else { "gfortran" };
     if !tools::succeeds(command(compiler).arg("--version")) {
@@ -164,7 +158,7 @@ fn fortran(source: &Path, prefix: &Path, mpi: bool) -> Result<bool> {
 
 fn copy(from: &Path, to: &Path) -> Result {
     tools::make_folder(to.parent().unwrap_or(Path::new(".")))?;
-    // A library that a program runs with is replaced, not written to.
+    // A running program may have the old file mapped.
     let _ = std::fs::remove_file(to);
     std::fs::copy(from, to)
         .map(drop)
@@ -182,7 +176,7 @@ pub(crate) fn header() -> Result {
     run(test.env("THRIFFTY_WRITE_HEADER", "1"))
 }
 
-/// Where the libraries of the tests are installed.
+/// The prefix of the tests.
 pub(crate) fn scratch() -> Result<PathBuf> {
     let path = tools::target_dir().join("programs/prefix");
     std::path::absolute(&path).map_err(|e| format!("{}: {e}", path.display()))

@@ -1,18 +1,19 @@
-//! `cargo xtask kernels`: the CUDA kernels as binaries, which are checked in, so that nobody else needs nvcc.
+//! `cargo xtask kernels`: the CUDA kernels as binaries, which are checked in: builds need no nvcc.
 
-use crate::tools::{self, Result, command};
+use crate::tools::{self, FNV, Result, command, fnv1a};
+use crate::venv;
 use std::path::{Path, PathBuf};
 
-/// Where the sources are, and where the binaries go.
+/// The folders of sources and binaries.
 const SOURCES: &str = "kernels";
 const BINARIES: &str = "crates/fft-gpu/kernels";
-/// What the sources were when the binaries were made.
+/// The hash of the sources of the binaries.
 const STAMP: &str = "sources.fnv";
 
-/// NVIDIA's compiler, which needs no installation, of the oldest driver that the kernels are for.
+/// NVIDIA's compiler, of the oldest driver that is supported.
 const NVCC: &str = "cuda-toolkit[nvcc,cudart,cccl,crt,nvvm]==13.0.2";
-/// Products are never fused with sums, since the CPU does not, and messages are the same bit for bit. A kernel whose registers do not
-/// suffice is told of: what it keeps in memory instead may be asked for in each turn, far away.
+/// Without fused multiply-add, messages have the same bits as the CPU's. Spilled registers are
+/// reported.
 const FLAGS: [&str; 13] = [
     "-O3",
     "-std=c++17",
@@ -29,7 +30,7 @@ const FLAGS: [&str; 13] = [
     "arch=compute_90,code=compute_90",
 ];
 
-/// The sources that cuFFT links into its own kernels, which are compiled to what that takes.
+/// The sources that cuFFT links into its own kernels.
 const LINKED: [&str; 3] = ["gather.cu", "scaled.cu", "scatter.cu"];
 const LINKED_FLAGS: [&str; 9] = [
     "-O3",
@@ -43,7 +44,7 @@ const LINKED_FLAGS: [&str; 9] = [
     "arch=compute_90,code=lto_90",
 ];
 
-/// Compiles every source, and writes down what they were.
+/// Compiles every source, and writes their hash.
 pub(crate) fn run() -> Result {
     let nvcc = nvcc()?;
     tools::make_folder(Path::new(BINARIES))?;
@@ -69,14 +70,12 @@ fn nvcc() -> Result<PathBuf> {
     };
     if find(&folder.join("lib")).is_none() {
         println!("fetching nvcc into {}", folder.display());
-        tools::run(command("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-        let pip = ["-m", "pip", "install", "--quiet", NVCC];
-        tools::run(command(folder.join("bin/python")).args(pip))?;
+        venv::make(&folder, &[NVCC])?;
     }
     find(&folder.join("lib")).ok_or(format!("no nvcc in {} after all", folder.display()))
 }
 
-/// The sources and what they include, in order.
+/// The sources and their headers, sorted.
 fn sources() -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(SOURCES).map_err(|e| format!("cannot list {SOURCES}: {e}"))?;
     let source = |path: &PathBuf| path.extension().is_some_and(|e| e == "cu" || e == "cuh");
@@ -85,20 +84,17 @@ fn sources() -> Result<Vec<PathBuf>> {
     Ok(sources)
 }
 
-/// A hash of all that the binaries depend on: names and contents of sources, the compiler, its flags (FNV-1a, 64 bits).
+/// A hash of names and contents of sources, the compiler and its flags.
 fn fingerprint() -> Result<u64> {
-    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    let mut hash = FNV;
     let mut add = |bytes: &[u8]| {
-        let length = (bytes.len() as u64).to_le_bytes();
-        for byte in length.iter().chain(bytes) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
-        }
+        hash = fnv1a(fnv1a(hash, &(bytes.len() as u64).to_le_bytes()), bytes);
     };
     add(NVCC.as_bytes());
     FLAGS.iter().chain(&LINKED_FLAGS).for_each(|flag| add(flag.as_bytes()));
     for path in sources()? {
         add(path.to_string_lossy().as_bytes());
-        add(&std::fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?);
+        add(&tools::read(&path)?);
     }
     Ok(hash)
 }

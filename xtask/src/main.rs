@@ -1,7 +1,7 @@
-//! Set-up, tests, demo and benchmarks of thriffty, in one command each: `cargo xtask <task>`.
+//! Set-up, tests, demo and benchmarks of thriffty, in one command each: `cargo xtask TASK`.
 //!
-//! A fresh clone on a bare Debian with Rust must be green in two commands, so the tasks install what they need where
-//! they may, say in one line what to install where they may not, and fall back to ranks as threads without MPI.
+//! Tasks install what they need where they may, print how to install it where they may not, and
+//! use threads as ranks without MPI.
 
 mod bench;
 mod contender;
@@ -9,7 +9,6 @@ mod demo;
 mod install;
 mod kernels;
 mod machine;
-mod model;
 mod net;
 mod options;
 mod packages;
@@ -23,46 +22,49 @@ mod test;
 mod tools;
 mod venv;
 
+use clap::Parser;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-const HELP: &str = "\
-usage: cargo xtask <task>
-
-  setup   install MPI, libclang, compilers, FFTW and a Python with NumPy and SciPy, or say how to
-  test    format, lints, tests, programs in other languages, and documentation: all that must hold
-          --quick           the loop of a developer: format, lints, and tests without MPI, of the
-                            packages with uncommitted changes and of those that depend on them
-  demo    transform a Taylor-Green vortex on 4 ranks and draw its energy spectrum
-  install for C, C++ and Fortran programs: libraries, header, module, pkg-config and CMake files
-          --prefix P        where                   --no-mpi          plans of one process
-  header  write include/thriffty.h anew
-  programs  build C, C++ and Fortran programs against the libraries, and run them; a part of test
-  modules show which folders of each crate use which, and circles of modules
-  lines   count lines of Rust, and functions of more than 50
-  kernels compile kernels/ for GPUs, with an nvcc fetched into target/; needed when they change
-  bench   time thriffty beside FFTW, turn by turn
-          --size N0xN1xN2   grid (256x256x256)      --kind c2c|r2c    transform (c2c)
-          --ranks P,P,...   rank counts (1,2,4)     --rounds N        measured rounds (10)
-          --record          keep the result in benches/records, not in target/
-          --cli PATH        time this fft-cli, say of an older commit, instead of building one
-          --beside PATH     time this fft-cli of an older commit, too, turn by turn
-          --patience SEC    how long to wait for idle cores; then rounds are marked (600)
-          --exchanges A,B   time these exchanges, too: p2p, alltoallv, kway4, ..., and what is `tuned`
-          --only A,B        time these programs alone: fftw-mpi, thriffty-mpi, ...
-  bench --net   the same with each rank on a host of its own, of a network that the script netlab
-          makes (its path in THRIFFTY_NETLAB; as root), beside what the links allow
-          --hosts H         hosts, one rank on each (4) --rate RATE     of their links (1gbit)
-          --exchanges A,B   p2p, alltoallv, kway4, tuned, ... (all); --size, --kind, --rounds, --record, --cli, --only;
-          --wires A,B       one exchange with raw and with these messages: bits:16, f32, ...; a number is a
-                            tolerance; of --field uniform, smooth, ...
-          NETLAB_MPIEXEC    another launcher than mpirun, with a --cli built for its MPI
-  model   the cost model, calibrated here, beside the timings: threads, processes, with --net hosts
-          --net, --rounds, --patience, --record, --cli as for bench
-";
+/// Set-up, tests, demo and benchmarks of thriffty.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", arg_required_else_help = true, max_term_width = 100)]
+enum Task {
+    /// Install MPI, libclang, compilers, FFTW and a Python with NumPy and SciPy, or print how to.
+    Setup,
+    /// Check format, lints, tests, programs in other languages and documentation.
+    Test {
+        /// Only format, lints and tests without MPI, of the packages with uncommitted changes and
+        /// of those that depend on them.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Transform a Taylor-Green vortex on 4 ranks and draw its energy spectrum.
+    Demo,
+    /// Install libraries, header, Fortran module, pkg-config and CMake files for C, C++ and
+    /// Fortran.
+    Install {
+        #[arg(long, value_name = "P")]
+        prefix: PathBuf,
+        /// Plans of one process alone.
+        #[arg(long)]
+        no_mpi: bool,
+    },
+    /// Write include/thriffty.h anew.
+    Header,
+    /// Build and run C, C++ and Fortran programs with the libraries; a part of test.
+    Programs,
+    /// Show which folders of each crate use which, and circles of modules.
+    Modules,
+    /// Count lines of Rust, and functions of more than 50.
+    Lines,
+    /// Compile kernels/ for GPUs, with an nvcc fetched into target/; needed when they change.
+    Kernels,
+    Bench(Box<options::Options>),
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&arguments) {
+    match run(Task::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("xtask: {why}");
@@ -71,27 +73,29 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(arguments: &[String]) -> tools::Result {
+fn run(task: Task) -> tools::Result {
     tools::enter_workspace()?;
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["setup"] => setup::run(),
-        ["test", words @ ..] => test::run(words),
-        ["demo"] => demo::run(),
-        ["kernels"] => kernels::run(),
-        ["modules"] => sources::modules(),
-        ["lines"] => sources::lines(),
-        ["install", words @ ..] => install::install(words),
-        ["header"] => install::header(),
-        ["programs"] => programs::run_all(),
-        ["bench", options @ ..] => {
-            let options = options::Options::parse(options)?;
-            if options.net { net::run(&options) } else { bench::run(&options) }
-        }
-        ["model", options @ ..] => model::run(&options::Options::parse(options)?),
-        [] | ["help" | "-h" | "--help"] => {
-            print!("{HELP}");
-            Ok(())
-        }
-        other => Err(format!("no task `{}`\n\n{HELP}", other.join(" "))),
+    match task {
+        Task::Setup => setup::run(),
+        Task::Test { quick } => test::run(quick),
+        Task::Demo => demo::run(),
+        Task::Install { prefix, no_mpi } => install::install(&prefix, !no_mpi),
+        Task::Header => install::header(),
+        Task::Programs => programs::run_all(),
+        Task::Modules => sources::modules(),
+        Task::Lines => sources::lines(),
+        Task::Kernels => kernels::run(),
+        Task::Bench(options) if options.net => net::run(&options),
+        Task::Bench(options) => bench::run(&options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_defined() {
+        <Task as clap::CommandFactory>::command().debug_assert();
     }
 }

@@ -1,42 +1,41 @@
-//! `cargo xtask bench --net`: the exchanges beside FFTW-MPI where ranks are on hosts of their own, joined by links of a
-//! known rate.
+//! `cargo xtask bench --net`: exchanges beside FFTW-MPI, with each rank on a host of its own.
 //!
-//! The hosts are network namespaces of this machine. A script that is not part of this repository makes them; the
-//! environment variable THRIFFTY_NETLAB says where it is. It is called as `netlab up HOSTS RATE`, `netlab run RANKS --
-//! COMMAND` and `netlab down`. Of the environment that it looks at, NETLAB_MTU is written into the record: bytes of a packet.
+//! The hosts are network namespaces, made by a script that is not in this repository. The
+//! environment variable THRIFFTY_NETLAB is its path; its calls are `netlab up HOSTS RATE`, `netlab
+//! run RANKS -- COMMAND` and `netlab down`. NETLAB_MTU, the bytes of a packet, is written into the
+//! record.
 //!
-//! A transform cannot be faster than its busiest rank can send: those bytes over the rate are the floor, and every time
-//! is told as a share of it. The bytes are those that our programs count themselves; FFTW's follow from its algorithm.
+//! The floor of a time is the bytes of the busiest rank over the rate of its link. Our programs
+//! count their bytes; FFTW's follow from its algorithm.
 
 use crate::bench;
 use crate::contender::{Contender, Server};
 use crate::machine;
 use crate::options::Options;
 use crate::packages::FFTW;
-use crate::quiet::QUIET;
-use crate::record::{Series, listed, number, numbers, quoted};
+use crate::record::{self, Series, all_rounded, rounded};
 use crate::setup;
 use crate::stats::{median, min};
 use crate::tools::{self, Result, command, shown};
+use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const VARIABLE: &str = "THRIFFTY_NETLAB";
 const PACKET: &str = "NETLAB_MTU";
-/// All that fft-cli knows; those that it cannot run here are left out.
+/// All of fft-cli's; those that do not run here are left out.
 const EXCHANGES: [&str; 7] =
     ["p2p", "pipelined", "alltoallv", "kway2", "kway4", "ring", "ring-flush"];
 const PARTS: [&str; 5] = ["exchange", "pack", "unpack", "own", "fft"];
 
-/// The hosts; gone when dropped.
-pub(crate) struct Lab {
+/// The hosts, removed on drop.
+struct Lab {
     script: PathBuf,
 }
 
 impl Lab {
-    /// With the script that the environment names.
-    pub(crate) fn new(hosts: usize, rate: &str) -> Result<Self> {
+    fn new(hosts: usize, rate: &str) -> Result<Self> {
         let script = std::env::var_os(VARIABLE).map(PathBuf::from);
         let script = script.ok_or(format!("--net needs {VARIABLE}, the path of netlab"))?;
         Self::up(absolute(&script)?, hosts, rate)
@@ -50,7 +49,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// The script, with names of hosts that are nobody else's.
+    /// The script, with names of hosts of its own.
     fn command(&self) -> Command {
         let mut netlab = command(&self.script);
         if std::env::var_os("NETLAB_PREFIX").is_none() {
@@ -60,7 +59,7 @@ impl Lab {
     }
 
     /// A program with a rank on each host, to be completed.
-    pub(crate) fn run(&self, hosts: usize, program: &Path) -> Command {
+    fn run(&self, hosts: usize, program: &Path) -> Command {
         let mut netlab = self.command();
         netlab.args(["run", &hosts.to_string(), "--"]).arg(program);
         netlab
@@ -75,23 +74,23 @@ impl Drop for Lab {
     }
 }
 
-/// What one contender did.
+/// The results of one contender.
 struct Found {
     series: Series,
-    /// Bytes that the busiest rank sends in one transform.
+    /// Bytes that the busiest rank sends in a transform.
     busiest: f64,
-    /// Seconds of each part, on the rank where it takes longest; none for programs that do not tell.
+    /// Seconds of each part, on the rank where it takes longest; none of FFTW's.
     parts: Vec<(&'static str, f64)>,
 }
 
 impl Found {
-    /// Seconds that no transform with these bytes can be below.
+    /// The least seconds of a transform with these bytes.
     fn floor(&self, bits_per_second: f64) -> f64 {
         8.0 * self.busiest / bits_per_second
     }
 }
 
-/// Brings the hosts up, times everyone in turn, prints the table, writes the record.
+/// Starts the hosts, times all contenders, prints the table, writes the record.
 pub(crate) fn run(options: &Options) -> Result {
     let bits = bits_per_second(&options.rate)?;
     if !setup::prepare(&[&FFTW]).mpi {
@@ -101,30 +100,7 @@ pub(crate) fn run(options: &Options) -> Result {
     let fftw = peer.as_deref().map(bench::fftw_version).transpose()?;
     let machine = machine::describe(fftw.as_deref());
     let lab = Lab::new(options.hosts, &options.rate)?;
-
-    let mut servers = Vec::new();
-    let problem = [options.kind.clone(), options.size_text()];
-    if let Some(peer) = &peer {
-        let both = [("fftw-mpi", None), ("fftw-mpi-transposed", Some("--transposed"))];
-        let wanted = |name: &str| options.wants(name) && options.wires.is_empty();
-        for (name, freedom) in both.into_iter().filter(|(name, _)| wanted(name)) {
-            let mut fftw = lab.run(options.hosts, &absolute(peer)?);
-            fftw.arg("mpi").args(&problem).arg("--serve").args(freedom);
-            servers.push(start(name, &mut fftw)?);
-        }
-    }
-    for (name, words) in ours(options) {
-        let mut cli = lab.run(options.hosts, &absolute(&cli)?);
-        // The same parts as FFTW-MPI's.
-        let slabs = format!("{}x1x1", options.hosts);
-        cli.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
-        cli.arg("--serve").args(words);
-        match start(&name, &mut cli) {
-            Ok(server) => servers.push(server),
-            Err(why) if !options.exchanges.is_empty() => return Err(why),
-            Err(why) => println!("left out: {why}"),
-        }
-    }
+    let mut servers = start_all(&lab, options, peer.as_deref(), &cli)?;
     let mut contenders: Vec<&mut dyn Contender> =
         servers.iter_mut().map(|server| server as &mut dyn Contender).collect();
     let (all, busy) = bench::take_turns(&mut contenders, options.rounds, options.patience())?;
@@ -132,31 +108,54 @@ pub(crate) fn run(options: &Options) -> Result {
     for (server, series) in servers.iter_mut().zip(all) {
         found.push(account(server, series, options)?);
     }
-    print!("{}", table(&found, bits));
-    let noisy = busy.iter().filter(|share| **share > QUIET).count();
-    if noisy > 0 {
-        println!("  {noisy} of {} rounds beside other work: NOT TO BE TRUSTED", busy.len());
-    }
-
-    let date = tools::output(command("date").args(["-u", "+%F"]))?;
-    let mut net = format!("net-{}x{}", options.hosts, options.rate);
-    if !options.wires.is_empty() {
-        net.push_str("-wires");
-    }
-    if std::env::var_os(machine::LAUNCHER).is_some() {
-        // Another MPI's record stands beside the system's.
-        let mpi = machine.iter().find(|(name, _)| *name == "mpi").map_or("", |(_, said)| said);
-        net.push_str(if mpi.starts_with("MPICH") { "-mpich" } else { "-openmpi" });
-    }
-    let path = bench::record_path(options, &date, &net)?;
-    let net = network(options, bits, std::env::var(PACKET).ok());
-    std::fs::write(&path, json(&date, options, &machine, &found, &busy, bits, &net))
-        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    println!("record: {}", path.display());
-    Ok(())
+    print!("{}{}", table(&found, bits), record::noise(&busy));
+    let packet = std::env::var(PACKET).ok().and_then(|bytes| bytes.parse::<u32>().ok());
+    let record = record_of(options, &found, &busy, bits, packet);
+    let record = record::with_problem(options, &machine, record);
+    record::write(options, &record_name(options, &machine), record)
 }
 
-/// Our contenders: their names, and what fft-cli is told. With wires, one exchange with raw messages and with each.
+/// FFTW's programs and ours, each with a rank on every host.
+fn start_all(lab: &Lab, options: &Options, peer: Option<&Path>, cli: &Path) -> Result<Vec<Server>> {
+    let mut servers = Vec::new();
+    let problem = [options.kind.clone(), options.size_text()];
+    let both = [("fftw-mpi", None), ("fftw-mpi-transposed", Some("--transposed"))];
+    let wanted = |name: &str| options.wants(name) && options.wires.is_empty();
+    if let Some(peer) = peer {
+        for (name, freedom) in both.into_iter().filter(|(name, _)| wanted(name)) {
+            let mut fftw = lab.run(options.hosts, &absolute(peer)?);
+            fftw.arg("mpi").args(&problem).arg("--serve").args(freedom);
+            servers.push(start(name, &mut fftw)?);
+        }
+    }
+    // FFTW-MPI's slabs.
+    let slabs = format!("{}x1x1", options.hosts);
+    for (name, words) in ours(options) {
+        let mut ours = lab.run(options.hosts, &absolute(cli)?);
+        ours.arg("bench").args(&problem).args(["--in-grid", &slabs, "--out-grid", &slabs]);
+        match start(&name, ours.arg("--serve").args(words)) {
+            Ok(server) => servers.push(server),
+            Err(why) if !options.exchanges.is_empty() => return Err(why),
+            Err(why) => println!("left out: {why}"),
+        }
+    }
+    Ok(servers)
+}
+
+/// The end of the record's name; records of different MPIs stand side by side.
+fn record_name(options: &Options, machine: &machine::Description) -> String {
+    let mut name = format!("-net-{}x{}", options.hosts, options.rate);
+    if !options.wires.is_empty() {
+        name.push_str("-wires");
+    }
+    if std::env::var_os(machine::LAUNCHER).is_some() {
+        let mpi = machine.iter().find(|(name, _)| *name == "mpi").map_or("", |(_, said)| said);
+        name.push_str(if mpi.starts_with("MPICH") { "-mpich" } else { "-openmpi" });
+    }
+    name
+}
+
+/// Names and options of our contenders. With wires, one exchange with raw messages and with each.
 fn ours(options: &Options) -> Vec<(String, Vec<String>)> {
     let words = |words: &[&str]| words.iter().map(|word| String::from(*word)).collect::<Vec<_>>();
     let field = options.field.as_deref().map_or(vec![], |field| words(&["--field", field]));
@@ -186,12 +185,11 @@ fn start(name: &str, command: &mut Command) -> Result<Server> {
     Server::start(name, command)
 }
 
-/// The same path from everywhere.
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
+fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// What a program says about itself, or what is known of it.
+/// The bytes and parts of a program.
 fn account(server: &mut Server, series: Series, options: &Options) -> Result<Found> {
     if series.name.starts_with("fftw") {
         let transposed = series.name.ends_with("transposed");
@@ -209,7 +207,7 @@ fn account(server: &mut Server, series: Series, options: &Options) -> Result<Fou
     Ok(Found { busiest: value("bytes_sent_busiest")?, parts, series })
 }
 
-/// Bytes that a rank with slabs of equal size sends in so many transpositions.
+/// Bytes that a rank sends in transpositions of equal slabs.
 fn slab_bytes(options: &Options, transpositions: usize) -> f64 {
     let [n0, n1, n2] = options.size;
     let last = if options.kind == "r2c" { n2 / 2 + 1 } else { n2 };
@@ -249,61 +247,44 @@ fn table(found: &[Found], bits: f64) -> String {
     text
 }
 
-/// The network in the record; without bytes of a packet, where the script chooses them.
-fn network(options: &Options, bits: f64, packet: Option<String>) -> String {
-    let packet = packet.and_then(|bytes| bytes.parse::<u32>().ok());
-    format!(
-        "{{\"hosts\": {0}, \"ranks\": {0}, \"bits_per_second\": {1}, \"mtu\": {2}}}",
-        options.hosts,
-        bits.round(),
-        packet.map_or("null".into(), |bytes| bytes.to_string())
-    )
-}
-
-fn json(
-    date: &str,
+/// The record's network, series and noise.
+fn record_of(
     options: &Options,
-    machine: &machine::Description,
     found: &[Found],
     busy: &[f64],
     bits: f64,
-    network: &str,
-) -> String {
-    let machine =
-        machine.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value)));
+    packet: Option<u32>,
+) -> Value {
     let series = found.iter().map(|one| {
-        let seconds = &one.series.seconds;
-        let parts = one.parts.iter().map(|(name, s)| format!("{}: {}", quoted(name), number(*s)));
-        format!(
-            "{{\"name\": {}, \"median\": {}, \"min\": {}, \"bytes_sent_busiest\": {}, \"floor\": {}, \
-             \"floor_percent\": {}, \"split\": {{{}}}, \"seconds\": [{}]}}",
-            quoted(&one.series.name),
-            number(median(seconds)),
-            number(min(seconds)),
-            one.busiest.round(),
-            number(one.floor(bits)),
-            number(100.0 * one.floor(bits) / median(seconds)),
-            parts.collect::<Vec<_>>().join(", "),
-            numbers(seconds)
-        )
+        let (seconds, floor) = (&one.series.seconds, one.floor(bits));
+        let split = one.parts.iter().map(|(name, s)| ((*name).into(), rounded(*s).into()));
+        json!({
+            "name": one.series.name,
+            "median": rounded(median(seconds)),
+            "min": rounded(min(seconds)),
+            "bytes_sent_busiest": one.busiest.round(),
+            "floor": rounded(floor),
+            "floor_percent": rounded(100.0 * floor / median(seconds)),
+            "split": split.collect::<Map<_, _>>(),
+            "seconds": all_rounded(seconds),
+        })
     });
-    format!(
-        "{{\n  \"date\": {},\n  \"problem\": {},\n  \"rounds\": {},\n  \"machine\": {{\n    {}\n  }},\n  \
-         \"network\": {},\n  \
-         \"others_busy\": [{}],\n  \"series\": {}\n}}\n",
-        quoted(date),
-        quoted(&format!("{} {}", options.kind, options.size_text())),
-        options.rounds,
-        machine.collect::<Vec<_>>().join(",\n    "),
-        network,
-        numbers(busy),
-        listed(series, 4)
-    )
+    json!({
+        "network": {
+            "hosts": options.hosts,
+            "ranks": options.hosts,
+            "bits_per_second": bits.round(),
+            "mtu": packet,
+        },
+        "others_busy": all_rounded(busy),
+        "series": series.collect::<Vec<_>>(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::tests::parse;
 
     #[test]
     fn rates_are_bits_per_second() {
@@ -316,11 +297,7 @@ mod tests {
 
     #[test]
     fn wires_are_timed_beside_raw_messages() {
-        let options = Options {
-            wires: vec!["bits:16".into(), "1e-6".into()],
-            field: Some("smooth".into()),
-            ..Options::default()
-        };
+        let options = parse("--net --wires bits:16,1e-6 --field smooth").unwrap();
         let lines: Vec<_> =
             ours(&options).iter().map(|(name, w)| format!("{name}: {}", w.join(" "))).collect();
         assert_eq!(
@@ -331,12 +308,12 @@ mod tests {
                 "thriffty-pipelined 1e-6: --exchange pipelined --tolerance 1e-6 --field smooth",
             ]
         );
-        assert_eq!(ours(&Options::default()).len(), EXCHANGES.len());
+        assert_eq!(ours(&parse("--net").unwrap()).len(), EXCHANGES.len());
     }
 
     #[test]
     fn slabs_send_all_but_what_stays() {
-        let options = Options { hosts: 4, ..Options::default() };
+        let options = parse("--net --hosts 4").unwrap();
         assert_eq!(slab_bytes(&options, 1), 256.0 * 256.0 * 64.0 * 16.0 * 0.75);
         assert_eq!(slab_bytes(&options, 2), 2.0 * slab_bytes(&options, 1));
     }
@@ -348,24 +325,14 @@ mod tests {
         assert_eq!(found[0].floor(1e9), 1.0);
         let table = table(&found, 1e9);
         assert!(table.contains("125.0    1.0000    50.0   fft 0.250"), "{table}");
-        let options = Options { rounds: 3, ..Options::default() };
-        let machine = vec![("cpu", "one".to_string())];
-        let expected = r#"{
-  "date": "2026-01-02",
-  "problem": "c2c 256x256x256",
-  "rounds": 3,
-  "machine": {
-    "cpu": "one"
-  },
-  "network": {"hosts": 4, "ranks": 4, "bits_per_second": 1000000000, "mtu": 32000},
-  "others_busy": [0.000000],
-  "series": [
-    {"name": "thriffty-p2p", "median": 2.000000, "min": 2.000000, "bytes_sent_busiest": 125000000, "floor": 1.000000, "floor_percent": 50.000000, "split": {"fft": 0.250000}, "seconds": [2.000000, 4.000000, 2.000000]}
-  ]
-}
-"#;
-        let net = network(&options, 1e9, Some("32000".into()));
-        assert_eq!(json("2026-01-02", &options, &machine, &found, &[0.0], 1e9, &net), expected);
-        assert!(network(&options, 1e9, None).ends_with("\"mtu\": null}"));
+        let found = record_of(&parse("--net").unwrap(), &found, &[0.0], 1e9, Some(32000));
+        let series = json!({
+            "name": "thriffty-p2p", "median": 2.0, "min": 2.0, "bytes_sent_busiest": 125e6,
+            "floor": 1.0, "floor_percent": 50.0, "split": { "fft": 0.25 },
+            "seconds": [2.0, 4.0, 2.0],
+        });
+        let network = json!({ "hosts": 4, "ranks": 4, "bits_per_second": 1e9, "mtu": 32000 });
+        let expected = json!({ "network": network, "others_busy": [0.0], "series": [series] });
+        assert_eq!(found, expected);
     }
 }

@@ -1,38 +1,38 @@
-//! Debian packages: finding out what is missing, and installing it where we may.
+//! Debian packages: what is missing, and its installation.
 
 use crate::tools::{self, command, on_path};
 use std::path::Path;
 use std::process::Command;
 
-/// Something that must be on the machine, and the Debian packages that bring it.
+/// A tool or library, and its Debian packages.
 pub(crate) struct Need {
     pub(crate) name: &'static str,
     pub(crate) packages: &'static [&'static str],
     pub(crate) present: fn() -> bool,
 }
 
-/// MPI to build and run with. The MPI bindings are generated at build time by libclang, hence the third.
+/// MPI to build and run with. Builds generate the MPI bindings with libclang.
 pub(crate) const MPI: [Need; 3] = [
     Need { name: "mpirun", packages: &["openmpi-bin"], present: || on_path("mpirun") },
     Need { name: "mpicc", packages: &["libopenmpi-dev"], present: || on_path("mpicc") },
     Need { name: "libclang", packages: &["libclang-dev"], present: has_libclang },
 ];
 
-/// What `python3 -m venv` needs; Debian's python3 comes without it.
+/// For `python3 -m venv`, which Debian's python3 lacks.
 pub(crate) const PYTHON: Need = Need {
     name: "python3 with venv",
     packages: &["python3-venv"],
     present: || tools::succeeds(command("python3").args(["-c", "import venv, ensurepip"])),
 };
 
-/// The competitor of the benchmarks.
+/// FFTW for the benchmarks.
 pub(crate) const FFTW: Need = Need {
     name: "FFTW with MPI",
     packages: &["libfftw3-dev", "libfftw3-mpi-dev"],
     present: || has_header("fftw3-mpi.h"),
 };
 
-/// What programs in other languages are built and checked with.
+/// Tools for programs in other languages.
 pub(crate) const COMPILERS: [Need; 6] = [
     Need { name: "g++", packages: &["g++"], present: || on_path("c++") },
     Need { name: "gfortran", packages: &["gfortran"], present: || on_path("gfortran") },
@@ -42,7 +42,7 @@ pub(crate) const COMPILERS: [Need; 6] = [
     Need { name: "FFTW", packages: &["libfftw3-dev"], present: || has_header("fftw3.h") },
 ];
 
-/// Installs what is missing, if it may, and says what is missing still.
+/// Installs what is missing, if permitted, and prints what is still missing.
 pub(crate) fn ensure(needs: &[&Need]) {
     let missing = absent(needs);
     if missing.is_empty() {
@@ -63,7 +63,7 @@ fn absent<'n>(needs: &[&'n Need]) -> Vec<&'n Need> {
     needs.iter().filter(|need| !(need.present)()).copied().collect()
 }
 
-/// One line: what is not there, and the command that brings it.
+/// One line: what is missing, and the command that installs it.
 fn advice(missing: &[&Need]) -> String {
     let names: Vec<&str> = missing.iter().map(|need| need.name).collect();
     let packages: Vec<&str> = missing.iter().flat_map(|need| need.packages).copied().collect();
@@ -74,7 +74,7 @@ fn advice(missing: &[&Need]) -> String {
     )
 }
 
-/// The words to put before apt-get: none for root, `sudo` where it asks for no password, else `None`.
+/// The words before apt-get: none for root, `sudo` if it needs no password; `None` without either.
 fn privilege() -> Option<&'static [&'static str]> {
     if !on_path("apt-get") {
         None
@@ -87,7 +87,7 @@ fn privilege() -> Option<&'static [&'static str]> {
     }
 }
 
-/// A failure here is not the end: what is missing is looked at again afterwards, and told.
+/// A failure is printed only: the caller looks again for what is missing.
 fn install(privilege: &[&str], packages: &[&str]) {
     let apt = |arguments: &[&str]| {
         let words = [privilege, &["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"], arguments];
@@ -106,7 +106,7 @@ fn has_header(name: &str) -> bool {
     folders.iter().any(|folder| Path::new(folder).join(name).is_file())
 }
 
-/// The library that bindgen loads, and the compiler's own headers (`stddef.h`), without which it reads no `mpi.h`.
+/// The library that bindgen loads, and the compiler's headers, which `mpi.h` includes.
 fn has_libclang() -> bool {
     if std::env::var_os("LIBCLANG_PATH").is_some() {
         return true;
@@ -130,7 +130,7 @@ fn has_libclang() -> bool {
             .any(|version| Path::new(&version).join("include/stddef.h").is_file())
 }
 
-/// The entries of a folder whose names fit; none if there is no such folder.
+/// The entries of a folder whose names fit; none without the folder.
 fn matching(folder: &str, fits: impl Fn(&str) -> bool) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries

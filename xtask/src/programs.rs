@@ -1,4 +1,4 @@
-//! `cargo xtask programs`: C, C++ and Fortran programs, built against an installation as their authors would, and run.
+//! `cargo xtask programs`: C, C++ and Fortran programs, built against an installation and run.
 
 use crate::install;
 use crate::packages::{self, COMPILERS};
@@ -7,21 +7,19 @@ use crate::tools::{self, Result, cargo, command, output, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What C and C++ programs are compiled with: any warning is an error. Open MPI's old C++ classes have some.
+/// Flags of C and C++: warnings are errors. Open MPI's C++ classes, which have some, are left out.
 const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DOMPI_SKIP_MPICXX"];
 
-/// Builds the libraries out of what tests are built of: examples have the dependencies that tests
-/// have. For two packages
-/// alone the dependencies would have other features, and be built again.
+/// Builds the libraries with the features of the tests, so that dependencies are not built again.
 const BUILD: [&str; 4] = ["build", "--workspace", "--lib", "--examples"];
 
-/// An installation to build against, and where programs go.
+/// An installation, and the folder of the built programs.
 struct Bench {
     prefix: PathBuf,
     folder: PathBuf,
 }
 
-/// Builds and installs the libraries, as they are for tests, then builds and runs everything.
+/// Builds and installs the libraries, then builds and runs all programs.
 pub(crate) fn run_all() -> Result {
     packages::ensure(&COMPILERS.iter().collect::<Vec<_>>());
     tools::run_shown(cargo().args(BUILD).args(["--features", test::WITH_MPI]))?;
@@ -52,18 +50,18 @@ impl Bench {
         self.folder.join(name)
     }
 
-    /// What pkg-config says, in words.
+    /// The flags of pkg-config.
     fn flags(&self, words: &[&str]) -> Result<Vec<String>> {
         let text = output(self.command("pkg-config").args(words))?;
         Ok(text.split_whitespace().map(String::from).collect())
     }
 
-    /// Runs a program on so many processes.
+    /// Runs a program under mpirun.
     fn mpirun(&self, ranks: &str, words: &[&Path]) -> Result {
         tools::run_shown(self.command("mpirun").args(["-n", ranks]).args(words))
     }
 
-    /// The libraries show the names that are written down, and no others.
+    /// The libraries export exactly the listed names.
     fn names(&self) -> Result {
         for (library, options, names) in [
             ("libthriffty.so", "-D", "crates/fft-capi/symbols.txt"),
@@ -82,7 +80,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The header alone, in both languages, with and without MPI.
+    /// The header compiles alone, in both languages, with and without MPI.
     fn headers(&self) -> Result {
         let include = format!("-I{}", self.prefix.join("include").display());
         let source = self.folder.join("header.c");
@@ -101,7 +99,7 @@ impl Bench {
         Ok(())
     }
 
-    /// By compilers and pkg-config, as the programs' first lines say; the one with the module of another language last.
+    /// Programs build with pkg-config, by the commands of their first lines.
     fn by_pkg_config(&self) -> Result {
         let c = ["-std=c11", "-O1", "-g"];
         let serial = ["-std=c11", "-UTHRIFFTY_WITH_MPI"];
@@ -134,7 +132,7 @@ impl Bench {
                 compile.args(STRICT);
             }
             compile.args(self.flags(&[&["--cflags", "--libs"], packages].concat())?).arg("-lm");
-            // Last, as the header's name for MPI is taken back in one of them.
+            // Last, as one of them undefines the header's macro for MPI.
             run(compile.args(options))?;
             if compiler == "cc" {
                 tools::run_shown(&mut self.command(&self.built(&name(source)).to_string_lossy()))?;
@@ -147,7 +145,7 @@ impl Bench {
         Ok(())
     }
 
-    /// By CMake's `find_package`, one of them with the static library.
+    /// Programs build with CMake, one of them with the static library.
     fn by_cmake(&self) -> Result {
         let build = self.built("cmake");
         let mut configure = self.command("cmake");
@@ -161,7 +159,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A program that was linked with `libheffte.so.2`, with and without compression.
+    /// A program runs with `libheffte.so.2`, with and without compression.
     fn of_heffte(&self) -> Result {
         let (source, lib) = ("crates/fft-heffte/tests/heffte.c", self.prefix.join("lib/thriffty"));
         let program = self.built("heffte");
@@ -179,16 +177,15 @@ impl Bench {
             job.args(["-n", ranks]).arg(&program).envs(wishes);
             let said = wishes.map(|(name, value)| format!("{name}={value}")).join(" ");
             println!("\n$ {said} {}", tools::shown(&job));
-            // What it says is that it refuses what is wrong.
+            // Its output is expected errors.
             output(&mut job)?;
         }
         Ok(())
     }
 
-    /// Nothing is read that was not written, and nothing touched that was freed; what MPI itself does is
-    /// left out. Without MPI nothing is lost, either.
+    /// Valgrind finds no invalid access but MPI's own, and without MPI no leak.
     fn under_valgrind(&self) -> Result {
-        // Open MPI's own list, where it is the MPI, and what that leaves out.
+        // Open MPI's own list, if installed, and ours.
         let lists = ["/usr/share/openmpi/openmpi-valgrind.supp", "crates/fft-capi/tests/pmix.supp"];
         let lists = lists.iter().filter(|list| Path::new(list).is_file());
         let suppressions: Vec<_> = lists.map(|list| format!("--suppressions={list}")).collect();

@@ -1,17 +1,16 @@
-//! Is anybody else at work on this machine?
+//! The load of the machine by other processes.
 //!
-//! Taking turns protects from slow drift, not from load: a rank that loses its core for a moment stalls all the others
-//! in the next exchange, so that a compiler running beside trebled the time of MPI programs and hardly touched a memory
-//! copy. So a round begins when the cores are idle, and what they did around it is told with the result. Rounds are
-//! chosen by that load alone, never by their times.
+//! A rank that loses its core stalls all others in the next exchange. So a round begins when the
+//! cores are idle, and the load around it is reported. Rounds are chosen by load alone, never by
+//! times.
 
 use std::time::{Duration, Instant};
 
-/// The share of the cores that counts as idle: the waiting programs themselves wake up now and then.
+/// The load that counts as idle: the waiting programs wake up now and then.
 pub(crate) const QUIET: f64 = 0.10;
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// The share of all cores in use, looked at for a moment. Zero where the system does not tell.
+/// The share of all cores in use for a moment; 0 if unknown.
 pub(crate) fn busy() -> f64 {
     let look = || std::fs::read_to_string("/proc/stat").ok().and_then(|text| ticks(&text));
     let before = look();
@@ -22,7 +21,7 @@ pub(crate) fn busy() -> f64 {
     }
 }
 
-/// Waits for idle cores, as long as the patience lasts.
+/// Waits for idle cores, at most for `patience`.
 pub(crate) fn wait(patience: Duration) {
     let start = Instant::now();
     while start.elapsed() < patience && busy() > QUIET {}
@@ -31,7 +30,7 @@ pub(crate) fn wait(patience: Duration) {
 /// Ticks of all cores since the start: (in use, all).
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    // user nice system idle iowait irq softirq steal; what follows is counted in user already.
+    // user nice system idle iowait irq softirq steal; user includes the rest.
     let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|n| n.parse().ok()).collect();
     let all: u64 = ticks.iter().sum();
     Some((all - ticks.get(3)? - ticks.get(4)?, all))

@@ -1,12 +1,15 @@
-//! A benchmark's result: as a table to read, and as a JSON record to keep.
+//! The result of a benchmark: as a table to read, and as a JSON record to keep.
 
-use crate::machine::Description;
+use crate::machine::{self, Description};
 use crate::options::Options;
 use crate::quiet::QUIET;
 use crate::stats::{Ratio, median, min};
+use crate::tools::{self, Result, command};
+use serde_json::{Value, json};
 use std::fmt::Write;
+use std::path::Path;
 
-/// The seconds of one contender, one value per round.
+/// The seconds of one contender in each round.
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) seconds: Vec<f64>,
@@ -16,21 +19,17 @@ pub(crate) struct Series {
 pub(crate) struct Heat {
     pub(crate) ranks: usize,
     pub(crate) series: Vec<Series>,
-    /// For each round, the share of the cores that others used around it.
+    /// For each round, the share of the cores that other processes used.
     pub(crate) busy: Vec<f64>,
 }
 
 impl Heat {
-    /// Each of our programs over each of FFTW's, and over the older one of ours: (name, name,
-    /// ratio).
+    /// Our programs' times over those of FFTW's and of our older program: (name, name, ratio).
     pub(crate) fn ratios(&self) -> Vec<(&str, &str, Ratio)> {
         let named = |prefix| self.series.iter().filter(move |s| s.name.starts_with(prefix));
-        let older = |ours: &Series| format!("older{}", ours.name.trim_start_matches("thriffty"));
         let beside = |ours: &Series| {
-            self.series.iter().filter({
-                let older = older(ours);
-                move |s| s.name == older
-            })
+            let older = format!("older{}", ours.name.trim_start_matches("thriffty"));
+            self.series.iter().filter(move |s| s.name == older)
         };
         named("thriffty")
             .flat_map(|ours| named("fftw").chain(beside(ours)).map(move |theirs| (ours, theirs)))
@@ -44,12 +43,7 @@ impl Heat {
         for Series { name, seconds } in &self.series {
             let _ = writeln!(text, "  {name:<44} {:9.4}  {:9.4}", median(seconds), min(seconds));
         }
-        let noisy = self.busy.iter().filter(|&&share| share > QUIET).count();
-        if noisy > 0 {
-            let rounds = self.busy.len();
-            let _ =
-                writeln!(text, "  {noisy} of {rounds} rounds beside other work: NOT TO BE TRUSTED");
-        }
+        text += &noise(&self.busy);
         let ratios = self.ratios();
         if !ratios.is_empty() {
             let _ = writeln!(text, "  {:<44} {:>9}  {:>9}", "ratio", "medians", "by round");
@@ -61,86 +55,89 @@ impl Heat {
         }
         text
     }
-}
 
-/// The record as JSON, with every single time in it.
-pub(crate) fn json(date: &str, options: &Options, machine: &Description, heats: &[Heat]) -> String {
-    let machine =
-        machine.iter().map(|(name, value)| format!("{}: {}", quoted(name), quoted(value)));
-    let heats = heats.iter().map(|heat| {
-        let series = heat.series.iter().map(|Series { name, seconds }| {
-            format!(
-                "{{\"name\": {}, \"median\": {}, \"min\": {}, \"seconds\": [{}]}}",
-                quoted(name),
-                number(median(seconds)),
-                number(min(seconds)),
-                numbers(seconds)
-            )
+    fn record(&self) -> Value {
+        let series = self.series.iter().map(|Series { name, seconds }| {
+            json!({
+                "name": name,
+                "median": rounded(median(seconds)),
+                "min": rounded(min(seconds)),
+                "seconds": all_rounded(seconds),
+            })
         });
-        let ratios = heat.ratios().into_iter().map(|(ours, theirs, ratio)| {
-            format!(
-                "{{\"ours\": {}, \"theirs\": {}, \"of_medians\": {}, \"median_of_rounds\": {}}}",
-                quoted(ours),
-                quoted(theirs),
-                number(ratio.of_medians),
-                number(ratio.median_of_rounds)
-            )
+        let ratios = self.ratios().into_iter().map(|(ours, theirs, ratio)| {
+            json!({
+                "ours": ours,
+                "theirs": theirs,
+                "of_medians": rounded(ratio.of_medians),
+                "median_of_rounds": rounded(ratio.median_of_rounds),
+            })
         });
-        format!(
-            "{{\n      \"ranks\": {},\n      \"others_busy\": [{}],\n      \"series\": {},\n      \"ratios\": {}\n    }}",
-            heat.ranks,
-            numbers(&heat.busy),
-            listed(series, 8),
-            listed(ratios, 8)
-        )
-    });
-    format!(
-        "{{\n  \"date\": {},\n  \"problem\": {},\n  \"rounds\": {},\n  \"machine\": {{\n    {}\n  }},\n  \"heats\": {}\n}}\n",
-        quoted(date),
-        quoted(&format!("{} {}", options.kind, options.size_text())),
-        options.rounds,
-        machine.collect::<Vec<_>>().join(",\n    "),
-        listed(heats, 4)
-    )
-}
-
-/// A JSON array, one item per line.
-pub(crate) fn listed(items: impl Iterator<Item = String>, indent: usize) -> String {
-    let items: Vec<String> = items.collect();
-    if items.is_empty() {
-        return "[]".into();
+        json!({
+            "ranks": self.ranks,
+            "others_busy": all_rounded(&self.busy),
+            "series": series.collect::<Vec<_>>(),
+            "ratios": ratios.collect::<Vec<_>>(),
+        })
     }
-    let line = format!("\n{:indent$}", "");
-    let end = format!("\n{:1$}", "", indent - 2);
-    format!("[{line}{}{end}]", items.join(&format!(",{line}")))
 }
 
-pub(crate) fn numbers(values: &[f64]) -> String {
-    values.iter().map(|&value| number(value)).collect::<Vec<_>>().join(", ")
-}
-
-/// Finer than any of these times repeats. JSON has no infinities.
-pub(crate) fn number(value: f64) -> String {
-    if value.is_finite() { format!("{value:.6}") } else { "null".into() }
-}
-
-pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            c => quoted.push(c),
+/// A line about rounds beside other work, if there were any.
+pub(crate) fn noise(busy: &[f64]) -> String {
+    match busy.iter().filter(|share| **share > QUIET).count() {
+        0 => String::new(),
+        noisy => {
+            format!("  {noisy} of {} rounds beside other work: NOT TO BE TRUSTED\n", busy.len())
         }
     }
-    quoted + "\""
+}
+
+/// The record of all heats.
+pub(crate) fn of_heats(options: &Options, machine: &Description, heats: &[Heat]) -> Value {
+    let heats: Vec<_> = heats.iter().map(Heat::record).collect();
+    with_problem(options, machine, json!({ "heats": heats }))
+}
+
+/// A record with its problem, its rounds and its machine.
+pub(crate) fn with_problem(options: &Options, machine: &Description, mut record: Value) -> Value {
+    record["problem"] = format!("{} {}", options.kind, options.size_text()).into();
+    record["rounds"] = options.rounds.into();
+    for (name, value) in machine {
+        record["machine"][*name] = value.as_str().into();
+    }
+    record
+}
+
+/// Six decimals, finer than any of these times repeats.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+pub(crate) fn all_rounded(values: &[f64]) -> Vec<f64> {
+    values.iter().copied().map(rounded).collect()
+}
+
+/// Writes a record to a file per day, machine and name; beside the sources with `--record`.
+pub(crate) fn write(options: &Options, name: &str, mut record: Value) -> Result {
+    let date = tools::output(command("date").args(["-u", "+%F"]))?;
+    record["date"] = date.as_str().into();
+    let folder = match options.record {
+        true => Path::new("benches/records").to_path_buf(),
+        false => tools::target_dir(),
+    };
+    tools::make_folder(&folder)?;
+    let problem = format!("{}-{}", options.kind, options.size_text());
+    let path = folder.join(format!("{date}-{}-{problem}{name}.json", machine::short_id()));
+    std::fs::write(&path, format!("{record:#}\n"))
+        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    println!("record: {}", path.display());
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::tests::parse;
 
     fn heat() -> Heat {
         let series =
@@ -180,39 +177,27 @@ mod tests {
     }
 
     #[test]
-    fn the_record_is_this_text() {
+    fn the_record_has_every_time() {
         let machine = vec![("cpu", "a \"fast\" one".to_string()), ("cores", "2".to_string())];
-        let options = Options { rounds: 2, ..Options::default() };
-        let expected = r#"{
-  "date": "2026-01-02",
-  "problem": "c2c 256x256x256",
-  "rounds": 2,
-  "machine": {
-    "cpu": "a \"fast\" one",
-    "cores": "2"
-  },
-  "heats": [
-    {
-      "ranks": 2,
-      "others_busy": [0.500000, 0.000000],
-      "series": [
-        {"name": "memory copy", "median": 0.100000, "min": 0.100000, "seconds": [0.100000]},
-        {"name": "fftw-mpi", "median": 0.375000, "min": 0.250000, "seconds": [0.500000, 0.250000]},
-        {"name": "thriffty-mpi", "median": 0.250000, "min": 0.250000, "seconds": [0.250000, 0.250000]}
-      ],
-      "ratios": [
-        {"ours": "thriffty-mpi", "theirs": "fftw-mpi", "of_medians": 0.666667, "median_of_rounds": 0.750000}
-      ]
-    }
-  ]
-}
-"#;
-        assert_eq!(json("2026-01-02", &options, &machine, &[heat()]), expected);
-    }
-
-    #[test]
-    fn control_characters_and_infinities_stay_valid_json() {
-        assert_eq!(quoted("a\tb\\"), "\"a\\u0009b\\\\\"");
-        assert_eq!(number(f64::NAN), "null");
+        let found = of_heats(&parse("--rounds 2").unwrap(), &machine, &[heat()]);
+        let ratio = json!({ "ours": "thriffty-mpi", "theirs": "fftw-mpi", "of_medians": 0.666667,
+                            "median_of_rounds": 0.75 });
+        let expected = json!({
+            "problem": "c2c 256x256x256",
+            "rounds": 2,
+            "machine": { "cpu": "a \"fast\" one", "cores": "2" },
+            "heats": [{
+                "ranks": 2,
+                "others_busy": [0.5, 0.0],
+                "series": [
+                    { "name": "memory copy", "median": 0.1, "min": 0.1, "seconds": [0.1] },
+                    { "name": "fftw-mpi", "median": 0.375, "min": 0.25, "seconds": [0.5, 0.25] },
+                    { "name": "thriffty-mpi", "median": 0.25, "min": 0.25, "seconds": [0.25, 0.25] },
+                ],
+                "ratios": [ratio],
+            }],
+        });
+        assert_eq!(found, expected);
+        assert!(json!(rounded(f64::NAN)).is_null());
     }
 }

@@ -1,15 +1,15 @@
-//! `cargo xtask setup`: what the other tasks stand on.
+//! `cargo xtask setup`: the tools of the other tasks.
 
 use crate::packages::{self, COMPILERS, MPI, Need, PYTHON};
 use crate::tools::{self, Result, cargo};
 use crate::venv;
 use std::path::PathBuf;
 
-/// What this machine offers after set-up. The other tasks do less where something is missing; they do not fail.
+/// The tools of this machine. Without some of them the other tasks do less.
 pub(crate) struct Ready {
     /// MPI can be built against and run.
     pub(crate) mpi: bool,
-    /// What programs in C, C++ and Fortran are built and checked with.
+    /// Tools for programs in C, C++ and Fortran.
     pub(crate) compilers: bool,
     /// A Python with NumPy and SciPy.
     pub(crate) python: Option<PathBuf>,
@@ -17,7 +17,7 @@ pub(crate) struct Ready {
     pub(crate) clippy: bool,
 }
 
-/// Installs what is missing, where it may.
+/// Installs what is missing, if permitted.
 pub(crate) fn prepare(further: &[&Need]) -> Ready {
     let mut needs: Vec<&Need> = MPI.iter().chain(further.iter().copied()).collect();
     if !venv::ready() {
@@ -47,7 +47,7 @@ pub(crate) fn prepare(further: &[&Need]) -> Ready {
     }
 }
 
-/// Sets up, and says what there is.
+/// Sets up, and prints the result.
 pub(crate) fn run() -> Result {
     let ready = prepare(&COMPILERS.iter().collect::<Vec<_>>());
     println!("MPI     {}", if ready.mpi { "ready" } else { "missing: ranks are threads" });

@@ -1,4 +1,4 @@
-//! What is said of a series of times.
+//! Statistics of times.
 
 /// The middle value, or the mean of the two in the middle; NaN for none.
 pub(crate) fn median(values: &[f64]) -> f64 {
@@ -20,8 +20,7 @@ pub(crate) fn min(values: &[f64]) -> f64 {
 pub(crate) struct Ratio {
     /// Of the two medians.
     pub(crate) of_medians: f64,
-    /// The median over the rounds of the ratio within one round. Noise that lasts longer than a round divides out,
-    /// so this is the number to believe on a busy machine.
+    /// The median of the ratios within rounds, in which noise longer than a round cancels.
     pub(crate) median_of_rounds: f64,
 }
 

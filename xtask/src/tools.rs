@@ -1,11 +1,11 @@
-//! Running other programs: with the environment that MPI needs, and with errors that name the command.
+//! Commands with the environment that MPI needs and with errors that name them; files.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Errors here are for a person at a terminal, so they are text.
+/// Errors are texts for a person at a terminal.
 pub(crate) type Result<T = ()> = std::result::Result<T, String>;
 
 /// The root of the workspace.
@@ -13,13 +13,13 @@ pub(crate) fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// Makes the workspace's root the current directory, so that every path below is relative to it and short to read.
+/// Makes the workspace's root the current directory: paths are relative to it.
 pub(crate) fn enter_workspace() -> Result {
     let root = workspace();
     std::env::set_current_dir(root).map_err(|e| format!("cannot enter {}: {e}", root.display()))
 }
 
-/// Where cargo builds, relative to the workspace's root where it is below it.
+/// Cargo's target folder, relative to the workspace's root if it is below.
 pub(crate) fn target_dir() -> PathBuf {
     let Some(target) = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from) else {
         return PathBuf::from("target");
@@ -31,12 +31,26 @@ pub(crate) fn target_dir() -> PathBuf {
     }
 }
 
-/// Makes a folder and those above it, where they are missing.
+/// Makes a folder and its parents, if missing.
 pub(crate) fn make_folder(folder: &Path) -> Result {
     std::fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))
 }
 
-/// A command with what Open MPI needs to run as root in a container, and with more ranks than cores.
+/// The bytes of a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+/// The hash before the first byte.
+pub(crate) const FNV: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Continues the FNV-1a hash of 64 bits, which does not change with Rust's releases.
+pub(crate) fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    let prime = 0x0000_0100_0000_01b3;
+    bytes.iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(prime))
+}
+
+/// A command that lets Open MPI run as root in a container, and with more ranks than cores.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command
@@ -52,7 +66,7 @@ pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
 
-/// The command line, as a person would type it.
+/// The command line as typed.
 pub(crate) fn shown(command: &Command) -> String {
     let program = match Path::new(command.get_program()) {
         p if p.file_stem() == Some(OsStr::new("cargo")) => "cargo".into(),
@@ -65,7 +79,7 @@ pub(crate) fn shown(command: &Command) -> String {
     std::iter::once(program).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a command to its end, its output going where ours goes.
+/// Runs a command, with our output.
 pub(crate) fn run(command: &mut Command) -> Result {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -74,7 +88,7 @@ pub(crate) fn run(command: &mut Command) -> Result {
     }
 }
 
-/// Runs a command to its end, its output going where ours goes, and kept.
+/// Runs a command, with our output, which is also kept.
 pub(crate) fn run_and_keep(command: &mut Command) -> (String, Result) {
     let mut kept = String::new();
     let mut child = match command.stdout(Stdio::piped()).spawn() {
@@ -102,7 +116,7 @@ pub(crate) fn run_shown(command: &mut Command) -> Result {
     run(command)
 }
 
-/// What a command prints, without the last newline.
+/// The output of a command, without the last newline.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
@@ -115,7 +129,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_string())
 }
 
-/// Whether a command runs and succeeds; nothing is shown.
+/// Whether a command succeeds; its output is dropped.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     output(command).is_ok()
 }
@@ -135,6 +149,12 @@ mod tests {
         let mut command = Command::new("/somewhere/bin/cargo");
         command.args(["test", "--features", "a b"]);
         assert_eq!(shown(&command), "cargo test --features 'a b'");
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(fnv1a(FNV, b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(FNV, b"a"), 0xaf63_dc4c_8601_ec8c);
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! A Python with NumPy and SciPy in the target folder, for the tests that compare with them. The machine's own Python
-//! is left as it is.
+//! Python environments in the target folder; the machine's own Python stays as it is.
 
 use crate::tools::{self, Result, command};
 use std::path::{Path, PathBuf};
@@ -12,23 +11,25 @@ fn python() -> PathBuf {
     folder().join("bin/python")
 }
 
-/// Whether the environment is there and complete.
+/// Whether the environment with NumPy and SciPy is complete.
 pub(crate) fn ready() -> bool {
     tools::succeeds(command(python()).args(["-c", "import numpy, scipy"]))
 }
 
-/// Makes the environment unless it is complete; its interpreter, by its full path since tests run in other folders.
+/// Makes that environment unless it is complete; the full path of its interpreter.
 pub(crate) fn ensure() -> Result<PathBuf> {
     if !ready() {
         println!("making a Python environment in {}", folder().display());
-        tools::run(command("python3").args(["-m", "venv", "--clear"]).arg(folder()))?;
-        let pip = ["-m", "pip", "install", "--quiet", "--prefer-binary", "numpy", "scipy"];
-        tools::run(command(python()).args(pip))?;
+        make(&folder(), &["--prefer-binary", "numpy", "scipy"])?;
     }
-    absolute(&python())
+    // Not `canonicalize`: the interpreter is a link, which finds the environment by its own path.
+    let python = python();
+    std::path::absolute(&python).map_err(|e| format!("no full path for {}: {e}", python.display()))
 }
 
-/// Not `canonicalize`: the interpreter is a link, and only by the link's own path does it find the environment.
-fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|e| format!("no full path for {}: {e}", path.display()))
+/// Makes an environment anew, with these packages.
+pub(crate) fn make(folder: &Path, packages: &[&str]) -> Result {
+    tools::run(command("python3").args(["-m", "venv", "--clear"]).arg(folder))?;
+    let pip = ["-m", "pip", "install", "--quiet"];
+    tools::run(command(folder.join("bin/python")).args(pip).args(packages))
 }

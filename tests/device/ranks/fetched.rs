@@ -1,4 +1,5 @@
-//! Lengths and sizes with which transforms fetch what they read from other ranks, against plans of the host.
+//! Lengths and sizes with which transforms fetch what they read from other ranks, against plans of
+//! the host.
 
 use crate::gpu::links;
 use fft_core::Step;
@@ -30,7 +31,8 @@ fn identities(comm: &dyn Comm, gpu: &Gpu) -> Result<Vec<[u8; 16]>, Error> {
     Ok(all)
 }
 
-/// Whether all ranks share a GPU or have some that are joined, so that transforms of complex numbers fetch.
+/// Whether all ranks share a GPU or have some that are joined, so that transforms of complex
+/// numbers fetch.
 pub(crate) fn joined(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
     let near = |other: &[u8; 16]| thriffty::gpu::joined(gpu, *other);
     let mut all = [f64::from(identities(comm, gpu)?.iter().all(near))];
@@ -44,8 +46,8 @@ pub(crate) fn share_one(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
     Ok(all.iter().all(|other| *other == all[0]))
 }
 
-/// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each other's memory; and whether the last
-/// reshape forward takes none, either.
+/// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each
+/// other's memory; and whether the last reshape forward takes none, either.
 struct Counts([[usize; 2]; 2], bool, bool);
 
 /// Compares with a plan of the host.
@@ -68,7 +70,8 @@ where
         let error = distance(found, expected) / norm(expected).max(f64::MIN_POSITIVE);
         assert!(error <= most, "{way}: error {error:.2e} exceeds {most:.2e}: {what}");
     };
-    // Each time from other places. Those before are still there, with other numbers: who fetches from them is found out.
+    // Each time from other places. Those before are still there, with other numbers: who fetches
+    // from them is found out.
     let mut held: Vec<[Array<K::Real>; 2]> = Vec::new();
     for time in 0..3 {
         let x: Vec<K::Physical> = random(host.input_len(), 10 * rank + time);
@@ -102,7 +105,8 @@ where
     ))
 }
 
-/// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer axes, real data.
+/// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer
+/// axes, real data.
 ///
 /// Ranks that see each other's arrays store what they make there.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, seen: bool) -> Done {

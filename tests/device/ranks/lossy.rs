@@ -158,7 +158,8 @@ fn wires_lose_what_they_report() {
                 assert!(error > 0.0 && error < most && error <= reported.bound, "{what}");
                 assert!((reported.estimate / error - 1.0).abs() < 0.2, "{what}");
             }
-            // Messages so large that blocks of threads take several tiles each, of several ranks at once.
+            // Messages so large that blocks of threads take several tiles each, of several ranks at
+            // once.
             for wire in
                 [Wire::F32, Wire::Bits(16)].into_iter().filter(|_| !few() && hosts.len() <= 4)
             {

@@ -32,7 +32,8 @@ fn get<T: GpuReal, E: Element<Real = T>>(
     bytemuck::cast_slice(&numbers).to_vec()
 }
 
-/// Both directions, out of place and in place, twice; whether the last reshape forward took no pass.
+/// Both directions, out of place and in place, twice; whether the last reshape forward took no
+/// pass.
 fn compare<K: Make, const D: usize>(
     comm: &dyn Comm,
     gpu: &impl Place,
@@ -86,7 +87,8 @@ where
     Ok(plan.stores(Direction::Forward))
 }
 
-/// Complex and real data, large and small, uneven and empty bricks, one array after the other; what does not fit; what is timed.
+/// Complex and real data, large and small, uneven and empty bricks, one array after the other; what
+/// does not fit; what is timed.
 ///
 /// Threads that share a device see all arrays anyway.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) -> Done {

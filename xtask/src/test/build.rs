@@ -1,4 +1,4 @@
-//! Building test programs, and hearing from cargo of each as soon as it is there.
+//! Builds test programs, and reports each as soon as cargo has built it.
 
 use super::known::known;
 use super::workspace::Workspace;
@@ -15,7 +15,7 @@ pub(super) struct Program {
     /// The name of an integration test, or `lib` or `bin` for unit tests.
     pub(super) target: String,
     pub(super) path: PathBuf,
-    /// Where it runs: the folder of its package.
+    /// The folder of its package, in which it runs.
     pub(super) folder: PathBuf,
 }
 
@@ -24,12 +24,12 @@ impl Program {
         format!("{} {}", self.package, self.target)
     }
 
-    /// Whether it fills the machine by itself.
+    /// Whether it runs alone, since it fills the machine.
     pub(super) fn alone(&self) -> bool {
         known(&self.package, &self.target).is_some_and(|known| known.alone)
     }
 
-    /// The program of a line of cargo's messages, if the line is of one.
+    /// The program of a line of cargo's messages, if any.
     fn of_message(line: &str, workspace: &Workspace) -> Option<Self> {
         let message: Value = serde_json::from_str(line).ok()?;
         if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
@@ -48,7 +48,7 @@ impl Program {
     }
 }
 
-/// Runs a cargo that builds tests to its end, and hands over every test program once it is built.
+/// Runs a cargo that builds tests, and calls `ready` with each test program.
 pub(super) fn build(
     command: &mut Command,
     workspace: &Workspace,

@@ -1,27 +1,27 @@
-//! The test programs that are not like most.
+//! The test programs that need special treatment.
 
-/// When a loop of a developer runs a test program.
+/// When `--quick` runs a test program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quick {
-    /// Whenever something that it is built of changed.
+    /// When anything that it is built of changed.
     Always,
     /// When its own package changed: it takes long.
     OwnChange,
     Never,
 }
 
-/// What is known of a test program by its package and its name.
+/// A test program and its treatment.
 pub(super) struct Known {
     package: &'static str,
     target: &'static str,
-    /// It fills the machine by threads or processes of its own.
+    /// It fills the machine with threads or processes.
     pub(super) alone: bool,
     quick: Quick,
-    /// Tests by the beginnings of their names that a loop leaves out, as they take longest.
+    /// Prefixes of the tests that `--quick` leaves out, as they take longest.
     pub(super) slow: &'static [&'static str],
 }
 
-/// The programs that are not like most: most share the machine, and run in every loop.
+/// Other programs share the machine and always run.
 const KNOWN: [Known; 8] = [
     Known {
         package: "thriffty",
@@ -30,7 +30,7 @@ const KNOWN: [Known; 8] = [
         quick: Quick::Always,
         slow: &["memory::", "large::"],
     },
-    // It starts jobs of processes, one after the other.
+    // It starts jobs of processes.
     Known { package: "thriffty", target: "mpi", alone: true, quick: Quick::Never, slow: &[] },
     Known {
         package: "fft-cli",
@@ -39,11 +39,11 @@ const KNOWN: [Known; 8] = [
         quick: Quick::OwnChange,
         slow: &[],
     },
-    // Its tests sleep, and compare how long.
+    // Its tests measure how long they sleep.
     Known { package: "fft-comm", target: "tuner", alone: true, quick: Quick::Always, slow: &[] },
-    // It compiles the kernels for a CPU, which takes longer than all other unit tests.
+    // It compiles the kernels for a CPU, which takes long.
     Known { package: "fft-gpu", target: "lib", alone: false, quick: Quick::OwnChange, slow: &[] },
-    // They need a device, or do little.
+    // They need a device.
     Known {
         package: "thriffty",
         target: "device",
@@ -65,7 +65,7 @@ pub(super) fn known(package: &str, target: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.package == package && known.target == target)
 }
 
-/// When a loop runs the integration test of this name.
+/// When `--quick` runs the test program of this name.
 pub(super) fn quick(package: &str, target: &str) -> Quick {
     known(package, target).map_or(Quick::Always, |known| known.quick)
 }

@@ -1,5 +1,4 @@
-//! `cargo xtask test`: all that must hold before a change goes in; with `--quick`, what a change
-//! breaks most often.
+//! `cargo xtask test`: all checks of a change; with `--quick`, those that fail most often.
 
 mod build;
 mod known;
@@ -21,18 +20,16 @@ use workspace::Workspace;
 
 /// Features that need nothing on the machine.
 const PORTABLE: &str = "thriffty/ndarray,thriffty/cuda,fft-cli/cuda,fft-capi/cuda";
-/// The same and the crates that speak MPI. All that is built for tests is built with them, and so
-/// but once.
+/// The same with MPI. All test builds have these features, so that nothing is built twice.
 pub(crate) const WITH_MPI: &str = "thriffty/ndarray,thriffty/cuda,thriffty/mpi,fft-comm/mpi,fft-cli/mpi,\
                                    fft-cli/cuda,fft-capi/mpi,fft-capi/cuda,fft-heffte/mpi";
-/// The tests that run without features, too. The second package has no library, so that nothing of
-/// it is built; with it the
-/// dependencies have the features that they have in the workspace, and are not built again.
+/// The tests that also run without features. The second package has no library; it gives the
+/// dependencies the features of the workspace, so that they are not built again.
 const WITHOUT_FEATURES: &str = "test --package thriffty --package fft-cli --lib";
-/// Cargo's messages on its output, and the compiler's warnings where a person reads them.
+/// Messages as JSON on standard output, and warnings as text on standard error.
 const BUILD_TESTS: &str = "test --workspace --no-run --message-format json-render-diagnostics";
 
-/// A part of the whole, with its command.
+/// A command with its kind.
 struct Stage {
     command: Command,
     kind: Kind,
@@ -42,13 +39,13 @@ struct Stage {
 enum Kind {
     /// A command that succeeds or fails.
     Check,
-    /// A cargo that runs tests, which are counted.
+    /// A cargo that runs tests, whose results are counted.
     Tests,
-    /// A cargo that builds test programs, which are then run.
+    /// A cargo that builds test programs, which then run.
     Programs,
 }
 
-/// Makes stages for what this machine has.
+/// The stages that this machine can run.
 struct Stages<'r> {
     ready: &'r Ready,
     stages: Vec<Stage>,
@@ -82,7 +79,7 @@ impl<'r> Stages<'r> {
     }
 }
 
-/// Everything, the quick stages first, so that a mistake shows early.
+/// All stages, the quick ones first.
 fn full(ready: &Ready) -> Vec<Stage> {
     let deny = ["--", "-D", "warnings"];
     let mut stages = Stages::new(ready);
@@ -90,7 +87,7 @@ fn full(ready: &Ready) -> Vec<Stage> {
     if ready.clippy {
         let words = "clippy --workspace --all-targets";
         stages.featured(Kind::Check, words).args(deny);
-        // Not `cargo check`: that compiles the same crates, and lets warnings pass.
+        // `cargo check` would compile the same crates and let warnings pass.
         stages.add(Kind::Check, words).args(deny);
     }
     stages.add(Kind::Tests, WITHOUT_FEATURES);
@@ -104,8 +101,7 @@ fn full(ready: &Ready) -> Vec<Stage> {
     stages.stages
 }
 
-/// What a developer waits for after each change. Everything is built as in [`full`], so that
-/// nothing is built twice.
+/// The stages of `--quick`, built as in [`full`], so that nothing is built twice.
 fn loop_of(choice: &Choice, workspace: &Workspace, ready: &Ready) -> Vec<Stage> {
     let mut stages = Stages::new(ready);
     stages.format();
@@ -113,7 +109,7 @@ fn loop_of(choice: &Choice, workspace: &Workspace, ready: &Ready) -> Vec<Stage> 
         return stages.stages;
     }
     if ready.clippy {
-        // The profile has unit tests looked at, too.
+        // This profile includes unit tests.
         let clippy = stages.featured(Kind::Check, "clippy --workspace --profile test");
         clippy.args(choice.lints(workspace, ready.mpi)).args(["--", "-D", "warnings"]);
     }
@@ -121,16 +117,8 @@ fn loop_of(choice: &Choice, workspace: &Workspace, ready: &Ready) -> Vec<Stage> 
     stages.stages
 }
 
-/// `cargo xtask test [--quick]`.
-pub(crate) fn run(words: &[&str]) -> Result {
-    let quick = match words {
-        [] => false,
-        ["--quick"] => true,
-        other => {
-            let other = other.join(" ");
-            return Err(format!("usage: cargo xtask test [--quick]; not `{other}`"));
-        }
-    };
+/// Runs all checks, or the quick ones.
+pub(crate) fn run(quick: bool) -> Result {
     let start = Instant::now();
     let workspace = Workspace::read()?;
     let (ready, choice) = match quick {
@@ -260,13 +248,5 @@ mod tests {
         let choice = Choice::of(&["README.md"], &workspace);
         let lines = lines(&loop_of(&choice, &workspace, &ready(true, true)));
         assert_eq!(lines, ["cargo fmt --all --check"]);
-    }
-
-    #[test]
-    fn unknown_words_are_refused() {
-        for words in [["--fast"].as_slice(), &["--quick", "--quick"], &["quick"]] {
-            let why = run(words).unwrap_err();
-            assert!(why.starts_with("usage: cargo xtask test [--quick]"), "{why}");
-        }
     }
 }

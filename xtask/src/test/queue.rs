@@ -1,15 +1,15 @@
-//! In which order test programs run, how many at once, and on how many threads each.
+//! The order of test programs, how many run at once, and the threads of each.
 
 use super::build::Program;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The seconds that test programs took, by their names.
+/// Seconds of test programs, by name.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Times(BTreeMap<String, f64>);
 
 impl Times {
-    /// Of the last run; none if there was none.
+    /// Of the last run, if any.
     pub(super) fn read(path: &Path) -> Self {
         Self::parse(&std::fs::read_to_string(path).unwrap_or_default())
     }
@@ -30,7 +30,7 @@ impl Times {
         self.0.insert(name.to_string(), seconds);
     }
 
-    /// For the next run. They only choose an order, so that a failure is not worth a word.
+    /// Writes them for the next run. They only choose an order, so that failures are ignored.
     pub(super) fn write(&self, path: &Path) {
         let _ = std::fs::write(path, self.text());
     }
@@ -41,18 +41,18 @@ impl Times {
     }
 }
 
-/// What runs at a moment.
+/// The running programs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// Test programs.
+    /// The number of running test programs.
     pub(super) programs: usize,
-    /// One of them has the machine for itself.
+    /// Whether one of them must run alone.
     pub(super) alone: bool,
-    /// The compiler runs, too, and further programs come.
+    /// Whether the compiler runs, and more programs will come.
     pub(super) building: bool,
 }
 
-/// Programs that are built and did not start.
+/// Programs that are built and wait.
 pub(super) struct Queue {
     cores: usize,
     times: Times,
@@ -78,10 +78,8 @@ impl Queue {
 
     /// The program to start now and its threads, if the machine has room for one.
     ///
-    /// One thread each is what fills the cores evenly: the threads of a program run out of tests
-    /// at different
-    /// times. Half of the cores are the compiler's while it runs. Programs that fill the machine
-    /// come last.
+    /// Programs run on one thread each, since threads of one program end at different times. The
+    /// compiler keeps half of the cores. Programs that run alone come last.
     pub(super) fn next(&mut self, load: Load) -> Option<(Program, usize)> {
         let room = if load.building { self.cores.div_ceil(2) } else { self.cores };
         if load.alone || load.programs >= room {
@@ -96,8 +94,7 @@ impl Queue {
         Some((self.waiting.remove(longest), self.cores))
     }
 
-    /// The place of the program that took longest, of those that run alone or of the others; the
-    /// first of equals.
+    /// The index of the program that took longest, of those that run alone or of the others.
     fn longest(&self, alone: bool) -> Option<usize> {
         let time = |at: &usize| self.times.of(&self.waiting[*at]);
         let places = (0..self.waiting.len()).rev().filter(|&at| self.waiting[at].alone() == alone);

@@ -1,24 +1,24 @@
-//! `cargo xtask test --quick`: what a change can break, as far as it shows in little time.
+//! `cargo xtask test --quick`: the packages and tests that a change may break.
 
 use super::known::{Quick, quick};
 use super::workspace::{Package, Test, Workspace};
 use crate::tools::{self, Result, command};
 use std::collections::BTreeSet;
 
-/// What a loop looks at.
+/// The packages of a change.
 #[derive(Debug, PartialEq)]
 pub(super) struct Choice {
     /// Packages with files that changed since the last commit.
     changed: BTreeSet<String>,
-    /// Those, and the packages that depend on them; all where nothing changed.
+    /// Those and their dependents; all if nothing changed.
     tested: BTreeSet<String>,
 }
 
 impl Choice {
-    /// By what git says of the working tree.
+    /// Of git's working tree.
     pub(super) fn now(workspace: &Workspace) -> Result<Self> {
         let git = |words: &str| tools::output(command("git").args(words.split(' ')));
-        // A file that moved belongs to where it was, too.
+        // A moved file also belongs to its old package.
         let known = git("diff --name-only --no-renames -z HEAD")?;
         let new = git("ls-files --others --exclude-standard -z")?;
         let files = known.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
@@ -34,12 +34,12 @@ impl Choice {
         Self { changed, tested }
     }
 
-    /// Whether something changed that no package is made of, and nothing else.
+    /// Whether only files outside of packages changed.
     pub(super) fn is_empty(&self) -> bool {
         self.tested.is_empty()
     }
 
-    /// One line: what is tested, and why.
+    /// One line: the tested packages, and why.
     pub(super) fn line(&self) -> String {
         let list = |names: &BTreeSet<String>| {
             names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
@@ -63,14 +63,13 @@ impl Choice {
             }
     }
 
-    /// What cargo builds of the workspace: all unit tests, and the integration tests that run.
+    /// Cargo's arguments for all unit tests and the integration tests that run.
     pub(super) fn tests(&self, workspace: &Workspace) -> Vec<String> {
         targets(workspace, |package, test| self.runs(&package.name, &test.name))
     }
 
-    /// What clippy looks at: all libraries with their unit tests, and the integration tests of
-    /// what changed;
-    /// of all where nothing did.
+    /// Clippy's arguments for all unit tests and the integration tests of changed packages; of all
+    /// if nothing changed.
     pub(super) fn lints(&self, workspace: &Workspace, mpi: bool) -> Vec<String> {
         targets(workspace, |package, test| {
             let wanted = self.changed.is_empty() || self.changed.contains(&package.name);
@@ -79,11 +78,8 @@ impl Choice {
     }
 }
 
-/// Cargo's words for libraries, binaries, and those integration tests that are wanted.
-///
-/// Packages are not named: the features of dependencies would be others than for the workspace,
-/// and they would be
-/// built again.
+/// Cargo's arguments for libraries, binaries and wanted integration tests. Naming packages would
+/// change the features of dependencies, and build them again.
 fn targets(workspace: &Workspace, wanted: impl Fn(&Package, &Test) -> bool) -> Vec<String> {
     let mut names = BTreeSet::new();
     for package in &workspace.packages {

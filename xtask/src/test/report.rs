@@ -1,12 +1,12 @@
-//! What test programs say of themselves, and what is said of all of them at the end.
+//! The results of test programs, and the report at the end.
 
 use std::time::Duration;
 
 /// How many of the slowest test programs are listed.
 const LISTED: usize = 10;
 
-/// Tests by their end. Ignored ones are skipped: others start them, or they need more than a
-/// machine has.
+/// Numbers of tests. Skipped ones are ignored: other tests start them, or they need a large
+/// machine.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Counts {
     pub(super) passed: usize,
@@ -44,13 +44,12 @@ fn counts(line: &str) -> Option<Counts> {
     Some(counts)
 }
 
-/// All results in the output of test programs, in order.
+/// All results in an output, in order.
 fn tallies(output: &str) -> Vec<Tally> {
     let (mut tallies, mut failed) = (Vec::new(), Vec::new());
     for line in output.lines() {
         if line == "failures:" {
-            // The list of names comes after a heading of the same words, below which is what the
-            // tests said.
+            // The second heading of these words precedes the names, the first one the output.
             failed.clear();
         } else if let Some(counts) = counts(line) {
             let names = std::mem::take(&mut failed);
@@ -63,7 +62,7 @@ fn tallies(output: &str) -> Vec<Tally> {
     tallies
 }
 
-/// The sum of all results: of a cargo that runs several test programs.
+/// The sum of all results, of several test programs.
 pub(super) fn sum(output: &str) -> Tally {
     tallies(output).into_iter().fold(Tally::default(), |mut sum, tally| {
         sum.counts += tally.counts;
@@ -72,10 +71,8 @@ pub(super) fn sum(output: &str) -> Tally {
     })
 }
 
-/// The result of one test program, the last in its output: those before are of processes that it
-/// started.
-///
-/// A program that dies has no result of its own, and counts as one failed test.
+/// The result of one test program: the last of its output, after those of processes that it
+/// started. A program that dies without one counts as a failed test.
 pub(super) fn own(output: &str, success: bool, program: &str) -> Tally {
     let tally = tallies(output).pop().unwrap_or_default();
     if success || tally.counts.failed > 0 {
@@ -86,7 +83,7 @@ pub(super) fn own(output: &str, success: bool, program: &str) -> Tally {
 }
 
 impl Tally {
-    /// The same, each name with the program's before it.
+    /// The same with the program's name before each test's.
     pub(super) fn of(mut self, program: &str) -> Self {
         for name in &mut self.failed {
             *name = format!("{program}: {name}");
@@ -95,7 +92,7 @@ impl Tally {
     }
 }
 
-/// Where the time went, and how the tests ended.
+/// Times and results of all stages and programs.
 #[derive(Default)]
 pub(super) struct Report {
     stages: Vec<(bool, Duration, String)>,
@@ -117,7 +114,7 @@ impl Report {
         self.tally.failed.extend(tally.failed);
     }
 
-    /// The text for the end, less its last line.
+    /// The text at the end, without its last line.
     pub(super) fn tables(&mut self) -> String {
         let mut lines = vec![String::new()];
         for (well, time, line) in &self.stages {

@@ -1,8 +1,6 @@
-//! Running test programs: several at once, from the moment that cargo built them.
+//! Runs test programs, several at once, as soon as cargo has built them.
 //!
-//! `cargo test` runs them one after the other, each on all cores, and only when all are built.
-//! Most of them leave cores
-//! idle at their end.
+//! `cargo test` runs one at a time, after the whole build; most leave cores idle at their end.
 
 use super::build::{self, Program};
 use super::known::known;
@@ -11,27 +9,28 @@ use super::report::{self, Report};
 use super::workspace::Workspace;
 use crate::tools::{self, Result, command};
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Which test programs are built, and which of them run.
+/// The test programs to build and to run.
 pub(super) struct Batch<'b> {
     pub(super) build: &'b mut Command,
     /// By package and target.
     pub(super) chosen: &'b dyn Fn(&str, &str) -> bool,
-    /// These are all that there are.
+    /// Whether these are all programs.
     pub(super) all: bool,
     pub(super) workspace: &'b Workspace,
     pub(super) python: Option<&'b Path>,
 }
 
-/// What happens while programs are built and run.
+/// An event of the build or of a program.
 enum Event {
     Ready(Program),
-    Built(Result),
+    Built(Result, Duration),
     Ended(Ended),
 }
 
@@ -46,7 +45,7 @@ struct Ended {
     success: Result<bool>,
 }
 
-/// Builds and runs the programs, prints what each says when it ends, and adds all to the report.
+/// Builds and runs the programs, prints the output of each at its end, and adds all to the report.
 ///
 /// # Errors
 ///
@@ -56,72 +55,107 @@ pub(super) fn run(batch: Batch<'_>, report: &mut Report) -> Result {
     tools::make_folder(&folder)?;
     let file = folder.join("seconds");
     let former = Times::read(&file);
-    let mut times = if batch.all { Times::default() } else { former.clone() };
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let mut queue = Queue::new(cores, former);
-
     let line = tools::shown(batch.build);
     let start = Instant::now();
-    let mut built: Option<(Result, Duration)> = None;
-    let mut failed = 0;
+    let times = if batch.all { Times::default() } else { former.clone() };
+    let mut state = State::new(Queue::new(cores, former), times);
+    let (python, all) = (batch.python, batch.all);
     thread::scope(|scope| {
         let (sender, events) = mpsc::channel();
         let (build, workspace) = (batch.build, batch.workspace);
         let compiler = sender.clone();
         scope.spawn(move || {
-            // The receiver lives as long as this thread, so that nothing is lost.
+            // The receiver outlives this thread.
             let ready = |program| drop(compiler.send(Event::Ready(program)));
-            let built = build::build(build, workspace, ready);
-            let _ = compiler.send(Event::Built(built));
+            let built = caught(|| build::build(build, workspace, ready));
+            let _ = compiler.send(Event::Built(built, start.elapsed()));
         });
-        let mut load = Load { programs: 0, alone: false, building: true };
-        while load.building || load.programs > 0 || !queue.is_empty() {
-            while let Some((program, threads)) = queue.next(load) {
-                load.programs += 1;
-                load.alone = program.alone();
+        while state.is_at_work() {
+            while let Some((program, threads)) = state.next() {
                 let (sender, folder) = (sender.clone(), &folder);
-                let (python, all) = (batch.python, batch.all);
                 scope.spawn(move || {
-                    let _ = sender.send(Event::Ended(end(&program, threads, folder, python, all)));
+                    let ended = end(&program, threads, folder, python, all);
+                    let _ = sender.send(Event::Ended(ended));
                 });
             }
-            // A sender is left in this thread, so that there is always another event.
+            // This thread keeps a sender: threads send an event even if they panic.
             let Ok(event) = events.recv() else { break };
-            match event {
-                Event::Ready(program) if (batch.chosen)(&program.package, &program.target) => {
-                    queue.push(program);
-                }
-                Event::Ready(_) => {}
-                Event::Built(result) => {
-                    load.building = false;
-                    if result.is_err() {
-                        queue.clear();
-                    }
-                    built = Some((result, start.elapsed()));
-                }
-                Event::Ended(ended) => {
-                    load.programs -= 1;
-                    load.alone = false;
-                    times.set(&ended.name, ended.time.as_secs_f64());
-                    failed += usize::from(!ended.tell(report));
-                }
-            }
+            state.on(event, batch.chosen, report);
         }
     });
-    times.write(&file);
+    state.times.write(&file);
 
-    let (built, building) = built.unwrap_or((Ok(()), start.elapsed()));
+    let (built, building) = state.built;
     report.stage(built.is_ok(), building, line);
-    let well = built.is_ok() && failed == 0;
+    let well = built.is_ok() && state.failed == 0;
     report.stage(well, start.elapsed() - building, "test programs, after the last was built");
     built?;
-    if failed > 0 {
-        return Err(format!("test programs that failed: {failed}"));
+    match state.failed {
+        0 => Ok(()),
+        failed => Err(format!("test programs that failed: {failed}")),
     }
-    Ok(())
 }
 
-/// Runs a program to its end.
+/// The programs that wait, run and ended.
+struct State {
+    queue: Queue,
+    times: Times,
+    load: Load,
+    /// The end of the build, and when it came.
+    built: (Result, Duration),
+    /// Programs that failed.
+    failed: usize,
+}
+
+impl State {
+    fn new(queue: Queue, times: Times) -> Self {
+        let load = Load { programs: 0, alone: false, building: true };
+        Self { queue, times, load, built: (Ok(()), Duration::ZERO), failed: 0 }
+    }
+
+    fn is_at_work(&self) -> bool {
+        self.load.building || self.load.programs > 0 || !self.queue.is_empty()
+    }
+
+    /// The program to start now, and its threads.
+    fn next(&mut self) -> Option<(Program, usize)> {
+        let (program, threads) = self.queue.next(self.load)?;
+        self.load.programs += 1;
+        self.load.alone = program.alone();
+        Some((program, threads))
+    }
+
+    fn on(&mut self, event: Event, chosen: &dyn Fn(&str, &str) -> bool, report: &mut Report) {
+        match event {
+            Event::Ready(program) if chosen(&program.package, &program.target) => {
+                self.queue.push(program);
+            }
+            Event::Ready(_) => {}
+            Event::Built(result, time) => {
+                self.load.building = false;
+                if result.is_err() {
+                    self.queue.clear();
+                }
+                self.built = (result, time);
+            }
+            Event::Ended(ended) => {
+                self.load.programs -= 1;
+                self.load.alone = false;
+                self.times.set(&ended.name, ended.time.as_secs_f64());
+                self.failed += usize::from(!ended.tell(report));
+            }
+        }
+    }
+}
+
+/// Work whose panic is an error, so that the main thread hears of its end.
+fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err("a thread of xtask panicked".into()))
+}
+
+/// Runs a program.
 fn end(
     program: &Program,
     threads: usize,
@@ -131,14 +165,14 @@ fn end(
 ) -> Ended {
     let start = Instant::now();
     let log = folder.join(format!("{}.txt", program.name().replace(' ', "-")));
-    let success = {
+    let success = caught(|| {
         let mut run = command_of(program, threads, python);
         let slow = known(&program.package, &program.target).map_or(&[][..], |known| known.slow);
         for name in slow.iter().filter(|_| !all) {
             run.args(["--skip", name]);
         }
         spoken_into(&log, run)
-    };
+    });
     let bytes = std::fs::read(&log).unwrap_or_default();
     Ended {
         name: program.name(),
@@ -150,9 +184,8 @@ fn end(
     }
 }
 
-/// A program with the folder and the environment that it has under `cargo test`. What cargo adds
-/// to the paths of libraries came
-/// with the cargo that runs this task.
+/// A program with the folder and the environment of `cargo test`. The paths of libraries are those
+/// of the cargo that runs this task.
 fn command_of(program: &Program, threads: usize, python: Option<&Path>) -> Command {
     let mut run = command(&program.path);
     run.arg(format!("--test-threads={threads}"));
@@ -164,9 +197,8 @@ fn command_of(program: &Program, threads: usize, python: Option<&Path>) -> Comma
     run
 }
 
-/// Runs a command with all that it says going into a file; whether it succeeds.
-///
-/// A pipe would stay open as long as any process that the program left behind.
+/// Runs a command with its output in a file; whether it succeeds. A pipe would stay open with any
+/// process that the program left behind.
 fn spoken_into(log: &PathBuf, mut run: Command) -> Result<bool> {
     let not_written = |e| format!("cannot write {}: {e}", log.display());
     let out = File::create(log).map_err(not_written)?;
@@ -182,7 +214,7 @@ fn spoken_into(log: &PathBuf, mut run: Command) -> Result<bool> {
 }
 
 impl Ended {
-    /// Prints what the program said and adds it to the report; whether it succeeded.
+    /// Prints the output and adds it to the report; whether the program succeeded.
     fn tell(self, report: &mut Report) -> bool {
         let success = *self.success.as_ref().unwrap_or(&false);
         let verdict = if success { "ok" } else { "FAILED" };
@@ -234,6 +266,12 @@ mod tests {
         let why = spoken_into(&log, Command::new("no-such-program-here")).unwrap_err();
         assert!(why.contains("no-such-program-here"), "{why}");
         std::fs::remove_file(&log).unwrap();
+    }
+
+    #[test]
+    fn a_panic_is_an_error() {
+        assert!(caught::<()>(|| panic!("for this test")).is_err());
+        assert_eq!(caught(|| Ok(1)), Ok(1));
     }
 
     #[test]

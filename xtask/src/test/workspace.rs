@@ -1,25 +1,25 @@
-//! The packages of the workspace, as `cargo metadata` tells them.
+//! The packages of the workspace, by `cargo metadata`.
 
 use crate::tools::{self, Result, cargo};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Folders that belong to another package than the one they lie in.
+/// Folders that belong to another package than that of their parent.
 const LENT: [(&str, &str); 3] =
     [("include", "fft-capi"), ("kernels", "fft-gpu"), ("tests/golden", "fft-core")];
-/// Files that every package is built with.
+/// Files of every package.
 const OF_ALL: [&str; 4] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", ".cargo"];
-/// What the package in the workspace's root is made of. The rest there is text.
+/// Files of the root's package. Others in the root are text.
 const OF_ROOT: [&str; 6] = ["src", "tests", "benches", "examples", "machines", "build.rs"];
 
 /// A package of the workspace.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Package {
     pub(super) name: String,
-    /// The folder of its `Cargo.toml`, from the workspace's root: empty for the root's own package.
+    /// Its folder from the workspace's root; empty for the root's package.
     pub(super) folder: PathBuf,
-    /// The packages of the workspace that it depends on.
+    /// Its dependencies in the workspace.
     pub(super) uses: Vec<String>,
     pub(super) tests: Vec<Test>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Package {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Test {
     pub(super) name: String,
-    /// Cargo refuses to build it without MPI.
+    /// Cargo does not build it without MPI.
     pub(super) needs_mpi: bool,
 }
 
@@ -58,7 +58,7 @@ impl Workspace {
         self.packages.iter().map(|package| package.name.clone()).collect()
     }
 
-    /// The packages that these files, named from the root, belong to.
+    /// The packages of these files, which are relative to the root.
     pub(super) fn owners<'f>(&self, files: impl IntoIterator<Item = &'f str>) -> BTreeSet<String> {
         let mut owners = BTreeSet::new();
         for file in files.into_iter().map(Path::new) {
@@ -81,7 +81,7 @@ impl Workspace {
         owner.map(|package| package.name.as_str())
     }
 
-    /// These packages, and all that depend on them, in one step or in several.
+    /// These packages and all that depend on them, directly or not.
     pub(super) fn with_dependents(&self, packages: &BTreeSet<String>) -> BTreeSet<String> {
         let mut all = packages.clone();
         loop {

@@ -1,5 +1,6 @@
-//! The command line, and what its values mean.
+//! Options that commands share, and how their values are read.
 
-pub(crate) mod cli;
-pub(crate) mod draft_options;
+pub(crate) mod encoding;
+pub(crate) mod options;
+pub(crate) mod parse;
 pub(crate) mod shape;

@@ -1,10 +1,10 @@
-//! Shapes as they are typed: `256x256x256`, `256^3`, `1x2x2`.
+//! Shapes on the command line: `256x256x256`, `256^3`, `1x2x2`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thriffty::Error;
-use thriffty::planning::{DynGrid, MAX_AXES, PerAxis};
+use thriffty::planning::{DynGrid, MAX_AXES, PerAxis, ProcGrid};
 
 use crate::ranks::world::{Failure, refused};
 
@@ -13,40 +13,52 @@ use crate::ranks::world::{Failure, refused};
 pub(crate) struct Shape(Vec<usize>);
 
 impl Shape {
-    /// How many axes it has.
     pub(crate) fn axes(&self) -> usize {
         self.0.len()
     }
 
-    /// Of these lengths, which must be 1 to 4, none of them 0.
+    /// A shape of 1 to 4 lengths, none of them 0.
     pub(crate) fn new(lengths: Vec<usize>) -> Self {
         debug_assert!((1..=MAX_AXES).contains(&lengths.len()) && !lengths.contains(&0));
         Self(lengths)
     }
 
-    /// The lengths.
     pub(crate) fn lengths(&self) -> &[usize] {
         &self.0
     }
 
-    /// Their product, unless that is too large.
+    /// The product of the lengths; `None` on overflow.
     pub(crate) fn product(&self) -> Option<usize> {
         self.0.iter().try_fold(1usize, |product, &n| product.checked_mul(n))
     }
 
-    /// The smallest length.
     pub(crate) fn shortest(&self) -> usize {
         self.0.iter().copied().min().unwrap_or(0)
     }
 
-    /// The lengths as those of a grid's axes.
-    pub(crate) fn per_axis(&self) -> PerAxis<usize> {
+    fn per_axis(&self) -> PerAxis<usize> {
         PerAxis::from_fn(self.axes(), |axis| self.0[axis])
     }
 
-    /// The grid of this shape.
+    /// The grid of points of this shape.
     pub(crate) fn grid(&self) -> Result<DynGrid, Error> {
         DynGrid::new(self.per_axis())
+    }
+
+    /// The process grid of this shape, for `ranks` ranks and as many axes; `name` is its option's.
+    pub(crate) fn proc_grid(
+        &self,
+        name: &str,
+        axes: usize,
+        ranks: usize,
+    ) -> Result<ProcGrid, Failure> {
+        if self.axes() != axes {
+            return refused(format!("{name} {self} has {} axes, expected {axes}", self.axes()));
+        }
+        if self.product() != Some(ranks) {
+            return refused(format!("{name} {self} is not a grid of {ranks} ranks"));
+        }
+        Ok(ProcGrid::new(self.per_axis()))
     }
 }
 
@@ -76,7 +88,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The grid of an array, which has any number of axes.
+/// The grid of an array, which may have any number of axes.
 pub(crate) fn grid(shape: &[usize]) -> Result<DynGrid, Failure> {
     match shape.len() {
         axes @ 1..=MAX_AXES => Ok(DynGrid::new(PerAxis::from_fn(axes, |axis| shape[axis]))?),

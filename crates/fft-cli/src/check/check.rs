@@ -1,43 +1,38 @@
-//! How large the error of a transform is, and how large it may be.
+//! Errors of a transform and their bounds.
 
-use thriffty::planning::{Element, Precision, Real, Reduce};
+use thriffty::planning::{DynPlan, Element, Precision, Real, Reduce};
 use thriffty::{Error, Kind};
 
 use super::reference::ratio;
 use super::wires::Lost;
 use crate::data::fields::Source;
-use thriffty::planning::DynPlan;
 
-/// Relative errors; a NaN where the data are not numbers.
+/// Relative errors; NaN where the data is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Errors {
     /// `‖x - x'‖ / ‖x‖` after forward and inverse.
     pub(crate) roundtrip: f64,
     /// `max |x - x'| / max |x|` after forward and inverse, over real numbers.
     pub(crate) roundtrip_max: f64,
-    /// `‖X - X'‖ / ‖X‖` over the samples of [`crate::reference`], without a wire, when that was asked for.
+    /// `‖X - X'‖ / ‖X‖` over the samples of `reference`, without a wire, if asked for.
     pub(crate) forward: Option<f64>,
-    /// What encoded messages did, when they were asked for.
+    /// Errors by encoded messages, if asked for.
     pub(crate) lost: Option<Lost>,
-    /// The distance from one number to the next near 0, over [`Source::unit`]: what even exact messages cannot do better
-    /// than.
+    /// The smallest positive number over [`Source::unit`]: rounding of the smallest results.
     pub(crate) grain: f64,
 }
 
-/// What the l2 errors must not exceed: `2ε·max(4, log₂ N)`, `N` being the number of points and ε the distance from 1
-/// to the next number. Measured errors grow as `ε·√log₂ N` and are below a third of this even for prime lengths. The
-/// reference has errors of its own, those of `f64`: about ε for its weights and for its compensated sums.
+/// The bound of l2 errors of `N` points: `2ε·max(4, log₂ N)`. Errors grow as `ε·√log₂ N`.
 pub(crate) fn bound<T: Real>(points: usize) -> f64 {
     2.0 * T::EPSILON * (points as f64).log2().max(4.0)
 }
 
-/// What the largest error must not exceed, which has further to go than the mean.
 pub(crate) fn bound_max<T: Real>(points: usize) -> f64 {
     8.0 * bound::<T>(points)
 }
 
 impl Errors {
-    /// The errors of what came back from forward and inverse of a field. Collective.
+    /// The errors of a field after forward and inverse. Collective.
     pub(crate) fn after<E: Element>(
         plan: &DynPlan,
         source: &Source,
@@ -60,14 +55,14 @@ impl Errors {
         })
     }
 
-    /// Says which of them is too large, if any. SpillBuffers rounding errors, what a wire may do is that:
-    /// - forward, no more than the tolerance that was given, and than the bound that was reported;
-    /// - there and back, no more than both bounds; to a single number, all of it.
+    /// Names the error that is too large, if any. Encoded messages may add to rounding errors:
+    /// - forward, at most the tolerance and the reported bound;
+    /// - forward and inverse, at most both bounds, which one number may have alone.
     ///
-    /// Where there is no bound, as the data's norm is out of range, only the tolerance is judged.
+    /// Without a bound, as the data's norm is out of range, the tolerance alone is judged.
     pub(crate) fn judge<E: Element>(&self, kinds: &[Kind], reals: usize) -> Result<(), String> {
         let points = reals / E::WIDTH;
-        // Errors of one spacing at each of so many points add up so far, with room for those on the way.
+        // One rounding at each point adds up to this, with a factor for intermediate results.
         let grain = 4.0 * self.grain * (points as f64).sqrt();
         let bound = bound::<E::Real>(points) + grain;
         let bound_max = bound_max::<E::Real>(points) + grain;
@@ -87,14 +82,12 @@ impl Errors {
             if let Some(tolerance) = lost.tolerance {
                 let what = match tolerance.is_strict() {
                     true => "error by the wire, beyond the strict tolerance",
-                    false => {
-                        "error by the wire, beyond the tolerance (--strict keeps it for any data)"
-                    }
+                    _ => "error by the wire, beyond the tolerance (--strict keeps it for any data)",
                 };
                 all.push((what, lost.error, tolerance.value() + grain));
             }
         }
-        // A NaN is within no bound; where the bound is one, there is nothing to judge by.
+        // A NaN exceeds every bound; a bound of NaN is none.
         match all.into_iter().find(|(_, error, bound)| error.is_nan() || error > bound) {
             None => Ok(()),
             Some((what, error, bound)) => {

@@ -1,4 +1,4 @@
-//! How large errors are, and how large they may be.
+//! Errors and their bounds.
 
 pub(crate) mod check;
 pub(crate) mod reference;

@@ -1,25 +1,23 @@
-//! An independent reference: a few spectral points by the very definition of the transform.
+//! An independent reference: samples of the spectrum by the definition of the transform.
 //!
-//! Every rank adds up what its own input contributes to each of them, in `f64` whatever the precision of the
-//! transform; one allreduce adds up the ranks. Cost: [`SAMPLES`] passes over the input.
+//! Each rank sums the contributions of its input in `f64`, and one allreduce sums those of ranks.
 
 use std::ops::AddAssign;
 
 use bytemuck::cast_slice;
-use thriffty::planning::{Element, PerAxis, Real, Reduce, Transform};
+use thriffty::planning::{DynPlan, Element, PerAxis, Real, Reduce, Transform};
 use thriffty::{Complex, Error, Kind};
 
 use crate::data::bricks::{for_each_row, holds, place};
 use crate::data::noise::scramble;
-use thriffty::planning::DynPlan;
 
 type C = Complex<f64>;
 
-/// Spectral points that are looked at; all when there are no more.
+/// Spectral points to compare, at most.
 const SAMPLES: usize = 32;
 
-/// The relative l2 error, over the samples, of `output` as the transform of `input`. Where the samples miss all large
-/// points of the spectrum, the error is relative to the mean of all. Collective; the same on all ranks.
+/// The relative l2 error, over the samples, of `output` as the transform of `input`. Where all
+/// samples are small, the error is relative to the mean of the spectrum. Collective.
 pub(crate) fn error<K: Transform>(
     plan: &DynPlan,
     input: &[K::Physical],
@@ -42,7 +40,7 @@ pub(crate) fn error<K: Transform>(
         sums.extend([expected.re, expected.im, found.re, found.im]);
     }
     plan.comm().allreduce(Reduce::Sum, &mut sums)?;
-    // Squares of what is far from 1 may be out of range.
+    // Squares of numbers far from 1 may be out of range.
     let size = |largest: f64, x: f64| x.abs().max(largest);
     let mut unit = [spectrum.iter().fold(0.0, |largest, x| size(largest, x.as_f64()))];
     plan.comm().allreduce(Reduce::Max, &mut unit)?;
@@ -69,7 +67,6 @@ pub(crate) fn ratio([difference, whole]: [f64; 2]) -> f64 {
     if difference == 0.0 { 0.0 } else { (difference / whole).sqrt() }
 }
 
-/// Batches and global indices of the samples.
 fn samples(plan: &DynPlan) -> Vec<(usize, PerAxis<usize>)> {
     let problem = plan.recipe().problem();
     let shape = problem.output.grid().shape();
@@ -88,7 +85,7 @@ fn samples(plan: &DynPlan) -> Vec<(usize, PerAxis<usize>)> {
     }
 }
 
-/// What this rank's input contributes to one spectral point.
+/// The contribution of this rank's input to one spectral point.
 fn direct<K: Transform>(
     plan: &DynPlan,
     batch: usize,
@@ -113,7 +110,7 @@ fn direct<K: Transform>(
     sum.value()
 }
 
-/// `Σ row[j]·weights[j]`, in eight sums of their own: for speed, and because shorter sums round less.
+/// `Σ row[j]·weights[j]` as eight sums, which are faster and round less.
 fn dot<E: Element>(row: &[E::Real], weights: &[C]) -> C {
     const LANES: usize = 8;
     let mut lanes = [C::default(); LANES];
@@ -125,15 +122,15 @@ fn dot<E: Element>(row: &[E::Real], weights: &[C]) -> C {
     lanes.iter().sum()
 }
 
-/// The number that the first reals are.
+/// The number at the start of a slice.
 fn point<E: Element>(reals: &[E::Real]) -> C {
     C::new(reals[0].as_f64(), if E::WIDTH == 2 { reals[1].as_f64() } else { 0.0 })
 }
 
-/// A sum that does not lose what rounding cuts off (Neumaier's).
+/// A compensated sum (Neumaier's).
 #[derive(Default)]
 struct Sum {
-    /// Of real and imaginary parts: the sum, and what was cut off.
+    /// Of real and imaginary parts: the sum and the compensation.
     parts: [(f64, f64); 2],
 }
 
@@ -154,7 +151,7 @@ impl Sum {
     }
 }
 
-/// By what point `j` of an axis of `n` points enters spectral point `k`.
+/// The factor of point `j` of an axis of `n` points in spectral point `k`.
 fn weight(kind: Kind, n: usize, j: usize, k: usize) -> C {
     let (n, j, k) = (n as u128, j as u128, k as u128);
     let cos = |factor: f64, m, d| C::from(factor * turn(m, d).re);
@@ -173,9 +170,9 @@ fn weight(kind: Kind, n: usize, j: usize, k: usize) -> C {
     }
 }
 
-/// `exp(2πi m/d)`, its angle brought into the first eighth of a turn in whole numbers, so that no digit is lost.
+/// `exp(2πi m/d)`. Whole numbers reduce the angle to the first eighth of a turn without rounding.
 fn turn(m: u128, d: u128) -> C {
-    // In eighths of 1/d of a turn.
+    // In units of 1/(8d) of a turn.
     let mut angle = 8 * (m % d);
     let below = angle > 4 * d;
     if below {

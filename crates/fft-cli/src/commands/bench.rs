@@ -1,31 +1,81 @@
-//! `fft-cli bench`: how long a transform takes, where the time goes, and how exact it is.
+//! `fft-cli bench`: the time of a transform, its parts, and its errors.
+
+use std::num::NonZeroUsize;
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use clap::Args;
 use indicatif::ProgressBar;
 use thriffty::planning::{Direction, Element, Reduce, WireError};
 use thriffty::{Comm, Error};
 
-use super::serve::Order;
-use crate::args::cli;
+use super::serve::{self, Order};
+use crate::args::encoding::Encoding;
+use crate::args::options::{Choosing, Problem};
+use crate::args::parse::choice;
 use crate::check::check::Errors;
 use crate::check::reference;
-use crate::check::wires::{Encoding, Lost, relative};
-use crate::commands::serve;
-use crate::data::fields::Source;
-use crate::engine::engine::{Array, Engine};
+use crate::check::wires::{Lost, relative};
+use crate::data::fields::{Field, Source};
+use crate::engine::engine::{Array, Device, Engine};
 use crate::engine::family::{Family, Task, dispatch};
-use crate::output::report::{Report, Split};
+use crate::output::report::{Report, Times};
+use crate::output::split::Split;
+use crate::output::units::flops;
 use crate::ranks::world::{Failure, print, refused, zeros};
 
-/// Runs the command. Collective.
-pub(crate) fn run(comm: &dyn Comm, options: &cli::Bench) -> Result<(), Failure> {
-    let cli::Problem { kind, precision, .. } = &options.problem;
+/// Time a transform and measure its errors.
+///
+/// GFlop/s are 5·N·log2(N) per second for N complex points and half of that for real data, as of
+/// FFTW's benchmarks. Fails when an l2 error exceeds 2ε·max(4, log2 N), or the error of a point 8
+/// times that.
+///
+/// With --tolerance or --wire, the forward transform is compared with that of the same plan
+/// without. Fails when the error exceeds the tolerance or the reported bound; the bounds above grow
+/// by the reported ones.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    problem: Problem,
+    #[command(flatten)]
+    choosing: Choosing,
+    /// Memory of the data: host; or cuda, on the host's GPUs in rotation.
+    #[arg(long, default_value = "host", value_parser = choice([("host", Device::Host), ("cuda", Device::Cuda)]))]
+    device: Device,
+    /// How data gets to other ranks' GPUs: reached, by direct access where possible; or messages
+    /// from memory of the device or the host.
+    #[arg(long, default_value = "reached", value_parser = ["reached", "device", "host"])]
+    transport: String,
+    /// Measured repetitions, after one that is not.
+    #[arg(long, default_value = "10", value_name = "N")]
+    reps: NonZeroUsize,
+    #[arg(long, default_value = "forward", value_parser = choice([("forward", Direction::Forward), ("inverse", Direction::Inverse)]))]
+    direction: Direction,
+    /// The input.
+    #[arg(long, default_value = "noise", value_parser = choice(Field::ALL))]
+    field: Field,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    json: bool,
+    /// Compare 32 spectral points with their definition.
+    #[arg(long)]
+    check: bool,
+    /// Print `ready`, then the seconds of one transform for each line `go`, until `quit` or the end
+    /// of the input.
+    ///
+    /// For a line `timings`: the mean seconds of each part of the transforms since the last one,
+    /// and the bytes sent.
+    #[arg(long, conflicts_with_all = ["json", "check", "reps"])]
+    serve: bool,
+}
+
+pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
+    let Problem { kind, precision, .. } = &options.problem;
     dispatch(Bench { comm, options }, *kind, *precision)
 }
 
 struct Bench<'a> {
     comm: &'a dyn Comm,
-    options: &'a cli::Bench,
+    options: &'a Options,
 }
 
 impl Task for Bench<'_> {
@@ -41,27 +91,27 @@ impl Task for Bench<'_> {
         bench.plan.clear_timings();
         let seconds = bench.times(options)?;
         let report = bench.report(options, seconds)?;
-        let text = if options.json { format!("{}\n", report.to_json()) } else { report.to_table() };
-        print(comm, &text)?;
+        print(comm, &if options.json { report.to_json() } else { report.to_table() })?;
         let problem = bench.plan.recipe().problem();
         let reals = problem.grid().points() * K::Physical::WIDTH;
         report.errors.judge::<K::Physical>(&problem.kinds, reals).or_else(refused)
     }
 }
 
-/// A plan with its data, which are transformed from one array into the other.
+/// A plan with its two arrays.
 struct Prepared<K: Family> {
     source: Source,
     physical: Array<K::Physical>,
     spectral: Array<K::Spectral>,
-    /// Dropped last: what is shared is the plan's.
+    /// Dropped last: the plan owns shared arrays.
     plan: Engine,
 }
 
 impl<K: Family> Prepared<K> {
-    /// Makes the plan, and both arrays: a field and its transform. Collective.
-    fn new(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
-        let mut plan = Engine::new::<K>(comm, options)?;
+    /// Makes the plan, a field and its transform. Collective.
+    fn new(comm: &dyn Comm, options: &Options) -> Result<Self, Failure> {
+        let Options { problem, choosing, device, transport, .. } = options;
+        let mut plan = Engine::new::<K>(comm, problem, choosing, *device, transport)?;
         let (mut physical, mut spectral) = plan.arrays()?;
         let source = Source::new(options.field, &plan)?;
         source.fill(&mut physical[..]);
@@ -69,8 +119,8 @@ impl<K: Family> Prepared<K> {
         Ok(Self { plan, source, physical, spectral })
     }
 
-    /// Transforms when told to, and says where the time went since that was last asked. Collective.
-    fn serve(mut self, options: &cli::Bench) -> Result<(), Failure> {
+    /// Answers the orders of standard input. Collective.
+    fn serve(mut self, options: &Options) -> Result<(), Failure> {
         let comm = self.plan.comm().dup()?;
         self.plan.clear_timings();
         let mut turns = 0;
@@ -94,9 +144,10 @@ impl<K: Family> Prepared<K> {
         plan.once(direction, cast_slice_mut(physical), cast_slice_mut(spectral))
     }
 
-    fn times(&mut self, options: &cli::Bench) -> Result<Vec<f64>, Error> {
+    fn times(&mut self, options: &Options) -> Result<Vec<f64>, Error> {
         let reps = options.reps.get();
-        // The bar hides itself where standard error is no terminal, and moves between measurements only.
+        // The bar hides itself where standard error is not a terminal, and moves between
+        // measurements.
         let bar = match self.plan.comm().rank() {
             0 => ProgressBar::new(reps as u64),
             _ => ProgressBar::hidden(),
@@ -107,9 +158,8 @@ impl<K: Family> Prepared<K> {
         seconds
     }
 
-    /// What the wire takes from the forward transform, and the result without; leaves its input and result behind.
-    /// Collective.
-    fn lost(&mut self, options: &cli::Bench) -> Result<(Lost, Vec<K::Spectral>), Failure> {
+    /// The error of the forward transform by its wire, and the result without one. Collective.
+    fn lost(&mut self, options: &Options) -> Result<(Lost, Vec<K::Spectral>), Failure> {
         let Self { plan, physical, spectral, .. } = self;
         plan.run(Direction::Forward, cast_slice(physical), cast_slice_mut(spectral))?;
         let mut exact: Vec<K::Spectral> = zeros(plan.comm(), plan.output_len())?;
@@ -121,15 +171,14 @@ impl<K: Family> Prepared<K> {
         Ok((Lost { error, forward, inverse, tolerance }, exact))
     }
 
-    /// Everything there is to say. Uses up the timings and the data. Collective.
-    fn report(&mut self, options: &cli::Bench, seconds: Vec<f64>) -> Result<Report, Failure> {
-        let split = Split::mean(self.plan.comm(), &self.plan.timings(), seconds.len())?;
-        // After inverse transforms the input is a little different from the one that the spectrum was made of.
+    /// Measures errors; overwrites the data. Collective.
+    fn errors(&mut self, options: &Options) -> Result<Errors, Failure> {
+        // Inverse transforms have changed the input by rounding.
         self.source.fill(&mut self.physical[..]);
         let encoding = Encoding::of(&options.problem.wires);
         let lost = if encoding.is_asked_for() { Some(self.lost(options)?) } else { None };
         let Self { plan, source, physical, spectral } = self;
-        // The transform by its definition, the wire by the transform without.
+        // The reference is compared with the transform without a wire.
         let exact = lost.as_ref().map_or(&spectral[..], |(_, exact)| exact);
         let forward = match options.check {
             true => Some(reference::error::<K>(plan, physical, exact)?),
@@ -138,37 +187,45 @@ impl<K: Family> Prepared<K> {
         plan.run(Direction::Inverse, cast_slice(spectral), cast_slice_mut(physical))?;
         let inverse = plan.wire_error().unwrap_or_default();
         let lost = lost.map(|(lost, _)| Lost { inverse, ..lost });
-        let errors = Errors { forward, lost, ..Errors::after(plan, source, &physical[..])? };
-        let (points, howmany) =
-            (plan.recipe().problem().grid().points(), options.problem.howmany.get());
+        Ok(Errors { forward, lost, ..Errors::after(plan, source, &physical[..])? })
+    }
+
+    /// The report; overwrites the data. Collective.
+    fn report(&mut self, options: &Options, seconds: Vec<f64>) -> Result<Report, Failure> {
+        let reps = seconds.len();
+        let split = Split::mean(self.plan.comm(), &self.plan.timings(), reps)?;
+        let errors = self.errors(options)?;
+        let plan = &self.plan;
+        let Problem { kind, shape, precision, howmany, wires, .. } = &options.problem;
+        let points = plan.recipe().problem().grid().points() as f64;
         let mut memory = [plan.memory() as f64];
         plan.comm().allreduce(Reduce::Sum, &mut memory)?;
+        let seconds = Times::of(seconds);
+        let flops = flops(K::Physical::WIDTH, points, howmany.get());
         Ok(Report {
-            problem: format!("{} {}", options.problem.kind, options.problem.shape),
-            howmany,
-            recipe: plan.recipe().to_string(),
+            problem: format!("{kind} {shape}"),
+            field: options.field.name(),
+            howmany: howmany.get(),
+            direction: options.direction,
             ranks: plan.comm().size(),
             transport: plan.comm().name(),
-            precision: options.problem.precision,
-            field: options.field,
-            encoding,
-            exchange: plan.exchange(),
+            recipe: plan.recipe().to_string(),
+            precision: *precision,
+            exchange: plan.exchange().to_string(),
             gpu_transport: plan.transport(),
-            direction: options.direction,
-            flops: flops(K::Physical::WIDTH, points, howmany),
+            reps,
+            gflops: flops / seconds.median / 1e9,
+            seconds,
             predicted: match options.direction {
                 Direction::Forward => plan.predicted(),
                 Direction::Inverse => None,
             },
-            seconds,
+            ratio: split.bits_per_real.map(|bits| 8.0 * precision.bytes() as f64 / bits),
             split,
-            memory: memory[0],
+            encoding: Encoding::of(wires),
+            memory: memory[0] as u64,
             errors,
+            version: env!("CARGO_PKG_VERSION"),
         })
     }
-}
-
-/// By the convention of FFTW's benchmarks, `5 N log₂ N` for complex data and half of it for real data.
-fn flops(width: usize, points: usize, howmany: usize) -> f64 {
-    2.5 * (width * points * howmany) as f64 * (points as f64).log2()
 }

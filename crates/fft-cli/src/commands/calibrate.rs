@@ -1,15 +1,26 @@
-//! `fft-cli calibrate`: what these ranks run on, in numbers.
+//! `fft-cli calibrate`: the machine of the cost model, measured.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
+use clap::Args;
 use thriffty::Comm;
 use thriffty::machine::{How, Machine};
 
-use crate::args::cli;
 use crate::ranks::world::{Failure, print};
 
-/// Runs the command. Collective.
-pub(crate) fn run(comm: &dyn Comm, options: &cli::Calibrate) -> Result<(), Failure> {
+/// Measure this machine for the cost model, on these ranks.
+///
+/// Takes a few seconds: rates of memory, of transforms in cache and of codecs, and messages within
+/// a host and between hosts. What cannot be measured here is marked as assumed.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Write the numbers into this file, signed with the processor, the ranks and the library.
+    #[arg(short, long, value_name = "FILE.toml")]
+    output: Option<PathBuf>,
+}
+
+pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let machine = thriffty::machine::measure(comm)?;
     if let Some(path) = &options.output {
         thriffty::machine::save(comm, &machine, path)?;
@@ -17,7 +28,7 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Calibrate) -> Result<(), Failu
     print(comm, &table(&machine))
 }
 
-/// One number on each line, with what it is a number of.
+/// One number on each line, with its name and its origin.
 fn table(machine: &Machine) -> String {
     let mut text = format!("{}\n", machine.name);
     for (name, quantity) in machine.quantities() {
@@ -32,7 +43,7 @@ fn table(machine: &Machine) -> String {
     text
 }
 
-/// With the unit of its place.
+/// A number with its unit.
 fn value(name: &str, value: f64) -> String {
     let times = ["launch", "meeting", "latency", "overhead"];
     match name {

@@ -1,12 +1,15 @@
-//! One file per command.
+//! The commands, one file or folder each, with their options. Each `run` is collective, but those
+//! of `plan` and `scale`, which need no ranks.
 
-pub(crate) mod bench;
-pub(crate) mod calibrate;
-pub(crate) mod plan;
-pub(crate) mod sample;
-pub(crate) mod serve;
-pub(crate) mod spectrum;
-pub(crate) mod study;
-pub(crate) mod transform;
-pub(crate) mod tune;
-pub(crate) mod verify;
+pub(crate) mod cli;
+
+mod bench;
+mod calibrate;
+mod plan;
+mod sample;
+mod serve;
+mod spectrum;
+mod study;
+mod transform;
+mod tune;
+mod verify;

@@ -1,29 +1,47 @@
-//! `fft-cli sample`: flow fields to try things on.
+//! `fft-cli sample`: flow fields as files.
 
 use std::f64::consts::TAU;
 use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
+use clap::Args;
 use thriffty::Comm;
 use thriffty::planning::{DynGrid, Element, PerAxis, Precision, Real};
 
-use crate::args::cli;
+use crate::args::parse::precision;
 use crate::data::bricks::{for_each_row, slab};
 use crate::data::files::{Sink, dtype};
 use crate::data::npy::Header;
 use crate::ranks::world::{Failure, on_first, print, zeros};
 
-/// Runs the command. Collective.
-pub(crate) fn run(comm: &dyn Comm, options: &cli::Sample) -> Result<(), Failure> {
+/// Write a flow field as u.npy, v.npy and w.npy.
+///
+/// taylor-green: u = sin x cos y cos z, v = -cos x sin y cos z, w = 0 on [0, 2π)³; its energy is
+/// 1/8.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The field.
+    #[arg(value_name = "FIELD", value_parser = ["taylor-green"])]
+    field: String,
+    /// Points along each of the three axes.
+    #[arg(long)]
+    n: NonZeroUsize,
+    /// The folder to write to, created if missing.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    #[arg(long, default_value = "f64", value_parser = precision())]
+    precision: Precision,
+}
+
+pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     match options.precision {
         Precision::F32 => write::<f32>(comm, options),
         Precision::F64 => write::<f64>(comm, options),
     }
 }
 
-fn write<T: Real + Element<Real = T>>(
-    comm: &dyn Comm,
-    options: &cli::Sample,
-) -> Result<(), Failure> {
+fn write<T: Real + Element<Real = T>>(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let n = options.n.get();
     let grid = DynGrid::new([n; 3])?;
     let brick = slab(comm, &grid, 0);
@@ -35,7 +53,7 @@ fn write<T: Real + Element<Real = T>>(
     let sinks = ["u.npy", "v.npy", "w.npy"]
         .map(|name| Sink::create(comm, &folder.join(name), header.clone()));
     let mut values: Vec<T> = zeros(comm, brick.points())?;
-    // All are created before any is written: on a full disk none is.
+    // All are created before any is written, so that a full disk is found first.
     let sinks = sinks.into_iter().collect::<Result<Vec<_>, _>>()?;
     let turns: Vec<_> = (0..n).map(|i| (TAU * i as f64 / n as f64).sin_cos()).collect();
     for (component, sink) in sinks.iter().enumerate() {
@@ -52,7 +70,7 @@ fn write<T: Real + Element<Real = T>>(
     print(comm, &format!("{folder}: u.npy, v.npy, w.npy, {grid} {precision}, energy 1/8\n"))
 }
 
-/// The velocity of the Taylor-Green vortex where the axes have these sines and cosines.
+/// The velocity of the Taylor-Green vortex, by the sine and cosine of each coordinate.
 fn taylor_green(x: (f64, f64), y: (f64, f64), z: (f64, f64)) -> [f64; 3] {
     [x.0 * y.1 * z.1, -x.1 * y.0 * z.1, 0.0]
 }

@@ -1,7 +1,7 @@
-//! Transforms on demand, so that a benchmark can take turns between programs.
+//! Transforms on demand, so that benchmarks can alternate between programs.
 //!
-//! Rank 0 sleeps on standard input and sends what it reads to the others, wherever they are. These look for its message
-//! only now and then, rather than wait in a collective, where MPI would spin and disturb whoever's turn it is.
+//! Rank 0 sleeps on standard input and sends each order to the others. These poll seldom instead of
+//! waiting in a collective, where MPI would spin and disturb the program that runs.
 
 use std::io::{self, BufRead};
 use std::time::Duration;
@@ -11,23 +11,23 @@ use thriffty::{Comm, Error};
 
 use crate::ranks::world::{Failure, agree, print};
 
-/// How often a rank looks for orders. That it wakes late costs nothing: transforms begin with a barrier.
+/// The time between polls. Waking late does not count: a barrier precedes each transform.
 const NAP: Duration = Duration::from_millis(50);
 
-/// What a line of standard input asks for.
+/// A line of standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Order {
+pub(super) enum Order {
     /// `quit`, or the end of the input.
     Quit,
     /// `go`: one transform.
     Go,
-    /// `timings`: where the time has gone.
+    /// `timings`: seconds of each part.
     Timings,
 }
 
-/// Prints `ready`, then for every order what `answer` returns. Ends at `quit` or the end of the input. Collective.
-pub(crate) fn run(
+/// Prints `ready`, then the result of `answer` for every order, until [`Order::Quit`]. Collective.
+pub(super) fn run(
     comm: &dyn Comm,
     mut answer: impl FnMut(Order) -> Result<String, Failure>,
 ) -> Result<(), Failure> {
@@ -35,7 +35,7 @@ pub(crate) fn run(
     print(comm, "ready\n")?;
     loop {
         let mine = if comm.rank() == 0 { read(io::stdin().lock()) } else { Ok(Order::Quit) };
-        // The others wait for an order even when there is none to be understood.
+        // The other ranks wait for an order even if this one is not understood.
         let order = broadcast(comm, flight.as_mut(), *mine.as_ref().unwrap_or(&Order::Quit))?;
         agree(comm, mine)?;
         if order == Order::Quit {
@@ -46,7 +46,7 @@ pub(crate) fn run(
     }
 }
 
-/// The order of rank 0. Collective.
+/// Rank 0's order. Collective.
 fn broadcast(comm: &dyn Comm, flight: &mut dyn Flight, order: Order) -> Result<Order, Error> {
     if comm.rank() == 0 {
         for to in 1..comm.size() {

@@ -1,13 +1,14 @@
-//! `fft-cli spectrum`: how the energy of a field is spread over wavenumbers.
+//! `fft-cli spectrum`: the energy spectrum of a field.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use thriffty::planning::Options;
-use thriffty::planning::{Direction, DynPlan, Element, Real, Reduce};
+use clap::Args;
+use thriffty::planning::{self, Direction, DynPlan, Element, Real, Reduce};
 use thriffty::{Comm, Kind, R2c};
 
-use crate::args::cli;
+use crate::args::shape;
 use crate::data::bricks::{for_each_row, order, slab};
 use crate::data::files;
 use crate::data::npy::{Dtype, Header};
@@ -15,8 +16,23 @@ use crate::engine::family::{self, Family, Task};
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, print, refused, save, zeros};
 
-/// Runs the command. Collective.
-pub(crate) fn run(comm: &dyn Comm, options: &cli::Spectrum) -> Result<(), Failure> {
+/// Show the energy of a real field by wavenumber.
+///
+/// E(k) = ½ Σ |û|²/N² over k - ½ ≤ |k| < k + ½, in a box 2π wide along each axis.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The 1 to 3 components of the field.
+    #[arg(value_name = "U.npy", required = true, num_args = 1..=3)]
+    components: Vec<PathBuf>,
+    /// Draw the spectrum into this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write the spectrum into this file as lines `k,E`.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let mut headers = Vec::new();
     for path in &options.components {
         let header = files::open(comm, path)?;
@@ -60,7 +76,7 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Spectrum) -> Result<(), Failur
 
 struct Spectrum<'a> {
     comm: &'a dyn Comm,
-    options: &'a cli::Spectrum,
+    options: &'a Options,
     headers: &'a [Header],
 }
 
@@ -68,7 +84,7 @@ struct Spectrum<'a> {
 struct Energy {
     /// `½ ⟨|u|²⟩`
     physical: f64,
-    /// `E(k) = ½ Σ |û|²/N²` over `k - ½ ≤ |k| < k + ½`, the box being `2π` wide in every direction.
+    /// `E(k) = ½ Σ |û|²/N²` over `k - ½ ≤ |k| < k + ½`, in a box `2π` wide along each axis.
     shells: Vec<f64>,
 }
 
@@ -79,10 +95,10 @@ impl Task for Spectrum<'_> {
     fn run<K: Family>(self) -> Result<Energy, Failure> {
         let Self { comm, options, headers } = self;
         let header = &headers[0];
-        let grid = crate::args::shape::grid(&header.shape)?;
+        let grid = shape::grid(&header.shape)?;
         let order = order(grid.axes(), header.fortran_order);
         let mut draft = family::draft::<K>(comm, grid, Kind::R2C);
-        draft.options = Options {
+        draft.options = planning::Options {
             howmany: headers.len(),
             input: Some(slab(comm, &grid, order[0])),
             output: Some(slab(comm, &draft.spectral_grid(), order[0])),
@@ -99,7 +115,7 @@ impl Task for Spectrum<'_> {
             files::read(comm, path, header, &brick, component)?;
         }
         let reals: &[K::Real] = cast_slice(&physical[..]);
-        // Sums of sums: short ones round less than one long one.
+        // Short sums round less than one long one.
         let squares = |row: &[K::Real]| row.iter().map(|u| u.as_f64().powi(2)).sum::<f64>();
         let mut squares = [reals.chunks(1024).map(squares).sum()];
         comm.allreduce(Reduce::Sum, &mut squares)?;
@@ -139,17 +155,17 @@ fn shells<K: Family>(plan: &DynPlan, spectrum: &[K::Spectral]) -> Vec<f64> {
     shells
 }
 
-/// How many waves index `k` of an axis of `n` points stands for, whatever their direction.
+/// The absolute wavenumber of index `k` of an axis of `n` points.
 fn wavenumber(n: usize, k: usize) -> usize {
     k.min(n - k)
 }
 
-/// The shell of a wave vector of this length squared.
+/// The shell of a wave vector with this squared length.
 fn shell(square: usize) -> usize {
     ((square as f64).sqrt() + 0.5).floor() as usize
 }
 
-/// The spectrum, less what is only rounding.
+/// The spectrum without rounding errors.
 fn plot(shells: &[f64], total: f64) -> Plot {
     let points = shells.iter().enumerate().map(|(k, energy)| (k as f64, *energy));
     let shown = points.filter(|(_, energy)| *energy > total * f64::EPSILON.powi(2)).collect();

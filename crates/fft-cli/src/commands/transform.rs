@@ -1,24 +1,59 @@
-//! `fft-cli transform`: one `.npy` file into another, every rank its own part.
+//! `fft-cli transform`: one `.npy` file into another.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use clap::Args;
 use serde_json::json;
-use thriffty::planning::Options;
-use thriffty::planning::{Direction, DynDraft, DynGrid, MAX_AXES, PerAxis, Precision};
+use thriffty::planning::{self, Direction, DynDraft, DynGrid, MAX_AXES, PerAxis, Precision};
 use thriffty::{Comm, Kind, Scale};
 
-use crate::args::cli;
+use crate::args::options::Grids;
+use crate::args::parse;
 use crate::args::shape::{Shape, times};
-use crate::data::bricks::{cut, order, slab};
+use crate::data::bricks::{order, slab};
 use crate::data::files::{self, Sink, dtype};
 use crate::data::npy::{Dtype, Header};
 use crate::engine::family::{self, Family, Task, dispatch};
-use crate::output::report::time;
+use crate::output::units::time;
 use crate::ranks::world::{Failure, print, refused, zeros};
 
-/// Runs the command. Collective.
-pub(crate) fn run(comm: &dyn Comm, options: &cli::Transform) -> Result<(), Failure> {
+/// Transform a NumPy file into another.
+///
+/// The results are those of numpy.fft.rfftn (r2c), fftn (c2c), irfftn and ifftn (--inverse); and of
+/// scipy.fft.dctn, dstn, idctn and idstn. Files hold 1 to 4 axes of f4, f8, c8 or c16,
+/// little-endian; the result has the precision and the order (C or Fortran) of the input. Every
+/// rank reads and writes its part of the files. After an error the output file is as before.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// The transform of each axis.
+    #[arg(value_parser = parse::kind())]
+    kind: Kind,
+    /// The file to read.
+    #[arg(value_name = "IN.npy")]
+    input: PathBuf,
+    /// The file to write.
+    #[arg(value_name = "OUT.npy")]
+    output: PathBuf,
+    /// Transform back.
+    #[arg(long)]
+    inverse: bool,
+    /// Length of the last axis of the real output of an inverse r2c; 2(m-1) by default, where m is
+    /// that of the input.
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
+    /// The divisor of the result: 1 (forward's default), the logical size (inverse's), or its root.
+    #[arg(long, value_parser = parse::choice([("none", Scale::None), ("full", Scale::Full), ("symmetric", Scale::Symmetric)]))]
+    scale: Option<Scale>,
+    #[command(flatten)]
+    grids: Grids,
+    /// Print one JSON object instead of a line.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let header = files::open(comm, &options.input)?;
     let (kind, axes) = (options.kind, header.shape.len());
     let complex = match kind {
@@ -47,7 +82,7 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Transform) -> Result<(), Failu
 
 struct Transform<'a> {
     comm: &'a dyn Comm,
-    options: &'a cli::Transform,
+    options: &'a Options,
     header: &'a Header,
 }
 
@@ -55,7 +90,7 @@ impl Task for Transform<'_> {
     type Output = ();
 
     fn run<K: Family>(self) -> Result<(), Failure> {
-        let Self { comm, options: cli::Transform { input, output, inverse, .. }, header } = self;
+        let Self { comm, options: Options { input, output, inverse, .. }, header } = self;
         let mut lap = laps();
         let mut plan = self.draft::<K>()?.build()?;
         let mut data = zeros::<K::Spectral>(comm, plan.in_place_len())?;
@@ -63,7 +98,7 @@ impl Task for Transform<'_> {
         let (physical_brick, spectral_brick) = (plan.input_brick(), plan.output_brick());
         let problem = plan.recipe().problem();
         let fortran = header.fortran_order;
-        // A full disk shows up here, before anything is computed.
+        // A full disk is found here, before the computation.
         let made = match inverse {
             false => Header::new(&problem.output.grid().shape(), dtype::<K::Spectral>(), fortran),
             true => Header::new(&problem.grid().shape(), dtype::<K::Physical>(), fortran),
@@ -79,10 +114,8 @@ impl Task for Transform<'_> {
         }
         let read = lap();
 
-        match inverse {
-            false => plan.run_in_place(Direction::Forward, cast_slice_mut(&mut data))?,
-            true => plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut data))?,
-        }
+        let direction = if *inverse { Direction::Inverse } else { Direction::Forward };
+        plan.run_in_place(direction, cast_slice_mut(&mut data))?;
         let transformed = lap();
 
         if *inverse {
@@ -97,7 +130,7 @@ impl Task for Transform<'_> {
 }
 
 impl Transform<'_> {
-    /// The problem that the file and the options are about.
+    /// The draft of the file and the options.
     fn draft<K: Family>(&self) -> Result<DynDraft<'_>, Failure> {
         let Self { comm, options, header } = *self;
         let axes = header.shape.len();
@@ -112,15 +145,17 @@ impl Transform<'_> {
         let spectral_grid = draft.spectral_grid();
 
         let order = order(axes, header.fortran_order);
-        let brick = |grid: &DynGrid, name, ranks: &Option<Shape>| match ranks {
-            Some(ranks) => cut(comm, grid, name, ranks),
-            None => Ok(slab(comm, grid, order[0])),
+        let brick = |grid: &DynGrid, name, ranks: &Option<Shape>| -> Result<_, Failure> {
+            Ok(match ranks {
+                Some(ranks) => ranks.proc_grid(name, axes, comm.size())?.part(grid, comm.rank()),
+                None => slab(comm, grid, order[0]),
+            })
         };
         let (given, taken) =
             (("--in-grid", &options.grids.in_grid), ("--out-grid", &options.grids.out_grid));
         let (physical, spectral) = if options.inverse { (taken, given) } else { (given, taken) };
         let scale = options.scale;
-        draft.options = Options {
+        draft.options = planning::Options {
             input: Some(brick(&grid, physical.0, physical.1)?),
             output: Some(brick(&spectral_grid, spectral.0, spectral.1)?),
             input_order: order,
@@ -132,7 +167,7 @@ impl Transform<'_> {
         Ok(draft)
     }
 
-    /// Says what was done. Collective.
+    /// Prints the transform and its times. Collective.
     fn report(&self, made: &Header, seconds: [f64; 4]) -> Result<(), Failure> {
         let Self { comm, options, header } = self;
         let [plan, read, transform, write] = seconds;
@@ -167,7 +202,7 @@ impl Transform<'_> {
     }
 }
 
-/// Seconds since the last call, or since this one. Phases end with agreement, so that every rank's will do.
+/// Seconds since the last call. Phases end with an agreement, so that those of any rank will do.
 fn laps() -> impl FnMut() -> f64 {
     let mut last = Instant::now();
     move || std::mem::replace(&mut last, Instant::now()).elapsed().as_secs_f64()

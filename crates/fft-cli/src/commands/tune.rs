@@ -1,20 +1,42 @@
-//! `fft-cli tune`: what is fastest here, to be remembered.
+//! `fft-cli tune`: the fastest recipe by measurement, stored as wisdom.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
 use thriffty::{Comm, Tune};
 
-use crate::args::{cli, draft_options};
+use crate::args::options::Problem;
+use crate::args::parse::duration;
+use crate::engine::draft;
 use crate::engine::family::{Family, Task, dispatch};
 use crate::ranks::world::{Failure, print};
 
-/// Runs the command. Collective.
-pub(crate) fn run(comm: &dyn Comm, options: &cli::Tune) -> Result<(), Failure> {
-    let cli::Problem { kind, precision, .. } = &options.problem;
+/// Find the fastest way to do a transform here, and store it.
+///
+/// Measures the best few recipes, exchanges and chunk sizes of the model in rotation, on noise, and
+/// prints them with the model's times. Later runs use the result with `fft-cli bench --wisdom
+/// FILE`, programs with Tune::Wisdom.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    problem: Problem,
+    /// The time limit: 10s, 500ms.
+    #[arg(long, default_value = "10s", value_parser = duration, value_name = "TIME")]
+    budget: Duration,
+    /// Store the fastest in this file, beside the results of other transforms.
+    #[arg(long, value_name = "FILE")]
+    wisdom: Option<PathBuf>,
+}
+
+pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
+    let Problem { kind, precision, .. } = &options.problem;
     dispatch(Tuning { comm, options }, *kind, *precision)
 }
 
 struct Tuning<'a> {
     comm: &'a dyn Comm,
-    options: &'a cli::Tune,
+    options: &'a Options,
 }
 
 impl Task for Tuning<'_> {
@@ -23,8 +45,8 @@ impl Task for Tuning<'_> {
     fn run<K: Family>(self) -> Result<(), Failure> {
         let Self { comm, options } = self;
         let tune = Tune::Measure { budget: options.budget };
-        let plan = draft_options::tuned::<K>(comm, &options.problem, tune)?;
-        // Before anything is written: what was measured is not lost where that fails.
+        let plan = draft::tuned::<K>(comm, &options.problem, tune)?;
+        // Printed first, so that the measurements survive a failure to write.
         print(comm, &plan.report().to_string())?;
         match &options.wisdom {
             Some(path) => Ok(plan.save_wisdom(path)?),

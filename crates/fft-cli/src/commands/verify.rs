@@ -1,27 +1,36 @@
-//! `fft-cli verify`: whether an installation computes what it should.
+//! `fft-cli verify`: a test of the installation.
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use clap::Args;
 use thriffty::planning::{Algorithm, Direction, Precision};
 use thriffty::{Comm, Kind};
 
-use crate::args::cli;
 use crate::args::shape::Shape;
 use crate::check::check::{Errors, bound};
 use crate::check::reference;
 use crate::data::fields::{Field, Source};
-use crate::engine::engine::{forward, inverse};
 use crate::engine::family::{self, Family, Task, dispatch};
 use crate::ranks::world::{Failure, print, refused, zeros};
 
-/// Even and uneven cuts, primes, axes of one point, fewer points than ranks.
+/// Even and uneven division, primes, axes of one point, fewer points than ranks.
 const QUICK: [&str; 5] = ["13", "12x10", "1x7", "9x8x5", "3x4x2x5"];
 const MORE: [&str; 11] = [
     "1", "2", "1024", "997", "64x48", "31x37", "16x1x16", "17x13x11", "32x32x32", "64x2x30",
     "7x6x5x8",
 ];
 
-/// Runs the command. Collective.
-pub(crate) fn run(comm: &dyn Comm, options: &cli::Verify) -> Result<(), Failure> {
+/// Check that this installation computes correct transforms.
+///
+/// Runs all kinds, precisions and exchanges on many shapes: forward against the definition, and
+/// forward and inverse, out of place and in place.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// Fewer shapes: a few seconds.
+    #[arg(long)]
+    quick: bool,
+}
+
+pub(super) fn run(comm: &dyn Comm, options: &Options) -> Result<(), Failure> {
     let more: &[&str] = if options.quick { &[] } else { &MORE };
     let (mut checks, mut failed) = (0, 0);
     for shape in QUICK.iter().chain(more) {
@@ -50,7 +59,7 @@ pub(crate) fn run(comm: &dyn Comm, options: &cli::Verify) -> Result<(), Failure>
     }
 }
 
-/// What there is to check on a grid.
+/// The transforms to check on a grid.
 fn problems(shape: &Shape) -> impl Iterator<Item = (Kind, Precision, Algorithm)> {
     let possible = |kind: &Kind| match kind {
         Kind::Identity => false,
@@ -72,7 +81,6 @@ struct Check<'a> {
     exchange: Algorithm,
 }
 
-/// The largest l2 error, and what it may be.
 struct Found {
     error: f64,
     bound: f64,
@@ -81,13 +89,12 @@ struct Found {
 impl Task for Check<'_> {
     type Output = Found;
 
-    /// Forward against the reference and there and back again, from array to array and in place.
+    /// Forward against the reference, and forward and inverse, out of place and in place.
     fn run<K: Family>(self) -> Result<Found, Failure> {
         let Self { comm, kind, shape, exchange } = self;
         let grid = shape.grid()?;
-        let mut plan = family::draft::<K>(comm, grid, kind)
-            .with(|options| options.exchange = Some(exchange))
-            .build()?;
+        let draft = family::draft::<K>(comm, grid, kind);
+        let mut plan = draft.with(|options| options.exchange = Some(exchange)).build()?;
         let source = Source::new(Field::Noise, &plan)?;
         let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
         let mut spectral: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
@@ -96,13 +103,13 @@ impl Task for Check<'_> {
         let reals: &mut [K::Physical] = cast_slice_mut(&mut both);
         reals[..physical.len()].copy_from_slice(&physical);
 
-        forward(&mut plan, &physical, &mut spectral)?;
+        plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut spectral))?;
         plan.run_in_place(Direction::Forward, cast_slice_mut(&mut both))?;
         let there = [
             reference::error::<K>(&plan, &physical, &spectral)?,
             reference::error::<K>(&plan, &physical, &both[..spectral.len()])?,
         ];
-        inverse(&mut plan, &spectral, &mut physical)?;
+        plan.run(Direction::Inverse, cast_slice(&spectral), cast_slice_mut(&mut physical))?;
         plan.run_in_place(Direction::Inverse, cast_slice_mut(&mut both))?;
         let reals: &[K::Physical] = cast_slice(&both);
         let back = [&physical, &reals[..physical.len()]];

@@ -1,32 +1,10 @@
-//! Who holds what: process grids from the command line, slabs for files; and walking through a brick by rows.
+//! The bricks of ranks for files, and loops over the rows of a brick.
 
 use thriffty::Comm;
 use thriffty::planning::{DynBrick, DynGrid, PerAxis, ProcGrid};
 
-use crate::args::shape::Shape;
-use crate::ranks::world::{Failure, refused};
-
-/// This rank's brick of a grid that is cut over `ranks` as the option `name` says.
-pub(crate) fn cut(
-    comm: &dyn Comm,
-    grid: &DynGrid,
-    name: &str,
-    ranks: &Shape,
-) -> Result<DynBrick, Failure> {
-    let (shape, axes) = (ranks.lengths(), grid.axes());
-    if shape.len() != axes {
-        return refused(format!("{name} {ranks} has {} axes, expected {axes}", ranks.axes()));
-    }
-    let product = shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
-    if product != Some(comm.size()) {
-        return refused(format!("{name} {ranks} is not a grid of {} ranks", comm.size()));
-    }
-    let shape = PerAxis::from_fn(axes, |axis| shape[axis]);
-    Ok(ProcGrid::new(shape).part(grid, comm.rank()))
-}
-
-/// This rank's slab along `slowest`, the axis that is slowest in a file, so that each rank's part of the file is one
-/// piece; a brick as the library cuts them where that axis is too short for all ranks.
+/// This rank's slab along `slowest`, the axis that is slowest in a file: one run of the file. Where
+/// that axis is too short for all ranks, the library's brick.
 pub(crate) fn slab(comm: &dyn Comm, grid: &DynGrid, slowest: usize) -> DynBrick {
     let (rank, ranks) = (comm.rank(), comm.size());
     if ranks > grid.len(slowest) {
@@ -41,8 +19,8 @@ pub(crate) fn order(axes: usize, fortran: bool) -> PerAxis<usize> {
     PerAxis::from_fn(axes, |axis| if fortran { axes - 1 - axis } else { axis })
 }
 
-/// Calls `visit(first, at)` for every row of a brick along the axis that is contiguous in memory: `first` is the
-/// global index of its first point, `at` that point's place in memory.
+/// Calls `visit(first, at)` for every row of a brick along the contiguous axis: the global index of
+/// its first point, and that point's place in memory.
 pub(crate) fn for_each_row(
     brick: &DynBrick,
     order: PerAxis<usize>,
@@ -66,12 +44,11 @@ pub(crate) fn for_each_row(
     }
 }
 
-/// The place in memory of a point that a brick holds.
+/// The place in memory of a point of a brick.
 pub(crate) fn place(brick: &DynBrick, order: PerAxis<usize>, index: PerAxis<usize>) -> usize {
     order.iter().fold(0, |at, &axis| at * brick.len(axis) + index[axis] - brick.lo[axis])
 }
 
-/// Whether a brick holds a point.
 pub(crate) fn holds(brick: &DynBrick, index: PerAxis<usize>) -> bool {
     (0..brick.axes()).all(|axis| brick.range(axis).contains(&index[axis]))
 }

@@ -1,4 +1,4 @@
-//! `.npy` files as all ranks together see them: every function is collective, and all ranks get the same error.
+//! `.npy` files of all ranks together: every function is collective, with one error on all ranks.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,7 +11,12 @@ use thriffty::{Comm, Error};
 use super::npy::{Dtype, Header, Output, read_brick, write_brick};
 use crate::ranks::world::{Failure, agree, on_first};
 
-/// The bytes that rank 0 has. Collective.
+/// An error with the path that it is about.
+fn at<T>(path: &Path, result: Result<T, String>) -> Result<T, String> {
+    result.map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Rank 0's bytes. Collective.
 fn share(comm: &dyn Comm, mine: &[u8]) -> Result<Vec<u8>, Error> {
     let mut len = [if comm.rank() == 0 { mine.len() as f64 } else { 0.0 }];
     comm.allreduce(Reduce::Max, &mut len)?;
@@ -24,15 +29,15 @@ fn share(comm: &dyn Comm, mine: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(all)
 }
 
-/// The path that rank 0 has. Collective.
-pub(crate) fn share_path(comm: &dyn Comm, mine: Option<&Path>) -> Result<PathBuf, Error> {
+/// Rank 0's path. Collective.
+fn share_path(comm: &dyn Comm, mine: Option<&Path>) -> Result<PathBuf, Error> {
     let mine = mine.map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
     Ok(OsString::from_vec(share(comm, mine)?).into())
 }
 
-/// The header of a file. Collective; an error where the ranks find different files.
+/// The header of a file. Collective; an error where ranks find different files.
 pub(crate) fn open(comm: &dyn Comm, path: &Path) -> Result<Header, Failure> {
-    let header = agree(comm, Header::open(path))?;
+    let header = agree(comm, at(path, Header::open(path)))?;
     let mine = format!("{header:?}");
     let first = share(comm, mine.as_bytes())?;
     let same = match first == mine.as_bytes() {
@@ -46,7 +51,8 @@ pub(crate) fn open(comm: &dyn Comm, path: &Path) -> Result<Header, Failure> {
     agree(comm, same)
 }
 
-/// Reads each rank's brick, in the file's order of memory. Real numbers are read into complex ones too. Collective.
+/// Reads each rank's brick, in the file's order of memory; reals also into complex numbers.
+/// Collective.
 pub(crate) fn read<E: Element>(
     comm: &dyn Comm,
     path: &Path,
@@ -56,12 +62,12 @@ pub(crate) fn read<E: Element>(
 ) -> Result<(), Failure> {
     let DynBrick { lo, hi } = brick;
     if E::WIDTH == 1 || header.dtype.is_complex() {
-        return agree(comm, read_brick(path, header, lo, hi, data));
+        return agree(comm, at(path, read_brick(path, header, lo, hi, data)));
     }
-    // They come to the second half, and are moved apart from the front: none is overwritten before it has moved.
+    // The reals are read into the second half and spread from the front, so that none is lost.
     let points = data.len();
     let reals: &mut [E::Real] = cast_slice_mut(data);
-    agree(comm, read_brick(path, header, lo, hi, &mut reals[points..]))?;
+    agree(comm, at(path, read_brick(path, header, lo, hi, &mut reals[points..])))?;
     for point in 0..points {
         reals[2 * point] = reals[points + point];
         reals[2 * point + 1] = E::Real::default();
@@ -69,7 +75,7 @@ pub(crate) fn read<E: Element>(
     Ok(())
 }
 
-/// What a file of such elements says it holds.
+/// The dtype of a file of these elements.
 pub(crate) fn dtype<E: Element>() -> Dtype {
     match (E::Real::PRECISION, E::WIDTH) {
         (Precision::F32, 1) => Dtype::F32,
@@ -79,9 +85,10 @@ pub(crate) fn dtype<E: Element>() -> Dtype {
     }
 }
 
-/// A file that all ranks write: under a temporary name until [`Sink::commit`]; gone if it is dropped before.
+/// A file that all ranks write, under a temporary name until [`Sink::commit`].
 pub(crate) struct Sink<'a> {
     comm: &'a dyn Comm,
+    path: PathBuf,
     header: Header,
     /// On rank 0.
     output: Option<Output>,
@@ -89,11 +96,11 @@ pub(crate) struct Sink<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// Makes the file, with room for everything. Collective.
+    /// Makes the file, with room for all data. Collective.
     pub(crate) fn create(comm: &'a dyn Comm, path: &Path, header: Header) -> Result<Self, Failure> {
-        let output = on_first(comm, || Output::create(path, &header))?;
+        let output = on_first(comm, || at(path, Output::create(path, &header)))?;
         let temporary = share_path(comm, output.as_ref().map(Output::temporary_path))?;
-        Ok(Self { comm, header, output, temporary })
+        Ok(Self { comm, path: path.to_path_buf(), header, output, temporary })
     }
 
     /// Writes each rank's brick, from the file's order of memory. Collective.
@@ -102,11 +109,12 @@ impl<'a> Sink<'a> {
         DynBrick { lo, hi }: &DynBrick,
         data: &[E],
     ) -> Result<(), Failure> {
-        agree(self.comm, write_brick(&self.temporary, &self.header, lo, hi, data))
+        let path = &self.temporary;
+        agree(self.comm, at(path, write_brick(path, &self.header, lo, hi, data)))
     }
 
-    /// Gives the file its name. Collective.
+    /// Renames the file to its final name. Collective.
     pub(crate) fn commit(self) -> Result<(), Failure> {
-        agree(self.comm, self.output.map_or(Ok(()), Output::commit))
+        agree(self.comm, at(&self.path, self.output.map_or(Ok(()), Output::commit)))
     }
 }

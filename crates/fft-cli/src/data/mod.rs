@@ -1,4 +1,4 @@
-//! Files and fields: who holds what, in memory and in `.npy` files.
+//! Data: bricks, fields and `.npy` files.
 
 pub(crate) mod bricks;
 pub(crate) mod fields;

@@ -1,11 +1,11 @@
-//! Pseudo-random numbers, one for each key: the same data for any number of ranks.
+//! Pseudo-random numbers by key: the same data for any number of ranks.
 
-/// A number from -½ to ½ for each key: the finaliser of SplitMix64, by which close keys give unrelated numbers.
+/// A uniformly distributed number from -½ to ½ for each key.
 pub(crate) fn value(key: u64) -> f64 {
     (scramble(key) >> 11) as f64 / (1u64 << 53) as f64 - 0.5
 }
 
-/// 64 bits for each key.
+/// 64 bits for each key: the finaliser of SplitMix64.
 pub(crate) fn scramble(key: u64) -> u64 {
     let key = key.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let key = (key ^ key >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -13,7 +13,7 @@ pub(crate) fn scramble(key: u64) -> u64 {
     key ^ key >> 31
 }
 
-/// A normally distributed number for each key, of mean 0 and variance 1 (Box and Muller).
+/// A normally distributed number for each key, by the method of Box and Muller.
 pub(crate) fn gaussian(key: u64) -> f64 {
     // Above zero, so that it has a logarithm.
     let radius = (-2.0 * (0.5 - value(2 * key)).ln()).sqrt();

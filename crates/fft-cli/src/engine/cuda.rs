@@ -6,7 +6,7 @@ use thriffty::gpu::{DeviceOptions, Gpu, GpuTransport, driver_is_present};
 
 use crate::ranks::world::{Failure, agree};
 
-/// The GPU of this rank: those of a host are dealt out in turn. Collective.
+/// The GPU of this rank: ranks of a host use its GPUs in rotation. Collective.
 pub(super) fn device(comm: &dyn Comm, transport: GpuTransport) -> Result<DeviceOptions, Failure> {
     let rank = comm.rank();
     let before = (0..rank).filter(|other| comm.host(*other) == comm.host(rank)).count();

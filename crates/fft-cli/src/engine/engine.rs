@@ -1,4 +1,4 @@
-//! Plans wherever their data is: in memory of the host, or on a GPU.
+//! Plans with their data on the host or on a GPU.
 
 use std::ops::{Deref, DerefMut};
 use std::time::Instant;
@@ -7,11 +7,12 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use thriffty::planning::{Direction, DynArray, DynPlan, Element, Reduce, Step};
 use thriffty::{Comm, Error, Tune, Wire};
 
+use super::draft;
 use super::family::Family;
-use crate::args::{cli, draft_options};
+use crate::args::options::{Choosing, Problem};
 use crate::ranks::world::{Failure, refused, zeros};
 
-/// A plan that transforms arrays of the host, on the way through a GPU where its data is there.
+/// A plan that transforms arrays of the host, perhaps through a GPU.
 pub(crate) struct Engine {
     /// Physical and spectral data on the plan's device. Dropped first: it may be the plan's.
     on_device: Option<[DynArray; 2]>,
@@ -32,10 +33,16 @@ impl DerefMut for Engine {
     }
 }
 
-/// Where a rank's data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    Host,
+    Cuda,
+}
+
+/// A rank's data.
 pub(crate) enum Array<E> {
     Own(Vec<E>),
-    /// So many points at the beginning.
+    /// The first points of a shared array.
     Shared(DynArray, usize),
 }
 
@@ -59,25 +66,6 @@ impl<E: Element> DerefMut for Array<E> {
     }
 }
 
-/// Transforms a plan's physical data to spectral data. Collective.
-pub(crate) fn forward<A: Element, B: Element>(
-    plan: &mut DynPlan,
-    input: &[A],
-    output: &mut [B],
-) -> Result<(), Error> {
-    plan.run(Direction::Forward, cast_slice(input), cast_slice_mut(output))
-}
-
-/// Transforms a plan's spectral data to physical data. Collective.
-pub(crate) fn inverse<A: Element, B: Element>(
-    plan: &mut DynPlan,
-    input: &[A],
-    output: &mut [B],
-) -> Result<(), Error> {
-    plan.run(Direction::Inverse, cast_slice(input), cast_slice_mut(output))
-}
-
-/// What is read, and what is written.
 fn from_to<'a>(
     direction: Direction,
     physical: &'a mut DynArray,
@@ -90,38 +78,41 @@ fn from_to<'a>(
 }
 
 impl Engine {
-    /// The plan that the options ask for. Collective.
-    pub(crate) fn new<K: Family>(comm: &dyn Comm, options: &cli::Bench) -> Result<Self, Failure> {
-        let (problem, choosing) = (&options.problem, &options.choosing);
-        match options.device {
-            cli::Device::Host if options.transport != "reached" => {
+    /// The plan of the options; `transport` is how data gets to other ranks' GPUs. Collective.
+    pub(crate) fn new<K: Family>(
+        comm: &dyn Comm,
+        problem: &Problem,
+        choosing: &Choosing,
+        device: Device,
+        transport: &str,
+    ) -> Result<Self, Failure> {
+        match device {
+            Device::Host if transport != "reached" => {
                 refused("--transport goes with --device cuda")
             }
-            cli::Device::Host => {
-                let plan = draft_options::plan::<K>(comm, problem, choosing)?;
+            Device::Host => {
+                let plan = draft::plan::<K>(comm, problem, choosing)?;
                 Ok(Self { on_device: None, plan })
             }
             #[cfg(feature = "cuda")]
-            cli::Device::Cuda if choosing.wisdom.is_some() => {
-                refused("--device cuda has no wisdom")
-            }
+            Device::Cuda if choosing.wisdom.is_some() => refused("--device cuda has no wisdom"),
             #[cfg(feature = "cuda")]
-            cli::Device::Cuda => {
-                let mut draft = draft_options::asked::<K>(comm, problem)?;
-                draft.options.tune = draft_options::tune(choosing);
-                let transport = options.transport.parse()?;
-                Self::with_arrays(draft.on(super::cuda::device(comm, transport)?).build()?)
+            Device::Cuda => {
+                let mut draft = draft::asked::<K>(comm, problem)?;
+                draft.options.tune = choosing.tune();
+                let device = super::cuda::device(comm, transport.parse()?)?;
+                Self::with_arrays(draft.on(device).build()?)
             }
             #[cfg(not(feature = "cuda"))]
-            cli::Device::Cuda => refused("this fft-cli was built without the feature cuda"),
+            Device::Cuda => refused("this fft-cli was built without the feature cuda"),
         }
     }
 
     /// The same plan without a wire; by the same recipe, if it has none. Collective.
-    pub(crate) fn exact<K: Family>(&self, problem: &cli::Problem) -> Result<Self, Failure> {
+    pub(crate) fn exact<K: Family>(&self, problem: &Problem) -> Result<Self, Failure> {
         let (comm, recipe) = (self.comm(), self.recipe());
         let asked = recipe.problem();
-        let mut draft = draft_options::draft::<K>(comm, problem)?;
+        let mut draft = draft::draft::<K>(comm, problem)?;
         draft.options.machine = Some(asked.machine.clone());
         let raw = |step: &Step| !matches!(step, Step::Reshape { wire, .. } if *wire != Wire::Raw);
         if asked.options.tolerance.is_none() && recipe.steps().iter().all(raw) {
@@ -147,7 +138,7 @@ impl Engine {
         Ok(Self { on_device, plan })
     }
 
-    /// Arrays of zeros for input and output, where the plan wants them. Collective.
+    /// Arrays of zeros for input and output, shared if the plan shares them. Collective.
     pub(crate) fn arrays<A: Element, B: Element>(
         &mut self,
     ) -> Result<(Array<A>, Array<B>), Failure> {
@@ -160,7 +151,7 @@ impl Engine {
         Ok((Array::Own(input), Array::Own(zeros(self.comm(), spectral)?)))
     }
 
-    /// Transforms from one array of the host to another. Collective.
+    /// Transforms one array of the host to another. Collective.
     pub(crate) fn run(
         &mut self,
         direction: Direction,
@@ -211,7 +202,7 @@ impl Engine {
         None
     }
 
-    /// What the model expected of forward transforms, on a host.
+    /// The model's time of forward transforms, on the host.
     pub(crate) fn predicted(&self) -> Option<f64> {
         self.on_device.is_none().then(|| self.report().chosen().predicted)
     }

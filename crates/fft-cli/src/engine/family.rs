@@ -1,57 +1,31 @@
-//! From options of the command line to types: the family of a transform, and its precision.
+//! Families of transforms and precisions, from values to types.
 
-use thriffty::planning::{DynDraft, DynGrid, Element, PerAxis, Precision, Real, Transform};
-use thriffty::{C2c, Comm, Complex, Kind, R2c, R2r};
+pub(crate) use thriffty::planning::Transform as Family;
+use thriffty::planning::{DynDraft, DynGrid, PerAxis, Precision, Real};
+use thriffty::{C2c, Comm, Kind, R2c, R2r};
 
 use crate::ranks::world::Failure;
 
-/// What a [`Task`] needs of a family beside its types.
-pub(crate) trait Family: Transform {
-    /// The same of single precision.
-    type Single: Family<Real = f32>;
-}
-
-impl<T: Real> Family for C2c<T>
-where
-    Complex<T>: Element<Real = T>,
-{
-    type Single = C2c<f32>;
-}
-
-impl<T: Real> Family for R2c<T>
-where
-    Complex<T>: Element<Real = T>,
-{
-    type Single = R2c<f32>;
-}
-
-impl<T: Real> Family for R2r<T> {
-    type Single = R2r<f32>;
-}
-
-/// Drafts a transform of `kind` along every axis (along the last one only, for R2C; C2C along the
-/// others).
+/// Drafts a transform of `kind` along every axis; with R2C, of C2C along all but the last.
 pub(crate) fn draft<K: Family>(comm: &dyn Comm, grid: DynGrid, kind: Kind) -> DynDraft<'_> {
     let mut draft = DynDraft::new(comm, grid, K::DYN, K::Real::PRECISION);
     draft.options.kinds = kinds(grid.axes(), kind);
     draft
 }
 
-/// What is done along each of so many axes by a transform of this kind.
+/// The kinds of the axes of that transform.
 pub(crate) fn kinds(axes: usize, kind: Kind) -> PerAxis<Kind> {
     let others = if kind == Kind::R2C { Kind::C2C } else { kind };
     PerAxis::from_fn(axes, |axis| if axis + 1 == axes { kind } else { others })
 }
 
-/// Work that is written once for all families and precisions.
+/// Work that is generic in the family and the precision.
 pub(crate) trait Task {
-    /// What it gives.
     type Output;
-    /// Does it. Collective.
     fn run<K: Family>(self) -> Result<Self::Output, Failure>;
 }
 
-/// Runs a task with the types that these values stand for. Collective.
+/// Runs a task with the types of these values. Collective.
 pub(crate) fn dispatch<W: Task>(
     task: W,
     kind: Kind,

@@ -1,6 +1,7 @@
-//! Plans on the host or on a GPU, for all families of transforms.
+//! Plans of any family and precision, on the host or on a GPU.
 
 #[cfg(feature = "cuda")]
 mod cuda;
+pub(crate) mod draft;
 pub(crate) mod engine;
 pub(crate) mod family;

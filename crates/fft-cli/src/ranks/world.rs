@@ -1,5 +1,5 @@
-//! How ranks come to be: threads of this process, or the processes of an MPI job. And how they end: all with the same
-//! exit status, one of them with a line that says why.
+//! The start and the end of ranks, which are threads of this process or processes of an MPI job.
+//! All end with the same exit status, and one of them prints the error.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -9,22 +9,19 @@ use std::process::ExitCode;
 
 use thriffty::{Comm, Error, ErrorKind};
 
-/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The library said so.
     #[error(transparent)]
     Library(#[from] Error),
-    /// Every rank found the same by itself.
+    /// An error that every rank finds by itself.
     #[error("{0}")]
     Refused(String),
-    /// The command line is wrong.
     #[error("{0}")]
     Usage(String),
 }
 
 impl Failure {
-    /// Whether it may be this rank's alone, so that others still wait for it.
+    /// Whether it may be this rank's alone, while others wait for it.
     pub(crate) fn is_lonely(&self) -> bool {
         matches!(self, Self::Library(Error::Transport { .. } | Error::Left { .. }))
     }
@@ -34,7 +31,7 @@ impl Failure {
     }
 }
 
-/// For `Err`: what every rank finds wrong by itself, without asking the others.
+/// An error that every rank finds by itself.
 pub(crate) fn refused<T>(text: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Refused(text.into()))
 }
@@ -46,7 +43,7 @@ pub(crate) fn agree<T>(comm: &dyn Comm, mine: Result<T, impl Display>) -> Result
     Ok(thriffty::planning::agree(comm, told)?)
 }
 
-/// Does something fallible on rank 0 only. Collective; the others get `None`.
+/// Does something on rank 0 alone; the others get `None`, or its error. Collective.
 pub(crate) fn on_first<T, E: Display>(
     comm: &dyn Comm,
     action: impl FnOnce() -> Result<T, E>,
@@ -54,7 +51,7 @@ pub(crate) fn on_first<T, E: Display>(
     agree(comm, if comm.rank() == 0 { action().map(Some) } else { Ok(None) })
 }
 
-/// Writes a file on one rank. Collective.
+/// Writes a file on rank 0. Collective.
 pub(crate) fn save(comm: &dyn Comm, path: &Path, text: &str) -> Result<(), Failure> {
     let write =
         || std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
@@ -80,8 +77,8 @@ pub(crate) fn zeros<E: bytemuck::Zeroable + Clone>(
     Ok(zeros)
 }
 
-/// Runs `body` on every rank: on `ranks` threads when that is given, otherwise on the processes of the MPI job that
-/// this process belongs to, otherwise on one thread.
+/// Runs `body` on every rank: on `ranks` threads if given, else on the processes of this MPI job,
+/// else on one thread.
 pub(crate) fn run(
     ranks: Option<NonZeroUsize>,
     body: impl Fn(&dyn Comm) -> Result<(), Failure> + Sync,
@@ -104,7 +101,7 @@ pub(crate) fn run(
     }
 }
 
-/// Runs a command that is for one process: of several, the first.
+/// Runs a command on the first process of a job.
 pub(crate) fn alone(body: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
     match Job::of_this_process() {
         Some(job) if job.rank > 0 => ExitCode::SUCCESS,
@@ -112,14 +109,13 @@ pub(crate) fn alone(body: impl FnOnce() -> Result<(), Failure>) -> ExitCode {
     }
 }
 
-/// Prints a text on standard output.
 pub(crate) fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| Failure::Refused(format!("standard output: {error}")))
 }
 
-/// Says what went wrong, if anything, and turns it into an exit status.
+/// Prints the error, if any; the exit status.
 fn end(speaks: bool, result: Result<(), Failure>) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if speaks {
@@ -139,7 +135,7 @@ fn as_processes(body: impl Fn(&dyn Comm) -> Result<(), Failure>) -> ExitCode {
         report(panic);
         thriffty::mpi::abort(101)
     }));
-    // Everything made of MPI is dropped before MPI itself.
+    // Communicators are dropped before MPI.
     let outcome = mpi.world().map_err(Failure::from).map(|world| (world.rank(), body(&world)));
     let (rank, result) = outcome.unwrap_or_else(|error| (0, Err(error)));
     match &result {
@@ -147,7 +143,7 @@ fn as_processes(body: impl Fn(&dyn Comm) -> Result<(), Failure>) -> ExitCode {
             eprintln!("fft-cli: {failure}");
             thriffty::mpi::abort(failure.code().into())
         }
-        // Said before MPI ends: mpirun may kill this process as soon as another has ended with an error.
+        // Printed before MPI ends: mpirun may kill this process once another has failed.
         _ => end(rank == 0, result),
     }
 }
@@ -157,10 +153,10 @@ fn as_processes(_: impl Fn(&dyn Comm) -> Result<(), Failure>) -> ExitCode {
     unreachable!("only called with the feature")
 }
 
-/// What the environment says about the MPI job that this process belongs to.
+/// The MPI job of this process, by the environment.
 struct Job {
     rank: usize,
-    /// `None` when unknown.
+    /// `None` if unknown.
     size: Option<usize>,
 }
 
@@ -173,8 +169,8 @@ impl Job {
         (rank.is_some() || size.is_some()).then(|| Self { rank: rank.unwrap_or(0), size })
     }
 
-    /// Ends every process of a job that does not use MPI. The first says why; the others give it time to, as mpirun
-    /// may kill all once one has ended.
+    /// Ends every process of a job with an error. The first prints it; the others end later, as
+    /// mpirun may kill all once one has ended.
     fn refuse(&self, why: &str) -> ExitCode {
         if self.rank > 0 {
             std::thread::sleep(std::time::Duration::from_millis(500));

@@ -64,7 +64,8 @@ pub(crate) const EXCHANGES: [&str; 10] = [
     "ring-flush",
 ];
 
-/// Checks transforms, there and back, by one of them, in much memory and in little. `run` is told the arguments.
+/// Checks transforms, there and back, by one of them, in much memory and in little. `run` is told
+/// the arguments.
 pub(crate) fn check_exchange(exchange: &str, run: impl Fn(&[&str]) -> Run) {
     for (kind, memory) in [("c2c", "ample"), ("r2c", "least")] {
         let args = ["bench", kind, "12x10x9", "--exchange", exchange, "--memory", memory];
@@ -104,7 +105,8 @@ pub(crate) fn has_mpirun() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Everything that can be wrong with a transform, as words of a command line in this folder: `OUT` is the output.
+/// Everything that can be wrong with a transform, as words of a command line in this folder: `OUT`
+/// is the output.
 pub(crate) fn wrong_transforms(folder: &Folder) -> Vec<Vec<String>> {
     let real = folder.array("real.npy", "<f8", false, &[6, 5]);
     let complex = folder.array("complex.npy", "<c16", true, &[6, 5]);
@@ -205,8 +207,8 @@ impl Folder {
         names
     }
 
-    /// Writes an `.npy` file in C or Fortran order, whose elements are numbers with nothing special about them; for
-    /// complex dtypes two of them each. Returns its path.
+    /// Writes an `.npy` file in C or Fortran order, whose elements are numbers with nothing special
+    /// about them; for complex dtypes two of them each. Returns its path.
     pub(crate) fn array(&self, name: &str, descr: &str, fortran: bool, shape: &[usize]) -> String {
         let order = if fortran { "True" } else { "False" };
         let lengths: Vec<_> = shape.iter().map(usize::to_string).collect();

@@ -1,11 +1,13 @@
-//! Transforms against NumPy's and SciPy's. Runs where `THRIFFTY_PYTHON` names a Python that has both.
+//! Transforms against NumPy's and SciPy's. Runs where `THRIFFTY_PYTHON` names a Python that has
+//! both.
 
 use std::fmt::Write;
 use std::process::Command;
 
 use crate::common::{Folder, threads};
 
-/// `make` writes the input of every case, `check` compares the output with what NumPy or SciPy make of it.
+/// `make` writes the input of every case, by turns in each version of the format, and `check`
+/// compares the output with the result of NumPy or SciPy.
 const SCRIPT: &str = r"
 import sys, os, numpy as np, scipy.fft
 mode, folder = sys.argv[1:]
@@ -19,7 +21,9 @@ for line in open(folder + '/cases'):
     if mode == 'make':
         x = rng.uniform(-1, 1, shape)
         if 'c' in dtype: x = x + 1j * rng.uniform(-1, 1, shape)
-        np.save(folder + '/' + name + '.in.npy', np.array(x, dtype=dtype, order=order))
+        with open(folder + '/' + name + '.in.npy', 'wb') as file:
+            array = np.array(x, dtype=dtype, order=order)
+            np.lib.format.write_array(file, array, version=(int(name) % 3 + 1, 0))
         continue
     x = np.load(folder + '/' + name + '.in.npy')
     x = x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
@@ -37,6 +41,7 @@ for line in open(folder + '/cases'):
     assert z.dtype == np.dtype(want), (line, z.dtype)
     assert z.shape == y.shape, (line, z.shape, y.shape)
     assert z.flags[order + '_CONTIGUOUS'], line
+    assert np.load(folder + '/' + name + '.out.npy', mmap_mode='r').offset % 64 == 0, line
     error = np.linalg.norm((z - y).ravel()) / np.linalg.norm(y.ravel())
     assert error < (1e-6 if single else 1e-13), (line, error)
     worst[single] = max(error, worst.get(single, 0))

@@ -32,7 +32,8 @@ fn a_plan_is_told_for_people() {
 
 1. to [1x4] by shared, raw: ";
     assert!(text.starts_with(start), "{text}");
-    // A quarter stays, a quarter is on the host, in chunks of the 512 KiB that a plan has by default.
+    // A quarter stays, a quarter is on the host, in chunks of the 512 KiB that a plan has by
+    // default.
     for part in [
         "   4.0 MiB stay with their ranks, 4.0 MiB read on the host, 8.0 MiB sent to other hosts\n",
         "   64 messages of 128.0 KiB to 128.0 KiB, median 128.0 KiB; of a rank to at most 2 others\n",
@@ -99,8 +100,8 @@ fn thousands_of_ranks_need_no_threads() {
 
 #[test]
 fn summit_comes_near_what_was_published() {
-    // Pencils, bricks in and out, as these numbers were found: see machines/summit.toml. RmaWindow go in a better order here than
-    // they did there (docs/planning.md).
+    // Pencils, from bricks to bricks, as published: see machines/summit.toml. The order of puts is
+    // better here than there (docs/planning.md).
     for (line, name, published, within) in [
         ("--ranks 48 --exchange p2p", "pencils, posted", 400e9, 0.9..1.1),
         ("--ranks 1536 --exchange ring --wire f16", "pencils, ring", 14e12, 1.0..1.15),

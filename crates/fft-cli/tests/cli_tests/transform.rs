@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_once_and_leaves_nothing_behind() {
     for line in &lines {
         let args: Vec<&str> =
             std::iter::once("transform").chain(line.iter().map(|s| &**s)).collect();
-        for ranks in 1..=4 {
+        for ranks in [1, 3] {
             let run = threads(ranks, &args);
             run.complaint();
             assert_eq!((run.stdout.as_str(), run.stderr.lines().count()), ("", 1), "{run:?}");

@@ -32,7 +32,7 @@ fn json(ranks: usize, line: &str) -> Value {
 
 #[test]
 fn what_was_sent_and_lost_is_reported() {
-    let found = json(8, "c2c 32^3 --wire-everywhere --tolerance 1e-6");
+    let found = json(8, "c2c 32^3 --ignore-shared-memory --tolerance 1e-6");
     let number = |place: &str| found.pointer(place).unwrap().as_f64().unwrap();
     let (bits, error) = (number("/bits_per_real"), number("/error/wire"));
     assert!((20.0..23.0).contains(&bits) && (number("/ratio") * bits - 64.0).abs() < 1e-9);
@@ -41,15 +41,17 @@ fn what_was_sent_and_lost_is_reported() {
     assert_eq!((number("/tolerance"), &found["strict"]), (1e-6, &Value::Bool(false)));
     assert_eq!((&found["field"], &found["wire"]), (&"noise".into(), &Value::Null));
 
-    let found = json(4, "r2c 32^3 --precision f32 --wire-everywhere --wire bits:12 --field smooth");
+    let found =
+        json(4, "r2c 32^3 --precision f32 --ignore-shared-memory --wire bits:12 --field smooth");
     assert!((2.5..2.7).contains(&found["ratio"].as_f64().unwrap()), "{found}");
     assert_eq!((&found["field"], &found["wire"]), (&"smooth".into(), &"bits:12".into()));
-    let found = json(4, "r2c 16^3 --wire-everywhere --wire lossless");
+    let found = json(4, "r2c 16^3 --ignore-shared-memory --wire lossless");
     assert_eq!(found["error"]["wire"].as_f64(), Some(0.0));
     // Nothing is encoded unless it is asked for, nor between ranks of one host.
     assert_eq!(json(4, "r2c 16^3")["error"]["wire"], Value::Null);
     assert_eq!(json(4, "r2c 16^3 --wire f16")["error"]["wire"].as_f64(), Some(0.0));
-    let table = threads(4, &["bench", "r2c", "16^3", "--wire-everywhere", "--wire", "f16"]).ok();
+    let table =
+        threads(4, &["bench", "r2c", "16^3", "--ignore-shared-memory", "--wire", "f16"]).ok();
     assert!(table.contains("bits per real, ratio 3.") && table.contains("(f16)"), "{table}");
 }
 
@@ -58,7 +60,8 @@ fn every_field_passes_with_and_without_a_wire() {
     for (n, field) in FIELDS.into_iter().enumerate() {
         let kind = ["c2c", "r2c", "dct2", "dst1"][n % 4];
         for wire in ["", " --wire bits:16", " --wire mantissa:0", " --tolerance 1e-5 --strict"] {
-            let line = format!("{kind} 12x10x9 --check --wire-everywhere --field {field}{wire}");
+            let line =
+                format!("{kind} 12x10x9 --check --ignore-shared-memory --field {field}{wire}");
             json(6, &line);
         }
     }
@@ -68,7 +71,7 @@ fn every_field_passes_with_and_without_a_wire() {
 fn too_much_lost_is_an_error() {
     for line in ["c2c 16^3 --wire bits:8 --tolerance 1e-3", "r2c 16^3 --wire f16 --tolerance 1e-5"]
     {
-        let run = bench(8, &format!("{line} --wire-everywhere"));
+        let run = bench(8, &format!("{line} --ignore-shared-memory"));
         assert!(run.complaint().contains("beyond the tolerance"), "{run:?}");
         // What was found is said all the same.
         assert!(run.stdout.contains("wire_bound"), "{run:?}");
@@ -78,10 +81,9 @@ fn too_much_lost_is_an_error() {
 #[test]
 fn serves_with_a_wire() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fft-cli"));
-    let line =
-        "bench r2c 16x16 --serve --ranks 3 --wire-everywhere --tolerance 1e-3 --field gaussian";
+    let line = "bench r2c 16x16 --serve --ranks 3 --ignore-shared-memory --tolerance 1e-3 --field gaussian";
     command.args(line.split(' '));
-    let text = run(command, "go\nclock\n").ok();
+    let text = run(command, "go\ntimings\n").ok();
     assert_eq!(text.lines().count(), 3, "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! From options to problems on machines: without any ranks.
+//! Problems of options, without ranks.
 
 use std::sync::Arc;
 
@@ -6,23 +6,24 @@ use thriffty::machine::Machine;
 use thriffty::planning::{Algorithm, DynGrid, Layout, Precision, Problem, ProcGrid};
 use thriffty::{Kind, Wire};
 
-use crate::args::cli;
+use super::options::Where;
+use crate::args::encoding::Encoding;
 use crate::args::shape::Shape;
-use crate::check::wires::Encoding;
 use crate::engine::family::kinds;
-use crate::ranks::world::{Failure, refused};
+use crate::output::units;
+use crate::ranks::world::Failure;
 
-/// What is asked about a transform on so many ranks.
+/// A transform on a number of ranks of a machine.
 #[derive(Clone)]
 pub(crate) struct Ask {
     pub(crate) kind: Kind,
     pub(crate) shape: Shape,
     pub(crate) precision: Precision,
     pub(crate) howmany: usize,
-    /// The exchange, if it was given.
+    /// If given, or the usual one of the machine.
     pub(crate) exchange: Option<Algorithm>,
     pub(crate) encoding: Encoding,
-    /// Whether every rank is treated as on a host of its own.
+    /// Whether every rank counts as on a host of its own.
     pub(crate) everywhere: bool,
     pub(crate) chunk: Option<usize>,
     pub(crate) in_grid: Option<Shape>,
@@ -33,7 +34,7 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    pub(crate) fn new(options: &cli::Where, ranks: usize) -> Result<Self, Failure> {
+    pub(crate) fn new(options: &Where, ranks: usize) -> Result<Self, Failure> {
         let machine = &options.machine;
         let is_file = machine.ends_with(".toml") || machine.contains('/');
         let machine = if is_file {
@@ -45,7 +46,7 @@ impl Ask {
             Some(per_host) => per_host.get(),
             None => (machine.cores.value.round() as usize).max(1),
         };
-        // Where kernels are launched, memory of others is not read in the middle of them.
+        // On GPUs, kernels do not read the memory of other ranks.
         let usual = (machine.launch.value > 0.0).then_some(Algorithm::P2p);
         Ok(Self {
             kind: options.kind,
@@ -68,20 +69,22 @@ impl Ask {
         self.ranks.div_ceil(self.per_host)
     }
 
+    /// Real numbers of a point.
+    fn reals(&self) -> usize {
+        if self.kind == Kind::C2C { 2 } else { 1 }
+    }
+
     /// Bytes of a point, of all batches.
     pub(crate) fn width(&self) -> usize {
-        let numbers = if self.kind == Kind::C2C { 2 } else { 1 };
-        (numbers * self.precision.bytes()).saturating_mul(self.howmany)
+        (self.reals() * self.precision.bytes()).saturating_mul(self.howmany)
     }
 
-    /// The convention of FFTW's benchmarks: `5 N log₂ N`, half for real data.
+    /// Operations by the convention of FFTW's benchmarks.
     pub(crate) fn flops(&self) -> f64 {
-        let points: f64 = self.shape.lengths().iter().map(|n| *n as f64).product();
-        let width = if self.kind == Kind::C2C { 2.0 } else { 1.0 };
-        2.5 * width * points * self.howmany as f64 * points.log2()
+        let points = self.shape.lengths().iter().map(|n| *n as f64).product();
+        units::flops(self.reals(), points, self.howmany)
     }
 
-    /// What is to be transformed.
     pub(crate) fn problem(&self) -> Result<Problem, Failure> {
         let (grid, kinds) = (self.shape.grid()?, kinds(self.shape.axes(), self.kind));
         let input = self.layout(grid, "--in-grid", self.in_grid.as_ref())?;
@@ -107,14 +110,7 @@ impl Ask {
     fn layout(&self, grid: DynGrid, name: &str, cut: Option<&Shape>) -> Result<Layout, Failure> {
         let cut = match cut {
             None => ProcGrid::cubic(grid, self.ranks),
-            Some(ranks) if ranks.axes() != grid.axes() => {
-                let (found, expected) = (ranks.axes(), grid.axes());
-                return refused(format!("{name} {ranks} has {found} axes, expected {expected}"));
-            }
-            Some(ranks) if ranks.product() != Some(self.ranks) => {
-                return refused(format!("{name} {ranks} is not a grid of {} ranks", self.ranks));
-            }
-            Some(ranks) => ProcGrid::new(ranks.per_axis()),
+            Some(ranks) => ranks.proc_grid(name, grid.axes(), self.ranks)?,
         };
         Ok(Layout::even(grid, cut, self.ranks))
     }

@@ -1,5 +1,6 @@
-//! What is found out about one problem on one machine.
+//! The forecast of one problem on one machine.
 
+use serde::Serialize;
 use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
@@ -10,11 +11,11 @@ use thriffty::tuning::{Candidate, Choice, candidates, favourite};
 use super::ask::Ask;
 use crate::ranks::world::Failure;
 
-/// Everything that `fft-cli plan` says.
+/// The contents of `fft-cli plan`.
 pub(crate) struct Forecast {
     pub(crate) recipe: String,
     pub(crate) reshapes: Vec<Reshape>,
-    /// Of the recipe, which is always simulated.
+    /// Of the recipe; always simulated.
     pub(crate) time: Guess,
     pub(crate) sensitivities: Vec<Sensitivity>,
     pub(crate) limits: Limits,
@@ -22,22 +23,22 @@ pub(crate) struct Forecast {
     pub(crate) others: Vec<Other>,
 }
 
-/// What was not chosen, and its time, or why it has none.
+/// An alternative, and its time or its error.
 pub(crate) type Other = (String, Result<Guess, String>);
 
-/// Seconds of a whole forward transform, simulated only where that does not take long itself.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Seconds of a forward transform; not simulated where that takes long.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Guess {
     pub(crate) predicted: f64,
     pub(crate) simulated: Option<f64>,
-    /// Whether that is no better than within a factor of 4.
+    /// Whether the simulation is no better than ±4×.
     pub(crate) rough: bool,
 }
 
-/// Messages of a recipe, at most, up to which it is simulated: some seconds. What is chosen is simulated once anyway.
+/// The most messages of a recipe that is simulated. The chosen recipe always is.
 const FEW: f64 = 3e6;
 
-/// How long it takes, messages in this order, or in that of the recipe's exchange.
+/// The time of a recipe, with messages in this order or in that of its exchange.
 pub(crate) fn guess(recipe: &Recipe, machine: &Machine, order: Option<Order>) -> Guess {
     let chunked = recipe.problem().policy().chunking.is_some();
     let chunks = |volume: &BytesMoved| match chunked {
@@ -46,7 +47,7 @@ pub(crate) fn guess(recipe: &Recipe, machine: &Machine, order: Option<Order>) ->
     };
     let of =
         |volume: &BytesMoved| chunks(volume) * (volume.near_messages + volume.far_messages) / 2.0;
-    // Of the busiest rank: in all no more than that.
+    // Steps count messages of the busiest rank, so that this is a bound.
     let ranks = recipe.problem().input.ranks() as f64;
     let steps = recipe.predict_on(machine).steps;
     let messages = ranks * steps.iter().map(|step| of(&step.volume)).sum::<f64>();
@@ -54,7 +55,7 @@ pub(crate) fn guess(recipe: &Recipe, machine: &Machine, order: Option<Order>) ->
     time(recipe, simulator.as_ref(), machine, order)
 }
 
-/// The same, simulated where there is a simulator.
+/// The same, simulated if there is a simulator.
 fn time(
     recipe: &Recipe,
     simulator: Option<&Simulator<'_>>,
@@ -67,7 +68,7 @@ fn time(
             Guess { predicted, simulated: Some(seconds), rough }
         }
         None => {
-            // The prediction knows messages that are posted.
+            // The prediction assumes posted messages.
             let exchange = recipe.problem().options.exchange;
             let rough = order == Some(Order::Pairwise) || matches!(exchange, Algorithm::KWay(_));
             Guess { predicted, simulated: None, rough }
@@ -75,7 +76,7 @@ fn time(
     }
 }
 
-/// The recipe that the model chooses, exchange and all, and those that it does not.
+/// The recipe that the model chooses, and the other candidates.
 pub(crate) fn chosen(ask: &Ask) -> Result<(Recipe, Vec<Candidate>), Failure> {
     let problem = ask.problem()?;
     let choice = Choice::of_model(&problem, ask.exchange);
@@ -84,46 +85,46 @@ pub(crate) fn chosen(ask: &Ask) -> Result<(Recipe, Vec<Candidate>), Failure> {
     Ok((recipe, candidates))
 }
 
-/// A reshape of the recipe.
 pub(crate) struct Reshape {
-    /// The layout that it leads to.
+    /// The layout after it.
     pub(crate) to: String,
     pub(crate) wire: Wire,
     pub(crate) exchange: Algorithm,
     pub(crate) summary: Summary,
     pub(crate) expected: Expected,
-    /// Seconds by simulation.
     pub(crate) simulated: f64,
 }
 
-/// What comes of half and of twice a number.
+/// The times with half and with twice a number of the machine.
+#[derive(Serialize)]
 pub(crate) struct Sensitivity {
+    #[serde(skip)]
     pub(crate) name: &'static str,
     pub(crate) half: Guess,
     pub(crate) twice: Guess,
 }
 
-/// Operations per second, by the usual convention, that something allows.
+/// Upper limits of operations per second.
 pub(crate) struct Limits {
-    /// Ψ: all data, as it is in memory, leaves its host in each reshape; none without any.
+    /// Ψ: all data leaves its host raw in each reshape; `None` without reshapes.
     pub(crate) network: Option<f64>,
-    /// As many bytes leave hosts as do, on the wire, evenly from all; none when there is none.
+    /// The bytes that leave hosts do so evenly from all; `None` without any.
     pub(crate) leaving: Option<f64>,
-    /// Data is read and written once before the first reshape and after each.
+    /// The data is read and written once before the first reshape and after each.
     pub(crate) memory: f64,
 }
 
 /// Bytes of the rank that has most.
+#[derive(Serialize)]
 pub(crate) struct Memory {
     /// Of input and output together.
     pub(crate) data: f64,
-    /// Of data between two steps.
+    /// Of the data between two steps.
     pub(crate) between: f64,
-    /// Of messages of a reshape, outgoing and incoming, if all are held at once.
+    /// Of all messages of a reshape, outgoing and incoming.
     pub(crate) messages: f64,
 }
 
-/// Everything.
 pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
     let (recipe, candidates) = chosen(ask)?;
     let simulator = Simulator::new(&recipe);
@@ -162,7 +163,7 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
     })
 }
 
-/// How long it takes with layouts of this family.
+/// The time with layouts of this family.
 fn only(ask: &Ask, family: Family) -> Result<Guess, Failure> {
     let recipe = Recipe::of_family(ask.problem()?, family)?;
     Ok(guess(&recipe, &ask.machine, None))
@@ -190,7 +191,7 @@ fn reshapes(
     simulator.schedules().iter().filter_map(of).collect()
 }
 
-/// Which numbers of a machine belong together.
+/// A group of a machine's numbers, by their names.
 type Numbers = fn(&str) -> bool;
 
 const NUMBERS: [(&str, Numbers); 4] = [
@@ -255,7 +256,7 @@ fn memory(recipe: &Recipe, simulator: &Simulator<'_>) -> Memory {
     }
 }
 
-/// What was not chosen: other exchanges, raw messages, other families of layouts.
+/// The alternatives: other exchanges, raw messages, other families of layouts.
 fn others(
     ask: &Ask,
     recipe: &Recipe,
@@ -283,7 +284,7 @@ fn others(
             let name = format!("{name}, {}", problem.options.exchange);
             found.push((name, only(ask, family).map_err(text)));
         }
-        // As a classic library does it: every message by itself.
+        // As a classic library does.
         problem.options.exchange = Algorithm::P2p;
         let orders = [("posted", Order::Posted), ("pairwise", Order::Pairwise)];
         match Recipe::of_family(problem, family) {

@@ -1,11 +1,10 @@
-//! What others published, to stand beside what is simulated.
+//! Published rates, shown beside simulated ones.
 
 use thriffty::Kind;
 use thriffty::planning::Precision;
 
 use super::ask::Ask;
 
-/// A rate of a transform on a machine.
 pub(super) struct Point {
     machine: &'static str,
     n: usize,
@@ -13,11 +12,10 @@ pub(super) struct Point {
     pub(super) gflops: f64,
     /// Bits of each real number in messages.
     pub(super) bits: u32,
-    /// Who says so.
     pub(super) source: &'static str,
 }
 
-/// Complex transforms of n³ points in double precision, bricks in and out; rates as their texts give them.
+/// Complex transforms of n³ points in double precision, from bricks to bricks.
 const POINTS: [Point; 2] = [
     Point {
         machine: "summit",
@@ -37,7 +35,6 @@ const POINTS: [Point; 2] = [
     },
 ];
 
-/// Those of this problem on this machine.
 pub(super) fn of(ask: &Ask) -> Vec<&'static Point> {
     let known = ask.kind == Kind::C2C && ask.precision == Precision::F64 && ask.howmany == 1;
     let is = |point: &&Point| {

@@ -1,4 +1,4 @@
-//! `fft-cli scale`: rates over numbers of ranks, of one problem and of one that grows with them.
+//! `fft-cli scale`: rates by number of ranks, of a fixed problem and of one that grows.
 
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -9,10 +9,10 @@ use thriffty::planning::{Algorithm, Family, Order, Recipe, Step};
 
 use super::ask::Ask;
 use super::forecast::{Guess, chosen, guess};
+use super::options::Scaling;
 use super::published::{self, Point};
-use crate::args::cli;
+use crate::args::encoding::Encoding;
 use crate::args::shape::Shape;
-use crate::check::wires::Encoding;
 use crate::output::plot::Plot;
 use crate::ranks::world::{Failure, say};
 
@@ -21,21 +21,16 @@ struct Row {
     /// Whether the problem grew with the ranks.
     weak: bool,
     ask: Ask,
-    /// GFlop/s.
     found: Rates,
 }
 
-/// GFlop/s.
 #[derive(Clone, Copy, Debug)]
 struct Rates {
-    /// With pencils as a classic library has them, every message by itself, all posted; where there are any. Simulated
-    /// where that is [not too much](Guess).
+    /// With pencils and posted messages, as of a classic library; `None` without any.
     pencils: Option<f64>,
-    /// With messages as numbers are in memory.
     raw: Rate,
-    /// With messages encoded.
     encoded: Rate,
-    /// Where all data leaves its host in each reshape of the raw recipe: Ψ; none without any.
+    /// Ψ, the limit if all data leaves its host in each reshape; `None` without reshapes.
     limit: Option<f64>,
 }
 
@@ -44,19 +39,18 @@ struct Rates {
 struct Rate {
     exchange: Algorithm,
     predicted: f64,
-    /// Where the messages are not too many to be played.
+    /// `None` with too many messages.
     simulated: Option<f64>,
 }
 
 impl Rate {
-    /// The better known one.
+    /// The simulated rate if there is one.
     fn best(&self) -> f64 {
         self.simulated.unwrap_or(self.predicted)
     }
 }
 
-/// Runs the command, by one process.
-pub(crate) fn run(options: &cli::Scaling, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
+pub(crate) fn run(options: &Scaling, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
     if ranks.is_some() {
         return Err(Failure::Usage("scale is for several numbers of ranks: --ranks-list".into()));
     }
@@ -92,18 +86,17 @@ pub(crate) fn run(options: &cli::Scaling, ranks: Option<NonZeroUsize>) -> Result
     say(&format!("{}\n{}\n", tables(&rows), plot.to_terminal(88, 28)))
 }
 
-/// A grid with so many times the points: the lengths that come nearest, even, all longer alike.
+/// A grid with `times` the points, of even lengths.
 fn grown(shape: &Shape, times: f64) -> Shape {
     let factor = times.powf(1.0 / shape.axes() as f64);
     let longer = |n: &usize| ((*n as f64 * factor / 2.0).round() as usize * 2).max(1);
     Shape::new(shape.lengths().iter().map(longer).collect())
 }
 
-/// Chunks of a rank's data, and the least bytes of one: all but a part in so many of the packing is hidden.
+/// Chunks of a rank's data, and the least bytes of one.
 const CHUNKS: usize = 16;
 const CHUNK: usize = 1 << 19;
 
-/// What is expected of so many ranks.
 fn rates(ask: &Ask) -> Result<Rates, Failure> {
     let raw = Ask { encoding: Encoding::default(), ..ask.clone() };
     let rate = |seconds: f64| ask.flops() / seconds / 1e9;
@@ -131,7 +124,7 @@ fn rates(ask: &Ask) -> Result<Rates, Failure> {
     Ok(Rates { pencils, raw: found, encoded: of(ask)?.0, limit })
 }
 
-/// What a published rate stands beside, if any.
+/// The published rate of a row, if any.
 fn beside(row: &Row) -> Option<&'static Point> {
     let found = published::of(&row.ask);
     found.into_iter().find(|point| !row.weak && point.ranks == row.ask.ranks)
@@ -192,7 +185,6 @@ fn tables(rows: &[Row]) -> String {
     text
 }
 
-/// Everything, one row a line.
 fn csv(rows: &[Row]) -> String {
     let mut text = String::from(
         "scaling,ranks,hosts,grid,encoding,pencils,raw_exchange,raw_predicted,raw_simulated,encoded_exchange,\
@@ -225,7 +217,6 @@ fn csv(rows: &[Row]) -> String {
     text
 }
 
-/// Rates over ranks, of the problem as it is.
 fn figure(rows: &[Row]) -> Plot {
     let strong: Vec<_> = rows.iter().filter(|row| !row.weak).collect();
     let curve = |name: &str, of: &dyn Fn(&Row) -> Option<f64>| {

@@ -1,15 +1,16 @@
-//! What was found out, for people and as JSON. Seconds, bytes, and operations per second.
+//! Forecasts as text and as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 use thriffty::machine::{How, Machine};
 
 use super::ask::Ask;
-use super::forecast::{Forecast, Guess, Reshape, Sensitivity};
-use crate::output::report::{bytes, time};
+use super::forecast::{Forecast, Guess, Limits, Reshape, Sensitivity};
+use crate::output::units::{bytes, time};
 
-/// The recipe, its reshapes, and what it takes.
+/// The recipe, its reshapes, times, limits and memory.
 pub(super) fn text(ask: &Ask, found: &Forecast) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -23,13 +24,33 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     for (number, reshape) in found.reshapes.iter().enumerate() {
         write_reshape(number + 1, reshape, to)?;
     }
-    let Forecast { time: whole, memory, limits, .. } = found;
-    let rate = |seconds: f64| ask.flops() / seconds;
+    write_times(ask, found, to)?;
+    write_limits(ask, found, to)?;
+    let memory = &found.memory;
+    writeln!(
+        to,
+        "\nmemory of the fullest rank: {} of data in and out, {} between steps, {} of messages if all are held",
+        bytes(memory.data),
+        bytes(memory.between),
+        bytes(memory.messages)
+    )?;
+    let others = found.others.iter().flat_map(|(_, guess)| guess);
+    if found.time.rough || others.into_iter().any(|guess| guess.rough) {
+        writeln!(
+            to,
+            "±4×: where ranks wait for each other step by step, or pass on messages, no better than that"
+        )?;
+    }
+    Ok(())
+}
+
+/// The times of the recipe, on changed machines and of alternatives.
+fn write_times(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     writeln!(to, "\n{:<26}{:>14}{:>14}", "time", "predicted", "simulated")?;
-    writeln!(to, "{}", row("as it is", *whole))?;
-    let simulated = whole.simulated.expect("what is chosen is simulated");
-    let gflops = [whole.predicted, simulated].map(|seconds| rate(seconds) / 1e9);
-    writeln!(to, "{:<26}{:>14.1}{:>14.1}", "GFlop/s", gflops[0], gflops[1])?;
+    writeln!(to, "{}", row("as it is", found.time))?;
+    let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
+    let (predicted, simulated) = (gflops(found.time.predicted), gflops(simulated(found)));
+    writeln!(to, "{:<26}{predicted:>14.1}{simulated:>14.1}", "GFlop/s")?;
     for Sensitivity { name, half, twice } in &found.sensitivities {
         writeln!(to, "{}", row(&format!("{name} halved"), *half))?;
         writeln!(to, "{}", row(&format!("{name} doubled"), *twice))?;
@@ -41,36 +62,30 @@ fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
             Err(why) => writeln!(to, "{name:<26}{why}")?,
         }
     }
+    Ok(())
+}
+
+fn simulated(found: &Forecast) -> f64 {
+    found.time.simulated.expect("the chosen recipe is simulated")
+}
+
+/// Limits of network and memory, and their used shares.
+fn write_limits(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     writeln!(to, "\nof the limits, by simulation")?;
-    let share = |limit: f64| 100.0 * rate(simulated) / limit;
-    let line = |name: &str, limit: f64| {
-        format!("{name:<26}{:>14.1} GFlop/s, {:.0}% of it", limit / 1e9, share(limit))
-    };
-    if let Some(network) = limits.network {
-        writeln!(to, "{}", line("network, all of the data", network))?;
-    }
-    if let Some(leaving) = limits.leaving {
-        writeln!(to, "{}", line("network, what leaves hosts", leaving))?;
-    }
-    writeln!(to, "{}", line("memory", limits.memory))?;
-    writeln!(
-        to,
-        "\nmemory of the fullest rank: {} of data in and out, {} between steps, {} of messages if all are held",
-        bytes(memory.data),
-        bytes(memory.between),
-        bytes(memory.messages)
-    )?;
-    let others = found.others.iter().flat_map(|(_, guess)| guess);
-    if whole.rough || others.into_iter().any(|guess| guess.rough) {
-        writeln!(
-            to,
-            "±4×: where ranks wait for each other step by step, or pass on messages, no better than that"
-        )?;
+    let Limits { network, leaving, memory } = found.limits;
+    for (name, limit) in [
+        ("network, all of the data", network),
+        ("network, what leaves hosts", leaving),
+        ("memory", Some(memory)),
+    ] {
+        let Some(limit) = limit else { continue };
+        let share = 100.0 * (ask.flops() / simulated(found)) / limit;
+        writeln!(to, "{name:<26}{:>14.1} GFlop/s, {share:.0}% of it", limit / 1e9)?;
     }
     Ok(())
 }
 
-/// Where it would run, and how well that is known.
+/// The ranks, the hosts and the machine.
 fn on(ask: &Ask) -> String {
     let (machine, hosts) = (&ask.machine, ask.hosts());
     let [measured, fitted, assumed] = counts(machine);
@@ -133,23 +148,17 @@ fn write_reshape(number: usize, reshape: &Reshape, to: &mut String) -> std::fmt:
     writeln!(to)
 }
 
-/// One object.
 pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
-    let seconds = |time: &Guess| json!({ "predicted": time.predicted, "simulated": time.simulated, "rough": time.rough });
     let reshapes: Vec<_> = found.reshapes.iter().map(reshape).collect();
-    let sensitivities: serde_json::Map<_, _> = (found.sensitivities.iter())
-        .map(|it| {
-            (it.name.into(), json!({ "half": seconds(&it.half), "twice": seconds(&it.twice) }))
-        })
-        .collect();
-    let others: Vec<_> = (found.others.iter())
-        .map(|(name, time)| match time {
-            Ok(guess) => json!({ "name": name, "seconds": seconds(guess) }),
-            Err(why) => json!({ "name": name, "error": why }),
-        })
-        .collect();
+    let sensitivities: BTreeMap<_, _> =
+        found.sensitivities.iter().map(|sensitivity| (sensitivity.name, sensitivity)).collect();
+    let others = found.others.iter().map(|(name, time)| match time {
+        Ok(guess) => json!({ "name": name, "seconds": guess }),
+        Err(why) => json!({ "name": name, "error": why }),
+    });
     let [measured, fitted, assumed] = counts(&ask.machine);
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
+    let Forecast { recipe, time, limits, memory, .. } = found;
     json!({
         "problem": format!("{} {}", ask.kind, ask.shape),
         "precision": ask.precision.to_string(),
@@ -159,22 +168,20 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
         "machine": {
             "name": ask.machine.name, "measured": measured, "fitted": fitted, "assumed": assumed,
         },
-        "recipe": found.recipe,
+        "recipe": recipe,
         "reshapes": reshapes,
-        "seconds": seconds(&found.time),
+        "seconds": time,
         "gflops": {
-            "predicted": gflops(found.time.predicted), "simulated": found.time.simulated.map(gflops),
+            "predicted": gflops(time.predicted), "simulated": time.simulated.map(gflops),
         },
         "sensitivities": sensitivities,
         "limits": {
-            "network": found.limits.network.map(|limit| limit / 1e9),
-            "leaving": found.limits.leaving.map(|limit| limit / 1e9),
-            "memory": found.limits.memory / 1e9,
+            "network": limits.network.map(|limit| limit / 1e9),
+            "leaving": limits.leaving.map(|limit| limit / 1e9),
+            "memory": limits.memory / 1e9,
         },
-        "memory": {
-            "data": found.memory.data, "between": found.memory.between, "messages": found.memory.messages,
-        },
-        "instead": others,
+        "memory": memory,
+        "instead": others.collect::<Vec<_>>(),
         "version": env!("CARGO_PKG_VERSION"),
     })
 }

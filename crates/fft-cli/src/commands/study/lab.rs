@@ -1,29 +1,18 @@
-//! Measures what one field's transform costs, and how exact it is.
+//! Errors and bits of one field's transform.
 
-use thriffty::planning::{DynGrid, DynPlan, Element, Reduce, Timings, Transform, WireError};
-use thriffty::{Comm, Error, Kind};
+use bytemuck::{cast_slice, cast_slice_mut};
+use thriffty::planning::{
+    Direction, DynDraft, DynGrid, DynPlan, Element, Reduce, Timings, Transform,
+};
+use thriffty::{C2c, Comm, Error, Kind, R2c};
 
+use super::row::Found;
+use crate::args::encoding::Encoding;
 use crate::check::reference::{self, ratio};
-use crate::check::wires::{Encoding, relative};
+use crate::check::wires::relative;
 use crate::data::fields::{Field, Source};
-use crate::engine::engine::{forward, inverse};
 use crate::engine::family::{self, Family};
 use crate::ranks::world::{Failure, zeros};
-
-/// What was measured of one format.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    /// Bits per real number sent, by the forward transform.
-    pub(super) bits: f64,
-    /// How often that sends each number, on average.
-    pub(super) passes: f64,
-    /// The relative l2 error of the forward transform.
-    pub(super) forward: f64,
-    /// That of forward and inverse.
-    pub(super) roundtrip: f64,
-    /// What the library says of the forward transform, if it has something to say.
-    pub(super) lost: Option<WireError>,
-}
 
 /// One field on one set of ranks, with its transform in double precision.
 pub(super) struct Lab<'a, K: Family> {
@@ -35,6 +24,11 @@ pub(super) struct Lab<'a, K: Family> {
     exact: Vec<K::Spectral>,
 }
 
+/// A draft of which all data between ranks is sent.
+fn draft<K: Family>(comm: &dyn Comm, grid: DynGrid, kind: Kind) -> DynDraft<'_> {
+    family::draft::<K>(comm, grid, kind).with(|options| options.ignore_shared_memory = true)
+}
+
 impl<'a, K: Family> Lab<'a, K> {
     /// Transforms the field. Collective.
     pub(super) fn new(
@@ -43,22 +37,18 @@ impl<'a, K: Family> Lab<'a, K> {
         kind: Kind,
         field: Field,
     ) -> Result<Self, Failure> {
-        let mut plan = family::draft::<K>(comm, grid, kind)
-            .with(|options| options.ignore_shared_memory = true)
-            .build()?;
+        let mut plan = draft::<K>(comm, grid, kind).build()?;
         let source = Source::new(field, &plan)?;
         let mut physical: Vec<K::Physical> = zeros(comm, plan.input_len())?;
         let mut exact: Vec<K::Spectral> = zeros(comm, plan.output_len())?;
         source.fill(&mut physical);
-        forward(&mut plan, &physical, &mut exact)?;
+        plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut exact))?;
         Ok(Self { comm, grid, kind, plan, source, exact })
     }
 
-    /// Double precision itself, against the definition of the transform at 32 points. Collective.
+    /// Double precision, against the definition of the transform at 32 points. Collective.
     pub(super) fn double(&mut self) -> Result<Found, Failure> {
-        let plan = family::draft::<K>(self.comm, self.grid, self.kind)
-            .with(|options| options.ignore_shared_memory = true)
-            .build()?;
+        let plan = draft::<K>(self.comm, self.grid, self.kind).build()?;
         self.there_and_back::<K>(plan, |lab, spectrum| {
             let mut physical: Vec<K::Physical> = zeros(lab.comm, lab.plan.input_len())?;
             lab.source.fill(&mut physical);
@@ -66,22 +56,26 @@ impl<'a, K: Family> Lab<'a, K> {
         })
     }
 
-    /// Single precision throughout, of the field rounded to it. Collective.
+    /// Single precision, of the rounded field. Collective.
     pub(super) fn single(&mut self) -> Result<Found, Failure> {
-        let plan = family::draft::<K::Single>(self.comm, self.grid, self.kind)
-            .with(|options| options.ignore_shared_memory = true)
-            .build()?;
-        self.there_and_back::<K::Single>(plan, Self::far)
+        match self.kind {
+            Kind::R2C => self.rounded::<R2c<f32>>(),
+            _ => self.rounded::<C2c<f32>>(),
+        }
+    }
+
+    fn rounded<L: Family>(&self) -> Result<Found, Failure> {
+        let plan = draft::<L>(self.comm, self.grid, self.kind).build()?;
+        self.there_and_back::<L>(plan, Self::far)
     }
 
     /// Double precision with messages encoded. Collective.
     pub(super) fn encoded(&mut self, encoding: Encoding) -> Result<Found, Failure> {
-        let draft = family::draft::<K>(self.comm, self.grid, self.kind)
-            .with(|options| options.ignore_shared_memory = true);
+        let draft = draft::<K>(self.comm, self.grid, self.kind);
         self.there_and_back::<K>(encoding.draft(draft).build()?, Self::far)
     }
 
-    /// How far a spectrum is from that of double precision. Collective.
+    /// The distance of a spectrum from that of double precision. Collective.
     fn far<E: Element>(&self, spectrum: &[E]) -> Result<f64, Failure> {
         Ok(relative(&self.plan, spectrum, &self.exact)?)
     }
@@ -94,16 +88,16 @@ impl<'a, K: Family> Lab<'a, K> {
         let mut physical: Vec<L::Physical> = zeros(self.comm, plan.input_len())?;
         let mut spectral: Vec<L::Spectral> = zeros(self.comm, plan.output_len())?;
         self.source.fill(&mut physical);
-        forward(&mut plan, &physical, &mut spectral)?;
+        plan.run(Direction::Forward, cast_slice(&physical), cast_slice_mut(&mut spectral))?;
         let (lost, [bits, passes]) = (plan.wire_error(), self.sent(&plan.timings())?);
         let forward = error(self, &spectral)?;
-        inverse(&mut plan, &spectral, &mut physical)?;
+        plan.run(Direction::Inverse, cast_slice(&spectral), cast_slice_mut(&mut physical))?;
         let mut squares = self.source.distance(&physical).squares;
         self.comm.allreduce(Reduce::Sum, &mut squares)?;
         Ok(Found { bits, passes, forward, roundtrip: ratio(squares), lost })
     }
 
-    /// Bits per real number sent, and how often each is. Collective.
+    /// Bits per real number sent, and how often each is sent. Collective.
     fn sent(&self, timings: &Timings) -> Result<[f64; 2], Error> {
         let mut sums = [timings.sent as f64, timings.reals as f64];
         self.comm.allreduce(Reduce::Sum, &mut sums)?;

@@ -1,22 +1,21 @@
-//! Tables, curves and lines of what was measured.
+//! Tables, the figure and the CSV of the results.
 
 use std::fmt::Write;
 
 use thriffty::{Tolerance, Wire};
 
-use super::{Format, Row, TOLERANCES};
-use crate::args::cli::{self, Part};
-use crate::check::wires::Encoding;
+use super::options::{Options, Part};
+use super::row::{Format, Row, TOLERANCES};
+use crate::args::encoding::Encoding;
 use crate::output::plot::Plot;
 
-/// Everything, one row a line.
 pub(super) fn csv(rows: &[Row]) -> String {
     let mut text = String::from(
         "part,field,ranks,format,tolerance,strict,bits_per_real,passes,forward,roundtrip,estimate,bound\n",
     );
     for Row { part, field, ranks, format, found } in rows {
         let part = format!("{part:?}").to_lowercase();
-        let tolerance = tolerance(*format);
+        let tolerance = format.tolerance();
         let (name, strict) = match (format, tolerance) {
             (_, Some(tolerance)) => ("tolerance".to_owned(), tolerance.is_strict()),
             _ => (format.to_string(), false),
@@ -38,25 +37,18 @@ pub(super) fn csv(rows: &[Row]) -> String {
     text
 }
 
-fn tolerance(format: Format) -> Option<Tolerance> {
-    match format {
-        Format::Encoded(Encoding { tolerance, .. }) => tolerance,
-        _ => None,
-    }
-}
-
 fn of(rows: &[Row], part: Part) -> impl Iterator<Item = &Row> {
     rows.iter().filter(move |row| row.part == part)
 }
 
-/// What is transformed, in words.
-fn problem(options: &cli::Study, rows: &[Row], part: Part) -> String {
+/// The transform and its field.
+fn problem(options: &Options, rows: &[Row], part: Part) -> String {
     let field = of(rows, part).next().map_or("", |row| row.field.name());
     format!("{} {}, {field}", options.kind, options.shape)
 }
 
-/// Forward errors, a row for each number of ranks and a column for each format.
-pub(super) fn table(options: &cli::Study, rows: &[Row]) -> String {
+/// Forward errors and bits, by number of ranks and format.
+pub(super) fn table(options: &Options, rows: &[Row]) -> String {
     let mut text = format!("Forward errors, {}\n", problem(options, rows, Part::Table));
     let mut ranks: Vec<usize> = of(rows, Part::Table).map(|row| row.ranks).collect();
     ranks.dedup();
@@ -77,8 +69,8 @@ pub(super) fn table(options: &cli::Study, rows: &[Row]) -> String {
     text + "\n"
 }
 
-/// Errors over bits.
-pub(super) fn figure(options: &cli::Study, rows: &[Row]) -> Plot {
+/// Forward errors over bits.
+pub(super) fn figure(options: &Options, rows: &[Row]) -> Plot {
     let curve = |name: &str, belongs: fn(Wire) -> bool| {
         let points = of(rows, Part::Figure).filter_map(|row| match row.format {
             Format::Encoded(Encoding { wire: Some(wire), .. }) if belongs(wire) => {
@@ -103,20 +95,16 @@ pub(super) fn figure(options: &cli::Study, rows: &[Row]) -> Plot {
     }
 }
 
-/// What a table shows of a row, whose tolerance this is.
+/// A number of a row and its tolerance.
 type Quantity = fn(&Row, f64) -> f64;
 
-/// A table for each quantity, a row for each field and a column for each tolerance.
-pub(super) fn tolerances(options: &cli::Study, rows: &[Row]) -> String {
+/// A table per quantity, by field and tolerance.
+pub(super) fn tolerances(options: &Options, rows: &[Row]) -> String {
     let quantities: [(&str, Quantity); 4] = [
         ("Bits per real number sent", |row, _| row.found.bits),
         ("Error / tolerance", |row, tolerance| row.found.forward / tolerance),
-        ("Estimate / error", |row, _| {
-            row.found.lost.map_or(f64::NAN, |it| it.estimate) / row.found.forward
-        }),
-        ("Bound / error", |row, _| {
-            row.found.lost.map_or(f64::NAN, |it| it.bound) / row.found.forward
-        }),
+        ("Estimate / error", |row, _| row.found.estimate() / row.found.forward),
+        ("Bound / error", |row, _| row.found.bound() / row.found.forward),
     ];
     let ranks = of(rows, Part::Tolerance).next().map_or(0, |row| row.ranks);
     let strict = if options.strict { " strict" } else { "" };
@@ -129,7 +117,7 @@ pub(super) fn tolerances(options: &cli::Study, rows: &[Row]) -> String {
         let rows: Vec<_> = of(rows, Part::Tolerance).collect();
         for field in rows.chunk_by(|a, b| a.field == b.field) {
             let cell = |row: &&Row| {
-                let tolerance = tolerance(row.format).map_or(f64::NAN, Tolerance::value);
+                let tolerance = row.format.tolerance().map_or(f64::NAN, Tolerance::value);
                 format!(
                     "{:>9}",
                     number(quantity(row, tolerance), |it| format!("{it:.*}", digits(it)))
@@ -147,7 +135,7 @@ fn digits(value: f64) -> usize {
     if value < 10.0 { 3 } else { 1 }
 }
 
-/// A number in some format, a dash where there is none.
+/// A number in some format, or a dash.
 fn number(value: f64, format: impl Fn(f64) -> String) -> String {
     if value.is_finite() { format(value) } else { "-".to_owned() }
 }

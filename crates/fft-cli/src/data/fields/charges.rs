@@ -1,18 +1,18 @@
-//! Point charges on a grid, as particle-mesh Ewald puts them there.
+//! Point charges on a grid, as of particle-mesh Ewald.
 
 use thriffty::planning::PerAxis;
 
-use super::Source;
+use super::domain::Domain;
 use crate::data::bricks::{holds, place};
 use crate::data::noise::{gaussian, value};
 
-/// Charges per point: about as many as there are atoms per point in molecular dynamics with a fine grid.
+/// Charges per point, as of molecular dynamics with a fine grid.
 const DENSITY: f64 = 0.003;
 
-/// All charges of each array, those that reach this rank's brick spread over 4 points along each axis. They add up to
-/// nothing. The same numbers in the same order on every rank.
-pub(super) fn make(source: &Source) -> Vec<f64> {
-    let Source { brick, order, grid, howmany, .. } = source;
+/// The charges of each array, spread over 4 points along each axis, as far as they reach this
+/// rank's brick. Their sum is 0.
+pub(super) fn make(domain: &Domain) -> Vec<f64> {
+    let Domain { brick, order, grid, howmany, .. } = domain;
     let shape = grid.shape();
     let axes = shape.len();
     let count = (DENSITY * grid.points() as f64).ceil().max(2.0) as usize;
@@ -43,7 +43,7 @@ pub(super) fn make(source: &Source) -> Vec<f64> {
     points
 }
 
-/// The cubic B-spline at four points, `u` of a step away from them.
+/// The weights of four points by the cubic B-spline, for a fraction `u` of a step.
 fn spline(u: f64) -> [f64; 4] {
     let (v, u2, u3) = (1.0 - u, u * u, u * u * u);
     [

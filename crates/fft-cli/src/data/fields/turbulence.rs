@@ -1,24 +1,23 @@
 //! A field with the energy spectrum of turbulence.
 
-use thriffty::planning::Options;
-use thriffty::planning::{DynDraft, DynTransform, PerAxis, Precision};
+use bytemuck::{cast_slice, cast_slice_mut};
+use thriffty::planning::{Direction, DynDraft, DynTransform, Options, PerAxis, Precision};
 use thriffty::{Comm, Complex, Error};
 
-use super::Source;
+use super::domain::Domain;
 use crate::data::bricks::for_each_row;
 use crate::data::noise::value;
-use crate::engine::engine::inverse;
 
-/// Energy k^-5/3 per unit of wavenumber, evenly over all directions, and phases by the index. Transformed back, so that
-/// they are this rank's points. Collective.
-pub(super) fn make(source: &Source, comm: &dyn Comm) -> Result<Vec<f64>, Error> {
-    let Source { brick, order, grid, howmany, .. } = source;
+/// This rank's points of a field with the isotropic energy spectrum k^-5/3 and phases by the index.
+/// Collective.
+pub(super) fn make(domain: &Domain, comm: &dyn Comm) -> Result<Vec<f64>, Error> {
+    let Domain { brick, order, grid, howmany, .. } = domain;
     let mut draft = DynDraft::new(comm, *grid, DynTransform::R2c, Precision::F64);
     draft.options =
         Options { howmany: *howmany, input: Some(*brick), input_order: *order, ..draft.options };
     let mut plan = draft.build()?;
     let last = grid.axes() - 1;
-    let mut modes = vec![Complex::default(); plan.output_len()];
+    let mut modes = vec![Complex::<f64>::default(); plan.output_len()];
     let (held, shape) = (plan.output_brick(), grid.shape());
     for batch in 0..*howmany {
         for_each_row(&held, PerAxis::row_major(grid.axes()), |mut index, at| {
@@ -28,12 +27,12 @@ pub(super) fn make(source: &Source, comm: &dyn Comm) -> Result<Vec<f64>, Error> 
             }
         });
     }
-    let mut points = vec![0.0; plan.input_len()];
-    inverse(&mut plan, &modes, &mut points)?;
+    let mut points = vec![0f64; plan.input_len()];
+    plan.run(Direction::Inverse, cast_slice(&modes), cast_slice_mut(&mut points))?;
     Ok(points)
 }
 
-/// The amplitude of a mode, with the phase of its index, or against that of its mirror image where both are kept.
+/// The amplitude of a mode. A mode and its mirror image are conjugates.
 fn mode(shape: PerAxis<usize>, batch: usize, index: PerAxis<usize>) -> Complex<f64> {
     let axes = shape.len();
     let mirror = PerAxis::from_fn(axes, |axis| (shape[axis] - index[axis]) % shape[axis]);

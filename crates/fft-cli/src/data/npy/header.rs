@@ -9,152 +9,197 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::dictionary::Dictionary;
-use super::{Dtype, NpyError};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Dtype;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Magic, version and length of a version 1.0 header, the one we write.
+/// Bytes of the magic string, the version and the length of version 1.0, the one that is written.
 const FRAME: usize = 10;
-/// Where the data of a file of ours may start: NumPy promises this alignment to those who map the file.
+/// NumPy aligns the data to this many bytes for those who map files.
 const ALIGNMENT: usize = 64;
-/// The longest text that is read. What we accept needs at most 1.5 KiB; the rest is room for padding.
+/// The longest text that is read: 64 axes need 1.5 KiB, the rest is room for padding.
 const MAX_TEXT: u64 = u16::MAX as u64;
-/// As many axes as NumPy has.
+/// NumPy's limit.
 const MAX_AXES: usize = 64;
 /// Files are addressed by signed 64-bit offsets.
 const MAX_FILE: u64 = i64::MAX as u64;
 
-/// What a file holds, and where in it the data start.
+/// What a file holds, and where in it the data starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Length of each axis; at least one axis. A length may be zero: then there are no data.
+    /// The length of each axis; 0 is allowed.
     pub(crate) shape: Vec<usize>,
-    /// What an element is.
     pub(crate) dtype: Dtype,
     /// Whether the first axis is contiguous (Fortran order) rather than the last (C order).
     pub(crate) fortran_order: bool,
-    /// The byte at which the data start.
+    /// The byte at which the data starts.
     pub(crate) data_offset: u64,
 }
 
+/// The dictionary as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dictionary {
+    descr: Value,
+    fortran_order: bool,
+    shape: Vec<usize>,
+}
+
 impl Header {
-    /// The header of a file to be written; the same on every rank. [`Output::create`](super::Output::create) checks it.
+    /// The header of a new file. `Output::create` checks it.
     pub(crate) fn new(shape: &[usize], dtype: Dtype, fortran_order: bool) -> Self {
         let mut header = Self { shape: shape.to_vec(), dtype, fortran_order, data_offset: 0 };
-        let length = FRAME + header.text().len() + 1;
-        header.data_offset = length.next_multiple_of(ALIGNMENT) as u64;
+        header.data_offset = header.encode().len() as u64;
         header
     }
 
-    /// Reads and checks the header of a file, and that the file is exactly as long as the header says.
-    ///
-    /// Cost: two small reads.
+    /// Reads and checks the header of a file, and the length of the file.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is no NumPy file, holds another dtype or an array without axes, or is longer or
-    /// shorter than its header says. Whatever the file holds, little memory is taken and nothing panics.
-    pub(crate) fn open(path: &Path) -> Result<Self, NpyError> {
-        let metadata = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
+    /// If the file is not an array of a known dtype with at least one axis and exactly its data.
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        let metadata = fs::metadata(path).map_err(|error| format!("cannot open: {error}"))?;
         if !metadata.is_file() {
-            return Err(NpyError::NotAFile { path: path.to_path_buf() });
+            return Err("found a directory or a device, expected a regular file".into());
         }
-        let file = File::open(path).map_err(NpyError::io(path, "open"))?;
+        let file = File::open(path).map_err(|error| format!("cannot open: {error}"))?;
         let found = metadata.len();
         let read = |length: u64, offset: u64| {
             let mut bytes = vec![0; length as usize];
             let done = file.read_exact_at(&mut bytes, offset);
-            done.map_err(NpyError::transfer(path, "read", length, offset)).map(|()| bytes)
+            done.map_err(|error| format!("cannot read {length} bytes at byte {offset}: {error}"))
+                .map(|()| bytes)
         };
-
-        let (text_offset, text_length) = parse_frame(path, &read(found.min(12), 0)?)?;
+        let (text_offset, text_length) = parse_frame(&read(found.min(12), 0)?)?;
         let data_offset = text_offset + text_length;
         if found < data_offset {
-            return Err(NpyError::Length {
-                path: path.to_path_buf(),
-                found,
-                expected: data_offset,
-            });
+            return Err(wrong_length(found, data_offset));
         }
         if text_length > MAX_TEXT {
-            let (path, found) = (path.to_path_buf(), text_length);
-            return Err(NpyError::LongHeader { path, found, expected: MAX_TEXT });
+            return Err(format!(
+                "the header's text is {text_length} bytes long, expected at most {MAX_TEXT}"
+            ));
         }
         let text = read(text_length, text_offset)?;
-        let text = String::from_utf8_lossy(&text);
-        let Dictionary { shape, dtype, fortran_order } = Dictionary::parse(path, &text)?;
-        let header = Self { shape, dtype, fortran_order, data_offset };
-        let expected = header.file_length(path)?;
-        if found != expected {
-            return Err(NpyError::Length { path: path.to_path_buf(), found, expected });
-        }
+        let header = Self { data_offset, ..Self::parse(&String::from_utf8_lossy(&text))? };
+        header.check_length(found)?;
         Ok(header)
     }
 
+    /// Reads the dictionary of a header.
+    fn parse(text: &str) -> Result<Self, String> {
+        let parsed = serde_json::from_str(&to_json(text));
+        let Dictionary { descr, fortran_order, shape } =
+            parsed.map_err(|error| format!("the header's text: {error}"))?;
+        let known = Dtype::ALL.into_iter().find(|dtype| descr == dtype.descr());
+        let dtype = known.ok_or_else(|| {
+            let found: String = descr.to_string().replace('"', "'").chars().take(40).collect();
+            format!("found dtype {found}, expected '<f4', '<f8', '<c8' or '<c16' (little-endian)")
+        })?;
+        Ok(Self { shape, dtype, fortran_order, data_offset: 0 })
+    }
+
     /// The length in bytes of a file with this header.
-    pub(super) fn file_length(&self, path: &Path) -> Result<u64, NpyError> {
-        if !(1..=MAX_AXES).contains(&self.shape.len()) {
-            let (path, found) = (path.to_path_buf(), self.shape.len());
-            return Err(NpyError::Axes { path, found, expected: MAX_AXES });
+    pub(super) fn file_length(&self) -> Result<u64, String> {
+        let Self { shape, dtype, .. } = self;
+        if !(1..=MAX_AXES).contains(&shape.len()) {
+            let axes = shape.len();
+            return Err(format!("found an array of {axes} axes, expected 1 to {MAX_AXES}"));
         }
-        let bytes = if self.shape.contains(&0) {
-            Some(0)
-        } else {
-            let item = self.dtype.item_size() as u64;
-            self.shape.iter().try_fold(item, |product, &n| product.checked_mul(n as u64))
+        let times = |product: u64, &n: &usize| product.checked_mul(n as u64);
+        let bytes = match shape.contains(&0) {
+            true => Some(0),
+            false => shape.iter().try_fold(dtype.item_size() as u64, times),
         };
-        bytes
-            .and_then(|bytes| bytes.checked_add(self.data_offset))
-            .filter(|&length| length <= MAX_FILE)
-            .ok_or_else(|| NpyError::Large {
-                path: path.to_path_buf(),
-                shape: self.shape.clone(),
-                dtype: self.dtype,
-                expected: MAX_FILE,
-            })
+        let length = bytes.and_then(|bytes| bytes.checked_add(self.data_offset));
+        length.filter(|&length| length <= MAX_FILE).ok_or_else(|| {
+            format!(
+                "shape {shape:?} of {dtype} needs more than the {MAX_FILE} bytes that a file can have"
+            )
+        })
     }
 
-    /// The bytes of a file before its data: version 1.0, padded up to `data_offset`, so that a header that was read
-    /// from another file can be written as it is.
-    pub(super) fn encode(&self, path: &Path) -> Result<Vec<u8>, NpyError> {
-        let text = self.text();
-        let (least, most) = ((FRAME + text.len() + 1) as u64, FRAME as u64 + MAX_TEXT);
-        if !(least..=most).contains(&self.data_offset) {
-            let (path, found) = (path.to_path_buf(), self.data_offset);
-            return Err(NpyError::DataOffset { path, found, least, most });
-        }
-        let text_length = self.data_offset as usize - FRAME;
-        let mut bytes = [MAGIC, &[1, 0], &(text_length as u16).to_le_bytes()].concat();
-        bytes.extend(format!("{text:<width$}\n", width = text_length - 1).bytes());
-        Ok(bytes)
+    /// Refuses a file that has not the length of this header.
+    pub(super) fn check_length(&self, found: u64) -> Result<(), String> {
+        let expected = self.file_length()?;
+        if found == expected { Ok(()) } else { Err(wrong_length(found, expected)) }
     }
 
-    fn text(&self) -> String {
+    /// The bytes of a new file before its data, in format version 1.0.
+    pub(super) fn encode(&self) -> Vec<u8> {
         let order = if self.fortran_order { "True" } else { "False" };
         let lengths: Vec<_> = self.shape.iter().map(usize::to_string).collect();
         // Python's tuple of one needs its comma.
         let comma = if lengths.len() == 1 { "," } else { "" };
-        format!(
+        let text = format!(
             "{{'descr': '{}', 'fortran_order': {order}, 'shape': ({}{comma}), }}",
             self.dtype,
             lengths.join(", ")
-        )
+        );
+        let length = (FRAME + text.len() + 1).next_multiple_of(ALIGNMENT) - FRAME;
+        let mut bytes = [MAGIC, &[1, 0], &(length as u16).to_le_bytes()].concat();
+        bytes.extend(format!("{text:<width$}\n", width = length - 1).bytes());
+        bytes
     }
 }
 
-/// Where the text starts and how long it is, from a file's first 12 bytes, or all if there are fewer.
-fn parse_frame(path: &Path, frame: &[u8]) -> Result<(u64, u64), NpyError> {
-    let path = path.to_path_buf();
+fn wrong_length(found: u64, expected: u64) -> String {
+    format!("the file is {found} bytes long, expected {expected} from its header")
+}
+
+/// The offset and the length of the text, from a file's first 12 bytes, or all if it has fewer.
+fn parse_frame(frame: &[u8]) -> Result<(u64, u64), String> {
     let Some(rest) = frame.strip_prefix(MAGIC) else {
-        let found = frame[..frame.len().min(MAGIC.len())].escape_ascii().to_string();
-        return Err(NpyError::Magic { path, found });
+        let found = frame[..frame.len().min(MAGIC.len())].escape_ascii();
+        return Err(format!(
+            "not a NumPy file: it starts with \"{found}\", expected \"\\x93NUMPY\""
+        ));
     };
     let found = frame.len() as u64;
     match *rest {
         [1, 0, a, b, ..] => Ok((10, u16::from_le_bytes([a, b]).into())),
         [2 | 3, 0, a, b, c, d] => Ok((12, u32::from_le_bytes([a, b, c, d]).into())),
-        [] | [_] | [1, 0, ..] => Err(NpyError::Length { path, found, expected: 10 }),
-        [2 | 3, 0, ..] => Err(NpyError::Length { path, found, expected: 12 }),
-        [major, minor, ..] => Err(NpyError::Version { path, found: (major, minor) }),
+        [] | [_] | [1, 0, ..] => Err(wrong_length(found, 10)),
+        [2 | 3, 0, ..] => Err(wrong_length(found, 12)),
+        [major, minor, ..] => {
+            Err(format!("found format version {major}.{minor}, expected 1.0, 2.0 or 3.0"))
+        }
     }
+}
+
+/// Turns a Python dictionary of strings, booleans and tuples of numbers into JSON.
+fn to_json(text: &str) -> String {
+    let mut json = String::with_capacity(text.len());
+    for (number, part) in text.split(['\'', '"']).enumerate() {
+        if number > 0 {
+            json.push('"');
+        }
+        if number % 2 == 1 {
+            json += part;
+            continue;
+        }
+        let part = part.replace("True", "true").replace("False", "false");
+        let digit = |c: char| c.is_ascii_digit();
+        for (at, c) in part.char_indices() {
+            match c {
+                '(' => json.push('['),
+                ')' | ']' | '}' => {
+                    // Python allows a comma before a bracket.
+                    json.truncate(json.trim_end().len());
+                    json.truncate(json.strip_suffix(',').unwrap_or(&json).len());
+                    json.push(if c == '}' { '}' } else { ']' });
+                }
+                // Python 2 marks long numbers, and allows zeros before others.
+                'L' if json.ends_with(digit) => {}
+                '0' if !json.ends_with(digit) && part[at + 1..].starts_with(digit) => {}
+                // JSON has fewer sorts of space than Python.
+                '\x0c' => json.push(' '),
+                _ => json.push(c),
+            }
+        }
+    }
+    json
 }

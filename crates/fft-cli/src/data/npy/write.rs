@@ -1,9 +1,7 @@
-//! Writing an array: one rank makes a temporary file beside the final one, every rank writes its brick into it, and
-//! the one rank renames it.
+//! Writing an array: one rank makes a temporary file beside the final one, every rank writes its
+//! brick into it, and the first rank renames it.
 //!
-//! Short runs are written one by one. Reading the gaps between them and writing them back in one block, as reading
-//! does, would undo what another rank wrote there in the meantime. Whoever can choose writes bricks that are whole
-//! along the contiguous axis.
+//! Each run is written by itself: a block with the gaps between runs would undo other ranks' work.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -15,33 +13,35 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
+use super::Header;
 use super::runs::Runs;
-use super::{Header, NpyError};
 
-/// A file being written, under a temporary name until [`Output::commit`]. Dropped before, it leaves nothing behind,
-/// and what had the final name keeps it. (A process that is killed does leave its temporary file.)
+/// A file under a temporary name until [`Output::commit`]; removed when dropped before.
 #[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
     temporary: NamedTempFile,
 }
 
+/// For `map_err`: what could not be done.
+fn cannot(action: &str) -> impl FnOnce(io::Error) -> String {
+    move |error| format!("cannot {action}: {error}")
+}
+
 impl Output {
-    /// Makes `.NAME.XXXXXX.tmp` beside `path`: the header, and as many bytes as the data will take. To be called by
-    /// one rank. Its disk space is reserved where the file system can do that, so that a full disk shows up here
-    /// rather than after the computation. If `path` is a symbolic link to a file, that file will be replaced.
+    /// Makes `.NAME.XXXXXX.tmp` beside `path`, with the header and room for the data. Called by one
+    /// rank. Disk space is reserved where the file system can do that, so that a full disk is found
+    /// before the computation. A symbolic link is followed.
     ///
     /// # Errors
     ///
-    /// If the header describes no file that could exist, `path` is no place for a file, or it does not fit the disk.
-    pub(crate) fn create(path: &Path, header: &Header) -> Result<Self, NpyError> {
-        let length = header.file_length(path)?;
-        let bytes = header.encode(path)?;
-
+    /// If no file can have this header, or `path` is no place for a file of this length.
+    pub(crate) fn create(path: &Path, header: &Header) -> Result<Self, String> {
+        let length = header.file_length()?;
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let regular = fs::metadata(&path).map_or(true, |found| found.is_file());
         let Some(name) = path.file_name().filter(|_| regular) else {
-            return Err(NpyError::NotAFile { path });
+            return Err("found a directory or a device, expected a regular file".into());
         };
         let prefix: OsString = [".".as_ref(), name, ".".as_ref()].into_iter().collect();
         let temporary = tempfile::Builder::new()
@@ -49,18 +49,12 @@ impl Output {
             .suffix(".tmp")
             .permissions(Permissions::from_mode(0o666)) // less the umask, as any other file
             .tempfile_in(folder(&path))
-            .map_err(NpyError::io(&path, "create a temporary file beside it"))?;
-
+            .map_err(cannot("create a temporary file beside it"))?;
         let file = temporary.as_file();
-        reserve(file, length).map_err(NpyError::transfer(&path, "reserve", length, 0))?;
-        file.write_all_at(&bytes, 0).map_err(NpyError::transfer(
-            &path,
-            "write",
-            bytes.len() as u64,
-            0,
-        ))?;
-        // Ranks on other machines are to find the file at its full length.
-        file.sync_all().map_err(NpyError::io(&path, "sync"))?;
+        reserve(file, length).map_err(cannot(&format!("reserve {length} bytes at byte 0")))?;
+        file.write_all_at(&header.encode(), 0).map_err(cannot("write the header"))?;
+        // Ranks on other hosts must find the file at its full length.
+        file.sync_all().map_err(cannot("sync"))?;
         Ok(Self { path, temporary })
     }
 
@@ -69,68 +63,54 @@ impl Output {
         self.temporary.path()
     }
 
-    /// Gives the file its final name, in the place of what had it. To be called by the rank that made the output,
-    /// once [`write_brick`] has returned on every rank.
+    /// Renames the file to its final name, once all ranks have written. Called by one rank.
     ///
     /// # Errors
     ///
-    /// If the file cannot be synced or renamed; then it is removed. If the folder cannot be synced, the file is in its
-    /// place, but a power failure may undo that.
-    pub(crate) fn commit(self) -> Result<(), NpyError> {
+    /// If the file cannot be synced or renamed; then it is removed.
+    pub(crate) fn commit(self) -> Result<(), String> {
         let Self { path, temporary } = self;
-        temporary.as_file().sync_all().map_err(NpyError::io(&path, "sync"))?;
-        temporary.persist(&path).map_err(|failure| {
-            NpyError::io(&path, "rename the temporary file to it")(failure.error)
-        })?;
-        let folder = folder(&path);
-        File::open(folder)
+        temporary.as_file().sync_all().map_err(cannot("sync"))?;
+        temporary
+            .persist(&path)
+            .map_err(|failure| cannot("rename the temporary file to it")(failure.error))?;
+        File::open(folder(&path))
             .and_then(|folder| folder.sync_all())
-            .map_err(NpyError::io(folder, "sync"))
+            .map_err(cannot("sync its folder"))
     }
 }
 
-/// Writes the brick `lo..hi` (half-open, in the array's axes) into the file that an [`Output`] made, from `data` in
-/// the file's own memory order, and waits until the disk has it. Bricks that do not overlap may be written at once.
-///
-/// `E` must have the memory layout of the file's dtype, and `data` one element for each of the brick.
-/// Cost: one pass over the brick; one system call per run of contiguous elements.
+/// Writes the brick `lo..hi` (half-open, in the array's axes) into the file of an [`Output`], and
+/// waits for the disk. `data` is in the file's order of memory. Disjoint bricks may be written at
+/// the same time. `E` must have the size and alignment of the file's dtype.
 ///
 /// # Errors
 ///
-/// If the brick is not inside the array, `E` or `data` do not fit it, the file is not the one of this header, or it
-/// cannot be written.
+/// If the brick is not inside the array, `E` or `data` do not fit it, or the file cannot be
+/// written.
 pub(crate) fn write_brick<E: bytemuck::Pod>(
     temporary_path: &Path,
     header: &Header,
     lo: &[usize],
     hi: &[usize],
     data: &[E],
-) -> Result<(), NpyError> {
-    let path = temporary_path;
-    let runs = Runs::new::<E>(path, header, lo, hi, data.len())?;
-    let file = OpenOptions::new().write(true).open(path).map_err(NpyError::io(path, "open"))?;
-    let found = file.metadata().map_err(NpyError::io(path, "open"))?.len();
-    let expected = header.file_length(path)?;
-    if found != expected {
-        return Err(NpyError::Length { path: path.to_path_buf(), found, expected });
-    }
-    if runs.count == 0 {
+) -> Result<(), String> {
+    let runs = Runs::new::<E>(header, lo, hi, data.len())?;
+    let file = OpenOptions::new().write(true).open(temporary_path).map_err(cannot("open"))?;
+    header.check_length(file.metadata().map_err(cannot("open"))?.len())?;
+    if data.is_empty() {
         return Ok(());
     }
     let data: &[u8] = bytemuck::cast_slice(data);
     for (run, bytes) in data.chunks_exact(runs.bytes).enumerate() {
-        let offset = runs.offset(run);
-        file.write_all_at(bytes, offset).map_err(NpyError::transfer(
-            path,
-            "write",
-            bytes.len() as u64,
-            offset,
-        ))?;
+        let (length, offset) = (bytes.len(), runs.offset(run));
+        file.write_all_at(bytes, offset)
+            .map_err(|error| format!("cannot write {length} bytes at byte {offset}: {error}"))?;
     }
-    file.sync_data().map_err(NpyError::io(path, "sync"))
+    file.sync_data().map_err(cannot("sync"))
 }
 
-/// Sets the length of a new file, with disk space for all of it where the file system supports that.
+/// Sets the length of a new file, with disk space where the file system supports that.
 fn reserve(file: &File, length: u64) -> io::Result<()> {
     let reserved = rustix::io::retry_on_intr(|| {
         rustix::fs::fallocate(file, FallocateFlags::empty(), 0, length)
@@ -142,7 +122,6 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
     }
 }
 
-/// Where the entry of a file is.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -1,6 +1,6 @@
 //! An axis: its range and its ticks.
 
-/// Values beyond this are not shown: their differences would overflow.
+/// The largest value shown: differences of larger ones would overflow.
 const LARGEST: f64 = 1e300;
 
 /// The range of an axis, in decades if it is logarithmic.
@@ -11,22 +11,20 @@ pub(super) struct Axis {
     hi: f64,
 }
 
-/// A tick; minor ones have no label.
 #[derive(Debug)]
 pub(super) struct Tick {
-    /// Where on the axis, from 0 to 1.
+    /// The position on the axis, from 0 to 1.
     pub(super) at: f64,
     pub(super) label: Option<String>,
 }
 
 impl Axis {
-    /// Whether an axis can show a value.
     pub(super) fn can_show(value: f64, log: bool) -> bool {
         value.abs() <= LARGEST && (!log || value > 0.0)
     }
 
-    /// An axis that shows all of these values, with a small margin. Around a single value it shows some more, and
-    /// without any value the range from 0 to 1, or from 1 to 10.
+    /// An axis around these values, with a margin. Without values it has the range from 0 to 1, or
+    /// one decade.
     pub(super) fn around(values: impl Iterator<Item = f64>, log: bool) -> Self {
         let scaled = values.map(|value| if log { value.log10() } else { value });
         let range = scaled.fold(None, |range, v| match range {
@@ -47,13 +45,13 @@ impl Axis {
         Self { log, lo: lo - margin, hi: hi + margin }
     }
 
-    /// Where on the axis a value is: 0 at its start, 1 at its end.
+    /// The position of a value: 0 at the start of the axis, 1 at its end.
     pub(super) fn place(&self, value: f64) -> f64 {
         let scaled = if self.log { value.log10() } else { value };
         (scaled - self.lo) / (self.hi - self.lo)
     }
 
-    /// Ticks at round values, about `most` of them or fewer with a label.
+    /// Ticks at round values, about `most` or fewer with a label.
     pub(super) fn ticks(&self, most: usize) -> Vec<Tick> {
         if !self.log {
             return self.round_ticks(self.lo, self.hi, most);
@@ -63,7 +61,7 @@ impl Axis {
         if every > 1 {
             return self.decade_ticks(first, last, every);
         }
-        // Two powers of ten are enough to read an axis, but where there is room there are 2 and 5 times them too.
+        // Where there is room, 2 and 5 times powers of ten have labels too.
         let roomy = 3.0 * (self.hi - self.lo) <= most as f64 && !self.scientific();
         let digits: &[i32] = if first >= last || roomy { &[1, 2, 5] } else { &[1] };
         let ticks = self.digit_ticks(digits);
@@ -73,8 +71,7 @@ impl Axis {
         }
     }
 
-    /// A tick at each power of ten (or only at some, if there are very many), with a label at every second, third, ...
-    /// of them.
+    /// Ticks at powers of ten, of which every `every`th has a label.
     fn decade_ticks(&self, first: i32, last: i32, every: i32) -> Vec<Tick> {
         let tick = |exponent: i32| {
             let label = (exponent % every == 0).then(|| power_of_ten(1, exponent, true));
@@ -84,7 +81,7 @@ impl Axis {
         (first..=last).filter(|exponent| all || exponent % every == 0).map(tick).collect()
     }
 
-    /// A tick at each digit times each power of ten, with a label at some digits.
+    /// Ticks at each digit times each power of ten, with labels at some digits.
     fn digit_ticks(&self, labelled: &[i32]) -> Vec<Tick> {
         let scientific = self.scientific();
         let exponents = self.lo.floor() as i32..=self.hi.floor() as i32;
@@ -96,7 +93,7 @@ impl Axis {
         ticks.filter(|tick| (0.0..=1.0).contains(&tick.at)).collect()
     }
 
-    /// Whether the labels of a logarithmic axis are powers of ten rather than plain numbers.
+    /// Whether labels are powers of ten rather than plain numbers.
     fn scientific(&self) -> bool {
         self.lo < -2.1 || self.hi >= 4.0
     }

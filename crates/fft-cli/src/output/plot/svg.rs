@@ -1,27 +1,24 @@
-//! The picture as SVG.
+//! Plots as SVG.
 
 use std::fmt::Write;
 
 use super::axis::Tick;
-use super::{Frame, Plot, fit, spaced};
+use super::frame::{Frame, Plot, fit, spaced};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 480.0;
-/// Left of the tick labels: the label of the axis.
+/// The width of the label of the y axis.
 const LEFT: f64 = 48.0;
 const RIGHT: f64 = 28.0;
 const BOTTOM: f64 = 64.0;
-/// The top of the legend.
 const LEGEND: f64 = 48.0;
 const LEGEND_ROW: f64 = 22.0;
 /// About the width of a character of 13 pixels.
 const CHARACTER: f64 = 7.2;
-/// Between two markers of a curve.
 const MARKER_DISTANCE: f64 = 14.0;
 
-/// One per curve, in turn; to be told apart by the colour-blind too.
+/// Colours of curves, which colour-blind people can tell apart.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07800", "#56b4e9"];
-/// One per curve, in turn: paths around the origin.
 const MARKERS: [&str; 4] = [
     "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
     "M-3.2 -3.2h6.4v6.4h-6.4z",
@@ -29,7 +26,14 @@ const MARKERS: [&str; 4] = [
     "M0 -4.6l4.6 4.6l-4.6 4.6l-4.6 -4.6z",
 ];
 
-pub(super) fn draw(plot: &Plot) -> String {
+impl Plot {
+    /// The plot as an SVG file of 760 by 480 pixels on white.
+    pub(crate) fn to_svg(&self) -> String {
+        draw(self)
+    }
+}
+
+fn draw(plot: &Plot) -> String {
     let frame = plot.frame();
     let ticks = [frame.x.ticks(8), frame.y.ticks(8)];
     let label = |tick: &Tick| tick.label.as_ref().map_or(0, |label| label.chars().count());
@@ -43,7 +47,7 @@ pub(super) fn draw(plot: &Plot) -> String {
     svg
 }
 
-/// A curve's place in the legend, from the legend's upper left.
+/// A curve's position in the legend, from the legend's upper left.
 struct Entry {
     curve: usize,
     name: String,
@@ -51,7 +55,7 @@ struct Entry {
     y: f64,
 }
 
-/// The names in rows, each as long as fits.
+/// The names in rows of the available width.
 fn legend(plot: &Plot, available: f64) -> Vec<Entry> {
     let (mut x, mut y) = (0.0, 0.0);
     let mut entries = Vec::new();
@@ -73,9 +77,9 @@ struct Drawing {
     frame: Frame,
     /// Along x and along y.
     ticks: [Vec<Tick>; 2],
-    /// Where the picture begins, right of the tick labels.
+    /// The left edge of the curves.
     left: f64,
-    /// Where the picture begins, below title and legend.
+    /// Their upper edge, below title and legend.
     top: f64,
 }
 
@@ -88,7 +92,7 @@ impl Drawing {
         self.top + (1.0 - at) * (self.height() - BOTTOM - self.top)
     }
 
-    /// Many names make the picture taller rather than the curves flatter.
+    /// A long legend makes the picture taller.
     fn height(&self) -> f64 {
         HEIGHT + (self.top - LEGEND - LEGEND_ROW).max(0.0)
     }
@@ -145,25 +149,23 @@ impl Drawing {
         let (left, right, top, bottom) = (self.x(0.0), self.x(1.0), self.y(1.0), self.y(0.0));
         let mut grid = [String::new(), String::new()];
         let mut labels = String::new();
-        for tick in &self.ticks[0] {
-            let x = self.x(tick.at);
-            write!(grid[usize::from(tick.label.is_some())], "M{x:.1} {top:.1}V{bottom:.1}")?;
+        let [x_ticks, y_ticks] = &self.ticks;
+        let vertical = x_ticks.iter().map(|tick| (true, tick));
+        for (vertical, tick) in vertical.chain(y_ticks.iter().map(|tick| (false, tick))) {
+            let (x, y) = (self.x(tick.at), self.y(tick.at));
+            let line = match vertical {
+                true => format!("M{x:.1} {top:.1}V{bottom:.1}"),
+                false => format!("M{left:.1} {y:.1}H{right:.1}"),
+            };
+            grid[usize::from(tick.label.is_some())] += &line;
+            let (x, y, anchor) = match vertical {
+                true => (x, bottom + 20.0, "middle"),
+                false => (left - 9.0, y + 4.5, "end"),
+            };
             if let Some(label) = &tick.label {
-                let y = bottom + 20.0;
                 writeln!(
                     labels,
-                    r#"<text x="{x:.1}" y="{y:.1}" text-anchor="middle">{label}</text>"#
-                )?;
-            }
-        }
-        for tick in &self.ticks[1] {
-            let y = self.y(tick.at);
-            write!(grid[usize::from(tick.label.is_some())], "M{left:.1} {y:.1}H{right:.1}")?;
-            if let Some(label) = &tick.label {
-                let (x, y) = (left - 9.0, y + 4.5);
-                writeln!(
-                    labels,
-                    r#"<text x="{x:.1}" y="{y:.1}" text-anchor="end">{label}</text>"#
+                    r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{label}</text>"#
                 )?;
             }
         }
@@ -201,7 +203,7 @@ fn write_curve(
     svg.write_str("</g>\n")
 }
 
-/// A text for XML: its five special characters as entities, and without those that XML has no place for.
+/// A text for XML: special characters as entities, and control characters as spaces.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,17 +1,24 @@
-//! The picture in characters.
+//! Plots in characters: lines as Braille dots, letters at some points of each curve.
 
 use super::axis::Tick;
-use super::{Frame, Plot, fit, spaced};
+use super::frame::{Frame, Plot, fit, spaced};
 
-/// One per curve, in turn.
 const MARKERS: [char; 6] = ['o', 'x', '+', '*', '#', '@'];
 /// Columns, or two times rows, between two markers of a curve.
 const MARKER_DISTANCE: f64 = 6.0;
 
-pub(super) fn draw(plot: &Plot, width: usize, height: usize) -> String {
+impl Plot {
+    /// The plot in at most `width` by `height` characters, but at least 32 by 10; a long legend
+    /// makes it taller.
+    pub(crate) fn to_terminal(&self, width: usize, height: usize) -> String {
+        draw(self, width.clamp(32, 1000), height.clamp(10, 1000))
+    }
+}
+
+fn draw(plot: &Plot, width: usize, height: usize) -> String {
     let frame = plot.frame();
     let legend = legend(plot, width);
-    // Besides the rows of the picture: title, legend, y label, axis, tick labels, x label.
+    // Other lines: title, legend, y label, axis, tick labels, x label.
     let rows = height.saturating_sub(5 + legend.len()).max(4);
     let y_ticks: Vec<_> =
         labels(frame.y.ticks(rows / 2)).map(|(at, label)| (row(at, rows), label)).collect();
@@ -32,7 +39,6 @@ pub(super) fn draw(plot: &Plot, width: usize, height: usize) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The labels of an axis and where they belong.
 fn labels(ticks: Vec<Tick>) -> impl Iterator<Item = (f64, String)> {
     ticks.into_iter().filter_map(|tick| Some((tick.at, tick.label?)))
 }
@@ -42,12 +48,11 @@ fn row(at: f64, rows: usize) -> usize {
     ((1.0 - at) * (4 * rows - 1) as f64).round() as usize / 4
 }
 
-/// The column of a place from 0 to 1.
+/// The column of a position from 0 to 1.
 fn column(at: f64, columns: usize) -> usize {
     (at * (2 * columns - 1) as f64).round() as usize / 2
 }
 
-/// Names beside their markers, in as many lines as they take.
 fn legend(plot: &Plot, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for ((name, _), marker) in plot.series.iter().zip(MARKERS.iter().cycle()) {

@@ -3,7 +3,8 @@ use std::f64::consts::PI;
 use proptest::prelude::*;
 use roxmltree::Document;
 
-use super::*;
+use super::Plot;
+use super::axis::Axis;
 
 fn plot(log: bool, series: &[(&str, &[(f64, f64)])]) -> Plot {
     Plot {
@@ -132,7 +133,8 @@ fn many_curves() {
     check(&plot, 80, 24);
 }
 
-/// The SVG is XML, every coordinate is a number inside the picture, and no line of characters is too long.
+/// The SVG is XML, every coordinate is a number inside the picture, and no line of characters is
+/// too long.
 fn check(plot: &Plot, width: usize, height: usize) {
     let svg = plot.to_svg();
     let document = Document::parse(&svg).unwrap();

@@ -57,7 +57,6 @@ proptest! {
 #[test]
 fn narrow_bricks_of_long_rows() {
     let (_folder, path) = place();
-    // Gaps above and below a page, runs too long to be staged, and more than one staging buffer.
     for shape in [[5, 3000], [300, 700], [3, 20_000]] {
         for fortran_order in [false, true] {
             let shape = if fortran_order { [shape[1], shape[0]] } else { shape };

@@ -1,7 +1,6 @@
-//! Tests of the whole: what is written is read, by us and by NumPy, and what is broken is refused.
+//! Files are read as they were written, and damaged files are refused.
 
 mod bricks;
-mod numpy;
 mod outputs;
 mod refusals;
 
@@ -69,8 +68,8 @@ fn indices(lo: &[usize], hi: &[usize], fortran_order: bool) -> Vec<Vec<usize>> {
     indices
 }
 
-/// The oracle: what a brick of the test array holds, element by element. Its values count in C order, whatever the
-/// order of the file.
+/// The oracle: what a brick of the test array holds, element by element. Its values count in C
+/// order, whatever the order of the file.
 fn numbered<E: Element>(header: &Header, lo: &[usize], hi: &[usize]) -> Vec<E> {
     let count =
         |index: Vec<usize>| index.iter().zip(&header.shape).fold(0, |sum, (i, n)| sum * n + i);

@@ -36,7 +36,7 @@ fn a_commit_that_fails_leaves_nothing() {
     let output = Output::create(&path, &Header::new(&[2], Dtype::F64, false)).unwrap();
     fs::create_dir_all(path.join("in the way")).unwrap();
     let error = output.commit().unwrap_err().to_string();
-    assert!(error.contains("rho.npy: cannot rename the temporary file to it: "), "{error}");
+    assert!(error.starts_with("cannot rename the temporary file to it: "), "{error}");
     assert_eq!(entries(&folder), ["rho.npy"]);
 }
 
@@ -46,23 +46,13 @@ fn places_where_no_file_can_be() {
     let header = Header::new(&[2], Dtype::F64, false);
     let create = |path: &Path| Output::create(path, &header).unwrap_err().to_string();
 
-    let missing = folder.path().join("missing/rho.npy");
-    let expected = "cannot create a temporary file beside it: No such file or directory";
-    assert!(
-        create(&missing).starts_with(&format!("{}: {expected}", missing.display())),
-        "{}",
-        create(&missing)
-    );
+    let found = create(&folder.path().join("missing/rho.npy"));
+    assert!(found.starts_with("cannot create a temporary file beside it: No such file"), "{found}");
     fs::write(&path, "a file").unwrap();
-    assert!(
-        create(&path.join("rho.npy")).contains("Not a directory"),
-        "{}",
-        create(&path.join("rho.npy"))
-    );
+    let found = create(&path.join("rho.npy"));
+    assert!(found.contains("Not a directory"), "{found}");
     for path in [folder.path(), Path::new("/"), Path::new(""), Path::new("/dev/full")] {
-        let expected =
-            format!("{}: found a directory or a device, expected a regular file", path.display());
-        assert_eq!(create(path), expected);
+        assert_eq!(create(path), "found a directory or a device, expected a regular file");
     }
     assert_eq!(entries(&folder), ["rho.npy"]);
 }
@@ -75,24 +65,7 @@ fn headers_of_no_file() {
     assert!(
         create(&Header::new(&[1 << 32, 1 << 32], Dtype::F64, false)).contains("needs more than")
     );
-    let header = Header::new(&[3], Dtype::F64, false);
-    for (found, expected) in
-        [(0, "0, expected 68 to 65545"), (65546, "65546, expected 68 to 65545")]
-    {
-        let error = create(&Header { data_offset: found, ..header.clone() });
-        assert!(error.contains(&format!("the data are to start at byte {expected}")), "{error}");
-    }
     assert!(entries(&folder).is_empty());
-}
-
-#[test]
-fn the_header_of_another_file_can_be_used_as_it_is() {
-    let (_folder, path) = place();
-    for data_offset in [67, 80, 4096, 65545] {
-        let header = Header { data_offset, ..Header::new(&[3], Dtype::F64, true) };
-        Output::create(&path, &header).unwrap().commit().unwrap();
-        assert_eq!(Header::open(&path).unwrap(), header);
-    }
 }
 
 #[test]

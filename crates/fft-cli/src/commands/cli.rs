@@ -1,0 +1,91 @@
+//! The command line, and the call of its command.
+
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use thriffty::Comm;
+
+use super::{bench, calibrate, plan, sample, spectrum, study, transform, tune, verify};
+use crate::ranks::world::{Failure, alone};
+
+/// Benchmarks, verifies and runs distributed Fourier transforms on NumPy files.
+///
+/// Ranks are threads of this process (--ranks), or processes that mpirun started, in a build with
+/// MPI.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Run on P ranks, which are threads of this process.
+    #[arg(long, global = true, value_name = "P")]
+    pub(crate) ranks: Option<NonZeroUsize>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Bench(bench::Options),
+    Calibrate(calibrate::Options),
+    Tune(tune::Options),
+    Transform(transform::Options),
+    Verify(verify::Options),
+    Sample(sample::Options),
+    Spectrum(spectrum::Options),
+    Study(study::Options),
+    Plan(plan::Options),
+    Scale(plan::Scaling),
+}
+
+impl Cli {
+    /// Runs the command if it needs no ranks, in one process.
+    pub(crate) fn run_alone(&self) -> Option<ExitCode> {
+        match &self.command {
+            Command::Plan(options) => Some(alone(|| plan::run(options, self.ranks))),
+            Command::Scale(options) => Some(alone(|| plan::run_scale(options, self.ranks))),
+            _ => None,
+        }
+    }
+
+    /// Runs any other command. Collective.
+    pub(crate) fn run(&self, comm: &dyn Comm) -> Result<(), Failure> {
+        match &self.command {
+            Command::Bench(options) => bench::run(comm, options),
+            Command::Calibrate(options) => calibrate::run(comm, options),
+            Command::Tune(options) => tune::run(comm, options),
+            Command::Transform(options) => transform::run(comm, options),
+            Command::Verify(options) => verify::run(comm, options),
+            Command::Sample(options) => sample::run(comm, options),
+            Command::Spectrum(options) => spectrum::run(comm, options),
+            Command::Study(options) => study::run(comm, options, self.ranks.is_some()),
+            Command::Plan(_) | Command::Scale(_) => unreachable!("run without ranks"),
+        }
+    }
+}
+
+/// The first paragraph of an error of clap, on one line.
+pub(crate) fn complaint(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{} (see fft-cli --help)", words.strip_prefix("error: ").unwrap_or(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_defined() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn complaints_are_one_line() {
+        for line in ["bench", "bench c2d 8", "bench c2c 8x0", "bench c2c 8 --reps 0", "x"] {
+            let words = std::iter::once("fft-cli").chain(line.split(' '));
+            let text = complaint(&Cli::try_parse_from(words).unwrap_err());
+            assert!(!text.contains('\n') && !text.starts_with("error"), "{text}");
+        }
+    }
+}

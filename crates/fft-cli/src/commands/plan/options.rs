@@ -1,0 +1,93 @@
+//! The options of `fft-cli plan` and `fft-cli scale`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+use thriffty::Kind;
+use thriffty::planning::{Algorithm, Precision};
+
+use crate::args::encoding::Wires;
+use crate::args::options::Grids;
+use crate::args::parse::{kind, precision};
+use crate::args::shape::Shape;
+
+/// Show the plan of a transform on any number of ranks of any machine, and its predicted time.
+///
+/// Prints the recipe; the bytes and messages of each reshape; the time of the forward transform;
+/// the times of other layouts; and shares of two limits. Times are predicted step by step for the
+/// busiest rank, and simulated message by message, also with half and twice the machine's numbers.
+///
+/// Network: 5 log2(N) B P/(α r) per point, for P hosts that send B bytes per second, r reshapes,
+/// and α bytes per point; and without data that stays on its host. Memory: the data read and
+/// written once before the first reshape and after each.
+///
+/// Simulations of ranks that wait for each other at each step are marked: they are no better than
+/// ±4×.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    pub(super) place: Where,
+    #[command(flatten)]
+    pub(super) grids: Grids,
+    /// Print one JSON object and nothing else.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Show the scaling of a transform on a machine: tables and a figure of rates by number of ranks.
+///
+/// Strong scaling is of a fixed problem, weak scaling of one that grows with the ranks. Shown are
+/// raw and encoded messages (--wire, --tolerance; bits:16 by default), pencils as of a classic
+/// library, the limit Ψ of the network, and published rates. Rates are simulated up to some million
+/// messages, and predicted beyond.
+#[derive(Args, Debug)]
+pub(crate) struct Scaling {
+    #[command(flatten)]
+    pub(super) place: Where,
+    /// Numbers of ranks; the problem is that of the first.
+    #[arg(
+        long,
+        value_name = "P,...",
+        default_value = "12,24,48,96,192,384,768,1536",
+        value_delimiter = ','
+    )]
+    pub(super) ranks_list: Vec<NonZeroUsize>,
+    /// Write all results into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+    /// Draw the figure of strong scaling into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+}
+
+/// A transform, and the machine that it would run on.
+#[derive(Args, Debug)]
+pub(super) struct Where {
+    /// The transform of each axis.
+    #[arg(value_parser = kind())]
+    pub(super) kind: Kind,
+    /// Points along each of 1 to 4 axes: 1024x1024x1024, or 1024^3.
+    pub(super) shape: Shape,
+    #[arg(long, default_value = "f64", value_parser = precision())]
+    pub(super) precision: Precision,
+    /// default, summit, frontier, ethernet, or a file of that form: NAME.toml.
+    #[arg(long, default_value = "default", value_name = "NAME|FILE")]
+    pub(super) machine: String,
+    /// Ranks of a host; by default the machine's number of cores.
+    #[arg(long, value_name = "P")]
+    pub(super) per_host: Option<NonZeroUsize>,
+    /// Number of equal transforms in a batch.
+    #[arg(long, default_value = "1", value_name = "N")]
+    pub(super) howmany: NonZeroUsize,
+    /// How data is exchanged, named as for bench: shared by default; p2p where launches take time,
+    /// as on GPUs.
+    #[arg(long)]
+    pub(super) exchange: Option<Algorithm>,
+    /// Bytes of a chunk, for messages in chunks: 512 KiB by default; for scale at least a 16th of a
+    /// rank's data.
+    #[arg(long, value_name = "BYTES")]
+    pub(super) chunk: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(super) wires: Wires,
+}

@@ -1,0 +1,25 @@
+//! `fft-cli plan`: the forecast of one transform.
+
+use std::num::NonZeroUsize;
+
+use super::ask::Ask;
+use super::options::Options;
+use super::{forecast, show};
+use crate::ranks::world::{Failure, say};
+
+pub(crate) fn run(options: &Options, ranks: Option<NonZeroUsize>) -> Result<(), Failure> {
+    let Some(ranks) = ranks else {
+        let what = "how many ranks is to be told: fft-cli plan c2c 1024^3 --ranks 4096";
+        return Err(Failure::Usage(what.into()));
+    };
+    let ask = Ask {
+        in_grid: options.grids.in_grid.clone(),
+        out_grid: options.grids.out_grid.clone(),
+        ..Ask::new(&options.place, ranks.get())?
+    };
+    let forecast = forecast::whole(&ask)?;
+    match options.json {
+        true => say(&format!("{}\n", show::json(&ask, &forecast))),
+        false => say(&show::text(&ask, &forecast)),
+    }
+}

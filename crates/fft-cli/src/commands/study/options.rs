@@ -1,0 +1,68 @@
+//! The options of `fft-cli study`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+use thriffty::Kind;
+
+use crate::args::parse::choice;
+use crate::args::shape::Shape;
+use crate::data::fields::Field;
+
+/// Show errors and bits of encoded messages, as tables and curves.
+///
+/// table: forward errors by number of ranks, in double and single precision, and in double
+/// precision with encoded messages. figure: error over bits per real number sent. tolerance: bits,
+/// error and bounds of every field and tolerance. All three by default. All data between ranks is
+/// sent, as if every rank were on a host of its own.
+///
+/// Errors are l2 distances from FP64; that of FP64 is measured at 32 points by the definition of
+/// the transform.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    #[arg(value_name = "PART", value_parser = choice(Part::ALL))]
+    pub(super) parts: Vec<Part>,
+    /// The transform of each axis.
+    #[arg(long, default_value = "c2c", value_parser = choice([("c2c", Kind::C2C), ("r2c", Kind::R2C)]))]
+    pub(super) kind: Kind,
+    /// Points along each axis.
+    #[arg(long, default_value = "64x64x64")]
+    pub(super) shape: Shape,
+    /// Numbers of ranks, which are threads; the last is that of the figure and the tolerances. Not
+    /// under mpirun or with --ranks.
+    #[arg(long, value_name = "P,...", default_value = "2,4,8,16", value_delimiter = ',')]
+    pub(super) ranks_list: Vec<NonZeroUsize>,
+    /// The input; by default uniform, and for tolerances every field.
+    #[arg(long, value_parser = choice(Field::ALL))]
+    pub(super) field: Option<Field>,
+    /// Study strict tolerances.
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Write all results into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+    /// Draw the figure into this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether a part is asked for.
+    pub(super) fn wants(&self, part: Part) -> bool {
+        self.parts.is_empty() || self.parts.contains(&part)
+    }
+}
+
+/// A part of the study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Table,
+    Figure,
+    Tolerance,
+}
+
+impl Part {
+    const ALL: [(&'static str, Self); 3] =
+        [("table", Self::Table), ("figure", Self::Figure), ("tolerance", Self::Tolerance)];
+}

@@ -1,0 +1,10 @@
+//! Plots of a few curves, as characters for a terminal and as SVG.
+
+mod axis;
+mod frame;
+mod svg;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use frame::Plot;
