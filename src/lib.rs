@@ -69,10 +69,10 @@ pub mod planning {
     };
     pub use crate::plan::{DynDraft, DynPlan, Norm, Options};
     pub use fft_core::{
-        Algorithm, BytesMoved, Direction, DynBrick, DynGrid, Element, Epochs, Expected, Family,
-        Flight, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played, Precision,
-        Prediction, Problem, ProcGrid, Real, Recipe, Reduce, Schedule, Simulation, Simulator, Step,
-        Summary, Timings, WireError, agree,
+        Algorithm, BytesMoved, Capabilities, Direction, DynBrick, DynGrid, Element, Epochs,
+        Expected, Family, Flight, Layout, MAX_AXES, Memory, Message, Node, Order, PerAxis, Played,
+        Precision, Prediction, Problem, ProcGrid, Program, Real, Recipe, Reduce, Schedule,
+        Simulation, Simulator, Step, Summary, Timings, WireError, agree,
     };
 }
 

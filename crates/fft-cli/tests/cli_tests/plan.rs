@@ -30,6 +30,10 @@ fn a_plan_is_told_for_people() {
 (c2c 1024x1024 f64 ranks=4 [4x1] (fft y) (exchange [1x4] shared raw) (fft x) (scale inverse))
 4 ranks on 2 hosts of 2 of ethernet, known by 2 numbers measured, 0 fitted, 21 assumed
 
+2 passes over memory
+   local fft: c2c y
+   exchange [4x1] to [1x4] by shared, wire raw, chunks of 524288 bytes, unpacking with c2c x
+
 1. to [1x4] by shared, raw: ";
     assert!(text.starts_with(start), "{text}");
     // A quarter stays, a quarter is on the host, in chunks of the 512 KiB that a plan has by

@@ -4,7 +4,8 @@ use serde::Serialize;
 use thriffty::Wire;
 use thriffty::machine::{Machine, Quantity};
 use thriffty::planning::{
-    Algorithm, BytesMoved, Expected, Family, Order, Recipe, Simulation, Simulator, Step, Summary,
+    Algorithm, BytesMoved, Capabilities, Direction, Expected, Family, Order, Recipe, Simulation,
+    Simulator, Step, Summary,
 };
 use thriffty::tuning::{Candidate, Choice, candidates, favourite};
 
@@ -14,6 +15,8 @@ use crate::ranks::world::Failure;
 /// The contents of `fft-cli plan`.
 pub(crate) struct Forecast {
     pub(crate) recipe: String,
+    /// Its passes over memory, in order.
+    pub(crate) program: Vec<String>,
     pub(crate) reshapes: Vec<Reshape>,
     /// Of the recipe; always simulated.
     pub(crate) time: Guess,
@@ -148,8 +151,11 @@ pub(crate) fn whole(ask: &Ask) -> Result<Forecast, Failure> {
             Sensitivity { name, half, twice }
         })
     });
+    let capabilities = Capabilities::of_threads(recipe.problem());
+    let program = recipe.lower(Direction::Forward, capabilities).to_string();
     Ok(Forecast {
         recipe: recipe.to_string(),
+        program: program.lines().map(String::from).collect(),
         limits: limits(ask, &recipe, &reshapes),
         memory: memory(&recipe, &simulator),
         reshapes,

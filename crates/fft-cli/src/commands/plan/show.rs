@@ -21,6 +21,10 @@ pub(super) fn text(ask: &Ask, found: &Forecast) -> String {
 fn write(ask: &Ask, found: &Forecast, to: &mut String) -> std::fmt::Result {
     writeln!(to, "{}", found.recipe)?;
     writeln!(to, "{}", on(ask))?;
+    writeln!(to, "\n{} passes over memory", found.program.len())?;
+    for pass in &found.program {
+        writeln!(to, "   {pass}")?;
+    }
     for (number, reshape) in found.reshapes.iter().enumerate() {
         write_reshape(number + 1, reshape, to)?;
     }
@@ -158,7 +162,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
     });
     let [measured, fitted, assumed] = counts(&ask.machine);
     let gflops = |seconds: f64| ask.flops() / seconds / 1e9;
-    let Forecast { recipe, time, limits, memory, .. } = found;
+    let Forecast { recipe, program, time, limits, memory, .. } = found;
     json!({
         "problem": format!("{} {}", ask.kind, ask.shape),
         "precision": ask.precision.to_string(),
@@ -169,6 +173,7 @@ pub(super) fn json(ask: &Ask, found: &Forecast) -> Value {
             "name": ask.machine.name, "measured": measured, "fitted": fitted, "assumed": assumed,
         },
         "recipe": recipe,
+        "program": program,
         "reshapes": reshapes,
         "seconds": time,
         "gflops": {
