@@ -21,7 +21,7 @@
 #endif
 
 /**
- * What a call came to, by who is to blame. `thriffty_last_error` has it in words.
+ * The outcome of a call. `thriffty_last_error` has the reason in words.
  */
 enum thriffty_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -29,7 +29,7 @@ enum thriffty_status
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Done.
+     * Success.
      */
     THRIFFTY_STATUS_OK = 0,
     /**
@@ -37,7 +37,7 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_GEOMETRY = 1,
     /**
-     * Any other argument, or ranks that were given different ones.
+     * Any other argument, or different ones on different ranks.
      */
     THRIFFTY_STATUS_ARGUMENT = 2,
     /**
@@ -49,23 +49,24 @@ enum thriffty_status
      */
     THRIFFTY_STATUS_MESSAGE = 4,
     /**
-     * The communication library, a communicator that is none, or a rank that went away.
+     * A failure of MPI, an invalid communicator, or a rank that left.
      */
     THRIFFTY_STATUS_TRANSPORT = 5,
     /**
-     * Too little memory that the ranks of a host can share: enlarge it, or choose an exchange other than shared.
+     * Too little memory that the ranks of a host can share: enlarge it, or choose another exchange
+     * than "shared".
      */
     THRIFFTY_STATUS_SHARED_MEMORY = 6,
     /**
-     * The plan was destroyed before, or never was one.
+     * No plan, or a destroyed one.
      */
     THRIFFTY_STATUS_PLAN = 7,
     /**
-     * A bug of the library. The plan in which it showed cannot be used again: on this rank alone, so that others may wait.
+     * A bug of the library, on this rank alone: others may wait. The plan cannot be used again.
      */
     THRIFFTY_STATUS_INTERNAL = 8,
     /**
-     * No such CUDA device, none that can be used, or a library that was built without CUDA.
+     * No such CUDA device, an unusable one, or a library that was built without CUDA.
      */
     THRIFFTY_STATUS_DEVICE = 9,
 };
@@ -78,7 +79,7 @@ typedef int32_t thriffty_status;
 #endif // __cplusplus
 
 /**
- * The family of a transform: what physical and spectral data consist of.
+ * The family of a transform: the types of physical and of spectral data.
  */
 enum thriffty_transform
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -90,12 +91,12 @@ enum thriffty_transform
      */
     THRIFFTY_TRANSFORM_C2C = 0,
     /**
-     * Real data, complex spectrum: one axis, the last unless `kinds` says otherwise, keeps its n/2 + 1 non-negative
-     * frequencies.
+     * Real data, complex spectrum: one axis, by default the last, has n/2 + 1 frequencies.
      */
     THRIFFTY_TRANSFORM_R2C = 1,
     /**
-     * Real data, real spectrum: a cosine or sine transform, or nothing, along each axis; DCT-II unless told otherwise.
+     * Real data, real spectrum: a cosine or sine transform, or none, along each axis; by default
+     * DCT-II.
      */
     THRIFFTY_TRANSFORM_R2R = 2,
 };
@@ -116,11 +117,11 @@ enum thriffty_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * What the transform does unless told otherwise.
+     * The usual kind of the transform.
      */
     THRIFFTY_KIND_DEFAULT = 0,
     /**
-     * Nothing: the axis only carries data along.
+     * No transform.
      */
     THRIFFTY_KIND_NONE = 1,
     /**
@@ -198,8 +199,8 @@ typedef int32_t thriffty_precision;
 #endif // __cplusplus
 
 /**
- * What results are multiplied by; N is the number of points (of cosine and sine transforms, the product of FFTW's logical
- * lengths).
+ * The factor of results; N is the number of points (for cosine and sine transforms, the product of
+ * FFTW's logical lengths).
  */
 enum thriffty_scale
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -236,20 +237,20 @@ enum thriffty_tune
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * By a model of the machine. Nothing is run.
+     * By a model of the machine; nothing is run.
      */
     THRIFFTY_TUNE_MODEL = 0,
     /**
-     * By the clock, within `tune_seconds`.
+     * By timings, within `tune_seconds`.
      */
     THRIFFTY_TUNE_MEASURE = 1,
     /**
-     * By what the clock said earlier, in the file `tune_text` that `thriffty_plan_save_wisdom` wrote; by the model where it
-     * says nothing of this transform on this machine.
+     * By earlier timings, from the file `tune_text` of `thriffty_plan_save_wisdom`; by the model
+     * if it has no entry for this transform on this machine.
      */
     THRIFFTY_TUNE_WISDOM = 2,
     /**
-     * By name: the recipe that prints as `tune_text`.
+     * The recipe that prints as `tune_text`.
      */
     THRIFFTY_TUNE_EXACT = 3,
 };
@@ -264,15 +265,15 @@ typedef int32_t thriffty_tune;
 /**
  * A distributed transform, ready to run any number of times in both directions.
  *
- * A plan may be used on any thread, by one at a time; with MPI, on those that may call MPI. One that was destroyed, or never
- * was a plan, is refused with `THRIFFTY_STATUS_PLAN`, by every call and on this rank alone: ranks that were given a plan
- * meanwhile wait for this one.
+ * A plan may be used on any thread, by one at a time; with MPI, on threads that may call MPI. A
+ * handle of no plan, or of a destroyed one, is refused with `THRIFFTY_STATUS_PLAN`, on this rank
+ * alone: other ranks wait for it.
  */
 typedef struct thriffty_plan thriffty_plan;
 
 /**
- * Options of a plan, equal on all ranks. Always begin with `thriffty_options_init`; later versions have more fields at the
- * end, and take those of earlier ones by their size.
+ * Options of a plan, equal on all ranks. Always begin with `thriffty_options_init`: later versions
+ * have more fields at the end, and accept the sizes of earlier ones.
  */
 typedef struct thriffty_options {
     /**
@@ -284,11 +285,11 @@ typedef struct thriffty_options {
      */
     int32_t precision;
     /**
-     * What is done along each axis: `THRIFFTY_KIND_DEFAULT` or another kind.
+     * The kind of each axis: `THRIFFTY_KIND_DEFAULT` or another.
      */
     int32_t kinds[4];
     /**
-     * The order of axes in memory of physical data, slowest first: 0, 1, 2, 3 by default, as in C.
+     * The order of axes in memory of physical data, slowest first: by default 0, 1, 2, 3, as in C.
      */
     int32_t input_order[4];
     /**
@@ -296,37 +297,39 @@ typedef struct thriffty_options {
      */
     int32_t output_order[4];
     /**
-     * What results of the forward transform are multiplied by: `THRIFFTY_SCALE_NONE` by default.
+     * The scale of forward transforms: `THRIFFTY_SCALE_NONE` by default.
      */
     int32_t forward_scale;
     /**
-     * What results of the inverse transform are multiplied by: `THRIFFTY_SCALE_FULL` by default.
+     * The scale of inverse transforms: `THRIFFTY_SCALE_FULL` by default.
      */
     int32_t inverse_scale;
     /**
-     * Equal transforms at once, their arrays one after the other in memory: 1 by default.
+     * The number of equal transforms, whose arrays follow each other in memory: 1 by default.
      */
     int64_t howmany;
     /**
-     * How data travels: "shared", "p2p", "pipelined", "alltoallv", "kway4", "ring", "ring-flush". NULL (default) to have it
-     * chosen.
+     * The exchange: "shared", "p2p", "pipelined", "alltoallv", "kway4", "ring" or "ring-flush".
+     * NULL (default): it is chosen with the recipe.
      */
     const char *exchange;
     /**
-     * How messages to other hosts are represented: "raw", "f32", "f16", "bf16", "mantissa:40", "bits:16", "lossless",
-     * "tolerance". NULL (default): as they are in memory or, where there is a tolerance, "tolerance".
+     * The encoding of messages to other hosts: "raw", "f32", "f16", "bf16", "mantissa:40",
+     * "bits:16", "lossless" or "tolerance". NULL (default): "tolerance" if there is one, otherwise
+     * "raw".
      */
     const char *wire;
     /**
-     * The relative error that the whole transform may make on the wire, in the l2 norm. 0 (default): none.
+     * The largest relative error of the transform by encoded messages, in the l2 norm. 0
+     * (default): none.
      */
     double tolerance;
     /**
-     * Not 0: the tolerance is kept whatever the data, for one or two bits more per number.
+     * Not 0: the tolerance is a bound for any data, at one or two more bits per number.
      */
     int32_t strict;
     /**
-     * Not 0: ranks of one host send messages, too, as if each had a host of its own.
+     * Not 0: ranks of one host send messages, as if each had a host of its own.
      */
     int32_t wire_everywhere;
     /**
@@ -334,44 +337,45 @@ typedef struct thriffty_options {
      */
     int32_t tune;
     /**
-     * Not 0: all data is in arrays that `thriffty_allocate` made, of this plan. Processes of one host then read and write them where
-     * they are; for complex data on the host the plan needs hardly any memory of its own.
+     * Not 0: all arrays are those of `thriffty_allocate`. Processes of a host then read and write
+     * each other's arrays directly.
      */
     int32_t shared_arrays;
     /**
-     * What `THRIFFTY_TUNE_MEASURE` may take, in seconds: 10 by default.
+     * Seconds for `THRIFFTY_TUNE_MEASURE`: 10 by default.
      */
     double tune_seconds;
     /**
-     * The file of `THRIFFTY_TUNE_WISDOM`, the recipe of `THRIFFTY_TUNE_EXACT`; otherwise NULL (default).
+     * The file of `THRIFFTY_TUNE_WISDOM`, or the recipe of `THRIFFTY_TUNE_EXACT`; NULL by default.
      */
     const char *tune_text;
     /**
-     * Where the data is: -1 (default) on the host; otherwise on the CUDA device of this number, which the ranks may each have
-     * another of, or share. See `thriffty_forward`.
+     * The CUDA device that the data is on, which ranks may share; -1 (default) for the host. See
+     * `thriffty_forward`.
      */
     int32_t device;
     /**
-     * Of a plan on a device: the `CUstream` or `cudaStream_t` that everything is queued on, of the device's primary context,
-     * which lives as long as the plan. NULL (default): CUDA's default stream.
+     * On a device: the `CUstream` or `cudaStream_t` for all work, of the device's primary context,
+     * alive as long as the plan. NULL (default): CUDA's default stream.
      */
     void *stream;
     /**
-     * Of a plan on a device: how data gets to other ranks. "reached", as NULL (default): taken from memory that is reached, else in
-     * messages, sent from the device where the MPI is CUDA-aware. "device", "host": all in messages, sent from there.
+     * On a device: how data gets to other ranks. "reached", as NULL (default): read from their
+     * devices if possible, otherwise in messages, from the device if the MPI is CUDA-aware.
+     * "device", "host": all in messages, from there.
      */
     const char *passage;
     /**
-     * What the plan may take beside input and output, where the data is on the host: "ample", as NULL (default), as much as
-     * makes it fast. "least": messages go in rounds, which takes once the data and a little, at times twice.
-     * `workspace_bytes` of `thriffty_plan_sizes` tells.
+     * On the host: the memory of the plan beside input and output. "ample", as NULL (default): as
+     * much as is fast. "least": messages go in rounds. `thriffty_plan_sizes` has
+     * `workspace_bytes`.
      */
     const char *memory;
 } thriffty_options;
 
 /**
- * A half-open box of the grid. Of a grid with fewer axes than 4 the rest is ignored, or 0. It holds nothing where
- * `hi[axis] <= lo[axis]` along any axis; say so with all zeros.
+ * A half-open box of the grid. Entries beyond the axes of the grid are ignored. It is empty if
+ * `hi[axis] <= lo[axis]` for any axis, for example if all entries are 0.
  */
 typedef struct thriffty_brick {
     /**
@@ -385,7 +389,8 @@ typedef struct thriffty_brick {
 } thriffty_brick;
 
 /**
- * What a plan needs of this rank, all arrays of a batch together. Later versions have more fields at the end.
+ * Sizes of a plan on this rank, all arrays of a batch together. Later versions have more fields at
+ * the end.
  */
 typedef struct thriffty_sizes {
     /**
@@ -401,11 +406,11 @@ typedef struct thriffty_sizes {
      */
     struct thriffty_brick output;
     /**
-     * Numbers of physical data, complex ones counting once.
+     * Points of physical data.
      */
     size_t input_points;
     /**
-     * Numbers of spectral data, complex ones counting once.
+     * Points of spectral data.
      */
     size_t output_points;
     /**
@@ -421,7 +426,7 @@ typedef struct thriffty_sizes {
      */
     size_t in_place_bytes;
     /**
-     * Bytes that the plan itself holds beside input and output.
+     * Bytes that the plan holds beside input and output.
      */
     size_t workspace_bytes;
 } thriffty_sizes;
@@ -436,13 +441,13 @@ extern "C" {
 const char *thriffty_version(void);
 
 /**
- * Why the last call of this thread that failed did so, in a sentence; "" when none has. Valid until the next call of this
- * thread that fails.
+ * Why the last failing call of this thread failed, in a sentence; "" when none has. Valid until
+ * the next failure on this thread.
  */
 const char *thriffty_last_error(void);
 
 /**
- * Sets all options to what they are by default. `struct_size` is `sizeof(thriffty_options)`.
+ * Sets all options to their defaults. `struct_size` is `sizeof(thriffty_options)`.
  *
  * What the caller promises:
  * `options` is NULL or has room for so many bytes.
@@ -450,7 +455,8 @@ const char *thriffty_last_error(void);
 thriffty_status thriffty_options_init(struct thriffty_options *options, size_t struct_size);
 
 /**
- * Makes a plan of one process, which communicates with nobody. See `thriffty_plan_create`; the only brick is the whole grid.
+ * Makes a plan of one process, without MPI. Its only brick is the whole grid. See
+ * `thriffty_plan_create`.
  *
  * What the caller promises:
  * Pointers are NULL or point at what their types say.
@@ -465,20 +471,22 @@ thriffty_status thriffty_plan_create_serial(struct thriffty_plan **plan,
 /**
  * Makes a plan. Collective over `comm`, which is duplicated; the same status on every rank.
  *
- * `transform` is `THRIFFTY_TRANSFORM_C2C` or another; `axes`, 1 to 4, says how many entries of all arrays count; `shape` has
- * the points along each axis, the last of which is contiguous. `input` and `output` are this rank's part of physical and of
- * spectral data, or NULL for an even cut into bricks (`thriffty_plan_sizes` tells which). Those of all ranks tile the grid;
- * the grid of spectral data has n/2 + 1 points along an axis of kind R2C. `options` may be NULL.
- *
- * MPI must be initialised. MPI_COMM_NULL and inter-communicators are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank
- * alone, as is a thread that may not call MPI; a copy of a handle that was freed cannot be told from a good one, and MPI may end the process for it. On failure
+ * `transform` is `THRIFFTY_TRANSFORM_C2C` or another, `axes` is 1 to 4, and `shape` has the points
+ * along each axis, the last of which is contiguous. `input` and `output` are this rank's bricks of
+ * physical and of spectral data; NULL is an even cut. The bricks of all ranks tile the grid. The
+ * spectral grid has n/2 + 1 points along an axis of kind R2C. `options` may be NULL. On failure
  * `*plan` is NULL.
  *
- * With `device` of the options the data is on CUDA devices, for all ranks or for none; where there is no such device, or the
- * library was built without CUDA, the status is `THRIFFTY_STATUS_DEVICE`.
+ * MPI must be initialised. MPI_COMM_NULL, inter-communicators and threads that may not call MPI
+ * are refused with `THRIFFTY_STATUS_TRANSPORT`, on this rank alone. Freed communicators are not
+ * detected.
+ *
+ * If `device` of the options names a CUDA device, the data is there; all ranks use devices, or
+ * none does. Without such a device the status is `THRIFFTY_STATUS_DEVICE`.
  *
  * What the caller promises:
- * Pointers are NULL or point at what their types say; the communicator has not been freed, and a stream is one.
+ * Pointers are NULL or point at what their types say. The communicator has not been freed, and the
+ * stream is valid.
  */
 thriffty_status thriffty_plan_create(struct thriffty_plan **plan,
                                      MPI_Comm comm,
@@ -508,26 +516,24 @@ thriffty_status thriffty_plan_create_f(struct thriffty_plan **plan,
 #endif
 
 /**
- * Destroys a plan. Collective over its ranks, as communicators are freed. NULL is no plan, and nothing is done. After
- * MPI_Finalize what belongs to MPI is left to it.
+ * Destroys a plan. Collective over its ranks. NULL is ignored. After MPI_Finalize, objects of MPI
+ * are left to MPI.
  */
 thriffty_status thriffty_plan_destroy(struct thriffty_plan *plan);
 
 /**
  * Transforms physical to spectral data. Collective; the same status on every rank.
  *
- * The arrays are this rank's bricks, and do not overlap; `input_bytes` and `output_bytes` say how much room there is, which
- * must be at least what `thriffty_plan_sizes` tells: numbers of a shorter precision than the plan's are found out by that,
- * longer ones are not. `input` is not written to.
+ * The arrays are this rank's bricks, and do not overlap; `input` is not written to. `input_bytes`
+ * and `output_bytes` are the room of the arrays, at least what `thriffty_plan_sizes` tells.
  *
- * Of a plan on a device (`device` of the options) the arrays are there, and begin at multiples of 16 bytes; NULL, memory of the
- * host or of another device, and more bytes than were allocated are refused. What the plan's stream was given before comes
- * before. The call returns when its work is queued; where something may be lost on the wire, or messages go through the host,
- * when it is done.
+ * If the plan has a device, the arrays are there and begin at multiples of 16 bytes. NULL, memory
+ * elsewhere, and more bytes than were allocated are refused. Work is queued on the plan's stream.
+ * The call returns when it is queued or, if a wire is lossy or messages pass the host, done.
  *
  * What the caller promises:
- * `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` `output_bytes`, which nobody else touches. On a
- * device that is until what is queued is done.
+ * `input` has `input_bytes` bytes, which nobody writes to meanwhile, and `output` has
+ * `output_bytes` bytes, which nobody else touches; on a device, until the queued work is done.
  */
 thriffty_status thriffty_forward(struct thriffty_plan *plan,
                                  const void *input,
@@ -536,7 +542,7 @@ thriffty_status thriffty_forward(struct thriffty_plan *plan,
                                  size_t output_bytes);
 
 /**
- * Transforms spectral to physical data. Collective. As `thriffty_forward`, with spectral data as input.
+ * Transforms spectral to physical data, as `thriffty_forward`. Collective.
  *
  * What the caller promises:
  * As of `thriffty_forward`.
@@ -548,15 +554,13 @@ thriffty_status thriffty_inverse(struct thriffty_plan *plan,
                                  size_t output_bytes);
 
 /**
- * Transforms physical to spectral data in one array of `in_place_bytes` bytes (see `thriffty_plan_sizes`) or more: input and
- * output both begin at its start, without padding. Collective.
+ * Transforms physical to spectral data in one array of at least `in_place_bytes` bytes (see
+ * `thriffty_plan_sizes`): input and output both begin at its start, without padding. Collective.
  *
  * What the caller promises:
  * `data` has `bytes` bytes, which nobody else touches meanwhile.
  */
-thriffty_status thriffty_forward_in_place(struct thriffty_plan *plan,
-                                          void *data,
-                                          size_t bytes);
+thriffty_status thriffty_forward_in_place(struct thriffty_plan *plan, void *data, size_t bytes);
 
 /**
  * Transforms spectral to physical data in one array, as `thriffty_forward_in_place`. Collective.
@@ -567,18 +571,18 @@ thriffty_status thriffty_forward_in_place(struct thriffty_plan *plan,
 thriffty_status thriffty_inverse_in_place(struct thriffty_plan *plan, void *data, size_t bytes);
 
 /**
- * Makes an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0, for this plan: long enough for its input and for
- * its output, where processes of one host can see it (`shared_arrays` of the options), in memory of the plan's device if it has one. It lives as
- * long as the plan, and MPI. Collective; `*array` is NULL where it fails.
+ * Allocates an array of `in_place_bytes` bytes (see `thriffty_plan_sizes`), all 0: room for the
+ * input or the output of this plan, in memory that the processes of a host share (`shared_arrays`
+ * of the options), or on the plan's device. It lives as long as the plan, and MPI. Collective;
+ * `*array` is NULL on failure.
  *
  * What the caller promises:
  * `array` is NULL or has room for a pointer.
  */
-thriffty_status thriffty_allocate(struct thriffty_plan *plan,
-                                  void **array);
+thriffty_status thriffty_allocate(struct thriffty_plan *plan, void **array);
 
 /**
- * Tells this rank's bricks and what memory the plan needs. `struct_size` is `sizeof(thriffty_sizes)`.
+ * Writes this rank's bricks and sizes of memory. `struct_size` is `sizeof(thriffty_sizes)`.
  *
  * What the caller promises:
  * `sizes` is NULL or has room for so many bytes.
@@ -586,36 +590,32 @@ thriffty_status thriffty_allocate(struct thriffty_plan *plan,
 thriffty_status thriffty_plan_sizes(const struct thriffty_plan *plan, struct thriffty_sizes *sizes, size_t struct_size);
 
 /**
- * Tells what the last transform lost on the wire, as a share of the l2 norm of its result: an estimate, and what it cannot
- * exceed. Both are 0 when no message can lose anything, or none has run. The same on all ranks.
+ * Writes the error of encoded messages in the last transform, relative to the l2 norm of its
+ * result: an estimate, and an upper bound. Both are 0 if no wire is lossy, or nothing has run. The
+ * same on all ranks.
  *
  * What the caller promises:
  * Each pointer is NULL, where the number is not wanted, or has room for one.
  */
-thriffty_status thriffty_plan_error(const struct thriffty_plan *plan,
-                                    double *estimate,
-                                    double *bound);
+thriffty_status thriffty_plan_error(const struct thriffty_plan *plan, double *estimate, double *bound);
 
 /**
- * Writes how the transform is done, in one line, as snprintf does: at most `room` bytes with a zero at the end. Returns the
- * bytes of the whole text without the zero, or, where it fails, a status times -1.
+ * Writes the recipe, in one line, as snprintf does: at most `room` bytes with the final zero.
+ * Returns the length of the whole text without the zero or, on failure, a status times -1.
  *
  * What the caller promises:
  * `recipe` is NULL or has room for `room` bytes.
  */
-int64_t thriffty_plan_recipe(const struct thriffty_plan *plan,
-                             char *recipe,
-                             size_t room);
+int64_t thriffty_plan_recipe(const struct thriffty_plan *plan, char *recipe, size_t room);
 
 /**
- * Remembers what was measured (`THRIFFTY_TUNE_MEASURE`) for `THRIFFTY_TUNE_WISDOM`: adds it to this file, or replaces what
- * the file has of the same transform on the same machine. Collective.
+ * Saves the timings of `THRIFFTY_TUNE_MEASURE` for `THRIFFTY_TUNE_WISDOM`: adds an entry to this
+ * file, or replaces that of the same transform on the same machine. Collective.
  *
  * What the caller promises:
  * `path` is NULL or a text that ends with a zero.
  */
-thriffty_status thriffty_plan_save_wisdom(const struct thriffty_plan *plan,
-                                          const char *path);
+thriffty_status thriffty_plan_save_wisdom(const struct thriffty_plan *plan, const char *path);
 
 #ifdef __cplusplus
 }  // extern "C"
