@@ -7,12 +7,12 @@ mod timing;
 
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::cudarc::driver::CudaSlice;
-use thriffty::gpu::{C2r, Fft, FftPlan, Gpu, R2c as CuR2c};
+use thriffty::gpu::{Fft, FftPlan, FftRun, Gpu};
 use thriffty::planning::{Direction, Element, Transform};
 use thriffty::{C2c, Complex, Draft, Error, Grid, Plan, R2c, Scale, ThreadComm, Tolerance, Wire};
 use timing::{Done, Failure, cufft_and_copy, noise, seconds};
 
-/// What cuFFT and the card's copy take.
+/// The rate of the card's copy, and seconds of cuFFT's own plans.
 struct Own {
     copy: f64,
     c2c: f64,
@@ -25,12 +25,12 @@ fn own(gpu: &Gpu, n: usize) -> Result<Own, Failure> {
     let (stream, cube) = (gpu.new_stream()?, n * n * n);
     let mut x = stream.clone_htod(&noise(2 * cube, 0))?;
     let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
-    let mut plan = FftPlan::<CuR2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
-    let mut back = FftPlan::<C2r<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
+    let plan = |run| FftPlan::<f64>::new(gpu, run, &Fft::rows([n; 3], 1));
+    let (mut plan, mut back) = (plan(FftRun::RealToComplex)?, plan(FftRun::ComplexToReal)?);
     let bytes = plan.work_bytes().max(back.work_bytes()).max(1);
     let mut work: CudaSlice<u8> = stream.alloc_zeros(bytes)?;
     let r2c = seconds(9, &stream, None, || Ok(plan.run(&stream, &x, &mut y, &mut work)?))?;
-    let c2r = seconds(9, &stream, None, || Ok(back.run(&stream, &mut y, &mut x, &mut work)?))?;
+    let c2r = seconds(9, &stream, None, || Ok(back.run(&stream, &y, &mut x, &mut work)?))?;
     Ok(Own { copy: 2.0 * x.num_bytes() as f64 / copy, c2c, r2c, c2r })
 }
 
@@ -90,12 +90,12 @@ fn alone(gpu: &Gpu, n: usize) -> Result<Own, Failure> {
     Ok(own)
 }
 
-/// How messages travel.
+/// The path of messages.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// Taken from where they are.
+    /// Read in place.
     Reached,
-    /// Coded into the receiver's window.
+    /// Encoded into the receiver's window.
     Window,
     /// Through the host.
     Staged,

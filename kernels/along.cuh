@@ -1,4 +1,5 @@
-// Tiles whose elements are found by the rows of the array that they lie along: as units of 16 bytes, row by row, or one by one.
+// Tiles whose elements are found by the rows of the array along which they lie: as units of 16
+// bytes, row by row, or one by one.
 #pragma once
 
 #include "columns.cuh"
@@ -36,13 +37,15 @@ struct Stretches {
         first = by.of(tile.start) * length;
         before = tile.start - first;
     }
-    // That of an element along a row, of which one has several: then the quotient is in the upper half of the product.
+    // That of an element along a row, of which one has several: then the quotient is in the upper
+    // half of the product.
     __device__ u32 of(u32 element) const { return __umulhi(element, by.multiplier) >> (by.shift - 32); }
     // Whether there is room for where all of so many elements begin.
     __device__ bool few(u32 cols) const { return before + cols <= Places::MOST * length; }
 };
 
-// As many elements of a tile, from this one on, as are 16 bytes, two at most: where they are in the array, and whether they are a unit there, too.
+// The elements of a tile from this one on that make 16 bytes, two at most: their places in the
+// array, and whether they are a unit there, too.
 template <class E>
 struct Unit {
     E *at, *second;
@@ -50,7 +53,8 @@ struct Unit {
     bool whole;
 };
 
-// How the elements of a tile are found in an array, held in registers: descriptors would be read again after every copy.
+// How the elements of a tile are found in an array, held in registers: descriptors would be read
+// again after every copy.
 template <class E>
 struct Finder {
     const Box& box;
@@ -59,8 +63,8 @@ struct Finder {
     const Stretches stretches;
     E* base;
     const u32 start, stride, step;
-    // Whether there are few stretches; and if so, whether the tile has one row and elements of a stretch are neighbours, as nearly
-    // always where rows do not begin at multiples of 16 bytes.
+    // Whether there are few stretches; and if so, whether the tile has one row and elements of a
+    // stretch are neighbours, as nearly always where rows do not begin at multiples of 16 bytes.
     const bool few, along;
 
     // `base` is where the tile begins.
@@ -70,7 +74,8 @@ struct Finder {
           along(few && box.log_rows == 0 && stride == 1)
     {
     }
-    // Works out where stretches begin, in the places it was made with: before any element is found, with a barrier in between.
+    // Works out where stretches begin, in the places it was made with: before any element is found,
+    // with a barrier in between.
     __device__ void note(const Tile& tile, Places& noted, Crew crew) const
     {
         const u32 length = stretches.length, end = stretches.before + tile.cols;
@@ -93,7 +98,8 @@ struct Finder {
         const u32 element = stretches.before + index;
         return reinterpret_cast<E*>(places.of[stretches.of(element)]) + element;
     }
-    // The thread's own unit of 16 bytes along a row of so many elements, or one so many further. `FULL` says that all of the tile is there.
+    // The thread's own unit of 16 bytes along a row of so many elements, or one so many further.
+    // `FULL` says that all of the tile is there.
     template <bool FULL> __device__ Unit<E> unit(u32 further, u32 cols) const
     {
         constexpr u32 WIDE = Units<E>::WIDE;
@@ -112,9 +118,9 @@ struct No { static constexpr bool value = false; };
 // Stretches of rows that are shorter than this are gone through element by element.
 constexpr u32 LONG_ROW = 128;
 
-// Goes through a tile of one row that lies along long rows of the array, each warp through a quarter, row by row, up to this element. Calls
-// `move` with where the thread's first element of such a part is in the array, its index in the tile, and how many there are from that on, of
-// which the thread has every 32nd: none, if there are not more than 0.
+// Visits a tile of one row along long rows of the array. Each warp takes a quarter, row by row, up
+// to this element. Calls `move` with the place of the thread's first element of such a part, its
+// index in the tile, and how many there are from that on, of which the thread has every 32nd.
 template <class E, class Move> __device__ void each_row(const Stretches& rows, const Places& places, u32 cols, Move move)
 {
     constexpr u32 QUARTER = TILE<E> / (THREADS / 32);
@@ -163,8 +169,9 @@ template <class E> __device__ void store_rows(const Finder<E>& to, u32 cols, Sha
     });
 }
 
-// Begins to bring a tile of one row that lies along rows of the array: of elements of 8 bytes by twos where these are aligned there, too.
-// `STRAIGHT` says that it is in shared memory as it was.
+// Begins to copy a tile of one row along rows of the array into shared memory. Elements of 8 bytes
+// are copied by twos where these are aligned there, too. `STRAIGHT` says that shared memory has
+// them in their order.
 template <class E, bool STRAIGHT> __device__ void bring_along(const Finder<const E>& from, u32 cols, Shared shared)
 {
     using U = Units<E>;
@@ -172,7 +179,8 @@ template <class E, bool STRAIGHT> __device__ void bring_along(const Finder<const
         if (STRAIGHT && from.stretches.length >= LONG_ROW)
             return cols == TILE<E> ? bring_rows<E, true>(from, cols, shared) : bring_rows<E, false>(from, cols, shared);
         const u32 place = STRAIGHT ? threadIdx.x * sizeof(E) : Shared::place(threadIdx.x * sizeof(E));
-        // Three of four rows may begin elsewhere, where threads side by side would not take neighbours.
+        // Three of four rows may begin elsewhere, where threads side by side would not take
+        // neighbours.
         by_some<PER_THREAD<E>, AT_ONCE<E>>([&](u32 k) { return from.at(threadIdx.x + k * THREADS); }, [&](u32 k, const E* at) {
             const u32 further = k * THREADS * sizeof(E);
             u8* const to = shared.memory + (STRAIGHT ? place + further : place ^ Shared::place(further));

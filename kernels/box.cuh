@@ -1,9 +1,10 @@
 // Boxes of an array: where their elements are, and how a grid of blocks shares them.
 //
-// A box is read in the order of the message, which is that of the receiver's memory or of the sender's: its last axis is that of
-// neighbours there. Work is cut into tiles of 16 KiB, and a block of 128 threads takes one tile at a time. Where the
-// sender's neighbours lie along another axis, a tile has rows along that axis, so that whole lines of memory are used on both
-// sides; everywhere else it is a run of elements of the message.
+// A box is read in the order of the message, which is that of the receiver's memory or of the
+// sender's. Work is cut into tiles of 16 KiB, and a block of 128 threads takes one tile at a time.
+// Where the contiguous axis of the sender's memory is not the message's last axis, a tile has rows
+// along it, so that both sides access whole lines of memory. Everywhere else a tile is a run of the
+// message.
 #pragma once
 
 #include "ptx.cuh"
@@ -25,13 +26,15 @@ struct Side {
     u32 row;
 };
 
-// From an array into a message or another array; of messages that are read, the array that is written is `from`, too.
+// A copy from an array into a message or another array. Of messages that are read, the array that
+// is written is `from`, too.
 struct Box {
     Side from, to;
     u32 shape[DIMS];
     Divisor by[DIMS];
     u32 elements;
-    // Axes from `inner` on are within a row of a tile, or of the box if a tile is folded (`height`); one less is that of rows. Otherwise 0.
+    // Axes from `inner` on are within a row of a tile, or of the box if a tile is folded
+    // (`height`). The axis before them is that of rows. Otherwise 0.
     u32 inner;
     // The first axis that has more than one element.
     u32 low;
@@ -39,27 +42,31 @@ struct Box {
     u32 log_rows, log_cols;
     // Elements in a row of the box, not of the tile.
     u32 pitch;
-    // Of a tile, so many units of 16 bytes are neighbours in an array, aligned to as much, or `APART`. In `from` that is along
-    // rows, if there are several.
+    // The logarithm of how many units of 16 bytes of a tile are contiguous and aligned in an array,
+    // or `APART`. In `from` that is along rows, if there are several.
     u32 log_from, log_to;
-    // One less than how many elements must not be torn apart, a power of two, where rows of the box do; otherwise 0. A row of a tile is all
-    // of these that begin in it, and so may end in the next one of the box (`Skewed`); of messages that are read it is its columns, out of
-    // all that have some of them (`Covered`).
+    // Where rows of the box cut quanta, elements that are coded together: the quantum, a power of
+    // two, less one. Otherwise 0. A row of a tile is all quanta that begin in it, and so may end in
+    // the next row of the box (`Skewed`). Of messages that are read it is its columns, out of all
+    // quanta that have some of them (`Covered`).
     u32 skew;
-    // Where a tile is a run of the message, but goes over several rows of the box, side by side in `from`: over so many at most. Otherwise 0.
+    // Where a tile is a run of the message over several rows of the box, contiguous across rows in
+    // `from`: the most rows. Otherwise 0.
     u32 height;
     Divisor by_height;
     // Up to a multiple of 8 bytes.
     u32 none;
 
-    // Whether the elements of a tile of one row lie apart in `from`; whether tiles are runs of the message that lie along its rows.
+    // Whether the elements of a tile of one row are apart in `from`. Whether tiles are runs of the
+    // message along its rows.
     __device__ bool lies_apart() const { return log_rows == 0 && from.stride[DIMS - 1] != 1; }
     __device__ bool lies_along() const { return log_rows == 0 && height == 0 && from.stride[DIMS - 1] == 1; }
 };
 static_assert(sizeof(Box) == 176, "the host has the same");
 
-// What a block works on: `rows` rows of `cols` elements, which begin at these places, from where their box begins. Of skewed rows some have
-// fewer, and `to` is where the row of the box behind the last one begins in `from`.
+// The work of a block: `rows` rows of `cols` elements, relative to where their box begins. Some
+// skewed rows have fewer; `to` is then where the row of the box behind the last one begins in
+// `from`.
 struct Tile {
     u64 from, to;
     // Of the first element, in the message and in its row of the box.
@@ -72,9 +79,10 @@ struct Tile {
 };
 static_assert(sizeof(Tile) == 48, "the host has the same");
 
-// Boxes or messages, and their tiles, numbered through: those of item `i` from `firsts[i]` up to `firsts[i + 1]`. They may be listed in
-// another order: that of an array, so that what is side by side there is moved at about the same time. Encoders that turn axes are faster
-// without; those of `tolerance` must have tiles listed as they are numbered, as they wait for those before them.
+// Boxes or messages, and their tiles, numbered through: those of item `i` from `firsts[i]` up to
+// `firsts[i + 1]`. They may be listed in the order of an array, so that adjacent memory is accessed
+// at about the same time. Encoders that transpose are faster without. Those of `tolerance` list
+// tiles by number, as each waits for those before it.
 template <class Item>
 struct Batch {
     const Item* items;
@@ -83,7 +91,8 @@ struct Batch {
     u32 count, tiles;
 };
 
-// The distance of an element of a row, or of a row among all, from the first. `low` is the first axis that counts.
+// The distance of an element of a row, or of a row among all, from the first. `low` is the first
+// axis that counts.
 __device__ inline u64 distance(const Box& box, const Side& side, u32 index, u32 last, u32 low)
 {
     u64 at = 0;
@@ -105,8 +114,8 @@ __device__ inline u64 within_row(const Box& box, const Side& side, u32 index)
 
 // Waits for what was fetched, by everybody. Ends with a barrier.
 //
-// To wait for all but the last commit, with the next tile under way, does not do: on an H200 a warp's last copies of the tile
-// before were now and then not there yet.
+// To wait for all but the last commit, with the next tile under way, does not do: on an H200 a
+// warp's last copies of the tile before were now and then not there yet.
 __device__ inline void await_tile()
 {
     await_fetched();
@@ -116,8 +125,8 @@ __device__ inline void await_tile()
 // Counts on, for the first of some threads.
 __device__ inline u32 draw(u64* counter, u32 thread = threadIdx.x) { return thread == 0 ? count_on(counter) : 0; }
 
-// A tile that is being worked on, or will be, and the box or message that it is of. What is not in shared memory is far: the caches
-// of a multiprocessor keep nothing while data streams through them.
+// A tile of this or a later turn, and its box or message. Both are kept in shared memory, as
+// streaming data evicts everything from the caches.
 template <class Item>
 struct Work {
     Tile tile;
@@ -154,11 +163,13 @@ struct Work {
     }
 };
 
-// The tiles of a block: the one that is worked on, those of the turns that follow, and two of which descriptions are on their way: an item's
-// is there so many turns ahead, and its tile's one turn before that.
+// The tiles of a block: that of this turn, those of the next turns, and two whose descriptors are
+// on their way. An item's descriptor arrives so many turns ahead, and its tile's one turn before
+// that.
 template <class Item, u32 EARLY = 2>
 struct Ahead {
-    // So many numbers are dealt out; there is room for that many tiles and one more, which is a power of two.
+    // So many numbers are assigned in advance. There is room for that many tiles and one more,
+    // which is a power of two.
     static constexpr u32 DEALT = EARLY + 1, SLOTS = EARLY == 2 ? 4 : 8;
     static_assert(DEALT < SLOTS, "a tile that is found takes the place of one that is done with");
     Work<Item> works[SLOTS];
@@ -174,7 +185,8 @@ struct Ahead {
             for (u32 turn = 0; turn < EARLY; turn++) work(turn).describe(batch), also(work(turn));
         await_tile();
     }
-    // At the beginning of a turn, when all that was fetched is there. The tile after those has this number, to the first thread.
+    // At the beginning of a turn, when all that was fetched is there. The tile after those has this
+    // number, to the first thread.
     template <class Also> __device__ void next(u32 turn, const Batch<Item>& batch, u32 number, Also also)
     {
         if (threadIdx.x >= 32) return;

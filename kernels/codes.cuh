@@ -1,13 +1,15 @@
-// 64 codes of a few bits each as bytes, and back, by a team of eight threads: thread `i` has codes 4i to 4i + 3 and 32 + 4i to
-// 32 + 4i + 3, which is how the bytes of any number of bits are written by neighbours.
+// 64 codes of a few bits each to bytes and back, by a team of eight threads. Thread `i` has codes
+// 4i to 4i + 3 and 32 + 4i to 32 + 4i + 3. Adjacent threads write the bytes of any number of bits.
 //
-// docs/wire.md, "Codes". CPU twin: crates/fft-core/src/codec/codes.rs. The bits of a code are cut into parts of 64, 32, 16,
-// 8, 4, 2 and 1 bits. Of parts below 8 bits a byte has several, whose codes are as far apart as there are bytes.
+// docs/wire.md, "Codes". CPU twin: crates/fft-core/src/codec/codes.rs. The bits of a code are cut
+// into parts of 64, 32, 16, 8, 4, 2 and 1 bits. Of parts below 8 bits a byte has several, whose
+// codes are as far apart as there are bytes.
 #pragma once
 
 #include "numbers.cuh"
 
-// 16 bytes to or from a place that may be aligned to 8 bytes only. `SHARED` says that it is in shared memory.
+// 16 bytes to or from a place that may be aligned to 8 bytes only. `SHARED` says that it is in
+// shared memory.
 template <bool SHARED> __device__ inline void store_16(u8* to, uint4 bytes)
 {
     if (SHARED) {
@@ -44,8 +46,9 @@ __device__ void store_16_bits(const u32 (&codes)[4], u8* block, Team team)
     to[8] = {codes[2], codes[3]};
 }
 
-// `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be anything. Where the whole warp comes
-// by, a team that has nothing to store has codes of no bits. `SHARED` as above.
+// `Code` is u32 where codes have up to 32 bits, and u64 above. Bits above the lowest `bits` may be
+// anything. Where the whole warp comes by, a team that has nothing to store has codes of no bits.
+// `SHARED` as above.
 template <bool SHARED, class Code, class Team>
 __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team team)
 {
@@ -88,7 +91,8 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
     }
     if ((all & 7) == 0) return;
     u32 low = quad(rest, byte), high = quad(rest + 4, byte);
-    // Of parts below 8 bits, `2 * part` threads have the first codes of 4 bytes, and the others what goes above them.
+    // Of parts below 8 bits, `2 * part` threads have the first codes of 4 bytes, and the others
+    // what goes above them.
 #pragma unroll
     for (u32 part = 4; part > 0; part /= 2) {
         if ((all & part) == 0) continue;
@@ -107,10 +111,11 @@ __device__ void store_codes(const Code (&code)[8], u32 bits, u8* block, Team tea
 // Of two words the bits of the first that a mask has, and those of the second that it has not.
 __device__ inline u32 choose(u32 mask, u32 first, u32 second) { return (first & mask) | (second & ~mask); }
 
-// The same of two blocks at once, by a whole warp: places of parts are worked out one by one, none waits for another, and threads of the
-// lower and the upper half of a team give each other what they have of one block and of the other, all bits below four in one word.
-// Blocks begin at so many units of 8 bytes behind `codes`, in shared memory or not; one of no bits is not stored. `all` has the bits that
-// any of the warp has.
+// The same of two blocks at once, by a whole warp: places of parts are worked out one by one, none
+// waits for another, and threads of the lower and the upper half of a team give each other what
+// they have of one block and of the other, all bits below four in one word. Blocks begin at so many
+// units of 8 bytes behind `codes`, in shared memory or not; one of no bits is not stored. `all` has
+// the bits that any of the warp has.
 template <bool SHARED, class Code>
 __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 all, u8* codes, const u32 (&at)[2])
 {
@@ -146,7 +151,8 @@ __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 al
             u8* to = mine + 8 * u64(at[k] + (bits[k] & 32)) + 4 * lane;
 #pragma unroll
             for (u32 i = 0; i < 8; i += 4)
-                *reinterpret_cast<uint2*>(to + 16 * i) = {pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
+                *reinterpret_cast<uint2*>(to + 16 * i) = {
+                    pair(rest[i], rest[i + 1]), pair(rest[i + 2], rest[i + 3])};
         }
 #pragma unroll
         for (u32 i = 0; i < 4; i++) half[k][i] = __byte_perm(rest[2 * i], rest[2 * i + 1], bits[k] & 16 ? 0x7632 : 0x5410);
@@ -177,12 +183,14 @@ __device__ void store_two(const Code (&code)[2][8], const u32 (&bits)[2], u32 al
     if ((all & 1) == 0) return;
     const u32 ones = choose(0x33333333, first >> 2, second), other = __shfl_xor_sync(0xFFFFFFFF, ones, 2, 8);
     if (own & 1 && (lane & 2) == 0)
-        *reinterpret_cast<u32*>(codes + 8 * u64(place + (own & 62)) + 4 * (lane & 1)) = choose(0x55555555, ones, other << 1);
+        *reinterpret_cast<u32*>(codes + 8 * u64(place + (own & 62)) + 4 * (lane & 1)) =
+            choose(0x55555555, ones, other << 1);
 }
 
-// As `store_two`, where the eight blocks of a warp follow each other in the message, those of a team side by side, each of so many bits, 31
-// at most. Parts of codes are no whole sectors of memory, which are 32 bytes, but the codes of a warp are: they are put together first, in
-// shared memory of which the warp has read all that it needs. Both begin at a multiple of 16 bytes.
+// As `store_two`, for eight blocks of a warp that follow each other in the message, each of so many
+// bits, 31 at most. Parts of codes are no whole sectors of 32 bytes, but the codes of a warp are.
+// They are first gathered in shared memory that the warp has read. Both begin at a multiple of 16
+// bytes.
 __device__ inline void store_together(const u32 (&code)[2][8], u32 bits, u8* codes, u8* memory)
 {
     const u32 lane = threadIdx.x % 32, slot = lane / 8 * 2 * bits;
@@ -194,8 +202,9 @@ __device__ inline void store_together(const u32 (&code)[2][8], u32 bits, u8* cod
         reinterpret_cast<uint4*>(codes)[unit] = reinterpret_cast<const uint4*>(memory)[unit];
 }
 
-// Writes so many units of 8 bytes that are side by side in shared memory to a multiple of 8 bytes: by twos, where these are
-// aligned, from a line of memory on, so that all a warp writes at once is whole sectors but for the first and the last. For all threads.
+// Writes so many units of 8 bytes that are side by side in shared memory to a multiple of 8 bytes:
+// by twos, where these are aligned, from a line of memory on, so that all a warp writes at once is
+// whole sectors but for the first and the last. For all threads.
 __device__ inline void copy_units(const u8* from, u32 units, u8* to)
 {
     const uint2* read = reinterpret_cast<const uint2*>(from);
@@ -213,7 +222,8 @@ __device__ inline void copy_units(const u8* from, u32 units, u8* to)
     }
 }
 
-// The reverse, of codes of up to 31 bits: four in a word while they have eight bits, then two. `TOP` is what the upper halves have besides.
+// The reverse, of codes of up to 31 bits: four in a word while they have eight bits, then two.
+// `TOP` is what the upper halves have besides.
 template <u32 TOP = 0>
 __device__ void load_few(u32 (&code)[8], u32 bits, const u8* block, u32 lane)
 {

@@ -1,4 +1,5 @@
-// Tiles whose elements are fetched, or stored, column by column: the array's neighbours come together, but are elsewhere in the message each.
+// Tiles whose elements are loaded or stored column by column. Adjacent elements of the array are in
+// different rows of the message.
 #pragma once
 
 #include "shared.cuh"
@@ -6,17 +7,18 @@
 // The first element, not before this one, at which what must not be torn apart begins.
 __device__ inline u32 next_whole(u32 element, u32 skew) { return (element + skew) & ~skew; }
 
-// The elements of a tile with skewed rows, of which one that must not be torn apart may go on in the next row of the box. Threads side by side
-// take elements of a column of the box, which are neighbours in the array; of the tile these are in different columns.
+// The elements of a tile with skewed rows. A quantum may go on in the next row of the box. Adjacent
+// threads take elements of a column of the box, which are adjacent in the array and in different
+// columns of the tile.
 //
-// In shared memory a column of the box is a line of 128 bytes. A tile has as many lines as a row has columns, and those that share one are as
-// far apart as that, so that each row has one of them. Units are shuffled by the line: threads side by side, which bring elements of a column,
-// meet in no bank, nor do those of a team that reads a row.
+// In shared memory a column of the box is a line of 128 bytes. A tile has as many lines as a row
+// has columns, and those that share one are as far apart as that, so that each row has one of them.
+// Units are shuffled by the line, so that accesses by columns and by rows have no bank conflicts.
 template <class E>
 struct Skewed {
     const u32 log_rows, cols, skew, row;
-    // Of the thread's row: the first of its columns, the one behind the last, and from which on they are of the next row of the box, all
-    // counted from the tile's first.
+    // Of the thread's row: the first of its columns, the one behind the last, and from which on
+    // they are of the next row of the box, all counted from the tile's first.
     u32 begin, end, next;
     // Where these two rows of the box are.
     const E *own, *other;
@@ -32,7 +34,8 @@ struct Skewed {
     }
     // Bytes of as many elements as a tile has rows: the host has the same (`SHORT`).
     static constexpr u32 LINE = 128;
-    // Where in shared memory a byte is that would be this one if no lines were shared, and none shuffled.
+    // Where in shared memory a byte is that would be this one if no lines were shared, and none
+    // shuffled.
     __device__ static u32 place(u32 byte) { return (byte & (TILE_BYTES - 1)) ^ (byte >> 5 & 7 << 4); }
     // Works out how far columns are from the first, in bytes.
     __device__ static void note(const Box& box, const Tile& tile, Places& places, Crew crew)
@@ -77,8 +80,8 @@ struct Skewed {
     }
 };
 
-// The elements of a tile that is a run of the message, but goes over several rows of the box: threads side by side take elements of a
-// column, which are neighbours in the array.
+// The elements of a tile that is a run of the message over several rows of the box. Adjacent
+// threads take elements of a column, which are adjacent in the array.
 template <class E>
 struct Folded {
     const Divisor by;
@@ -90,7 +93,8 @@ struct Folded {
         : by(box.by_height), pitch(box.pitch), height(box.height), before(tile.start), elements(tile.cols), from(reinterpret_cast<u64>(from))
     {
     }
-    // Works out how far columns are from the first row's first, and then how far rows are, in bytes.
+    // Works out how far columns are from the first row's first, and then how far rows are, in
+    // bytes.
     __device__ static void note(const Box& box, const Tile& tile, Places& places, Crew crew)
     {
         const u32 pitch = box.pitch, first = (tile.element - tile.start) / pitch, all = box.elements / pitch;
@@ -98,7 +102,8 @@ struct Folded {
         for (u32 i = crew.thread; i < min(box.height, all - first); i += crew.threads)
             places.of[pitch + i] = distance(box, box.from, first + i, box.inner - 1, box.low) * sizeof(E);
     }
-    // Calls `move` with where each is in the array, and its index in the tile, which may not have it.
+    // Calls `move` with where each is in the array, and its index in the tile, which may not have
+    // it.
     template <class Move> __device__ void each(const Places& places, Move move) const
     {
         struct Found {

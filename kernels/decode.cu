@@ -1,7 +1,9 @@
-// Decoding and unpacking in one pass: messages become boxes of an array. One launch reads all messages of a reshape.
+// Decoding and unpacking in one pass: messages become boxes of an array. One launch reads all
+// messages of a reshape.
 //
-// CPU twins: `Codec::unpack` of crates/fft-core/src/codec/{frame,rounded,bits,tolerance}.rs. Whatever a message holds, nothing is
-// read outside its slot or written outside its box; what is wrong with one is marked, and said by the CPU, who reads it again.
+// CPU twins: `Codec::unpack` of crates/fft-core/src/codec/{frame,rounded,bits,tolerance}.rs.
+// Whatever a message holds, nothing is read outside its slot or written outside its box. A message
+// that does not decode is marked in its state.
 #include "edge.cuh"
 #include "formats.cuh"
 #include "measure.cuh"
@@ -13,10 +15,12 @@ struct Job {
     const u8* messages;
     T* dst;
     State* states;
-    // Bytes of each message: those of its numbers, of its header and what is `fixed`, or of `tolerance` anything between.
+    // Bytes of each message: those of its numbers, of its header and what is `fixed`, or of
+    // `tolerance` anything between.
     const u64* lengths;
     u32 bits;
-    // Of `tolerance`, units of 8 bytes of codes before each tile, in all messages together, and one more: see measure.
+    // Of `tolerance`, units of 8 bytes of codes before each tile, in all messages together, and one
+    // more: see measure.
     u64* begins;
     Queue queue;
     // What is measured of groups, if tiles are not all runs of their messages.
@@ -37,7 +41,8 @@ __device__ Part raw_part(const Job<T>& job, const Message& message, const Tile& 
     return {job.messages + message.place + u64(tile.element) * ELEMENT, nullptr, tile.cols * ELEMENT, 0};
 }
 
-// Where codes have a fixed place: so many bytes for each block of 64 numbers, and scales for so many numbers each.
+// Where codes have a fixed place: so many bytes for each block of 64 numbers, and scales for so
+// many numbers each.
 template <class T, u32 WIDTH>
 struct Fixed {
     // Messages come in the receiver's order.
@@ -109,9 +114,10 @@ struct Never {
     template <class... Told> __device__ bool operator()(Told&...) const { return false; }
 };
 
-// Takes a tile, which has been noted, to where it belongs, out of its numbers as they are, or else of codes: `decode` makes a thread's `N`
-// numbers of each piece, and says of which planes it cannot. When the numbers have taken the place of the codes, `mend` does these. Before,
-// `quick` makes all pieces of a warp, or says that it does not. Has barriers.
+// Moves a tile to its box, out of raw numbers or of codes. `decode` makes a thread's `N` numbers of
+// each piece, and says of which planes it cannot; `mend` does these when numbers have taken the
+// place of the codes. `quick` makes all pieces of a warp beforehand, or says that it does not. Has
+// barriers.
 template <u32 WIDTH, u32 N, Cuts CUTS, class T, class Decode, class Mend, class Quick>
 __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw, const u8* codes,
                          Buffer<Element<T, WIDTH>>& buffer, const Places& places, Numbers& numbers, Decode decode, Mend mend, Quick quick)
@@ -162,8 +168,8 @@ __device__ void put_tile(const Job<T>& job, const Work<Message>& work, bool raw,
     leave_tile<E, CUTS>(message.box, tile, shared, reinterpret_cast<E*>(job.dst), places);
 }
 
-// Reads all tiles: while one is decoded the next one's codes are fetched, from where `source` says that they are, and the one after
-// that is found.
+// Reads all tiles. While one is decoded, the next one's codes are fetched, from where `source`
+// says, and the one after that is found.
 template <u32 WIDTH, u32 N, class T, class Source, class Decode, class Mend = Nothing, class Quick = Never>
 __device__ void each_tile(const Job<T>& job, Source source, Decode decode, Mend mend = Nothing(), Quick quick = Never())
 {
@@ -256,7 +262,8 @@ __device__ void decode_bits(const Job<T>& job)
         if (!decode_edge<T>(scale, bits, from, eight)) return refuse(piece.state);
         for (u32 i = 0; i < 8; i++) {
             const u32 byte = (element_of(piece.local, i) * WIDTH + plane) * sizeof(T);
-            *reinterpret_cast<T*>(shared.memory + Shared::place(byte, piece.body.shuffled_of<Element<T, WIDTH>>())) = T(eight.x[i]);
+            *reinterpret_cast<T*>(
+                shared.memory + Shared::place(byte, piece.body.shuffled_of<Element<T, WIDTH>>())) = T(eight.x[i]);
         }
     };
     // In single precision, where that has what all codes of a warp stand for: nearly always.
@@ -307,7 +314,8 @@ struct Found {
     static constexpr u32 BLOCKS = Widths<E, WIDTH>::BLOCKS;
     static constexpr Cuts CUTS = Cuts::FOLDED;
     const Job<T>& job;
-    // Where its codes begin and end, and the codes of its message, of the turns to come; and the step.
+    // Where its codes begin and end, and the codes of its message, of the turns to come; and the
+    // step.
     u64 (*places)[3];
     u64* steps;
     Measured<E>* measured;

@@ -1,5 +1,5 @@
-// Scales of `bits`, and its blocks with numbers that are not finite, or so large that rounding might make them so. The latter
-// are rare: they are compiled once, out of the way of others.
+// Scales of `bits`, and its blocks with numbers that are not finite, or so large that rounding
+// might make them so. The latter are rare and compiled once, out of line.
 //
 // CPU twin: crates/fft-core/src/codec/edge.rs.
 #pragma once
@@ -19,7 +19,8 @@ __device__ inline u32 scale_of(double step)
     return scale_of_normal(step > least ? step : least);
 }
 
-// That of a block, of its largest magnitude and one over the largest integer. Of single precision no step is below the normal numbers.
+// That of a block, of its largest magnitude and one over the largest integer. Of single precision
+// no step is below the normal numbers.
 template <class T> __device__ u32 scale_for(u64 most, double part)
 {
     const double step = from_bits(most) * part;
@@ -29,7 +30,8 @@ template <class T> __device__ u32 scale_for(u64 most, double part)
 
 __device__ inline double step_of(u32 scale) { return from_bits(u64(scale) << 47); }
 
-// The same in single precision, of 0 and of steps from 2^-126 to 2^100, and whether a scale is of these.
+// The same in single precision, of 0 and of steps from 2^-126 to 2^100, and whether a scale is of
+// these.
 constexpr u32 SINGLE_LEAST = (1023 - 126) << 5, SINGLE_MOST = (1023 + 100) << 5;
 __device__ inline bool is_single_scale(u32 scale) { return scale == 0 || (scale >= SINGLE_LEAST && scale <= SINGLE_MOST); }
 __device__ inline float single_step_of(u32 scale)
@@ -49,7 +51,8 @@ struct Eight {
     double x[8];
 };
 
-// The elements of a tile that these are of, as `read_block` and `write_blocks` have them: a block's first is given.
+// The elements of a tile that these are of, as `read_block` and `write_blocks` have them: a block's
+// first is given.
 __device__ inline u32 element_of(u32 first, u32 i) { return first + 4 * (threadIdx.x & 7) + (i & 3) + 32 * (i / 4); }
 
 // Integers in units of a step, cut to the range of the receiver's numbers.
@@ -60,7 +63,8 @@ struct Edge {
     // Whether the outermost codes are not integers: NaN, -infinity, and at the other end infinity.
     bool strange;
 
-    // Bits of the codes of a block whose outermost codes are not integers, where others have `bits`.
+    // Bits of the codes of a block whose outermost codes are not integers, where others have
+    // `bits`.
     __device__ static u32 strange_bits(u32 bits) { return max(bits - 1, 2u); }
     // The largest finite number.
     __device__ static double most() { return double(T(Real<T>::from_word(Real<T>::INFINITY_BITS - 1))); }
@@ -87,8 +91,9 @@ struct Edge {
     }
 };
 
-// Writes a block, whose scale is known unless it is strange: then it has a scale of its own, which follows the codes if
-// there are other integers than 0. Returns the squared errors of the finite of a thread's numbers.
+// Writes a block, whose scale is known unless it is strange: then it has a scale of its own, which
+// follows the codes if there are other integers than 0. Returns the squared errors of the finite of
+// a thread's numbers.
 template <class T>
 __device__ __noinline__ double encode_edge(u32 scale, u32 bits, const Eight& eight, u8* out)
 {

@@ -1,7 +1,8 @@
-// Packing and encoding in one pass: boxes of an array become messages, bit for bit those of the CPU.
+// Packing and encoding in one pass: boxes of an array become messages, bit for bit those of the
+// CPU.
 //
-// CPU twins: `Codec::pack` of crates/fft-core/src/codec/{rounded,bits,tolerance}.rs. One launch makes all messages of a
-// reshape. What is left for settle.cu: headers, and messages that did not shrink.
+// CPU twins: `Codec::pack` of crates/fft-core/src/codec/{rounded,bits,tolerance}.rs. One launch
+// makes all messages of a reshape. settle.cu writes headers, and messages that did not shrink.
 #include "edge.cuh"
 #include "formats.cuh"
 #include "job.cuh"
@@ -31,7 +32,8 @@ __device__ void each_tile(const Job<T>& job, Encode encode)
     for (u32 turn = 0; there; turn++) {
         const u32 number = threadIdx.x < 32 ? number_of(turn + 3, job.batch.tiles, job.states, job.batch.count) : 0;
         await_tile();
-        // Before the barrier behind which others take the place of these errors, and of that tile's description.
+        // Before the barrier behind which others take the place of these errors, and of that tile's
+        // description.
         if (threadIdx.x / 32 == 2 && turn > 0) errors.keep(job.errors, ahead.work(turn - 1).tile);
         there = fetch(turn + 1);
         if (!there) {
@@ -122,8 +124,8 @@ __device__ void encode_mantissa(const Job<T>& job)
     });
 }
 
-// A tile of `bits`: where a block goes is known. Each thread works out the scale of one of the blocks, and tells its team. Returns the
-// thread's squared errors.
+// A tile of `bits`: where a block goes is known. Each thread works out the scale of one of the
+// blocks, and tells its team. Returns the thread's squared errors.
 template <class P, class T>
 __device__ double encode_bits_of(const Job<T>& job, const Body& body, const Tile& tile, Shared shared)
 {
@@ -158,8 +160,8 @@ __device__ double encode_bits_of(const Job<T>& job, const Body& body, const Tile
         const bool few = bits >= FEWEST_TOGETHER && bits <= MOST_TOGETHER;
         const bool together = (run || rows) && few && reinterpret_cast<uintptr_t>(out) % 16 == 0;
         const bool plain = most < Real<T>::HUGE_BITS && is_single_scale(scale);
-        // Of several rows, numbers of a warp are where those of others are: before codes are put there, which those of 16
-        // bits are not, all must have read theirs.
+        // Of several rows, numbers of a warp are where those of others are: before codes are put
+        // there, which those of 16 bits are not, all must have read theirs.
         if (together && (bits == 16 || body.log_rows == 0 ? __all_sync(0xFFFFFFFF, plain) : __syncthreads_and(plain))) {
             const u32 mine = P::mine(), group = P::group(mine / 2, mine % 2);
             bool there = true;

@@ -1,7 +1,9 @@
-// The sum of the squares of the numbers of a box, which neither overflows nor vanishes: of small, ordinary and large numbers,
-// each with its own unit (Blue, ACM TOMS 4, 15-23, 1978). A sum for each block of threads; the host adds these up.
+// The sum of the squares of the numbers of a box, which neither overflows nor vanishes: of small,
+// ordinary and large numbers, each with its own unit (Blue, ACM TOMS 4, 15-23, 1978). A sum for
+// each block of threads; the host adds these up.
 //
-// CPU twin: `Energy::add` of crates/fft-core/src/tolerance.rs, in another order. Bytes moved: each number read.
+// CPU twin: `Energy::add` of crates/fft-core/src/tolerance.rs, in another order. Bytes moved: each
+// number read.
 #include "box.cuh"
 
 constexpr double LARGE = 1e140;

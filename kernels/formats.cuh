@@ -6,22 +6,25 @@
 // The exponents that a scale may have.
 constexpr int LEAST_SCALE = -1022, MOST_SCALE = 1022;
 
-// A number in a short format: its code, and what that stands for, which single precision has as well.
+// A number in a short format: its code, and what that stands for, which single precision has as
+// well.
 struct Short {
     u32 code;
     float value;
 };
 
-// Two numbers of single precision in a short format: their codes, the first in the lower half, and what they stand for.
+// Two numbers of single precision in a short format: their codes, the first in the lower half, and
+// what they stand for.
 struct TwoShort {
     u32 codes;
     float values[2];
 };
 
-// A format has a code of `BITS` bits, of which the last `MANTISSA` are behind the leading one, and takes numbers up to an
-// exponent of `TOP`. `round` is to nearest, ties to even, of a finite number in range; `special` is the code of another. Numbers
-// of single precision may be scaled as such by 2^-scale for scales up to `MOST_SCALE_OF_FLOATS`: what the product then loses,
-// below its normal numbers, rounds to 0 in any case.
+// A format has a code of `BITS` bits, of which the last `MANTISSA` are behind the leading one, and
+// takes numbers up to an exponent of `TOP`. `round` is to nearest, ties to even, of a finite number
+// in range; `special` is the code of another. Numbers of single precision may be scaled as such by
+// 2^-scale for scales up to `MOST_SCALE_OF_FLOATS`: what the product then loses, below its normal
+// numbers, rounds to 0 in any case.
 template <u32 EXPONENT_BITS, u32 MANTISSA_BITS>
 struct Format {
     static constexpr u32 BITS = 1 + EXPONENT_BITS + MANTISSA_BITS;
@@ -72,8 +75,8 @@ struct Half : Format<5, 10> {
 struct Brain : Format<8, 7> {
     // Its numbers are as small as those of single precision.
     static constexpr int MOST_SCALE_OF_FLOATS = 0;
-    // The upper half of a float. That is cut towards 0 first, and its last bit then says whether anything was cut off, so
-    // that rounding it once more is as rounding once.
+    // The upper half of a float. That is cut towards 0 first, and its last bit then says whether
+    // anything was cut off, so that rounding it once more is as rounding once.
     __device__ static Short round(double x)
     {
         float cut = __double2float_rz(x);
@@ -92,13 +95,15 @@ struct Brain : Format<8, 7> {
     __device__ static float value(u32 code) { return __uint_as_float(code << 16); }
 };
 
-// Whether numbers of single precision can be scaled as such, down and back: conversions to double precision are slow.
+// Whether numbers of single precision can be scaled as such, down and back: conversions to double
+// precision are slow.
 template <class Format, class T> __device__ bool scales_floats(int scale)
 {
     return sizeof(T) == 4 && scale >= -126 && scale <= Format::MOST_SCALE_OF_FLOATS;
 }
 
-// The warp's maximum of keys, of which each thread has those of eight numbers; of a NaN it may be the largest of all.
+// The warp's maximum of keys, of which each thread has those of eight numbers; of a NaN it may be
+// the largest of all.
 template <class T>
 __device__ int largest_key(const T (&x)[8])
 {
@@ -121,7 +126,8 @@ __device__ int largest_key(const T (&x)[8], int below)
     return __reduce_max_sync(0xFFFFFFFF, most);
 }
 
-// The binary exponent of a number of which the key is known; of numbers that are not normal, that of the least normal one.
+// The binary exponent of a number of which the key is known; of numbers that are not normal, that
+// of the least normal one.
 template <class T> __device__ int exponent_of(int key)
 {
     if (sizeof(T) == 8) return (key >> 20) - 1023;
@@ -129,8 +135,8 @@ template <class T> __device__ int exponent_of(int key)
     return int(bits_of(double(__int_as_float(key))) >> 52) - 1023;
 }
 
-// Rounds a span of 256 numbers, of which each thread of a warp has eight, to a format, and returns its scale. `out` is
-// the thread's block.
+// Rounds a span of 256 numbers, of which each thread of a warp has eight, to a format, and returns
+// its scale. `out` is the thread's block.
 template <class Format, class T>
 __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, double& error)
 {
@@ -138,11 +144,13 @@ __device__ int encode_span(const T (&x)[8], u8* out, bool writes, Team team, dou
     constexpr u32 DROP = Real<T>::MANTISSA > Format::MANTISSA ? Real<T>::MANTISSA - Format::MANTISSA : 0;
     const T limit = Real<T>::from_word((Real<T>::INFINITY_BITS - 1) >> DROP << DROP);
     int most = largest_key(x);
-    // With all ones in the lower half of a word, the limit may seem exceeded where it is not: that changes nothing.
+    // With all ones in the lower half of a word, the limit may seem exceeded where it is not: that
+    // changes nothing.
     bool plain = most < Real<T>::key(limit);
     if (!plain) most = largest_key(x, int(Real<T>::INFINITY_BITS >> (sizeof(T) == 8 ? 32 : 0)));
     if (sizeof(T) == 8 && most == 0) {
-        // All upper halves are 0: the exponent is the same whatever is in the lower, unless they are 0 as well.
+        // All upper halves are 0: the exponent is the same whatever is in the lower, unless they
+        // are 0 as well.
         bool any = false;
 #pragma unroll
         for (u32 i = 0; i < 8; i++) any |= isfinite(x[i]) && x[i] != T(0);
@@ -220,8 +228,9 @@ __device__ void decode_span(const u8* block, int scale, T (&x)[8], Team team)
     for (u32 i = 0; i < 8; i++) x[i] = T(double(Format::value(code[i])) * back);
 }
 
-// Cuts the mantissas of a block's numbers to so many bits, of which it makes codes, and adds up squared errors. Returns whether there is a
-// NaN. For whole warps: nearly always all numbers are far from infinity.
+// Cuts the mantissas of a block's numbers to so many bits, of which it makes codes, and adds up
+// squared errors. Returns whether there is a NaN. For whole warps: nearly always all numbers are
+// far from infinity.
 template <class T>
 __device__ bool trim(const T (&x)[8], u32 bits, typename Real<T>::Word (&code)[8], double& error)
 {
@@ -230,7 +239,8 @@ __device__ bool trim(const T (&x)[8], u32 bits, typename Real<T>::Word (&code)[8
     // The key of numbers that are rounded to infinity at the earliest.
     constexpr int LARGE = int((INFINITY_WORD - (ONE << Real<T>::MANTISSA)) >> (8 * sizeof(T) - 32));
     const u32 dropped = bits < Real<T>::MANTISSA ? Real<T>::MANTISSA - bits : 0;
-    // Added to a word, half of what is dropped rounds it; one less, for a word that is even behind the cut.
+    // Added to a word, half of what is dropped rounds it; one less, for a word that is even behind
+    // the cut.
     const Word half = dropped == 0 ? 0 : (ONE << (dropped - 1)) - 1, one = dropped == 0 ? 0 : 1;
     int most = 0;
 #pragma unroll

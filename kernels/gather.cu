@@ -1,6 +1,7 @@
-// Reshapes on the way into a transform: what cuFFT calls instead of loading an element, linked into its own kernels when a plan is
-// made (`cufftXtSetJITCallback`). Each element is read from the memory of the rank that has it, so that a reshape costs no pass.
-// Compiled to the intermediate code that this takes.
+// Reshapes on the way into a transform: what cuFFT calls instead of loading an element, linked into
+// its own kernels when a plan is made (`cufftXtSetJITCallback`). Each element is read from the
+// memory of the rank that has it, so that a reshape costs no pass. Compiled to the intermediate
+// code that this takes.
 //
 // CPU twin: `Pieces::place`, and a product. Bytes moved: none but those of the transform.
 #include "pieces.cuh"
@@ -13,7 +14,8 @@ __device__ __forceinline__ double2 fetch(unsigned long long number, const void* 
     return {z.x * pieces->factor, z.y * pieces->factor};
 }
 
-// The arguments are cuFFT's: where the array would begin, the element's number there, and what the plan was told.
+// The arguments are cuFFT's: where the array would begin, the element's number there, and what the
+// plan was told.
 __device__ double2 gather_1_1(void*, unsigned long long number, void* told, void*)
 {
     return fetch<1, 1>(number, told);

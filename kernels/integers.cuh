@@ -10,7 +10,8 @@ constexpr u32 SINGLE_BITS = 18;
 
 template <class T> constexpr u32 RAW_BYTES = BLOCK * sizeof(T);
 
-// Of `tolerance`: bytes of the step, bits of a width, and the width of a block that is sent as it is.
+// Of `tolerance`: bytes of the step, bits of a width, and the width of a block that is sent as it
+// is.
 constexpr u32 STEP_BYTES = 8, WIDTH_BITS = 6, RAW = 63;
 // The most bits of other blocks, which are shorter.
 template <class T> constexpr u32 WIDEST = sizeof(T) == 8 ? 52 : 31;
@@ -23,7 +24,8 @@ struct Integers {
 
     __device__ Integers(double step, double inverse, u32 bits, bool few) : step(step), inverse(inverse), bits(bits), few(few) {}
 
-    // Whether a step has at most 6 digits, as scales have and steps that `tolerance` takes, and is from 2^-126 to 2^100.
+    // Whether a step has at most 6 digits, as scales have and steps that `tolerance` takes, and is
+    // from 2^-126 to 2^100.
     __device__ static bool few_digits(double step)
     {
         constexpr u32 LEAST = u32(power_bits(-126) >> 32), MOST = u32(power_bits(100) >> 32);
@@ -31,13 +33,15 @@ struct Integers {
         return high - LEAST <= MOST - LEAST && bits_of(step) << 17 == 0;
     }
 
-    // What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits - 1).
+    // What the code 0 stands for, before the exponent of the rounder is taken off: 2^52 + 2^(bits -
+    // 1).
     __device__ double middle() const { return from_bits(ROUNDER | 1ull << (bits - 1)); }
 
     // Whether what all codes stand for need not be rounded: conversions are slow.
     template <class T> __device__ bool is_single() const { return sizeof(T) == 4 && bits <= SINGLE_BITS && few; }
 
-    // Makes and writes codes of any number of bits, and returns the sum of squared errors. Nothing is written of no bits.
+    // Makes and writes codes of any number of bits, and returns the sum of squared errors. Nothing
+    // is written of no bits.
     template <bool SHARED, u32 STEP, class T>
     __device__ double encode(const T* x, u32 bits, u8* block, Team team) const
     {
@@ -48,8 +52,9 @@ struct Integers {
         return error;
     }
 
-    // Codes of the eight numbers that a thread has, `STEP` apart; adds up squared errors. `SINGLE` says that single precision has what
-    // codes stand for, and `CLIP` that integers may come out too large.
+    // Codes of the eight numbers that a thread has, `STEP` apart; adds up squared errors. `SINGLE`
+    // says that single precision has what codes stand for, and `CLIP` that integers may come out
+    // too large.
     template <bool CLIP, u32 STEP, bool SINGLE, class Code, class T>
     __device__ void round(const T* x, Code (&code)[8], double& error) const
     {

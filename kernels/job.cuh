@@ -12,14 +12,15 @@ struct Job {
     State* states;
     // One for each tile: the sum of its squared errors.
     double* errors;
-    // The number behind the colon of a wire; of `bits`, one over its largest integer; of `tolerance`, the step and one over it.
+    // The number behind the colon of a wire; of `bits`, one over its largest integer; of
+    // `tolerance`, the step and one over it.
     u32 bits;
     double part, step, inverse;
     Queue queue;
 };
 
-// The squared errors of a tile, which are added up always in the same order: by one warp for all, with a barrier before, and one behind before
-// others are added.
+// The squared errors of a tile, which are added up always in the same order: by one warp for all,
+// with a barrier before, and one behind before others are added.
 struct Errors {
     double of[THREADS];
 

@@ -1,10 +1,12 @@
-// Where the codes of `tolerance` begin, before they are decoded: a launch of its own, which reads the tables of widths alone.
+// Finds where the codes of `tolerance` begin, before they are decoded: a launch of its own, which
+// reads the tables of widths alone.
 #pragma once
 
 #include "integers.cuh"
 #include "places.cuh"
 
-// Of `tolerance`, how many units of 8 bytes the codes of a block take that says to have so many bits; none if it cannot have.
+// Of `tolerance`, how many units of 8 bytes the codes of a block take that says to have so many
+// bits; none if it cannot have.
 template <class T> __device__ u32 units_of(u32 bits)
 {
     if (bits == RAW) return u32(RAW_BYTES<T>) / 8;
@@ -24,8 +26,8 @@ struct Widths {
     }
 };
 
-// What is told of 64 elements where tiles are not runs of a message: units of codes before them, in the 16 KiB of numbers that have them,
-// and the width of their block, or of both planes'.
+// What is told of 64 elements where tiles are not runs of a message: units of codes before them, in
+// the 16 KiB of numbers that have them, and the width of their block, or of both planes'.
 struct Group {
     static_assert(TILE_BYTES / 8 < 1 << 12, "units of 8 bytes are counted in 12 bits");
     u32 word;
@@ -34,8 +36,8 @@ struct Group {
     __device__ u32 before() const { return word & 0xFFF; }
     __device__ u32 width(u32 plane) const { return word >> (12 + 6 * plane) & RAW; }
 
-    // Codes are fetched from a multiple of 16 bytes on: whether they begin 8 bytes behind one, as those do that begin at this unit of 8 bytes
-    // of memory; and how many bytes that is.
+    // Codes are fetched from a multiple of 16 bytes on: whether they begin 8 bytes behind one, as
+    // those do that begin at this unit of 8 bytes of memory; and how many bytes that is.
     __device__ void skip(u64 unit) { word |= u32(unit % 2) << 24; }
     __device__ u32 skipped() const { return word >> 24 << 3; }
 };
@@ -51,8 +53,8 @@ template <class Item> __device__ u32 item_of(const Batch<Item>& batch, u32 numbe
     return item;
 }
 
-// `tolerance`, before all else: where the codes of each tile begin, which depends on all widths before. Each thread adds up those of
-// a tile. To find that out meanwhile would have tiles wait for each other.
+// Finds where the codes of each tile of `tolerance` begin, which depends on all widths before. Each
+// thread sums those of a tile. While decoding, tiles would have to wait for each other.
 template <class T, u32 WIDTH, class Job>
 __device__ void measure(const Job& job)
 {

@@ -13,9 +13,11 @@ struct Message {
     Box box;
     // Where it begins, in bytes: a multiple of 8, and of 16 if it may be its numbers as they are.
     u64 place;
-    // Bytes of its numbers as they are. A message of as many is these, without a header; others are shorter.
+    // Bytes of its numbers as they are. A message of as many is these, without a header; others are
+    // shorter.
     u64 room;
-    // Bytes of the body whose place does not depend on the data, of the table at its front, and of what of that encoders write.
+    // Bytes of the body whose place does not depend on the data, of the table at its front, and of
+    // what of that encoders write.
     u64 fixed, table, filled;
     // The header.
     u64 head;
@@ -25,7 +27,8 @@ static_assert(sizeof(Message) == 224, "the host has the same");
 // A message that does not, whatever the data, is left to settle.cu.
 __device__ inline bool never_shrinks(const Message& message) { return HEADER + message.fixed >= message.room; }
 
-// What an encoder or decoder needs of a message, held in registers: the descriptor would be read again after every store.
+// What an encoder or decoder needs of a message, held in registers: the descriptor would be read
+// again after every store.
 struct Body {
     u8* bytes;
     // What it must stay below, and its table.
@@ -63,7 +66,8 @@ struct Body {
         there = row < tile.rows && element < begin + tile.cols;
         return element;
     }
-    // The index in shared memory, before units are shuffled, of an element of a tile, in the order of the message.
+    // The index in shared memory, before units are shuffled, of an element of a tile, in the order
+    // of the message.
     __device__ u32 shared_at(u32 local) const
     {
         u32 row = local >> log_cols, col = local & ((1 << log_cols) - 1);
@@ -84,8 +88,9 @@ struct Body {
     }
 };
 
-// What comes of it: set to zeros before a launch, as is one more behind all, which counts tiles. At a fixed rate nobody writes units and flags,
-// and settle.cu sets that count to zero: another launch of the encoder may follow.
+// The outcome: zeroed before a launch, as is one more behind all, which counts tiles. At a fixed
+// rate units and flags are not written, and settle.cu zeroes that count, so that another launch of
+// the encoder may follow.
 struct State {
     // Bytes of the message.
     u64 bytes;
@@ -102,9 +107,9 @@ static_assert(sizeof(State) == 32, "the host has the same");
 // Marks a message that does not decode.
 __device__ inline void refuse(State& state) { atomicOr(&state.bad, 1); }
 
-// The numbers of a decoder's tiles, to the first thread, but for the first ones, which are dealt out. Each is drawn from a counter behind
-// all states: blocks do not all come forward equally fast, and so tiles are written in about the order in which they are listed, which
-// is faster than in any other.
+// The numbers of a decoder's tiles, for the first thread. All but the first few, which are
+// assigned, are drawn from a counter behind all states. Blocks progress unevenly, and so tiles are
+// written in about the order of their list, which is the fastest.
 struct Numbers {
     u64* const counter;
     const u32 dealt;
@@ -119,8 +124,9 @@ struct Numbers {
     __device__ u32 next() const { return dealt + drawn; }
 };
 
-// The number of an encoder's tile of this turn, the fourth or a later one, to the first thread. Most are dealt out, and only the last
-// quarter is drawn: encoders, which write little, do not gain by drawing all. Those of `tolerance` draw all (`Queue`).
+// The number of an encoder's tile of this turn, the fourth or a later one, for the first thread.
+// Most are assigned, and only the last quarter is drawn: encoders write little and gain little by
+// drawing. Those of `tolerance` draw all (`Queue`).
 __device__ inline u32 number_of(u32 turn, u32 tiles, State* states, u32 messages)
 {
     const u32 dealt = max(3 * gridDim.x, tiles / 4 * 3), own = blockIdx.x + turn * gridDim.x;
@@ -151,10 +157,11 @@ __device__ void read_run(Shared shared, const Body& body, u32 first, u32 further
     }
 }
 
-// The numbers of a team's block, or of its two planes, out of shared memory and back: of each half of the block a thread has
-// neighbours, in the order of its codes. `first` is the first element in the tile of one of the team's blocks, and `further` by how many the block
-// is behind that, of which neither has a bit that the other has: places are sums of bits without a carry, each of which is shuffled for
-// itself, and what differs by thread is worked out once for all blocks.
+// The numbers of a team's block, or of its two planes, out of shared memory and back: of each half
+// of the block a thread has neighbours, in the order of its codes. `first` is the first element in
+// the tile of one of the team's blocks, and `further` by how many the block is behind that, of
+// which neither has a bit that the other has: places are sums of bits without a carry, each of
+// which is shuffled for itself, and what differs by thread is worked out once for all blocks.
 template <class E, u32 N, class T, class Team>
 __device__ void read_block(Shared shared, const Body& body, u32 first, u32 further, T (&x)[N], Team team)
 {
@@ -204,13 +211,15 @@ __device__ void read_any(Shared shared, const Body& body, const Tile& tile, u32 
     else read_skewed<E>(shared, body, tile, first, x);
 }
 
-// Into a tile of one row: a thread's numbers of its team's blocks, `STEP` bytes from one to the next.
+// Into a tile of one row: a thread's numbers of its team's blocks, `STEP` bytes from one to the
+// next.
 template <u32 STEP, u32 MANY, u32 N, class T>
 __device__ void write_blocks(Shared shared, u32 shuffled, const T (&x)[MANY][N], Team team)
 {
     constexpr u32 HALF = N * sizeof(T) / 2, UNITS = HALF / 16;
     u32 own = Shared::place(threadIdx.x / 8 * (16 * HALF) + HALF * team.lane, shuffled);
-    // Or the compiler works out all places before the first tile, for which there are not registers enough.
+    // Or the compiler works out all places before the first tile, for which there are not registers
+    // enough.
     change(own);
 #pragma unroll
     for (u32 block = 0; block < MANY; block++)

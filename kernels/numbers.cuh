@@ -1,7 +1,7 @@
 // Real numbers as words. CPU twin: crates/fft-core/src/codec/number.rs.
 //
-// Compiled with -fmad=false: a product and a sum round twice, as on the CPU. Where that cannot change a message, as in
-// sums of squared errors, fma() is called by name.
+// Compiled with -fmad=false: a product and a sum round twice, as on the CPU. Where that cannot
+// change a message, as in sums of squared errors, fma() is called by name.
 #pragma once
 
 #include "tile.cuh"
@@ -49,7 +49,8 @@ template <> struct Real<float> {
 // What arrives if `x` is sent.
 template <class T> __device__ double rounded(double x) { return double(T(x)); }
 
-// The eight threads that work on a block of 64 numbers, while others of their warp may do something else.
+// The eight threads that work on a block of 64 numbers, while others of their warp may do something
+// else.
 struct Team {
     u32 lane, mask;
     __device__ Team() : lane(threadIdx.x & 7), mask(0xFFu << (threadIdx.x & 24)) {}
@@ -62,7 +63,8 @@ struct Team {
     __device__ u32 all(u32 bits) const { return bits; }
 };
 
-// The same where the whole warp comes by, which is faster: it need not be found out who is there before each exchange.
+// The same where the whole warp comes by, which is faster: it need not be found out who is there
+// before each exchange.
 struct Together {
     u32 lane;
     __device__ Together() : lane(threadIdx.x & 7) {}
@@ -75,8 +77,8 @@ struct Together {
     __device__ u32 all(u32 bits) const { return __reduce_or_sync(0xFFFFFFFF, bits); }
 };
 
-// The word, as double, of a magnitude of which the key is the largest; with all its lower 32 bits set if any of the upper is, as the
-// CPU does it.
+// The word, as double, of a magnitude of which the key is the largest; with all its lower 32 bits
+// set if any of the upper is, as the CPU does it.
 template <class T> __device__ u64 word_of_key(int key)
 {
     // A number of single precision that is not 0 is not small in double precision.
@@ -84,8 +86,8 @@ template <class T> __device__ u64 word_of_key(int key)
     return key == 0 ? 0 : word | 0xFFFFFFFFull;
 }
 
-// Maxima over a team of `N` numbers that each thread has, of which it keeps one: two or four, in a half or a third of the exchanges
-// that all of them would take.
+// Maxima over a team of `N` numbers that each thread has, of which it keeps one: two or four, in a
+// half or a third of the exchanges that all of them would take.
 template <u32 N> __device__ u32 kept_by(Together team)
 {
     return N == 4 ? (team.lane & 1) * 2 + (team.lane >> 1 & 1) : team.lane & 1;

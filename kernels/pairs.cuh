@@ -1,10 +1,12 @@
-// Blocks of 64 numbers by twos, which a team of eight threads has of a tile: the largest magnitude of each, and their codes.
+// Blocks of 64 numbers by twos, which a team of eight threads has of a tile: the largest magnitude
+// of each, and their codes.
 #pragma once
 
 #include "integers.cuh"
 
-// Of a tile a team takes `PAIRS` pairs of blocks of 64 numbers: of real and imaginary parts of the same elements, or of reals one after
-// the other. Groups of 64 elements that a team has are side by side (`BESIDE`), of tiles of one row, or those of several teams are.
+// Of a tile a team takes `PAIRS` pairs of blocks of 64 numbers: of real and imaginary parts of the
+// same elements, or of reals one after the other. Groups of 64 elements that a team has are side by
+// side (`BESIDE`), of tiles of one row, or those of several teams are.
 template <class T, u32 WIDTH, bool BESIDE = false>
 struct Pairs {
     using E = Element<T, WIDTH>;
@@ -25,7 +27,8 @@ struct Pairs {
     {
 #pragma unroll
         for (u32 k = 0; k < 2; k += WIDTH) {
-            // Of elements of 4 bytes there are most blocks; with others a register more is one too many for `bits`.
+            // Of elements of 4 bytes there are most blocks; with others a register more is one too
+            // many for `bits`.
             const u32 first = group(sizeof(E) == 4 ? 0 : pair, 0), further = group(pair, k) - first;
             auto& numbers = *reinterpret_cast<T(*)[8 * WIDTH]>(x + 8 * k);
             if (SIDE_BY_SIDE) read_run<E>(shared, body, first * BLOCK, further * BLOCK, numbers, Together());
@@ -44,7 +47,8 @@ struct Pairs {
     {
         SIDE_BY_SIDE || body.skew == 0 ? read(shared, body, pair, x) : read_skewed(shared, body, tile, pair, x);
     }
-    // Each thread goes on with one of its team's blocks, of which it is told the largest magnitude. `read` gives the numbers of a pair.
+    // Each thread goes on with one of its team's blocks, of which it is told the largest magnitude.
+    // `read` gives the numbers of a pair.
     __device__ static u32 mine() { return kept_by<BLOCKS>(Together()); }
     template <class Read> __device__ static u64 largest(Read read)
     {
@@ -73,9 +77,10 @@ struct Pairs {
     }
 };
 
-// Rounds two blocks of numbers to codes of up to 32 bits, and adds up squared errors of those that count. For whole warps. `CLIP` says that
-// bits may be too few for the largest number. Returns whether single precision has what all codes of the warp stand for; of such, if
-// nothing is clipped, all count.
+// Rounds two blocks of numbers to codes of up to 32 bits, and adds up squared errors of those that
+// count. For whole warps. `CLIP` says that bits may be too few for the largest number. Returns
+// whether single precision has what all codes of the warp stand for; of such, if nothing is
+// clipped, all count.
 template <class T, u32 WIDTH, bool CLIP>
 __device__ bool round_two(const Integers (&integers)[2], T (&x)[16], const bool (&counts)[2], u32 (&code)[2][8], double& error)
 {
@@ -92,7 +97,8 @@ __device__ bool round_two(const Integers (&integers)[2], T (&x)[16], const bool 
         round(Yes{}, No{});
         return true;
     }
-    // For the compiler other numbers: what is seldom must not begin, and take registers, before it is known to be.
+    // For the compiler other numbers: what is seldom must not begin, and take registers, before it
+    // is known to be.
     if constexpr (sizeof(T) == 4)
         for (T& number : x) change(number);
     if (clip) round(No{}, Yes{});

@@ -1,20 +1,21 @@
-// An array in pieces that lie in several ranks' memory, as cuFFT's kernels read it (`gather.cu`) or write it (`scatter.cu`): a reshape on
-// the way into a transform, or out of it.
+// An array in pieces that lie in several ranks' memory, as cuFFT's kernels read it (`gather.cu`) or
+// write it (`scatter.cu`): a reshape on the way into a transform, or out of it.
 //
-// CPU twin: `Pieces::place` in `crates/fft-gpu/src/pieces.rs`, which makes the tables.
+// CPU twin: `Pieces::place` in `crates/fft-gpu/src/abi/pieces.rs`, which makes the tables.
 #pragma once
 
 #include "divisor.cuh"
 
-// Where a rank has its part of the array: the address that the array's first element would have there, and elements from one
-// index to the next along each axis.
+// A rank's part of the array: the address that the array's first element would have there, and the
+// stride of each axis in elements.
 struct Piece {
     u64 base;
     u32 strides[3];
     u32 unused;
 };
 
-// An array of three axes in pieces, cut at these indices of each: where there are fewer cuts, at none that exists.
+// An array of three axes in pieces, cut at these indices of each. Unused cuts are at an index that
+// does not exist.
 struct Pieces {
     // The lengths of the second and the third.
     u32 lens[2];
@@ -30,7 +31,8 @@ struct Pieces {
     Piece piece[128];
 };
 
-// Where an element is, with so many cuts at most along the first axis, and along the others: each that is not looked at saves its share.
+// The place of an element, with at most so many cuts along the first axis and along the others.
+// Fewer cuts are faster.
 template <u32 FIRST, u32 OTHERS>
 __device__ __forceinline__ double2* place(unsigned long long number, const Pieces* __restrict__ pieces)
 {

@@ -1,16 +1,18 @@
-// Where a tile of a message goes whose predecessors are of unknown length: a scan in the same pass, by looking back
-// (Merrill and Garland, Single-pass parallel prefix scan with decoupled look-back, NVIDIA NVR-2016-002), in two steps.
+// The place of a tile of a message whose predecessors have unknown lengths: a scan in the same
+// pass, with decoupled look-back (Merrill and Garland, Single-pass parallel prefix scan with
+// decoupled look-back, NVIDIA NVR-2016-002), in two steps.
 //
-// Each tile says how long it is, and is counted in with its series of 64. Who wants to know where a tile begins asks those of its series that
-// come before it, and 32 series before that, all at once; that is further back than blocks are at work, and so seldom is anything left to
-// ask. Where a series ends is said when its last tile knows. Blocks draw tiles by number, so that whoever is waited for has been drawn by a
-// block that runs.
+// Each tile publishes its length, and adds it to its series of 64. To find where a tile begins, a
+// warp reads those of its series before it, and 32 series before that, all at once. That is further
+// back than resident blocks are, so that little is left to read. The last tile of a series
+// publishes where it ends. Blocks draw tiles by number, so that each awaited tile has been drawn by
+// a running block.
 #pragma once
 
 #include "message.cuh"
 
-// Tiles of a message one behind the other, so many but for the last: how long those are that have said it, and how many these are, above; and
-// where the last of them ends, when that is known.
+// Tiles of a message one behind the other, so many but for the last: how long those are that have
+// said it, and how many these are, above; and where the last of them ends, when that is known.
 struct Series {
     u64 sum, end;
 };
@@ -21,12 +23,14 @@ constexpr u64 ONE_TILE = 1ull << 56;
 // Said together with a length, which may be 0.
 constexpr u64 SAID = 1ull << 63;
 
-// Set to zeros before a launch: the number of the next tile, and one word for each tile behind it; and all series of all messages.
+// Set to zeros before a launch: the number of the next tile, and one word for each tile behind it;
+// and all series of all messages.
 struct Queue {
     u64* words;
     Series* series;
 
-    // The number of the next tile, to the first thread of some. Nobody waits for it before it is asked for.
+    // The number of the next tile, to the first thread of some. Nobody waits for it before it is
+    // asked for.
     __device__ u32 draw(u32 thread) const { return ::draw(words, thread); }
 };
 
@@ -47,7 +51,8 @@ struct InLine {
     Series* const series;
     const u32 index;
 
-    // The tile of this number, of an item whose first tile has that one. Series of an item begin where no other has one.
+    // The tile of this number, of an item whose first tile has that one. Series of an item begin
+    // where no other has one.
     __device__ InLine(const Queue& queue, u32 number, u32 item, u32 first)
         : lengths(queue.words + 1 + first), series(queue.series + (first / SERIES + item)), index(number - first)
     {
@@ -63,7 +68,8 @@ struct InLine {
     {
         const u32 lane = threadIdx.x % 32, first = index / SERIES * SERIES;
         u64 before = 0;
-        // Who has not been asked yet: tiles of the own series up to one, and so many series before it.
+        // Who has not been asked yet: tiles of the own series up to one, and so many series before
+        // it.
         for (u32 tile = index, left = index / SERIES;;) {
             u64 tiles[SERIES / 32];
 #pragma unroll

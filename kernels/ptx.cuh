@@ -1,5 +1,5 @@
-// Instructions that CUDA C++ has no words for, or of which its compiler makes something slower. A test that compiles kernels for the CPU
-// brings functions of its own instead.
+// Instructions that CUDA C++ does not offer, or compiles to something slower. The test on a CPU has
+// functions of its own instead.
 #pragma once
 
 #include "divisor.cuh"
@@ -7,8 +7,8 @@
 #ifdef __CUDACC__
 #include <cuda_pipeline.h>
 
-// Where something is in shared memory, as a number that the compiler takes as it is: of a pointer it would work out anew, for each copy, where
-// all shared memory begins.
+// Where something is in shared memory, as a number that the compiler takes as it is: of a pointer
+// it would work out anew, for each copy, where all shared memory begins.
 using Nearby = u32;
 __device__ inline Nearby nearby(const void* at)
 {
@@ -23,9 +23,9 @@ __device__ inline u64 read_nearby(Nearby at)
     return value;
 }
 
-// Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which `__pipeline_memcpy_async` makes two. 16
-// bytes go past the first cache; those that lie apart from what else is brought make the second one ask for their line, of which others
-// are wanted soon.
+// Begins to bring so many bytes into shared memory, or as many zeros. One instruction, of which
+// `__pipeline_memcpy_async` makes two. 16 bytes go past the first cache; those that lie apart from
+// what else is brought make the second one ask for their line, of which others are wanted soon.
 template <u32 BYTES, bool APART = false> __device__ void fetch(u8* to, const void* from, bool there)
 {
     const u32 place = __cvta_generic_to_shared(to);
@@ -39,7 +39,8 @@ template <u32 BYTES, bool APART = false> __device__ void fetch(u8* to, const voi
 #undef FETCH
 }
 
-// The same if it is wanted at all, of what is near others that go elsewhere: past the first cache each would be fetched as a sector for itself.
+// The same if it is wanted at all, of what is near others that go elsewhere: past the first cache
+// each would be fetched as a sector for itself.
 template <u32 BYTES> __device__ void fetch_if(bool wanted, Nearby to, u64 from, bool there)
 {
     asm volatile("{.reg .pred none, wanted; setp.eq.u32 none, %2, 0; setp.ne.u32 wanted, %4, 0;"
@@ -51,8 +52,9 @@ template <u32 BYTES> __device__ void fetch_if(bool wanted, Nearby to, u64 from, 
 // Waits for all that the thread has begun to bring.
 __device__ inline void await_fetched() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-// A launch that follows another may begin as soon as all blocks of that have said so, or are done, if it waits itself until what they
-// have written is there. Devices before Hopper have neither, and there it begins when all are done.
+// A launch may begin as soon as all blocks of the previous one have allowed it or ended, if it
+// waits itself until their writes are visible. Devices before Hopper have neither instruction, and
+// there it begins when all have ended.
 __device__ inline void let_next_begin()
 {
 #if __CUDA_ARCH__ >= 900
@@ -66,8 +68,8 @@ __device__ inline void await_last()
 #endif
 }
 
-// Counts on, and returns what was there. Of `atomicAdd` the compiler makes one for all of a warp who come by, and then waits for the number
-// to tell it to them.
+// Increments a counter and returns its value before. The compiler combines `atomicAdd` over a warp,
+// which then waits for the value to be distributed.
 __device__ inline u32 count_on(u64* counter)
 {
     u32 number;
@@ -93,9 +95,10 @@ __device__ inline void publish(u64* word, u64 value)
     asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
-// Stores a unit at an address in the memory of the device. Of a pointer made of a number the compiler does
-// not know what memory it is in, and would read nothing of shared memory before each store is done. `ONCE` says that the cache need not
-// keep it: nobody reads it soon, or writes beside it in the same sector.
+// Stores a unit at an address in the memory of the device. Of a pointer made of a number the
+// compiler does not know what memory it is in, and would read nothing of shared memory before each
+// store is done. `ONCE` says that the cache need not keep it: nobody reads it soon, or writes
+// beside it in the same sector.
 template <bool ONCE = false> __device__ void store_unit(u64 address, uint4 unit)
 {
     if (ONCE)
@@ -114,7 +117,8 @@ __device__ inline void store_element(uint2* at, uint2 x)
 }
 __device__ inline void store_element(u32* at, u32 x) { asm volatile("st.global.u32 [%0], %1;" ::"l"(at), "r"(x)); }
 
-// Stores 16 bytes in order with others, at a place that may be aligned to 8 bytes only. The compiler would make four stores of it.
+// Stores 16 bytes in order with others, at a place that may be aligned to 8 bytes only. The
+// compiler would make four stores of it.
 __device__ inline void store_16_global(u8* to, uint4 bytes)
 {
     if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
@@ -134,9 +138,10 @@ __device__ inline float larger_or_nan(float x, float y)
     return larger;
 }
 
-// One over a number of 6 digits, if both are normal: as `__drcp_rn`, without asking whether they are. What comes before the last
-// instruction is wrong by some 2^-53, and what that rounds by 2^-105. So it rounds right: one over a number of 6 digits is a number itself,
-// or a 126th of a last digit or more from the middle of two.
+// One over a number of 6 digits, if both are normal: as `__drcp_rn`, without asking whether they
+// are. What comes before the last instruction is wrong by some 2^-53, and what that rounds by
+// 2^-105. So it rounds right: one over a number of 6 digits is a number itself, or a 126th of a
+// last digit or more from the middle of two.
 __device__ inline double one_over(double x)
 {
     double near;

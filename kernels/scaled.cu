@@ -1,9 +1,11 @@
-// Products on the way out: what cuFFT calls instead of storing a result, linked into its own kernels when a plan is made
-// (`cufftXtSetJITCallback`). A scale then costs no pass. Compiled to the intermediate code that this takes.
+// Products on the way out: what cuFFT calls instead of storing a result, linked into its own
+// kernels when a plan is made (`cufftXtSetJITCallback`). A scale then costs no pass. Compiled to
+// the intermediate code that this takes.
 //
 // CPU twin: a product. The result is that of `scale` in `spectral.cu`.
 
-// The arguments are cuFFT's: where the array begins, the element's number there, its value, and what the plan was told.
+// The arguments are cuFFT's: where the array begins, the element's number there, its value, and
+// what the plan was told.
 template <class T>
 __device__ void store_real(void* array, unsigned long long number, T x, const void* factor)
 {

@@ -1,8 +1,9 @@
-// What encode.cu leaves: headers, sums of errors, what is sent as it is. One launch after that of encode.cu, which may begin while that ends:
-// all blocks wait for it, so that what follows on the stream follows both.
+// The end of encoding: headers, sums of errors, raw messages. One launch after that of encode.cu,
+// which may begin while that ends. All blocks wait for it, so that later work on the stream follows
+// both.
 //
-// CPU twin: `Frame::pack` of crates/fft-core/src/codec/frame.rs. Bytes moved: 8 for each tile; if any message is sent as it is, 48 more for
-// each, and all of that message, which encode.cu has read in vain.
+// CPU twin: `Frame::pack` of crates/fft-core/src/codec/frame.rs. Bytes moved: 8 for each tile. If
+// any message is raw, also 48 for each, and all of that message, which encode.cu has read in vain.
 #include "message.cuh"
 
 template <class T>
@@ -14,7 +15,7 @@ struct Rest {
     const double* errors;
     // Of `tolerance`, else 0.
     double step;
-    // Which messages are sent as they are: none, some perhaps, or all. The host has the same (`Raw`).
+    // Which messages are raw: none, some perhaps, or all. The host has the same (`Raw`).
     u32 raw;
 };
 // A message without elements is its numbers as they are even where none is: it has no header.
@@ -26,7 +27,8 @@ __device__ bool is_raw(const Rest<T>& rest, u32 item)
     return rest.raw == ALL_RAW || rest.states[item].raw || never_shrinks(rest.batch.items[item]);
 }
 
-// Adds up what the threads of a block have, always in the same order; the sum is the first thread's. Has barriers.
+// Adds up what the threads of a block have, always in the same order; the sum is the first
+// thread's. Has barriers.
 __device__ inline double sum_of_block(double x)
 {
     __shared__ double sums[THREADS / 32];
@@ -42,7 +44,8 @@ __device__ inline double sum_of_block(double x)
     return sum;
 }
 
-// The errors of a thread's share of the tiles of a message. Many at once: a message may have many tiles, and a block adds up them all.
+// The errors of a thread's share of the tiles of a message. Many at once: a message may have many
+// tiles, and a block adds up them all.
 template <class T>
 __device__ double errors_of(const Rest<T>& rest, u32 item)
 {
@@ -59,8 +62,9 @@ __device__ double errors_of(const Rest<T>& rest, u32 item)
     return sum;
 }
 
-// The header, the step, and zeros behind the table. Has barriers. What it asks for is far: what the host has written is asked for before the
-// encoder is done, and all the rest before errors are added up.
+// The header, the step, and zeros behind the table. Has barriers. What it asks for is far: what the
+// host has written is asked for before the encoder is done, and all the rest before errors are
+// added up.
 template <class T>
 __device__ void finish(const Rest<T>& rest, u32 item)
 {
@@ -116,7 +120,8 @@ __device__ void settle(const Rest<T>& rest)
     bool any = false;
     for (u32 item = threadIdx.x; item < rest.batch.count; item += THREADS) any |= is_raw(rest, item);
     if (!__syncthreads_or(any)) return;
-    // Each thread finds out about one tile of the block's, and then all do those that are to be done.
+    // Each thread finds out about one tile of the block's, and then all do those that are to be
+    // done.
     __shared__ u32 raw[THREADS / 32];
     for (u32 first = 0; blockIdx.x + first * gridDim.x < rest.batch.tiles; first += THREADS) {
         auto tile = [&](u32 k) -> const Tile* {

@@ -1,4 +1,5 @@
-// What is done to fields between transforms: scaling, and multiplication by functions of the wavenumber.
+// What is done to fields between transforms: scaling, and multiplication by functions of the
+// wavenumber.
 #include "box.cuh"
 
 // A box of a spectrum, row-major along its axes in memory. Axes there are none of have length 1.
@@ -15,7 +16,8 @@ struct Modes {
 };
 static_assert(sizeof(Modes) == 120, "the host has the same");
 
-// The wavenumber of an index, the upper half of a whole axis being negative, and whether it is the one in the middle that is both.
+// The wavenumber of an index, the upper half of a whole axis being negative, and whether it is the
+// one in the middle that is both.
 __device__ inline double wavenumber(const Modes& modes, u32 axis, u32 index, bool& middle)
 {
     u32 n = modes.grid[axis];
@@ -70,7 +72,8 @@ __device__ void poisson(const Modes& modes, Complex* x, T factor)
     }
 }
 
-// The derivative along an axis: multiplies by i times the wavenumber, which is 0 for the one in the middle, as it stands for both signs.
+// The derivative along an axis: multiplies by i times the wavenumber, which is 0 for the one in the
+// middle, as it stands for both signs.
 template <class T, class Complex>
 __device__ void gradient(const Modes& modes, const Complex* src, Complex* dst, T factor)
 {

@@ -1,14 +1,15 @@
 // A tile on its way: from an array into shared memory, and from there into another.
 //
-// Where 16 bytes or more are neighbours in the array, as nearly always, units of 16 bytes are moved, and where such units stand
-// together is worked out once by one thread. Where they are not, elements are moved, two of them fetched at a time, or whole rows gone
-// along by warps.
+// Where 16 bytes or more are contiguous in the array, units of 16 bytes are moved; one thread works
+// out where contiguous units begin. Elsewhere elements are moved, two loaded at a time, or warps go
+// along whole rows.
 #pragma once
 
 #include "along.cuh"
 
-// What tiles a kernel may be given: runs of the message; with those that are folded, too; with several rows, but neither folded nor
-// skewed; or any. What is noted of the first three is noted alike.
+// What tiles a kernel may be given: runs of the message; with those that are folded, too; with
+// several rows, but neither folded nor skewed; or any. What is noted of the first three is noted
+// alike.
 enum class Cuts { RUNS, FOLDED, ROWS, ANY };
 __device__ constexpr bool may_be_folded(Cuts cuts) { return cuts == Cuts::FOLDED || cuts == Cuts::ANY; }
 // Whether they may be straight (`Shared`): those of elements of 4 bytes, but of transfers none.
@@ -30,8 +31,9 @@ __device__ void note_tile(const Box& box, const Tile& tile, const E* src, Places
     }
 }
 
-// The element of a tile, in shared memory, that the thread moves in this turn. Of elements that lie apart, threads side by side take some
-// that are apart in the message and nearer in memory: an access to many pages takes long.
+// The element of a tile, in shared memory, that the thread moves in this turn. Of elements that lie
+// apart, threads side by side take some that are apart in the message and nearer in memory: an
+// access to many pages takes long.
 template <class E> __device__ u32 index_of(u32 k, bool apart)
 {
     constexpr u32 MANY = TILE<E> / 64;
@@ -39,7 +41,8 @@ template <class E> __device__ u32 index_of(u32 k, bool apart)
     return apart ? i % MANY * 64 + i / MANY : i;
 }
 
-// Begins to bring a tile into shared memory, with zeros where it has no element. It has been noted before, with a barrier in between.
+// Begins to bring a tile into shared memory, with zeros where it has no element. It has been noted
+// before, with a barrier in between.
 template <class E, Cuts CUTS>
 __device__ void bring_tile(const Box& box, const Tile& tile, const E* src, Shared shared, const Places& places)
 {
@@ -101,8 +104,8 @@ template <class E, Cuts CUTS> __device__ void fetch_tile(const Box& box, const T
     bring_tile<E, CUTS>(box, tile, src, shared, places);
 }
 
-// Takes units of a tile to where they belong: `read` gives one, in so many numbers of 32 bits, and says where it is. Several are read
-// before they are stored. `ONCE` is as above.
+// Takes units of a tile to where they belong: `read` gives one, in so many numbers of 32 bits, and
+// says where it is. Several are read before they are stored. `ONCE` is as above.
 template <u32 EACH, bool ONCE, class Read>
 __device__ void store_units(Read read)
 {
@@ -120,8 +123,8 @@ __device__ void store_units(Read read)
     }
 }
 
-// The reverse of `bring_tile`, of tiles without rows: takes one from shared memory to the array that it would be brought from. It has been
-// noted before, with a barrier in between.
+// The reverse of `bring_tile`, of tiles without rows: takes one from shared memory to the array
+// that it would be brought from. It has been noted before, with a barrier in between.
 template <class E, Cuts CUTS>
 __device__ void leave_tile(const Box& box, const Tile& tile, Shared shared, E* dst, const Places& places)
 {
@@ -190,7 +193,8 @@ __device__ void store_tile(const Box& box, const Tile& tile, Shared shared, E* d
             });
             return;
         }
-        // As many rows as a unit has elements are done by neighbours: their reads then meet in no bank.
+        // As many rows as a unit has elements are done by neighbours: their reads then meet in no
+        // bank.
         constexpr u32 LOG_WIDE = U::WIDE == 4 ? 2 : U::WIDE == 2 ? 1 : 0;
         const u32 log_units = log_cols - LOG_WIDE;
         const u64 step = u64(box.to.row) * sizeof(E);

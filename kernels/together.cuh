@@ -1,5 +1,6 @@
-// Blocks of `bits` of which the codes are put together before they are written: those of a warp, which follow each other in the message, or
-// those of a group of 64 elements, where rows of the tile are somewhere else each.
+// Blocks of `bits` whose codes are gathered in shared memory before they are written: those of a
+// warp, which follow each other in the message, or those of a group of 64 elements, where rows of
+// the tile are apart in the message.
 #pragma once
 
 #include "edge.cuh"
@@ -8,7 +9,8 @@
 // Codes have 6 to 18 bits: nothing is clipped, and single precision has what they stand for.
 constexpr u32 FEWEST_TOGETHER = 6, MOST_TOGETHER = 18;
 
-// Copies units of 16 bytes, by a warp. Two are read before one is written: more would want registers.
+// Copies units of 16 bytes, by a warp. Two are read before one is written: more would want
+// registers.
 __device__ inline void copy_by_warp(u8* to, const u8* from, u32 units)
 {
     constexpr u32 NEXT = 32 * 16;
@@ -30,8 +32,8 @@ struct Destination {
     // Where the message's codes begin, or those of a tile that is a run of the message.
     u8* const codes;
     const u32 bits;
-    // In a tile with rows that are somewhere else each, the number of the block of which the thread brings the scale, or `NONE` if the
-    // message does not have it; of a run, `RUN`.
+    // In a tile with rows that are somewhere else each, the number of the block of which the thread
+    // brings the scale, or `NONE` if the message does not have it; of a run, `RUN`.
     const u32 block;
     static constexpr u32 NONE = ~0u, RUN = ~1u;
 
@@ -51,14 +53,16 @@ struct Destination {
         const u32 pairs[4] = {::pair(code[0], code[1]), ::pair(code[2], code[3]), ::pair(code[4], code[5]), ::pair(code[6], code[7])};
         store_16_bits(pairs, codes + u64(own) * (16 * BLOCK / 8), Team());
     }
-    // Writes others, when they are put together: all of the warp where groups of a team are side by side.
+    // Writes others, when they are put together: all of the warp where groups of a team are side by
+    // side.
     __device__ void write(const u8* read) const
     {
         static_assert(P::SIDE_BY_SIDE, "one run");
         const u32 units = P::BLOCKS * 2 * bits;
         copy_by_warp(codes + u64(threadIdx.x / 32) * (16 * units), read, units);
     }
-    // The same of a pair otherwise; if its blocks are of two runs, those of the second are so many bytes further.
+    // The same of a pair otherwise; if its blocks are of two runs, those of the second are so many
+    // bytes further.
     __device__ void write(u32 pair, const u8* read, u32 further) const
     {
         constexpr u32 RUNS = 2 / WIDTH;
@@ -81,10 +85,12 @@ struct Destination {
     }
 };
 
-// Makes the codes of the blocks that a team has of a tile, where all steps have few digits or are 0, and all numbers are far from the end of
-// the range. Each thread brings the scale of one of the blocks, and one over its step. Parts of codes are no whole sectors of memory, which
-// are 32 bytes, but the codes of a warp in a run are, and with rows nearly all of them: they are put together in the shared memory from which
-// all `numbers` that are there have been read, and then written. Those of 16 bits need not be.
+// Makes the codes of the blocks that a team has of a tile, where all steps have few digits or are
+// 0, and all numbers are far from the end of the range. Each thread brings the scale of one of the
+// blocks, and one over its step. Parts of codes are no whole sectors of memory, which are 32 bytes,
+// but the codes of a warp in a run are, and with rows nearly all of them: they are put together in
+// the shared memory from which all `numbers` that are there have been read, and then written. Those
+// of 16 bits need not be.
 template <class P, class T>
 __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 scale, double inverse, u32 bits, Destination<P> to, double& error)
 {
@@ -93,7 +99,8 @@ __device__ void encode_together(Shared shared, const T (&numbers)[2][16], u32 sc
     constexpr u32 BYTES = BLOCK * sizeof(T) * WIDTH, APART = TEAMS * BYTES;
     static_assert(sizeof(T) == 4 && MOST_TOGETHER * 8 <= BLOCK * sizeof(T), "codes fit into what was read");
     const u32 lane = threadIdx.x & 7, team = threadIdx.x % 32 / 8;
-    // Where the warp's codes begin, and its own; and from a pair's first block to the other, and from a pair to the next.
+    // Where the warp's codes begin, and its own; and from a pair's first block to the other, and
+    // from a pair to the next.
     u8* const all = shared.memory + threadIdx.x / 32 * (P::SIDE_BY_SIDE ? 4 * P::GROUPS * BYTES : 4 * BYTES);
     u8* const begin = all + team * (P::SIDE_BY_SIDE ? P::BLOCKS : WIDTH) * (8 * bits);
     const u32 next = P::SIDE_BY_SIDE || WIDTH == 2 ? 8 * bits : APART, further = P::SIDE_BY_SIDE ? 16 * bits : APART * 2 / WIDTH;

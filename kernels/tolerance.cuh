@@ -1,14 +1,16 @@
-// Messages of `tolerance`, of which nobody knows where a block's codes go before the lengths of all before it are known.
+// Messages of `tolerance`. The place of a block's codes is known only when the lengths of all
+// before it are.
 //
-// CPU twin: crates/fft-core/src/codec/tolerance.rs. Codes of a tile are put together where its numbers were, in shared memory, a turn after
-// it was measured, and written in whole sectors when it is known where they begin: those before it have had a turn to say how long they
-// are.
+// CPU twin: crates/fft-core/src/codec/tolerance.rs. The codes of a tile replace its numbers in
+// shared memory, a turn after it was measured. They are written in whole sectors when their place
+// is known: the tiles before have had a turn to publish their lengths.
 #pragma once
 
 #include "job.cuh"
 #include "pairs.cuh"
 
-// The bits of the integers of a block, or `RAW` if it is smaller as it is or cannot be sent otherwise.
+// The bits of the integers of a block, or `RAW` if it is smaller as it is or cannot be sent
+// otherwise.
 template <class T>
 __device__ u32 width_of(u64 most, double inverse)
 {
@@ -27,14 +29,15 @@ template <class T> __device__ u32 bits_of(u32 width) { return width == RAW ? 8 *
 template <class E, u32 WIDTH>
 struct Measured {
     static constexpr u32 GROUPS = TILE<E> / BLOCK, BLOCKS = GROUPS * WIDTH;
-    // The width of each block; units of 8 bytes of codes before each group of 64 elements, and of all.
+    // The width of each block; units of 8 bytes of codes before each group of 64 elements, and of
+    // all.
     __align__(4) u8 widths[BLOCKS];
     u32 before[GROUPS];
     u32 units;
 };
 
-// Widths of a tile into the table of its message, by one warp: each lane packs four into 24 bits, and three of four lanes write the words
-// that these make. All bits of a word are of one tile.
+// Widths of a tile into the table of its message, by one warp: each lane packs four into 24 bits,
+// and three of four lanes write the words that these make. All bits of a word are of one tile.
 template <u32 WIDTH, class E>
 __device__ void put_widths(const Body& body, const Tile& tile, const Measured<E, WIDTH>& found)
 {
@@ -63,16 +66,17 @@ template <u32 N> __device__ u32 sum_up(u32 (&x)[N])
     return end;
 }
 
-// In each turn a tile is brought while the one before it becomes codes; then it is measured, the one before it placed and written, and the
-// next one found.
+// In each turn a tile is brought while the one before it becomes codes; then it is measured, the
+// one before it placed and written, and the next one found.
 template <class T, u32 WIDTH>
 struct Tolerance {
     using E = Element<T, WIDTH>;
     using P = Pairs<T, WIDTH>;
     using Found = Measured<E, WIDTH>;
 
-    // In shared memory: tiles or their codes; which three tiles these are, and what was measured of two; where the next one is in the
-    // array, and where the codes of the last begin in its message.
+    // In shared memory: tiles or their codes; which three tiles these are, and what was measured of
+    // two; where the next one is in the array, and where the codes of the last begin in its
+    // message.
     struct Held {
         __align__(128) u8 memory[2][TILE<E> * sizeof(E)];
         Work<Message> works[3];
@@ -99,7 +103,8 @@ struct Tolerance {
     // Begins to find the tile of this number, which the first lane knows. For one warp.
     __device__ void seek(u32 turn, u32 number) const { work(turn).find(job.batch, __shfl_sync(0xFFFFFFFF, number, 0)); }
 
-    // Finds it, or the next one that can shrink, and where its parts are in the array. For one warp, too.
+    // Finds it, or the next one that can shrink, and where its parts are in the array. For one
+    // warp, too.
     __device__ void find(u32 turn) const
     {
         Work<Message>& next = work(turn);
@@ -165,7 +170,8 @@ struct Tolerance {
         if (lane == 0) held.begin = begin;
     }
 
-    // Makes the codes of a tile that has been measured, block behind block, where its numbers were. Has a barrier.
+    // Makes the codes of a tile that has been measured, block behind block, where its numbers were.
+    // Has a barrier.
     __device__ void encode(u32 turn) const
     {
         const Together team;

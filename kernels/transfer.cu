@@ -1,9 +1,11 @@
-// Copies of boxes with any order of axes: packing and unpacking as it is, and keeping one's own data.
+// Copies of boxes with any order of axes: packing and unpacking as it is, and keeping one's own
+// data.
 //
-// CPU twin: `Transfer::run`. One launch copies any number of boxes, with a block for each tile. Bytes moved: each element is read once and
-// written once.
+// CPU twin: `Transfer::run`. One launch copies any number of boxes, with a block for each tile.
+// Bytes moved: each element is read once and written once.
 //
-// Nothing is fetched ahead: there are blocks enough to wait. As the device begins them in order, what is moved at a time is side by side.
+// Nothing is fetched ahead: there are blocks enough to wait. As the device begins them in order,
+// what is moved at a time is side by side.
 #include "tile.cuh"
 
 // Elements of 4, 8 or 16 bytes: only their size matters.

@@ -1,16 +1,19 @@
-// Cosine and sine transforms: what is done before and after a Fourier transform to make one of them.
+// Cosine and sine transforms: what is done before and after a Fourier transform to make one of
+// them.
 //
-// CPU twins: the kinds of `crates/fft-core/src/kind.rs`. II and III are a real transform of n points (Makhoul, IEEE Transactions on
-// Acoustics, Speech, and Signal Processing 28, 27-34, 1980), I one of the even or odd continuation, IV a complex one of n/2
-// points, or, of an odd n, of 2n. A sine transform is the cosine transform of numbers with other signs, in the other order.
-// Bytes moved: `before` reads each number once or twice and writes what is transformed, `after` the reverse.
+// CPU twins: the kinds of `crates/fft-core/src/kind.rs`. II and III are a real transform of n
+// points (Makhoul, IEEE Transactions on Acoustics, Speech, and Signal Processing 28, 27-34, 1980),
+// I one of the even or odd continuation, IV a complex one of n/2 points, or, of an odd n, of 2n. A
+// sine transform is the cosine transform of numbers with other signs, in the other order. Bytes
+// moved: `before` reads each number once or twice and writes what is transformed, `after` the
+// reverse.
 #include "box.cuh"
 
 // Types; whatever is above `III` is IV.
 constexpr u32 I = 1, II = 2, III = 3;
 
-// Arrays of `inner` lines side by side, of which each has `n` real numbers outside, and inside `length` numbers, real or complex.
-// An array takes `step` numbers inside.
+// Arrays of `inner` lines side by side, of which each has `n` real numbers outside, and inside
+// `length` numbers, real or complex. An array takes `step` numbers inside.
 struct Lines {
     u64 step;
     u32 n, inner, length, elements;

@@ -1,13 +1,16 @@
-// Messages of `tolerance` whose neighbours are no neighbours in the array: a tile has rows of one or several groups of 64 elements, each
-// somewhere else in its message, and columns that are written as whole lines of memory, or half lines where rows are not of whole groups.
+// Messages of `tolerance` whose adjacent elements are apart in the array. A tile has rows of one or
+// several groups of 64 elements, each somewhere else in its message. Its columns are written as
+// whole lines of memory, or half lines where rows have no whole groups.
 //
-// What is written here is where they are; how they are decoded is as in decode.cu. It is known where all codes begin (measure.cuh), so
-// that no tile waits for another: therefore the receiver turns axes and not the sender.
+// This file finds the places of codes; decode.cu decodes them. All places are known beforehand
+// (measure.cuh), so that no tile waits for another. Therefore the receiver transposes, and not the
+// sender.
 #pragma once
 
 #include "measure.cuh"
 
-// A team's numbers of a block of so many bits, none of which may be, in units of the number whose word this is.
+// A team's numbers of a block of so many bits, none of which may be, in units of the number whose
+// word this is.
 template <u32 WIDTH, class T> __device__ void decode_block(u64 step, u32 bits, const u8* from, T* x)
 {
     if (bits == 0) {
@@ -27,8 +30,9 @@ template <u32 WIDTH, class T> __device__ void decode_block(u64 step, u32 bits, c
     }
 }
 
-// The elements of a tile whose rows are not of whole groups of 64 elements: each is as many as a group has, but begins anywhere, and what it has
-// a part of is decoded for another tile, too. Threads side by side take elements of a column of the box, which are neighbours in the array.
+// The elements of a tile whose rows are not of whole groups of 64 elements: each is as many as a
+// group has, but begins anywhere, and what it has a part of is decoded for another tile, too.
+// Threads side by side take elements of a column of the box, which are neighbours in the array.
 template <class E>
 struct Covered {
     const Places& places;
@@ -53,13 +57,14 @@ struct Covered {
     }
 };
 
-// The groups of a tile in shared memory: the codes of each, and then its numbers in their place. Units of 16 bytes are shuffled, by the row
-// of the tile, so that threads that read what is side by side in a column, from several rows, meet in few banks.
+// The groups of a tile in shared memory: the codes of each, and then its numbers in their place.
+// Units of 16 bytes are shuffled by the row of the tile, which avoids bank conflicts of threads
+// that read columns.
 template <class E>
 struct Slots {
     static constexpr u32 GROUP_BYTES = BLOCK * sizeof(E), LOG_WIDE = Units<E>::WIDE == 4 ? 2 : Units<E>::WIDE == 2 ? 1 : 0;
-    // Codes of a group are never longer than its numbers, and may begin 8 bytes into its slot; with room in between, so that teams of a
-    // warp meet in no bank.
+    // Codes of a group are never longer than its numbers, and may begin 8 bytes into its slot; with
+    // room in between, so that teams of a warp meet in no bank.
     static constexpr u32 BYTES = GROUP_BYTES + 32;
     u8* const memory;
     // A row has so many groups, as a power of two.
@@ -91,8 +96,9 @@ struct Turned {
     using U = Units<E>;
     static constexpr u32 GROUPS = TILE<E> / BLOCK, N = 8 * WIDTH, SLOT = Slots<E>::BYTES;
 
-    // In shared memory, of the turns to come: codes, and then numbers in their place; tiles; lengths of their messages, where the codes of
-    // these begin, and their steps; what is known of groups.
+    // In shared memory, of the turns to come: codes, and then numbers in their place; tiles;
+    // lengths of their messages, where the codes of these begin, and their steps; what is known of
+    // groups.
     struct Held {
         __align__(128) u8 memory[2][GROUPS * SLOT];
         Ahead<Message, 3> ahead;
@@ -130,7 +136,8 @@ struct Turned {
         if (lane == 1) __pipeline_memcpy_async(held.lengths + slot, job.lengths + tile.item, 8);
     }
 
-    // Begins to fetch codes, or numbers as they are, when that has been answered. Not what is not in a message, nor what is before it.
+    // Begins to fetch codes, or numbers as they are, when that has been answered. Not what is not
+    // in a message, nor what is before it.
     __device__ void fetch(u32 turn) const
     {
         if (!there(turn)) return;
@@ -150,14 +157,16 @@ struct Turned {
             return;
         }
         if (threadIdx.x == 0) __pipeline_memcpy_async(held.steps + turn % 2, body.bytes, 8);
-        // Each lane finds one of those that its warp fetches; of fewer than lanes several find the same. Then four are fetched at a time.
+        // Each lane finds one of those that its warp fetches; of fewer than lanes several find the
+        // same. Then four are fetched at a time.
         constexpr u32 OWN = GROUPS / (THREADS / 32), LANES = 8;
         static_assert(OWN <= 32 && OWN % (32 / LANES) == 0, "a lane for each, four at a time");
         const u32 own = warp * OWN + lane % OWN, slot = turn % 4;
         const u8* const codes = body.bytes + body.table;
         bool there;
         const u32 element = body.read_at(tile, own * BLOCK, there);
-        // Where its codes begin, in units of 8 bytes, and how many bytes are fetched, from a multiple of 16 on.
+        // Where its codes begin, in units of 8 bytes, and how many bytes are fetched, from a
+        // multiple of 16 on.
         u32 begin = 0, bytes = 0;
         Group group{0};
         if (there) {
@@ -201,7 +210,8 @@ struct Turned {
             // A step is a normal number above 0.
             if (!head || step >> 52 == 0 || step >= INFINITE) refuse(job.states[tile.item]);
         }
-        // Once for all groups: of instructions that are not repeated soon there are more than are at hand.
+        // Once for all groups: of instructions that are not repeated soon there are more than are
+        // at hand.
 #pragma unroll 1
         for (u32 k = threadIdx.x / 8; k < GROUPS; k += TEAMS) {
             // One that the message does not have is as one of zeros, which nobody wants.
@@ -263,7 +273,8 @@ struct Turned {
                 if (local < cols) store_element(reinterpret_cast<E*>(at), slots.at(local));
             });
         } else if (U::are(log, dst)) {
-            // Units that stand together are of a column, or of the only row. Of a column a thread has the same rows in all of them.
+            // Units that stand together are of a column, or of the only row. Of a column a thread
+            // has the same rows in all of them.
             const u32 first = log_rows != 0 ? (threadIdx.x & ((1 << log) - 1)) * U::WIDE : 0, next = SLOT << slots.log_groups;
             const u8* const begin = slots.of(first << slots.log_groups);
             store_units<U::EACH, true>([&](u32 k, uint4& held, u64& to) {

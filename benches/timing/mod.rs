@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use thriffty::Comm;
 use thriffty::gpu::cudarc::driver::{CudaSlice, CudaStream};
-use thriffty::gpu::{C2c, Fft, FftPlan, Gpu};
+use thriffty::gpu::{Fft, FftPlan, FftRun, Gpu};
 use thriffty::planning::Reduce;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -45,9 +45,9 @@ pub(crate) fn cufft_and_copy(gpu: &Gpu, n: usize) -> Result<[f64; 2], Failure> {
     let x = stream.clone_htod(&noise(2 * cube, 0))?;
     let mut y = stream.alloc_zeros::<f64>(2 * cube)?;
     let copy = seconds(9, &stream, None, || Ok(stream.memcpy_dtod(&x, &mut y)?))?;
-    let mut plan = FftPlan::<C2c<f64>>::new(gpu, &Fft::rows([n; 3], 1))?;
+    let mut plan = FftPlan::<f64>::new(gpu, FftRun::Forward, &Fft::rows([n; 3], 1))?;
     let mut work: CudaSlice<u8> = stream.alloc_zeros(plan.work_bytes().max(1))?;
-    let fft = seconds(9, &stream, None, || Ok(plan.forward(&stream, &x, &mut y, &mut work)?))?;
+    let fft = seconds(9, &stream, None, || Ok(plan.run(&stream, &x, &mut y, &mut work)?))?;
     Ok([fft, copy])
 }
 

@@ -1,6 +1,7 @@
-//! What a plan asks of CUDA's driver while it runs, counted by a library that stands before the driver's: nothing is allocated, and
-//! the host waits for its device only where `docs/gpu.md` says so. cuFFT's calls count as well. Where there is no GPU, it prints why
-//! and passes.
+//! Calls into CUDA's driver while a plan runs, counted by a library that is loaded before it.
+//!
+//! Nothing is allocated, and the host waits only where `docs/gpu.md` says so. cuFFT's
+//! calls count as well. Without a GPU the test prints why and passes.
 
 mod counting;
 mod refusals;
@@ -20,7 +21,7 @@ use thriffty::{C2c, Comm, Error, Grid, Plan, R2c, Wire};
 use ways::{DEVICE_WAYS, LARGE_DEVICE_WAYS};
 use ways::{LARGE_WAYS, NEAR, WAYS, Way, message_plan};
 
-/// What makes or frees anything.
+/// Functions that allocate or free.
 const MAKES: &[&str] = &[
     "cuMemAlloc_v2",
     "cuMemAllocPitch_v2",
@@ -49,7 +50,7 @@ const MAKES: &[&str] = &[
     "cuLibraryUnload",
 ];
 
-/// What waits for the device, or may.
+/// Functions that wait for the device, or may.
 const WAITS: &[&str] = &[
     "cuCtxSynchronize",
     "cuStreamSynchronize",
@@ -67,7 +68,7 @@ const WAITS: &[&str] = &[
     "pageable",
 ];
 
-/// What is queued.
+/// Functions that queue work.
 const QUEUES: &[&str] = &[
     "cuLaunchKernel",
     "cuLaunchKernelEx",
@@ -81,10 +82,10 @@ const QUEUES: &[&str] = &[
     "cuStreamWaitEvent",
 ];
 
-/// Runs that are counted, each forward and inverse, after some that are not.
+/// Runs that are counted, forward and inverse, after warm-up runs.
 const RUNS: usize = 10;
 
-/// A driver of a few functions, to see that calls are counted and arrive, however they are found.
+/// A driver of a few functions, which tests the counting of calls however they are looked up.
 #[test]
 fn the_counter_counts() {
     let folder = tempfile::tempdir().unwrap();
@@ -101,11 +102,12 @@ fn the_counter_counts() {
             return f == (void *)1 && a + b + c + d + e + g + h == 28 && s == (void *)9 && p == (void *)10 && x == (void *)11;
         }
         int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned long long flags, void *status) {
-            *found = strcmp(name, \"cuGetProcAddress\") == 0 ? (void *)cuGetProcAddress_v2 : (void *)cuStreamSynchronize;
+            int self = strcmp(name, \"cuGetProcAddress\") == 0;
+            *found = self ? (void *)cuGetProcAddress_v2 : (void *)cuStreamSynchronize;
             return 0;
         }";
     std::fs::write(&source, text).unwrap();
-    // Its own functions are its own, as the real one's are.
+    // Its functions resolve to its own, as the real one's do.
     if compile(&[source.to_str().unwrap(), "-Wl,-Bsymbolic"], &driver) {
         assert_eq!(count_in("calls::counted", &driver, 1), Some(true));
     }
@@ -120,7 +122,8 @@ fn counted() {
     let at = std::ptr::without_provenance_mut;
     let names = &["cuStreamSynchronize", "cuLaunchKernel", "cuMemAlloc_v2"];
     assert_eq!(calls(names), [0; 3]);
-    // SAFETY: the functions are those of the driver above, which follow no pointers but those of names and places.
+    // SAFETY: the functions are those of the driver above, which follow pointers to names and
+    // results only.
     unsafe {
         let get = |name: &[u8]| *sys::culib().get::<*mut c_void>(name).unwrap();
         let init =
@@ -147,7 +150,7 @@ fn counted() {
         type Copy = unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut c_void) -> u32;
         let fetch = std::mem::transmute::<*mut c_void, Copy>(get(b"cuMemcpyDtoHAsync_v2\0"));
         let store = std::mem::transmute::<*mut c_void, Copy>(get(b"cuMemcpyHtoDAsync_v2\0"));
-        // Of what the driver says is pinned, and of what it does not know.
+        // Of memory that the driver calls pinned, and of unknown memory.
         let unpinned = || calls(&["pageable"])[0];
         assert_eq!((fetch(at(100), at(200), 1, at(1)), unpinned()), (1, 0));
         assert_eq!((fetch(at(101), at(200), 1, at(1)), unpinned()), (1, 1));
@@ -158,7 +161,7 @@ fn counted() {
             refusing("cuStreamSynchronize", 1, 700, || [17; 3].map(|n| wait(at(n))));
         assert_eq!((refused, once), ([0, 700, 0], true));
         assert!(!refusing("cuStreamSynchronize", 1, 700, || wait(at(17))).1);
-        // By the way of cuFFT: the one that finds is found, and finds another.
+        // As cuFFT does: the function that looks up is looked up itself.
         let find = std::mem::transmute::<*mut c_void, Find>(get(b"cuGetProcAddress_v2\0"));
         let mut found = std::ptr::null_mut();
         let none = std::ptr::null_mut();
@@ -166,7 +169,7 @@ fn counted() {
         let find = std::mem::transmute::<*mut c_void, Find>(found);
         assert_eq!(find(c"cuStreamSynchronize".as_ptr(), &raw mut found, 13000, 0, none), 0);
         let wait = std::mem::transmute::<*mut c_void, Wait>(found);
-        // What is found so is not refused.
+        // Functions that are found so are not refused.
         assert_eq!(refusing("cuStreamSynchronize", 0, 700, || wait(at(17))), (0, false));
     }
     assert_eq!(calls(names), [7, 1, 0]);
@@ -184,7 +187,7 @@ fn a_plan_allocates_nothing_and_waits_where_it_says() {
     }
 }
 
-/// Calls of all ranks meanwhile.
+/// Calls of all ranks while `work` runs.
 fn meanwhile(
     comm: &dyn Comm,
     list: &[&str],
@@ -199,14 +202,14 @@ fn meanwhile(
     comm.barrier()?;
     let mut found: Vec<_> =
         after.iter().zip(before).map(|(after, before)| (after - before) as f64).collect();
-    // Threads count together, processes each for itself.
+    // Threads share counters; processes have their own.
     if comm.name() == "mpi" {
         comm.allreduce(Reduce::Sum, &mut found)?;
     }
     Ok(found.iter().map(|calls| *calls as u64).collect())
 }
 
-/// Grids whose messages are one chunk, and several; also where they are coded they have 64 KiB, and so are in pinned memory.
+/// Grids whose messages are one chunk, and several. All have 64 KiB, so that they are pinned.
 const SMALL: [usize; 3] = [96, 100, 128];
 const LARGE: [usize; 3] = [256, 256, 128];
 
@@ -221,7 +224,7 @@ fn check(comm: &dyn Comm, gpu: &Gpu, way: &Way, shape: [usize; 3]) -> Result<(),
     count(comm, plan, way)
 }
 
-/// Transforms that fetch what they read, from 1 MiB per rank on.
+/// Transforms that load what they read from other ranks, from 1 MiB per rank on.
 fn check_fetching(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
     let way = Way { name: "fetched", ..NEAR };
     let draft = Plan::<C2c, 3>::c2c(comm, Grid::new([64, 64, 128])?).exchange(Algorithm::P2p);
@@ -235,7 +238,7 @@ fn check_fetching(comm: &dyn Comm, gpu: &Gpu) -> Result<(), Error> {
     count(comm, plan, &way)
 }
 
-/// Counts the calls of a plan in a few runs, whose input is now here and now there.
+/// Counts the calls of a plan in a few runs with alternating inputs.
 fn count<K: Transform<Real = f64>>(
     comm: &dyn Comm,
     mut plan: DevicePlan<K, 3>,
@@ -269,10 +272,10 @@ fn count<K: Transform<Real = f64>>(
     }
     assert_eq!(made, 0, "{what}");
     assert!(waited <= RUNS as u64 * most, "at most {most}: {what}");
-    // Of a tolerance messages are made again where they lost too much.
+    // With a tolerance messages that lost too much are packed again.
     let exact = way.wire != Some(Wire::Tolerance);
     assert!(waited == RUNS as u64 * most || !exact, "{most}: {what}");
-    // What is not seen cannot be counted.
+    // The counter must see the calls.
     assert!(queued >= (2 * RUNS * comm.size()) as u64, "{what}");
     Ok(())
 }
@@ -294,7 +297,7 @@ fn refused() {
 #[ignore = "started by another test"]
 fn body() {
     let gpu = Gpu::probe(0).expect("asked before");
-    // Making a plan does all that running it must not.
+    // Making a plan calls the functions that running it must not.
     let stream = gpu.new_stream().unwrap();
     drop(stream.alloc_zeros::<f64>(8).unwrap());
     stream.synchronize().unwrap();

@@ -1,5 +1,4 @@
-//! Fields on a CUDA device beside fields of the host, by ranks that share a GPU. Where there is no
-//! GPU, each test prints why and passes.
+//! Fields on a CUDA device against fields of the host. Without a GPU tests print why and pass.
 
 use std::f64::consts::TAU;
 
@@ -32,7 +31,7 @@ fn times<K: Transform>(v: K::Spectral, by: Complex<f64>) -> K::Spectral {
     v[0]
 }
 
-/// Whether two fields of a rank are equal up to rounding, one being that of the host.
+/// Whether a rank's field equals that of the host up to rounding.
 fn same<S: Side, K: Transform, const D: usize>(
     what: &str,
     found: &Field<S, K, D>,
@@ -41,7 +40,7 @@ fn same<S: Side, K: Transform, const D: usize>(
     assert_eq!(found.brick(), expected.brick());
     let [found, expected] = [found, expected].map(|field| widen(field.as_slice()));
     let error = distance(&found, &expected) / norm(&expected).max(1.0);
-    // A rank's own part may be small beside what was rounded elsewhere.
+    // A rank's own part may be small compared with rounding errors of other parts.
     let bound = 10.0 * bound(K::Real::EPSILON, found.len().max(2));
     assert!(error <= bound, "{what}: error {error:.2e} exceeds {bound:.2e}");
 }
@@ -96,7 +95,7 @@ where
     let phi_there = host.inverse(phi_there)?;
     same(&format!("Poisson, {what}"), &plan.download(&phi)?, &phi_there);
 
-    // What comes from the host, spectral as well, and goes back.
+    // Fields from the host and back, spectral ones as well.
     let up = plan.upload(&rho_hat_there);
     let reals = host.output_len() * K::Spectral::WIDTH;
     assert_eq!(up.as_slice()?.len(), reals);
@@ -133,8 +132,7 @@ fn fields_on_a_device_are_those_of_the_host() {
     }
 }
 
-/// What fails in a field of one rank is an error of all when a plan takes it, and the plan goes on
-/// working.
+/// A failure in one rank's field is an error on all when a plan takes it; the plan stays usable.
 #[test]
 fn failures_stay_in_the_field() {
     let Some(gpu) = gpu() else { return };

@@ -4,14 +4,14 @@ use std::sync::OnceLock;
 
 use thriffty::gpu::cudarc::cufft;
 use thriffty::gpu::cudarc::driver::CudaContext;
-use thriffty::gpu::{C2c, Fft, FftPlan, Gpu, GpuError};
+use thriffty::gpu::{Fft, FftPlan, FftRun, Gpu, GpuError};
 
-/// The first GPU, with cuFFT, or nothing and a line that says why.
+/// The first GPU, if cuFFT is there; otherwise prints why not.
 pub(crate) fn gpu() -> Option<Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
     let probe = || {
         let gpu = Gpu::probe(0).inspect_err(|why| println!("not run: {why}")).ok()?;
-        match FftPlan::<C2c<f32>>::new(&gpu, &Fft::rows([8], 1)) {
+        match FftPlan::<f32>::new(&gpu, FftRun::Forward, &Fft::rows([8], 1)) {
             Err(why @ GpuError::NoCuFft) => {
                 println!("not run: {why}");
                 None
@@ -22,8 +22,7 @@ pub(crate) fn gpu() -> Option<Gpu> {
     GPU.get_or_init(probe).clone()
 }
 
-/// Another rank's GPU: those there are, dealt out in turn; the first of them where there is no
-/// other.
+/// A rank's GPU, in round-robin order.
 #[allow(dead_code, reason = "not every test has ranks on several")]
 pub(crate) fn gpu_of(rank: usize) -> Option<Gpu> {
     let first = gpu()?;
@@ -34,14 +33,13 @@ pub(crate) fn gpu_of(rank: usize) -> Option<Gpu> {
     Some(Gpu::probe(rank % count).expect("as good as the first"))
 }
 
-/// Whether a tool is watching, which makes everything slow.
+/// Whether to run few cases, under a tool that makes everything slow.
 #[allow(dead_code, reason = "not every test has cases to leave out")]
 pub(crate) fn few() -> bool {
     std::env::var_os("THRIFFTY_FEW").is_some()
 }
 
-/// Whether there is a cuFFT that fetches: of a version that links functions, which are tried with
-/// another one.
+/// Whether cuFFT links functions, and so loads what it reads from other ranks.
 #[allow(dead_code, reason = "not every test has plans that fetch")]
 pub(crate) fn links(gpu: &Gpu) -> bool {
     static LINKS: OnceLock<bool> = OnceLock::new();
@@ -51,7 +49,7 @@ pub(crate) fn links(gpu: &Gpu) -> bool {
 #[allow(dead_code, reason = "as above")]
 fn tried(gpu: &Gpu) -> bool {
     let version = cufft::result::get_version().expect("there is a cuFFT");
-    let some = FftPlan::<C2c<f64>>::scaled(gpu, &Fft::rows([64], 1), 0.5);
+    let some = FftPlan::<f64>::scaled(gpu, FftRun::Forward, &Fft::rows([64], 1), 0.5);
     let links = version >= 12_000 && some.expect("a plan or none").is_some();
     if !links {
         println!(

@@ -1,4 +1,4 @@
-//! All that is tested on CUDA devices. Where there is no GPU, each test prints why and passes.
+//! Tests on CUDA devices. Without a GPU they print why and pass.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,5 +1,4 @@
-//! Plans on a CUDA device: the same transforms, compared with the same definition, by ranks that
-//! share a GPU. Where there is no GPU, each test prints why and passes.
+//! Plans on a CUDA device against the definition. Ranks share a GPU; without one tests pass.
 
 use crate::common::check::{Case, Make};
 use crate::common::data::{C64, bound, cut, distance, norm, random, widen};
@@ -17,12 +16,12 @@ use thriffty::{
     C2c, Comm, Draft, Error, ErrorKind, Kind, R2c, R2r, Scale, ThreadComm, Tolerance, Tune, Wire,
 };
 
-/// Rank counts: one, even and odd, a power of two that has all three axes cut.
+/// Rank counts: one, even and odd, and a power of two that cuts all three axes.
 const RANKS: [usize; 5] = [1, 2, 3, 4, 8];
 
 type Done = Result<(), Error>;
 
-/// Where plans are made.
+/// The GPU and stream of a plan.
 trait Place: Sync {
     fn plan<'a, K: Make, const D: usize>(&self, draft: Draft<'a, K, D>) -> DeviceDraft<'a, K, D>
     where
@@ -38,7 +37,7 @@ impl Place for Gpu {
     }
 }
 
-/// An array on the device: numbers, or one that nobody uses, as there are no arrays of none.
+/// An array on the device; an empty one has a number that is not used.
 struct Array<T> {
     numbers: CudaSlice<T>,
     len: usize,
@@ -160,8 +159,7 @@ fn halved<const D: usize>(comm: &dyn Comm, gpu: &impl Place, case: &Case<D>) -> 
     check::<R2c<f32>, D>(comm, gpu, case)
 }
 
-/// One to four axes, the halved one anywhere, orders of axes, batches, scales, uneven bricks and
-/// empty ones.
+/// One to four axes, any halved axis, orders of axes, batches, scales, uneven and empty bricks.
 fn everything(comm: &dyn Comm, gpu: &impl Place) -> Done {
     let p2p = Algorithm::P2p;
     complex(comm, gpu, &Case::new([16, 12, 20], [C2C; 3]).exchange(p2p))?;
@@ -226,8 +224,7 @@ fn ranks_with_devices_of_their_own_transform_as_defined() {
     }
 }
 
-/// Arrays so large that their scale is linked into cuFFT's kernels, with a length that these have
-/// no code of their own for.
+/// Arrays whose scale is linked into cuFFT's kernels, also of a length with a large prime factor.
 #[test]
 fn a_scale_of_large_arrays_is_as_defined() {
     let Some(gpu) = gpu() else { return };
@@ -278,7 +275,7 @@ fn errors_are_the_same_on_all_ranks() {
         let odd = long.slice(short..lens[0] + short);
         let error = plan.forward_into(&odd, &mut y).unwrap_err();
         assert!(matches!(&error, Error::OnRank { rank: 1, .. }), "{error}");
-        // All is well after that.
+        // The plan stays usable.
         plan.forward_into(&x, &mut y)?;
         let y = stream.clone_dtoh(&y).unwrap();
         stream.synchronize().unwrap();

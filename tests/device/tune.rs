@@ -1,5 +1,4 @@
-//! Recipes by the timings of a CUDA device, which ranks share. Where there is no GPU, it prints why
-//! and passes.
+//! Recipes that are measured on a CUDA device. Without a GPU the test prints why and passes.
 
 use std::time::Duration;
 
@@ -9,12 +8,12 @@ use thriffty::planning::Algorithm;
 use thriffty::tuning::Source;
 use thriffty::{Brick, Comm, Error, ErrorKind, Grid, Plan, R2c, Tolerance, Tune};
 
-/// What the search may take: it ends when all have had their turns, which is long before that.
+/// The budget of the search, which ends earlier when it has measured all candidates.
 fn budget() -> Duration {
     Duration::from_millis(if few() { 120_000 } else { 3_000 })
 }
 
-/// Real data in slabs, of which the sum over all points is told.
+/// Transforms real data in slabs; returns the sum over all points.
 fn check(
     comm: &dyn Comm,
     gpu: &Gpu,

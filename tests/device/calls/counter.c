@@ -1,13 +1,15 @@
-/* Counts calls of CUDA's driver. Stands before the real library under its name; what is not counted is found behind it, as this
- * one needs that. It is built by the test beside it, and is no part of the library.
+/* Counts calls of CUDA's driver. It is loaded under the driver's name and finds the driver behind
+ * it. The test beside it builds it; it is no part of the library.
  *
- * Programs get the driver's functions in two ways, by name and by cuGetProcAddress, as cuFFT does: each has its own wrappers. A
- * wrapper passes on as many words as the longest call has, whatever they are: all arguments are numbers and pointers.
+ * Programs look functions up by name and by cuGetProcAddress, as cuFFT does; each way has its own
+ * wrappers. A wrapper passes on as many words as the longest call has, as all arguments are numbers
+ * and pointers.
  *
- * Copies that are queued return at once only where the host's memory is pinned. Otherwise those to the host end before the call
- * does, and those of more than 64 KiB from there may wait for the stream: they are counted as "pageable" as well.
+ * Queued copies return at once only where host memory is pinned. Otherwise those to the host end
+ * before the call returns, and those of more than 64 KiB from there may wait for the stream. They
+ * are counted as "pageable" as well.
  *
- * A thread may ask for one of its calls by name to be refused. */
+ * A thread may have one of its calls by name refused. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -106,7 +108,7 @@ static void look_at(int number, word to, word from, word bytes) {
     if (known(&kind, memory_type, out ? to : from) != 0) pageable++;
 }
 
-/* The call by name of this thread that is refused: of which function, after how many others, and with what code. */
+/* The refused call by name of this thread: its function, how many are let through, and the code. */
 static _Thread_local struct {
     int number;
     unsigned long after;
@@ -152,7 +154,8 @@ unsigned long thriffty_driver_calls(const char *name) {
     abort();
 }
 
-/* Refuses a call by name of this thread, or none where the function has another name. Whether the one before was refused. */
+/* Refuses a call by name of this thread, or none for another name. Returns whether the previous
+ * request was met. */
 int thriffty_driver_refuse(const char *name, unsigned long after, int code);
 int thriffty_driver_refuse(const char *name, unsigned long after, int code) {
     int done = refused.number < 0;

@@ -1,4 +1,4 @@
-//! The library that counts: built, and put before the driver of another process.
+//! The counting library: builds it, and loads it before the driver of another process.
 
 use std::ffi::{CString, c_char};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,14 @@ use thriffty::gpu::cudarc::driver::sys;
 
 use crate::common::again;
 
-/// A library that was built elsewhere, for machines without a compiler.
+/// Names a prebuilt library, for machines without a compiler.
 const BUILT: &str = "THRIFFTY_DRIVER_CALLS";
 
-/// How often each function of a list was called so far.
+/// The number of calls of each function so far.
 pub(super) fn calls(list: &[&str]) -> Vec<u64> {
     type Calls = unsafe extern "C" fn(*const c_char) -> u64;
-    // SAFETY: the library is the one that counts, as its name was found in it; the function takes a text and returns a number.
+    // SAFETY: the symbol is of the counting library; the function takes a text and returns a
+    // number.
     let calls = unsafe { sys::culib().get::<Calls>(b"thriffty_driver_calls\0") };
     let calls = calls.expect("started by another test");
     let names = list.iter().map(|name| CString::new(*name).expect("a name"));
@@ -24,8 +25,9 @@ pub(super) fn calls(list: &[&str]) -> Vec<u64> {
 
 type Refuse = unsafe extern "C" fn(*const c_char, u64, i32) -> i32;
 
-/// Has the driver refuse a call by name of this thread: that of a function after so many others, with this code. Whether the one that was
-/// to be refused before has been.
+/// Makes the driver refuse one call of this thread: that of a function after so many, with a code.
+///
+/// Returns whether the call that was to be refused before has been.
 fn refuse_next(name: &str, after: u64, code: i32) -> bool {
     // SAFETY: as in `calls`.
     let refuse = unsafe { sys::culib().get::<Refuse>(b"thriffty_driver_refuse\0") };
@@ -35,7 +37,7 @@ fn refuse_next(name: &str, after: u64, code: i32) -> bool {
     unsafe { refuse(name.as_ptr(), after, code) != 0 }
 }
 
-/// What `work` returns while the driver refuses that call of this thread, and whether there was such a call.
+/// Runs `work` while the driver refuses a call of this thread; also returns whether it was called.
 pub(super) fn refusing<R>(
     name: &str,
     after: u64,
@@ -62,8 +64,9 @@ pub(super) fn compile(words: &[&str], to: &Path) -> bool {
     }
 }
 
-/// Starts the ignored test of this name with the counting library before this driver, as so many processes if there are several;
-/// `None` where it cannot be built, or there is no `mpirun`.
+/// Runs the ignored test of this name with the counting library before the driver.
+///
+/// Several processes are started by `mpirun`. `None` without a C compiler or `mpirun`.
 pub(super) fn count_in(test: &str, driver: &Path, processes: usize) -> Option<bool> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -71,7 +74,7 @@ pub(super) fn count_in(test: &str, driver: &Path, processes: usize) -> Option<bo
     match std::env::var_os(BUILT) {
         Some(built) => drop(std::fs::copy(built, at("libcuda.so.1")).unwrap()),
         None => {
-            // Whatever has its name: only that is needed to link.
+            // Linking needs only the driver's name.
             let name = "-Wl,-soname,libthriffty_real_driver.so";
             if !compile(&["-xc", "/dev/null", name], &real) {
                 return None;
@@ -104,7 +107,7 @@ pub(super) fn count_in(test: &str, driver: &Path, processes: usize) -> Option<bo
     }
 }
 
-/// Where the driver is that this process has loaded.
+/// The path of the driver that this process has loaded.
 pub(super) fn loaded() -> PathBuf {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));

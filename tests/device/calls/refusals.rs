@@ -1,5 +1,6 @@
-//! What the driver refuses to one rank is the same error on all, and afterwards all is well. Calls of ours are refused: cuFFT finds
-//! the driver in the other way.
+//! A call that the driver refuses to one rank is the same error on all, and later runs work.
+//!
+//! Only this crate's calls are refused: cuFFT looks the driver's functions up in another way.
 
 use thriffty::gpu::DevicePlan;
 use thriffty::gpu::Gpu;
@@ -11,12 +12,12 @@ use super::counting::refusing;
 use super::ways::{FAR, NEAR, WAYS, Way};
 
 const RANKS: usize = 3;
-/// The rank to which something is refused.
+/// The rank whose calls are refused.
 const CULPRIT: usize = 1;
-/// No plan and no run calls a function as often.
+/// More calls of a function than any plan or run makes.
 const MANY: u64 = 1000;
 
-/// On one rank, does work while a call is refused; on the others just so. Whether there was such a call.
+/// Runs `work` on all ranks while a call of one is refused; returns whether it was called.
 fn refused<R>(
     comm: &dyn Comm,
     (name, after, code): (&str, u64, CUresult),
@@ -31,7 +32,7 @@ fn refused<R>(
     Ok((found, any != [0.0]))
 }
 
-/// Whether all ranks have the same, be that no error or one with the same text.
+/// Whether all ranks have the same outcome: no error, or one with the same text.
 fn same<R>(comm: &dyn Comm, found: &Result<R, Error>) -> Result<bool, Error> {
     let text = found.as_ref().err().map(Error::to_string).unwrap_or_default();
     let (mut mine, len) = ([0; 256], text.len().min(256));
@@ -45,8 +46,7 @@ fn draft<'a>(comm: &'a dyn Comm, way: &Way) -> Result<Draft<'a, R2c<f64>, 3>, Er
     way.draft(Plan::<R2c, 3>::r2c(comm, Grid::new([32, 30, 32])?))
 }
 
-/// Memory for a plan, piece by piece. Ranks try whether they could show memory to other processes; one that cannot makes a plan
-/// nevertheless.
+/// Allocations of a plan, one by one. A rank that cannot export memory still makes a plan.
 fn memory(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
     for name in ["cuMemAlloc_v2", "cuMemAllocAsync", "cuMemHostAlloc"] {
         let (out, mut errors) = (CUresult::CUDA_ERROR_OUT_OF_MEMORY, 0);
@@ -54,7 +54,7 @@ fn memory(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
             assert!(after < MANY, "{name} is called without end, {}", way.name);
             let make = || {
                 let mut plan = draft(comm, way)?.on(gpu).build()?;
-                // Also of arrays that others see.
+                // Also of shared arrays.
                 plan.shared_input()?.as_slice()?;
                 Ok::<_, Error>(plan.memory())
             };
@@ -78,7 +78,7 @@ fn memory(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is queued in a run, call by call, with data that differ from run to run.
+/// Queued calls of a run, one by one, with data that differ from run to run.
 fn runs(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
     let mut plan: DevicePlan<R2c<f64>, 3> = draft(comm, way)?.on(gpu).build()?;
     let (stream, reals) = (plan.stream().clone(), plan.input_len());
@@ -115,7 +115,7 @@ fn runs(comm: &dyn Comm, gpu: &Gpu, way: &Way) -> Result<(), Error> {
 
 /// All of it.
 pub(super) fn all(gpu: &Gpu) {
-    // In windows and through the host, as it is and with a tolerance, which does all that other wires do.
+    // In windows and through the host, raw and with a tolerance, which does all that others do.
     for way in [&NEAR, &WAYS[2], &FAR, &WAYS[6]] {
         let hosts: Vec<_> = (0..RANKS).map(|rank| if way.apart { rank } else { 0 }).collect();
         for done in fft_comm::threads_on(&hosts, |comm| {

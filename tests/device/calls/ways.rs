@@ -1,4 +1,4 @@
-//! How messages travel, and what the host waits for in each way.
+//! The paths of messages, and how often the host waits in each.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use thriffty::gpu::GpuTransport;
 use thriffty::planning::{Algorithm, Direction, Transform};
 use thriffty::{Draft, Error, Tolerance, Wire};
 
-/// How messages travel, and what the host must wait for in one direction, of all ranks together.
+/// A path of messages, and the host's waits in one direction, summed over ranks.
 pub(super) struct Way {
     pub(super) name: &'static str,
     pub(super) apart: bool,
@@ -18,7 +18,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// A draft whose messages travel so.
+    /// A draft whose messages take this path.
     pub(super) fn draft<'a, K: Transform, const D: usize>(
         &self,
         draft: Draft<'a, K, D>,
@@ -35,7 +35,7 @@ impl Way {
     }
 }
 
-/// What a direction does, of all ranks together.
+/// The work of a direction, summed over ranks.
 #[derive(Clone, Copy)]
 pub(super) struct MessagePlan {
     pub(super) ranks: u64,
@@ -47,7 +47,7 @@ pub(super) struct MessagePlan {
 
 pub(super) const P2P: Algorithm = Algorithm::P2p;
 
-/// As it is between ranks that reach each other: kernels take what they need from each other's memory, and nobody waits.
+/// Raw data between ranks that reach each other: kernels read in place, and nobody waits.
 pub(super) const NEAR: Way = Way {
     name: "as it is",
     apart: false,
@@ -63,17 +63,18 @@ pub(super) const FAR: Way =
 
 const BITS: Option<Wire> = Some(Wire::Bits(16));
 
-/// Small data, whose messages are one chunk.
+/// Small data, in messages of one chunk.
 pub(super) const WAYS: [Way; 7] = [
     NEAR,
-    // At the end, for the norm of the input and what was lost.
+    // At the end, for the norm of the input and the squared error.
     Way {
         name: "bits:16 in windows",
         wire: BITS,
         waits: |t| if t.out > 0 { t.ranks } else { 0 },
         ..NEAR
     },
-    // For the norm, in each reshape for the lengths of messages, twice where they lost too much, and at the end.
+    // For the norm, in each reshape for lengths of messages, twice where they are packed again,
+    // and at the end.
     Way {
         name: "tolerance in windows",
         wire: Some(Wire::Tolerance),
@@ -89,7 +90,7 @@ pub(super) const WAYS: [Way; 7] = [
         waits: |t| t.out + t.come + if t.out > 0 { t.ranks } else { 0 },
         ..FAR
     },
-    // And for the norm, and for lengths, twice where messages lost too much.
+    // And for the norm, and for lengths, twice where messages are packed again.
     Way {
         name: "tolerance through the host",
         wire: Some(Wire::Tolerance),
@@ -98,7 +99,7 @@ pub(super) const WAYS: [Way; 7] = [
     },
 ];
 
-/// Data of which a rank has several chunks.
+/// Data in several chunks.
 pub(super) const LARGE_WAYS: [Way; 3] = [
     Way { name: "in chunks through the host", exchange: Algorithm::Pipelined, ..FAR },
     Way {
@@ -113,7 +114,7 @@ pub(super) const LARGE_WAYS: [Way; 3] = [
     },
 ];
 
-/// From memory of the device: that messages of the reshape before have been read, and for each chunk to be made.
+/// From device memory: until earlier messages have been read, and until each chunk is packed.
 #[cfg(feature = "mpi")]
 const DEVICE: Way = Way {
     name: "as it is on the device",
@@ -132,7 +133,7 @@ pub(super) const DEVICE_WAYS: [Way; 3] = [
         waits: |t| t.ranks * (1 + t.reshapes) + t.out,
         ..DEVICE
     },
-    // And for the norm, and for chunks that are made again.
+    // And for the norm, and for chunks that are packed again.
     Way {
         name: "tolerance on the device",
         wire: Some(Wire::Tolerance),
@@ -151,10 +152,10 @@ pub(super) const LARGE_DEVICE_WAYS: [Way; 2] = [
     },
 ];
 
-/// What goes through the host goes in chunks of so many bytes; from memory of the device in eighths, of as many at least.
+/// Chunks through the host have so many bytes; from device memory an eighth, or that.
 const CHUNK: usize = 8 << 20;
 
-/// Ranks have messages for each other where their bricks meet. Numbers are of double precision.
+/// Messages are the intersections of bricks, in double precision.
 pub(super) fn message_plan(recipe: &Recipe, direction: Direction, way: &Way) -> MessagePlan {
     let ranks = recipe.problem().input.ranks();
     let mut found = MessagePlan { ranks: ranks as u64, reshapes: 0, out: 0, come: 0 };

@@ -1,5 +1,6 @@
-//! Messages that are damaged on their way, through the host, from memory of the device or in windows: an error for all ranks, and
-//! the next run is as if nothing had been.
+//! Damaged messages are an error on all ranks, and the next run works.
+//!
+//! Messages go through the host, from device memory, or into windows.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use thriffty::gpu::{Cuda, lend, lend_mut};
 
 use super::*;
 
-/// An exchange that damages the headers of what comes, when it is told to.
+/// An exchange that damages the headers of incoming messages on request.
 struct Damaging {
     exchange: Box<dyn Exchange>,
     now: Arc<AtomicBool>,
@@ -62,7 +63,7 @@ impl Exchange for Damaging {
     }
 }
 
-/// The handler of a device, which takes the messages of a chunk together, or here one by one.
+/// The device's handler, which gets messages of a chunk together or one by one.
 struct Damaged<'a> {
     handler: &'a mut dyn MessageHandler,
     message_plan: &'a MessagePlan,
@@ -73,7 +74,7 @@ struct Damaged<'a> {
 }
 
 impl Damaged<'_> {
-    /// A message as it is shown.
+    /// A message, damaged where that was requested.
     fn came(&self, message: &[u8]) -> Vec<u8> {
         self.came.set(self.came.get() + 1);
         let mut message = message.to_vec();
@@ -177,7 +178,7 @@ impl Ones {
         Ok(Self { plan, stream, x, y, has_sum })
     }
 
-    /// The transform, whose first number is known.
+    /// Transforms the ones, whose sum is known.
     fn run(&mut self) -> Done {
         let Self { plan, stream, x, y, has_sum } = self;
         let (from, mut to) = (x.numbers.slice(0..x.len), y.numbers.slice_mut(0..y.len));
@@ -190,7 +191,7 @@ impl Ones {
     }
 }
 
-/// Three runs, where in the second what comes to one rank is damaged.
+/// Three runs; in the second the messages to one rank are damaged.
 fn run(
     comm: &dyn Comm,
     gpu: (&Gpu, GpuTransport),
@@ -210,7 +211,7 @@ fn run(
     }))
 }
 
-/// Three runs, the second of a plan in which one rank makes messages of another wire, of the same length.
+/// Three runs; in the second one rank packs messages of another wire, of the same length.
 fn misled(comm: &dyn Comm, gpu: &Gpu, culprit: usize) -> Result<[Done; 3], Error> {
     let [half, other] = [draft(comm, Wire::F16)?.recipe()?, draft(comm, Wire::Bf16)?.recipe()?];
     assert_eq!(half.to_string().replace(" f16)", " bf16)"), other.to_string(), "the same steps");
@@ -272,7 +273,7 @@ pub(crate) fn in_windows(world: &dyn Comm, gpu: &Gpu) -> Done {
     Ok(())
 }
 
-/// In memory of the device that is sent from and received into.
+/// In device memory, sent from and received into.
 #[cfg(feature = "mpi")]
 pub(crate) fn on_device(world: &dyn Comm, gpu: &Gpu) -> Done {
     for wire in [Wire::F32, Wire::Bits(16), Wire::Tolerance] {

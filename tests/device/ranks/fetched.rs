@@ -1,5 +1,4 @@
-//! Lengths and sizes with which transforms fetch what they read from other ranks, against plans of
-//! the host.
+//! Transforms that load what they read from other ranks, against plans of the host.
 
 use crate::gpu::links;
 use fft_core::Step;
@@ -23,7 +22,7 @@ where
     found
 }
 
-/// The identities of all ranks' GPUs.
+/// The UUIDs of all ranks' GPUs.
 fn identities(comm: &dyn Comm, gpu: &Gpu) -> Result<Vec<[u8; 16]>, Error> {
     let mine = gpu.context().uuid().unwrap().bytes.map(|byte| byte as u8);
     let mut all = vec![[0; 16]; comm.size()];
@@ -31,8 +30,7 @@ fn identities(comm: &dyn Comm, gpu: &Gpu) -> Result<Vec<[u8; 16]>, Error> {
     Ok(all)
 }
 
-/// Whether all ranks share a GPU or have some that are joined, so that transforms of complex
-/// numbers fetch.
+/// Whether all GPUs are one or joined, so that complex transforms load from other ranks.
 pub(crate) fn joined(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
     let near = |other: &[u8; 16]| thriffty::gpu::joined(gpu, *other);
     let mut all = [f64::from(identities(comm, gpu)?.iter().all(near))];
@@ -40,14 +38,14 @@ pub(crate) fn joined(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
     Ok(all == [1.0])
 }
 
-/// Whether all ranks share a GPU, so that those of real numbers do, too.
+/// Whether all ranks share a GPU, so that real transforms do as well.
 pub(crate) fn share_one(comm: &dyn Comm, gpu: &Gpu) -> Result<bool, Error> {
     let all = identities(comm, gpu)?;
     Ok(all.iter().all(|other| *other == all[0]))
 }
 
-/// How many reshapes take no pass and how many could, forward and inverse; whether ranks reach each
-/// other's memory; and whether the last reshape forward takes none, either.
+/// Fused reshapes and all that could be, forward and inverse; whether ranks reach each other's
+/// memory; and whether the last forward reshape is fused.
 struct Counts([[usize; 2]; 2], bool, bool);
 
 /// Compares with a plan of the host.
@@ -65,13 +63,12 @@ where
     let stream = plan.stream().clone();
     let what = format!("rank {rank}, {}", plan.recipe());
     let compare = |way: &str, found: &[C64], expected: &[C64]| {
-        // Of what this rank has, whose share of the error may be larger.
+        // A rank's own part may have more than its share of the error.
         let most = 2.0 * bound(K::Real::EPSILON, case.shape.iter().product());
         let error = distance(found, expected) / norm(expected).max(f64::MIN_POSITIVE);
         assert!(error <= most, "{way}: error {error:.2e} exceeds {most:.2e}: {what}");
     };
-    // Each time from other places. Those before are still there, with other numbers: who fetches
-    // from them is found out.
+    // Each time from other arrays. The earlier ones hold other numbers, which shows stale reads.
     let mut held: Vec<[Array<K::Real>; 2]> = Vec::new();
     for time in 0..3 {
         let x: Vec<K::Physical> = random(host.input_len(), 10 * rank + time);
@@ -105,15 +102,14 @@ where
     ))
 }
 
-/// Orders that are kept and turned, uneven bricks and more of them than tables have, scales, fewer
-/// axes, real data.
+/// Same and other orders, uneven and too many bricks, scales, fewer axes, real data.
 ///
-/// Ranks that see each other's arrays store what they make there.
+/// Ranks that see each other's arrays store results there.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, seen: bool) -> Done {
     let complex = |case: Case<3>| as_on_the_host::<C2c<f64>, 3>(comm, gpu, &case);
     let case = || Case::new([64, 64, 128], [C2C; 3]);
     let Counts(plain, near, _) = complex(case().scales(Scale::Symmetric, Scale::Full))?;
-    // The longest axis is cut, along which transforms come last, alone.
+    // The longest axis is cut; transforms along it come last, alone.
     let longest = Case::new([128, 64, 64], [C2C; 3]).scales(Scale::Symmetric, Scale::Full);
     let Counts(_, _, stored) = complex(longest)?;
     let Counts(turned, ..) = complex(case().orders([2, 1, 0], [1, 2, 0]))?;
@@ -137,7 +133,7 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, seen: bool) -> Done {
                 "{forward:?} {inverse:?}"
             );
             assert_eq!(forward[0], forward[1], "of {} ranks", comm.size());
-            // Eight pieces along another axis than the first are more than tables have room for.
+            // Eight pieces along another axis than the first do not fit into tables.
             let most = inverse[1] - usize::from(comm.size() == 8);
             assert_eq!(inverse[0], most, "of {} ranks", comm.size());
         }

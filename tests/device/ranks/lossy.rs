@@ -1,8 +1,8 @@
-//! What plans on devices may lose, against the same plans without.
+//! Errors of lossy plans on devices, against the same plans without loss.
 
 use super::*;
 
-/// The error of a plan with this option against the same plan without, and what it reports.
+/// The error of a plan with this option against the same plan without, and the reported one.
 pub(crate) fn lost<K: Make, const D: usize>(
     comm: &dyn Comm,
     gpu: &impl Place,
@@ -26,7 +26,7 @@ where
             (widen(&a), widen(&b))
         }
         Direction::Inverse => {
-            // A spectrum of real data, where it must be one.
+            // The inverse needs a spectrum of real data.
             let mut x: Vec<K::Physical> = random(lens[0], comm.rank() as u64);
             change::<_, K::Real>(&mut x, &data);
             let y: Vec<K::Spectral> = transform(&mut exact, Direction::Forward, &x, lens[1])?;
@@ -51,12 +51,12 @@ fn change<E: Element<Real = T>, T: Real>(data: &mut [E], by: &impl Fn(f64) -> f6
 const PLACES: [&[usize]; 7] =
     [&[0; 4], &[0, 1, 2], &[0, 0, 1, 1], &[0; 2], &[0, 1], &[0; 8], &[0, 1, 2, 3, 3, 2, 1, 0]];
 
-/// All of them, or where a tool is watching the first few.
+/// All of them, or the first few under a slow tool.
 fn places() -> &'static [&'static [usize]] {
     if few() { &PLACES[..3] } else { &PLACES }
 }
 
-/// A rank by itself sends nothing, and so loses nothing.
+/// A single rank sends nothing, and so loses nothing.
 #[test]
 fn one_rank_loses_nothing_whatever_it_may() {
     let Some(gpu) = gpu() else { return };
@@ -115,13 +115,13 @@ fn a_tolerance_is_kept_and_reported() {
                         assert!((reported.estimate / error - 1.0).abs() < 0.05, "{what}");
                         assert!(error <= reported.bound, "{what}");
                     }
-                    // Numbers that are all alike, and nothing but zeros.
+                    // Equal numbers, and zeros.
                     for field in [|_| 0.7, |_| 0.0] {
                         let (error, reported) =
                             lost::<C2c<f64>, 3>(&comm, &gpu, &case, direction, field, |d| {
                                 d.tolerance(option)
                             })?;
-                        // Of nothing but zeros there is no relative error.
+                        // Zeros have no relative error.
                         let what = format!("{error:e}, {reported:?}");
                         assert!(error <= tolerance || error.is_nan(), "{what}");
                     }
@@ -158,8 +158,7 @@ fn wires_lose_what_they_report() {
                 assert!(error > 0.0 && error < most && error <= reported.bound, "{what}");
                 assert!((reported.estimate / error - 1.0).abs() < 0.2, "{what}");
             }
-            // Messages so large that blocks of threads take several tiles each, of several ranks at
-            // once.
+            // Large messages of several ranks, in which blocks of threads take several tiles.
             for wire in
                 [Wire::F32, Wire::Bits(16)].into_iter().filter(|_| !few() && hosts.len() <= 4)
             {
@@ -206,7 +205,7 @@ fn what_loses_nothing_is_the_same_bit_for_bit() {
                 let again: Vec<f64> = transform(&mut raw, Direction::Inverse, &found, x.len())?;
                 assert_eq!(back, again, "{exchange}");
             }
-            // Among ranks that reach each other nothing is coded unless that is asked for.
+            // Ranks that reach each other code nothing unless asked to.
             let case = Case::new([12, 18, 20], [C2C; 3]).exchange(Algorithm::P2p);
             let plan = case.draft::<C2c<f64>>(&comm)?.wire(Wire::Lossless).on(&gpu).build()?;
             let near = hosts.iter().all(|host| *host == hosts[0]);

@@ -1,11 +1,12 @@
-//! Ranks as processes, on one device, or as many as there are: they map each other's memory, or send messages from there or through the host.
+//! Ranks as processes on the devices there are: mapped memory, and messages from device memory or
+//! through the host.
 
 use crate::common::job;
 
 use super::lossy::lost;
 use super::*;
 
-/// On a GPU, with all data that changes ranks in messages.
+/// On a GPU, with messages for all data that changes ranks.
 struct By(Gpu, GpuTransport);
 
 impl Place for By {
@@ -46,12 +47,12 @@ fn body() {
         println!("messages through the host by {exchange}");
         small(&world, &by_host, exchange).unwrap();
     }
-    // Of so many processes on one device each takes its turn.
+    // Processes on one device take turns.
     let many = world.size() > 4;
     if !many {
         coded(&world, &by_host, Algorithm::Pipelined).unwrap();
     }
-    // Whether this MPI sends from devices is the same on all ranks.
+    // All ranks agree whether MPI sends from devices.
     let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
     let draft = case.draft::<C2c<f64>>(&world).unwrap().on(&gpu);
     match draft.transport(GpuTransport::GpuDirect).build() {
@@ -76,7 +77,7 @@ fn body() {
     }
 }
 
-/// Short messages, some ranks with none for each other.
+/// Short messages, and pairs of ranks without any.
 fn small(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
     let case = Case::new([9, 12, 10], [C2C; 3]).tiling(3).exchange(exchange);
     complex(world, gpu, &case)?;
@@ -84,7 +85,7 @@ fn small(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
     halved(world, gpu, &case)
 }
 
-/// Messages that are coded, and so many that they are in chunks.
+/// Coded messages, and messages in chunks.
 fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
     let case = Case::new([48, 40, 50], [C2C, C2C, R2C]).exchange(exchange);
     let large = Case::new([192, 160, 256], [C2C; 3]).exchange(exchange);
@@ -109,7 +110,7 @@ fn coded(world: &dyn Comm, gpu: &impl Place, exchange: Algorithm) -> Done {
     Ok(())
 }
 
-/// What ranks do not all want, or cannot have, all of them are refused.
+/// Ranks that want different transports, or impossible ones, all get an error.
 fn refused(world: &dyn Comm, gpu: &Gpu) -> Done {
     let case = Case::new([6, 5, 4], [C2C; 3]);
     let mine = if world.rank() == 1 { GpuTransport::HostStaged } else { GpuTransport::PeerToPeer };

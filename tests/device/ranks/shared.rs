@@ -32,8 +32,7 @@ fn get<T: GpuReal, E: Element<Real = T>>(
     bytemuck::cast_slice(&numbers).to_vec()
 }
 
-/// Both directions, out of place and in place, twice; whether the last reshape forward took no
-/// pass.
+/// Both directions, in place and not, twice; returns whether the last forward reshape was fused.
 fn compare<K: Make, const D: usize>(
     comm: &dyn Comm,
     gpu: &impl Place,
@@ -87,10 +86,9 @@ where
     Ok(plan.stores(Direction::Forward))
 }
 
-/// Complex and real data, large and small, uneven and empty bricks, one array after the other; what
-/// does not fit; what is timed.
+/// Complex and real data, uneven and empty bricks, batches; arrays that do not fit; tuning.
 ///
-/// Threads that share a device see all arrays anyway.
+/// Threads that share a device see all arrays.
 pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) -> Done {
     let p2p = Algorithm::P2p;
     let longest = Case::new([128, 64, 64], [C2C; 3]).scales(Scale::Symmetric, Scale::Full);
@@ -98,7 +96,7 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) ->
     if joined && crate::gpu::links(gpu) && comm.size() != 3 {
         assert_eq!(stored, comm.size() > 1, "of {} ranks", comm.size());
     }
-    // 129 planes of half a spectrum: of four ranks the first has less at the end than before.
+    // Half a spectrum has 129 planes: of four ranks the first has fewer at the end than before.
     let halves = Case::new([64, 64, 256], [C2C, C2C, R2C]).exchange(p2p);
     let stored = compare::<R2c<f64>, 3>(comm, gpu, &halves)?;
     let near = fetched::share_one(comm, gpu)?;
@@ -114,7 +112,7 @@ pub(crate) fn cases(comm: &dyn Comm, gpu: &Gpu, joined: bool, all_seen: bool) ->
     timed(comm, gpu)
 }
 
-/// Other arrays are refused, on all ranks; where there is one to see them, that is.
+/// Other arrays are an error on all ranks, unless no other rank accesses them.
 fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
     let case = Case::new([6, 5, 4], [C2C; 3]).exchange(Algorithm::P2p);
     let mut plan = case.draft::<C2c<f64>>(comm)?.shared_arrays().on(gpu).build()?;
@@ -138,7 +136,7 @@ fn refused(comm: &dyn Comm, gpu: &Gpu, seen_anyway: bool) -> Done {
     comm.barrier()
 }
 
-/// By the timings recipes are compared in such arrays, too.
+/// Tuning by time uses such arrays.
 fn timed(comm: &dyn Comm, gpu: &Gpu) -> Done {
     let tune = Tune::Measure { budget: std::time::Duration::from_millis(100) };
     let case = Case::new([16, 12, 10], [C2C; 3]).exchange(Algorithm::P2p);

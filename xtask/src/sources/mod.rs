@@ -16,7 +16,8 @@ use parse::Crate;
 use std::path::{Path, PathBuf};
 
 /// The order of folders, by package. Packages that are not here are searched for circles alone.
-const ORDERS: [(&str, &Order); 1] = [("crates/fft-core", FFT_CORE)];
+const ORDERS: [(&str, &Order); 2] =
+    [("crates/fft-core", FFT_CORE), ("crates/fft-gpu", FFT_GPU)];
 
 const FFT_CORE: &Order = &[
     ("base", &[]),
@@ -31,6 +32,14 @@ const FFT_CORE: &Order = &[
     ("comm", &["problem"]),
     ("execute", &["comm", "recipe"]),
     ("host", &["execute", "lower"]),
+];
+
+const FFT_GPU: &Order = &[
+    ("base", &[]),
+    ("abi", &["base"]),
+    ("ffi", &["abi"]),
+    ("kernel", &["ffi"]),
+    ("device", &["kernel"]),
 ];
 
 /// Shows which folders of each crate use which, and all circles.

@@ -1,18 +1,15 @@
-//! Boxes or messages on the device, with what they touch.
+//! The descriptors of a launch, on the device.
 
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use cudarc::driver::{CudaSlice, CudaStream, DeviceRepr, ValidAsZeroBits};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceRepr, SyncOnDrop, ValidAsZeroBits};
 
 use super::boxes::Items;
-use crate::base::GpuError;
-use crate::ffi::tried;
+use super::records::BatchRecord;
+use crate::base::{GpuError, tried};
 
-/// Numbers on the device: never none, as it has no such arrays.
-///
-/// # Errors
-/// [`GpuError::Memory`], [`GpuError::Driver`].
+/// Uploads numbers; at least one, as the device has no empty arrays.
 pub(crate) fn upload<N: DeviceRepr + Pod>(
     stream: &Arc<CudaStream>,
     numbers: &[N],
@@ -21,10 +18,6 @@ pub(crate) fn upload<N: DeviceRepr + Pod>(
     stream.clone_htod(some).map_err(|why| GpuError::allocating(size_of_val(some), why))
 }
 
-/// So many zeros there.
-///
-/// # Errors
-/// As [`upload`].
 pub(crate) fn zeros<N: DeviceRepr + ValidAsZeroBits>(
     stream: &Arc<CudaStream>,
     len: usize,
@@ -32,31 +25,27 @@ pub(crate) fn zeros<N: DeviceRepr + ValidAsZeroBits>(
     stream.alloc_zeros(len).map_err(|why| GpuError::allocating(len * size_of::<N>(), why))
 }
 
-/// What a kernel may access of a buffer: its first bytes, from an address that is a multiple.
+/// The part of a buffer that a kernel accesses: its first bytes, from an aligned address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reach {
     pub(crate) bytes: usize,
     pub(crate) align: usize,
 }
 
-/// Items of a launch, numbered through by their tiles. Never empty on the device, which has no arrays of length 0.
+/// The items of a launch, uploaded.
 pub(crate) struct Batch {
     items: CudaSlice<u8>,
     list: CudaSlice<u8>,
     firsts: CudaSlice<u32>,
-    count: usize,
-    tiles: usize,
-    reads: Reach,
-    writes: Reach,
+    pub(crate) count: usize,
+    pub(crate) tiles: usize,
+    pub(crate) reads: Reach,
+    pub(crate) writes: Reach,
 }
 
 impl Batch {
-    /// Uploads items and their tiles.
-    ///
-    /// What they read and write must be within the reaches: the launches rely on it.
-    ///
-    /// # Errors
-    /// [`GpuError::Memory`], [`GpuError::Driver`].
+    /// Uploads items and their tiles, which read and write only within the reaches. Launches check
+    /// buffers against the reaches alone.
     pub(crate) fn new<I: Pod>(
         stream: &Arc<CudaStream>,
         all: &Items<I>,
@@ -74,54 +63,32 @@ impl Batch {
         })
     }
 
-    /// Replaces the items by others with as many tiles.
-    ///
-    /// # Errors
-    /// [`GpuError::Driver`].
+    /// Replaces the items by others with the same tiles.
     pub(crate) fn update<I: Pod>(
         &mut self,
         stream: &Arc<CudaStream>,
         items: &[I],
     ) -> Result<(), GpuError> {
         let bytes: &[u8] = bytemuck::cast_slice(items);
-        match bytes.is_empty() {
-            true => Ok(()),
-            false => {
-                stream.memcpy_htod(bytes, &mut self.items).map_err(tried("updating descriptors"))
-            }
+        if bytes.is_empty() {
+            return Ok(());
         }
+        stream.memcpy_htod(bytes, &mut self.items).map_err(tried("updating descriptors"))
     }
 
-    /// Bytes of memory of the device.
     pub(crate) fn memory(&self) -> usize {
         self.items.num_bytes() + self.list.num_bytes() + self.firsts.num_bytes()
     }
 
-    pub(crate) fn items(&self) -> &CudaSlice<u8> {
-        &self.items
-    }
-
-    pub(crate) fn list(&self) -> &CudaSlice<u8> {
-        &self.list
-    }
-
-    pub(crate) fn firsts(&self) -> &CudaSlice<u32> {
-        &self.firsts
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
-    pub(crate) fn tiles(&self) -> usize {
-        self.tiles
-    }
-
-    pub(crate) fn reads(&self) -> Reach {
-        self.reads
-    }
-
-    pub(crate) fn writes(&self) -> Reach {
-        self.writes
+    /// The addresses of the descriptors, and guards that outlive the launch that reads them.
+    pub(crate) fn record<'a>(
+        &'a self,
+        stream: &'a CudaStream,
+    ) -> (BatchRecord, [SyncOnDrop<'a>; 3]) {
+        let (items, one) = self.items.device_ptr(stream);
+        let (list, two) = self.list.device_ptr(stream);
+        let (firsts, three) = self.firsts.device_ptr(stream);
+        let (count, tiles) = (self.count as u32, self.tiles as u32);
+        (BatchRecord { items, list, firsts, count, tiles }, [one, two, three])
     }
 }

@@ -1,8 +1,18 @@
-//! What kernels are given, laid out as `kernels/` reads it.
+//! Launch arguments, laid out as `kernels/` reads them.
 
 pub(crate) mod batch;
 pub(crate) mod boxes;
+pub(crate) mod coded;
+pub(crate) mod copies;
+pub(crate) mod divisor;
+pub(crate) mod fft;
+pub(crate) mod form;
 pub(crate) mod message;
 pub(crate) mod pieces;
+pub(crate) mod records;
+pub(crate) mod tiling;
 
-pub use message::transposed_when_read;
+pub use coded::PlacedTransfer;
+pub use copies::Move;
+pub use fft::{Fft, FftRun, Spread};
+pub use form::transposed_when_read;

@@ -1,31 +1,30 @@
-//! An array in pieces that lie in several ranks' memory, as a transform reads or writes it whose elements are there: the
-//! table of `kernels/pieces.cuh`.
-
-use std::ops::Range;
+//! An array in pieces that lie in several ranks' memory: the table of `kernels/pieces.cuh`.
+//!
+//! Transforms load or store elements where the table says.
 
 use bytemuck::{Pod, Zeroable};
 use fft_core::LocalReadBox;
 
-use super::boxes::{Divisor, MOST_ELEMENTS};
+use super::divisor::{Divisor, MOST_ELEMENTS};
 
-/// Axes of an array, those of length 1 left out.
+/// The most axes of an array, without those of length 1.
 const AXES: usize = 3;
-/// Cuts along each of them. The first is the one that is cut most: what is dealt out.
+/// The most cuts along each axis; the first axis is cut most.
 const CUTS: [usize; AXES] = [7, 3, 3];
 const PIECES: usize = (CUTS[0] + 1) * (CUTS[1] + 1) * (CUTS[2] + 1);
-/// No cut.
+/// Marks an unused cut.
 const NOWHERE: u32 = u32::MAX;
 
 /// `Piece` of `kernels/pieces.cuh`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-struct Place {
+struct PieceRecord {
     base: u64,
     strides: [u32; AXES],
     unused: u32,
 }
 
-/// `Pieces` there.
+/// `Pieces` of `kernels/pieces.cuh`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Table {
@@ -35,74 +34,59 @@ pub(crate) struct Table {
     cuts: [u32; CUTS[0] + CUTS[1] + CUTS[2]],
     unused: u32,
     factor: f64,
-    places: [Place; PIECES],
+    places: [PieceRecord; PIECES],
 }
 
-/// How many cuts there are along the first axis and along the others, as the functions of `kernels/gather.cu` and
-/// `kernels/scatter.cu` tell apart.
+/// The variants of the functions of `kernels/gather.cu` and `kernels/scatter.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cuts {
-    /// At most one and one.
+    /// At most one cut along each axis.
     One,
-    /// At most 7 and one.
+    /// At most 7 along the first axis, and one along the others.
     First,
-    /// At most 7 and three.
+    /// At most 7 along the first axis, and three along the others.
     Most,
 }
 
-/// The table, and whose memory its pieces are in.
+/// The table, and the owners of its pieces.
 pub(crate) struct Pieces {
     table: Table,
-    /// For each piece, its owner, and where the array's first element would be in that one's memory, in bytes.
+    /// For each piece, its owner and the byte there that the array's first element would have.
     origins: Vec<(usize, u64)>,
-    /// Bytes that each rank's memory must have.
-    reaches: Vec<usize>,
-    elements: usize,
-    cuts: Cuts,
-    /// Whether peers in the array are peers in memory.
-    straight: bool,
+    /// Bytes of each rank's memory that are accessed.
+    pub(crate) reaches: Vec<usize>,
+    pub(crate) elements: usize,
+    pub(crate) cuts: Cuts,
+    /// Whether the array's last axis is contiguous in memory.
+    pub(crate) straight: bool,
 }
 
 impl Pieces {
-    /// Of elements of so many bytes, times a factor, of so many ranks. `None` where pieces are no grid of as few cuts as the table
-    /// has, or the array has more than three axes, or too many elements to be counted in 31 bits.
+    /// The table of elements of `element` bytes, multiplied by a factor. `None` where the pieces
+    /// form no grid with so few cuts, or the array has more than three axes or too many elements.
     pub(crate) fn new(
         pieces: &[LocalReadBox],
         ranks: usize,
         element: usize,
         factor: f64,
     ) -> Option<Self> {
-        let dims = pieces.first()?.ranges.len();
-        let len = |dim: usize| pieces.iter().map(|piece| piece.ranges[dim].end).max().unwrap_or(0);
-        let mut axes: Vec<usize> = (0..dims).filter(|dim| len(*dim) > 1).collect();
-        // Fewer axes are as many, of which the first have one index.
-        while axes.len() < AXES {
-            axes.insert(0, (0..dims).find(|dim| len(*dim) == 1 && !axes.contains(dim))?);
-        }
-        let &[n, columns, depth] = &axes[..] else { return None };
-        let [n, columns, depth] = [n, columns, depth].map(len);
+        let axes = axes_of(pieces)?;
+        let [n, columns, depth] = axes.map(|axis| len(pieces, axis));
         let elements = n.checked_mul(columns)?.checked_mul(depth)?;
-        if elements > MOST_ELEMENTS {
-            return None;
-        }
-        let starts: Vec<Vec<usize>> = axes.iter().map(|axis| starts(pieces, *axis)).collect();
+        let starts = axes.map(|axis| starts(pieces, axis));
         let fits = |(starts, cuts): (&Vec<usize>, usize)| starts.len() <= cuts + 1;
         let cells: usize = starts.iter().map(Vec::len).product();
-        if !starts.iter().zip(CUTS).all(fits) || cells != pieces.len() {
+        if elements > MOST_ELEMENTS || !starts.iter().zip(CUTS).all(fits) || cells != pieces.len() {
             return None;
         }
         let mut table = Table {
             lens: [columns as u32, depth as u32],
             by: [Divisor::by(columns), Divisor::by(depth)],
             pieces: [starts[1].len() as u32, starts[2].len() as u32],
+            cuts: cuts_of(&starts),
             factor,
             ..Table::zeroed()
         };
-        let all = (starts.iter().zip(CUTS)).flat_map(|(starts, cuts)| {
-            let cuts = (1..=cuts).map(|cut| starts.get(cut));
-            cuts.map(|cut| cut.map_or(NOWHERE, |cut| *cut as u32))
-        });
-        table.cuts.iter_mut().zip(all).for_each(|(cut, at)| *cut = at);
         let (mut origins, mut reaches) = (vec![(0, 0); cells], vec![0; ranks]);
         for piece in pieces {
             let at = |which: usize| {
@@ -111,11 +95,10 @@ impl Pieces {
             let cell = (at(0)? * starts[1].len() + at(1)?) * starts[2].len() + at(2)?;
             let (mut origin, mut last) = (piece.source.offset, piece.source.offset);
             for (which, &axis) in axes.iter().enumerate() {
-                let (Range { start, end }, stride) =
-                    (piece.ranges[axis].clone(), piece.source.stride[axis]);
+                let (range, stride) = (&piece.ranges[axis], piece.source.stride[axis]);
                 table.places[cell].strides[which] = u32::try_from(stride).ok()?;
-                origin = origin.wrapping_sub(start * stride);
-                last += (end - start - 1) * stride;
+                origin = origin.wrapping_sub(range.start * stride);
+                last += (range.len() - 1) * stride;
             }
             origins[cell] = (piece.owner, (origin as u64).wrapping_mul(element as u64));
             let reach = &mut reaches[piece.owner];
@@ -130,26 +113,7 @@ impl Pieces {
         Some(Self { table, origins, reaches, elements, cuts, straight })
     }
 
-    pub(crate) fn cuts(&self) -> Cuts {
-        self.cuts
-    }
-
-    /// Of the array.
-    pub(crate) fn elements(&self) -> usize {
-        self.elements
-    }
-
-    /// Whether peers in the array are peers in memory.
-    pub(crate) fn is_straight(&self) -> bool {
-        self.straight
-    }
-
-    /// Bytes that each rank's memory must have.
-    pub(crate) fn reaches(&self) -> &[usize] {
-        &self.reaches
-    }
-
-    /// The table, where ranks' memories begin at these addresses.
+    /// The table for these addresses of ranks' memory.
     pub(crate) fn table(&mut self, bases: &[u64]) -> &Table {
         for (place, (owner, origin)) in self.table.places.iter_mut().zip(&self.origins) {
             place.base = bases[*owner].wrapping_add(*origin);
@@ -157,7 +121,7 @@ impl Pieces {
         &self.table
     }
 
-    /// Where an element of the array is: the CPU twin of `place`, in bytes from nowhere.
+    /// The address of an element of the array: the CPU twin of the kernels' `place`.
     #[cfg(test)]
     pub(crate) fn place(&self, number: u32, element: u64) -> u64 {
         let table = &self.table;
@@ -184,7 +148,35 @@ impl Pieces {
     }
 }
 
-/// Where pieces begin along an axis, in order.
+/// The length of the array along an axis.
+fn len(pieces: &[LocalReadBox], axis: usize) -> usize {
+    pieces.iter().map(|piece| piece.ranges[axis].end).max().unwrap_or(0)
+}
+
+/// The three axes of the array; where it has fewer, axes of length 1 come first.
+fn axes_of(pieces: &[LocalReadBox]) -> Option<[usize; AXES]> {
+    let dims = pieces.first()?.ranges.len();
+    let mut axes: Vec<usize> = (0..dims).filter(|axis| len(pieces, *axis) > 1).collect();
+    while axes.len() < AXES {
+        let one = (0..dims).find(|axis| len(pieces, *axis) == 1 && !axes.contains(axis))?;
+        axes.insert(0, one);
+    }
+    axes.try_into().ok()
+}
+
+/// The cuts of all axes, as the table has them.
+fn cuts_of(starts: &[Vec<usize>; AXES]) -> [u32; CUTS[0] + CUTS[1] + CUTS[2]] {
+    let mut all = [NOWHERE; CUTS[0] + CUTS[1] + CUTS[2]];
+    let mut first = 0;
+    for (starts, cuts) in starts.iter().zip(CUTS) {
+        let found = starts.iter().skip(1).map(|cut| *cut as u32);
+        all[first..first + cuts].iter_mut().zip(found).for_each(|(cut, at)| *cut = at);
+        first += cuts;
+    }
+    all
+}
+
+/// The first indices of pieces along an axis, in order.
 fn starts(pieces: &[LocalReadBox], axis: usize) -> Vec<usize> {
     let mut starts: Vec<usize> = pieces.iter().map(|piece| piece.ranges[axis].start).collect();
     starts.sort_unstable();
@@ -212,10 +204,10 @@ mod tests {
             };
             pieces.table(&bases);
             let all = redistribution.all();
-            let mut places = vec![0; pieces.elements()];
+            let mut places = vec![0; pieces.elements];
             for local_reads in &redistribution.local_reads {
                 let transfer: Transfer = redistribution.take(local_reads, &all).unwrap();
-                assert_eq!(transfer.reach() * 16, pieces.reaches()[local_reads.owner]);
+                assert_eq!(transfer.reach() * 16, pieces.reaches[local_reads.owner]);
                 transfer.runs(|read, write, len| {
                     for i in 0..len {
                         places[write + i] = bases[local_reads.owner] + 16 * (read + i) as u64;

@@ -1,4 +1,6 @@
-//! What can go wrong on a device.
+//! Errors of a device.
+
+use std::fmt::Display;
 
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
@@ -14,19 +16,19 @@ pub enum NoGpu {
     /// The driver finds no such device, or cannot use it.
     #[error("CUDA device {ordinal}: {why}")]
     NoDevice {
-        /// Which one was asked for.
+        /// The device that was asked for.
         ordinal: usize,
-        /// What the driver says.
+        /// The driver's error.
         why: String,
     },
-    /// The kernels are for other devices.
+    /// The device is older than the kernels support.
     #[error(
         "CUDA device {ordinal} has compute capability {}.{}, expected 8.0 or more",
         found.0,
         found.1
     )]
     TooOld {
-        /// Which one was asked for.
+        /// The device that was asked for.
         ordinal: usize,
         /// Its compute capability.
         found: (i32, i32),
@@ -34,30 +36,30 @@ pub enum NoGpu {
 }
 
 impl NoGpu {
-    /// The error that a rank reports.
+    /// The same as an error of a rank.
     pub fn on(self, rank: usize) -> Error {
         Error::NoDevice { rank, why: self.to_string() }
     }
 }
 
-/// What goes wrong on a device that is there.
+/// Failures of a device that is present.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// The driver refuses.
+    /// A call into the driver or cuFFT failed.
     #[error("{what}: {why}")]
     Driver {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What the driver says.
+        /// The driver's error.
         why: String,
     },
-    /// Memory that the device does not give, or the host where it must be pinned.
+    /// The device, or the host for pinned memory, is out of memory.
     #[error("no {bytes} bytes of memory: {why}")]
     Memory {
-        /// How much.
+        /// Bytes asked for.
         bytes: usize,
-        /// What the driver says.
+        /// The driver's error.
         why: String,
     },
     /// cuFFT's library cannot be loaded.
@@ -66,62 +68,30 @@ pub enum GpuError {
     /// A buffer is too short.
     #[error("{what} has {found} bytes, expected {expected} or more")]
     Short {
-        /// Which buffer.
+        /// The buffer.
         what: &'static str,
         /// Bytes it has.
         found: usize,
         /// Bytes it should have.
         expected: usize,
     },
-    /// A buffer or a message begins where it cannot be accessed as it must be.
-    #[error("{what} begins at byte {found}, expected a multiple of {expected}")]
-    Unaligned {
-        /// What begins there.
-        what: &'static str,
-        /// Where.
-        found: u64,
-        /// The alignment.
-        expected: usize,
-    },
-    /// Two messages share memory.
-    #[error("message {second} begins at byte {found}, inside message {first} up to {expected}")]
-    Overlap {
-        /// The one in front.
-        first: usize,
-        /// The one behind.
-        second: usize,
-        /// Where that begins.
-        found: usize,
-        /// The first byte where it may.
-        expected: usize,
-    },
-    /// Something is larger than kernels or cuFFT can count.
-    #[error("{what} is {found}, expected at most {expected}")]
-    TooLarge {
-        /// What.
-        what: &'static str,
-        /// How large it is.
-        found: usize,
-        /// How large it may be.
-        expected: usize,
-    },
-    /// An argument makes no sense.
+    /// An argument, size, address or alignment that is not supported.
     #[error("{what}: found {found}, expected {expected}")]
     Argument {
-        /// Of what.
+        /// The argument.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         found: String,
-        /// What it may be.
-        expected: &'static str,
+        /// Values that it may have.
+        expected: String,
     },
-    /// A wire that is not made on devices.
+    /// The device has no codec for this wire.
     #[error("the wire {0} is not made on a device")]
     Wire(Wire),
     /// A message does not decode.
     #[error("message {index}: {why}")]
     Message {
-        /// Which one of the batch.
+        /// Its number in the batch.
         index: usize,
         /// What is wrong with it.
         why: BadMessage,
@@ -129,8 +99,7 @@ pub enum GpuError {
 }
 
 impl GpuError {
-    /// What the driver says to who asks for so many bytes: that there are none, or what it would say to anyone, as of work that
-    /// failed before.
+    /// The error of an allocation of so many bytes: out of memory, or an earlier failure.
     pub fn allocating(bytes: usize, why: DriverError) -> Self {
         let name = format!("{:?}", why.0);
         match why.0 {
@@ -139,7 +108,39 @@ impl GpuError {
         }
     }
 
-    /// The error that a rank reports.
+    pub(crate) fn argument(
+        what: &'static str,
+        found: impl Display,
+        expected: impl Display,
+    ) -> Self {
+        Self::Argument { what, found: found.to_string(), expected: expected.to_string() }
+    }
+
+    /// Fails where `found` is more than `most`.
+    pub(crate) fn at_most(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
+        match found <= most {
+            true => Ok(()),
+            false => Err(Self::argument(what, found, format!("at most {most}"))),
+        }
+    }
+
+    /// Fails where `found` is less than `expected` bytes.
+    pub(crate) fn at_least(what: &'static str, found: usize, expected: usize) -> Result<(), Self> {
+        match found >= expected {
+            true => Ok(()),
+            false => Err(Self::Short { what, found, expected }),
+        }
+    }
+
+    /// Fails where an address is no multiple of `align`.
+    pub(crate) fn aligned(what: &'static str, at: u64, align: usize) -> Result<(), Self> {
+        match at.is_multiple_of(align as u64) {
+            true => Ok(()),
+            false => Err(Self::argument(what, at, format!("a multiple of {align} bytes"))),
+        }
+    }
+
+    /// The same as an error of a rank.
     pub fn on(self, rank: usize) -> Error {
         match self {
             Self::Driver { what, why } => Error::Transport { rank, call: what, text: why },
@@ -149,6 +150,11 @@ impl GpuError {
             other => Error::Transport { rank, call: "work on the device", text: other.to_string() },
         }
     }
+}
+
+/// Maps an error of the driver to one that names the operation.
+pub(crate) fn tried(what: &'static str) -> impl Fn(DriverError) -> GpuError {
+    move |why| GpuError::Driver { what, why: why.to_string() }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! How data gets from one device to another.
+//! Transports between devices.
 
 use std::fmt;
 use std::str::FromStr;
 
 use fft_core::Error;
 
-/// How data gets to other ranks.
+/// How data travels to other ranks.
 ///
 /// ```
 /// use fft_gpu::GpuTransport;
@@ -15,18 +15,18 @@ use fft_core::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GpuTransport {
-    /// Ranks whose memory is reached take it from there, or are written to; others get messages, from memory of the device
-    /// where their way leads that far, else through the host.
+    /// CUDA peer access and CUDA IPC between ranks of a host, and messages to other ranks. Those
+    /// messages are sent from device memory where MPI can do that, else through the host.
     #[default]
     PeerToPeer,
-    /// All that changes ranks is in messages, which are sent from memory of the device and received into it: CUDA-aware MPI.
+    /// Messages only, sent from and received into device memory: CUDA-aware MPI.
     GpuDirect,
-    /// All that changes ranks is in messages, which are sent from and received into memory of the host.
+    /// Messages only, sent from and received into host memory.
     HostStaged,
 }
 
 impl GpuTransport {
-    /// All of them.
+    /// All transports.
     pub const ALL: [Self; 3] = [Self::PeerToPeer, Self::GpuDirect, Self::HostStaged];
 }
 

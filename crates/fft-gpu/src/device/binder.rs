@@ -1,122 +1,174 @@
-//! Operations in the making: a reshape waits for what follows, as the two may be one.
+//! Binding: the operations of one direction.
+//!
+//! ```text
+//! for each step of the recipe:
+//!     a factor: into the group of transforms, or the next one
+//!     a pass: into the group, or after binding that into a new one
+//!     a reshape: after binding the group, it waits for the transforms behind it
+//! bind a waiting reshape and the group behind it: as one where cuFFT can load
+//! at the end, if all ranks can: the last transforms and the last reshape as one
+//! ```
 
-use fft_core::{Algorithm, BoundStep, Comm, Direction, Error, Node, Recipe, Reduce, Step, Wire};
+use fft_core::{
+    Algorithm, BoundStep, Comm, Direction, Error, Node, Pass, Recipe, Reduce, Step, Wire,
+};
 
-use super::fused_fetch::{FusedAcross, Next, Rest};
+use super::cuda::Cuda;
+use super::fused_fetch::{FusedAcross, NextTransforms, Remaining};
 use super::fused_store::Store;
-use super::local_fft::Group;
+use super::group::Group;
+use super::local_fft::DeviceFft;
+use super::op::{CudaOp, Op};
 use super::reshape::Reshape;
-use super::{Cuda, CudaOp, Op};
+use super::trig::Trig;
 use crate::base::GpuReal;
 
-/// Operations in the making.
-pub(super) struct Bound<'r, T> {
+/// A reshape that waits for the transforms behind it.
+struct WaitingReshape<'r> {
+    step: &'r BoundStep<'r>,
+    /// Wire, exchange and number.
+    how: (Wire, Algorithm, usize),
+    /// Real numbers of its result.
+    reals: usize,
+}
+
+/// The operations of one direction, as they are bound.
+pub(super) struct CudaBinder<'r, T> {
     recipe: &'r Recipe,
+    rank: usize,
     pub(super) ops: Vec<CudaOp<T>>,
     pub(super) sizes: Vec<usize>,
-    /// A reshape that waits for what follows: its leg, wire, exchange and number, and how many real numbers it leaves.
-    reshape: Option<(&'r BoundStep<'r>, (Wire, Algorithm, usize), usize)>,
-    /// Reshapes that are one with what follows.
+    reshape: Option<WaitingReshape<'r>>,
+    /// Transforms that are not bound, and a factor for the next ones.
+    group: Option<Group>,
+    factor: f64,
+    /// The number of fused reshapes.
     pub(super) fetched: usize,
     /// The last transforms, and the reshape before them.
     last: Option<(Group, Option<&'r BoundStep<'r>>)>,
-    /// What the last two operations can be instead, if all ranks have such.
+    /// A replacement of the last two operations, if all ranks have one.
     store: Option<Store>,
 }
 
-impl<'r, T: GpuReal> Bound<'r, T> {
-    /// The operations of one direction.
-    ///
-    /// # Errors
-    /// As [`Reshape::new`].
-    pub(super) fn of(
+impl<'r, T: GpuReal> CudaBinder<'r, T> {
+    /// Binds the steps of a direction.
+    pub(super) fn bind(
         device: &mut Cuda<T>,
         recipe: &'r Recipe,
-        legs: &'r [BoundStep<'r>],
+        steps: &'r [BoundStep<'r>],
         direction: Direction,
     ) -> Result<Self, Error> {
-        let (rank, problem) = (device.rank, recipe.problem());
-        let size = |node: &Node| node.layout.brick(rank).points() * problem.howmany * node.width();
-        let start = legs.first().map_or(&recipe.nodes()[0], |leg| leg.from);
-        let (ops, sizes) = (Vec::new(), vec![size(start)]);
-        let (last, store) = (None, None);
-        let mut bound = Self { recipe, ops, sizes, reshape: None, fetched: 0, last, store };
-        let (mut group, mut waiting, mut reshapes) = (None::<Group>, 1.0, 0);
-        for leg in legs {
-            if let Some(factor) = leg.factor() {
-                match &mut group {
+        let start = steps.first().map_or(&recipe.nodes()[0], |step| step.from);
+        let mut binder = Self {
+            recipe,
+            rank: device.rank,
+            ops: Vec::new(),
+            sizes: Vec::new(),
+            reshape: None,
+            group: None,
+            factor: 1.0,
+            fetched: 0,
+            last: None,
+            store: None,
+        };
+        binder.sizes.push(binder.reals(start));
+        let mut reshapes = 0;
+        for step in steps {
+            if let Some(factor) = step.factor() {
+                match &mut binder.group {
                     Some(group) => group.factor *= factor,
-                    None => waiting *= factor,
+                    None => binder.factor *= factor,
                 }
-            } else if let Some((axis, pass)) = leg.pass() {
-                let order = leg.from.layout.order();
-                let place = order.iter().position(|other| *other == axis);
-                let place = 1 + place.expect("the order has every axis");
-                let joins = |group: &Group| {
-                    group.joins(place, &pass)
-                        || bound.reshape.is_some() && FusedAcross::takes::<T>(group, place, &pass)
-                };
-                if !group.as_ref().is_some_and(joins) {
-                    if group.is_some() {
-                        bound.add(device, group.take(), size(leg.from))?;
-                    }
-                    let before = lens(leg.from, rank, problem.howmany);
-                    let factor = std::mem::replace(&mut waiting, 1.0);
-                    group = Some(Group { lens: [before, Vec::new()], passes: Vec::new(), factor });
-                }
-                let group = group.as_mut().expect("just made");
-                group.lens[1] = lens(leg.to, rank, problem.howmany);
-                group.passes.push((place, pass));
-            } else if let Step::Reshape { wire, exchange } = leg.step {
-                bound.add(device, group.take(), size(leg.from))?;
-                let number = 2 * reshapes + direction as usize;
+            } else if let Some((axis, pass)) = step.pass() {
+                binder.add_pass(device, step, axis, pass)?;
+            } else if let Step::Reshape { wire, exchange } = step.step {
+                binder.flush(device, step.from)?;
+                let how = (wire, exchange, 2 * reshapes + direction as usize);
+                let reals = binder.reals(step.to);
+                binder.reshape = Some(WaitingReshape { step, how, reals });
                 reshapes += 1;
-                bound.reshape = Some((leg, (wire, exchange, number), size(leg.to)));
             }
         }
-        let end = size(legs.last().map_or(start, |leg| leg.to));
-        bound.add(device, group, end)?;
-        Ok(bound)
+        binder.flush(device, steps.last().map_or(start, |step| step.to))?;
+        Ok(binder)
     }
 
-    /// Adds the reshape that waits and then a group of transforms, which leaves so many real numbers: as one where that can be.
-    fn add(
+    /// Real numbers of this rank's part of a node.
+    fn reals(&self, node: &Node) -> usize {
+        node.layout.brick(self.rank).points() * self.recipe.problem().howmany * node.width()
+    }
+
+    /// Lengths of this rank's array in memory, batches first.
+    fn lens(&self, node: &Node) -> Vec<usize> {
+        let brick = node.layout.brick(self.rank);
+        let lens = node.layout.order().map(|axis| brick.len(axis));
+        [self.recipe.problem().howmany].into_iter().chain(lens).collect()
+    }
+
+    /// Adds a pass to the group, or begins a new one.
+    fn add_pass(
         &mut self,
         device: &mut Cuda<T>,
-        group: Option<Group>,
-        reals: usize,
+        step: &BoundStep<'_>,
+        axis: usize,
+        pass: Pass,
     ) -> Result<(), Error> {
-        if group.is_none() && self.reshape.is_none() {
+        let order = step.from.layout.order();
+        let place = order.iter().position(|other| *other == axis);
+        let place = 1 + place.expect("the order has every axis");
+        let joins = |group: &Group| {
+            group.joins(place, &pass)
+                || self.reshape.is_some() && FusedAcross::takes::<T>(group, place, &pass)
+        };
+        if !self.group.as_ref().is_some_and(joins) {
+            if self.group.is_some() {
+                self.flush(device, step.from)?;
+            }
+            let (lens, passes) = ([self.lens(step.from), Vec::new()], Vec::new());
+            let factor = std::mem::replace(&mut self.factor, 1.0);
+            self.group = Some(Group { lens, passes, factor });
+        }
+        let after = self.lens(step.to);
+        let group = self.group.as_mut().expect("just made");
+        group.lens[1] = after;
+        group.passes.push((place, pass));
+        Ok(())
+    }
+
+    /// Binds the reshape that waits and the group behind it, whose result is at a node.
+    fn flush(&mut self, device: &mut Cuda<T>, node: &Node) -> Result<(), Error> {
+        let (group, waiting, reals) = (self.group.take(), self.reshape.take(), self.reals(node));
+        if group.is_none() && waiting.is_none() {
             return Ok(());
         }
-        // What comes now is the last.
         let before = self.last.take();
         self.store = None;
-        self.last = group.clone().map(|group| (group, self.reshape.as_ref().map(|(leg, ..)| *leg)));
-        let next = Next::of::<T>(&device.gpu, group).map_err(|why| why.on(device.rank))?;
+        self.last = group.clone().map(|group| (group, waiting.as_ref().map(|it| it.step)));
+        let next = NextTransforms::of::<T>(&device.gpu, group);
+        let next = next.map_err(|why| why.on(self.rank))?;
         let mut fused = false;
-        if let Some((leg, how, moved)) = self.reshape.take() {
+        if let Some(WaitingReshape { step, how, reals }) = waiting {
             let (wire, exchange, _) = how;
             if let (Some((group, before)), None) = (&before, &self.last)
                 && self.ops.last().is_some_and(CudaOp::gathers)
             {
-                // Both ways are planned: only when all ranks have their plans is it known whether all can.
+                // Both variants are planned: whether all ranks can store is known at the end.
                 let ways = (wire, exchange);
-                self.store = Store::new(device, self.recipe, leg, ways, (group, *before))?;
+                self.store = Store::new(device, self.recipe, step, ways, (group, *before))?;
             }
-            let reshape = Reshape::new(device, self.recipe, leg, how, &next)?;
+            let reshape = Reshape::new(device, self.recipe, step, how, &next)?;
             fused = reshape.is_fused();
             self.fetched += usize::from(fused);
-            self.push(Op::Reshape(Box::new(reshape)), moved);
+            self.push(Op::Reshape(Box::new(reshape)), reals);
         }
-        match next.rest::<T>(&device.gpu, fused).map_err(|why| why.on(device.rank))? {
-            Rest::Groups(groups) => {
+        match next.remaining::<T>(&device.gpu, fused).map_err(|why| why.on(self.rank))? {
+            Remaining::Groups(groups) => {
                 for group in groups {
-                    let op = device.local(&group)?;
+                    let op = transforms(device, &group)?;
                     self.push(op, reals);
                 }
             }
-            Rest::Plans(plans) => {
+            Remaining::Plans(plans) => {
                 for plan in plans {
                     device.area_bytes = device.area_bytes.max(plan.work_bytes());
                     self.push(Op::Fetch(Box::new(plan)), reals);
@@ -126,11 +178,8 @@ impl<'r, T: GpuReal> Bound<'r, T> {
         Ok(())
     }
 
-    /// Lets the last transforms store what they make where ranks want it, if all ranks' can. Collective.
-    ///
-    /// # Errors
-    /// Those of the communicator.
-    pub(super) fn synchronize(&mut self, comm: &dyn Comm) -> Result<bool, Error> {
+    /// Fuses the last transforms and the last reshape, if all ranks can. Collective.
+    pub(super) fn agree_on_store(&mut self, comm: &dyn Comm) -> Result<bool, Error> {
         let mut all = [f64::from(self.store.is_some())];
         comm.allreduce(Reduce::Min, &mut all)?;
         let Some(store) = self.store.take().filter(|_| all[0] > 0.0) else { return Ok(false) };
@@ -147,8 +196,15 @@ impl<'r, T: GpuReal> Bound<'r, T> {
     }
 }
 
-/// Lengths of an array in memory, batches first.
-fn lens(node: &Node, rank: usize, howmany: usize) -> Vec<usize> {
-    let brick = node.layout.brick(rank);
-    [howmany].into_iter().chain(node.layout.order().map(|axis| brick.len(axis))).collect()
+/// A group as an operation.
+fn transforms<T: GpuReal>(device: &mut Cuda<T>, group: &Group) -> Result<Op<T>, Error> {
+    let made = match group.is_trig() {
+        true => Trig::new(&device.gpu, group).map(|(trig, area)| (Op::Trig(Box::new(trig)), area)),
+        false => {
+            DeviceFft::new(device, group).map(|(local, area)| (Op::Local(Box::new(local)), area))
+        }
+    };
+    let (op, area) = made.map_err(|why| why.on(device.rank))?;
+    device.area_bytes = device.area_bytes.max(area);
+    Ok(op)
 }

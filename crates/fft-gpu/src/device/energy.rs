@@ -1,45 +1,41 @@
 //! Sums of squares.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 use fft_core::{Energy, Transfer};
 
-use crate::base::{Gpu, GpuError, GpuReal};
-use crate::ffi::{DeviceMemory, Kernel, Pinned, Source, run_energy};
+use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source};
+use crate::ffi::{DeviceMemory, Pinned, run_energy};
 
-/// Parts at most: all of a spectrum, and the two planes that are not there twice.
+/// The most parts: a whole spectrum, and the two planes without a conjugate.
 const PARTS: usize = 3;
-/// Bytes of what a block of threads adds up.
+/// Bytes of the sums of a block of threads.
 const BLOCK: usize = size_of::<[f64; 3]>();
 
-/// Adds up squares on the device.
+/// Sums of squares on the device.
 pub(super) struct Squares<T> {
     kernel: Kernel,
     sums: Pinned,
-    /// Where the sums of each part begin, and where the next's do.
+    /// The first block of each part, and the end.
     ends: [usize; PARTS + 1],
     parts: usize,
-    real: std::marker::PhantomData<T>,
+    real: PhantomData<T>,
 }
 
 impl<T: GpuReal> Squares<T> {
     pub(super) fn new(gpu: &Gpu) -> Result<Self, GpuError> {
         let kernel = gpu.kernel(Source::Energy, &format!("energy_{}", T::NAME))?;
         let sums = Pinned::new(gpu.context(), PARTS * kernel.resident() * BLOCK)?;
-        let real = std::marker::PhantomData;
-        Ok(Self { kernel, sums, ends: [0; PARTS + 1], parts: 0, real })
+        Ok(Self { kernel, sums, ends: [0; PARTS + 1], parts: 0, real: PhantomData })
     }
 
-    /// Bytes of memory held.
     pub(super) fn memory(&self) -> usize {
         self.sums.bytes()
     }
 
-    /// Queues the adding up of the sources' sides of transfers: a launch for each.
-    ///
-    /// # Panics
-    /// If there are more than [`PARTS`].
+    /// Queues the sums over the transfers' sources, one launch each.
     pub(super) fn add(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -58,7 +54,7 @@ impl<T: GpuReal> Squares<T> {
         Ok(())
     }
 
-    /// Adds what was queued last to a sum for each part, when the device has come so far.
+    /// Adds what was queued last to one sum for each part; the caller has waited for the stream.
     pub(super) fn read(&self, sums: &mut [Energy]) {
         for (number, sum) in sums.iter_mut().enumerate().take(self.parts) {
             for block in self.ends[number]..self.ends[number + 1] {

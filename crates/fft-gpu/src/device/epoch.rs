@@ -1,87 +1,85 @@
-//! Ranks of a host meet: each shows what it has, and works in what others show.
+//! Exposure epochs of ranks of a host on the device.
+//!
+//! ```text
+//! record `ready` behind this rank's queued work
+//! enter: tell others what is exposed, and lengths of messages; wait until all have entered
+//!     make the stream wait for the others' `ready`
+//!     queue the work, record `accessed`
+//! exit: wait until all have queued theirs
+//! make the stream wait for the others' `accessed`
+//! ```
 
-use cudarc::driver::DeviceSlice;
 use fft_core::{Error, Expose, NodeMemory, PeerMemory};
 
-use super::peer_info::{Said, Told};
-use super::{Cuda, Meeting};
+use super::connections::Connections;
+use super::cuda::Cuda;
+use super::peer_info::InfoOf;
 use crate::base::{GpuError, GpuReal};
-use crate::ffi::{BLOCKS, DeviceMemory, Estate, Peer, Place, SharedArrays};
+use crate::ffi::{BLOCKS, DeviceMemory, RankMemory};
 
-/// The other ranks during a visit.
+/// The other ranks during an epoch.
 #[derive(Clone, Copy)]
-pub(super) struct Met<'v> {
+pub(super) struct EpochPeers<'v> {
     rank: usize,
-    near: &'v [Option<Peer>],
-    shared_arrays: &'v SharedArrays,
+    connections: &'v Connections,
     peers: &'v dyn PeerMemory,
 }
 
-impl<'v> Met<'v> {
-    /// What a rank shows to be read; this rank has it here.
-    pub(super) fn source<T>(&self, peer: usize, own: &'v DeviceMemory<T>) -> Place<'v> {
-        if peer == self.rank { Place::own(own) } else { self.shown(peer, 0) }
+impl<'v> EpochPeers<'v> {
+    /// The memory that a rank exposes for reads; `own` is this rank's.
+    pub(super) fn source<T>(&self, peer: usize, own: &'v DeviceMemory<T>) -> RankMemory<'v> {
+        if peer == self.rank { RankMemory::own(own) } else { self.exposed(peer, 0) }
     }
 
-    /// What another rank shows to be written, each element by the one rank that makes it; `None` of this rank's own.
-    pub(super) fn target(&self, peer: usize) -> Option<Place<'v>> {
-        (peer != self.rank).then(|| self.shown(peer, 1))
+    /// The memory that another rank exposes for writes; `None` of this rank. Each element has one
+    /// writer.
+    pub(super) fn target(&self, peer: usize) -> Option<RankMemory<'v>> {
+        (peer != self.rank).then(|| self.exposed(peer, 1))
     }
 
-    fn shown(&self, peer: usize, which: usize) -> Place<'v> {
-        let Some(other) = &self.near[peer] else { return Place::nothing() };
-        let (block, place) = Said::by(self.peers, peer).shows()[which];
-        let lent = block.checked_sub(BLOCKS).and_then(|number| self.shared_arrays.of(number, peer));
-        other.shown(self.peers, block, place, lent)
+    fn exposed(&self, peer: usize, which: usize) -> RankMemory<'v> {
+        let Connections { exports, shared_arrays, .. } = self.connections;
+        let Some(other) = &exports[peer] else { return RankMemory::nothing() };
+        let memory = InfoOf::peer(self.peers, peer).exposed()[which];
+        let (block, place) = (memory.block as usize, (memory.at, memory.bytes as usize));
+        let array = block.checked_sub(BLOCKS).and_then(|number| shared_arrays.of(number, peer));
+        other.exposed(self.peers, block, place, array)
     }
 
-    /// How long a rank's message to this one is.
-    pub(super) fn sends(&self, peer: usize) -> usize {
-        Said::by(self.peers, peer).sends(self.rank)
+    /// The length of a rank's message to this one.
+    pub(super) fn length(&self, peer: usize) -> usize {
+        InfoOf::peer(self.peers, peer).length(self.rank)
     }
 }
 
-/// How others find memory: the numbers behind an estate's blocks are those of the shared_arrays.
-fn told<T>((estate, shared_arrays): (&Estate, &SharedArrays), memory: &DeviceMemory<T>) -> Told {
-    let at = memory.address();
-    let block = estate.blocks.iter().position(|block| block.address() == at);
-    let block = block.or_else(|| shared_arrays.number(at).map(|number| BLOCKS + number));
-    (block.unwrap_or(usize::MAX), (at, memory.num_bytes()))
-}
-
-/// Meets the ranks of the host. Each shows `src` to be read and `dst` to be written, and says how long its messages to others are; `work`
-/// is queued behind what they have queued. Returns when everybody has queued theirs, and keeps this rank's stream from what follows
-/// until all of it is done.
-pub(super) fn visit<T: GpuReal>(
+/// Runs an exposure epoch with the ranks of the host. Each exposes `src` for reads and `dst` for
+/// writes, and tells the `lengths` of its messages. `work` is queued behind what the others have
+/// queued. This rank's stream goes on when all of that is done.
+pub(super) fn exposure_epoch<T: GpuReal>(
     device: &mut Cuda<T>,
     node_memory: &mut dyn NodeMemory,
     (src, dst): (&DeviceMemory<T>, &mut DeviceMemory<T>),
-    sends: &mut dyn Iterator<Item = (usize, usize)>,
-    mut work: impl FnMut(&mut Cuda<T>, Met<'_>, &mut DeviceMemory<T>) -> Result<(), GpuError>,
+    lengths: &mut dyn Iterator<Item = (usize, usize)>,
+    mut work: impl FnMut(&mut Cuda<T>, EpochPeers<'_>, &mut DeviceMemory<T>) -> Result<(), GpuError>,
 ) -> Result<(), Error> {
-    // What follows borrows the meeting apart from the rest of the device.
-    let mut meeting = device.meeting.take().expect("ranks meet first");
-    let Meeting { near, shared_arrays, estate, peer_info, .. } = &mut meeting;
-    let estate = estate.as_ref().expect("made with the plan's memory");
-    let peer_info = peer_info.as_mut().expect("made where ranks of the host meet");
-    let shared_arrays = &*shared_arrays;
-    peer_info.shows([told((estate, shared_arrays), src), told((estate, shared_arrays), dst)]);
-    for (peer, bytes) in sends {
-        peer_info.sends(peer, bytes);
-    }
-    let made = estate.made.record(&device.stream);
-    device.record_error(made);
-    let rank = device.rank;
-    let others = || near.iter().enumerate().filter(move |(peer, _)| *peer != rank);
-    let met = node_memory.exposure_epoch(Expose::Read(peer_info.bytes()), &mut |peers| {
-        let hold = |peer: &Option<Peer>| {
-            peer.as_ref().map_or(Ok(()), |peer| peer.made().hold(&device.stream))
-        };
-        let held = others().try_for_each(|(_, peer)| hold(peer));
-        let queued =
-            held.and_then(|()| work(device, Met { rank, near, shared_arrays, peers }, dst));
-        // Whatever failed: others wait for what has been queued, which works in their memory.
-        let recorded = estate.read.record(&device.stream);
+    // `work` borrows the connections apart from the rest of the device.
+    let mut all = device.connections.take().expect("ranks connect first");
+    let mut info = all.peer_info.take().expect("made where ranks of the host synchronize");
+    info.expose([all.exposed(src), all.exposed(dst)]);
+    lengths.for_each(|(peer, bytes)| info.set_length(peer, bytes));
+    let own = all.own.as_ref().expect("made with the plan's memory");
+    let ready = own.ready.record(&device.stream);
+    device.record_error(ready);
+    let (rank, connections) = (device.rank, &all);
+    let others = || {
+        let ranks = connections.exports.iter().enumerate();
+        ranks.filter(move |(peer, _)| *peer != rank).filter_map(|(_, peer)| peer.as_ref())
+    };
+    let met = node_memory.exposure_epoch(Expose::Read(info.bytes()), &mut |peers| {
+        let held = others().try_for_each(|peer| peer.ready().hold(&device.stream));
+        let queued = held.and_then(|()| work(device, EpochPeers { rank, connections, peers }, dst));
+        // Whatever failed, others wait for what was queued, which accesses their memory.
+        let recorded = own.accessed.record(&device.stream);
         if recorded.is_err() {
             let _ = device.stream.synchronize();
         }
@@ -89,11 +87,12 @@ pub(super) fn visit<T: GpuReal>(
         Ok(())
     });
     if met.is_ok() {
-        for (_, peer) in others() {
-            let held = peer.as_ref().map_or(Ok(()), |peer| peer.read().hold(&device.stream));
+        for peer in others() {
+            let held = peer.accessed().hold(&device.stream);
             device.record_error(held);
         }
     }
-    device.meeting = Some(meeting);
+    all.peer_info = Some(info);
+    device.connections = Some(all);
     met
 }

@@ -1,101 +1,91 @@
-//! A reshape and the transforms that follow as one: cuFFT's kernels fetch what they read from where ranks have it.
+//! A reshape fused with the transforms behind it: cuFFT loads what it reads from ranks' memory.
 
-use fft_core::{DIMS, Direction, Kind, LocalReadBox, Pass, View};
+use fft_core::{DIMS, Kind, LocalReadBox, Pass, Precision, View};
 
-use super::local_fft::{Group, Lines, is_large};
+use super::group::{Group, LineLayout, is_large};
+use crate::abi::Fft;
 use crate::abi::pieces::Pieces;
 use crate::base::{Gpu, GpuError, GpuReal};
 use crate::ffi;
-use crate::ffi::{Gathering, Run, links};
-use crate::kernel::{C2c, Fft};
+use crate::ffi::{Gathering, links};
 
-/// Lengths of lines with which it is faster than a pass more, on an H200 with cuFFT 12.0 of CUDA 13, which is all that was measured:
-/// powers of two up to this. At 512³ in double precision it adds 0.1 ms to 1.2 (columns) and 2.2 (planes), and 0.4 to columns that lie across what they read; a pass
-/// takes 1.0. With lines of 1024 points it adds 10 ms of 8, and 384 took other kernels and nothing less.
+/// The longest lines for which that is faster than a pass more; only powers of two are.
 const POINTS: usize = 512;
 
 fn pays<T: GpuReal>(n: usize) -> bool {
-    T::PIECEWISE.is_some() && n > 1 && n.is_power_of_two() && n <= POINTS
+    T::PRECISION == Precision::F64 && n > 1 && n.is_power_of_two() && n <= POINTS
 }
 
-/// The identity of a device where complex transforms along axes of these lengths, of so many elements per rank, fetch what they read
-/// from other ranks on this device and those it is [`joined`] to, so that a reshape before them costs no pass; `None` where they do not.
+/// The UUID of a device on which complex transforms load what they read from other ranks.
+///
+/// A reshape before them, between this device and those it is [`joined`] to, then costs no pass.
+/// `n` are the lengths of the transforms' axes, `elements` those of a rank. `None` where they do
+/// not load.
 pub fn fetches<T: GpuReal>(gpu: &Gpu, n: &[usize], elements: usize) -> Option<[u8; 16]> {
     let large = is_large::<T>(elements.saturating_mul(2));
     let all = large && n.iter().all(|n| pays::<T>(*n)) && links();
     all.then(|| ffi::identity(gpu.context())).filter(|identity| *identity != [0; 16])
 }
 
-/// Whether a device is the one of this identity, or joined to it by links such as NVLink.
+/// Whether a device has this UUID, or is joined to that device by links such as NVLink.
 pub fn joined(gpu: &Gpu, other: [u8; 16]) -> bool {
     ffi::joined(gpu.context(), other)
 }
 
-/// Pieces of an array in ranks' memory, of so many ranks.
-pub(super) type Spread<'a> = (&'a [LocalReadBox], usize);
+/// An array in pieces, of so many ranks.
+pub(super) type PiecesOf<'a> = (&'a [LocalReadBox], usize);
 
-/// Plans a group of transforms of an array in these pieces of ranks' memory, the result of which goes to one place, or to such pieces. `None`
-/// where a reshape and transforms are as fast, or cuFFT has no such plan.
-///
-/// # Errors
-/// As [`crate::FftPlan::new`].
+/// Plans a group that loads an array in pieces, and stores to one array or to pieces. `None` where
+/// a reshape and transforms are as fast, or cuFFT has no such plan.
 pub(super) fn plan<T: GpuReal>(
     gpu: &Gpu,
     group: &Group,
-    from: Spread<'_>,
-    to: Option<Spread<'_>>,
+    from: PiecesOf<'_>,
+    to: Option<PiecesOf<'_>>,
 ) -> Result<Option<Gathering>, GpuError> {
     let fits = group.passes.len() <= 2
         && group.passes.iter().all(|(_, pass)| pays::<T>(pass.n))
         && !group.halved()
         && !group.is_trig()
         && is_large::<T>(group.reals()[1]);
-    let table = |(pieces, ranks): Spread<'_>, factor| {
+    let table = |(pieces, ranks): PiecesOf<'_>, factor| {
         Pieces::new(pieces, ranks, 2 * size_of::<T>(), factor)
     };
     let Some(from) = table(from, group.factor).filter(|_| fits) else { return Ok(None) };
     let to = match to {
         None => None,
-        // Only lines are done at once, without a place for planes that are half done.
-        Some(to) => match table(to, 1.0).filter(|to| to.is_straight() && group.passes.len() == 1) {
+        // Only lines are done in one pass.
+        Some(to) => match table(to, 1.0).filter(|to| to.straight && group.passes.len() == 1) {
             None => return Ok(None),
             some => some,
         },
     };
-    let run = match group.direction() {
-        Direction::Forward => Run::Forward,
-        Direction::Inverse => Run::Inverse,
-    };
-    let lens = &group.lens[0];
+    let (run, lens) = (group.run(), &group.lens[0]);
     let last = lens.len() - 1;
     match &group.passes[..] {
         [(place, _)] => {
-            let lines = Lines::new(group);
+            let lines = LineLayout::new(group);
             let across = *place != last;
-            match lines.times == 1 && (across || from.is_straight()) {
-                true => C2c::<T>::gathering(gpu, &lines.fft, run, from, to),
+            match lines.times == 1 && (across || from.straight) {
+                true => Gathering::new::<T, 1>(gpu, &lines.fft.many(run)?, from, to),
                 false => Ok(None),
             }
         }
-        _ if from.is_straight() => {
+        _ if from.straight => {
             let planes = Fft::rows([lens[last - 1], lens[last]], lens[..last - 1].iter().product());
-            C2c::<T>::gathering(gpu, &planes, run, from, to)
+            Gathering::new::<T, 2>(gpu, &planes.many(run)?, from, to)
         }
         _ => Ok(None),
     }
 }
 
-/// Transforms that become operations.
-pub(super) enum Next {
+/// The transforms behind a reshape.
+pub(super) enum NextTransforms {
     Groups(Vec<Group>),
     FusedAcross(Box<FusedAcross>),
 }
 
-impl Next {
-    /// Of these transforms.
-    ///
-    /// # Errors
-    /// As [`plan`].
+impl NextTransforms {
     pub(super) fn of<T: GpuReal>(gpu: &Gpu, group: Option<Group>) -> Result<Self, GpuError> {
         let Some(group) = group else { return Ok(Self::Groups(Vec::new())) };
         if !group.is_across() {
@@ -107,33 +97,31 @@ impl Next {
         })
     }
 
-    /// What is left of it, when what is done first is already.
-    ///
-    /// # Errors
-    /// As [`plan`].
-    pub(super) fn rest<T: GpuReal>(self, gpu: &Gpu, fused: bool) -> Result<Rest, GpuError> {
+    /// The transforms that are left; `fused` says that the reshape does the first.
+    pub(super) fn remaining<T: GpuReal>(
+        self,
+        gpu: &Gpu,
+        fused: bool,
+    ) -> Result<Remaining, GpuError> {
         match self {
             Self::Groups(mut groups) => {
                 groups.drain(..usize::from(fused));
-                Ok(Rest::Groups(groups))
+                Ok(Remaining::Groups(groups))
             }
-            Self::FusedAcross(across) if fused => Ok(Rest::Plans(vec![across.first])),
+            Self::FusedAcross(across) if fused => Ok(Remaining::Plans(vec![across.first])),
             Self::FusedAcross(across) => {
                 let FusedAcross { both, second, first } = *across;
                 let [b, a, c] = [1, 2, 3].map(|axis| second.lens[0][axis]);
                 let second = plan::<T>(gpu, &second, (&[transposed([b, a, c])], 1), None)?;
                 Ok(match second {
-                    Some(second) => Rest::Plans(vec![second, first]),
-                    None => Rest::Groups(both.apart()),
+                    Some(second) => Remaining::Plans(vec![second, first]),
+                    None => Remaining::Groups(both.apart()),
                 })
             }
         }
     }
 
-    /// What is done first, fetched from these pieces.
-    ///
-    /// # Errors
-    /// As [`plan`].
+    /// The first transforms, loading from these pieces.
     pub(super) fn plan<T: GpuReal>(
         &self,
         gpu: &Gpu,
@@ -149,23 +137,24 @@ impl Next {
     }
 }
 
-/// What is left to be made operations.
-pub(super) enum Rest {
+/// Transforms that are not part of a reshape.
+pub(super) enum Remaining {
     Groups(Vec<Group>),
     Plans(Vec<Gathering>),
 }
 
-/// Transforms along the first two of three axes [a][b][c], where cuFFT does all lines of the first at once, and of the second only
-/// those of one plane. The second is done first, with its axis in front, [b][a][c]; the first fetches what it reads from there.
+/// Transforms along the first two of three axes, [a][b][c]. cuFFT does all lines of the first axis
+/// in one plan, but those of the second only plane by plane. The second is done first, with its
+/// axis in front, [b][a][c]. The first loads from there.
 pub(super) struct FusedAcross {
     both: Group,
     second: Group,
-    /// Of [b][a][c] into [a][b][c].
+    /// From [b][a][c] to [a][b][c].
     first: Gathering,
 }
 
 impl FusedAcross {
-    /// Whether a pass and one that follows on the same layout, at such a place, are these two.
+    /// Whether a group's pass and another that follows are these two.
     pub(super) fn takes<T: GpuReal>(group: &Group, place: usize, pass: &Pass) -> bool {
         let ([one, _], [(other, before)]) = (&group.lens, &group.passes[..]) else { return false };
         let complex = |pass: &Pass| pass.kind == Kind::C2C && pays::<T>(pass.n);
@@ -177,7 +166,7 @@ impl FusedAcross {
             && is_large::<T>(group.reals()[1])
     }
 
-    /// The two, if the group is of two such and cuFFT has such plans.
+    /// `None` where cuFFT has no such plans.
     fn new<T: GpuReal>(gpu: &Gpu, group: &Group) -> Result<Option<Self>, GpuError> {
         let [a, b, c] = [1, 2, 3].map(|axis| group.lens[0][axis]);
         let second = Self::alone(group, 2, [1, b, a, c], 1.0);
@@ -186,13 +175,13 @@ impl FusedAcross {
         Ok(first.map(|first| Self { both: group.clone(), second, first }))
     }
 
-    /// What is done last, and where it reads.
+    /// The pass that is done last, and the layout that it reads.
     pub(super) fn last(group: &Group) -> (Group, LocalReadBox) {
         let lens @ [a, b, c] = [1, 2, 3].map(|axis| group.lens[0][axis]);
         (Self::alone(group, 1, [1, a, b, c], group.factor), transposed(lens))
     }
 
-    /// The pass at a place, of an array that has its axis in front.
+    /// The pass of an axis, of an array that has it in front.
     fn alone(group: &Group, place: usize, lens: [usize; 4], factor: f64) -> Group {
         let passes = group.passes.iter().filter(|(at, _)| *at == place);
         Group {
@@ -202,7 +191,7 @@ impl FusedAcross {
         }
     }
 
-    /// What is done first, after a reshape that fetches boxes of [a][b][c].
+    /// The pass that is done first, loading from boxes of [a][b][c].
     fn plan<T: GpuReal>(
         &self,
         gpu: &Gpu,
@@ -220,7 +209,7 @@ impl FusedAcross {
     }
 }
 
-/// An array of these lengths, of which memory has the first two axes the other way around.
+/// An array of these lengths whose first two axes are swapped in memory.
 fn transposed([a, b, c]: [usize; 3]) -> LocalReadBox {
     let (mut ranges, mut stride) = (std::array::from_fn(|_| 0..1), [0; DIMS]);
     for (i, (len, step)) in [(a, c), (b, a * c), (c, 1)].into_iter().enumerate() {

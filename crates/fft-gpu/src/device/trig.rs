@@ -1,69 +1,46 @@
-//! Cosine and sine transforms: a Fourier transform by cuFFT, and what is done before and after it (`kernels/trig.cu`).
+//! Cosine and sine transforms: cuFFT's Fourier transforms between two passes of
+//! `kernels/trig.cu`.
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
 use cudarc::driver::{CudaStream, DeviceSlice};
 use fft_core::{Direction, Kind, Pass};
 
-use super::local_fft::{Group, Lines, Plan};
-use crate::abi::boxes::Divisor;
-use crate::base::{Gpu, GpuError, GpuReal};
-use crate::ffi::{DeviceMemory, Kernel, Source, after_trig, before_trig};
+use super::group::{Group, LineLayout};
+use crate::abi::FftRun;
+use crate::abi::divisor::{Divisor, MOST_ELEMENTS};
+use crate::abi::records::LinesRecord;
+use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source};
+use crate::ffi::{DeviceMemory, FftPlan, after_trig, before_trig};
 
-/// Elements must be counted in 31 bits, as [`Divisor`] wants it.
-const MOST: usize = (1 << 31) - 1;
-/// What is in the work area begins at multiples of this many bytes.
+/// The alignment of parts of the work area.
 const ALIGN: usize = 256;
 
-/// The fields are those of `Lines` in `kernels/trig.cu`, where `kind` is the type.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct LinesRecord {
-    step: u64,
-    n: u32,
-    inner: u32,
-    length: u32,
-    pub(crate) elements: u32,
-    by_n: Divisor,
-    by_inner: Divisor,
-    by_length: Divisor,
-    kind: u32,
-    sine: u32,
-}
-
 /// A cosine or sine transform along one axis.
-pub(crate) struct Trig<T> {
+pub(super) struct Trig<T> {
     kernels: [Kernel; 2],
     records: [LinesRecord; 2],
-    plan: Plan<T>,
-    /// How often the plan is run, and real numbers from one time to the next, before and after.
+    plan: FftPlan<T>,
+    /// The number of runs of the plan, and real numbers from one to the next, before and after.
     times: usize,
     steps: [usize; 2],
-    /// Real numbers of the array; bytes of the plan's work area, and of what it transforms, before and after: nothing after, if it
-    /// does that in place.
+    /// Real numbers of the array.
     reals: usize,
+    /// Bytes of the plan's work area, of its input and of its output; 0 for that in place.
     bytes: [usize; 3],
     factor: f64,
 }
 
-/// Which transform is inside: the type I to IV, whether it is of sines; the points of the Fourier transform, and whether that
-/// is of complex numbers, or which way it goes of real ones.
-struct Inside {
+/// The Fourier transform inside.
+struct InnerFft {
+    /// The type, I to IV, and whether it is a sine transform.
     kind: u32,
     sine: bool,
     points: usize,
-    how: How,
+    run: FftRun,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum How {
-    Halving,
-    Doubling,
-    Complex,
-}
-
-impl Inside {
+impl InnerFft {
     fn of(pass: &Pass) -> Self {
         let kind = match pass.direction {
             Direction::Forward => pass.kind,
@@ -71,54 +48,90 @@ impl Inside {
         };
         let n = pass.n;
         let four = if n.is_multiple_of(2) { n / 2 } else { 2 * n };
-        let (kind, sine, points, how) = match kind {
-            Kind::Dct1 => (1, false, 2 * (n - 1), How::Halving),
-            Kind::Dst1 => (1, true, 2 * (n + 1), How::Halving),
-            Kind::Dct2 => (2, false, n, How::Halving),
-            Kind::Dst2 => (2, true, n, How::Halving),
-            Kind::Dct3 => (3, false, n, How::Doubling),
-            Kind::Dst3 => (3, true, n, How::Doubling),
-            Kind::Dct4 => (4, false, four, How::Complex),
-            Kind::Dst4 => (4, true, four, How::Complex),
-            other => unreachable!("{other} is none of cosines or sines"),
+        let (kind, sine, points, run) = match kind {
+            Kind::Dct1 => (1, false, 2 * (n - 1), FftRun::RealToComplex),
+            Kind::Dst1 => (1, true, 2 * (n + 1), FftRun::RealToComplex),
+            Kind::Dct2 => (2, false, n, FftRun::RealToComplex),
+            Kind::Dst2 => (2, true, n, FftRun::RealToComplex),
+            Kind::Dct3 => (3, false, n, FftRun::ComplexToReal),
+            Kind::Dst3 => (3, true, n, FftRun::ComplexToReal),
+            Kind::Dct4 => (4, false, four, FftRun::Forward),
+            Kind::Dst4 => (4, true, four, FftRun::Forward),
+            other => unreachable!("{other} is neither a cosine nor a sine transform"),
         };
-        Self { kind, sine, points, how }
+        Self { kind, sine, points, run }
     }
-}
 
-impl<T: GpuReal> Trig<T> {
-    /// Plans the one pass of a group; tells how many bytes of work area it wants.
-    ///
-    /// # Errors
-    /// As [`crate::FftPlan::new`]; [`GpuError::TooLarge`] for 2^31 numbers or more.
-    pub(super) fn new(gpu: &Gpu, group: &Group) -> Result<(Self, usize), GpuError> {
-        let (place, pass) = &group.passes[0];
-        let inside = Inside::of(pass);
-        let width = if pass.complex_before { 2 } else { 1 };
-        let outer: usize = group.lens[0][..*place].iter().product();
-        // Both parts of complex numbers are lines side by side.
-        let inner = group.lens[0][place + 1..].iter().product::<usize>() * width;
-        let half = inside.points / 2 + 1;
-        let (real, complex) = ((inside.points, 1), (half, 2));
-        let (sides, kind, direction) = match inside.how {
-            How::Halving => ([real, complex], Kind::R2C, Direction::Forward),
-            How::Doubling => ([complex, real], Kind::R2C, Direction::Inverse),
-            How::Complex => ([(inside.points, 2); 2], Kind::C2C, Direction::Forward),
+    /// Length and real numbers of an element, before and after.
+    fn sides(&self) -> [(usize, usize); 2] {
+        let (real, complex) = ((self.points, 1), (self.points / 2 + 1, 2));
+        match self.run {
+            FftRun::RealToComplex => [real, complex],
+            FftRun::ComplexToReal => [complex, real],
+            FftRun::Forward | FftRun::Inverse => [(self.points, 2); 2],
+        }
+    }
+
+    /// The transforms as a group over `outer` × length × `inner` elements.
+    fn group(&self, pass: &Pass, outer: usize, inner: usize) -> Group {
+        let sides = self.sides();
+        let (kind, direction) = match self.run {
+            FftRun::RealToComplex => (Kind::R2C, Direction::Forward),
+            FftRun::ComplexToReal => (Kind::R2C, Direction::Inverse),
+            FftRun::Forward | FftRun::Inverse => (Kind::C2C, Direction::Forward),
         };
-        let pass_inside = Pass {
+        let pass = Pass {
             kind,
             direction,
-            n: inside.points,
+            n: self.points,
             complex_before: sides[0].1 == 2,
             complex_after: sides[1].1 == 2,
             ..pass.clone()
         };
         let lens = sides.map(|(length, _)| vec![outer, length, inner]);
-        let inside_group = Group { lens, passes: vec![(1, pass_inside)], factor: 1.0 };
-        let lines = Lines::new(&inside_group);
-        let plan = Plan::new(gpu, &inside_group, &lines.fft)?;
-        // From one array to the next: cuFFT wants real ones to begin where complex numbers may.
-        let apart = lines.times > 1 && inside.how != How::Complex;
+        Group { lens, passes: vec![(1, pass)], factor: 1.0 }
+    }
+
+    /// The argument of the kernel before or after, for arrays of `array` real numbers each.
+    fn record(
+        &self,
+        side: usize,
+        [outer, n, inner]: [usize; 3],
+        array: usize,
+    ) -> Result<LinesRecord, GpuError> {
+        let (length, width) = self.sides()[side];
+        let elements = outer * inner * if side == 0 { length } else { n };
+        let what = "the numbers of a cosine or sine transform";
+        GpuError::at_most(what, elements, MOST_ELEMENTS)?;
+        Ok(LinesRecord {
+            step: (array / width) as u64,
+            n: n as u32,
+            inner: inner as u32,
+            length: length as u32,
+            elements: elements as u32,
+            by_n: Divisor::by(n),
+            by_inner: Divisor::by(inner),
+            by_length: Divisor::by(length),
+            kind: self.kind,
+            sine: u32::from(self.sine),
+        })
+    }
+}
+
+impl<T: GpuReal> Trig<T> {
+    /// Plans the one pass of a group; also returns the bytes of work area that it needs.
+    pub(super) fn new(gpu: &Gpu, group: &Group) -> Result<(Self, usize), GpuError> {
+        let (place, pass) = &group.passes[0];
+        let inside = InnerFft::of(pass);
+        let width = if pass.complex_before { 2 } else { 1 };
+        let outer: usize = group.lens[0][..*place].iter().product();
+        // Both parts of complex numbers are adjacent lines.
+        let inner = group.lens[0][place + 1..].iter().product::<usize>() * width;
+        let (sides, complex) = (inside.sides(), inside.run == FftRun::Forward);
+        let lines = LineLayout::new(&inside.group(pass, outer, inner));
+        let plan = FftPlan::new(gpu, inside.run, &lines.fft)?;
+        // cuFFT requires that each real array begins where a complex number may.
+        let apart = lines.times > 1 && !complex;
         let arrays = sides.map(|(length, width)| {
             let reals = length * inner * width;
             if apart { reals.next_multiple_of(2) } else { reals }
@@ -127,39 +140,20 @@ impl<T: GpuReal> Trig<T> {
             true => arrays,
             false => [lines.steps[0] * sides[0].1, lines.steps[1] * sides[1].1],
         };
-        let record = |side: usize| {
-            let (length, width) = sides[side];
-            let elements = outer * inner * if side == 0 { length } else { pass.n };
-            if elements > MOST {
-                let what = "the numbers of a cosine or sine transform";
-                return Err(GpuError::TooLarge { what, found: elements, expected: MOST });
-            }
-            Ok(LinesRecord {
-                step: (arrays[side] / width) as u64,
-                n: pass.n as u32,
-                inner: inner as u32,
-                length: length as u32,
-                elements: elements as u32,
-                by_n: Divisor::by(pass.n),
-                by_inner: Divisor::by(inner),
-                by_length: Divisor::by(length),
-                kind: inside.kind,
-                sine: u32::from(inside.sine),
-            })
-        };
         let size = |reals: usize| (outer * reals * size_of::<T>()).next_multiple_of(ALIGN);
-        let after = if inside.how == How::Complex { 0 } else { size(arrays[1]) };
-        // cuFFT refuses to transform in place where its work area begins, even if it uses none.
+        let after = if complex { 0 } else { size(arrays[1]) };
+        // cuFFT refuses an array in place that begins where its work area does, even if unused.
         let work = plan.work_bytes().max(1).next_multiple_of(ALIGN);
         let bytes = [work, size(arrays[0]), after];
         let kernel = |name: &str| gpu.kernel(Source::Trig, &format!("{name}_{}", T::NAME));
+        let lens = [outer, pass.n, inner];
         let trig = Self {
             kernels: [kernel("before")?, kernel("after")?],
-            records: [record(0)?, record(1)?],
+            records: [inside.record(0, lens, arrays[0])?, inside.record(1, lens, arrays[1])?],
             plan,
             times: lines.times,
             steps,
-            reals: outer * pass.n * inner,
+            reals: lens.iter().product(),
             bytes,
             factor: group.factor,
         };
@@ -167,9 +161,6 @@ impl<T: GpuReal> Trig<T> {
     }
 
     /// Queues it, from one array to another or in place.
-    ///
-    /// # Errors
-    /// [`GpuError::Short`], [`GpuError::Driver`].
     pub(super) fn run(
         &mut self,
         stream: &Arc<CudaStream>,
@@ -187,10 +178,10 @@ impl<T: GpuReal> Trig<T> {
             let [from, to] = steps.map(|step| time * step);
             if bytes[2] == 0 {
                 let end = before.len();
-                plan.run(stream, None, &mut before.part_mut(from..end), &mut work)?;
+                plan.run_in_place(stream, &mut *before.part_mut(from..end), &mut *work)?;
             } else {
                 let (end, src) = (after.len(), before.part(from..before.len()));
-                plan.run(stream, Some(&src), &mut after.part_mut(to..end), &mut work)?;
+                plan.run(stream, &*src, &mut *after.part_mut(to..end), &mut *work)?;
             }
         }
         let inside = if bytes[2] == 0 { &before } else { &after };

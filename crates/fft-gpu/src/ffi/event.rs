@@ -1,14 +1,13 @@
-//! Places in the order of a stream, which other streams, other processes and the host can wait for.
+//! Events: points in the order of a stream, which other streams, processes and the host await.
 
 use std::sync::Arc;
 
 use cudarc::driver::sys;
 use cudarc::driver::{CudaContext, CudaStream};
 
-use super::tried;
-use crate::base::GpuError;
+use crate::base::{GpuError, tried};
 
-/// An event without times.
+/// An event without timing.
 pub(crate) struct Event {
     event: sys::CUevent,
     context: Arc<CudaContext>,
@@ -20,13 +19,14 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// One for this process.
+    /// An event of this process.
     pub(crate) fn new(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
         Self::with(context, 0)
     }
 
-    /// One that other processes can be shown. Other devices of this process cannot wait for it: the driver (580) crashes.
-    pub(crate) fn shown(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
+    /// An event that other processes can open. Other devices of this process cannot wait for it:
+    /// the driver (580) crashes.
+    pub(crate) fn interprocess(context: &Arc<CudaContext>) -> Result<Self, GpuError> {
         Self::with(context, sys::CUevent_flags::CU_EVENT_INTERPROCESS as u32)
     }
 
@@ -40,7 +40,7 @@ impl Event {
         Ok(Self { event, context: context.clone() })
     }
 
-    /// Marks what has been queued on a stream so far.
+    /// Records the event behind everything that is queued on a stream.
     pub(crate) fn record(&self, stream: &CudaStream) -> Result<(), GpuError> {
         let tried = tried("recording an event");
         self.context.bind_to_thread().map_err(&tried)?;
@@ -48,7 +48,7 @@ impl Event {
         unsafe { sys::cuEventRecord(self.event, stream.cu_stream()) }.result().map_err(&tried)
     }
 
-    /// Makes a stream wait for what was marked last.
+    /// Makes a stream wait for the last record.
     pub(crate) fn hold(&self, stream: &CudaStream) -> Result<(), GpuError> {
         let tried = tried("waiting for an event on a stream");
         stream.context().bind_to_thread().map_err(&tried)?;
@@ -58,7 +58,7 @@ impl Event {
             .map_err(&tried)
     }
 
-    /// Waits for what was marked last.
+    /// Waits for the last record.
     pub(crate) fn wait(&self) -> Result<(), GpuError> {
         let tried = tried("waiting for an event");
         self.context.bind_to_thread().map_err(&tried)?;
@@ -66,23 +66,23 @@ impl Event {
         unsafe { sys::cuEventSynchronize(self.event) }.result().map_err(&tried)
     }
 
-    /// What another process opens it by.
+    /// The handle that another process opens it by.
     pub(super) fn handle(&self) -> Result<[u8; 64], GpuError> {
         let mut handle = sys::CUipcEventHandle { reserved: [0; 64] };
-        // SAFETY: it lives and was made to be shown; the call writes one handle.
+        // SAFETY: it lives and is interprocess; the call writes one handle.
         unsafe { sys::cuIpcGetEventHandle(&mut handle, self.event) }
             .result()
-            .map_err(tried("showing an event to other processes"))?;
+            .map_err(tried("exporting an event to other processes"))?;
         Ok(handle.reserved.map(|byte| byte as u8))
     }
 
-    /// Another process' event.
+    /// Opens another process' event.
     pub(super) fn open(context: &Arc<CudaContext>, handle: [u8; 64]) -> Result<Self, GpuError> {
         let tried = tried("opening an event of another process");
         context.bind_to_thread().map_err(&tried)?;
         let handle = sys::CUipcEventHandle { reserved: handle.map(|byte| byte as _) };
         let mut event = std::ptr::null_mut();
-        // SAFETY: the context is current, and the call writes one handle; one that is none is refused.
+        // SAFETY: the context is current, and the call writes one handle; it refuses a bad one.
         unsafe { sys::cuIpcOpenEventHandle(&mut event, handle) }.result().map_err(&tried)?;
         Ok(Self { event, context: context.clone() })
     }
@@ -90,7 +90,8 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: it is destroyed once; the driver keeps it while something waits for it. There is nobody to tell of a failure.
+        // SAFETY: it is destroyed once; the driver keeps it while something waits for it. A failure
+        // has no one to report to.
         let _ =
             self.context.bind_to_thread().map(|()| unsafe { sys::cuEventDestroy_v2(self.event) });
     }

@@ -1,4 +1,4 @@
-//! What programs in other languages own: their arrays, their streams, and the context that they have chosen.
+//! Arrays, streams and the current context that programs in other languages own.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -10,24 +10,23 @@ use cudarc::driver::sys::{
 };
 
 use super::memory::DeviceMemory;
-use super::tried;
-use crate::base::{Gpu, GpuError};
+use crate::base::{Gpu, GpuError, tried};
 
-/// Streams that every context has: CUDA's default stream, the same by name, and that of each thread.
+/// Streams of every context: the default, the legacy default, and the per-thread default.
 const SPECIAL: [usize; 3] = [0, 1, 2];
 
-/// What the driver knows of an address.
+/// Attributes of an address.
 #[derive(Default)]
-struct Known {
-    /// A `CUmemorytype`; 0 for memory that the driver does not know.
+struct PointerInfo {
+    /// A `CUmemorytype`; 0 for memory unknown to the driver.
     kind: u32,
     ordinal: i32,
-    /// Where what was allocated begins, and how long it is; 0 where that is not known.
+    /// The address and bytes of the allocation; 0 where unknown.
     start: CUdeviceptr,
     bytes: usize,
 }
 
-impl Known {
+impl PointerInfo {
     fn of(at: CUdeviceptr) -> Result<Self, GpuError> {
         let mut known = Self::default();
         let mut what = [
@@ -43,8 +42,8 @@ impl Known {
             (&raw mut known.bytes).cast(),
         ];
         let count = what.len() as u32;
-        // SAFETY: there is a place of the right type for each attribute. The address is looked up, not followed; of one that is
-        // not known all attributes are 0.
+        // SAFETY: there is a place of the right type for each attribute. The address is looked up
+        // and not followed; the attributes of an unknown one are 0.
         unsafe { sys::cuPointerGetAttributes(count, what.as_mut_ptr(), places.as_mut_ptr(), at) }
             .result()
             .map_err(tried("looking an address up"))?;
@@ -52,15 +51,17 @@ impl Known {
     }
 }
 
-/// Bytes at an address that somebody else allocated, for what is queued on a stream. NULL, memory of the host or of another
-/// device, and more bytes than were allocated are refused; with no bytes the address may be any.
+/// Bytes at an address that somebody else allocated, for work on a stream.
+///
+/// NULL, memory of the host or of another device, and more bytes than were allocated are errors.
+/// With no bytes the address may be any.
 ///
 /// # Errors
 /// [`GpuError::Argument`], [`GpuError::Short`], [`GpuError::Driver`].
 ///
 /// # Safety
-/// The memory must stay until what is queued with the result is done, and nobody else may touch it meanwhile, nor, of memory that
-/// is only read, write to it. What the stream's own order puts before or behind is not meanwhile.
+/// The memory must live until the work queued with the result is done. Meanwhile nobody else may
+/// write it, nor read it if that work writes it, except in the stream's order.
 pub unsafe fn borrow(
     stream: &Arc<CudaStream>,
     what: &'static str,
@@ -68,38 +69,38 @@ pub unsafe fn borrow(
     bytes: usize,
 ) -> Result<DeviceMemory<u8>, GpuError> {
     if bytes == 0 {
-        // SAFETY: nothing is touched.
+        // SAFETY: it has no bytes.
         return Ok(unsafe { DeviceMemory::at(0, 0, stream) });
     }
     let expected = "memory of the plan's device";
-    let refused = |found: String| Err(GpuError::Argument { what, found, expected });
+    let refused = |found: &str| Err(GpuError::argument(what, found, expected));
     let (at, context) = (at.expose_provenance() as CUdeviceptr, stream.context());
     if at == 0 {
-        return refused("NULL".into());
+        return refused("NULL");
     }
     context.bind_to_thread().map_err(tried("choosing a device"))?;
-    let known = Known::of(at)?;
+    let known = PointerInfo::of(at)?;
     if known.kind == 0 || known.kind == CUmemorytype::CU_MEMORYTYPE_HOST as u32 {
-        return refused("memory of the host, or none".into());
+        return refused("memory of the host, or none");
     }
     if known.ordinal != context.ordinal() as i32 {
-        return refused(format!("memory of device {}", known.ordinal));
+        return refused(&format!("memory of device {}", known.ordinal));
     }
     let found = (known.start + known.bytes as u64).saturating_sub(at) as usize;
-    match known.bytes > 0 && found < bytes {
-        true => Err(GpuError::Short { what, found, expected: bytes }),
-        // SAFETY: the caller vouches for it.
-        false => Ok(unsafe { DeviceMemory::at(at, bytes, stream) }),
+    if known.bytes > 0 {
+        GpuError::at_least(what, found, bytes)?;
     }
+    // SAFETY: the caller's.
+    Ok(unsafe { DeviceMemory::at(at, bytes, stream) })
 }
 
-/// A stream that somebody else made, of this device's primary context; NULL is CUDA's default stream.
+/// A stream of this device's primary context that somebody else made; NULL is the default one.
 ///
 /// # Errors
 /// [`GpuError::Argument`] for a stream of another context, [`GpuError::Driver`].
 ///
 /// # Safety
-/// It is a stream, and lives as long as the result and what was made with that.
+/// It is a stream, and lives as long as the result and everything made with it.
 pub unsafe fn borrow_stream(gpu: &Gpu, stream: *mut c_void) -> Result<Arc<CudaStream>, GpuError> {
     let (context, stream): (_, sys::CUstream) = (gpu.context(), stream.cast());
     context.bind_to_thread().map_err(tried("choosing a device"))?;
@@ -110,29 +111,26 @@ pub unsafe fn borrow_stream(gpu: &Gpu, stream: *mut c_void) -> Result<Arc<CudaSt
             .result()
             .map_err(tried("asking a stream for its context"))?;
         if of != context.cu_ctx() {
-            return Err(GpuError::Argument {
-                what: "the stream",
-                found: "one of another context".into(),
-                expected: "one of the device's primary context",
-            });
+            let (found, expected) = ("one of another context", "one of the primary context");
+            return Err(GpuError::argument("the stream", found, expected));
         }
     }
-    // SAFETY: the caller vouches for its life; its context is this one, as was just seen.
+    // SAFETY: the caller vouches for its life; its context is this one.
     Ok(unsafe { context.wrap_borrowed_stream(stream) })
 }
 
-/// Does something, after which this thread has the context that it had before: as programs expect that chose a device.
+/// Runs `body` and restores the thread's current context, as programs that chose a device expect.
 pub fn keeping_context<R>(body: impl FnOnce() -> R) -> R {
     struct Back(CUcontext);
     impl Drop for Back {
         fn drop(&mut self) {
-            // SAFETY: it was this thread's a moment ago. There is nobody to tell of a failure.
+            // SAFETY: it was this thread's before. A failure has no one to report to.
             let _ = unsafe { sys::cuCtxSetCurrent(self.0) };
         }
     }
     let mut found = MaybeUninit::uninit();
-    // SAFETY: the driver is there, as asked first; the call writes one handle, unless it fails.
-    let back = super::driver_is_present().then(|| unsafe {
+    // SAFETY: the driver is present; the call writes one handle, unless it fails.
+    let back = super::driver::driver_is_present().then(|| unsafe {
         sys::cuCtxGetCurrent(found.as_mut_ptr()).result().ok().map(|()| Back(found.assume_init()))
     });
     let result = body();

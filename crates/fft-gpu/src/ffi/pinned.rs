@@ -1,22 +1,22 @@
-//! Pages of the host that the device copies to and from while the host goes on.
+//! Pinned host memory.
 
 use std::any::Any;
 use std::sync::Arc;
 
+use bytemuck::Pod;
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, result, sys};
 use fft_core::PinnedMemory;
 
-use super::tried;
-use crate::base::GpuError;
+use crate::base::{GpuError, tried};
 
-/// Bytes from which on pinning pays.
+/// The least bytes that are pinned.
 const PINNED_BYTES: usize = 1 << 16;
 
-/// PinnedMemory memory of messages for all devices of the process.
+/// Pins message memory for all devices of the process.
 #[derive(Debug)]
 pub(crate) struct Pages(pub(crate) Arc<CudaContext>);
 
-/// Memory that is pinned.
+/// A registered range of host memory.
 struct Pin {
     at: usize,
     context: Arc<CudaContext>,
@@ -28,7 +28,7 @@ impl PinnedMemory for Pages {
         if bytes.len() < PINNED_BYTES || self.0.bind_to_thread().is_err() {
             return None;
         }
-        // SAFETY: the bytes are there, and stay until `Pin` is dropped. The driver writes nothing to them by that.
+        // SAFETY: the bytes stay until `Pin` is dropped. Registering does not write them.
         let pinned = unsafe {
             sys::cuMemHostRegister_v2(at.cast(), bytes.len(), sys::CU_MEMHOSTREGISTER_PORTABLE)
         };
@@ -40,19 +40,19 @@ impl PinnedMemory for Pages {
 impl Drop for Pin {
     fn drop(&mut self) {
         let at = std::ptr::without_provenance_mut(self.at);
-        // SAFETY: it was registered by `pin`, and is given back once.
+        // SAFETY: it was registered by `pin`, and is unregistered once.
         let _ = self.context.bind_to_thread().map(|()| unsafe { sys::cuMemHostUnregister(at) });
     }
 }
 
-/// Pages of the host that stay where they are, and which the device reads and writes at the same address.
+/// Pinned pages that the device accesses at the same address.
 pub(crate) struct Pinned {
     at: *mut u8,
     bytes: usize,
     context: Arc<CudaContext>,
 }
 
-// SAFETY: the address is as good on any thread; `read` says when it may be followed.
+// SAFETY: the address is valid on any thread; only `read` and `fetch` follow it.
 unsafe impl Send for Pinned {}
 // SAFETY: as above.
 unsafe impl Sync for Pinned {}
@@ -62,7 +62,7 @@ impl Pinned {
         let failed = |why| GpuError::allocating(bytes, why);
         context.bind_to_thread().map_err(tried("choosing a device"))?;
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-        // SAFETY: the context is current. The memory is set to zeros before anyone reads it.
+        // SAFETY: the context is current. The memory is zeroed before it is read.
         let at = unsafe {
             let at = result::malloc_host(bytes.max(1), flags).map_err(failed)?.cast::<u8>();
             at.write_bytes(0, bytes.max(1));
@@ -79,10 +79,7 @@ impl Pinned {
         self.bytes
     }
 
-    /// Copies what a buffer holds to the beginning, on a stream.
-    ///
-    /// # Panics
-    /// If there is no room.
+    /// Queues a copy of a buffer to the first bytes.
     pub(crate) fn fetch(
         &self,
         stream: &Arc<CudaStream>,
@@ -90,27 +87,38 @@ impl Pinned {
     ) -> Result<(), GpuError> {
         assert!(from.len() <= self.bytes, "room for the buffer");
         let (from, bytes) = (from.device_ptr(stream), from.len());
-        // SAFETY: the memory lives until the context is idle, and nobody has a reference into it. `from` outlives the call that
-        // queues the copy, and its guard makes who writes it next wait.
+        // SAFETY: the memory lives until the context is idle, and no reference leads into it. The
+        // guard of `from` orders its next writer behind the copy.
         let queued = unsafe {
             let to = std::slice::from_raw_parts_mut(self.at, bytes);
             result::memcpy_dtoh_async(to, from.0, stream.cu_stream())
         };
-        queued.map_err(tried("fetching what became of messages"))
+        queued.map_err(tried("copying states of messages"))
     }
 
-    /// Copies bytes out, when an event has said that the device has written them.
+    /// Copies bytes out; the caller has waited for the device to write them.
     pub(crate) fn read(&self, from: usize, to: &mut [u8]) {
         assert!(from + to.len() <= self.bytes, "bytes of the memory");
-        // SAFETY: they are inside, and `to` is other memory. Nobody has a reference into it; should the device write meanwhile,
-        // the bytes are of no use, but bytes.
+        // SAFETY: they are inside, and `to` is other memory. No reference leads into the pages; a
+        // write by the device meanwhile spoils bytes only.
         unsafe { std::ptr::copy_nonoverlapping(self.at.add(from), to.as_mut_ptr(), to.len()) };
+    }
+}
+
+impl Pinned {
+    /// The first records; the caller has waited as for [`Pinned::read`].
+    pub(crate) fn records<R: Pod>(&self, count: usize) -> impl Iterator<Item = R> {
+        (0..count).map(|index| {
+            let mut record = R::zeroed();
+            self.read(index * size_of::<R>(), bytemuck::bytes_of_mut(&mut record));
+            record
+        })
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: it was allocated by `new` and is freed once, after all that is queued in the context is done.
+        // SAFETY: it was allocated by `new` and is freed once, when the context is idle.
         let _ = self.context.bind_to_thread().map(|()| unsafe {
             let _ = result::ctx::synchronize();
             let _ = result::free_host(self.at.cast());

@@ -1,4 +1,4 @@
-//! Arrays of callers that ranks of a host see: each rank has one of every number.
+//! Arrays of callers that the ranks of a host access: each rank has one of every number.
 
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -7,66 +7,64 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, CudaViewMut};
 
-use super::memory::{Block, numbers_mut};
-use super::peers::Map;
-use super::tried;
-use crate::base::{GpuError, GpuReal};
+use super::block::Block;
+use super::memory::numbers_mut;
+use super::rank_exports::MappedBlock;
+use crate::base::{GpuError, GpuReal, tried};
 
-/// All of a plan. They stay as long as it, as others have them mapped.
+/// The shared arrays of a plan, which live as long as it, since others map them.
 #[derive(Default)]
-pub(crate) struct SharedArrays(Vec<Shown>);
+pub(crate) struct SharedArrays(Vec<SharedArray>);
 
-struct Shown {
+struct SharedArray {
     block: Arc<Block>,
-    /// Those of ranks that are other processes.
-    maps: Vec<Option<Map>>,
+    /// The arrays of ranks of other processes.
+    maps: Vec<Option<MappedBlock>>,
 }
 
 impl SharedArrays {
-    pub(crate) fn add(&mut self, block: Arc<Block>, maps: Vec<Option<Map>>) {
-        self.0.push(Shown { block, maps });
+    pub(crate) fn add(&mut self, block: Arc<Block>, maps: Vec<Option<MappedBlock>>) {
+        self.0.push(SharedArray { block, maps });
     }
 
-    /// The number of this rank's array that begins at an address.
+    /// The number of this rank's array at an address.
     pub(crate) fn number(&self, at: u64) -> Option<usize> {
-        self.0.iter().position(|shown| shown.block.address() == at)
+        self.0.iter().position(|array| array.block.address() == at)
     }
 
-    /// Another process' array of a number, if there is such.
-    pub(crate) fn of(&self, number: usize, peer: usize) -> Option<&Map> {
-        self.0.get(number).and_then(|shown| shown.maps[peer].as_ref())
+    /// Another process' array of a number.
+    pub(crate) fn of(&self, number: usize, peer: usize) -> Option<&MappedBlock> {
+        self.0.get(number).and_then(|array| array.maps[peer].as_ref())
     }
 
-    /// Whether arrays of other processes are mapped.
+    /// Whether any array of another process is mapped.
     pub(crate) fn maps(&self) -> bool {
-        self.0.iter().any(|shown| shown.maps.iter().any(Option::is_some))
+        self.0.iter().any(|array| array.maps.iter().any(Option::is_some))
     }
 
-    /// Lets go of other processes' arrays.
+    /// Unmaps other processes' arrays.
     pub(crate) fn unmap(&mut self) {
-        self.0.iter_mut().for_each(|shown| shown.maps.iter_mut().for_each(|map| *map = None));
+        self.0.iter_mut().for_each(|array| array.maps.iter_mut().for_each(|map| *map = None));
     }
 }
 
-/// Bytes on a device that ranks of a host see, as a slice of cudarc's.
+/// Bytes that the ranks of a host access, as a slice of cudarc's.
 pub struct SharedSlice {
     slice: ManuallyDrop<CudaSlice<u8>>,
     block: Arc<Block>,
 }
 
 impl SharedSlice {
-    /// So many zeros, used on a stream.
-    ///
-    /// # Errors
-    /// [`GpuError::Memory`], [`GpuError::Driver`].
+    /// Zeros, used on a stream.
     pub(crate) fn zeros(stream: &Arc<CudaStream>, bytes: usize) -> Result<Self, GpuError> {
-        // There are no arrays of nothing on a device.
+        // The device has no empty arrays.
         let bytes = bytes.max(1);
         let block = Arc::new(Block::new(stream.context(), bytes)?);
         let at = block.address();
-        // SAFETY: the block has as many bytes, stays as long as this, and the slice never frees it; what it holds is set now.
+        // SAFETY: the block has as many bytes and outlives the slice, which never frees it. Its
+        // contents are set below.
         let make = AssertUnwindSafe(|| unsafe { stream.upgrade_device_ptr(at, bytes) });
-        // cudarc panics where it gets no events for a slice: here other ranks wait for this one.
+        // cudarc panics where it gets no events; other ranks wait for this one.
         let why = |_| GpuError::Driver { what: "making an array", why: "no events".into() };
         let slice = catch_unwind(make).map_err(why)?;
         let mut made = Self { slice: ManuallyDrop::new(slice), block };
@@ -87,20 +85,20 @@ impl SharedSlice {
         &self.block
     }
 
-    /// The slice, to be read.
+    /// The slice, for reading.
     pub fn as_slice(&self) -> &CudaSlice<u8> {
         &self.slice
     }
 
-    /// A part, to be changed.
+    /// A part, for writing.
     ///
     /// # Panics
-    /// If there is no such part.
+    /// If the range is not inside.
     pub fn slice_mut(&mut self, range: Range<usize>) -> CudaViewMut<'_, u8> {
         self.slice.slice_mut(range)
     }
 
-    /// The first real numbers, to be changed.
+    /// The first real numbers, for writing.
     ///
     /// # Panics
     /// If there are not as many.
@@ -111,7 +109,7 @@ impl SharedSlice {
 
 impl Drop for SharedSlice {
     fn drop(&mut self) {
-        // SAFETY: it is taken once, here. To leak it leaves the memory to the block, which waits for what uses it when it is freed.
+        // SAFETY: it is taken once. Leaking leaves the memory to the block, which frees it.
         unsafe { ManuallyDrop::take(&mut self.slice) }.leak();
     }
 }

@@ -1,52 +1,61 @@
-//! What is done to fields between transforms.
+//! Pointwise multiplication of fields between transforms.
 
 use std::f64::consts::TAU;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};
 use fft_core::{DynBrick, DynGrid, PerAxis};
 
-use crate::abi::boxes::Divisor;
-use crate::base::{Gpu, GpuError, GpuReal};
+use crate::abi::divisor::{Divisor, MOST_ELEMENTS};
+use crate::abi::records::{AXES, ModesRecord};
+use crate::base::{Gpu, GpuError, GpuReal, Kernel, Source};
 use crate::ffi;
-use crate::ffi::{Kernel, Source};
 
-/// Axes that a grid can have.
-const AXES: usize = 4;
-
-/// The fields are those of `Modes` in `kernels/spectral.cu`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct ModesRecord {
-    shape: [u32; AXES],
-    by: [Divisor; AXES],
-    first: [u32; AXES],
-    grid: [u32; AXES],
-    unit: [f64; AXES],
-    pub(crate) elements: u32,
-    axis: u32,
-}
-
-const _: () = assert!(size_of::<ModesRecord>() == 120, "the kernel has the same");
-
-/// Multiplication of a spectrum by functions of the wavenumber k = 2π·index/length, the upper half of indices standing for
-/// negative ones.
+/// Multiplication of a spectrum by functions of the wavenumber k = 2π·index/length.
+///
+/// The upper half of indices stands for negative ones.
 pub struct Modes<T> {
     record: ModesRecord,
-    /// Where each axis of the grid is in memory.
+    /// The place in memory of each axis of the grid.
     places: Vec<usize>,
     poisson: Kernel,
     gradient: Kernel,
-    real: std::marker::PhantomData<T>,
+    real: PhantomData<T>,
+}
+
+/// The place in memory of each axis of the grid, of [`AXES`].
+fn places_of(
+    grid: &DynGrid,
+    brick: &DynBrick,
+    order: PerAxis<usize>,
+    lengths: PerAxis<f64>,
+) -> Result<Vec<usize>, GpuError> {
+    let axes = grid.axes();
+    for (what, found) in [
+        ("the axes of a brick", brick.axes()),
+        ("the axes of an order", order.len()),
+        ("the lengths of a domain", lengths.len()),
+    ] {
+        if found != axes {
+            return Err(GpuError::argument(what, found, "one for each axis"));
+        }
+    }
+    let place = |axis: usize| order.iter().position(|a| *a == axis);
+    let places: Option<Vec<_>> = (0..axes).map(|axis| Some(AXES - axes + place(axis)?)).collect();
+    places.ok_or_else(|| {
+        GpuError::argument("the order of axes", format!("{order:?}"), "each axis once")
+    })
 }
 
 impl<T: GpuReal> Modes<T> {
-    /// The modes of a brick of the spectrum of a field, with axes in memory in this order. The grid is that of the field; of a
-    /// real field's spectrum, the brick has indices from 0 to n/2 along the axis that is halved. Lengths are those of the
-    /// domain.
+    /// The modes of a brick of the spectrum of a field, with axes in memory in this order.
+    ///
+    /// The grid is that of the field, and lengths are those of the domain. A real field's brick has
+    /// indices from 0 to n/2 along the halved axis.
     ///
     /// # Errors
-    /// [`GpuError::TooLarge`] for a brick of 2^31 modes or more, [`GpuError::Argument`] for an order that is none.
+    /// [`GpuError::Argument`] for a bad order, or 2^31 modes or more.
     pub fn new(
         gpu: &Gpu,
         grid: &DynGrid,
@@ -54,38 +63,16 @@ impl<T: GpuReal> Modes<T> {
         order: PerAxis<usize>,
         lengths: PerAxis<f64>,
     ) -> Result<Self, GpuError> {
-        let axes = grid.axes();
-        for (what, found) in [
-            ("the axes of a brick", brick.axes()),
-            ("the axes of an order", order.len()),
-            ("the lengths of a domain", lengths.len()),
-        ] {
-            if found != axes {
-                let found = found.to_string();
-                return Err(GpuError::Argument { what, found, expected: "one for each axis" });
-            }
-        }
-        let place = |axis: usize| order.iter().position(|a| *a == axis);
-        let places: Option<Vec<_>> =
-            (0..axes).map(|axis| Some(AXES - axes + place(axis)?)).collect();
-        let Some(places) = places else {
-            let (what, found) = ("the order of axes", format!("{order:?}"));
-            return Err(GpuError::Argument { what, found, expected: "each axis once" });
-        };
-        let (found, expected) = (brick.points(), (1 << 31) - 1);
-        let most = grid.shape().into_iter().max().unwrap_or(0);
-        if found > expected || most > expected {
-            let found = found.max(most);
-            return Err(GpuError::TooLarge { what: "the number of modes", found, expected });
-        }
-        let one = Divisor::by(1);
+        let places = places_of(grid, brick, order, lengths)?;
+        let longest = grid.shape().into_iter().max().unwrap_or(0);
+        GpuError::at_most("the number of modes", brick.points().max(longest), MOST_ELEMENTS)?;
         let mut record = ModesRecord {
             shape: [1; AXES],
-            by: [one; AXES],
+            by: [Divisor::by(1); AXES],
             first: [0; AXES],
             grid: [1; AXES],
             unit: [0.0; AXES],
-            elements: found as u32,
+            elements: brick.points() as u32,
             axis: 0,
         };
         for (axis, &place) in places.iter().enumerate() {
@@ -97,13 +84,15 @@ impl<T: GpuReal> Modes<T> {
         }
         let kernel = |what| gpu.kernel(Source::Spectral, &format!("{what}_{}", T::NAME));
         let (poisson, gradient) = (kernel("poisson")?, kernel("gradient")?);
-        Ok(Self { record, places, poisson, gradient, real: std::marker::PhantomData })
+        Ok(Self { record, places, poisson, gradient, real: PhantomData })
     }
 
-    /// Solves -∇²φ = ρ in place: divides by k², times a factor, and makes the mean 0. One read and one write.
+    /// Solves -∇²φ = ρ in place: divides by k², times a factor, and makes the mean 0.
+    ///
+    /// One read and one write.
     ///
     /// # Errors
-    /// [`GpuError::Short`], [`GpuError::Unaligned`], [`GpuError::Driver`].
+    /// [`GpuError::Short`], [`GpuError::Argument`], [`GpuError::Driver`].
     pub fn poisson(
         &self,
         stream: &Arc<CudaStream>,
@@ -113,8 +102,9 @@ impl<T: GpuReal> Modes<T> {
         ffi::poisson(stream, &self.poisson, &self.record, data, factor)
     }
 
-    /// The derivative along an axis of the grid: multiplies by ik, times a factor. The mode in the middle of an axis of even
-    /// length, which stands for both signs, becomes 0. One read and one write.
+    /// The derivative along an axis of the grid: multiplies by ik, times a factor.
+    ///
+    /// The Nyquist mode of an axis of even length becomes 0. One read and one write.
     ///
     /// # Errors
     /// As [`Modes::poisson`].
@@ -137,20 +127,20 @@ impl<T: GpuReal> Modes<T> {
 /// Multiplication of all numbers of a buffer.
 pub struct Scaling<T> {
     kernel: Kernel,
-    real: std::marker::PhantomData<T>,
+    real: PhantomData<T>,
 }
 
 impl<T: GpuReal> Scaling<T> {
-    /// Prepares it.
+    /// Loads the kernel.
     ///
     /// # Errors
     /// [`GpuError::Driver`].
     pub fn new(gpu: &Gpu) -> Result<Self, GpuError> {
         let kernel = gpu.kernel(Source::Spectral, &format!("scale_{}", T::NAME))?;
-        Ok(Self { kernel, real: std::marker::PhantomData })
+        Ok(Self { kernel, real: PhantomData })
     }
 
-    /// Multiplies: one read and one write.
+    /// Queues the multiplication: one read and one write.
     ///
     /// # Errors
     /// [`GpuError::Driver`].

@@ -1,4 +1,4 @@
-//! Boxes and numbers to try.
+//! Boxes and numbers for tests.
 
 use fft_core::{Brick, Placed, Real, Transfer};
 
@@ -12,7 +12,7 @@ pub(crate) fn uniform(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Arrays to encode, each with what it is called.
+/// Named arrays to encode.
 pub(crate) fn fields<T: Real>(n: usize) -> Vec<(&'static str, Vec<T>)> {
     let mut u = uniform(n as u64);
     let mut normal = || (-2.0 * u().ln()).sqrt() * (std::f64::consts::TAU * u()).cos();
@@ -59,7 +59,7 @@ pub(crate) fn fields<T: Real>(n: usize) -> Vec<(&'static str, Vec<T>)> {
     ]
 }
 
-/// A reshape's worth of boxes: the sources are parts of one array, and messages are dense, in another order of axes.
+/// The boxes of a reshape: parts of one array, and dense messages in another order of axes.
 pub(crate) struct Boxes {
     pub(crate) name: &'static str,
     /// Elements of the array.
@@ -121,14 +121,14 @@ fn cut(
     Boxes { name, elements, gathers, scatters, scattered: elements }
 }
 
-/// One run, bricks as they are, rows turned, whole or not, everything reversed, uneven and small, many batches.
+/// Runs, bricks, transposed rows, whole or not, reversed axes, uneven and small ones, batches.
 pub(crate) fn all() -> Vec<Boxes> {
     const SAME: [usize; 3] = [0, 1, 2];
     vec![
         boxes("one run", [8, 32, 64], [1, 1, 1], [SAME, SAME], 1),
         boxes("bricks", [16, 32, 64], [2, 2, 2], [SAME, SAME], 1),
         boxes("long rows", [5, 13, 301], [1, 2, 2], [SAME, SAME], 1),
-        // Rows that begin anywhere, but are of a length by which tiles can be divided: long ones, and as many as there may be.
+        // Rows that begin anywhere, but whose length divides tiles.
         boxes("even long rows", [5, 13, 321], [1, 2, 2], [SAME, SAME], 1),
         boxes("rows of 16", [9, 41, 33], [1, 1, 2], [SAME, SAME], 1),
         boxes("rows turned", [8, 96, 64], [2, 1, 1], [SAME, [0, 2, 1]], 1),
@@ -140,12 +140,11 @@ pub(crate) fn all() -> Vec<Boxes> {
         boxes("uneven", [17, 23, 29], [3, 2, 2], [SAME, [1, 0, 2]], 2),
         boxes("uneven turned", [13, 31, 37], [2, 3, 1], [[1, 0, 2], [2, 1, 0]], 1),
         boxes("small", [6, 5, 7], [3, 5, 7], [SAME, [2, 1, 0]], 1),
-        // Rows that are skewed: one message goes beyond the last of them, or rows go on elsewhere; and short ones, folded.
+        // Skewed rows, and short ones, which are folded.
         boxes("skewed", [25, 17, 40], [1, 2, 1], [SAME, [2, 1, 0]], 1),
         boxes("skewed rows", [3, 150, 37], [1, 1, 1], [SAME, [0, 2, 1]], 2),
         boxes("short rows", [7, 21, 45], [1, 1, 1], [SAME, [0, 2, 1]], 2),
-        // Turned by the receiver: groups are rows of a tile, or several are; rows are fewer than a tile has; no group is in a row, or only
-        // those of one message.
+        // Transposed by the receiver: groups are rows of a tile, or parts of rows, or span rows.
         boxes_as_sent("reversed when read", [64, 16, 64], [1, 2, 1], [SAME, [2, 1, 0]], 1),
         boxes_as_sent("swapped when read", [3, 40, 192], [1, 1, 1], [SAME, [0, 2, 1]], 2),
         boxes_as_sent("first last when read", [9, 32, 96], [1, 2, 1], [SAME, [1, 2, 0]], 1),

@@ -9,11 +9,12 @@ use super::{data, gpu};
 
 const GRID: [usize; 3] = [10, 12, 9];
 const LENGTHS: [f64; 3] = [1.0, TAU, 5.0];
-/// Half of the spectrum along the last axis, of which this brick has a part.
+/// A brick of half of the spectrum along the last axis.
 const BRICK: Brick<3> = Brick { lo: [2, 0, 1], hi: [9, 12, 5] };
 const ORDER: [usize; 3] = [1, 2, 0];
 
-/// Calls `visit` with the wavenumber of each mode, in the order of memory, and the axes along which it is in the middle.
+/// Calls `visit` with the wavenumber of each mode in memory, and the axes of which it is the
+/// Nyquist mode.
 fn modes(mut visit: impl FnMut(usize, [f64; 3], [bool; 3])) {
     let mut at = 0;
     let ranges = ORDER.map(|axis| BRICK.range(axis));

@@ -1,5 +1,6 @@
-// What kernels/*.cu have of CUDA, for a C++ compiler: enough to run codecs and copies of boxes on a CPU. Threads of a block come by one
-// at a time, and change where they meet (threads.hpp), so that what they leave to chance comes out in one way or another.
+// What kernels/*.cu have of CUDA, for a C++ compiler: enough to run codecs and copies of boxes on a
+// CPU. Threads of a block come by one at a time, and change where they meet (threads.hpp), so that
+// what they leave to chance comes out in one way or another.
 #pragma once
 
 #include <cmath>
@@ -33,7 +34,8 @@ void fail(const char* why);
 void yield_to_blocks();
 // Waits for all threads of the block, and returns how many have brought true.
 unsigned meet_block(bool brought = false);
-// Copies that a thread has begun: what they bring is there when it is waited for, and before that memory is what it should not be.
+// Copies that a thread has begun: what they bring is there when it is waited for, and before that
+// memory is what it should not be.
 void begin_copy(void* to, const void* from, unsigned bytes, bool there);
 void end_copies();
 // Ends the program unless an access is aligned, and to the memory of messages.
@@ -175,8 +177,8 @@ inline double one_over(double x) { return 1 / x; }
 inline float larger_or_nan(float x, float y) { return isnan(x) || isnan(y) ? bits_as<float>(0x7FFFFFFF) : x > y ? x : y; }
 inline void change(float&) {}
 inline void change(unsigned&) {}
-// A number of a shorter format: digits behind the point, and exponents of the least and largest numbers. To the nearest, and of two to the
-// even one.
+// A number of a shorter format: digits behind the point, and exponents of the least and largest
+// numbers. To the nearest, and of two to the even one.
 inline unsigned rounded_to(double x, int digits, int least, int most)
 {
     const unsigned sign = std::signbit(x) ? 1u << (digits + (most == 15 ? 5 : 8)) : 0, infinite = unsigned(2 * most + 1) << digits;

@@ -1,5 +1,6 @@
-// Launches come on the standard input, one after the other: what kernels are told, and what is in the memory of a device. What they make
-// of it goes out on the standard output. The other side is crates/fft-gpu/src/on_cpu.rs.
+// Launches come on the standard input, one after the other: what kernels are told, and what is in
+// the memory of a device. What they make of it goes out on the standard output. The other side is
+// crates/fft-gpu/src/on_cpu/tests.rs.
 #pragma once
 
 #include <unistd.h>
@@ -8,7 +9,8 @@
 
 #include "../../kernels/src/message.cuh"
 
-// What is told first of the next launch, if there is one. Blocks that wait for each other must not do so for ever.
+// What is told first of the next launch, if there is one. Blocks that wait for each other must not
+// do so for ever.
 template <class First> static bool begin(First& first)
 {
     alarm(300);

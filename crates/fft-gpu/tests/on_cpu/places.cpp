@@ -7,9 +7,10 @@ struct Asked {
     u64 blocks, seed, tiles, items, forwards;
 };
 
-// What one warp of each block does. `items` has that of each tile. Blocks say how long one tile is before they ask for the one before it, as
-// encoders do; or one block says all, and then asks for so many from the first on, so that their series have an end, and for the others from
-// the last on, of which none has.
+// What one warp of each block does. `items` has that of each tile. Blocks say how long one tile is
+// before they ask for the one before it, as encoders do; or one block says all, and then asks for
+// so many from the first on, so that their series have an end, and for the others from the last on,
+// of which none has.
 static void stand(Queue queue, const u64* lengths, const u32* items, const u32* firsts, u32 tiles, u64 forwards, u64* begins)
 {
     const u32 lane = threadIdx.x;

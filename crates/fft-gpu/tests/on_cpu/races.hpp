@@ -1,6 +1,8 @@
-// Threads of a block that touch the same shared memory, one of them writing, with nothing between that says who is first. The compiler
-// calls a function before each access (-fsanitize=thread): those of a library, or these. A barrier is between accesses, and __syncwarp
-// is for threads that come to it; other exchanges between threads are not. What memcpy and memset do where they are functions goes unseen.
+// Threads of a block that touch the same shared memory, one of them writing, with nothing between
+// that says who is first. The compiler calls a function before each access (-fsanitize=thread):
+// those of a library, or these. A barrier is between accesses, and __syncwarp is for threads that
+// come to it; other exchanges between threads are not. What memcpy and memset do where they are
+// functions goes unseen.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +70,8 @@ class Touched {
             cell.written = now.of[thread % 32], cell.writer = thread, cell.wrote = who;
         }
     }
-    // A thread comes to where others of its team come, or of its warp, and has met them there: what each knew is known to all.
+    // A thread comes to where others of its team come, or of its warp, and has met them there: what
+    // each knew is known to all.
     UNSEEN void come(unsigned thread, unsigned group, unsigned meeting)
     {
         if (WATCHED) told[group][meeting % 2][thread] = known[thread];
@@ -95,12 +98,14 @@ class Touched {
 
   private:
     static constexpr unsigned COUNT = 128, PAGE = 256;
-    // How many barriers a thread has passed; and up to when it knows what each thread of its warp did, by that one's clock, or its own.
+    // How many barriers a thread has passed; and up to when it knows what each thread of its warp
+    // did, by that one's clock, or its own.
     struct Known {
         uint32_t epoch;
         uint16_t of[32];
     };
-    // Of a byte: when and by whom it was written, or else 0, who has read it since then and when, and the last instructions that did.
+    // Of a byte: when and by whom it was written, or else 0, who has read it since then and when,
+    // and the last instructions that did.
     struct Cell {
         uint64_t readers[COUNT / 64];
         const void *wrote, *reads;
@@ -125,7 +130,8 @@ class Touched {
     }
 
     uintptr_t first = 0, bytes = 0;
-    // What was told is kept for each team of a warp, and the whole warp, until the next meeting but one.
+    // What was told is kept for each team of a warp, and the whole warp, until the next meeting but
+    // one.
     Known known[COUNT] = {}, told[5][2][COUNT];
     std::vector<std::unique_ptr<Cell[]>> pages;
 };

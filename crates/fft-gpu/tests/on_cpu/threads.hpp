@@ -1,4 +1,5 @@
-// Blocks of kernels on a CPU: each is a thread of the operating system, and its threads are contexts that take turns, by chance.
+// Blocks of kernels on a CPU: each is a thread of the operating system, and its threads are
+// contexts that take turns, by chance.
 #pragma once
 
 #include <link.h>
@@ -110,7 +111,8 @@ class Block {
         bool there;
         const void* who;
     };
-    // What is brought to a meeting is kept until the next but one: nobody comes there before all have left.
+    // What is brought to a meeting is kept until the next but one: nobody comes there before all
+    // have left.
     struct Meeting {
         unsigned come = 0, number = 0;
         uint64_t brought[2][32];
@@ -124,8 +126,8 @@ class Block {
         bool begun = false, done = false;
     };
 
-    // Returns when the thread yields. Its first turn alone is a context of ucontext.h: each change to one of these asks the system for the
-    // mask of signals, which takes longer than most turns.
+    // Returns when the thread yields. Its first turn alone is a context of ucontext.h: each change
+    // to one of these asks the system for the mask of signals, which takes longer than most turns.
     UNSEEN void go_on(Thread& thread)
     {
         if (_setjmp(outside) != 0) return;
@@ -205,7 +207,8 @@ UNSEEN inline void fill_shared()
     Touched::current = nullptr;
 }
 
-// Stacks of the blocks that run at once. Later blocks use them again, as new memory costs the system more than a short kernel takes.
+// Stacks of the blocks that run at once. Later blocks use them again, as new memory costs the
+// system more than a short kernel takes.
 inline std::unique_ptr<char[]> stacks[8];
 
 // Runs so many blocks of a kernel, up to eight at once.

@@ -1,4 +1,4 @@
-//! What an exchange fills messages by, and empties them.
+//! The callbacks of an exchange: messages to be sent, and messages that have arrived.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,71 +6,72 @@ use std::sync::Arc;
 use cudarc::driver::CudaStream;
 use fft_core::{Error, Loss, MessageHandler, MessagePlan, PackRequest, Timings, Wire};
 
-use super::{Incoming, Outgoing, Part};
+use super::chunk::{InChunk, OutChunk};
+use super::host_codec::HostCodec;
+use super::message::StagedMessage;
 use crate::base::{GpuError, GpuReal};
-use crate::device::Cuda;
-use crate::device::host_codec::HostCodec;
-use crate::device::reshape::squared_error;
+use crate::device::cuda::Cuda;
 use crate::ffi::{Block, DeviceMemory};
 
 /// The handler of an exchange.
 pub(super) struct StagedHandler<'a, T> {
     pub(super) message_plan: &'a MessagePlan,
-    pub(super) parts: (&'a [Part], &'a [Part]),
-    pub(super) out: &'a mut [Outgoing<T>],
-    pub(super) come: &'a mut [Incoming<T>],
-    pub(super) made_by: &'a [[usize; 3]],
+    pub(super) width: usize,
+    /// Out and in.
+    pub(super) messages: (&'a [StagedMessage], &'a [StagedMessage]),
+    pub(super) out: &'a mut [OutChunk<T>],
+    pub(super) come: &'a mut [InChunk<T>],
+    pub(super) packed_by: &'a [[usize; 3]],
     pub(super) lengths: &'a mut [usize],
     pub(super) host_codec: &'a mut Option<HostCodec<T>>,
     pub(super) device: &'a mut Cuda<T>,
     pub(super) src: &'a DeviceMemory<T>,
     pub(super) dst: &'a mut DeviceMemory<T>,
-    pub(super) step: f64,
-    pub(super) finer: Option<f64>,
+    pub(super) step: (f64, Option<f64>),
     pub(super) timings: &'a mut Timings,
     pub(super) damage: Result<(), Error>,
 }
 
 impl<T: GpuReal> StagedHandler<'_, T> {
-    /// Sees to it that copies of a chunk's messages find them made; makes them again with a smaller step where they lost too much.
-    fn ready(&mut self, chunk: usize) -> Result<(), GpuError> {
+    /// Orders copies of a chunk behind its packing. Packs messages again with the finer step where
+    /// they lost too much.
+    fn await_chunk(&mut self, chunk: usize) -> Result<(), GpuError> {
         let chunk = &mut self.out[chunk];
         if std::mem::replace(&mut chunk.waited, true) {
             return Ok(());
         }
         // Where lengths are known copies wait for the chunk, and the host for the copies alone.
         if !self.message_plan.shorter && self.message_plan.buffers.is_none() {
-            return chunk.made.hold(&self.device.copies);
+            return chunk.packed.hold(&self.device.copies);
         }
-        chunk.made.wait()?;
-        let Some(finer) = self.finer else { return Ok(()) };
+        chunk.packed.wait()?;
+        let (step, Some(finer)) = self.step else { return Ok(()) };
         for load in &mut chunk.loads {
-            let width = load.boxed.width();
-            let reals = |i: &usize| self.parts.0[*i].transfer.elements() * width;
+            let reals = |i: &usize| self.messages.0[*i].transfer.elements() * self.width;
             let reals: usize = load.messages.iter().map(reals).sum();
-            if squared_error(&load.boxed) > Loss::room(reals as f64, self.step) {
+            if load.boxed.squared_error() > Loss::room(reals as f64, step) {
                 let stream = &self.device.stream;
-                load.boxed.make(stream, self.src, finer)?;
-                chunk.made.record(stream)?;
-                chunk.made.wait()?;
+                load.boxed.pack(stream, self.src, finer)?;
+                chunk.packed.record(stream)?;
+                chunk.packed.wait()?;
             }
         }
         Ok(())
     }
 
-    /// As [`StagedHandler::ready`] for a message, of which it tells the length.
-    fn made(&mut self, number: usize) -> usize {
-        let [chunk, load, at] = self.made_by[number];
-        let made = self.ready(chunk);
-        self.device.record_error(made);
-        let (most, boxed) =
-            (self.message_plan.sends[number].bytes, &self.out[chunk].loads[load].boxed);
+    /// Awaits the chunk of a message, and returns the message's length.
+    fn packed_length(&mut self, number: usize) -> usize {
+        let [chunk, load, at] = self.packed_by[number];
+        let awaited = self.await_chunk(chunk);
+        self.device.record_error(awaited);
+        let most = self.message_plan.sends[number].bytes;
+        let boxed = &self.out[chunk].loads[load].boxed;
         let packed = self.message_plan.shorter.then(|| boxed.packed().nth(at)).flatten();
-        self.timings.reals += (self.parts.0[number].transfer.elements() * boxed.width()) as u64;
+        self.timings.reals += (self.messages.0[number].transfer.elements() * self.width) as u64;
         packed.map_or(most, |packed| packed.bytes).min(most)
     }
 
-    /// Memory for messages on the device, and the stream of copies.
+    /// Message memory, and the stream of copies.
     fn staging(&self, side: usize) -> (Arc<Block>, Arc<CudaStream>) {
         let memory = self.device.staging[side].as_ref().expect("memory for messages");
         (memory.clone(), self.device.copies.clone())
@@ -79,7 +80,7 @@ impl<T: GpuReal> StagedHandler<'_, T> {
 
 impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
     fn pack(&mut self, number: usize, message: &mut [u8]) -> usize {
-        let (bytes, part) = (self.made(number), &self.parts.0[number]);
+        let (bytes, part) = (self.packed_length(number), &self.messages.0[number]);
         let (memory, copies) = self.staging(0);
         let fetch = |to: &mut [u8]| memory.read(&copies, part.place, to);
         let copied = match self.host_codec {
@@ -108,9 +109,9 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
         }
         let (memory, copies) = self.staging(0);
         let pieces = requests.map(|PackRequest { number, message, bytes }| {
-            bytes.set(self.made(number));
+            bytes.set(self.packed_length(number));
             self.timings.sent += bytes.get() as u64;
-            (self.parts.0[number].place, &mut message[..bytes.get()])
+            (self.messages.0[number].place, &mut message[..bytes.get()])
         });
         let copied = memory.read_all(&copies, pieces);
         self.device.record_error(copied);
@@ -119,7 +120,7 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
     fn own(&mut self) {}
 
     fn arrived(&mut self, number: usize, message: &[u8]) -> bool {
-        let (spec, part) = (self.message_plan.recvs[number], &self.parts.1[number]);
+        let (spec, part) = (self.message_plan.recvs[number], &self.messages.1[number]);
         let memory = self.device.staging[1].as_ref().expect("memory for messages");
         let message = match self.host_codec {
             Some(host_codec) if part.wire == Wire::Lossless => {
@@ -152,7 +153,7 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
         let (memory, copies) = self.staging(1);
         let pieces = numbers.clone().map(|number| {
             let (message, most) = (message(number), self.message_plan.recvs[number].bytes);
-            (self.parts.1[number].place, &message[..message.len().min(most)])
+            (self.messages.1[number].place, &message[..message.len().min(most)])
         });
         let copied = memory.write_all(&copies, pieces);
         self.device.record_error(copied);
@@ -170,7 +171,7 @@ impl<T: GpuReal> MessageHandler for StagedHandler<'_, T> {
         for load in &mut chunk.loads {
             let lengths = load.messages.iter().map(|&i| self.lengths[i]);
             load.lengths.iter_mut().zip(lengths).for_each(|(length, found)| *length = found);
-            let read = load.boxed.read(&self.device.stream, &load.lengths, self.dst);
+            let read = load.boxed.unpack(&self.device.stream, &load.lengths, self.dst);
             if let Err(GpuError::Message { index, why }) = &read {
                 let from = self.message_plan.recvs[load.messages[*index]].peer;
                 if self.damage.is_ok() {

@@ -1,13 +1,13 @@
-//! Messages that the device cannot make: `lossless`, which is the host's.
+//! The codec of `lossless`, which runs on the host.
 
 use std::collections::TryReserveError;
 
 use fft_core::{BadMessage, Codec, Transfer, Wire};
 
-use super::host_staged::Part;
+use super::message::StagedMessage;
 use crate::base::{GpuError, GpuReal};
 
-/// Makes and reads messages, one at a time, out of their numbers and back.
+/// Codes and decodes messages, one at a time.
 pub(super) struct HostCodec<T> {
     codec: Box<dyn Codec<T>>,
     width: usize,
@@ -15,10 +15,7 @@ pub(super) struct HostCodec<T> {
 }
 
 impl<T: GpuReal> HostCodec<T> {
-    /// For messages of so many elements at most.
-    ///
-    /// # Errors
-    /// [`GpuError::Memory`] for want of memory on the host.
+    /// For messages of at most so many elements.
     pub(super) fn new(wire: Wire, width: usize, elements: usize) -> Result<Self, GpuError> {
         let (mut reals, len) = (Vec::new(), elements * width);
         let why = |why: TryReserveError| why.to_string();
@@ -28,33 +25,36 @@ impl<T: GpuReal> HostCodec<T> {
         Ok(Self { codec: wire.codec(), width, reals })
     }
 
-    /// Bytes of memory held.
     pub(super) fn memory(&self) -> usize {
         size_of_val(&self.reals[..])
     }
 
-    /// The numbers of a message, and all of them as a copy.
-    fn numbers(&mut self, part: &Part) -> (&mut [T], Transfer) {
-        let elements = part.transfer.elements();
+    /// The numbers of a message, and a transfer of all of them.
+    fn numbers(&mut self, message: &StagedMessage) -> (&mut [T], Transfer) {
+        let elements = message.transfer.elements();
         (&mut self.reals[..elements * self.width], Transfer::run_of(elements))
     }
 
-    /// Fetches the numbers of a message as bytes, and makes it of them. Returns its length.
+    /// Fetches the numbers of a message and codes them; returns the length.
     pub(super) fn pack(
         &mut self,
-        part: &Part,
-        message: &mut [u8],
+        message: &StagedMessage,
+        bytes: &mut [u8],
         fetch: impl FnOnce(&mut [u8]) -> Result<(), GpuError>,
     ) -> Result<usize, GpuError> {
-        let (reals, all) = self.numbers(part);
+        let (reals, all) = self.numbers(message);
         fetch(bytemuck::cast_slice_mut(reals))?;
-        Ok(self.codec.pack(&self.reals, &all, self.width, 0.0, message).bytes)
+        Ok(self.codec.pack(&self.reals, &all, self.width, 0.0, bytes).bytes)
     }
 
-    /// The numbers of a message, as bytes.
-    pub(super) fn unpack(&mut self, part: &Part, message: &[u8]) -> Result<&[u8], BadMessage> {
-        let (_, all) = self.numbers(part);
-        self.codec.unpack(message, &all, self.width, &mut self.reals)?;
-        Ok(bytemuck::cast_slice(self.numbers(part).0))
+    /// Decodes a message to its numbers, as bytes.
+    pub(super) fn unpack(
+        &mut self,
+        message: &StagedMessage,
+        bytes: &[u8],
+    ) -> Result<&[u8], BadMessage> {
+        let (_, all) = self.numbers(message);
+        self.codec.unpack(bytes, &all, self.width, &mut self.reals)?;
+        Ok(bytemuck::cast_slice(self.numbers(message).0))
     }
 }

@@ -1,17 +1,16 @@
-//! Kernels as they are loaded, and the grids that they are launched with.
+//! The kernels' binaries, loaded, and the grids that kernels are launched with.
 
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaFunction, CudaModule, DriverError, LaunchConfig, sys};
 use cudarc::nvrtc::Ptx;
 
-use super::tried;
-use crate::base::GpuError;
+use super::error::{GpuError, tried};
 
 /// Threads of a block, of all kernels.
-pub(super) const THREADS: u32 = 128;
+pub(crate) const THREADS: u32 = 128;
 
-/// The binaries of `kernels/`, in the order of [`Source`], for the architectures that `cargo xtask kernels` names.
+/// The binaries of `kernels/`, in the order of [`Source`]; `cargo xtask kernels` makes them.
 const BINARIES: [&[u8]; 7] = [
     include_bytes!("../../kernels/transfer.fatbin"),
     include_bytes!("../../kernels/encode.fatbin"),
@@ -22,7 +21,7 @@ const BINARIES: [&[u8]; 7] = [
     include_bytes!("../../kernels/trig.fatbin"),
 ];
 
-/// Which of the sources a kernel is in.
+/// The source file of a kernel.
 #[derive(Clone, Copy)]
 pub(crate) enum Source {
     Transfer,
@@ -34,40 +33,40 @@ pub(crate) enum Source {
     Trig,
 }
 
-/// What of a device says how kernels are launched.
+/// The properties of a device that choose grids.
 #[derive(Clone, Copy)]
-pub(super) struct Card {
+pub(crate) struct DeviceLimits {
     multiprocessors: u32,
-    /// Bytes of shared memory that a block may have if it asks for them.
+    /// The most shared memory of a block, in bytes, where a kernel opts in.
     shared_bytes: u32,
-    /// Whether memory gives a multiprocessor little of what it could move.
+    /// Whether the memory bandwidth of each multiprocessor is low.
     slow_memory: bool,
-    /// Whether a launch may begin before the one before it is done: Hopper and later.
-    pub(super) overlaps: bool,
+    /// Whether a launch may begin before the previous one ends (Hopper and later).
+    pub(crate) overlaps: bool,
 }
 
-/// Whether memory of so many kHz, that redistribution so many bits twice in a cycle, is slow for so many multiprocessors: as on an H100, not on an
-/// H200. Of memory that is not known it is not said.
-fn is_slow(timings: u32, bits: u32, multiprocessors: u32) -> bool {
-    /// Bytes per second and multiprocessor: between what H100s and an H200 have. Others were not measured.
+/// Whether a memory clock (kHz) and bus width (bits) give each multiprocessor little bandwidth. An
+/// H100 is slow in that sense, an H200 is not. A device that reports no clock counts as fast.
+fn is_slow(clock: u32, bits: u32, multiprocessors: u32) -> bool {
+    /// Bytes per second and multiprocessor, between those of an H100 and of an H200.
     const FAST: u64 = 30_000_000_000;
-    let rate = u64::from(timings) * 1000 * 2 * u64::from(bits / 8) / u64::from(multiprocessors);
+    let rate = u64::from(clock) * 1000 * 2 * u64::from(bits / 8) / u64::from(multiprocessors);
     (1..FAST).contains(&rate)
 }
 
-impl Card {
+impl DeviceLimits {
     fn of(context: &CudaContext) -> Result<Self, DriverError> {
         use sys::CUdevice_attribute as Of;
         let ask = |what| context.attribute(what).map(|found| found.max(0) as u32);
         let multiprocessors = ask(Of::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1);
-        // A device that does not tell computes all the same.
+        // Both are optional: a device that does not report them still computes.
         let known = |what| ask(what).unwrap_or(0);
-        let timings = known(Of::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+        let clock = known(Of::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
         let bits = known(Of::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
         Ok(Self {
             multiprocessors,
             shared_bytes: ask(Of::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
-            slow_memory: is_slow(timings, bits, multiprocessors),
+            slow_memory: is_slow(clock, bits, multiprocessors),
             overlaps: ask(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? >= 9,
         })
     }
@@ -77,18 +76,18 @@ impl Card {
 pub(crate) struct Modules {
     context: Arc<CudaContext>,
     modules: Vec<Arc<CudaModule>>,
-    card: Card,
+    limits: DeviceLimits,
 }
 
 /// A kernel, ready to be launched.
 #[derive(Clone)]
 pub(crate) struct Kernel {
-    pub(super) function: CudaFunction,
-    /// Blocks that a multiprocessor has at once.
+    pub(crate) function: CudaFunction,
+    /// Resident blocks of a multiprocessor.
     blocks: u32,
-    /// Bytes of shared memory that a block has for nothing, so that a multiprocessor has no more of them.
+    /// Unused shared memory of a block, in bytes, which limits the resident blocks.
     idle_bytes: u32,
-    pub(super) card: Card,
+    pub(crate) limits: DeviceLimits,
 }
 
 impl Modules {
@@ -97,7 +96,7 @@ impl Modules {
         Ok(Self {
             context: context.clone(),
             modules: BINARIES.iter().map(load).collect::<Result<_, _>>()?,
-            card: Card::of(context)?,
+            limits: DeviceLimits::of(context)?,
         })
     }
 
@@ -110,30 +109,27 @@ impl Modules {
         let function = self.modules[source as usize].load_function(name).map_err(tried)?;
         let blocks = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
         let blocks = blocks.map_err(tried)?.max(1);
-        Ok(Kernel { function, blocks, idle_bytes: 0, card: self.card })
+        Ok(Kernel { function, blocks, idle_bytes: 0, limits: self.limits })
     }
 }
 
 impl Kernel {
-    /// Whether it runs where memory is slow for as many multiprocessors as there are, which few blocks at once keep busy.
+    /// Whether the memory bandwidth of each multiprocessor is low, so that few blocks saturate it.
     pub(crate) fn has_slow_memory(&self) -> bool {
-        self.card.slow_memory
+        self.limits.slow_memory
     }
 
-    /// The same with no more than so many blocks of a multiprocessor at once. A smaller grid alone does not do: some multiprocessors
-    /// would have more of it, and others fewer.
-    ///
-    /// # Errors
-    /// [`GpuError::Driver`].
+    /// Limits the resident blocks of a multiprocessor by shared memory that is not used. A smaller
+    /// grid alone would spread its blocks unevenly over multiprocessors.
     pub(crate) fn at_most(mut self, blocks: u32) -> Result<Self, GpuError> {
-        /// By so much more is tried.
+        /// Bytes of each try.
         const STEP: u32 = 256;
         use sys::CUfunction_attribute_enum as Of;
         let tried = tried("finding out how many blocks there are at once");
         let own = self.function.shared_size_bytes().map_err(&tried)? as u32;
-        let most = self.card.shared_bytes.saturating_sub(own);
+        let most = self.limits.shared_bytes.saturating_sub(own);
         if self.blocks > blocks {
-            // Beyond 48 KiB a block has only what is asked for.
+            // More than 48 KiB needs this attribute.
             let what = Of::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             self.function.set_attribute(what, most as i32).map_err(&tried)?;
         }
@@ -147,19 +143,19 @@ impl Kernel {
         Ok(Self { blocks: self.blocks.min(blocks), ..self })
     }
 
-    /// Blocks of its largest grid, if they fetch their work: those that the device has at once.
+    /// Resident blocks of the device: the largest grid, as blocks fetch their work.
     pub(crate) fn resident(&self) -> usize {
-        (self.blocks * self.card.multiprocessors) as usize
+        (self.blocks * self.limits.multiprocessors) as usize
     }
 
-    /// A grid for so many pieces of work.
-    pub(super) fn grid(&self, work: usize) -> LaunchConfig {
+    /// A grid for so many work items.
+    pub(crate) fn grid(&self, work: usize) -> LaunchConfig {
         LaunchConfig { shared_mem_bytes: self.idle_bytes, ..blocks(work.clamp(1, self.resident())) }
     }
 }
 
 /// A grid of so many blocks.
-pub(super) fn blocks(count: usize) -> LaunchConfig {
+pub(crate) fn blocks(count: usize) -> LaunchConfig {
     LaunchConfig { grid_dim: (count as u32, 1, 1), block_dim: (THREADS, 1, 1), shared_mem_bytes: 0 }
 }
 
@@ -173,6 +169,6 @@ mod tests {
         assert!(!is_slow(3_201_000, 6144, 132));
         // An H100 of which seven tenths of the multiprocessors are used.
         assert!(!is_slow(2_619_000, 5120, 92));
-        assert!(!is_slow(0, 5120, 132), "who does not know does not say");
+        assert!(!is_slow(0, 5120, 132), "an unknown clock");
     }
 }

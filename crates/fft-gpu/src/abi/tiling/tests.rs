@@ -1,12 +1,16 @@
-//! Every element is in one tile, and where the transfer says: the arithmetic of `kernels/box.cuh`, once more in Rust.
+//! Every element is in one tile, and where the transfer says. `kernels/box.cuh` has the same
+//! arithmetic.
 
 use fft_core::{Brick, Placed};
 use proptest::prelude::*;
 
+use bytemuck::Zeroable;
+
 use super::*;
+use crate::abi::boxes::Items;
 
 /// `distance` of the kernel.
-fn distance(tiled: &Tiled, side: &Side, mut index: usize, last: usize, low: usize) -> usize {
+fn distance(tiled: &TiledBox, side: &BoxSide, mut index: usize, last: usize, low: usize) -> usize {
     let mut at = 0;
     for axis in (0..DIMS).rev().filter(|axis| *axis <= last && *axis > low) {
         let above = tiled.by[axis].of(index);
@@ -16,13 +20,13 @@ fn distance(tiled: &Tiled, side: &Side, mut index: usize, last: usize, low: usiz
     at + index * side.stride[low] as usize
 }
 
-/// For every element of a tile, its row and column, and its places in the source, in the message and in the destination; if rows are
-/// skewed or folded there is none of the latter.
-fn visit(tiled: &Tiled, tile: &Tile, rows: Rows, mut see: impl FnMut([usize; 2], [usize; 3])) {
+/// Calls `see` for every element of a tile with its row and column, and its places in the source,
+/// the message and the destination. Skewed and folded rows have none of the latter.
+fn visit(tiled: &TiledBox, tile: &Tile, rows: Rows, mut see: impl FnMut([usize; 2], [usize; 3])) {
     let (low, inner) = (tiled.low as usize, tiled.inner as usize);
     let (pitch, skew) = (tiled.pitch as usize, tiled.skew as usize);
     let within_row =
-        |side: &Side, index: usize| distance(tiled, side, index, DIMS - 1, inner.max(low));
+        |side: &BoxSide, index: usize| distance(tiled, side, index, DIMS - 1, inner.max(low));
     let (first, start) = (tile.element as usize, tile.start as usize);
     for r in 0..tile.rows as usize {
         for c in 0..tile.cols as usize {
@@ -50,7 +54,7 @@ fn visit(tiled: &Tiled, tile: &Tile, rows: Rows, mut see: impl FnMut([usize; 2],
                 see([r, c], [from + row + within_row(&tiled.from, col), element, usize::MAX]);
                 continue;
             }
-            let at = |side: &Side, tile_at: u64| {
+            let at = |side: &BoxSide, tile_at: u64| {
                 (side.offset + tile_at) as usize
                     + r * side.row as usize
                     + within_row(side, start + c)
@@ -62,9 +66,9 @@ fn visit(tiled: &Tiled, tile: &Tile, rows: Rows, mut see: impl FnMut([usize; 2],
     }
 }
 
-/// Whether the units of 16 bytes of both sides are where `tile.cuh` takes them from and puts them: those that stand together
-/// behind the first, aligned, and none in part.
-fn units_stand_together(tiled: &Tiled, tile: &Tile, rows: Rows, bytes: usize) -> bool {
+/// Whether the units of 16 bytes of both sides are where `tile.cuh` has them: contiguous behind the
+/// first, aligned, and none in part.
+fn units_stand_together(tiled: &TiledBox, tile: &Tile, rows: Rows, bytes: usize) -> bool {
     let wide = 16 / bytes;
     let mut places = std::collections::HashMap::new();
     visit(tiled, tile, rows, |place, [from, _, to]| {
@@ -90,7 +94,7 @@ fn units_stand_together(tiled: &Tiled, tile: &Tile, rows: Rows, bytes: usize) ->
         })
 }
 
-/// Where all elements of a message are on one side.
+/// The places of all elements of a message on one side.
 fn places(placement: &Placement, view: &View) -> Vec<usize> {
     let place = |element: usize| {
         let (mut rest, mut at) = (element, view.offset);
@@ -130,9 +134,9 @@ proptest! {
 
         let placement = Placement::new(&transfer, offset, 0);
         prop_assert_eq!(placement.end(&placement.from), offset + transfer.reach());
-        let tiling = Tiling { quantum, rows, bytes };
+        let rules = TileRules { quantum, rows, bytes };
         let mut tiles = Vec::new();
-        let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
+        let tiled = placement.tiled(&rules, 0, &mut tiles).unwrap();
         let mut found = vec![0; expected.len()];
         let mut elements = vec![0; tiled.elements()];
         let [sources, targets] = [placement.from, placement.to].map(|view| places(&placement, &view));
@@ -167,10 +171,10 @@ proptest! {
         let transfer = Transfer::new(&part.into(), 0..1, &placed(a), &placed(b));
         let placement = Placement::new(&transfer, 0, 0);
         prop_assert!(placement.joins(many));
-        let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 4 * many };
-        let pairs = |placement: &Placement, tiling: &Tiling, many: usize| {
+        let rules = TileRules { quantum: 1, rows: Rows::Once, bytes: 4 * many };
+        let pairs = |placement: &Placement, rules: &TileRules, many: usize| {
             let (mut tiles, mut pairs) = (Vec::new(), Vec::new());
-            let tiled = placement.tiled(tiling, 0, &mut tiles).unwrap();
+            let tiled = placement.tiled(rules, 0, &mut tiles).unwrap();
             for tile in &tiles {
                 visit(&tiled, tile, Rows::Once, |_, [from, _, to]| {
                     pairs.extend((0..many).map(|i| (from * many + i, to * many + i)));
@@ -178,8 +182,8 @@ proptest! {
             }
             pairs
         };
-        let apart = Tiling { bytes: 4, ..tiling };
-        prop_assert_eq!(pairs(&placement.joined(many), &tiling, many), pairs(&placement, &apart, 1));
+        let apart = TileRules { bytes: 4, ..rules };
+        prop_assert_eq!(pairs(&placement.joined(many), &rules, many), pairs(&placement, &apart, 1));
     }
 
     #[test]
@@ -198,10 +202,10 @@ fn rows_are_whole_lines_of_memory() {
     let to = Placed::new(brick, [0, 2, 1], 1);
     let placement = Placement::new(&Transfer::new(&brick.into(), 0..1, &from, &to), 0, 0);
     let rows = |bytes, quantum, rows| {
-        let tiling = Tiling { quantum, rows, bytes };
-        1 << placement.tiled(&tiling, 0, &mut Vec::new()).unwrap().log_rows
+        let rules = TileRules { quantum, rows, bytes };
+        1 << placement.tiled(&rules, 0, &mut Vec::new()).unwrap().log_rows
     };
-    // Rows have 64 elements; 16 of them make a tile of large elements, and of small ones 64 are a line.
+    // Rows have 64 elements; a tile has 16 rows of large elements, and a line 64 small ones.
     assert_eq!(
         [rows(16, 1, Rows::Once), rows(4, 1, Rows::Once), rows(16, 64, Rows::Once)],
         [16, 64, 16]
@@ -217,13 +221,13 @@ fn tiles_of_whole_rows_are_runs_of_the_message() {
     let to = Placed::new(brick, [0, 1, 2], 1);
     let placement = Placement::new(&Transfer::new(&brick.into(), 0..1, &from, &to), 0, 0);
     for bytes in [4, 8, 16] {
-        let tiling = Tiling { quantum: 128, rows: Rows::Once, bytes };
+        let rules = TileRules { quantum: 128, rows: Rows::Once, bytes };
         let mut tiles = Vec::new();
-        let tiled = placement.tiled(&tiling, 0, &mut tiles).unwrap();
-        assert_eq!((tiled.log_cols, tiles.len()), (6, placement.elements() / tiling.tile()));
+        let tiled = placement.tiled(&rules, 0, &mut tiles).unwrap();
+        assert_eq!((tiled.log_cols, tiles.len()), (6, placement.elements() / rules.tile()));
         for (number, tile) in tiles.iter().enumerate() {
-            assert_eq!(tile.element as usize, number * tiling.tile());
-            assert_eq!((tile.rows * tile.cols) as usize, tiling.tile());
+            assert_eq!(tile.element as usize, number * rules.tile());
+            assert_eq!((tile.rows * tile.cols) as usize, rules.tile());
         }
     }
 }
@@ -237,8 +241,8 @@ fn empty_boxes_have_no_tiles() {
         let placed = |order: [usize; 3]| Placed::new(whole, order, 1);
         let transfer = Transfer::new(&brick.into(), 0..1, &placed([0, 1, 2]), &placed([2, 1, 0]));
         for rows in [Rows::One, Rows::Folded, Rows::Once, Rows::Twice] {
-            let (mut tiles, tiling) = (Vec::new(), Tiling { quantum: 64, rows, bytes: 8 });
-            Placement::new(&transfer, 0, 0).tiled(&tiling, 0, &mut tiles).unwrap();
+            let (mut tiles, rules) = (Vec::new(), TileRules { quantum: 64, rows, bytes: 8 });
+            Placement::new(&transfer, 0, 0).tiled(&rules, 0, &mut tiles).unwrap();
             assert!(tiles.is_empty(), "{axis}, {rows:?}");
         }
     }
@@ -246,10 +250,11 @@ fn empty_boxes_have_no_tiles() {
 
 #[test]
 fn too_large_is_an_error() {
-    let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 16 };
+    let rules = TileRules { quantum: 1, rows: Rows::Once, bytes: 16 };
     let placement = Placement::new(&Transfer::run_of(1 << 31), 0, 0);
-    let error = placement.tiled(&tiling, 0, &mut Vec::new()).unwrap_err();
-    assert!(matches!(error, GpuError::TooLarge { found: 0x8000_0000, expected: 0x7FFF_FFFF, .. }));
+    let error = placement.tiled(&rules, 0, &mut Vec::new()).unwrap_err();
+    let text = "the number of elements of a box: found 2147483648, expected at most 2147483647";
+    assert_eq!(error.to_string(), text);
 }
 
 #[test]
@@ -257,7 +262,7 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
     // Three parts of each row, not in their order.
     let brick = |lo: usize, hi: usize| Brick { lo: [0, 0, lo], hi: [4, 5, hi] };
     let whole = Placed::new(brick(0, 6), [0, 1, 2], 1);
-    let tiling = Tiling { quantum: 1, rows: Rows::Once, bytes: 16 };
+    let rules = TileRules { quantum: 1, rows: Rows::Once, bytes: 16 };
     for order in [[0, 1, 2], [2, 1, 0], [0, 2, 1]] {
         let mut all = Items::new();
         for (lo, hi) in [(3, 6), (2, 3), (0, 2)] {
@@ -266,7 +271,7 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
             let placement =
                 Placement::new(&Transfer::new(&brick.into(), 0..1, &whole, &message), 1000, 0);
             let make = |item, tiles: &mut Vec<Tile>| {
-                let tiled = placement.tiled(&tiling, item, &mut Vec::new())?;
+                let tiled = placement.tiled(&rules, item, &mut Vec::new())?;
                 // As if a tile had six elements.
                 let elements = (0..placement.elements() as u32).step_by(6);
                 let number = tiles.len() as u32..;
@@ -309,14 +314,14 @@ fn tiles_are_listed_along_the_array_that_boxes_are_of() {
 fn tiles_of_torn_rows_are_listed_by_the_axes_that_they_have_parts_of() {
     let whole = Brick { lo: [0; 3], hi: [62, 40, 40] };
     let array = Placed::new(whole, [0, 1, 2], 1);
-    let tiling = Tiling { quantum: 64, rows: Rows::Twice, bytes: 8 };
+    let rules = TileRules { quantum: 64, rows: Rows::Twice, bytes: 8 };
     let mut all = Items::new();
     let parts = [(20, 40), (0, 20)];
     for (lo, hi) in parts {
         let brick = Brick { lo: [0, 0, lo], hi: [62, 40, hi] };
         let message = Placed::new(brick, [2, 1, 0], 1);
         let placement = Placement::new(&Transfer::new(&brick.into(), 0..1, &array, &message), 0, 0);
-        all.add(|item, tiles| placement.tiled(&tiling, item, tiles)).unwrap();
+        all.add(|item, tiles| placement.tiled(&rules, item, tiles)).unwrap();
     }
     let all = all.along(|tiled, tile| tiled.source_of(tile));
     // Where a tile begins: along the first axis, of which each has all, and in one of its planes.

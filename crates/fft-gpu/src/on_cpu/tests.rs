@@ -1,5 +1,7 @@
-//! Kernels compiled for a CPU, where threads of a block take turns by chance: without a GPU, messages are those of the codecs bit for
-//! bit, boxes are copied as transfers do, and tiles find where they begin. The other side of the pipe is `tests/on_cpu`.
+//! Kernels compiled for a CPU, where the threads of a block run in a random order.
+//!
+//! Messages are bit for bit those of the codecs, boxes are copied as transfers do, and tiles find
+//! where they begin. The programs at the other end of the pipe are in `tests/on_cpu`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,13 +13,14 @@ use std::sync::OnceLock;
 
 use fft_core::{Packed, Transfer, Wire};
 
-use crate::abi::message::{Form, State};
+use crate::abi::coded::{Raw, messages};
+use crate::abi::copies::TiledCopies;
+use crate::abi::form::Form;
+use crate::abi::message::State;
+use crate::abi::{Move, PlacedTransfer};
 use crate::base::GpuReal;
-use crate::kernel::Move;
-use crate::kernel::encoder::{Raw, messages};
-use crate::kernel::transfers::tile;
 
-#[path = "../tests/gpu/data.rs"]
+#[path = "../../tests/gpu/data.rs"]
 mod data;
 
 const WIRES: [(Wire, f64); 16] = [
@@ -39,32 +42,31 @@ const WIRES: [(Wire, f64); 16] = [
     (Wire::Tolerance, 0.0),
 ];
 
-/// Whether programs see to it that no two threads race: it takes them ten times as long.
+/// Whether programs look for data races, which is slow.
 #[derive(Clone, Copy, PartialEq)]
 enum Races {
     Unseen,
     Found,
 }
 
-/// The programs that run kernels, compiled where their source is another than before, or none
-/// where there is no C++ compiler.
+/// The programs that run kernels, compiled where their source has changed; none without `c++`.
 fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
     static PROGRAMS: [OnceLock<Option<[PathBuf; 4]>>; 2] = [OnceLock::new(), OnceLock::new()];
     let found = races == Races::Found;
     let compile = |name: &str| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/on_cpu/{name}.cpp"));
-        // A product and a sum round twice, as in the kernels and on the CPU. A jump to another
-        // stack is none that is forbidden.
+        // Products and sums round twice, as in the kernels and on the CPU. A jump to another stack
+        // is allowed.
         let mut flags = vec!["-std=c++17", "-O1", "-w", "-g1", "-pthread", "-ffp-contract=off"];
         flags.push("-U_FORTIFY_SOURCE");
-        // What is called then is in races.hpp, not in a library that the linker would be told of.
+        // Its callbacks are in races.hpp, so that the linker gets no library.
         flags.extend(found.then_some("-fsanitize=thread"));
         let read = Command::new("c++").args(&flags).arg("-E").arg(&source).output();
         if read.as_ref().is_err_and(|why| why.kind() == std::io::ErrorKind::NotFound) {
             eprintln!("not run: there is no c++ (Debian's package g++)");
             return None;
         }
-        // All that is included, too. Most of the time of the tests would be the compiler's.
+        // The hash is of the preprocessed source, so that nothing is compiled twice.
         let mut hash = DefaultHasher::new();
         (&flags, read.unwrap().stdout).hash(&mut hash);
         let program = std::env::current_exe().unwrap();
@@ -72,7 +74,7 @@ fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
         if program.exists() {
             return Some(program);
         }
-        // Whole at once, as tests may run beside others.
+        // Renamed when complete, as other tests may run at the same time.
         let made = program.with_extension(std::process::id().to_string());
         let object = made.with_extension(format!("{}.o", std::process::id()));
         let mut compiler = Command::new("c++");
@@ -90,8 +92,7 @@ fn programs(races: Races) -> Option<&'static [PathBuf; 4]> {
 }
 
 thread_local! {
-    /// Programs that wait for the next launch of this test: to begin one takes longer than most
-    /// launches.
+    /// Programs that wait for the next launch of this test, as starting one is slow.
     static WAITING: RefCell<Waiting> = RefCell::default();
 }
 
@@ -101,17 +102,17 @@ struct Waiting(HashMap<PathBuf, Child>);
 impl Drop for Waiting {
     fn drop(&mut self) {
         for child in self.0.values_mut() {
-            // There is no other launch. What fails now was good until then.
+            // There is no other launch.
             drop(child.stdin.take());
             let _ = child.wait();
         }
     }
 }
 
-/// Gives a program all parts of its input, and takes all parts of its output.
+/// Writes a program's input, and reads its output.
 ///
 /// # Panics
-/// If it fails or says something else: what it was told is said, too.
+/// If it fails or says something else.
 fn run(program: &Path, what: &str, input: &[&[u8]], output: &mut [&mut [u8]]) {
     let begin = || {
         let mut program = Command::new(program);
@@ -121,12 +122,12 @@ fn run(program: &Path, what: &str, input: &[&[u8]], output: &mut [&mut [u8]]) {
     let mut child = waiting.unwrap_or_else(begin);
     let mut end = [0; 8];
     let (to, from) = (child.stdin.as_mut().unwrap(), child.stdout.as_mut().unwrap());
-    // If it does not take all, it says why, and ends.
+    // A program that does not take all says why, and ends.
     let _ = input.iter().try_for_each(|part| to.write_all(part));
     let found = output.iter_mut().try_for_each(|part| from.read_exact(part));
     let found = found.and_then(|()| from.read_exact(&mut end));
     if found.is_err() || end != *b"all done" {
-        // It ends where nobody speaks to it or listens.
+        // It ends when its pipes are closed.
         drop((child.stdin.take(), child.stdout.take()));
         let status = child.wait().unwrap();
         panic!("{what}: {} ended with {status}", program.display());
@@ -134,18 +135,18 @@ fn run(program: &Path, what: &str, input: &[&[u8]], output: &mut [&mut [u8]]) {
     WAITING.with_borrow_mut(|all| all.0.insert(program.to_owned(), child));
 }
 
-/// What makes units of 16 bytes, which programs take, whole.
+/// Padding to a multiple of 16 bytes.
 fn rest(bytes: &[u8]) -> &'static [u8] {
     &[0; 16][..bytes.len().next_multiple_of(16) - bytes.len()]
 }
 
-/// What launches are told of messages: the first part of `Told` of `tests/on_cpu/pipe.hpp`.
-fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64), raw: Raw) -> [u64; 9] {
+/// Parameters of a launch: the first part of `Told` of `tests/on_cpu/pipe.hpp`.
+fn parameters<T: GpuReal>(form: &Form, (step, seed): (f64, u64), raw: Raw) -> [u64; 9] {
     let names = ["f32", "f16", "bf16", "mantissa", "bits", "tolerance"];
     let name = form.name().unwrap();
     let wire = names.iter().position(|wire| *wire == name).unwrap() as u64;
     let (real, width, bits) = (size_of::<T>() as u64, form.width as u64, form.bits().into());
-    // As `Encoder::encode` tells it.
+    // As `Encoder::encode` has it.
     let stepped = form.wire == Wire::Tolerance;
     let step = form.wire.step::<T>(step);
     let step = if stepped { step } else { 0.0 };
@@ -154,7 +155,7 @@ fn told<T: GpuReal>(form: &Form, (step, seed): (f64, u64), raw: Raw) -> [u64; 9]
     [real, width, wire, blocks, seed, bits, part, step, raw as u64]
 }
 
-/// All boxes with all wires, each time with another of the fields.
+/// All boxes with all wires, each with another field.
 fn as_the_codecs<T: GpuReal>(width: usize) {
     let Some(programs) = programs(Races::Unseen) else { return };
     for (turn, case) in data::all().iter().enumerate() {
@@ -164,7 +165,7 @@ fn as_the_codecs<T: GpuReal>(width: usize) {
     }
 }
 
-/// Each wire with some boxes, others with each kind of numbers, in programs that find races.
+/// Each wire with some boxes, others for each kind of numbers, in programs that find races.
 fn without_races<T: GpuReal>(width: usize) {
     let Some(programs) = programs(Races::Found) else { return };
     let cases = data::all();
@@ -173,7 +174,7 @@ fn without_races<T: GpuReal>(width: usize) {
         let turn = (kind * 5 + number) % cases.len();
         one_as_the_codecs::<T>(programs, width, &cases[turn], (turn, number));
     }
-    // Tiles with rows, of which codes take the place of numbers that other warps have read; and rows that warps go along.
+    // Tiles with rows, whose codes replace numbers that other warps read; and long rows.
     let more = [
         ("reversed", Wire::Bits(14)),
         ("skewed", Wire::Bits(14)),
@@ -208,12 +209,12 @@ fn one_as_the_codecs<T: GpuReal>(
         place
     };
     let places: Vec<_> = case.gathers.iter().map(|part| place(part.elements())).collect();
+    let gathers = placed(&case.gathers, &places);
     let source: &[u8] = bytemuck::cast_slice(src);
 
-    let all = messages(&form, case.gathers.iter().zip(places.iter().copied()), true);
-    let all = all.unwrap();
+    let all = messages(&form, &gathers, true).unwrap();
     let raw = Raw::of(&form, &all.items).with(&form, form.wire.step::<T>(step));
-    let head = told::<T>(&form, (step, seed), raw);
+    let head = parameters::<T>(&form, (step, seed), raw);
     let sizes = [all.items.len(), all.tiles.len(), source.len(), room].map(|n| n as u64);
     let mut memory = vec![0; room];
     let mut states = vec![State::default(); all.items.len()];
@@ -257,7 +258,13 @@ fn one_as_the_codecs<T: GpuReal>(
     assert_eq!(wrong, None, "{what}: the first number that differs");
 }
 
-/// What is read from messages with these boxes, places and lengths, and what becomes of them. A launch is told this.
+/// Boxes with the places of their messages.
+fn placed<'a>(parts: &'a [Transfer], places: &[usize]) -> Vec<PlacedTransfer<'a>> {
+    let place = |(transfer, &place): (&'a Transfer, &usize)| PlacedTransfer { transfer, place };
+    parts.iter().zip(places).map(place).collect()
+}
+
+/// The numbers and states that messages with these boxes, places and lengths decode to.
 fn decoded<T: GpuReal>(
     program: &Path,
     what: &str,
@@ -267,7 +274,7 @@ fn decoded<T: GpuReal>(
     memory: &[u8],
     len: usize,
 ) -> (Vec<T>, Vec<State>) {
-    let all = messages(form, scatters.iter().zip(places.iter().copied()), false).unwrap();
+    let all = messages(form, &placed(scatters, places), false).unwrap();
     let (mut numbers, mut states) = (vec![T::of(0.0); len], vec![State::default(); lengths.len()]);
     let sizes = [all.items.len(), all.tiles.len(), memory.len(), len * size_of::<T>()];
     let sizes = sizes.map(|n| n as u64);
@@ -286,7 +293,7 @@ fn decoded<T: GpuReal>(
     (numbers, states)
 }
 
-/// Two messages of `tolerance`, of which the second does not decode: it alone is refused, and the first is read.
+/// Two messages of `tolerance`: the second does not decode, and the first is read.
 fn refuses<T: GpuReal>(width: usize) {
     let Some([_, decode, ..]) = programs(Races::Unseen) else { return };
     let (wire, step) = (Wire::Tolerance, 1e-3);
@@ -298,7 +305,7 @@ fn refuses<T: GpuReal>(width: usize) {
         data::boxes_as_sent("torn", [40, 22, 21], [1, 2, 1], [[0, 1, 2], [2, 1, 0]], 1),
         data::boxes_as_sent("folded", [40, 22, 5], [1, 2, 1], [[0, 1, 2], [2, 1, 0]], 1),
     ];
-    // A header, a step that is none, widths that there are not, that are too large, or too small; and other lengths.
+    // A bad header, step or width; and other lengths.
     type Change = (&'static [(usize, u8)], i64);
     let changes: [Change; 7] = [
         (&[(0, 3)], 0),
@@ -333,7 +340,7 @@ fn refuses<T: GpuReal>(width: usize) {
             let whole = &memory[places[1]..places[1] + lengths[1] as usize];
             let mut sink = vec![T::of(0.0); case.scattered * width];
             assert!(codec.unpack(whole, &case.scatters[1], width, &mut sink).is_err(), "{what}");
-            let head = told::<T>(&form, (step, turn as u64), Raw::None);
+            let head = parameters::<T>(&form, (step, turn as u64), Raw::None);
             let incoming = (&case.scatters[..], &places[..], &lengths[..]);
             let (numbers, states) =
                 decoded::<T>(decode, &what, &form, &head, incoming, &memory, expected.len());
@@ -381,7 +388,7 @@ fn messages_of_complex_f32_are_those_of_the_codecs() {
 #[test]
 fn tiles_find_where_they_begin() {
     let Some([.., program]) = programs(Races::Unseen) else { return };
-    // More series than are asked at once, whole ones, none, and some that are not whole.
+    // Many series, whole ones, none, and partial ones.
     let counts = [1, 64, 2400, 0, 65, 63, 128, 1];
     let mut state = 1_u64;
     let mut length = || {
@@ -401,7 +408,7 @@ fn tiles_find_where_they_begin() {
             end += lengths[lengths.len() - 1];
         }
     }
-    // As encoders ask; or all say first, and then so many ask from the first on, and the others from the last on.
+    // As encoders ask; or when all have been counted, some forwards and the others backwards.
     let asked = [(1, 0), (1, 1000), (1, u64::MAX), (2, u64::MAX), (5, u64::MAX)];
     for (seed, (blocks, forwards)) in asked.into_iter().enumerate() {
         let asked = [blocks, seed as u64, items.len() as u64, counts.len() as u64, forwards];
@@ -455,16 +462,16 @@ fn as_transfers<E: bytemuck::Pod + From<u32> + PartialEq>(
     assert_eq!(differs(&found, &unpacked), None, "{what}, unpacked: the first that differs");
 }
 
-/// What the kernel makes of an array.
+/// The kernel's copies of an array.
 fn copied<E: bytemuck::Pod>(
     program: &Path,
     what: &str,
     seed: usize,
-    redistribution: &[Move<'_>],
+    moves: &[Move<'_>],
     src: &[E],
     len: usize,
 ) -> Vec<E> {
-    let tiles = tile(size_of::<E>(), redistribution).unwrap().between_two();
+    let tiles = TiledCopies::new(size_of::<E>(), moves).unwrap().between_two();
     let (all, mut dst) = (tiles.all, vec![E::zeroed(); len]);
     let source: &[u8] = bytemuck::cast_slice(src);
     let (items, count, room) = (all.items.len(), all.tiles.len(), size_of_val(&dst[..]));

@@ -1,0 +1,314 @@
+//! The form of messages of a wire: sizes, places and headers. `docs/wire.md` has the format.
+
+use fft_core::{Precision, Real, Transfer, TransposedWhenRead, Wire};
+
+use super::boxes::Tile;
+use super::message::{HEADER, Message};
+use super::tiling::{Placement, Rows, SHORT, TileRules, few};
+use crate::base::GpuError;
+
+/// The version of the format.
+const VERSION: u64 = 2;
+/// The alignment of message memory, and of messages that may be raw.
+pub(crate) const ALIGN: usize = 16;
+/// Bytes of a line of the second-level cache, which merges stores.
+const LINE_BYTES: usize = 128;
+/// Numbers in a block.
+pub(crate) const BLOCK: usize = 64;
+/// Real numbers that share a scale, in the shorter floating-point formats.
+const SPAN: usize = 256;
+/// Bytes of the step, and bits of the width of a block, of `tolerance`.
+const STEP: usize = 8;
+const WIDTH_BITS: usize = 6;
+
+/// Which messages of [`Wire::Tolerance`] the reader should transpose, by bytes of an element.
+///
+/// Its codes vary in length, so that the writer knows where a second row of a tile begins only
+/// after all of the first. The reader knows all places. Only short rows are transposed by the
+/// writer. Where rows have no whole blocks, most blocks are decoded twice; for elements of 16 bytes
+/// that costs more than it saves.
+pub const fn transposed_when_read(element: usize) -> TransposedWhenRead {
+    let short = if element < 16 { SHORT } else { usize::MAX };
+    TransposedWhenRead { block: BLOCK, short, few: few(element) }
+}
+
+/// The form of messages of a wire, of elements of `width` numbers of one precision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) wire: Wire,
+    pub(crate) precision: Precision,
+    pub(crate) width: usize,
+}
+
+impl Form {
+    pub(crate) fn new<T: Real>(wire: Wire, width: usize) -> Result<Self, GpuError> {
+        if !(1..=2).contains(&width) {
+            return Err(GpuError::argument("reals per element", width, "1 or 2"));
+        }
+        if wire.check().is_err() {
+            let expected = "bits from 2 to 52, mantissa from 0 to 52";
+            return Err(GpuError::argument("the wire", wire, expected));
+        }
+        let form = Self { wire, precision: T::PRECISION, width };
+        form.name().map(|_| form)
+    }
+
+    /// The wire in names of kernels.
+    pub(crate) fn name(&self) -> Result<&'static str, GpuError> {
+        Ok(match self.wire {
+            Wire::F32 => "f32",
+            Wire::F16 => "f16",
+            Wire::Bf16 => "bf16",
+            Wire::Mantissa(_) => "mantissa",
+            Wire::Bits(_) => "bits",
+            Wire::Tolerance => "tolerance",
+            other => return Err(GpuError::Wire(other)),
+        })
+    }
+
+    /// The parameter of `bits` and `mantissa`.
+    pub(crate) fn bits(&self) -> u32 {
+        match self.wire {
+            Wire::Mantissa(bits) | Wire::Bits(bits) => bits.into(),
+            _ => 0,
+        }
+    }
+
+    /// Of `bits`: one over the largest integer, or for few bits over the clipping bound.
+    pub(crate) fn part(&self) -> f64 {
+        match self.wire {
+            Wire::Bits(bits) => {
+                1.0 / ((1u64 << (bits - 1)) as f64 - if bits <= 5 { 0.5 } else { 1.0 })
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Blocks of numbers in a tile, of one plane.
+    pub(crate) fn tile_groups(&self) -> usize {
+        self.rules(false).tile() / BLOCK
+    }
+
+    /// Bytes of an element in memory.
+    pub(crate) fn element_bytes(&self) -> usize {
+        self.width * self.precision.bytes()
+    }
+
+    /// Whether the length of a message depends on the data.
+    pub(crate) fn varies(&self) -> bool {
+        matches!(self.wire, Wire::Tolerance | Wire::Mantissa(0))
+    }
+
+    /// Bytes of the raw numbers.
+    fn raw(&self, elements: usize) -> usize {
+        elements * self.element_bytes()
+    }
+
+    /// The smallest and the largest length of a message; equal unless the length varies.
+    pub(crate) fn lengths(&self, elements: usize) -> (usize, usize) {
+        let raw = self.raw(elements);
+        let least = raw.min(HEADER + self.fixed(elements));
+        (least, if self.varies() { raw } else { least })
+    }
+
+    pub(crate) fn bound(&self, elements: usize) -> usize {
+        self.lengths(elements).1
+    }
+
+    /// Whether a message may have this length: where codes have fixed places, one of two.
+    pub(crate) fn has_length(&self, elements: usize, found: usize) -> bool {
+        let (least, most) = self.lengths(elements);
+        let between = self.wire == Wire::Tolerance && (least..=most).contains(&found);
+        between || found == least || found == most
+    }
+
+    /// Bits of a code where all have as many.
+    fn code_bits(&self) -> usize {
+        let mantissa = match self.precision {
+            Precision::F32 => 23,
+            Precision::F64 => 52,
+        };
+        match self.wire {
+            Wire::F32 => 32,
+            Wire::F16 | Wire::Bf16 => 16,
+            Wire::Mantissa(bits) => {
+                8 * self.precision.bytes() - mantissa + mantissa.min(bits.into())
+            }
+            Wire::Bits(bits) => bits.into(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the table in front, without the padding to 8 that only `settle` writes.
+    fn filled(&self, elements: usize) -> usize {
+        let groups = elements.div_ceil(BLOCK) * self.width;
+        match self.wire {
+            Wire::F32 | Wire::F16 | Wire::Bf16 => 2 * (elements * self.width).div_ceil(SPAN),
+            Wire::Bits(_) => 2 * groups,
+            Wire::Tolerance => STEP + (WIDTH_BITS * groups).div_ceil(8).next_multiple_of(8),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of the body whose places do not depend on the data.
+    fn fixed(&self, elements: usize) -> usize {
+        let blocks = match self.wire {
+            Wire::Bits(_) => elements.div_ceil(BLOCK) * self.width,
+            _ => (elements * self.width).div_ceil(BLOCK),
+        };
+        self.filled(elements).next_multiple_of(8) + blocks * self.code_bits() * BLOCK / 8
+    }
+
+    /// The alignment of a message: that of codes, or of raw numbers where it may be raw.
+    fn align(&self, elements: usize) -> usize {
+        if self.lengths(elements).1 == self.raw(elements) { ALIGN } else { HEADER }
+    }
+
+    /// The first place from this byte on where the codes of a message begin a line of memory. A
+    /// message that may be raw is 8 bytes off.
+    pub(crate) fn place(&self, elements: usize, from: usize) -> usize {
+        let (before, align) =
+            (HEADER + self.filled(elements).next_multiple_of(8), self.align(elements));
+        let behind = |place: usize| (place + before) % LINE_BYTES;
+        let mut places = (from.next_multiple_of(align)..).step_by(align);
+        places.find(|place| behind(*place) < align).expect("one in a line")
+    }
+
+    /// The rules of tiles, to be sent or received: whole lines of the array where possible.
+    fn rules(&self, sends: bool) -> TileRules {
+        let quantum = match self.wire {
+            Wire::Bits(_) | Wire::Tolerance => BLOCK,
+            _ => SPAN / self.width,
+        };
+        TileRules {
+            quantum,
+            rows: match (self.wire, sends) {
+                // The place of a second row is unknown before all codes between are measured.
+                (Wire::Tolerance, true) => Rows::Folded,
+                (Wire::Tolerance, false) => Rows::Twice,
+                (_, true) => Rows::Once,
+                // Other messages come in the receiver's order.
+                (_, false) => Rows::One,
+            },
+            bytes: self.element_bytes(),
+        }
+    }
+
+    /// A message at a place in memory, as item number `item`, and its tiles.
+    pub(crate) fn message(
+        &self,
+        part: &Transfer,
+        place: usize,
+        sends: bool,
+        (item, tiles): (u32, &mut Vec<Tile>),
+    ) -> Result<Message, GpuError> {
+        let elements = part.elements();
+        GpuError::aligned("the place of a message", place as u64, self.align(elements))?;
+        let placement = Placement::new(part, 0, 0);
+        // Kernels know the array as the source.
+        let placement = if sends { placement } else { placement.reversed() };
+        let tiled = placement.tiled(&self.rules(sends), item, tiles)?;
+        let kind = self.width << 4 | self.precision.bytes();
+        let code = self.wire.code();
+        let head = VERSION | code >> 8 << 8 | (code & 0xFF) << 16 | (kind as u64) << 24;
+        let filled = self.filled(elements);
+        Ok(Message {
+            tiled,
+            place: place as u64,
+            room: self.raw(elements) as u64,
+            fixed: self.fixed(elements) as u64,
+            table: filled.next_multiple_of(8) as u64,
+            filled: filled as u64,
+            head: head | u64::from(elements as u32) << 32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIRES: [Wire; 11] = [
+        Wire::F32,
+        Wire::F16,
+        Wire::Bf16,
+        Wire::Mantissa(0),
+        Wire::Mantissa(20),
+        Wire::Mantissa(52),
+        Wire::Bits(2),
+        Wire::Bits(16),
+        Wire::Bits(31),
+        Wire::Bits(52),
+        Wire::Tolerance,
+    ];
+
+    /// Compares with a message that the CPU makes.
+    fn same_form<T: Real>(wire: Wire, width: usize, elements: usize) {
+        let codec = wire.codec::<T>();
+        let form = Form::new::<T>(wire, width).unwrap();
+        let part = Transfer::run_of(elements);
+        let message = form.message(&part, 64, true, (0, &mut Vec::new())).unwrap();
+        let mut bytes = vec![0; codec.bound(elements * width)];
+        assert_eq!(message.room as usize, bytes.len());
+        let x: Vec<T> = (0..elements * width).map(|i| T::of((i % 50) as f64)).collect();
+        let found = codec.pack(&x, &part, width, 0.5, &mut bytes).bytes;
+        let what = format!("{wire} {elements}x{width}");
+        let (least, most) = form.lengths(elements);
+        let fixed = codec.fixed(elements, width);
+        assert_eq!(fixed, (!form.varies()).then_some(least), "{what}");
+        assert_eq!(most, fixed.unwrap_or(bytes.len()), "{what}");
+        assert!(form.has_length(elements, found), "{what}: {found}");
+        assert!(![least.wrapping_sub(1), most + 1].iter().any(|n| form.has_length(elements, *n)));
+        if found < bytes.len() {
+            let head: u64 = bytemuck::pod_read_unaligned(&bytes[..HEADER]);
+            assert_eq!(message.head, head, "{what}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_heads_are_those_of_the_codecs() {
+        for wire in WIRES {
+            for elements in [1, 63, 64, 65, 127, 128, 129, 1000, 4096] {
+                for width in [1, 2] {
+                    same_form::<f32>(wire, width, elements);
+                    same_form::<f64>(wire, width, elements);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_put_codes_at_lines_of_memory() {
+        for wire in WIRES {
+            let form = Form::new::<f64>(wire, 2).unwrap();
+            for (elements, from) in [(1, 0), (100, 1), (4096, 96), (5000, 4096)] {
+                let place = form.place(elements, from);
+                assert!(place >= from && place < from + LINE_BYTES + ALIGN, "{wire}: {place}");
+                let message = form
+                    .message(&Transfer::run_of(elements), place, true, (0, &mut Vec::new()))
+                    .unwrap();
+                let codes = place + HEADER + message.table as usize;
+                assert!(codes % LINE_BYTES < form.align(elements), "{wire}: {codes}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_an_error() {
+        assert_eq!(Form::new::<f64>(Wire::Raw, 1).unwrap_err(), GpuError::Wire(Wire::Raw));
+        assert_eq!(
+            Form::new::<f64>(Wire::Lossless, 1).unwrap_err(),
+            GpuError::Wire(Wire::Lossless)
+        );
+        let error = Form::new::<f64>(Wire::Bits(1), 2).unwrap_err().to_string();
+        assert!(error.contains("bits:1"), "{error}");
+        let error = Form::new::<f32>(Wire::F16, 3).unwrap_err().to_string();
+        assert_eq!(error, "reals per element: found 3, expected 1 or 2");
+        let form = Form::new::<f32>(Wire::F16, 2).unwrap();
+        let error = form
+            .message(&Transfer::run_of(5), 8, true, (0, &mut Vec::new()))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(error, "the place of a message: found 8, expected a multiple of 16 bytes");
+    }
+}

@@ -1,0 +1,164 @@
+//! The device of one plan.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+use fft_core::{Direction, Error, Problem, agree};
+
+use super::connections::Connections;
+use super::energy::Squares;
+use crate::base::{Gpu, GpuError, GpuReal, GpuTransport};
+use crate::ffi::{Block, DeviceMemory, Event, Owned, SharedSlice};
+
+/// A CUDA device and a stream, for one plan.
+pub struct Cuda<T> {
+    pub(super) gpu: Gpu,
+    pub(super) stream: Arc<CudaStream>,
+    pub(super) rank: usize,
+    /// Where messages may lose something.
+    pub(super) squares: Option<Squares<T>>,
+    /// The work area of transforms, and the bytes that it needs.
+    pub(super) area: Option<Owned<u8>>,
+    pub(super) area_bytes: usize,
+    /// The transport that was asked for, and the one in use.
+    pub(super) wanted: GpuTransport,
+    pub(super) taken: GpuTransport,
+    /// Fused reshapes of each direction, and whether the last is fused with the transforms before.
+    pub(super) fetched: [usize; 2],
+    pub(super) stores: [bool; 2],
+    /// Bytes of the window, and of memory for staged messages, out and in.
+    pub(super) window_bytes: usize,
+    pub(super) staging_bytes: [usize; 2],
+    pub(super) connections: Option<Connections>,
+    pub(super) staging: [Option<Arc<Block>>; 2],
+    /// For copies to and from the host beside the stream; and when staged messages were unpacked.
+    pub(super) copies: Arc<CudaStream>,
+    pub(super) unpacked: Event,
+    pub(super) failed: Result<(), Error>,
+    /// Whether the host must wait for the stream at the end of this run.
+    pub(super) needs_sync: bool,
+    pub(super) done: Event,
+}
+
+impl<T: GpuReal> Cuda<T> {
+    /// A device for one plan, which queues everything on this stream.
+    ///
+    /// # Errors
+    /// [`GpuError::Driver`].
+    pub fn new(gpu: &Gpu, stream: Arc<CudaStream>) -> Result<Self, GpuError> {
+        let done = Event::new(gpu.context())?;
+        Ok(Self {
+            gpu: gpu.clone(),
+            stream,
+            rank: 0,
+            squares: None,
+            area: None,
+            area_bytes: 0,
+            wanted: GpuTransport::default(),
+            taken: GpuTransport::default(),
+            fetched: [0; 2],
+            stores: [false; 2],
+            window_bytes: 0,
+            staging_bytes: [0; 2],
+            connections: None,
+            staging: [None, None],
+            copies: gpu.new_stream()?,
+            unpacked: Event::new(gpu.context())?,
+            failed: Ok(()),
+            needs_sync: false,
+            done,
+        })
+    }
+
+    /// Sets the transport: the same on all ranks.
+    pub fn transport(mut self, wanted: GpuTransport) -> Self {
+        self.wanted = wanted;
+        self
+    }
+
+    /// The transport to the ranks that are hardest to reach; known once a plan is made.
+    pub fn taken(&self) -> GpuTransport {
+        self.taken
+    }
+
+    /// This rank's reshapes in a direction that take no pass, as the transforms behind them load
+    /// what they read; known once a plan is made.
+    pub fn fetched(&self, direction: Direction) -> usize {
+        self.fetched[direction as usize]
+    }
+
+    /// Whether a direction's last reshape takes no pass, as the transforms before it store their
+    /// results in place; known once a plan is made.
+    pub fn stores(&self, direction: Direction) -> bool {
+        self.stores[direction as usize]
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.stream
+    }
+
+    /// Keeps the first failure of queued work.
+    pub(super) fn record_error(&mut self, result: Result<(), GpuError>) {
+        let (rank, failed) = (self.rank, &mut self.failed);
+        if failed.is_ok() {
+            *failed = result.map_err(|why| why.on(rank));
+        }
+    }
+
+    /// Waits for the stream, where the host must know an outcome.
+    pub(super) fn synchronize(&mut self) {
+        if std::mem::take(&mut self.needs_sync) {
+            let waited = self.done.record(&self.stream).and_then(|()| self.done.wait());
+            self.record_error(waited);
+        }
+    }
+
+    pub(super) fn stream_and_area(&mut self) -> (&Arc<CudaStream>, &mut DeviceMemory<u8>) {
+        let area = self.area.as_mut().expect("made with the plan's memory");
+        (&self.stream, area.memory_mut())
+    }
+
+    pub(super) fn connections(&self) -> &Connections {
+        self.connections.as_ref().expect("ranks connect first")
+    }
+
+    /// Whether ranks of the host see all memory of each other that data is in.
+    pub(super) fn sees_all(&self, problem: &Problem) -> bool {
+        self.connections().peers.exposes_all || problem.options.shared_arrays
+    }
+
+    /// Zero bytes for input or output that the ranks of the host access. Collective.
+    ///
+    /// Ranks may ask for different lengths. The memory lives as long as plan and slice.
+    ///
+    /// # Errors
+    /// On every rank when one does not get it, or cannot map another's.
+    ///
+    /// # Panics
+    /// If no plan has been made.
+    pub fn allocate(&mut self, bytes: usize) -> Result<SharedSlice, Error> {
+        let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
+        let Connections { comm, peers, shared_arrays, .. } =
+            self.connections.as_mut().expect("ranks connect first");
+        let made = SharedSlice::zeros(stream, bytes).map_err(|why| why.on(rank));
+        let made = agree(comm.as_ref(), made)?;
+        let maps = peers.map_blocks(gpu, comm.as_ref(), made.block())?;
+        shared_arrays.add(made.block().clone(), maps);
+        Ok(made)
+    }
+
+    /// Whether the ranks of the host that need to can access this memory.
+    pub fn sees(&self, memory: &DeviceMemory<T>) -> bool {
+        let Connections { peers, shared_arrays, .. } = self.connections();
+        peers.exposes_all || shared_arrays.number(memory.address()).is_some()
+    }
+}
+
+impl<T> Drop for Cuda<T> {
+    fn drop(&mut self) {
+        if let Some(connections) = &mut self.connections {
+            connections.leave();
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Transforms that are to become one operation.
+
+use fft_core::{Direction, Kind, Pass};
+
+use crate::abi::{Fft, FftRun, Spread};
+
+/// The least bytes of an array for which cuFFT links kernels, which costs planning time.
+const LINKED_BYTES: usize = 1 << 20;
+
+/// Whether an array of so many real numbers is worth linking kernels.
+pub(super) fn is_large<T>(reals: usize) -> bool {
+    reals.saturating_mul(size_of::<T>()) >= LINKED_BYTES
+}
+
+pub(super) fn product(lens: &[usize]) -> usize {
+    lens.iter().product()
+}
+
+/// One or two passes over an array, with the axis of each, and a factor.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Lengths in memory, before the first pass and after the last.
+    pub(super) lens: [Vec<usize>; 2],
+    pub(super) passes: Vec<(usize, Pass)>,
+    pub(super) factor: f64,
+}
+
+impl Group {
+    /// Whether another pass, which follows, fits into one plan. Both are on the last two axes of
+    /// memory, where the halved one must be the last.
+    pub(super) fn joins(&self, place: usize, pass: &Pass) -> bool {
+        let [(earlier, before)] = &self.passes[..] else { return false };
+        let last = self.lens[0].len() - 1;
+        // Of planes with one point along the last axis cuFFT halves the other.
+        let halves =
+            |place: usize, pass: &Pass| pass.kind != Kind::R2C || (place == last && pass.n > 1);
+        // Halving comes first, and doubling last.
+        let in_order = match pass.direction {
+            Direction::Forward => pass.kind != Kind::R2C,
+            Direction::Inverse => before.kind != Kind::R2C,
+        };
+        let both = [*earlier, place];
+        let real = before.kind.is_real() || pass.kind.is_real();
+        (both == [last - 1, last] || both == [last, last - 1])
+            && !real
+            && halves(*earlier, before)
+            && halves(place, pass)
+            && in_order
+    }
+
+    /// Whether it is two passes along the first two of three axes
+    /// ([`FusedAcross`](super::fused_fetch::FusedAcross)).
+    pub(super) fn is_across(&self) -> bool {
+        let last = self.lens[0].len() - 1;
+        self.passes.len() == 2 && self.passes.iter().all(|(place, _)| *place != last)
+    }
+
+    /// Each pass in a group of its own.
+    pub(super) fn apart(self) -> Vec<Self> {
+        let Self { lens, passes, factor } = self;
+        let factors = [1.0, factor];
+        let alone = |(pass, factor)| Self { lens: lens.clone(), passes: vec![pass], factor };
+        passes.into_iter().zip(factors).map(alone).collect()
+    }
+
+    /// Whether it is a cosine or sine transform, and not empty.
+    pub(super) fn is_trig(&self) -> bool {
+        self.passes[0].1.kind.is_real() && self.reals()[0] > 0
+    }
+
+    pub(super) fn halved(&self) -> bool {
+        self.passes.iter().any(|(_, pass)| pass.kind == Kind::R2C)
+    }
+
+    /// The kind of cuFFT's plan.
+    pub(super) fn run(&self) -> FftRun {
+        match (self.halved(), self.passes[0].1.direction) {
+            (false, Direction::Forward) => FftRun::Forward,
+            (false, Direction::Inverse) => FftRun::Inverse,
+            (true, Direction::Forward) => FftRun::RealToComplex,
+            (true, Direction::Inverse) => FftRun::ComplexToReal,
+        }
+    }
+
+    /// Real numbers of an element, before and after.
+    pub(super) fn widths(&self) -> [usize; 2] {
+        let width = |complex| if complex { 2 } else { 1 };
+        let (first, last) = (&self.passes[0].1, &self.passes[self.passes.len() - 1].1);
+        [width(first.complex_before), width(last.complex_after)]
+    }
+
+    /// Real numbers, before and after.
+    pub(super) fn reals(&self) -> [usize; 2] {
+        let [before, after] = self.widths();
+        [before * product(&self.lens[0]), after * product(&self.lens[1])]
+    }
+}
+
+/// Transforms along one axis as runs of one plan, in elements.
+pub(super) struct LineLayout {
+    pub(super) fft: Fft<1>,
+    /// The number of runs, and the distance from one to the next, before and after.
+    pub(super) times: usize,
+    pub(super) steps: [usize; 2],
+}
+
+impl LineLayout {
+    /// The layout of a group's first pass.
+    pub(super) fn new(group: &Group) -> Self {
+        let (place, pass) = &group.passes[0];
+        let outer = product(&group.lens[0][..*place]);
+        let inner = product(&group.lens[0][place + 1..]);
+        let lens = [pass.len_before(), pass.len_after()];
+        if inner == 1 {
+            return Self { fft: Fft::rows([pass.n], outer), times: 1, steps: [0; 2] };
+        }
+        // cuFFT does one of two loops: the longer, unless that would begin in the middle of a
+        // complex number.
+        let side_by_side = outer <= inner || group.halved();
+        let spread = |len: usize| match side_by_side {
+            true => Spread { embed: [len], stride: inner, distance: 1 },
+            false => Spread { embed: [len], stride: inner, distance: len * inner },
+        };
+        let [input, output] = lens.map(|len| Some(spread(len)));
+        let (times, batch) = if side_by_side { (outer, inner) } else { (inner, outer) };
+        let steps = lens.map(|len| if side_by_side { len * inner } else { 1 });
+        Self { fft: Fft { n: [pass.n], batch, input, output }, times, steps }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(kind: Kind, direction: Direction, n: usize) -> Pass {
+        let halved = kind == Kind::R2C;
+        let forward = direction == Direction::Forward;
+        Pass {
+            kind,
+            direction,
+            n,
+            complex_before: !(halved && forward),
+            complex_after: !halved || forward,
+            outer: 1,
+            inner: 1,
+            factor: 1.0,
+        }
+    }
+
+    fn group(lens: &[usize], place: usize, pass: Pass) -> Group {
+        Group { lens: [lens.to_vec(), lens.to_vec()], passes: vec![(place, pass)], factor: 1.0 }
+    }
+
+    #[test]
+    fn planes_are_joined_with_the_halved_axis_last() {
+        let (to, from) = (Direction::Forward, Direction::Inverse);
+        let lens = [1, 4, 5, 6];
+        let c2c = |direction, n| pass(Kind::C2C, direction, n);
+        let r2c = |direction, n| pass(Kind::R2C, direction, n);
+        assert!(group(&lens, 3, c2c(to, 6)).joins(2, &c2c(to, 5)));
+        assert!(group(&lens, 2, c2c(to, 5)).joins(3, &c2c(to, 6)));
+        assert!(group(&lens, 3, r2c(to, 6)).joins(2, &c2c(to, 5)));
+        assert!(group(&lens, 2, c2c(from, 5)).joins(3, &r2c(from, 6)));
+        assert!(!group(&lens, 2, r2c(to, 5)).joins(3, &c2c(to, 6)));
+        assert!(!group(&lens, 1, c2c(to, 4)).joins(2, &c2c(to, 5)));
+        assert!(!group(&lens, 3, c2c(to, 6)).joins(1, &c2c(to, 4)));
+        let mut both = group(&lens, 3, c2c(to, 6));
+        both.passes.push((2, c2c(to, 5)));
+        assert!(!both.joins(1, &c2c(to, 4)));
+    }
+
+    #[test]
+    fn of_a_middle_axis_the_longer_loop_is_cufft_s() {
+        let lines =
+            LineLayout::new(&group(&[1, 3, 5, 7], 2, pass(Kind::C2C, Direction::Forward, 5)));
+        assert_eq!((lines.times, lines.steps, lines.fft.batch), (3, [35, 35], 7));
+        let lines =
+            LineLayout::new(&group(&[2, 9, 5, 7], 2, pass(Kind::C2C, Direction::Forward, 5)));
+        assert_eq!((lines.times, lines.steps, lines.fft.batch), (7, [1, 1], 18));
+        assert_eq!(lines.fft.input.unwrap().distance, 35);
+        let lines =
+            LineLayout::new(&group(&[2, 9, 5, 7], 3, pass(Kind::C2C, Direction::Forward, 7)));
+        assert_eq!((lines.times, lines.fft.batch, lines.fft.input), (1, 90, None));
+    }
+}

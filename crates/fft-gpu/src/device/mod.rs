@@ -1,0 +1,26 @@
+//! The CUDA device as plans run on it.
+//!
+//! Local transforms are cuFFT's. A reshape reads boxes in place where ranks reach each other's
+//! memory, and sends messages elsewhere. cuFFT may load what a reshape before it would move, and
+//! store what the last reshape would. Everything is queued on one stream; ranks of a host
+//! synchronize once in a reshape, by events.
+
+mod binder;
+mod connections;
+mod cuda;
+mod direct;
+mod energy;
+mod epoch;
+mod fused_fetch;
+mod fused_store;
+mod group;
+mod host_staged;
+mod local_fft;
+mod op;
+mod peer_info;
+mod plans;
+mod reshape;
+mod trig;
+
+pub use cuda::Cuda;
+pub use fused_fetch::{fetches, joined};

@@ -1,0 +1,118 @@
+//! Bound steps on the device.
+
+use fft_core::{BufferRequirement, Error, Loss, MessagePlan, OpBuffers, Operation, RunContext};
+
+use super::cuda::Cuda;
+use super::fused_store::Store;
+use super::local_fft::DeviceFft;
+use super::reshape::Reshape;
+use super::trig::Trig;
+use crate::base::GpuReal;
+use crate::ffi::{DeviceMemory, Gathering, RankMemory};
+
+/// A bound step.
+pub struct CudaOp<T>(pub(super) Op<T>);
+
+pub(super) enum Op<T> {
+    Local(Box<DeviceFft<T>>),
+    Trig(Box<Trig<T>>),
+    Reshape(Box<Reshape<T>>),
+    /// Transforms that read their source with two axes swapped.
+    Fetch(Box<Gathering>),
+    /// Transforms and the reshape behind them, and perhaps the one before.
+    Store(Box<Store>),
+}
+
+impl<T: GpuReal> CudaOp<T> {
+    /// Whether it is transforms that load what they read by a table.
+    pub(super) fn gathers(&self) -> bool {
+        matches!(self.0, Op::Fetch(_)) || self.reshape().is_some_and(Reshape::is_fused)
+    }
+
+    fn reshape(&self) -> Option<&Reshape<T>> {
+        match &self.0 {
+            Op::Reshape(reshape) => Some(reshape),
+            _ => None,
+        }
+    }
+}
+
+impl<T: GpuReal> Operation<T, Cuda<T>> for CudaOp<T> {
+    fn buffer_requirement(&self) -> BufferRequirement {
+        match &self.0 {
+            Op::Local(local) => local.buffer_requirement(),
+            Op::Trig(_) => BufferRequirement::Either,
+            Op::Fetch(_) => BufferRequirement::OutOfPlace,
+            // Others also write the second buffer: the output, which all see (`sees_all`).
+            Op::Store(_) => BufferRequirement::OutOfPlaceExposed,
+            Op::Reshape(reshape) => reshape.buffer_requirement,
+        }
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        self.reshape().and_then(|reshape| reshape.loss)
+    }
+
+    fn set_step(&mut self, step: f64, finer: Option<f64>) {
+        if let Op::Reshape(reshape) = &mut self.0 {
+            reshape.step = (step, finer);
+        }
+    }
+
+    fn squared_error(&self) -> f64 {
+        self.reshape().map_or(0.0, Reshape::squared_error)
+    }
+
+    fn damage(&self) -> Result<(), Error> {
+        self.reshape().map_or(Ok(()), Reshape::damage)
+    }
+
+    fn message_plan(&self) -> Option<&MessagePlan> {
+        self.reshape().and_then(Reshape::message_plan)
+    }
+
+    fn reserve(&mut self, context: &mut RunContext<Cuda<T>>) -> Result<(), Error> {
+        match &mut self.0 {
+            Op::Reshape(reshape) => reshape.reserve(context),
+            Op::Local(_) | Op::Trig(_) | Op::Fetch(_) | Op::Store(_) => Ok(()),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match &self.0 {
+            Op::Local(local) => local.memory(),
+            Op::Trig(_) => 0,
+            Op::Fetch(plan) => plan.memory(),
+            Op::Store(store) => store.memory(),
+            Op::Reshape(reshape) => reshape.memory(),
+        }
+    }
+
+    fn run(
+        &mut self,
+        context: &mut RunContext<Cuda<T>>,
+        buffers: OpBuffers<'_, DeviceMemory<T>>,
+    ) -> Result<(), Error> {
+        let OpBuffers { src, dst, .. } = buffers;
+        let other = "from one buffer to another";
+        let queued = match &mut self.0 {
+            Op::Reshape(reshape) => return reshape.run(context, src.expect(other), dst),
+            Op::Store(store) => return store.run(context, src.expect(other), dst),
+            Op::Local(local) => {
+                let (stream, area) = context.device.stream_and_area();
+                local.run(stream, area, src, dst)
+            }
+            Op::Trig(trig) => {
+                let (stream, area) = context.device.stream_and_area();
+                trig.run(stream, area, src, dst)
+            }
+            Op::Fetch(plan) => {
+                let src = src.expect(other);
+                let (stream, area) = context.device.stream_and_area();
+                plan.run(stream, &|_| RankMemory::own(src), dst, area)
+            }
+        };
+        context.device.record_error(queued);
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! What plans ask of the device: connection, binding, memory, errors.
+
+use std::sync::Arc;
+
+use fft_core::{
+    BindContext, Comm, Device, Energy, Error, NodeMemory, Operations, Recipe, Step, Transfer, Wire,
+    agree,
+};
+
+use super::binder::CudaBinder;
+use super::connections::Connections;
+use super::cuda::Cuda;
+use super::energy::Squares;
+use super::op::CudaOp;
+use super::peer_info::PeerInfo;
+use crate::base::{GpuError, GpuReal, GpuTransport, tried};
+use crate::ffi::{Block, DeviceMemory, Owned, Peers, RankExports, connect, device_buffer};
+
+/// A plan's own memory on a device.
+pub struct CudaWork<T> {
+    buffers: [Owned<T>; 2],
+}
+
+impl<T: GpuReal> Cuda<T> {
+    /// The transport to the ranks that are hardest to reach.
+    fn transport_to(
+        &self,
+        comm: &dyn Comm,
+        wanted: GpuTransport,
+        peers: &Peers,
+        lossless: bool,
+    ) -> Result<GpuTransport, Error> {
+        if peers.all {
+            return Ok(GpuTransport::PeerToPeer);
+        }
+        if wanted == GpuTransport::HostStaged || lossless {
+            return Ok(GpuTransport::HostStaged);
+        }
+        let like = Block::new(self.gpu.context(), 1).map_err(|why| why.on(self.rank));
+        let like = device_buffer(&Arc::new(agree(comm, like)?), self.rank);
+        Ok(match comm.device().map_or(Ok(false), |device| device.reaches(&like))? {
+            true => GpuTransport::GpuDirect,
+            false => GpuTransport::HostStaged,
+        })
+    }
+}
+
+impl<T: GpuReal> Device<T> for Cuda<T> {
+    type Memory = DeviceMemory<T>;
+    type Work = CudaWork<T>;
+    type Op = CudaOp<T>;
+
+    fn connect(
+        &mut self,
+        recipe: &Recipe,
+        comm: &dyn Comm,
+    ) -> Result<Option<Box<dyn NodeMemory>>, Error> {
+        self.rank = comm.rank();
+        let lossy = |step: &Step| matches!(step, Step::Reshape { wire, .. } if wire.is_lossy());
+        if recipe.steps().iter().any(lossy) {
+            let squares = Squares::new(&self.gpu).map_err(|why| why.on(self.rank));
+            self.squares = Some(agree(comm, squares)?);
+        }
+        let lossless = |step: &Step| matches!(step, Step::Reshape { wire: Wire::Lossless, .. });
+        let lossless = recipe.steps().iter().any(lossless);
+        let wanted = match self.wanted {
+            // The host codes what is coded even between ranks that reach each other.
+            GpuTransport::PeerToPeer if lossless && recipe.problem().hosts.is_empty() => {
+                GpuTransport::HostStaged
+            }
+            wanted => wanted,
+        };
+        let own = agree(comm, comm.dup())?;
+        let size = comm.size();
+        let (peers, mut node_memory) = match wanted {
+            GpuTransport::PeerToPeer => {
+                (connect(&self.gpu, comm)?, agree(comm, comm.node_memory())?)
+            }
+            _ => (Peers::apart(self.rank, size), None),
+        };
+        self.taken = self.transport_to(comm, wanted, &peers, lossless)?;
+        let info = node_memory.as_mut().map(|memory| PeerInfo::new(memory.as_mut(), size));
+        let info = agree(comm, info.transpose())?;
+        self.connections = Some(Connections::new(own, peers, info));
+        Ok(node_memory)
+    }
+
+    fn bind(
+        &mut self,
+        recipe: &Recipe,
+        site: BindContext<'_>,
+    ) -> Result<Operations<CudaOp<T>>, Error> {
+        let steps = recipe.legs(site.direction);
+        let mut binder = agree(site.comm, CudaBinder::bind(self, recipe, &steps, site.direction))?;
+        let way = site.direction as usize;
+        self.stores[way] = binder.agree_on_store(site.comm)?;
+        let CudaBinder { ops, sizes, fetched, .. } = binder;
+        self.fetched[way] = fetched;
+        Ok(Operations { ops, sizes, exposes_all: self.sees_all(recipe.problem()) })
+    }
+
+    fn work(
+        &mut self,
+        reals: [usize; 2],
+        comm: &dyn Comm,
+        _node_memory: Option<&mut dyn NodeMemory>,
+    ) -> Result<CudaWork<T>, Error> {
+        let (gpu, stream, rank) = (&self.gpu, &self.stream, self.rank);
+        let Connections { peers, .. } = self.connections();
+        let make = || -> Result<_, GpuError> {
+            let [a, b] = reals.map(|reals| reals * size_of::<T>());
+            let exports = RankExports::new(gpu, [a, b, self.window_bytes], peers.foreign())?;
+            let area = Arc::new(Block::new(gpu.context(), self.area_bytes)?);
+            // Where some rank is not reached all have both, as windows are collective.
+            let [out, come] = self.staging_bytes.map(|bytes| {
+                let some = (!peers.all).then(|| Block::new(gpu.context(), bytes));
+                some.transpose().map(|block| block.map(Arc::new))
+            });
+            Ok((Arc::new(exports), Owned::new(area, stream), [out?, come?]))
+        };
+        let (exports, area, staging) = agree(comm, make().map_err(|why| why.on(rank)))?;
+        (self.area, self.staging) = (Some(area), staging);
+        let buffers = [0, 1].map(|which| Owned::new(exports.blocks[which].clone(), stream));
+        let connections = self.connections.as_mut().expect("ranks connect first");
+        connections.exports = connections.peers.share(gpu, comm, &exports)?;
+        connections.own = Some(exports);
+        Ok(CudaWork { buffers })
+    }
+
+    fn places<'a>(
+        work: &'a mut CudaWork<T>,
+        output: &'a mut DeviceMemory<T>,
+    ) -> [&'a mut DeviceMemory<T>; 3] {
+        let [a, b] = &mut work.buffers;
+        [output, a.memory_mut(), b.memory_mut()]
+    }
+
+    fn held(&self) -> usize {
+        let squares = self.squares.as_ref().map_or(0, Squares::memory);
+        self.area_bytes + self.window_bytes + self.staging_bytes.iter().sum::<usize>() + squares
+    }
+
+    fn copy(&mut self, all: &Transfer, src: &DeviceMemory<T>, dst: &mut DeviceMemory<T>) {
+        let reals = all.elements();
+        let copied = self
+            .stream
+            .memcpy_dtod(&*src.part(0..reals), &mut *dst.part_mut(0..reals))
+            .map_err(tried("copying"));
+        self.record_error(copied);
+    }
+
+    fn energy(
+        &mut self,
+        parts: &[Transfer],
+        width: usize,
+        src: &DeviceMemory<T>,
+        _sums: &mut [Energy],
+    ) {
+        self.needs_sync = true;
+        let squares = self.squares.as_mut().expect("made where something may be lost");
+        let queued = squares.add(&self.stream, parts, width, src);
+        self.record_error(queued);
+    }
+
+    fn energy_queued(&mut self, sums: &mut [Energy]) {
+        self.synchronize();
+        let squares = self.squares.as_ref().expect("made where something may be lost");
+        match self.failed {
+            Ok(()) => squares.read(sums),
+            // All ranks see that there is no norm; `finish` tells the reason.
+            Err(_) => sums[0].0[1] = f64::NAN,
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.synchronize();
+        std::mem::replace(&mut self.failed, Ok(()))
+    }
+}
