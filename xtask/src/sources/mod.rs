@@ -16,8 +16,7 @@ use parse::Crate;
 use std::path::{Path, PathBuf};
 
 /// The order of folders, by package. Packages that are not here are searched for circles alone.
-const ORDERS: [(&str, &Order); 2] =
-    [("crates/fft-core", FFT_CORE), ("crates/fft-gpu", FFT_GPU)];
+const ORDERS: [(&str, &Order); 2] = [("crates/fft-core", FFT_CORE), ("crates/fft-gpu", FFT_GPU)];
 
 const FFT_CORE: &Order = &[
     ("base", &[]),
