@@ -12,7 +12,8 @@ type Done = Result<(), Error>;
 /// Room for the text of an error, to be compared over ranks.
 const TEXT: usize = 2048;
 
-/// The error that this rank got, which every rank must have got as well. The communicator must still work.
+/// The error that this rank got, which every rank must have got as well. The communicator must
+/// still work.
 pub(crate) fn everywhere<R>(
     comm: &dyn Comm,
     what: &str,
@@ -90,8 +91,8 @@ pub(crate) fn bricks(comm: &dyn Comm) -> Done {
     Ok(())
 }
 
-/// One rank passes a slice that is one element too short or too long. Nothing is lost by it: the same plan
-/// works right after.
+/// One rank passes a slice that is one element too short or too long. Nothing is lost by it: the
+/// same plan works right after.
 pub(crate) fn lengths(comm: &dyn Comm) -> Done {
     let case = Case::new(SHAPE, [Kind::C2C, Kind::R2C]);
     let mut plan = case.plan::<R2c>(comm)?;

@@ -37,7 +37,8 @@ pub(crate) enum Fault {
     Apart,
 }
 
-/// A communicator with a fault, which its duplicates have too. Faults come after the collective part.
+/// A communicator with a fault, which its duplicates have too. Faults come after the collective
+/// part.
 pub(crate) struct Weak {
     pub(crate) comm: Box<dyn Comm>,
     pub(crate) fault: Fault,

@@ -1,5 +1,5 @@
-//! What encoded messages do to a transform: nothing where every bit arrives, and otherwise no more than was promised and
-//! no other than was reported.
+//! What encoded messages do to a transform: nothing where every bit arrives, and otherwise no more
+//! than was promised and no other than was reported.
 
 use crate::common::check::{Case, Make};
 use crate::common::data::{C64, random};
@@ -68,7 +68,8 @@ fn a_strict_tolerance_is_kept_whatever_the_data() {
     }
 }
 
-/// Cosine and sine transforms are not unitary up to a factor, and single precision has fewer bits to give.
+/// Cosine and sine transforms are not unitary up to a factor, and single precision has fewer bits
+/// to give.
 #[test]
 fn every_kind_and_precision_has_its_bound() {
     let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_real());
@@ -184,7 +185,8 @@ fn bounded<K: Make>(
     Ok(lossy)
 }
 
-/// Many small messages of numbers that are all alike, whose errors are, too: none of them may lose more than its share.
+/// Many small messages of numbers that are all alike, whose errors are, too: none of them may lose
+/// more than its share.
 #[test]
 fn a_tolerance_is_kept_by_small_messages_that_are_all_alike() {
     // Without latencies there is no reason for more than one reshape.
@@ -331,7 +333,8 @@ fn zeros_and_what_is_not_finite() {
     }
 }
 
-/// Sizes are known before there is any data, or are told with the messages: no collective is spent on them.
+/// Sizes are known before there is any data, or are told with the messages: no collective is spent
+/// on them.
 #[test]
 fn sizes_of_messages_take_no_collective() {
     let fixed = ["raw", "f32", "f16", "bf16", "mantissa:20", "bits:2", "bits:12", "bits:33"];
@@ -362,8 +365,8 @@ fn sizes_of_messages_take_no_collective() {
             }
             let what = format!("{wire} {exchange}");
             let count = |name| runs[0].1.iter().filter(|(call, _)| *call == name).count();
-            // Whether all slices are right, whether all went well; what was lost, and of what norm, which a tolerance wants to know
-            // before.
+            // Whether all slices are right, whether all went well; what was lost, and of what norm,
+            // which a tolerance wants to know before.
             let reductions = match wire {
                 "raw" | "lossless" => 2,
                 "tolerance" => 4,

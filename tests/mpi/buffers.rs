@@ -1,4 +1,5 @@
-//! Messages in memory that the host does not look into, between MPI processes: memory of the host that poses as such.
+//! Messages in memory that the host does not look into, between MPI processes: memory of the host
+//! that poses as such.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -55,7 +56,8 @@ fn memory(bytes: usize, on_host: bool) -> DeviceBuffer {
     let all = (0..bytes + SLOT_ALIGN).map(|_| UnsafeCell::new(0)).collect();
     let keeper = Arc::new(Posing { bytes: all, on_host });
     let at = keeper.bytes.as_ptr().expose_provenance().next_multiple_of(SLOT_ALIGN);
-    // SAFETY: the bytes are there as long as the keeper, and nobody has a reference to what is in the cells.
+    // SAFETY: the bytes are there as long as the keeper, and nobody has a reference to what is in
+    // the cells.
     unsafe { DeviceBuffer::from_raw(keeper, at, bytes) }
 }
 
@@ -83,7 +85,8 @@ impl DeviceAllocation<Error> for Posing {
     }
 }
 
-/// Messages of several sizes, some of none, of a rank's data in so many chunks; and places for them, with gaps.
+/// Messages of several sizes, some of none, of a rank's data in so many chunks; and places for
+/// them, with gaps.
 fn message_plan(
     comm: &dyn Comm,
     which: usize,
@@ -207,7 +210,8 @@ fn moves(comm: &dyn Comm, algorithm: Algorithm) -> Done {
     Ok(())
 }
 
-/// A library that does not say that it takes addresses of devices is not told any; threads are not, either.
+/// A library that does not say that it takes addresses of devices is not told any; threads are not,
+/// either.
 fn devices(world: &MpiComm) -> Done {
     // Memory of the host, so that a library that would send it anyway does no harm.
     let answers = [reaches(world, &memory(1, false))?, reaches(world, &memory(1, false))?];

@@ -1,5 +1,6 @@
-//! What plans take of MPI and give back, and what they do when a call fails on one rank: calls are counted, and made to fail, on
-//! their way into the library, by its own interface for that (names that begin with `PMPI_`).
+//! What plans take of MPI and give back, and what they do when a call fails on one rank: calls are
+//! counted, and made to fail, on their way into the library, by its own interface for that (names
+//! that begin with `PMPI_`).
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -29,8 +30,8 @@ static MADE: [AtomicIsize; 3] = [const { AtomicIsize::new(0) }; 3];
 /// How many calls that make something go well until one fails.
 static UNTIL: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// What the library answers to a call that makes something. One that is to fail does so after the library has done its part,
-/// in which all ranks have.
+/// What the library answers to a call that makes something. One that is to fail does so after the
+/// library has done its part, in which all ranks have.
 fn made(thing: Thing, code: c_int) -> c_int {
     let until = UNTIL.load(Relaxed);
     UNTIL.store(until.saturating_sub(usize::from(until < usize::MAX)), Relaxed);
@@ -213,7 +214,8 @@ fn parts_body() {
     checked(|world| failures::culprits(world).into_iter().try_for_each(|rank| parts(world, rank)));
 }
 
-/// Of all calls that make a part of a communicator one fails in one part: the others hear of it, and of which rank it was.
+/// Of all calls that make a part of a communicator one fails in one part: the others hear of it,
+/// and of which rank it was.
 fn parts(world: &MpiComm, culprit: usize) -> Result<(), Error> {
     for number in 0.. {
         if world.rank() == culprit {

@@ -72,8 +72,9 @@ fn epoch<'env>(
     }
 }
 
-/// Every rank puts to every rank, odd numbers of elements to odd places, several times and in both kinds of epoch.
-/// Every second round is of what was written locally, which a put of another rank's must not meet.
+/// Every rank puts to every rank, odd numbers of elements to odd places, several times and in both
+/// kinds of epoch. Every second round is of what was written locally, which a put of another rank's
+/// must not meet.
 fn patterns(world: &MpiComm, rma: &Rma) -> Done {
     let (rank, size) = (world.rank(), world.size());
     let place = |to: usize, from: usize| 1 + (0..from).map(|f| count(f, to)).sum::<usize>();
@@ -99,7 +100,8 @@ fn patterns(world: &MpiComm, rma: &Rma) -> Done {
     window.free()
 }
 
-/// A put beyond the end is the same error on every rank, and the others' puts of that epoch and all later ones arrive.
+/// A put beyond the end is the same error on every rank, and the others' puts of that epoch and all
+/// later ones arrive.
 fn out_of_range(world: &MpiComm, rma: &Rma) -> Done {
     let (rank, size) = (world.rank(), world.size());
     for culprit in [0, size - 1] {
@@ -171,8 +173,8 @@ fn dropped(rma: &Rma) -> Done {
     Ok(())
 }
 
-/// Communicators without a rank in common make windows at the same time, where they can. Open MPI gives them the same
-/// number, and takes that for a name.
+/// Communicators without a rank in common make windows at the same time, where they can. Open MPI
+/// gives them the same number, and takes that for a name.
 fn halves() -> Done {
     let world = SimpleCommunicator::world();
     for _ in 0..5 {
@@ -230,8 +232,9 @@ impl MessageHandler for Mail<'_> {
     }
 }
 
-/// Reshapes that are the same for rank 0 but not for its peers: where those expect its message cannot follow from its
-/// own message_plan alone. The data of a rank is in as many chunks, some of which go to some ranks only.
+/// Reshapes that are the same for rank 0 but not for its peers: where those expect its message
+/// cannot follow from its own message_plan alone. The data of a rank is in as many chunks, some of
+/// which go to some ranks only.
 fn slots(world: &MpiComm, chunks: usize) -> Done {
     let (rank, size) = (world.rank(), world.size());
     let bytes = |which: usize, from: usize, to: usize| match (which, from, to) {
@@ -304,8 +307,8 @@ fn unreserved(world: &MpiComm) -> Done {
     Ok(())
 }
 
-/// Failures of one rank at every stage are the same error on all; after those of a run, the same plan works again as far
-/// as it can.
+/// Failures of one rank at every stage are the same error on all; after those of a run, the same
+/// plan works again as far as it can.
 fn faults(world: &MpiComm) -> Done {
     for culprit in culprits(world) {
         let setups = MEMORY
@@ -330,7 +333,8 @@ fn faults(world: &MpiComm) -> Done {
                     }
                 };
                 match everywhere(world, &what, result)? {
-                    // Who was to receive may have the lower rank, and tells of a message that has not come.
+                    // Who was to receive may have the lower rank, and tells of a message that has
+                    // not come.
                     Error::OnRank { kind: ErrorKind::Message, rank, .. } => {
                         assert!(culprit > 0 && rank == 0, "{what}: rank {rank}");
                         assert!([Fault::Put, Fault::Early].contains(&fault), "{what}");
@@ -375,7 +379,8 @@ fn reserve_without_memory(world: &MpiComm, culprit: usize) -> Done {
     plan.forward_in_place(&mut data)
 }
 
-/// More bytes than an int can count, from each of two ranks to the other: put, as a message, and by the collective.
+/// More bytes than an int can count, from each of two ranks to the other: put, as a message, and by
+/// the collective.
 pub(crate) fn more_than_2_gib(world: &MpiComm) -> Done {
     const LEN: usize = (1 << 31) + 12_345;
     let (rank, peer) = (world.rank(), 1 - world.rank());
@@ -441,7 +446,8 @@ pub(crate) fn more_than_2_gib(world: &MpiComm) -> Done {
     flight.wait_all()
 }
 
-/// The collective counts in lines of 64 bytes: of 2^31 such lines it says that they are too many, and of one less nothing.
+/// The collective counts in lines of 64 bytes: of 2^31 such lines it says that they are too many,
+/// and of one less nothing.
 pub(crate) fn more_than_can_be_counted(world: &dyn Comm) -> Done {
     let most = i32::MAX as usize * SLOT_ALIGN;
     let parts = |first, bytes| vec![(first, bytes); world.size()];
