@@ -4,8 +4,9 @@
  *
  *     LD_LIBRARY_PATH=PREFIX/lib/thriffty mpirun -n 4 ./program
  *
- * Bounds of boxes are inclusive; dimension 0 is the nearest in memory unless an order says otherwise. Arrays of complex numbers
- * are pairs. A workspace has heffte_size_workspace complex numbers.
+ * Bounds of boxes are inclusive; dimension 0 is the nearest in memory unless an order says
+ * otherwise. Arrays of complex numbers are pairs. A workspace has heffte_size_workspace complex
+ * numbers.
  */
 #ifndef THRIFFTY_HEFFTE_H
 #define THRIFFTY_HEFFTE_H

@@ -2,7 +2,8 @@
  *
  *     cc serial.c -o serial $(pkg-config --cflags --libs thriffty fftw3) -lm
  *
- * Against a library that was installed with MPI add -UTHRIFFTY_WITH_MPI at the end, as cc does not find mpi.h.
+ * Against a library that was installed with MPI add -UTHRIFFTY_WITH_MPI at the end, as cc does not
+ * find mpi.h.
  */
 #include <math.h>
 #include <stdio.h>

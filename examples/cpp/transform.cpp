@@ -1,4 +1,5 @@
-// Complex transforms in two dimensions, of slabs with gaps between the ranks that have them; compared with FFTW.
+// Complex transforms in two dimensions, of slabs with gaps between the ranks that have them;
+// compared with FFTW.
 //
 //     mpicxx transform.cpp -o transform $(pkg-config --cflags --libs thriffty fftw3)
 //     mpirun -n 4 ./transform
@@ -21,8 +22,8 @@ void check(thriffty_status status) {
     if (status != THRIFFTY_STATUS_OK) throw std::runtime_error(thriffty_last_error());
 }
 
-/// A plan whose input is in as many slabs of rows as there are ranks, and whose output in as many of columns, but for rank 0
-/// of several, which has none.
+/// A plan whose input is in as many slabs of rows as there are ranks, and whose output in as many
+/// of columns, but for rank 0 of several, which has none.
 Plan make_plan(int rank, int ranks) {
     const int first = ranks > 1 ? 1 : 0, among = ranks - first;
     const auto cut = [&](std::int64_t n, int of) { return of <= 0 ? 0 : n * of / among; };

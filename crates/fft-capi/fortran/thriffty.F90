@@ -1,11 +1,14 @@
 ! thriffty: distributed Fourier transforms, for Fortran 2008. MIT OR Apache-2.0.
 !
-! Axes are those of Fortran arrays: the first is contiguous, and of an R2C transform the one that keeps n/2 + 1 points. Bricks
-! are half-open and from 0: brick%lo(a) + 1 is the first index along axis a, brick%hi(a) the last, of an array from 1 on.
-! Otherwise everything is as include/thriffty.h says, under the same names (options need no init; the version is C's to tell). Each subroutine ends with a status, which is
-! THRIFFTY_STATUS_OK or says who is to blame; thriffty_last_error() has it in words.
+! Axes are those of Fortran arrays: the first is contiguous, and of an R2C transform the one that
+! keeps n/2 + 1 points. Bricks are half-open and from 0: brick%lo(a) + 1 is the first index along
+! axis a, brick%hi(a) the last, of an array from 1 on. Otherwise everything is as include/thriffty.h
+! says, under the same names (options need no init; the version is C's to tell). Each subroutine
+! ends with a status, which is THRIFFTY_STATUS_OK or says who is to blame; thriffty_last_error() has
+! it in words.
 !
-! THRIFFTY_WITH_MPI is defined for a library that has plans over MPI. Communicators are integers or type(MPI_Comm).
+! THRIFFTY_WITH_MPI is defined for a library that has plans over MPI. Communicators are integers or
+! type(MPI_Comm).
 
 module thriffty
     use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_int, c_int32_t, c_int64_t, &

@@ -1,8 +1,10 @@
-//! Ten thousand calls with arguments that nobody in their senses would give: each comes to a status, and the process lives.
+//! Ten thousand calls with arguments that nobody in their senses would give: each comes to a
+//! status, and the process lives.
 //!
 //! Plans are of one process; what is hostile over MPI is in abi.c.
 //!
-//! Pointers are NULL or point at what the header says, since anything else cannot be found out; plans may be any number.
+//! Pointers are NULL or point at what the header says, since anything else cannot be found out;
+//! plans may be any number.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_void};
@@ -153,7 +155,8 @@ impl Fuzz {
 
     fn call(&mut self) -> Status {
         let plan = self.plan();
-        // SAFETY: pointers are NULL or point at as much as is said; sizes that are more than there is are refused.
+        // SAFETY: pointers are NULL or point at as much as is said; sizes that are more than there
+        // is are refused.
         unsafe {
             match self.rng.u8(..20) {
                 0..6 => {

@@ -1,6 +1,17 @@
-//! Local transforms along axes that are cut, where all ranks partition memory: lines are brought together from everybody's
-//! memory, transformed in cache, and put back where they were. One pass over memory, in place, nothing sent. Where one of the
-//! axes is that along which real data is half a spectrum, lines come from real data, or go there.
+//! Shared passes: local transforms along axes that are cut over ranks which share memory.
+//!
+//! ```text
+//! when bound:
+//!     cut this rank's work into tiles, and tiles into strips    (tiling.rs)
+//!     list the segments of all ranks' memory in each strip, and register the partition
+//! in a run, within one exposure epoch, for each tile:
+//!     for each strip: fetch its segments into the tile; transform it, if fused with reading
+//!     transform the whole tile along the other axes
+//!     for each strip: transform it, if fused with writing; store it to its segments
+//! ```
+//!
+//! This is one pass over memory, in place and without messages. A real transform makes it out of
+//! place: real data is read or written instead of its half spectrum.
 
 use std::borrow::BorrowMut;
 use std::mem::take;
@@ -14,10 +25,11 @@ use crate::base::{Timings, timings::Time};
 use crate::comm::SLOT_ALIGN;
 use crate::comm::{Expose, LocalBuffers, NodeMemory, PeerMemory, Segment, WritePartition};
 use crate::execute::{CallerArrays, OpBuffers};
-use crate::geometry::Transfer;
 use crate::geometry::exclusive::Exclusive;
-use crate::lower::tiling::{Side, Tiling, in_boxes};
+use crate::geometry::{DynBrick, PerAxis, Transfer};
+use crate::lower::tiling::{Side, Strips, Tiling, in_boxes};
 use crate::problem::Direction;
+use crate::recipe::Pass;
 
 #[cfg(test)]
 mod tests;
@@ -25,198 +37,151 @@ mod tests;
 /// Transforms of boxes of one shape, each with its blocks.
 type Ffts<F> = Vec<(F, Range<usize>)>;
 
-/// Transforms along some axes of data that stays where it is.
+/// In-place transforms along some axes.
 pub(crate) struct SharedPass<T: Real, Dev: Processor<T>> {
-    pass: Admission,
-    tiles: Vec<Tile>,
-    strips: Vec<Strip>,
-    /// For each shape of tiles.
-    ffts: Vec<Ffts<Dev::Fft>>,
-    /// For each shape of strips, as they arrive and as they leave.
-    arriving: Vec<Ffts<Dev::Fft>>,
-    leaving: Vec<Ffts<Dev::Fft>>,
-    /// What this rank has and others transform, from a whole brick to what it shows, and back.
+    pass: Registration,
+    tables: Tables<Dev::Fft>,
+    /// Transfers of data that other ranks transform: from the whole brick to the exposed part, and
+    /// back.
     others: Vec<[Transfer; 2]>,
     /// Real numbers per element.
     width: usize,
     halving: Option<Halving>,
     /// Bytes of all segments.
     segments: usize,
-    /// Whether what is exclusive is in the output.
+    /// Whether exclusive data is in the output.
     in_both: bool,
 }
 
-/// What comes from other memory than it goes to, as other numbers.
+/// The tiles of a pass and their transforms.
+struct Tables<F> {
+    tiles: Vec<Tile>,
+    strips: Vec<Strip>,
+    /// The transforms of each shape of tiles.
+    ffts: Vec<Ffts<F>>,
+    /// The transforms of each shape of strips, on reading and on writing.
+    on_read: Vec<Ffts<F>>,
+    on_write: Vec<Ffts<F>>,
+}
+
+/// The source of an out-of-place pass: other data than is written.
 struct Halving {
     direction: Direction,
-    /// From whose memory all strips are made, in turn.
+    /// The segments of all strips, in order.
     reads: Vec<Segment>,
     /// Real numbers per element there.
     width: usize,
-    /// Real numbers at the beginning of a tile that are for what is read; what is written comes behind. Forward that is a strip of
-    /// real data, inverse all of half a spectrum.
+    /// Real numbers of the tile reserved for the source: forward a strip of real data, inverse a
+    /// whole half spectrum. The destination follows.
     before: usize,
 }
 
-/// Before and after the ranks have agreed on who touches what.
-enum Admission {
-    Asked(Option<WritePartition>),
-    Given(usize),
+/// The partition of memory before and after registration.
+enum Registration {
+    Pending(Option<WritePartition>),
+    Done(usize),
 }
 
 /// A box of lines.
 struct Tile {
-    /// What it is made of, in order.
+    /// Its strips, in order.
     strips: Range<usize>,
-    /// Which transform it needs.
+    /// The index of its transform.
     fft: usize,
-    /// Real numbers of this rank's brick, where a run of it is the whole tile and comes from there.
+    /// The range of the whole tile in this rank's brick, if contiguous and read from there.
     run: Option<Range<usize>>,
 }
 
-/// A run of a tile, which arrives at once and leaves at once.
+/// A run of a tile, read at once and written at once.
 struct Strip {
-    /// Which of the partition's segments it is made of, and which of what is read elsewhere.
+    /// Its segments in the partition and in the source.
     segments: Range<usize>,
     reads: Range<usize>,
-    /// Which transforms it needs.
+    /// The index of its transforms.
     fft: usize,
-    /// Real numbers before it in what is read, and in what is written.
+    /// Real numbers before it in the source and in the destination.
     read_at: usize,
     at: usize,
 }
 
 impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
-    /// What this rank does.
+    /// Plans the tiles of this rank.
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn new(division: &Tiling<'_>, device: &mut Dev) -> Result<Self, Error> {
-        let Tiling { rank, howmany, width, .. } = *division;
+    pub(crate) fn new(tiling: &Tiling<'_>, device: &mut Dev) -> Result<Self, Error> {
+        let Tiling { rank, howmany, width, .. } = *tiling;
         let bytes = T::PRECISION.bytes();
-        let (source, target) = division.sides();
-        let layouts = [&*target.layout, &*target.work];
+        let (source, target) = tiling.sides();
         let nothing = |side: &Side<'_>| Exclusive::nothing(&side.layout);
         let (all, all_read) = (nothing(&target), source.as_ref().map(nothing));
-        let exclusive = division.exclusive.unwrap_or(&all);
+        let exclusive = tiling.exclusive.unwrap_or(&all);
+        let layouts = [&*target.layout, &*target.work];
         let mut partition =
             WritePartition::new(rank, layouts, exclusive, target.width * bytes, howmany);
         if let Some(source) = &source {
             partition = partition.reading(&source.layout, source.width * bytes, howmany);
         }
-        let lengths = division.lengths(width * bytes);
-        let order = division.order(lengths, width * bytes);
-        let boxes = division.boxes(lengths);
-        // Of this rank's own brick, none of which anybody has touched: transforms fetch them from where they are, unless in place.
-        let runs = || boxes.iter().map(|tile| division.run(tile, order)).collect();
-        let runs: Option<Vec<_>> =
-            if division.first && partition.is_alone() { runs() } else { None };
-        let cut = division.strips(lengths, order, width * bytes);
-        let lines = |axes| Lines { rank, order, howmany, axes, cached: runs.is_none() };
-        let mut ffts = [const { TileFfts::default }; 3].map(|none| none());
-        let (mut tiles, mut strips, mut reads) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut most, mut before) = (0, 0);
-        for (number, tile) in boxes.into_iter().enumerate() {
-            let (first_strip, mut done) = (strips.len(), 0);
-            for (strip_number, strip) in in_boxes(tile, order, cut.lengths).iter().enumerate() {
-                let on = |side: &Side<'_>| division.on(side, strip);
-                let reals = |side: &Side<'_>| on(side).points() * howmany * side.width;
-                // What comes as a whole does so with the first, and what goes as a whole.
-                let part = |whole: bool| {
-                    if !whole { Some(strip) } else { (strip_number == 0).then_some(&tile) }
-                };
-                let (first, first_read) = (partition.segments().len(), reads.len());
-                if let Some(part) = part(cut.leaving.is_empty()) {
-                    partition.claim(
-                        layouts,
-                        exclusive,
-                        &division.on(&target, part),
-                        order,
-                        howmany,
-                    );
-                }
-                let source_part =
-                    source.as_ref().zip(all_read.as_ref()).zip(part(cut.arriving.is_empty()));
-                if let Some(((source, all), part)) = source_part {
-                    let part = division.on(source, part);
-                    reads.extend(Segment::of(rank, &source.layout, all, &part, order, howmany));
-                }
-                let [_, arriving, leaving] = &mut ffts;
-                // Both see the same shapes, and number them alike.
-                let fft = arriving.plan(lines(cut.arriving), strip, device)?;
-                let same = leaving.plan(lines(cut.leaving), strip, device)?;
-                debug_assert_eq!(fft, same);
-                // Forward, strips are read to one place, each after the other, and written to their own; inverse, the other way round.
-                let (read_at, at) = match division.real {
-                    Some((Direction::Inverse, _)) => (done, 0),
-                    _ => (0, done),
-                };
-                let (segments, reads) =
-                    (first..partition.segments().len(), first_read..reads.len());
-                strips.push(Strip { segments, reads, fft, read_at, at });
-                done += strip.points() * howmany * width;
-                most = most.max(at + reals(&target));
-                before = before.max(source.as_ref().map_or(0, |source| read_at + reals(source)));
-            }
-            let fft = ffts[0].plan(lines(cut.whole), &tile, device)?;
-            let run = runs.as_ref().map(|runs| runs[number].clone());
-            tiles.push(Tile { strips: first_strip..strips.len(), fft, run });
+        let lengths = tiling.lengths(width * bytes);
+        let order = tiling.order(lengths, width * bytes);
+        let boxes = tiling.boxes(lengths);
+        // Contiguous tiles of this rank's own untouched brick are transformed from the input
+        // directly.
+        let runs = || boxes.iter().map(|tile| tiling.run(tile, order)).collect();
+        let runs: Option<Vec<_>> = if tiling.first && partition.is_alone() { runs() } else { None };
+        let cut = tiling.strips(lengths, order, width * bytes);
+        let (source_side, cached) = (source.as_ref().zip(all_read.as_ref()), runs.is_none());
+        let mut planner =
+            Planner::new(tiling, source_side, (&target, exclusive), cut, order, cached, partition);
+        for (number, tile) in boxes.iter().enumerate() {
+            planner.tile(tile, runs.as_ref().map(|runs| runs[number].clone()), device)?;
         }
-        // Both begin alike in a line of memory.
-        let before = before.next_multiple_of(SLOT_ALIGN);
-        device.reserve_tile(before + most, rank)?;
+        let Planner { tiles, strips, reads, partition, ffts, source_reals, target_reals, .. } =
+            planner;
+        // Both parts begin alike in a cache line.
+        let before = source_reals.next_multiple_of(SLOT_ALIGN);
+        device.reserve_tile(before + target_reals, rank)?;
         let segments = partition.segments().iter().chain(&reads).map(Segment::bytes).sum();
-        let halving = source.zip(division.real).map(|(side, (direction, _))| {
+        let others = if source.is_none() { tiling.others(exclusive) } else { Vec::new() };
+        let halving = source.zip(tiling.real).map(|(side, (direction, _))| {
             let width = side.width;
             Halving { direction, reads, width, before }
         });
-        let others = if halving.is_none() { division.others(exclusive) } else { Vec::new() };
-        let (pass, in_both) = (Admission::Asked(Some(partition)), division.exclusive.is_some());
-        let [ffts, arriving, leaving] = ffts.map(TileFfts::finish);
-        Ok(Self {
-            pass,
-            tiles,
-            strips,
-            ffts,
-            arriving,
-            leaving,
-            others,
-            width,
-            halving,
-            segments,
-            in_both,
-        })
+        let (pass, in_both) = (Registration::Pending(Some(partition)), tiling.exclusive.is_some());
+        let [ffts, on_read, on_write] = ffts.map(TileFfts::finish);
+        let tables = Tables { tiles, strips, ffts, on_read, on_write };
+        Ok(Self { pass, tables, others, width, halving, segments, in_both })
     }
 
-    /// Whether what is exclusive is in the output all the while.
+    /// Whether exclusive data stays in the output throughout.
     pub(crate) fn in_both(&self) -> bool {
         self.in_both
     }
 
-    /// Whether it goes to other memory than it comes from.
+    /// Whether source and destination differ.
     pub(crate) fn is_out_of_place(&self) -> bool {
         self.halving.is_some()
     }
 
-    /// Agrees with the other ranks on who touches what. Collective.
+    /// Registers the partition with the other ranks. Collective.
     ///
     /// # Errors
     /// [`Error::Disagreement`] on every rank.
     pub(crate) fn register(&mut self, node_memory: &mut dyn NodeMemory) -> Result<(), Error> {
-        if let Admission::Asked(partition) = &mut self.pass {
+        if let Registration::Pending(partition) = &mut self.pass {
             let partition = partition.take().expect("a partition is admitted once");
-            self.pass = Admission::Given(node_memory.register(partition)?);
+            self.pass = Registration::Done(node_memory.register(partition)?);
         }
         Ok(())
     }
 
     /// Transforms one buffer into another, or in place. Collective.
     ///
-    /// Of the caller's arrays only what other ranks transform is copied to the buffer and back; what is
-    /// exclusive stays there.
+    /// Of the caller's arrays, only data that other ranks transform is copied to the buffer and
+    /// back.
     ///
     /// # Errors
-    /// [`Error::Left`] when a rank has gone.
+    /// [`Error::Left`] if a rank has left.
     pub(crate) fn run(
         &mut self,
         node_memory: &mut dyn NodeMemory,
@@ -229,8 +194,8 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         let Some(CallerArrays { input, mut output, copy_in, copy_out }) = caller else {
             let read = src.map(|src| Dev::bytes(src));
             let local = LocalBuffers::default();
-            let show = Expose::Write { read, write: Dev::bytes_mut(dst), partition, local };
-            return self.exposure_epoch(node_memory, device, show, None, timings);
+            let expose = Expose::Write { read, write: Dev::bytes_mut(dst), partition, local };
+            return self.exposure_epoch(node_memory, device, expose, None, timings);
         };
         if copy_in {
             let from = input.or(output.as_deref()).expect("data is taken from one of them");
@@ -245,8 +210,8 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
             copy_in,
             copy_out,
         };
-        let show = Expose::Write { read: None, write: Dev::bytes_mut(dst), partition, local };
-        let result = self.exposure_epoch(node_memory, device, show, input, timings);
+        let expose = Expose::Write { read: None, write: Dev::bytes_mut(dst), partition, local };
+        let result = self.exposure_epoch(node_memory, device, expose, input, timings);
         if let Some(output) = output.filter(|_| copy_out) {
             let parts = self.others.iter();
             timings.own.time(|| {
@@ -257,7 +222,7 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
     }
 
     fn partition(&self) -> usize {
-        let Admission::Given(partition) = self.pass else { unreachable!("admitted when bound") };
+        let Registration::Done(partition) = self.pass else { unreachable!("admitted when bound") };
         partition
     }
 
@@ -265,54 +230,22 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         &mut self,
         node_memory: &mut dyn NodeMemory,
         device: &mut Dev,
-        show: Expose<'_>,
+        expose: Expose<'_>,
         input: Option<&Dev::Memory>,
         timings: &mut Timings,
     ) -> Result<(), Error> {
         let (start, busy) = (Instant::now(), timings.busy());
-        let Self { tiles, strips, ffts, arriving, leaving, halving, .. } = &*self;
+        let Self { tables, halving, .. } = &*self;
         let halving = halving.as_ref();
         let mut buffer = take(device.tile());
         let tile = Dev::bytes_mut(buffer.borrow_mut());
-        let bytes = |reals: usize| reals * size_of::<T>();
-        let (from, to) = tile.split_at_mut(bytes(halving.map_or(0, |halving| halving.before)));
-        let result = node_memory.exposure_epoch(show, &mut |peers| {
-            for Tile { strips: own, fft, run } in tiles {
-                // Transformed on the way to the tile.
-                let run = run.as_ref().zip(input);
-                let run =
-                    run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
-                for number in own.clone().filter(|_| run.is_none()) {
-                    let strip = &strips[number];
-                    let on_arrival = &arriving[strip.fft];
-                    // Of a tile that comes at once the next is far too much.
-                    let fetches_ahead = !on_arrival.is_empty() && own.len() > 1;
-                    let next = strips.get(number + 1).filter(|_| fetches_ahead);
-                    let dst = &mut to[bytes(strip.at)..];
-                    timings.shared.time(|| match halving {
-                        None => {
-                            strip.segments.clone().for_each(|segment| peers.fetch(segment, dst))
-                        }
-                        Some(halving) => {
-                            let src = &mut from[bytes(strip.read_at)..];
-                            halving.fetch(strip, peers, device, src);
-                            next.inspect(|next| halving.prefetch(next, peers, device));
-                        }
-                    });
-                    transform(on_arrival, halving.map(|_| &*from), dst, device, timings);
-                }
-                let transposed =
-                    halving.is_none_or(|halving| halving.direction == Direction::Forward);
-                let whole = if transposed { &mut *to } else { &mut *from };
-                transform(&ffts[*fft], run, whole, device, timings);
-                for strip in &strips[own.clone()] {
-                    let src = halving.map(|_| &from[bytes(strip.read_at)..]);
-                    let dst = &mut to[bytes(strip.at)..];
-                    transform(&leaving[strip.fft], src, dst, device, timings);
-                    let segments = strip.segments.clone();
-                    timings.shared.time(|| segments.for_each(|segment| peers.store(segment, dst)));
-                }
-            }
+        let before = halving.map_or(0, |halving| halving.before) * size_of::<T>();
+        let (from, to) = tile.split_at_mut(before);
+        let result = node_memory.exposure_epoch(expose, &mut |peers| {
+            let (from, to) = (&mut *from, &mut *to);
+            let (device, timings) = (&mut *device, &mut *timings);
+            let mut run = Run { tables, halving, peers, device, timings, from, to };
+            tables.tiles.iter().for_each(|tile| run.tile(tile, input));
             Ok(())
         });
         *device.tile() = buffer;
@@ -320,15 +253,188 @@ impl<T: Real, Dev: Processor<T>> SharedPass<T, Dev> {
         result
     }
 
-    /// Bytes of memory held, beside the tile.
+    /// Bytes of memory held besides the tile.
     pub(crate) fn memory(&self) -> usize {
-        let lists = [size_of_val(&*self.tiles), size_of_val(&*self.strips)];
-        lists.iter().sum::<usize>() + size_of_val(&*self.others) + self.segments
+        let Tables { tiles, strips, .. } = &self.tables;
+        size_of_val(&**tiles) + size_of_val(&**strips) + size_of_val(&*self.others) + self.segments
+    }
+}
+
+/// The tiles of a pass while it is planned.
+struct Planner<'a, T: Real, Dev: Processor<T>> {
+    tiling: &'a Tiling<'a>,
+    source: Option<(&'a Side<'a>, &'a Exclusive)>,
+    target: (&'a Side<'a>, &'a Exclusive),
+    cut: Strips<'a>,
+    order: PerAxis<usize>,
+    /// Whether tiles are in cache before their transforms.
+    cached: bool,
+    partition: WritePartition,
+    tiles: Vec<Tile>,
+    strips: Vec<Strip>,
+    reads: Vec<Segment>,
+    /// The transforms of tiles, and those of strips on reading and on writing.
+    ffts: [TileFfts<T, Dev>; 3],
+    /// Real numbers of the source and destination parts of the tile.
+    source_reals: usize,
+    target_reals: usize,
+}
+
+impl<'a, T: Real, Dev: Processor<T>> Planner<'a, T, Dev> {
+    fn new(
+        tiling: &'a Tiling<'a>,
+        source: Option<(&'a Side<'a>, &'a Exclusive)>,
+        target: (&'a Side<'a>, &'a Exclusive),
+        cut: Strips<'a>,
+        order: PerAxis<usize>,
+        cached: bool,
+        partition: WritePartition,
+    ) -> Self {
+        let ffts = [const { TileFfts::default }; 3].map(|none| none());
+        let (tiles, strips, reads) = (Vec::new(), Vec::new(), Vec::new());
+        Self {
+            tiling,
+            source,
+            target,
+            cut,
+            order,
+            cached,
+            partition,
+            tiles,
+            strips,
+            reads,
+            ffts,
+            source_reals: 0,
+            target_reals: 0,
+        }
+    }
+
+    fn lines<'b>(&self, axes: &'b [(usize, Pass)]) -> Lines<'b> {
+        let Tiling { rank, howmany, .. } = *self.tiling;
+        Lines { rank, order: self.order, howmany, axes, cached: self.cached }
+    }
+
+    /// Adds a tile; `run` is its range in this rank's brick, if it is read from there.
+    fn tile(
+        &mut self,
+        tile: &DynBrick,
+        run: Option<Range<usize>>,
+        device: &mut Dev,
+    ) -> Result<(), Error> {
+        let (first, mut done) = (self.strips.len(), 0);
+        for strip in &in_boxes(*tile, self.order, self.cut.lengths) {
+            self.strip(tile, strip, self.strips.len() == first, done, device)?;
+            done += strip.points() * self.tiling.howmany * self.tiling.width;
+        }
+        let fft = self.ffts[0].plan(self.lines(self.cut.whole), tile, device)?;
+        self.tiles.push(Tile { strips: first..self.strips.len(), fft, run });
+        Ok(())
+    }
+
+    /// Adds a strip, behind `done` real numbers of its tile.
+    fn strip(
+        &mut self,
+        tile: &DynBrick,
+        strip: &DynBrick,
+        is_first: bool,
+        done: usize,
+        device: &mut Dev,
+    ) -> Result<(), Error> {
+        let Self { tiling, order, .. } = *self;
+        let Tiling { rank, howmany, .. } = *tiling;
+        let reals = |side: &Side<'_>| tiling.on(side, strip).points() * howmany * side.width;
+        // A tile that is read or written as a whole belongs to its first strip.
+        let part = |whole: bool| if whole { is_first.then_some(tile) } else { Some(strip) };
+        let (first, first_read) = (self.partition.segments().len(), self.reads.len());
+        let (target, exclusive) = self.target;
+        if let Some(part) = part(self.cut.on_write.is_empty()) {
+            let (layouts, part) = ([&*target.layout, &*target.work], tiling.on(target, part));
+            self.partition.claim(layouts, exclusive, &part, order, howmany);
+        }
+        if let Some(((source, all), part)) = self.source.zip(part(self.cut.on_read.is_empty())) {
+            let part = tiling.on(source, part);
+            self.reads.extend(Segment::of(rank, &source.layout, all, &part, order, howmany));
+        }
+        let [read, write] = [self.cut.on_read, self.cut.on_write].map(|axes| self.lines(axes));
+        let [_, on_read, on_write] = &mut self.ffts;
+        // Both see the same shapes in the same order.
+        let fft = on_read.plan(read, strip, device)?;
+        let same = on_write.plan(write, strip, device)?;
+        debug_assert_eq!(fft, same);
+        // Forward, all strips are read to one place and written to their own; inverse, vice versa.
+        let (read_at, at) = match tiling.real {
+            Some((Direction::Inverse, _)) => (done, 0),
+            _ => (0, done),
+        };
+        let (segments, reads) =
+            (first..self.partition.segments().len(), first_read..self.reads.len());
+        self.strips.push(Strip { segments, reads, fft, read_at, at });
+        self.target_reals = self.target_reals.max(at + reals(target));
+        let source_reals = self.source.map_or(0, |(source, _)| read_at + reals(source));
+        self.source_reals = self.source_reals.max(source_reals);
+        Ok(())
+    }
+}
+
+/// One execution of a pass on this rank.
+struct Run<'a, T: Real, Dev: Processor<T>> {
+    tables: &'a Tables<Dev::Fft>,
+    halving: Option<&'a Halving>,
+    peers: &'a mut dyn PeerMemory,
+    device: &'a mut Dev,
+    timings: &'a mut Timings,
+    /// The source and destination parts of the tile.
+    from: &'a mut [u8],
+    to: &'a mut [u8],
+}
+
+impl<T: Real, Dev: Processor<T>> Run<'_, T, Dev> {
+    /// Reads, transforms and writes a tile.
+    fn tile(&mut self, tile: &Tile, input: Option<&Dev::Memory>) {
+        let bytes = |reals: usize| reals * size_of::<T>();
+        let Tile { strips, fft, run } = tile;
+        // Transformed on the way to the tile.
+        let run = run.as_ref().zip(input);
+        let run = run.map(|(run, input)| &Dev::bytes(input)[bytes(run.start)..bytes(run.end)]);
+        if run.is_none() {
+            strips.clone().for_each(|number| self.read(number, strips.len() > 1));
+        }
+        let Self { tables, halving, peers, device, timings, from, to, .. } = self;
+        let is_forward = halving.is_none_or(|halving| halving.direction == Direction::Forward);
+        let whole = if is_forward { &mut **to } else { &mut **from };
+        transform(&tables.ffts[*fft], run, whole, *device, timings);
+        for strip in &tables.strips[strips.clone()] {
+            let src = halving.map(|_| &from[bytes(strip.read_at)..]);
+            let dst = &mut to[bytes(strip.at)..];
+            transform(&tables.on_write[strip.fft], src, dst, *device, timings);
+            let segments = strip.segments.clone();
+            timings.shared.time(|| segments.for_each(|segment| peers.store(segment, dst)));
+        }
+    }
+
+    /// Reads a strip into the tile and transforms it if that is fused with reading.
+    fn read(&mut self, number: usize, has_others: bool) {
+        let Self { tables, halving, peers, device, timings, from, to, .. } = self;
+        let strip = &tables.strips[number];
+        let ffts = &tables.on_read[strip.fft];
+        // The next tile as a whole would be too large to prefetch.
+        let prefetches = !ffts.is_empty() && has_others;
+        let next = tables.strips.get(number + 1).filter(|_| prefetches);
+        let dst = &mut to[strip.at * size_of::<T>()..];
+        timings.shared.time(|| match halving {
+            None => strip.segments.clone().for_each(|segment| peers.fetch(segment, dst)),
+            Some(halving) => {
+                let src = &mut from[strip.read_at * size_of::<T>()..];
+                halving.fetch(strip, &**peers, *device, src);
+                next.inspect(|next| halving.prefetch(next, &**peers, *device));
+            }
+        });
+        transform(ffts, halving.map(|_| &**from), dst, *device, timings);
     }
 }
 
 impl Halving {
-    /// Brings a strip to its place in what is read.
+    /// Reads a strip into the source part of the tile.
     fn fetch<T: Real, Dev: Processor<T>>(
         &self,
         strip: &Strip,
@@ -342,7 +448,7 @@ impl Halving {
         }
     }
 
-    /// Says that a strip comes next.
+    /// Requests the prefetch of the next strip.
     fn prefetch<T: Real, Dev: Processor<T>>(
         &self,
         strip: &Strip,
