@@ -1,7 +1,8 @@
 //! Solves -∇²φ = ρ on a periodic cube, on the processes of an MPI job or on four threads.
 //!
 //! `cargo run --release --example poisson`, or with MPI
-//! `cargo build --release --example poisson --features mpi && mpirun -n 4 target/release/examples/poisson`
+//! `cargo build --release --example poisson --features mpi`
+//! `mpirun -n 4 target/release/examples/poisson`
 
 use std::f64::consts::TAU;
 

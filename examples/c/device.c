@@ -1,4 +1,4 @@
-/* The transform of data on a GPU, on a stream of the program's own, compared with the same on the host.
+/* A transform of data on a GPU, on a stream of the program, compared with one on the host.
  *
  *     mpicc device.c -o device $(pkg-config --cflags --libs thriffty) -lm -ldl
  *     mpirun -n 4 ./device

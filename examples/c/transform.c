@@ -1,4 +1,4 @@
-/* A real transform in three dimensions, compared with FFTW; then the same with fewer bytes on the wire.
+/* A real 3-D transform, compared with FFTW; then the same with fewer bytes on the wire.
  *
  *     mpicc transform.c -o transform $(pkg-config --cflags --libs thriffty fftw3) -lm
  *     mpirun -n 4 ./transform
@@ -24,7 +24,7 @@ static double value(int64_t i, int64_t j, int64_t k) {
     return sin(1.0 + 0.7 * (double)i) * cos(0.3 * (double)(j * k)) + 0.01 * (double)(k % 5);
 }
 
-/* The largest difference of this rank's brick from FFTW's transform of the whole grid, of all ranks. */
+/* The largest difference over all ranks from FFTW's transform of the whole grid. */
 static double difference(const double *ours, thriffty_brick brick, fftw_complex *whole) {
     double largest = 0.0, of_all = 0.0;
     for (int64_t i = brick.lo[0]; i < brick.hi[0]; i++)

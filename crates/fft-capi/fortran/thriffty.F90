@@ -221,8 +221,8 @@ contains
     end subroutine
 
 #ifdef THRIFFTY_WITH_MPI
-    !> shape has the points along each axis; input and output are this rank's part of physical and spectral data, or absent for
-    !> an even cut into bricks.
+    !> shape has the points along each axis; input and output are this rank's part of physical and
+    !> spectral data, or absent for an even cut into bricks.
     subroutine create_integer(plan, comm, transform, shape, input, output, options, status)
         type(thriffty_plan), intent(out) :: plan
         integer, intent(in) :: comm
@@ -272,9 +272,9 @@ contains
         plan%handle = c_null_ptr
     end subroutine
 
-    !> Transforms physical to spectral data, contiguous arrays of so many bytes:
-    !> call thriffty_forward(plan, c_loc(x), sizes%input_bytes, c_loc(y), sizes%output_bytes, status). Collective.
-    !> Of a plan on a device: addresses there, such as c_devloc(x) of CUDA Fortran.
+    !> Transforms physical to spectral data, contiguous arrays of so many bytes: call
+    !> thriffty_forward(plan, c_loc(x), sizes%input_bytes, c_loc(y), sizes%output_bytes, status).
+    !> Collective. Of a plan on a device: addresses there, such as c_devloc(x) of CUDA Fortran.
     subroutine thriffty_forward(plan, input, input_bytes, output, output_bytes, status)
         type(thriffty_plan), intent(in) :: plan
         type(c_ptr), intent(in) :: input, output
@@ -314,8 +314,9 @@ contains
         status = c_inverse_in_place(plan%handle, data, bytes)
     end subroutine
 
-    !> Makes an array of sizes%in_place_bytes, all 0, that processes of one host see; to be pointed at by c_f_pointer, unless the plan is
-    !> on a device, where this is an address there. It lives as long as the plan. Collective.
+    !> Makes an array of sizes%in_place_bytes, all 0, that processes of one host see; to be pointed
+    !> at by c_f_pointer, unless the plan is on a device, where this is an address there. It lives
+    !> as long as the plan. Collective.
     subroutine thriffty_allocate(plan, array, status)
         type(thriffty_plan), intent(in) :: plan
         type(c_ptr), intent(out) :: array
@@ -346,7 +347,8 @@ contains
         status = c_error(plan%handle, estimate, bound)
     end subroutine
 
-    !> How the transform is done, in one line, with the axes as C has them; empty for a plan that is none.
+    !> How the transform is done, in one line, with the axes as C has them; empty for a plan that is
+    !> none.
     function thriffty_plan_recipe(plan) result(recipe)
         type(thriffty_plan), intent(in) :: plan
         character(:), allocatable :: recipe

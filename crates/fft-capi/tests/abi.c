@@ -1,4 +1,5 @@
-/* What programs rely on: places in structs, every option, and a status for everything that is wrong, on every rank alike. */
+/* What programs rely on: offsets in structs, every option, and the same status on every rank for
+ * every mistake. */
 #define _XOPEN_SOURCE 700
 #include <math.h>
 #include <stdio.h>
@@ -122,7 +123,7 @@ static void creation(void) {
     expect(create(&plan, R2C, &options), ARGUMENT);
 }
 
-/* Programs that know fewer options, and devices: those that are not there, and arrays that are not on one. */
+/* Programs that know fewer options; devices that do not exist, and arrays that are not on one. */
 static void devices(void) {
     thriffty_plan *plan;
     thriffty_options options;
@@ -260,7 +261,7 @@ static void execution(void) {
     that(thriffty_plan_recipe(plan, NULL, 0) == -(int64_t)THRIFFTY_STATUS_PLAN);
 }
 
-/* Single precision, two transforms at once in another order of axes, there and back in one array. */
+/* Single precision, two transforms at once, another order of axes, in place both ways. */
 static void options_work(void) {
     thriffty_plan *plan;
     thriffty_options options = usual();
@@ -375,7 +376,7 @@ static void memory(void) {
     expect(thriffty_plan_destroy(plan), OK);
 }
 
-/* A number of the point at these global indices: nothing that a mistake in a place leaves as it is. */
+/* A number for each global index, so that a misplaced point shows. */
 static double value(int64_t i, int64_t j, int64_t k) {
     return (double)((31 * i + 17 * j + 7 * k + 3 * i * j * k) % 23) - 11.0;
 }

@@ -1,4 +1,4 @@
-/* A program of heFFTe's: every function beside FFTW, on any number of ranks, and the sizes that programs count on. */
+/* A program for heFFTe: every function beside FFTW, on any number of ranks, and sizes of types. */
 #include <complex.h>
 #include <math.h>
 #include <stddef.h>

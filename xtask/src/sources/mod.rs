@@ -16,7 +16,11 @@ use parse::Crate;
 use std::path::{Path, PathBuf};
 
 /// The order of folders, by package. Packages that are not here are searched for circles alone.
-const ORDERS: [(&str, &Order); 2] = [("crates/fft-core", FFT_CORE), ("crates/fft-gpu", FFT_GPU)];
+const ORDERS: [(&str, &Order); 3] = [
+    ("crates/fft-core", FFT_CORE),
+    ("crates/fft-gpu", FFT_GPU),
+    ("crates/fft-cli", FFT_CLI),
+];
 
 const FFT_CORE: &Order = &[
     ("base", &[]),
@@ -39,6 +43,16 @@ const FFT_GPU: &Order = &[
     ("ffi", &["abi"]),
     ("kernel", &["ffi"]),
     ("device", &["kernel"]),
+];
+
+const FFT_CLI: &Order = &[
+    ("ranks", &[]),
+    ("args", &["ranks"]),
+    ("engine", &["args"]),
+    ("data", &["engine"]),
+    ("check", &["data"]),
+    ("output", &["check"]),
+    ("commands", &["output"]),
 ];
 
 /// Shows which folders of each crate use which, and all circles.
