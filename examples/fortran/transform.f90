@@ -1,6 +1,7 @@
 ! A real transform in three dimensions, over both kinds of communicators, compared with FFTW.
 !
-!     mpif90 -I/usr/include transform.f90 -o transform $(pkg-config --cflags --libs thriffty-fortran) -lfftw3
+!     mpif90 -I/usr/include transform.f90 -o transform \
+!         $(pkg-config --cflags --libs thriffty-fortran) -lfftw3
 !     mpirun -n 4 ./transform
 
 program transform
@@ -108,7 +109,7 @@ contains
         call check(status)
     end subroutine
 
-    !> The same in arrays that the processes of a host share: nothing is copied to where others can see it.
+    !> The same in arrays that the processes of a host share: nothing is copied into a window.
     subroutine in_shared_arrays()
         type(thriffty_plan) :: plan
         type(thriffty_sizes) :: sizes
