@@ -16,11 +16,8 @@ use parse::Crate;
 use std::path::{Path, PathBuf};
 
 /// The order of folders, by package. Packages that are not here are searched for circles alone.
-const ORDERS: [(&str, &Order); 3] = [
-    ("crates/fft-core", FFT_CORE),
-    ("crates/fft-gpu", FFT_GPU),
-    ("crates/fft-cli", FFT_CLI),
-];
+const ORDERS: [(&str, &Order); 3] =
+    [("crates/fft-core", FFT_CORE), ("crates/fft-gpu", FFT_GPU), ("crates/fft-cli", FFT_CLI)];
 
 const FFT_CORE: &Order = &[
     ("base", &[]),
