@@ -1,52 +1,53 @@
-//! Where each operation of a program reads and writes.
+//! Assignment of buffers to the operations of a program.
 
 use crate::geometry::Transfer;
 
-/// A piece of memory that data passes through.
+/// A buffer of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferId {
     /// The caller's input, which is only read.
     Input,
     /// The caller's output, or the caller's only array.
     Output,
-    /// The plan's own.
+    /// A buffer of the plan.
     Work(usize),
 }
 
-/// What an operation asks of the places it reads and writes.
+/// The requirements of an operation on its buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferRequirement {
-    /// In place or from one place to another.
+    /// In place or out of place.
     Either,
-    /// From one place to another.
+    /// Out of place.
     OutOfPlace,
-    /// From one place to another, the first of which may be destroyed.
+    /// Out of place; the source may be overwritten.
     DestroysInput,
-    /// From one place to another, the first of which other ranks read; they write the second only where they see the caller's.
+    /// Out of place. Other ranks read the source; they write the destination only if they see the
+    /// caller's arrays.
     OutOfPlaceExposed,
-    /// In place or from one place to another; other ranks read and write both.
+    /// In place or out of place; other ranks read and write both buffers.
     EitherExposed,
-    /// All of a direction together, from the caller's input to the output: what other ranks read and write is in the plan's own
-    /// memory in between, and the rest in the output.
+    /// The whole direction, from the caller's input to the output. Exposed data is in the plan's
+    /// memory meanwhile, the rest in the output.
     InBoth,
 }
 
-/// What a run does, in order.
+/// An instruction of a run.
 pub(crate) enum Instruction {
-    /// A plain copy between two buffers.
+    /// A copy between two buffers.
     Copy { all: Transfer, from: BufferId, to: BufferId },
     /// An operation, by number.
     Run { op: usize, from: BufferId, to: BufferId, caller: CallerData },
 }
 
-/// What an operation does with the caller's arrays while it works in memory that other ranks reach.
+/// An operation's use of the caller's arrays while it works in exposed memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallerData {
-    /// Where it takes this rank's data from.
+    /// The buffer from which this rank's data is copied in.
     pub(crate) copy_in: Option<BufferId>,
-    /// Whether it brings that to the output.
+    /// Whether the result is copied to the output.
     pub(crate) copy_out: bool,
-    /// Whether a part of it is in the output all the while.
+    /// Whether a part of the data is in the output throughout.
     pub(crate) in_both: bool,
 }
 
@@ -56,23 +57,23 @@ impl CallerData {
     }
 }
 
-/// Where the data is before, between and after the operations.
+/// The buffers before, between and after the operations.
 pub(crate) struct BufferAssignment {
     pub(crate) places: Vec<BufferId>,
     pub(crate) instructions: Vec<Instruction>,
 }
 
-/// What routes are made from.
+/// The input of an assignment.
 pub(crate) struct Map<'a> {
     pub(crate) requirements: &'a [BufferRequirement],
     /// Real numbers before, between and after the operations.
     pub(crate) sizes: &'a [usize],
-    /// Whether other ranks can see any memory, or only the plan's own.
+    /// Whether other ranks can see all memory, or only the plan's.
     pub(crate) exposes_all: bool,
 }
 
 impl BufferAssignment {
-    /// For an output apart from the input, which nothing destroys.
+    /// For an output apart from the input, which stays unchanged.
     pub(crate) fn out_of_place(map: &Map<'_>) -> Self {
         let n = map.requirements.len();
         if map.in_both() {
@@ -113,8 +114,8 @@ impl BufferAssignment {
         Self { places: vec![work; operations + 1], instructions }
     }
 
-    /// The operations in these places, with the copies before and after them; copies into memory that
-    /// others reach, and out of it, are left to operations that work there.
+    /// The operations with these buffers, and copies before and after them. Operations in exposed
+    /// memory do these copies themselves.
     fn new(map: &Map<'_>, places: Vec<BufferId>, first: Option<BufferId>) -> Self {
         let n = map.requirements.len();
         let works_there = |op: usize| {
@@ -156,7 +157,7 @@ impl Map<'_> {
         )
     }
 
-    /// Whether data must be in the plan's own memory before operation `i`.
+    /// Whether data must be in the plan's memory before operation `i`.
     fn must_expose(&self, i: usize) -> bool {
         let read = self.requirements.get(i);
         let written = i.checked_sub(1).map(|before| self.requirements[before]);
@@ -167,8 +168,9 @@ impl Map<'_> {
         shown && !self.exposes_all
     }
 
-    /// From the end back: the last result goes to the output if it may; what is before an operation is where its
-    /// result is if it may be, or else in the output if it may and that is large enough, or in a work buffer.
+    /// Assigns buffers from the last operation back. The last result goes to the output if allowed.
+    /// The source of an operation is its destination if allowed, else the output, else a work
+    /// buffer.
     fn backwards(&self, output: usize) -> Vec<BufferId> {
         let n = self.requirements.len();
         let mut places = vec![BufferId::Output; n + 1];
@@ -199,7 +201,7 @@ mod tests {
         [BufferAssignment::out_of_place(&map), BufferAssignment::in_place(&map)]
     }
 
-    /// Where the first operation takes data from, and whether the last one brings it to the output.
+    /// The buffer that the first operation copies in, and whether the last one copies out.
     fn caller(assignment: &BufferAssignment) -> (Option<BufferId>, bool) {
         let runs = assignment.instructions.iter().filter_map(|instruction| match instruction {
             Instruction::Run { caller, .. } => Some(*caller),
@@ -214,7 +216,8 @@ mod tests {
         use BufferRequirement::{Either, EitherExposed, InBoth};
         let work = BufferId::Work(0);
         let (input, output) = (Some(BufferId::Input), Some(BufferId::Output));
-        // Operations; what they take from, out of place and in place; whether they bring.
+        // Operations; the buffer copied in, out of place and in place; whether the last one copies
+        // out.
         let cases = [
             (&[Either, EitherExposed][..], [None, None], true),
             (&[EitherExposed, Either], [input, output], false),

@@ -1,7 +1,7 @@
-//! What a transform needs of where it runs.
+//! The interface between the executor and a device.
 //!
-//! The executor walks operations and knows nothing of them but what is here. What a recipe's steps become is the device's to
-//! say: on a host passes through its caches, which fetch, transform and store in one ([`crate::HostOp`]); on a GPU launches.
+//! The executor runs a list of operations. A device defines the operations of a recipe: passes
+//! through caches on a host ([`crate::HostOp`]), launches on a GPU.
 
 use super::buffer_assignment::BufferRequirement;
 use crate::base::{Energy, Error, Real, Timings};
@@ -12,21 +12,20 @@ use crate::problem::{Direction, Problem};
 use crate::recipe::Recipe;
 use crate::recipe::norm_gain::Loss;
 
-/// Where data lives, and how the steps of a recipe are done there. The executor is generic over it.
+/// A kind of memory and its operations. The executor is generic over it.
 ///
-/// Memory is an array of real numbers; a complex number is two, real part first.
-///
-/// Work may be queued: what fails then is remembered and said by [`Device::finish`].
+/// Memory is an array of real numbers; a complex number is two, real part first. Work may be
+/// queued; [`Device::finish`] reports its failures.
 pub trait Device<T: Real>: Sized {
-    /// What operations read and write: `[T]` on a host.
+    /// The memory of operations: `[T]` on a host.
     type Memory: ?Sized;
-    /// A plan's own memory, in two pieces.
+    /// The plan's memory: two buffers.
     type Work;
-    /// A bound step, or several that run as one.
+    /// A bound operation.
     type Op: Operation<T, Self>;
 
-    /// Meets the other ranks before anything is bound, and returns what those of one host need to reach each other's memory
-    /// where the recipe wants that. Collective.
+    /// Connects the ranks before anything is bound. Returns access to memory of ranks on the same
+    /// host, if the recipe uses it. Collective.
     ///
     /// # Errors
     /// On every rank the same, or with [`Error::OnRank`].
@@ -36,21 +35,21 @@ pub trait Device<T: Real>: Sized {
         comm: &dyn Comm,
     ) -> Result<Option<Box<dyn NodeMemory>>, Error>;
 
-    /// The operations of one direction. Called by all ranks, of which one that fails may not come for the next direction: a device that has
-    /// them agree on something agrees on failures first.
+    /// The operations of one direction, called by all ranks. A rank that fails may skip the next
+    /// direction: collective calls of a device must first agree on failures.
     ///
     /// # Errors
-    /// [`Error::Memory`]; [`Error::Argument`] for what this device cannot do.
+    /// [`Error::Memory`]; [`Error::Argument`] for an unsupported recipe.
     fn bind(
         &mut self,
         recipe: &Recipe,
         site: BindContext<'_>,
     ) -> Result<Operations<Self::Op>, Error>;
 
-    /// A plan's own memory, of so many real numbers each. Collective.
+    /// The plan's memory, two buffers of these numbers of reals. Collective.
     ///
     /// # Errors
-    /// On every rank, when one lacks memory.
+    /// On every rank, if one lacks memory.
     fn work(
         &mut self,
         reals: [usize; 2],
@@ -64,7 +63,7 @@ pub trait Device<T: Real>: Sized {
         output: &'a mut Self::Memory,
     ) -> [&'a mut Self::Memory; 3];
 
-    /// Bytes of memory that a plan holds here beside its own two pieces and what operations hold.
+    /// Bytes of memory besides the two buffers and those of operations.
     fn held(&self) -> usize {
         0
     }
@@ -72,43 +71,43 @@ pub trait Device<T: Real>: Sized {
     /// Copies real numbers.
     fn copy(&mut self, all: &Transfer, src: &Self::Memory, dst: &mut Self::Memory);
 
-    /// Adds the squares of the numbers of boxes of elements of `width` real numbers, the source's sides of transfers, to a sum
-    /// for each: now, or when they are asked for.
+    /// Adds the sums of squares of boxes, the source sides of transfers, with `width` real numbers
+    /// per element. May be queued.
     fn energy(&mut self, parts: &[Transfer], width: usize, src: &Self::Memory, sums: &mut [Energy]);
 
-    /// Adds to the sums what [`Device::energy`] has queued for them, if it does; waits for that unless the run is
+    /// Adds the queued results of [`Device::energy`], if any. Waits for them unless the run is
     /// [finished](Device::finish).
     fn energy_queued(&mut self, _sums: &mut [Energy]) {}
 
-    /// Called at the end of every run: waits for what the host must know before it returns, if anything.
+    /// Waits for queued work at the end of every run.
     ///
     /// # Errors
-    /// The first failure of what was queued.
+    /// The first failure of queued work.
     fn finish(&mut self) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// A bound step of a recipe, or several.
+/// A bound operation of a recipe.
 pub trait Operation<T: Real, Dev: Device<T>> {
-    /// What it asks of the places that it reads and writes.
+    /// Its requirements on buffers.
     fn buffer_requirement(&self) -> BufferRequirement;
 
-    /// What it may lose.
+    /// The error it may add.
     fn loss(&self) -> Option<Loss> {
         None
     }
 
-    /// Sets the distance between neighbouring values on a wire that wants to be told, and the finer one for messages that
-    /// would lose more than errors that are spread evenly over half of it to either side ([`Loss::room`]).
+    /// Sets the quantization step, and a finer one for messages whose error would exceed that of a
+    /// uniform distribution ([`Loss::room`]).
     fn set_step(&mut self, _step: f64, _finer: Option<f64>) {}
 
-    /// What it lost in the last run, which is finished: the sum of squares, as its data was then.
+    /// The sum of squared errors of the last run, which is finished, in units of its data.
     fn squared_error(&self) -> f64 {
         0.0
     }
 
-    /// What was wrong with messages in the last run, which is finished, if that is not known before.
+    /// The state of messages in the last run, which is finished.
     ///
     /// # Errors
     /// For the first message that did not decode.
@@ -116,21 +115,22 @@ pub trait Operation<T: Real, Dev: Device<T>> {
         Ok(())
     }
 
-    /// The messages that it exchanges, if it does: those that it [reserves](Operation::reserve) for, known when it is bound.
+    /// Its messages, if any: those of [`Operation::reserve`], known once bound.
     fn message_plan(&self) -> Option<&MessagePlan>;
 
-    /// What ranks prepare together. Collective; a rank that fails does so after its part.
+    /// Collective preparation. A rank that fails still completes its part.
     ///
     /// # Errors
-    /// What the transport returns, [`Error::Memory`].
+    /// Errors of the transport, [`Error::Memory`].
     fn reserve(&mut self, _tools: &mut RunContext<Dev>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// From one buffer to another, or in place.
+    /// Executes the operation from one buffer to another, or in place.
     ///
     /// # Errors
-    /// A damaged message, after the exchange, unless that is for [`Operation::damage`] to say; the transport's.
+    /// A damaged message, after the exchange, unless [`Operation::damage`] reports it; errors of
+    /// the transport.
     fn run(
         &mut self,
         context: &mut RunContext<Dev>,
@@ -143,25 +143,25 @@ pub trait Operation<T: Real, Dev: Device<T>> {
     }
 }
 
-/// What an operation reads and writes.
+/// The buffers of an operation.
 pub struct OpBuffers<'a, M: ?Sized> {
-    /// What is read, unless the operation works in place.
+    /// The source, unless in place.
     pub src: Option<&'a M>,
-    /// What is written.
+    /// The destination.
     pub dst: &'a mut M,
-    /// Where an operation that works in place in memory that other ranks reach finds the caller's arrays.
+    /// The caller's arrays, for an in-place operation in exposed memory.
     pub caller: Option<CallerArrays<'a, M>>,
 }
 
-/// The caller's arrays, where this rank's data comes from and goes to.
+/// The caller's arrays as source and destination of an operation.
 pub struct CallerArrays<'a, M: ?Sized> {
-    /// The input, where data is taken from that and it is not the output.
+    /// The input, if data is copied from it.
     pub input: Option<&'a M>,
-    /// The output, unless nothing is there.
+    /// The output, if it is used.
     pub output: Option<&'a mut M>,
-    /// Whether data comes from the input, or else from the output; otherwise it is in the buffer already.
+    /// Whether data is copied in, from the input or else the output.
     pub copy_in: bool,
-    /// Whether it goes to the output; otherwise it stays in the buffer.
+    /// Whether the result is copied to the output.
     pub copy_out: bool,
 }
 
@@ -171,18 +171,18 @@ pub struct Operations<Op> {
     pub ops: Vec<Op>,
     /// Real numbers on this rank before, between and after them.
     pub sizes: Vec<usize>,
-    /// Whether other ranks can see any memory, or only the plan's own.
+    /// Whether other ranks can see all memory, or only the plan's.
     pub exposes_all: bool,
 }
 
-/// For whom operations are bound, beside the recipe.
+/// The arguments of binding besides the recipe.
 #[derive(Clone, Copy)]
 pub struct BindContext<'a> {
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// The ranks.
+    /// The communicator.
     pub comm: &'a dyn Comm,
-    /// What [`Device::meet`] returned.
+    /// The result of [`Device::connect`].
     pub node_memory: Option<&'a dyn NodeMemory>,
 }
 
@@ -193,22 +193,22 @@ impl BindContext<'_> {
     }
 }
 
-/// What operations run on.
+/// The resources of operations.
 pub struct RunContext<Dev> {
     /// The device.
     pub device: Dev,
     pub(crate) exchanges: Vec<(Algorithm, Box<dyn Exchange>)>,
-    /// For operations that reach other ranks' memory, where there are any on this host.
+    /// Memory of other ranks on this host, if shared.
     pub node_memory: Option<Box<dyn NodeMemory>>,
-    /// Where time goes.
+    /// Accumulated times.
     pub timings: Timings,
 }
 
 impl<Dev> RunContext<Dev> {
-    /// The exchange of an algorithm that the recipe names, and what else it copy_in to use it.
+    /// The exchange of an algorithm, and the other resources.
     ///
     /// # Panics
-    /// If the recipe does not name it.
+    /// If the recipe does not name the algorithm.
     pub fn split(&mut self, wanted: Algorithm) -> RunParts<'_, Dev> {
         let Self { device, exchanges, node_memory, timings } = self;
         let found = exchanges.iter_mut().find(|(algorithm, _)| *algorithm == wanted);
@@ -217,7 +217,7 @@ impl<Dev> RunContext<Dev> {
     }
 }
 
-/// [`RunContext`], each by itself.
+/// The parts of [`RunContext`].
 pub struct RunParts<'a, Dev> {
     /// The device.
     pub device: &'a mut Dev,

@@ -1,9 +1,11 @@
-//! What the reshapes of one direction may lose, and what they lost.
+//! The error budget of the reshapes of one direction.
 //!
-//! All encoders work with one step, measured in the result: a reshape whose errors grow by `G` until then rounds to
-//! multiples of `D/G`. That is reverse water-filling over all reshapes at once (Cover and Thomas, Elements of Information
-//! Theory, 10.3.3): no split of the tolerance among them sends fewer bits. With `n` real numbers sent in all, errors that
-//! are spread evenly over half a step add up to `D √(n/12)`, and errors that conspire to `D/2 Σ √nᵢ`.
+//! All encoders use one quantization step `D`, measured in the result: a reshape whose errors grow
+//! by `G` rounds to multiples of `D/G`. This is reverse water-filling over all reshapes (Cover and
+//! Thomas, Elements of Information Theory, 10.3.3), which minimizes the bits sent.
+//!
+//! With `n` real numbers sent in all, uniform errors add up to `D √(n/12)`, and fully correlated
+//! errors to `D/2 Σ √nᵢ`.
 
 use super::device::{Device, Operation};
 use crate::base::tolerance::LARGE;
@@ -16,34 +18,34 @@ use crate::recipe::norm_gain::Loss;
 use crate::recipe::norm_gain::{Gain, gain_of};
 use crate::recipe::{Recipe, Step};
 
-/// Stay a little below the tolerance, as errors of one reshape and of another are not quite independent, least of all
-/// where steps are as large as most numbers. Its square leaves each rank's errors room to be larger by 6% than expected.
+/// Margin below the tolerance, as errors of different reshapes are not quite independent. Its
+/// square allows for unequal errors of ranks.
 const MARGIN: f64 = 0.97;
 
-/// The account of one direction of a plan.
+/// The error budget of one direction of a plan.
 pub(crate) struct Budget {
     tolerance: Option<Tolerance>,
-    /// From the norm of the input to that of the result.
+    /// The gain from the input to the result.
     whole: Gain,
-    /// What rounding may add to the result, as a share of it.
+    /// Relative rounding error of the result.
     rounding: f64,
-    /// All of this rank's input and, where half a spectrum comes in, its planes that are not there twice; sums of their squares.
+    /// This rank's whole input and, for a half spectrum, the planes that occur only once.
     parts: Vec<Transfer>,
     energies: Vec<Energy>,
     halved: bool,
     width: usize,
-    /// The operations that may lose something; real numbers are those of all ranks.
+    /// The lossy operations, with real numbers of all ranks.
     losses: Vec<(usize, Loss)>,
-    /// The norm of the input in the present run.
+    /// The norm of the input in the current run.
     norm: f64,
     sums: Vec<f64>,
 }
 
 impl Budget {
-    /// For operations of which some may lose something; `None` if none may. Collective.
+    /// The budget of these operations; `None` if all are exact. Collective.
     ///
     /// # Errors
-    /// What the communicator returns.
+    /// Those of the communicator.
     pub(crate) fn new<T: Real, Dev: Device<T>>(
         recipe: &Recipe,
         direction: Direction,
@@ -96,11 +98,11 @@ impl Budget {
         }))
     }
 
-    /// Measures the input. With a tolerance, sets the steps of all encoders; without one the norm is for the report alone, and
-    /// nobody waits for it here. Collective: one reduction of three numbers with a tolerance, otherwise none.
+    /// Measures the input. With a tolerance, sets the steps of all encoders by one reduction.
+    /// Without one, the norm is only reported and is not awaited here. Collective.
     ///
     /// # Errors
-    /// What the communicator returns.
+    /// Those of the communicator.
     pub(crate) fn open<T: Real, Dev: Device<T>>(
         &mut self,
         ops: &mut [Dev::Op],
@@ -116,7 +118,7 @@ impl Budget {
         self.norm = energy.norm();
         let step = self.step(tolerance);
         let common = || self.losses.iter().filter(|(_, loss)| loss.common);
-        // Errors that are as large as can be, and all alike in every reshape, then add up to no more than others do.
+        // The finer step bounds errors that are maximal and equal in every reshape.
         let finer = step / (3.0 * common().count() as f64).sqrt();
         for (op, loss) in common() {
             match tolerance.is_strict() {
@@ -130,7 +132,7 @@ impl Budget {
         Ok(())
     }
 
-    /// What the input of this rank adds to the square of its norm.
+    /// The energy of this rank's input.
     fn energy<T: Real, Dev: Device<T>>(&mut self, device: &mut Dev) -> Energy {
         device.energy_queued(&mut self.energies);
         match self.halved {
@@ -139,18 +141,20 @@ impl Budget {
         }
     }
 
-    /// The step that all encoders have, measured in the result.
+    /// The common quantization step, measured in the result.
     fn step(&self, tolerance: Tolerance) -> f64 {
         let (least, most) = (self.norm * self.whole.least, self.norm * self.whole.most);
         let common = || self.losses.iter().filter(|(_, loss)| loss.common);
         let roots = || common().map(|(_, loss)| loss.reals.sqrt()).sum::<f64>();
         let reals = || common().map(|(_, loss)| loss.reals).sum::<f64>();
         let step = match tolerance.is_strict() {
-            // The root of the mean of so many squares scatters by 0.45/√n: room for more than four times that.
+            // The root of the mean of n squares scatters by less than 1/√n: the margin covers
+            // several deviations.
             false => MARGIN * tolerance.value() * least * 12f64.sqrt() / (reals().sqrt() + 2.0),
             true => 2.0 * (tolerance.value() * least - self.rounding * most) / roots(),
         };
-        // Nothing but zeros: any step sends them in no bits. What has no norm goes as it is, which step 0 stands for.
+        // Zeros take no bits at any step. Data without a finite norm is sent exactly, which step 0
+        // means.
         match (most, step.is_finite()) {
             (0.0, _) => 1.0,
             (_, true) => step.max(0.0),
@@ -158,11 +162,10 @@ impl Budget {
         }
     }
 
-    /// Adds up what was lost. Collective: one reduction of as many numbers as there are reshapes, without a tolerance of three
-    /// more.
+    /// Adds up the errors by one reduction. Collective.
     ///
     /// # Errors
-    /// What the communicator returns.
+    /// Those of the communicator.
     pub(crate) fn close<T: Real, Dev: Device<T>>(
         &mut self,
         ops: &[Dev::Op],
@@ -182,7 +185,7 @@ impl Budget {
         if self.norm == 0.0 {
             return Ok(WireError::default());
         }
-        // As a share of the input's norm: what a reshape lost as it is in the result.
+        // Relative to the input's norm: the error of a reshape in the result.
         let (mut squares, mut sum) = (0.0, 0.0);
         for ((_, loss), lost) in self.losses.iter().zip(&self.sums) {
             let share = lost.sqrt() / self.norm;
@@ -192,7 +195,7 @@ impl Budget {
         let Gain { least, typical, most } = self.whole;
         let estimate = squares.sqrt() / typical;
         let bound = (sum + self.rounding * most) / least;
-        // Beyond, squares of errors leave the range of numbers.
+        // Outside this range, squares of errors overflow or underflow.
         match (LARGE.recip()..LARGE).contains(&self.norm) {
             true => Ok(WireError { estimate, bound }),
             false => Ok(WireError { estimate: f64::NAN, bound: f64::NAN }),

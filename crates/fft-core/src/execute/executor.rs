@@ -12,15 +12,15 @@ use crate::problem::Algorithm;
 use crate::problem::Direction;
 use crate::recipe::Recipe;
 
-/// A bound recipe. Data goes in and out as arrays of real numbers (a complex number is two), each rank
-/// passing its own bricks; lengths are the caller's to check.
+/// A bound recipe. Data is passed as arrays of real numbers, each rank its own bricks. Callers
+/// check lengths.
 pub struct Executor<T: Real, Dev: Device<T>> {
-    /// Dropped before what all ranks free together, so that those who go on hear of it.
+    /// Dropped before memory that ranks free together, so that waiting ranks are notified.
     comm: Box<dyn Comm>,
     forward: BoundProgram<T, Dev>,
     inverse: BoundProgram<T, Dev>,
     work: Dev::Work,
-    /// Real numbers of the plan's own memory.
+    /// Real numbers in the plan's buffers.
     sizes: [usize; 2],
     context: RunContext<Dev>,
     /// Whether all ranks read each other's memory on one host.
@@ -28,17 +28,17 @@ pub struct Executor<T: Real, Dev: Device<T>> {
     lost: Option<WireError>,
 }
 
-/// Makes the exchange of an algorithm on a communicator. Called by all ranks together; one that fails must do so
-/// after its collective part, or on all of them.
+/// Makes the exchange of an algorithm on a communicator. Collective; a rank that fails completes
+/// its collective part first.
 pub type MakeExchange<'a> = &'a dyn Fn(Algorithm, &dyn Comm) -> Result<Box<dyn Exchange>, Error>;
 
 impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
-    /// Binds a recipe: allocates buffers and slots, prepares local transforms, makes the exchanges.
-    /// Collective over `comm`, which the executor keeps; all ranks have the same recipe.
+    /// Binds a recipe: allocates buffers, prepares local transforms and makes the exchanges.
+    /// Collective over `comm`; all ranks pass the same recipe.
     ///
     /// # Errors
-    /// On every rank the same: [`Error::OnRank`] when memory is short on one, or what `exchange` returns;
-    /// [`Error::Disagreement`] when a rank expects other messages than are sent to it ([`matching`]).
+    /// The same on every rank: [`Error::OnRank`] for lack of memory; errors of `exchange`;
+    /// [`Error::Disagreement`] if messages do not match ([`matching`]).
     pub fn bind(
         recipe: &Recipe,
         comm: Box<dyn Comm>,
@@ -64,7 +64,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
             Ok([program(Direction::Forward)?, program(Direction::Inverse)?])
         };
         let mut programs = agree(comm.as_ref(), programs())?;
-        // Before anything that ranks do together as their recipes say.
+        // Checked before any collective call that depends on the recipe.
         let ops = programs.iter().flat_map(|program| &program.ops);
         matching(comm.as_ref(), ops.filter_map(Operation::message_plan))?;
         for (program, direction) in
@@ -84,7 +84,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         Ok(bound)
     }
 
-    /// Everything that ranks prepare together. A failure does not keep this rank from the rest.
+    /// Prepares all operations together with other ranks, also after a failure.
     fn reserve(&mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for op in self.forward.ops.iter_mut().chain(&mut self.inverse.ops) {
@@ -95,12 +95,11 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
 
     /// Transforms `src` into `dst`, or `dst` in place. Collective. Allocates nothing.
     ///
-    /// Without `src`, the first numbers of `dst` are the input, and it is as long as the longer of input and
-    /// output.
+    /// Without `src`, `dst` starts with the input and is as long as the longer of input and output.
     ///
     /// # Errors
-    /// The same on every rank, after all of them have finished: [`Error::OnRank`] when a message was
-    /// damaged, or when the transport failed. `dst` then holds nothing of use.
+    /// The same on every rank: [`Error::OnRank`] for a damaged message or a failed transport. `dst`
+    /// is then undefined.
     ///
     /// # Panics
     /// If `src` or `dst` is too short for this rank's bricks.
@@ -130,70 +129,74 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
                     Ok(())
                 }
             };
-            // Others wait for this rank in what is to come, whatever went wrong here.
+            // Other ranks depend on the remaining operations, even after a failure.
             result = result.and(done);
         }
         let finished = result.and(context.device.finish());
         let mine = finished.and_then(|()| ops.iter().try_for_each(Operation::damage));
-        settle(comm.as_ref(), context.node_memory.as_deref_mut().filter(|_| self.near), mine)?;
+        agree_by_memory(
+            comm.as_ref(),
+            context.node_memory.as_deref_mut().filter(|_| self.near),
+            mine,
+        )?;
         self.lost = program.close(&mut context.device, comm.as_ref())?;
         Ok(())
     }
 
-    /// As [`agree`]; where all ranks read each other's memory on one host, no message is sent as long as all is well. Collective.
+    /// As [`agree`]. With memory shared by all ranks, success needs no message. Collective.
     ///
     /// # Errors
-    /// The lowest failing rank's; [`Error::Left`] when a process has dropped its executor.
+    /// The lowest failing rank's; [`Error::Left`] if a process has dropped its executor.
     pub fn agree<R>(&mut self, mine: Result<R, Error>) -> Result<R, Error> {
-        settle(
+        agree_by_memory(
             self.comm.as_ref(),
             self.context.node_memory.as_deref_mut().filter(|_| self.near),
             mine,
         )
     }
 
-    /// Zeroed memory for input or output that the other ranks of the host can see; `None` where this rank is alone on
-    /// its host, or looks into no other's memory. Collective; ranks may ask for different lengths.
+    /// Zeroed memory for input or output, shared with the other ranks of the host. `None` if this
+    /// rank shares no memory. Collective; lengths may differ.
     ///
     /// # Errors
-    /// On every rank of the host when one does not get it. Those of other hosts are not asked.
+    /// On every rank of the host if the allocation fails on one.
     pub fn allocate(&mut self, bytes: usize) -> Result<Option<Box<dyn SharedMemory>>, Error> {
         let node_memory = self.context.node_memory.as_mut();
         node_memory.map(|node_memory| node_memory.allocate(bytes)).transpose()
     }
 
-    /// Whether this rank looks into others' memory, or they into its own.
+    /// Whether this rank shares memory with others.
     pub fn has_neighbours(&self) -> bool {
         self.context.node_memory.is_some()
     }
 
-    /// Whether memory is where the other ranks of the host can see it, as far as there are any who look.
+    /// Whether other ranks of the host, if any, can see this memory.
     pub fn is_seen(&self, memory: &[u8]) -> bool {
         self.context.node_memory.as_ref().is_none_or(|node_memory| node_memory.sees(memory))
     }
 
-    /// How messages travel where the recipe names this algorithm.
+    /// The exchange that executes the named algorithm.
     pub fn exchange(&self, named: Algorithm) -> Algorithm {
         let found = self.context.exchanges.iter().find(|(algorithm, _)| *algorithm == named);
         found.map_or(named, |(_, exchange)| exchange.algorithm())
     }
 
-    /// What it runs on.
+    /// The device.
     pub fn device(&self) -> &Dev {
         &self.context.device
     }
 
-    /// The same, to be asked for memory.
+    /// The device, mutable.
     pub fn device_mut(&mut self) -> &mut Dev {
         &mut self.context.device
     }
 
-    /// What the last run lost on the wire, as all ranks together know; `None` when nothing may be lost.
+    /// The error of the last run over all ranks; `None` if messages are exact.
     pub fn lost(&self) -> Option<WireError> {
         self.lost
     }
 
-    /// Operations of a direction: passes over memory.
+    /// Number of operations of a direction: passes over memory.
     pub fn operations(&self, direction: Direction) -> usize {
         direction.choose(&self.forward, &self.inverse).ops.len()
     }
@@ -203,7 +206,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         self.comm.as_ref()
     }
 
-    /// Where time went since the last [`Executor::clear_timings`].
+    /// Times since the last [`Executor::clear_timings`].
     pub fn timings(&self) -> Timings {
         self.context.timings
     }
@@ -213,7 +216,7 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
         self.context.timings = Timings::default();
     }
 
-    /// Bytes of memory beside input and output: work buffers, slots, tiles.
+    /// Bytes of memory besides input and output: work buffers, slots, tiles.
     pub fn memory(&self) -> usize {
         let exchanges = self.context.exchanges.iter();
         let slots: usize = exchanges.map(|(_, exchange)| exchange.memory()).sum();
@@ -226,8 +229,8 @@ impl<T: Real, Dev: Device<T>> Executor<T, Dev> {
     }
 }
 
-/// [`agree`], by a meeting where all ranks have a node_memory together and all is well.
-fn settle<R>(
+/// [`agree`], through shared memory if all ranks share it and succeed.
+fn agree_by_memory<R>(
     comm: &dyn Comm,
     node_memory: Option<&mut (dyn NodeMemory + 'static)>,
     mine: Result<R, Error>,
@@ -238,10 +241,10 @@ fn settle<R>(
     }
 }
 
-/// Tells the communicator of a panic, while others wait for this rank.
+/// Notifies the communicator of a panic, as other ranks wait for this one.
 struct Unwinding<'a> {
     comm: &'a dyn Comm,
-    /// Whether it is of a panic before, in the course of which something is transformed.
+    /// Whether the thread was panicking before.
     already: bool,
 }
 
@@ -253,7 +256,7 @@ impl Drop for Unwinding<'_> {
     }
 }
 
-/// The memory of one run.
+/// The buffers of one run.
 struct Buffers<'a, M: ?Sized> {
     input: Option<&'a M>,
     /// The output and the work buffers.
@@ -261,7 +264,7 @@ struct Buffers<'a, M: ?Sized> {
 }
 
 impl<M: ?Sized> Buffers<'_, M> {
-    /// What an operation reads and writes.
+    /// The buffers of an operation.
     fn of(&mut self, from: BufferId, to: BufferId, caller: CallerData) -> OpBuffers<'_, M> {
         if !caller.is_used() {
             let (src, dst) = self.pair(from, to);
@@ -277,7 +280,7 @@ impl<M: ?Sized> Buffers<'_, M> {
         OpBuffers { src: None, dst, caller: Some(caller) }
     }
 
-    /// A buffer to read and one to write; only the latter when they are the same.
+    /// A buffer to read and one to write; only the latter if they are the same.
     fn pair(&mut self, from: BufferId, to: BufferId) -> (Option<&M>, &mut M) {
         let number = |place| match place {
             BufferId::Output | BufferId::Input => 0,

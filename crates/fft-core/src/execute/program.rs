@@ -1,4 +1,4 @@
-//! One direction of a recipe, bound to a rank: operations and where each reads and writes.
+//! One direction of a bound recipe: operations and their buffers.
 
 use super::buffer_assignment::{BufferAssignment, BufferId, Instruction, Map};
 use super::device::Operations;
@@ -14,12 +14,12 @@ pub(crate) struct BoundProgram<T: Real, Dev: Device<T>> {
     sizes: Vec<usize>,
     out_of_place: BufferAssignment,
     in_place: BufferAssignment,
-    /// Where something may be lost.
+    /// Present if messages may be lossy.
     pub(crate) budget: Option<Budget>,
 }
 
 impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
-    /// Finds where operations read and write.
+    /// Assigns buffers to operations.
     pub(crate) fn new(bound: Operations<Dev::Op>) -> Self {
         let Operations { ops, sizes, exposes_all } = bound;
         let requirements: Vec<_> = ops.iter().map(Operation::buffer_requirement).collect();
@@ -29,7 +29,7 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
         Self { ops, sizes, out_of_place, in_place, budget: None }
     }
 
-    /// The operations, and what a run does with or without an input apart from the output.
+    /// The operations, and the instructions for a run out of place or in place.
     pub(crate) fn split(&mut self, has_input: bool) -> (&mut [Dev::Op], &[Instruction]) {
         let assignment = if has_input { &self.out_of_place } else { &self.in_place };
         (&mut self.ops, &assignment.instructions)
@@ -38,7 +38,7 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
     /// Sets the steps of all encoders for this input. Collective.
     ///
     /// # Errors
-    /// What the communicator returns.
+    /// Those of the communicator.
     pub(crate) fn open(
         &mut self,
         device: &mut Dev,
@@ -51,10 +51,10 @@ impl<T: Real, Dev: Device<T>> BoundProgram<T, Dev> {
         }
     }
 
-    /// What was lost, if anything may have been. Collective.
+    /// The error of the run, if messages may be lossy. Collective.
     ///
     /// # Errors
-    /// What the communicator returns.
+    /// Those of the communicator.
     pub(crate) fn close(
         &mut self,
         device: &mut Dev,

@@ -1,18 +1,18 @@
-//! What ranks can reach of each other's memory.
+//! Access of ranks to each other's memory.
 
 use crate::problem::{Access, Algorithm, Problem};
 
-/// What ranks can reach of each other's memory, where all of them are on one host. The same on all ranks.
+/// Access of ranks to each other's memory, if all are on one host. The same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// Whether all ranks read and write each other's memory.
     pub shares_memory: bool,
-    /// Whether they reach the caller's arrays as well, and not only the plan's memory.
+    /// Whether this includes the caller's arrays, not only the plan's memory.
     pub exposes_all: bool,
 }
 
 impl Capabilities {
-    /// Those of ranks that are bound together: whether they reach all of each other's memory, if they reach any.
+    /// The capabilities of bound ranks. `exposes_all` is `None` if they reach no other memory.
     pub fn of(problem: &Problem, exposes_all: Option<bool>) -> Self {
         let all_near = problem.all_near();
         Self {
@@ -21,7 +21,7 @@ impl Capabilities {
         }
     }
 
-    /// Those of threads, for a problem that is not bound yet.
+    /// The capabilities of threads, for a problem that is not bound yet.
     pub fn of_threads(problem: &Problem) -> Self {
         let shared = problem.options.exchange == Algorithm::Shared
             && problem.options.access == Access::Cached;

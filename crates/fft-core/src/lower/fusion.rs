@@ -1,11 +1,11 @@
-//! Which transforms share one pass over memory: sizes of what must be in cache together.
+//! Transforms that share one pass over memory: their data must be in cache together.
 
 use crate::base::cache_sizes::{BLOCK_BYTES, CHUNK_RUN_BYTES, LINE_BYTES};
 use crate::geometry::Layout;
 use crate::recipe::Node;
 
-/// Bytes of the smallest box that holds whole lines along `axes`, and `run` bytes of each row.
-/// `element` is in bytes, of all batches.
+/// Bytes of the smallest box with whole lines along `axes` and `run` bytes of each row. `element`
+/// is in bytes, of all batches.
 fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, run: usize) -> usize {
     let row = match axes.contains(&layout.order().contiguous()) {
         true => element,
@@ -14,14 +14,14 @@ fn tile_bytes(layout: &Layout, axes: &[usize], element: usize, run: usize) -> us
     axes.iter().map(|axis| layout.grid().len(*axis)).product::<usize>() * row
 }
 
-/// Whether tiles with whole lines along `axes` fit into cache, gathered from memory of all ranks.
-/// `element` is in bytes, of all batches.
+/// Whether tiles with whole lines along `axes`, gathered from all ranks, fit into cache. `element`
+/// is in bytes, of all batches.
 pub(crate) fn fit_in_cache(layout: &Layout, axes: &[usize], element: usize) -> bool {
     tile_bytes(layout, axes, element, LINE_BYTES) <= BLOCK_BYTES
 }
 
-/// Of `axes`, which are transformed in this order, the last that fit into one chunk together.
-/// `element` is in bytes, of all batches; a chunk has at most `most` bytes.
+/// The longest suffix of `axes`, in order of transforms, that fits into one chunk. A chunk has at
+/// most `most` bytes; `element` is in bytes, of all batches.
 pub(crate) fn fusable_suffix(
     layout: &Layout,
     axes: &[usize],
@@ -36,8 +36,8 @@ pub(crate) fn fusable_suffix(
     axes[first..].to_vec()
 }
 
-/// Whether blocks of local memory with whole lines along `axes` fit into cache on every rank, before
-/// and after the transforms: all that lies inside the outermost of the axes.
+/// Whether blocks of local memory with whole lines along `axes` fit into cache, on every rank,
+/// before and after the transforms.
 pub(crate) fn fit_in_block(ends: [&Node; 2], axes: &[usize], real_bytes: usize) -> bool {
     ends.iter().all(|node| {
         let order = node.layout.order();

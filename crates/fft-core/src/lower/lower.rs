@@ -1,7 +1,7 @@
 //! Lowering: from the steps of a recipe to the passes over memory that execute them.
 //!
 //! ```text
-//! decide which steps are shared passes and where data is kept    (stages.rs, memory_plan.rs)
+//! decide which steps are shared passes and which buffers hold data   (stages.rs, memory_plan.rs)
 //! for each stage:
 //!     a factor is multiplied into the transform before it, or else the one after
 //!     a transform joins the pending ones if blocks with all their lines fit into cache
@@ -23,9 +23,8 @@ use crate::recipe::{Recipe, Step};
 use crate::redistribute::spill::BufferSplit;
 
 impl Recipe {
-    /// The passes over memory of one direction. Pure; the same on all ranks.
-    ///
-    /// Cost: O(ranks) for each step.
+    /// The passes over memory of one direction, the same on all ranks. Cost: O(ranks) for each
+    /// step.
     ///
     /// ```
     /// use fft_core::*;
@@ -69,11 +68,11 @@ impl Recipe {
     }
 }
 
-/// Transforms that are to become one pass.
+/// Transforms to be joined into one pass.
 #[derive(Default)]
 struct Pending {
     ffts: Vec<Fft>,
-    /// How ranks hold the data before and after.
+    /// The split of bricks before and after.
     splits: [BufferSplit; 2],
 }
 
@@ -81,14 +80,14 @@ struct Builder<'a> {
     lowering: Lowering<'a>,
     ops: Vec<Op>,
     plan: MemoryPlan,
-    /// How ranks hold what the exchanges to come bring.
+    /// The split of bricks after each remaining exchange.
     splits: std::vec::IntoIter<BufferSplit>,
-    /// How they hold what they have now.
+    /// The current split of bricks.
     split: BufferSplit,
     pending: Pending,
-    /// The axes that were transformed since the last exchange.
+    /// The axes transformed since the last exchange.
     since: Vec<usize>,
-    /// A factor that waits for a transform.
+    /// A factor that the next transform includes.
     factor: f64,
     exchanges: usize,
 }
@@ -107,7 +106,7 @@ impl<'a> Builder<'a> {
         Some(Fft { step: walked.number, axis, kind, factor })
     }
 
-    /// A local transform: it joins the pending ones, or becomes the first of others.
+    /// Adds a local transform to the pending ones, or begins a new group.
     fn transform(&mut self, walked: &Walked) {
         let Some(fft) = self.fft(walked) else { return };
         self.since.push(fft.axis);
@@ -124,7 +123,7 @@ impl<'a> Builder<'a> {
         self.pending.ffts.push(fft);
     }
 
-    /// Whether a transform can be one pass with those that are pending.
+    /// Whether a transform fits into one pass with the pending ones.
     fn joins(&self, fft: &Fft, walked: &Walked) -> bool {
         let problem = self.lowering.problem();
         let Some(first) = self.pending.ffts.first() else { return true };
@@ -138,7 +137,7 @@ impl<'a> Builder<'a> {
         fit_in_block(ends, &axes, problem.precision.bytes())
     }
 
-    /// Makes the pending transforms a pass, or a part of the exchange before them.
+    /// Emits the pending transforms as a pass, or fuses them into the exchange before.
     fn flush(&mut self) {
         let Pending { ffts, splits } = std::mem::take(&mut self.pending);
         let Some(first) = ffts.first() else { return };
@@ -155,7 +154,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Data moves to another layout, before the rest of the steps.
+    /// Emits an exchange. `rest` are the steps after it.
     fn exchange(&mut self, walked: &Walked, rest: &[Step]) {
         let Step::Reshape { wire, exchange } = walked.step else { return };
         let (lowering, problem) = (self.lowering, self.lowering.problem());
@@ -195,13 +194,14 @@ impl<'a> Builder<'a> {
         self.since.clear();
     }
 
-    /// Transforms across ranks: one pass for each layout, of all axes whose lines fit into one tile.
+    /// Emits shared passes: one for each layout and group of axes whose lines fit into one tile.
     fn shared(&mut self, home: usize, work: usize, steps: &[Walked], real: Option<Walked>) {
         self.flush();
         let forward = self.lowering.direction == Direction::Forward;
         let (mut work, mut ffts) = (work, Vec::new());
         let mut real = real;
-        // The real transform is the first of the first pass forward, and the last of the last inverse.
+        // The real transform is the first of the first pass forward, and the last of the last
+        // inverse.
         if let Some(walked) = real.filter(|_| forward) {
             ffts.extend(self.fft(&walked));
         }
@@ -265,8 +265,8 @@ impl<'a> Builder<'a> {
 }
 
 impl Lowering<'_> {
-    /// Whether all messages of an exchange are there before they are unpacked, and can be read in any order,
-    /// so that transforms may be fused into unpacking.
+    /// Whether all messages of an exchange have arrived before unpacking and can be read in any
+    /// order. Then transforms may be fused into unpacking.
     fn unpacks_at_once(&self, pass: &ExchangePass) -> bool {
         let problem = self.problem();
         let [from, to] = [pass.from, pass.to].map(|node| &self.node(node).layout);
@@ -275,7 +275,7 @@ impl Lowering<'_> {
             || pass.direct && self.capabilities.shares_memory;
         let one_host =
             !problem.hosts.is_empty() && problem.hosts.iter().all(|host| *host == problem.hosts[0]);
-        // Other messages are read from front to back.
+        // Other messages are decoded sequentially.
         let random_access = pass.wire == Wire::Raw || one_host;
         silent || self.policy.buffers_all && random_access
     }

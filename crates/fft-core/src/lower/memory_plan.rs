@@ -1,4 +1,4 @@
-//! Where data is kept between the stages, when that is to be one buffer beside the output.
+//! The buffers of data between stages, if one buffer besides the output is to suffice.
 
 use super::fusion::fusable_suffix;
 use super::stages::{Lowering, Stage};
@@ -8,12 +8,12 @@ use crate::problem::{Algorithm, Direction, Kind, Memory};
 use crate::recipe::Step;
 use crate::redistribute::spill::{BufferSplit, Spill};
 
-/// What is kept where.
+/// The assignment of data to buffers.
 #[derive(Default)]
 pub(crate) struct MemoryPlan {
-    /// What stays in the output, where all steps are one shared stage.
+    /// The data kept in the output, if all steps are one shared stage.
     pub(crate) exclusive: Option<Exclusive>,
-    /// How ranks hold what each reshape brings, by number of the reshape.
+    /// The split of bricks after each reshape.
     pub(crate) splits: Vec<BufferSplit>,
     /// Whether the result is copied from the plan's memory to the output.
     pub(crate) copies_out: bool,
@@ -21,17 +21,17 @@ pub(crate) struct MemoryPlan {
     pub(crate) messages: bool,
 }
 
-/// A choice of how to save memory.
+/// A way to save memory.
 #[derive(Clone, Copy)]
 struct Variant {
-    /// Transforms across ranks, in place.
+    /// In-place transforms across ranks.
     across: bool,
     copies_out: bool,
-    /// Ranks of a host read each other's memory in reshapes.
+    /// Whether ranks of a host read each other's memory in reshapes.
     direct: bool,
 }
 
-/// In the order of preference.
+/// All variants in order of preference.
 const VARIANTS: [Variant; 6] = {
     const fn of(across: bool, copies_out: bool, direct: bool) -> Variant {
         Variant { across, copies_out, direct }
@@ -49,30 +49,30 @@ const VARIANTS: [Variant; 6] = {
 /// Data of a node between two stages.
 struct Rest {
     node: usize,
-    /// Reshapes before.
+    /// The number of reshapes before.
     reshapes: usize,
     /// Whether other ranks read it in a reshape.
     read: bool,
     /// Whether other ranks transform it.
     worked: bool,
-    /// Whether what follows leads to another buffer.
+    /// Whether the next stage writes to the other buffer.
     leaves: bool,
 }
 
 impl Lowering<'_> {
-    /// The stages of the direction and where data is kept between them.
+    /// The stages of the direction and the buffers of data between them.
     ///
-    /// One shared stage, if there is one ([`Lowering::in_both`]); otherwise the first variant that does
-    /// with one buffer, if memory is to be spared or all ranks share it; otherwise two buffers.
+    /// The first choice is one shared stage ([`Lowering::single_stage`]). The second is the first
+    /// variant with one buffer, to save memory or if all ranks share it. The last is two buffers.
     pub(crate) fn plan_memory(&self) -> (Vec<Stage>, MemoryPlan) {
-        if let Some((stage, exclusive)) = self.in_both() {
+        if let Some((stage, exclusive)) = self.single_stage() {
             let plan = MemoryPlan { exclusive: Some(exclusive), ..MemoryPlan::default() };
             return (vec![stage], plan);
         }
         let least = self.problem().options.memory == Memory::Least;
         let exposes_all = self.capabilities.exposes_all;
         let two_buffers = || {
-            // Where only the plan's memory is exposed, one buffer takes no longer.
+            // If only the plan's memory is exposed, one buffer costs no time.
             let stages = self.stages(true, !exposes_all || least);
             let stages = if exposes_all { self.halved(stages) } else { stages };
             (stages, MemoryPlan::default())
@@ -100,9 +100,9 @@ impl Lowering<'_> {
         direct.find_map(one_buffer).unwrap_or(found)
     }
 
-    /// Whether these stages do with the output and one buffer as they are.
+    /// Whether these stages already use no more than the output and one buffer.
     fn needs_one_buffer(&self, stages: &[Stage]) -> bool {
-        // A real transform across ranks has its place: there is nothing to be gained.
+        // A real transform across ranks needs no further buffer.
         if stages.iter().any(|stage| matches!(stage, Stage::Shared { real: Some(_), .. })) {
             return true;
         }
@@ -112,8 +112,8 @@ impl Lowering<'_> {
         plans.into_iter().flatten().any(whole)
     }
 
-    /// Data goes back and forth between the output and one buffer of the plan's. What does not fit into
-    /// the output is held in two pieces, which is not possible where other ranks reach it.
+    /// A plan with the output and one buffer. Data that exceeds the output is split in two, which
+    /// excludes access by other ranks.
     fn one_buffer(&self, stages: &[Stage], variant: Variant) -> Option<MemoryPlan> {
         let (problem, last) = (self.problem(), self.recipe.nodes().len() - 1);
         let end = self.direction.choose(last, 0);
@@ -138,7 +138,7 @@ impl Lowering<'_> {
                 return None;
             }
             if over {
-                // What other ranks transform must be whole, and so is the input.
+                // Data that other ranks transform must be whole; so must the input.
                 let with = |other: &Rest| other.worked && other.reshapes == rest.reshapes;
                 let whole_brick = rest.reshapes == 0 || rests.iter().any(with);
                 let room = |rank| reals(end, rank);
@@ -154,10 +154,10 @@ impl Lowering<'_> {
         Some(MemoryPlan { exclusive: None, splits, copies_out, messages })
     }
 
-    /// Data between the stages, and by number of reshapes before, the axes transformed there.
+    /// The data between stages, and the transformed axes by number of preceding reshapes.
     fn rests(&self, stages: &[Stage]) -> (Vec<Rest>, Vec<Vec<usize>>) {
         let problem = self.problem();
-        // A rank that is alone on its host must decide as the others do.
+        // All ranks must decide alike, also one alone on its host.
         let topology = Topology::new(&problem.hosts, problem.input.ranks());
         let visited = topology.ranks_per_host() > 1;
         let packed_in_place = self.packs_first_transforms(stages);
@@ -199,7 +199,7 @@ impl Lowering<'_> {
         (rests, whole)
     }
 
-    /// Whether the transforms of the input are all done chunk by chunk before packing.
+    /// Whether all transforms of the input are done chunk by chunk before packing.
     fn packs_first_transforms(&self, stages: &[Stage]) -> bool {
         let (problem, policy) = (self.problem(), self.policy);
         let start = match self.direction {

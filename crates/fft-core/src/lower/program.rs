@@ -1,4 +1,4 @@
-//! What is executed: the operations of one direction, as data.
+//! The operations of one direction as data.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::recipe::norm_gain::Gain;
 use crate::recipe::{Node, Pass, Recipe};
 use crate::redistribute::spill::BufferSplit;
 
-/// The operations of one direction of a recipe: pure data, the same on all ranks.
+/// The operations of one direction of a recipe, the same on all ranks.
 ///
 /// Each operation is one pass over memory. Costs, predictions, simulations and devices all read it.
 /// [`Display`](fmt::Display) prints one operation a line.
@@ -19,7 +19,7 @@ pub struct Program<'a> {
     pub(crate) recipe: &'a Recipe,
     pub(crate) direction: Direction,
     pub(crate) ops: Vec<Op>,
-    /// What each rank keeps in its output from the first operation to the last.
+    /// The data each rank keeps in its output from the first operation to the last.
     pub(crate) exclusive: Option<Exclusive>,
     pub(crate) policy: TransportPolicy,
 }
@@ -30,21 +30,21 @@ pub(crate) enum Op {
     LocalFft(LocalPass),
     Exchange(ExchangePass),
     SharedPass(SharedFft),
-    /// The result is copied from the plan's memory to the output.
+    /// Copy of the result from the plan's memory to the output.
     CopyOut {
         node: usize,
         split: BufferSplit,
     },
 }
 
-/// Transforms along one axis.
+/// The transform along one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fft {
     /// The number of the recipe's step.
     pub(crate) step: usize,
     pub(crate) axis: usize,
     pub(crate) kind: Kind,
-    /// What results are multiplied by.
+    /// The scale of the result.
     pub(crate) factor: f64,
 }
 
@@ -52,14 +52,14 @@ pub(crate) struct Fft {
 #[derive(Debug)]
 pub(crate) struct LocalPass {
     pub(crate) ffts: Vec<Fft>,
-    /// How ranks hold the data before and after.
+    /// The split of bricks before and after.
     pub(crate) splits: [BufferSplit; 2],
 }
 
-/// Data moves to another layout.
+/// A redistribution to another layout.
 #[derive(Debug)]
 pub(crate) struct ExchangePass {
-    /// The number of the recipe's step, and of the reshape among those that are executed.
+    /// The number of the recipe's step, and of the reshape among the executed ones.
     pub(crate) step: usize,
     pub(crate) number: usize,
     /// Nodes of the recipe.
@@ -69,29 +69,29 @@ pub(crate) struct ExchangePass {
     pub(crate) exchange: Algorithm,
     /// Whether ranks of a host read each other's memory.
     pub(crate) direct: bool,
-    /// Axes that chunks are not cut along.
+    /// Axes that chunks hold whole.
     pub(crate) whole: Vec<usize>,
     pub(crate) chunking: Option<Chunking>,
-    /// Transforms of each chunk before it is packed.
+    /// Transforms of each chunk before packing.
     pub(crate) fuse_before: Vec<Fft>,
-    /// Transforms of each tile after it is unpacked.
+    /// Transforms of each tile after unpacking.
     pub(crate) fuse_after: Vec<Fft>,
-    /// How ranks hold the data before and after.
+    /// The split of bricks before and after.
     pub(crate) splits: [BufferSplit; 2],
-    /// What errors of messages are multiplied by on the way to the result.
+    /// The gain of errors in messages up to the result.
     pub(crate) gain: Gain,
 }
 
-/// Transforms across the ranks of a host, of data that stays where it is.
+/// In-place transforms across the ranks of a host.
 #[derive(Debug)]
 pub(crate) struct SharedFft {
-    /// The nodes that say who holds what, and who transforms what.
+    /// The nodes with the distribution of data and of work.
     pub(crate) home: usize,
     pub(crate) work: usize,
     pub(crate) ffts: Vec<Fft>,
-    /// The node of real data that is read forward, or written inverse, instead of `home`.
+    /// The node of real data, read forward or written inverse instead of `home`.
     pub(crate) real: Option<usize>,
-    /// Whether it is the first operation, of data that is in the input.
+    /// Whether it is the first operation and reads the input.
     pub(crate) first: bool,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Program<'a> {
         self.direction.choose([first, last], [last, first])
     }
 
-    /// The axis and the pass of a transform; where the axis is in memory is for others to say.
+    /// The axis and the pass of a transform, without strides.
     pub(crate) fn pass(&self, fft: &Fft) -> (usize, Pass) {
         let [from, to] = self.ends(fft.step);
         let n = self.recipe.problem().grid().len(fft.axis);
@@ -115,12 +115,12 @@ impl<'a> Program<'a> {
         (fft.axis, Pass { factor: fft.factor, ..pass })
     }
 
-    /// The same of several transforms.
+    /// The axes and passes of several transforms.
     pub(crate) fn passes(&self, ffts: &[Fft]) -> Vec<(usize, Pass)> {
         ffts.iter().map(|fft| self.pass(fft)).collect()
     }
 
-    /// The exchange that executes a step; `None` where transforms read across ranks instead.
+    /// The exchange that executes a step; `None` inside a shared pass.
     pub(crate) fn exchange(&self, step: usize) -> Option<&ExchangePass> {
         self.ops.iter().find_map(|op| match op {
             Op::Exchange(pass) if pass.step == step => Some(pass),
@@ -128,14 +128,14 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Passes over memory.
+    /// The number of passes over memory.
     pub fn passes_over_memory(&self) -> usize {
         self.ops.len()
     }
 }
 
 impl Fft {
-    /// Whether lines take other memory after than before.
+    /// Whether the length of lines changes.
     pub(crate) fn changes_len(&self) -> bool {
         self.kind == Kind::R2C
     }

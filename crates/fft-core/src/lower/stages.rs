@@ -1,15 +1,15 @@
-//! Which steps run as shared passes: transforms across the ranks of a host, of data that stays in place.
+//! Selection of shared passes: in-place transforms across the ranks of a host.
 //!
 //! ```text
 //! walk the steps of one direction:
 //!     a transform or a factor is a stage of its own
-//!     at a reshape, where all ranks read each other's memory:
-//!         take the steps that may be done on data that stays, up to one that leads back to this layout
+//!     at a reshape, if all ranks read each other's memory:
+//!         take the steps that work in place, up to one that leads back to this layout
 //!         (if none does, and one buffer is to be saved: up to the last reshape)
 //!         if there are any: one shared stage, then a reshape only if it did not lead back
 //!     any other reshape is a stage of its own
 //! if other ranks see the caller's arrays:
-//!     merge a real transform beside a shared stage into it, where its lines fit into the tile
+//!     merge a real transform next to a shared stage into it, if its lines fit into the tile
 //! ```
 
 use super::Capabilities;
@@ -19,7 +19,7 @@ use crate::geometry::exclusive::Exclusive;
 use crate::problem::{Algorithm, Direction, Kind, Problem, TransportPolicy};
 use crate::recipe::{Node, Recipe, Step};
 
-/// One direction of a recipe that is being lowered.
+/// One direction of a recipe to be lowered.
 #[derive(Clone, Copy)]
 pub(crate) struct Lowering<'a> {
     pub(crate) recipe: &'a Recipe,
@@ -28,7 +28,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) policy: TransportPolicy,
 }
 
-/// A step in the order of the direction, with the numbers of the nodes before and after it.
+/// A step in the order of the direction, with the nodes before and after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walked {
     /// Its number in the recipe.
@@ -38,24 +38,24 @@ pub(crate) struct Walked {
     pub(crate) to: usize,
 }
 
-/// A step, or several that run as one.
+/// One step, or several that run as one.
 #[derive(Debug)]
 pub(crate) enum Stage {
     Scale(f64),
     Fft(Walked),
     Reshape {
-        /// The step; of data that was transformed in place, `to` is the node behind those transforms.
+        /// The step. After in-place transforms, `to` is the node behind them.
         reshape: Walked,
         /// All steps that follow.
         rest: Vec<Step>,
     },
     Shared {
-        /// The node that says who holds the data.
+        /// The node with the distribution of data.
         home: usize,
         /// The node of the first transforms.
         work: usize,
         steps: Vec<Walked>,
-        /// A real transform that runs with the first of the transforms, or with the last on the way back.
+        /// A real transform fused with the first transforms forward, or the last ones inverse.
         real: Option<Walked>,
     },
 }
@@ -105,9 +105,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// All steps as one shared stage of data that ends where it began, of which each rank has some that
-    /// no other transforms. Where only the plan's memory is exposed, that part stays in the output.
-    pub(crate) fn in_both(&self) -> Option<(Stage, Exclusive)> {
+    /// All steps as one shared stage that ends in its first layout, if ranks have data that no
+    /// other rank transforms. If only the plan's memory is exposed, that data stays in the output.
+    pub(crate) fn single_stage(&self) -> Option<(Stage, Exclusive)> {
         let Capabilities { shares_memory, exposes_all } = self.capabilities;
         if !shares_memory || exposes_all {
             return None;
@@ -125,7 +125,7 @@ impl<'a> Lowering<'a> {
         some.then_some((Stage::Shared { home, work: home, steps, real: None }, exclusive))
     }
 
-    /// Whether a step can be done on data that stays at `home`.
+    /// Whether a step works in place on data at `home`.
     fn stays(&self, walked: &Walked, home: usize) -> bool {
         match walked.step {
             Step::Reshape { exchange: Algorithm::Shared, .. } | Step::Scale { .. } => true,
@@ -136,8 +136,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The stages, with transforms across ranks where `across`. `saves` says whether one buffer for what
-    /// is between the steps is better than two.
+    /// The stages, with shared passes if `across`. `saves` prefers one intermediate buffer to two.
     pub(crate) fn stages(&self, across: bool, saves: bool) -> Vec<Stage> {
         let walk = self.walk();
         let (mut stages, mut rest) = (Vec::new(), &walk[..]);
@@ -171,8 +170,8 @@ impl<'a> Lowering<'a> {
         stages
     }
 
-    /// How many steps after a reshape can be done on data that stays: up to one that leads back, or,
-    /// if none does and a buffer is to be saved, up to the last reshape.
+    /// The number of steps after a reshape that work in place. The last one leads back or, to save
+    /// a buffer, is the last reshape.
     fn staying(&self, reshape: &Walked, rest: &[Walked], saves: bool) -> Option<usize> {
         let shared = matches!(reshape.step, Step::Reshape { exchange: Algorithm::Shared, .. });
         if !self.capabilities.shares_memory || !shared {
@@ -186,8 +185,8 @@ impl<'a> Lowering<'a> {
         rest[..steps].iter().position(leads_home).or_else(elsewhere).map(|last| last + 1)
     }
 
-    /// Merges real transforms beside shared stages into them, where their lines fit into the tile: one
-    /// pass less. Other ranks must see the caller's arrays.
+    /// Merges real transforms into adjacent shared stages if their lines fit into the tile. Other
+    /// ranks must see the caller's arrays.
     pub(crate) fn halved(&self, stages: Vec<Stage>) -> Vec<Stage> {
         let forward = self.direction == Direction::Forward;
         let mut done: Vec<Stage> = Vec::with_capacity(stages.len());
@@ -203,7 +202,7 @@ impl<'a> Lowering<'a> {
                         done.pop();
                     }
                 }
-                // A factor that follows waits for a transform to come.
+                // A factor that follows is left to a later transform.
                 (Some(Stage::Shared { steps, real, .. }), &mut Stage::Fft(fft))
                     if !forward
                         && fft.is_halving()
@@ -223,8 +222,8 @@ impl<'a> Lowering<'a> {
         done
     }
 
-    /// Whether lines along these axes, and along that of the real transform, are whole in `work` and fit
-    /// into cache together.
+    /// Whether lines along these axes and the real transform's are whole in `work` and fit into
+    /// cache together.
     fn fits(&self, nodes: [usize; 3], real: &Walked, mut axes: Vec<usize>) -> bool {
         let [real_node, home, work] = nodes.map(|node| self.node(node));
         let axis = real.axis().expect("a transform has an axis");
@@ -246,7 +245,7 @@ mod tests {
     use crate::base::Precision;
     use crate::geometry::{DynGrid, Layout, ProcGrid};
 
-    /// A recipe for half a spectrum, from pencils to pencils on four ranks.
+    /// A recipe of a real transform, from pencils to pencils on four ranks.
     fn pencils(shape: [usize; 3]) -> Recipe {
         let (grid, kinds) = (DynGrid::new(shape).unwrap(), [Kind::C2C, Kind::C2C, Kind::R2C]);
         let even = |grid| Layout::even(grid, ProcGrid::new([2, 2, 1]), 4);
@@ -261,7 +260,7 @@ mod tests {
 
     #[test]
     fn real_transforms_join_shared_passes_where_their_lines_fit() {
-        // Complex planes of the last have 1 MiB and a little.
+        // Complex planes of the last shape exceed the cache.
         for (shape, fits) in [([8, 6, 10], true), ([4, 256, 256], true), ([4, 256, 512], false)] {
             let recipe = pencils(shape);
             let capabilities = Capabilities { shares_memory: true, exposes_all: true };
@@ -283,7 +282,7 @@ mod tests {
                 assert_eq!(real.collect::<Vec<_>>(), expected, "{shape:?} {direction:?}");
                 assert_eq!(stages.len(), if fits { 1 } else { 2 }, "{shape:?} {direction:?}");
             }
-            // A factor at the end has no other transform to go with.
+            // A factor at the end has no other transform to join.
             let mut stages = lowering(Direction::Inverse).stages(true, false);
             stages.push(Stage::Scale(0.5));
             assert_eq!(lowering(Direction::Inverse).halved(stages).len(), 3);

@@ -1,4 +1,16 @@
-//! Which rank transforms what of data that stays where it is, and in boxes of which size: what a transform across ranks is made from.
+//! Tilings: the work and the tile sizes of each rank in a shared pass.
+//!
+//! ```text
+//! take this rank's brick of `work`, whose lines along the transformed axes are whole
+//! lengths: whole along transformed axes
+//!     from the innermost other axis outwards: extend while a tile fits into cache,
+//!         at most one run along the contiguous axis; then divide the axis evenly
+//! order: as in memory; the transformed axis goes last if it is the only one
+//!     and its lines come in long enough runs
+//! strips, for a real transform along rows: cut a tile into runs that fit into nearer cache;
+//!     transform each strip as it is read (forward) or written (inverse), the rest as a whole
+//! sides: real data and its half spectrum differ in layout, work and width
+//! ```
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,39 +22,37 @@ use crate::geometry::{DynBrick, Layout, PerAxis, Transfer};
 use crate::problem::Direction;
 use crate::recipe::Pass;
 
-/// How the transforms of a tile are done: the first on each strip of it as it arrives, or the last as it leaves, and the others on
-/// the whole. While one strip is transformed the next is fetched ahead. (256³ real numbers by four ranks on two cores of an AMD EPYC,
-/// Zen 4, whose memory is in bricks: 10 to 12% less time, of which 2% without fetching ahead. Complex data, in its one place, took as long
-/// or longer in strips.)
+/// The transforms of a tile: the first ones by strip on reading, or the last ones by strip on
+/// writing, and the others on the whole tile. The next strip is prefetched meanwhile.
 pub(crate) struct Strips<'a> {
     pub(crate) arriving: &'a [(usize, Pass)],
     pub(crate) whole: &'a [(usize, Pass)],
     pub(crate) leaving: &'a [(usize, Pass)],
-    /// The lengths of strips, each of which is one run of a tile.
+    /// The lengths of strips, each a contiguous run of a tile.
     pub(crate) lengths: PerAxis<usize>,
 }
 
-/// What a transform across ranks is made from.
+/// The input of a shared pass.
 pub(crate) struct Tiling<'a> {
     pub(crate) rank: usize,
-    /// Where the data is, before and after.
+    /// The distribution of data, before and after.
     pub(crate) home: &'a Layout,
-    /// Who transforms what.
+    /// The distribution of work.
     pub(crate) work: &'a Layout,
-    /// What nobody else touches in this transform and in those before and after, if any.
+    /// Data that no other rank touches in this and all adjacent shared passes.
     pub(crate) exclusive: Option<&'a Exclusive>,
-    /// Whether it is the first of those.
+    /// Whether this is the first of these passes.
     pub(crate) first: bool,
     pub(crate) howmany: usize,
     /// Real numbers per element.
     pub(crate) width: usize,
-    /// The axes, each with its transform.
+    /// The axes and their transforms.
     pub(crate) axes: &'a [(usize, Pass)],
-    /// Where real data is, of which `home` has half the spectrum: before or after, as the direction is.
+    /// The layout of real data, whose half spectrum is in `home`: before or after, by direction.
     pub(crate) real: Option<(Direction, &'a Layout)>,
 }
 
-/// Who has what and who works on what, where it is read or where it is written.
+/// Data and work on the read side or the write side.
 pub(crate) struct Side<'a> {
     pub(crate) layout: Cow<'a, Layout>,
     pub(crate) work: Cow<'a, Layout>,
@@ -51,7 +61,7 @@ pub(crate) struct Side<'a> {
 }
 
 impl Tiling<'_> {
-    /// What a box of `home` is where it is read, or written.
+    /// A box of `home` on the read or write side.
     pub(crate) fn on(&self, side: &Side<'_>, part: &DynBrick) -> DynBrick {
         match self.real {
             Some((_, real)) if side.width == 1 => self.real_box(part, real),
@@ -59,14 +69,14 @@ impl Tiling<'_> {
         }
     }
 
-    /// The box of real data of which this box of `home` is half the spectrum, or all.
+    /// The box of real data whose spectrum this box of `home` is.
     fn real_box(&self, tile: &DynBrick, real: &Layout) -> DynBrick {
         let halved = self.axes.iter().find(|(_, pass)| pass.changes_len());
         let (axis, _) = halved.expect("one axis is halved where there is real data");
         if tile.is_empty() { *tile } else { tile.with_range(*axis, 0..real.grid().len(*axis)) }
     }
 
-    /// Where it is read, if elsewhere than where it is written, and where that is.
+    /// The read side, if it differs, and the write side.
     pub(crate) fn sides(&self) -> (Option<Side<'_>>, Side<'_>) {
         let half = || Side {
             layout: Cow::Borrowed(self.home),
@@ -90,7 +100,7 @@ impl Tiling<'_> {
         self.axes.iter().any(|(other, _)| *other == axis)
     }
 
-    /// The lengths of boxes that hold whole lines along the axes that are transformed, and long runs of memory.
+    /// The lengths of tiles, with whole lines along the transformed axes and long runs of memory.
     pub(crate) fn lengths(&self, element: usize) -> PerAxis<usize> {
         let (brick, order) = (self.work.brick(self.rank), self.home.order());
         let mut step =
@@ -109,7 +119,8 @@ impl Tiling<'_> {
                 false => (1, brick.len(axis)),
             };
             let wanted = (TILE_BYTES / bytes).min(most).max(least).max(1);
-            // In equal parts, as a short one would come in short runs: nearly as wanted, and hardly larger than a tile.
+            // Equal parts, as a short one would have short runs; a tile may be slightly larger than
+            // wanted.
             let near = (brick.len(axis) + wanted / 2) / wanted;
             let fits = (TILE_BYTES + TILE_BYTES / 8) / bytes;
             let parts = near.max(brick.len(axis).div_ceil(fits.max(wanted)));
@@ -118,8 +129,8 @@ impl Tiling<'_> {
         step
     }
 
-    /// The order of axes in tiles. Lines along one axis that lie apart come straight to one piece of the tile each, where as much
-    /// is side by side as makes that worth while; otherwise tiles are as memory is.
+    /// The order of axes in tiles. Strided lines along one axis are read directly into contiguous
+    /// ones if enough of them are adjacent. Otherwise tiles are ordered as memory.
     pub(crate) fn order(&self, lengths: PerAxis<usize>, element: usize) -> PerAxis<usize> {
         let mut order = self.home.order();
         let [(axis, _)] = self.axes else { return order };
@@ -131,7 +142,8 @@ impl Tiling<'_> {
         order
     }
 
-    /// How tiles with their axes in this order, and at most so long, are brought together and transformed. `element` is in bytes.
+    /// The strips of tiles with this order of axes and these maximum lengths. `element` is in
+    /// bytes.
     pub(crate) fn strips(
         &self,
         lengths: PerAxis<usize>,
@@ -145,7 +157,7 @@ impl Tiling<'_> {
         let (arriving, rest) = self.axes.split_at(usize::from(forward));
         let (whole, leaving) = rest.split_at(rest.len() - usize::from(!forward));
         let mut strip = lengths;
-        // Rows of several batches lie apart.
+        // Rows of several batches are not adjacent.
         if self.howmany == 1 && arriving.iter().chain(leaving).all(|(axis, _)| *axis == row) {
             let mut bytes = element * lengths[row];
             for &axis in order[..order.len() - 1].iter().rev() {
@@ -156,12 +168,13 @@ impl Tiling<'_> {
         Strips { arriving, whole, leaving, lengths: strip }
     }
 
-    /// This rank's brick in boxes of such lengths.
+    /// This rank's brick in boxes of these lengths.
     pub(crate) fn boxes(&self, step: PerAxis<usize>) -> Vec<DynBrick> {
         in_boxes(self.work.brick(self.rank), self.home.order(), step)
     }
 
-    /// Where a box is in this rank's brick, in real numbers, if it is one run there, in a tile as well.
+    /// The range of a box in this rank's brick, in real numbers, if it is contiguous there and in a
+    /// tile.
     pub(crate) fn run(&self, tile: &DynBrick, order: PerAxis<usize>) -> Option<Range<usize>> {
         let howmany = self.howmany;
         let placed = |brick, order| Placed { brick, order, howmany };
@@ -171,7 +184,8 @@ impl Tiling<'_> {
         (transfer.run_len() == points).then(|| first * self.width..(first + points) * self.width)
     }
 
-    /// What this rank has and others transform, from a whole brick to what it shows, and back.
+    /// Transfers of data that other ranks transform: from the whole brick to the exposed part, and
+    /// back.
     pub(crate) fn others(&self, exclusive: &Exclusive) -> Vec<[Transfer; 2]> {
         let (brick, howmany) = (self.home.brick(self.rank), self.howmany);
         let placed = |brick| Placed { brick, order: self.home.order(), howmany };
@@ -193,7 +207,7 @@ impl Tiling<'_> {
     }
 }
 
-/// A brick in boxes of such lengths, ordered as memory is.
+/// The boxes of these lengths of a brick, in memory order.
 pub(crate) fn in_boxes(
     brick: DynBrick,
     order: PerAxis<usize>,
@@ -234,7 +248,7 @@ mod tests {
         }
     }
 
-    /// What one rank does of complex double precision along some axes, of a grid cut into such bricks.
+    /// A tiling of complex double precision data, on rank 0.
     fn of_rank_0<R>(
         shape: [usize; 3],
         cuts: [usize; 3],
@@ -275,7 +289,7 @@ mod tests {
         assert_eq!(order([16, 16, least], [1, 1, 1], &[0, 1]), [0, 1, 2], "planes");
     }
 
-    /// What a rank does of the half spectra of so many rows, along these axes, of which the third is halved.
+    /// A tiling of half spectra along these axes. The third axis is halved.
     fn of_halves<R>(
         direction: Direction,
         n: [usize; 2],
@@ -362,7 +376,7 @@ mod tests {
         let lengths = |shape, cuts, axes: &[usize]| {
             of_rank_0(shape, cuts, axes, |it| (it.lengths(ELEMENT), it.work.brick(0)))
         };
-        // One line of memory is fetched whatever it takes.
+        // One cache line is read in any case.
         let least = |whole: usize| (whole * LINE_BYTES).max(TILE_BYTES + TILE_BYTES / 8);
         for n in [3, 16, 31, 64, 100, 129, 256, 300, 513, 4096] {
             for (axes, whole) in [(&[0][..], n), (&[0, 1][..], 20 * n)] {
@@ -374,7 +388,7 @@ mod tests {
             }
         }
         assert_eq!(lengths([256; 3], [1, 2, 1], &[0]).0, [256, 1, 128]);
-        // A brick that is a little wider than a run is not cut.
+        // A brick slightly wider than a run is not cut.
         assert_eq!(lengths([256, 256, 129], [1, 2, 1], &[0]).0, [256, 1, 129]);
         assert_eq!(lengths([64; 3], [1, 1, 6], &[0, 1]).0, [64, 64, 5]);
     }

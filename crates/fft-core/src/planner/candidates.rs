@@ -1,8 +1,9 @@
-//! Layouts that a recipe may pass through.
+//! Candidate layouts of a recipe.
 //!
-//! The user's input and output, and for every set of whole axes every even cut of the others over the ranks: placed in C
-//! order, and near the input and the output ([`crate::cut`]); with each whole axis in turn contiguous in memory. Where
-//! messages would be small, also cuts over fewer ranks, down to one. Slabs, pencils and bricks are not cases.
+//! Candidates are the input, the output and, for every set of whole axes, every even cut of the
+//! other axes over the ranks. Cuts are placed in C order and near the input and the output
+//! ([`crate::geometry::placed_cut`]). Each whole axis in turn is contiguous in memory. Small
+//! messages add cuts over fewer ranks. Slabs, pencils and bricks are no special cases.
 
 use super::volume::Distribution;
 use crate::base::cache_sizes::{CHUNK_RUN_BYTES, LINE_BYTES, TILE_BYTES};
@@ -14,31 +15,31 @@ use crate::problem::{Kind, Problem, TransportPolicy};
 /// A set of axes, as bits.
 pub(crate) type AxisSet = u32;
 
-/// What the search may pass through.
+/// The layouts that a search considers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
-    /// Everything: the cheapest of all.
+    /// All layouts.
     #[default]
     Any,
     /// One axis cut at a time.
     Slabs,
-    /// All axes but one cut, in C order over the process grid with the smallest sum, as a classic library does it.
+    /// All axes but one cut, in C order over the process grid with the smallest sum.
     Pencils,
 }
 
-/// Who may hold what, over the grid before and after the axis of kind R2C is halved.
+/// A distribution of the grid before and after the axis of kind R2C is halved.
 pub(crate) struct Place {
     pub(crate) full: Option<Distribution>,
     pub(crate) halved: Option<Distribution>,
 }
 
-/// A place, and an order of axes in memory.
+/// A place and an order of axes in memory.
 pub(crate) struct Candidate {
     pub(crate) place: usize,
     pub(crate) order: PerAxis<usize>,
 }
 
-/// All of them; the input is the first, the output the second.
+/// All candidates; the input is the first, the output the second.
 pub(crate) struct Candidates {
     pub(crate) places: Vec<Place>,
     pub(crate) all: Vec<Candidate>,
@@ -47,7 +48,7 @@ pub(crate) struct Candidates {
 pub(crate) const INPUT: usize = 0;
 pub(crate) const OUTPUT: usize = 1;
 
-/// Bytes of a message on average below which fewer ranks are looked at.
+/// Average bytes of a message below which fewer ranks are considered.
 const SMALL: f64 = 65_536.0;
 
 impl Candidates {
@@ -64,7 +65,7 @@ impl Candidates {
             (1..1 << problem.kinds.len()).filter(|whole| whole & goal != 0).collect();
         let kept = tiled || problem.fetches();
         if kept {
-            // The later the whole axes the longer the runs.
+            // The later the whole axes, the longer the runs.
             wholes.reverse();
         }
         for whole in wholes {
@@ -75,7 +76,7 @@ impl Candidates {
             for parts in cuts {
                 let last = (0..problem.kinds.len()).filter(|axis| whole & goal & (1 << axis) != 0);
                 let orders: Vec<_> = match kept {
-                    // Of what is fetched orders follow from what is done (`fetching.rs`).
+                    // With peer reads, orders follow from the steps (`peer_read_order.rs`).
                     true => vec![problem.output.order()],
                     false => {
                         last.map(|axis| whole_last(problem.kinds.len(), whole, axis)).collect()
@@ -100,8 +101,7 @@ impl Candidates {
     }
 }
 
-/// The input and the output; where both have uneven bricks, which are not the same, printed so that neither is taken for the
-/// other.
+/// The input and the output. If both have different uneven bricks, they print differently.
 fn ends(problem: &Problem) -> [Layout; 2] {
     let [input, output] = [&problem.input, &problem.output].map(Layout::uncalled);
     let is_even = |layout: &Layout| layout.plain_cut().is_some();
@@ -111,8 +111,8 @@ fn ends(problem: &Problem) -> [Layout; 2] {
     }
 }
 
-/// Where lines are brought together in tiles wherever they lie, so that the order of axes in memory may stay: how many bytes
-/// of peers at least. All ranks of one host read where data is; what departs in chunks is brought first.
+/// Minimum adjacent bytes if lines at any stride are gathered in tiles, so that the order of axes
+/// may stay. `None` without tiles.
 pub(crate) fn tiles(policy: &TransportPolicy, ranks: usize) -> Option<usize> {
     match policy.all_near && ranks > 1 {
         true => Some(LINE_BYTES),
@@ -120,8 +120,8 @@ pub(crate) fn tiles(policy: &TransportPolicy, ranks: usize) -> Option<usize> {
     }
 }
 
-/// Bytes of memory that must be in cache together to transform along some axes in one pass: with [`tiles`], so many bytes
-/// of peers at a time, otherwise all that lies inside the outermost of the axes.
+/// Bytes in cache for transforms along some axes in one pass. With [`tiles`], this many adjacent
+/// bytes at a time; otherwise everything inside the outermost of the axes.
 pub(crate) fn block(
     grid: &DynGrid,
     order: &PerAxis<usize>,
@@ -141,9 +141,9 @@ pub(crate) fn block(
     lens(&mut order[outermost..].iter().copied()) * element
 }
 
-/// Bytes that lie side by side where lines along some axes are transformed, as [`tiles`] are brought together wherever lines lie: `home`
-/// has the data, unless it has been brought elsewhere, `work` says who transforms what, and a point is an `element` of so many bytes,
-/// of which there are `howmany` batches. As if homes had all peers of what others bring together.
+/// Adjacent bytes of lines that [`tiles`] gather along some axes, with `howmany` batches of
+/// `element` bytes a point. `home` is the distribution of data, `work` that of transforms. All
+/// adjacent data is assumed to be in one home.
 pub(crate) fn side(
     home: Option<&Distribution>,
     work: &Distribution,
@@ -164,7 +164,7 @@ pub(crate) fn side(
     }
     let lines: usize = (0..axes_of_grid).filter(chosen).map(|axis| work.grid().len(axis)).product();
     let most = (TILE_BYTES as f64 / (lines * howmany) as f64).max(LINE_BYTES as f64);
-    // Rows of a brick that stays as it is are one after the other.
+    // Rows of an unchanged brick are adjacent.
     let as_long = |home: &Distribution| {
         (0..axes_of_grid).all(|axis| home.longest(axis) == work.longest(axis))
     };
@@ -172,13 +172,13 @@ pub(crate) fn side(
     most.min(if stays { bytes(inside) } else { all })
 }
 
-/// All axes that have something to be done.
+/// The axes with a transform.
 pub(crate) fn goal(problem: &Problem) -> AxisSet {
     let open = |axis: &usize| problem.kinds[*axis] != Kind::Identity;
     (0..problem.kinds.len()).filter(open).map(|axis| 1 << axis).sum()
 }
 
-/// The axis that a transform makes shorter, and what that does to a place.
+/// The axis of kind R2C and its lengths.
 struct Halving {
     axis: Option<usize>,
     before: usize,
@@ -192,7 +192,7 @@ impl Halving {
         Self { axis, before: len(&problem.input), after: len(&problem.output) }
     }
 
-    /// A place that exists on one of the grids; on the other it is derived where the axis in which they differ is whole.
+    /// A place that is given on one grid, and derived for the other if the halved axis is whole.
     fn place(&self, full: Option<Distribution>, halved: Option<Distribution>) -> Place {
         let Some(axis) = self.axis else {
             return Place { full: full.or(halved), halved: None };
@@ -233,13 +233,12 @@ impl Family {
     }
 }
 
-/// Into how many parts the grid may go: as many as there are ranks, and fewer where messages between all of them would be
-/// small.
+/// The numbers of parts of the grid: the number of ranks and, for small messages, fewer.
 fn counts(problem: &Problem, hosts: &Topology, family: Family) -> Vec<usize> {
     let ranks = problem.input.ranks();
     let mut counts = vec![ranks];
     let bytes = (problem.grid().points() * problem.howmany * problem.precision.bytes()) as f64;
-    // Each of the ranks of a row or column of pencils sends to each of the others.
+    // Each rank of a row or column of pencils sends to each of the others.
     let message = |parts: usize| bytes / (parts as f64).powf(1.5);
     if family == Family::Any && !problem.all_near() {
         let mut fewer = ranks;
@@ -256,7 +255,7 @@ fn counts(problem: &Problem, hosts: &Topology, family: Family) -> Vec<usize> {
     counts
 }
 
-/// Even cuts into so many parts that leave just the axes in `whole` in one; into one part when that is all of them.
+/// Even cuts into this many parts that leave just the axes in `whole` uncut.
 fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
     let is_whole = |axis: usize| whole & (1 << axis) != 0;
     let grid = problem.output.grid();
@@ -269,9 +268,10 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
         };
     }
     let fits = |cut: &ProcGrid| (0..axes).all(|axis| is_whole(axis) == (cut.shape()[axis] == 1));
-    // Those that cut the first axes most come first: their bricks have the longest runs in memory.
+    // Cuts of the first axes come first: their bricks have the longest runs in memory.
     let all: Vec<_> = ProcGrid::all(axes, parts).into_iter().rev().filter(fits).collect();
-    // Nobody is to hold nothing, if that can be had; of many ranks not all are looked at, and it must be.
+    // Cuts with empty bricks are the last resort, and excluded for many ranks, of which only a
+    // sample is examined.
     let fills = |cut: &&ProcGrid| (0..axes).all(|axis| cut.shape()[axis] <= grid.len(axis));
     let full: Vec<_> = all.iter().filter(fills).copied().collect();
     let few = problem.input.ranks() <= volume::FEW;
@@ -283,9 +283,10 @@ fn cuts(problem: &Problem, parts: usize, whole: AxisSet) -> Vec<ProcGrid> {
     cuts.into_iter().min_by_key(|cut| cut.shape().iter().sum::<usize>()).into_iter().collect()
 }
 
-/// A cut in C order, and, where that is not the same, near the input and near the output. Where all ranks share memory it costs as much
-/// whoever transforms what, except what a rank has at the end, which it need not bring there, nor keep where others reach it: the cut
-/// near the output is then the first of equals.
+/// A cut in C order, and, if different, cuts near the input and the output.
+///
+/// If all ranks share memory, costs do not depend on the placement. The cut near the output then
+/// comes first, as it leaves the most data in place.
 fn placed(problem: &Problem, parts: ProcGrid, hosts: &Topology, family: Family) -> Vec<Cut> {
     let mut found = vec![Cut::plain(parts, problem.input.ranks())];
     let near = |layout, near| Cut::matched(parts, layout, near, hosts);
@@ -312,8 +313,8 @@ fn placed(problem: &Problem, parts: ProcGrid, hosts: &Topology, family: Family) 
     found
 }
 
-/// The order of axes in memory that suits transforms: axes that are cut outside, whole axes inside, so that
-/// these form blocks that fit into cache, and `last` contiguous.
+/// The order of axes in memory for transforms: cut axes outside, whole axes inside, and `last`
+/// contiguous.
 fn whole_last(axes: usize, whole: AxisSet, last: usize) -> PerAxis<usize> {
     let mut order = PerAxis::row_major(axes);
     order.sort_by_key(|&axis| (axis == last, whole & (1 << axis) != 0, axis));

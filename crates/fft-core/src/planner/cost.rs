@@ -1,7 +1,7 @@
-//! What steps are expected to cost: pure functions of a [`Machine`] and of sizes, in seconds.
+//! The cost model: pure functions of a [`Machine`] and of sizes, in seconds.
 //!
-//! Every rank computes the same numbers by the same arithmetic. A **pass** reads data once and writes it once. Ranks of a
-//! host share its cores and its memory: where there are more of them than cores, each computes so much slower.
+//! Every rank computes equal numbers by equal arithmetic. A **pass** reads data once and writes it
+//! once. Ranks of a host share its cores and memory, so more ranks than cores slow each other down.
 
 use super::volume::Volume;
 use crate::base::cache_sizes::MESSAGE_BYTES;
@@ -11,8 +11,7 @@ use crate::geometry::Topology;
 use crate::problem::Algorithm;
 use crate::problem::Machine;
 
-/// Bytes that are copied in the time that it takes to find a run of memory elsewhere. (On two cores of an Intel Xeon a pass took four times
-/// as long with runs of 64 bytes, and 2.3 times with 128.)
+/// Bytes copied in the time to locate another run of memory.
 const FOUND_BYTES: f64 = 192.0;
 
 /// A machine with ranks on it.
@@ -25,42 +24,42 @@ pub struct Model<'a> {
     ranks: usize,
 }
 
-/// What a reshape asks for.
+/// The parameters of a reshape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Order {
     pub(crate) load: Volume,
     /// Bytes of a point in memory.
     pub(crate) element: f64,
-    /// Bits of each 64 in memory that go to other hosts.
+    /// Encoded bytes per byte in memory, for messages to other hosts.
     pub(crate) share: f64,
     pub(crate) wire: Wire,
     pub(crate) exchange: Algorithm,
-    /// Bytes of a chunk, where there are chunks.
+    /// Bytes of a chunk, if chunked.
     pub(crate) chunk: Option<f64>,
-    /// Rounds, at most.
+    /// Maximum rounds.
     pub(crate) rounds: f64,
 }
 
-/// Where the time of a reshape goes, in seconds of the busiest rank.
+/// The time of a reshape on the busiest rank, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Reading, encoding and writing what is sent.
+    /// Reading, encoding and writing messages to be sent.
     pub pack: f64,
-    /// Messages under way.
+    /// Message transfer.
     pub flight: f64,
-    /// Reading, decoding and writing what came; the rank's own data, and that of others in memory it can read.
+    /// Reading, decoding and writing received messages and local data.
     pub unpack: f64,
-    /// In how many pieces messages come, of which the first is packed, and the last unpacked, while nothing flies.
+    /// Number of pieces; packing the first and unpacking the last do not overlap with transfer.
     pub pieces: f64,
 }
 
 impl Spent {
-    /// All of it, where a piece is packed while others fly.
+    /// The total, with packing overlapped with transfer.
     pub fn seconds(&self) -> f64 {
         self.with(0.0)
     }
 
-    /// The same when each piece is also computed on for some time before it is packed.
+    /// The total if each piece is also transformed before packing.
     pub fn with(&self, before: f64) -> f64 {
         let pack = self.pack + before;
         let overlapped = pack.max(self.flight) + pack.min(self.flight) / self.pieces;
@@ -69,7 +68,7 @@ impl Spent {
 }
 
 impl<'a> Model<'a> {
-    /// `hosts` hosts, with at most `ranks_per_host` of the `ranks` ranks on one.
+    /// A model of `hosts` hosts, with at most `ranks_per_host` of the `ranks` ranks on one.
     pub fn new(machine: &'a Machine, hosts: usize, ranks_per_host: usize, ranks: usize) -> Self {
         Self { machine, hosts, ranks_per_host: ranks_per_host as f64, ranks }
     }
@@ -78,36 +77,36 @@ impl<'a> Model<'a> {
         Self::new(machine, hosts.hosts(), hosts.ranks_per_host(), ranks)
     }
 
-    /// How much slower a rank computes than it would alone.
+    /// The slowdown of a rank that shares cores with others.
     pub(crate) fn oversubscription(&self) -> f64 {
         (self.ranks_per_host / self.machine.cores.value).max(1.0)
     }
 
-    /// Reading and writing so many bytes in all on every rank.
+    /// Time of memory accesses of this many bytes on every rank.
     pub fn memory(&self, bytes: f64) -> f64 {
         let Machine { memory, host_memory, .. } = self.machine;
         (bytes * self.oversubscription() / memory.value)
             .max(bytes * self.ranks_per_host / host_memory.value)
     }
 
-    /// One reading and writing of so many bytes.
+    /// One pass over this many bytes.
     pub fn pass(&self, bytes: f64) -> f64 {
         self.memory(2.0 * bytes) + self.machine.launch.value
     }
 
-    /// An operation begins.
+    /// The launch of an operation.
     pub(crate) fn launch(&self) -> f64 {
         self.machine.launch.value
     }
 
-    /// Arithmetic of transforms of lines of `n` elements, by the rank that holds most `elements`.
+    /// Arithmetic of transforms of length `n` on a rank with this many `elements`.
     pub fn flops(&self, n: usize, elements: f64) -> f64 {
         let flops = 5.0 * elements * (n.max(2) as f64).log2();
         flops * self.oversubscription() / self.machine.flops_of(n)
     }
 
-    /// Arithmetic and memory of the transforms along an axis of `n` elements, of `elements` in all, which take so many
-    /// `bytes`; whether lines are gathered, as they do not lie one after the other.
+    /// Arithmetic and memory of transforms of length `n` over `elements` of `bytes` in all.
+    /// `gathered` lines are strided.
     pub(crate) fn transform(
         &self,
         n: usize,
@@ -119,34 +118,34 @@ impl<'a> Model<'a> {
         [self.flops(n, elements), self.memory(2.0 * bytes) * strided + self.launch()]
     }
 
-    /// What it takes besides where a transform changes the length of lines that others read in place: they are brought
-    /// here first, and cannot stay here either.
+    /// The additional time of a transform that changes the length of lines in shared data: it is
+    /// copied to local memory and back.
     pub(crate) fn brought(&self, bytes: f64) -> f64 {
         2.0 * self.pass(bytes)
     }
 
-    /// How much longer memory takes where so many bytes lie side by side.
+    /// The slowdown of memory with this many adjacent bytes.
     pub(crate) fn scattered(&self, side: f64) -> f64 {
         1.0 + FOUND_BYTES / side
     }
 
-    /// How much longer memory takes for lines that are gathered.
+    /// The slowdown of memory for strided lines.
     pub fn strided(&self) -> f64 {
         self.machine.strided.value
     }
 
-    /// Ranks of a host wait for each other.
+    /// A barrier among ranks of a host.
     pub fn meeting(&self) -> f64 {
         self.machine.meeting.value * self.oversubscription()
     }
 
-    /// So many bytes from every rank to other hosts.
+    /// Transfer of this many bytes from every rank to other hosts.
     pub(crate) fn network(&self, bytes: f64) -> f64 {
         let rank = bytes / self.machine.far.bandwidth.value;
         rank.max(bytes * self.ranks_per_host / self.machine.host_rate(self.hosts))
     }
 
-    /// Encoding and decoding so many bytes, as they are in memory.
+    /// Encoding and decoding of this many unencoded bytes.
     pub(crate) fn codec(&self, wire: Wire, bytes: f64) -> [f64; 2] {
         [&self.machine.encode, &self.machine.decode].map(|codecs| {
             let rate = match wire {
@@ -160,12 +159,12 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// What is collected for one call is copied once more between ranks of a host.
+    /// The additional copy of a collective call between ranks of a host.
     pub(crate) fn collected(&self, near: f64) -> f64 {
         if near > 0.0 { self.pass(near) } else { 0.0 }
     }
 
-    /// A reshape.
+    /// The time of a reshape.
     pub(crate) fn reshape(&self, order: &Order) -> Spent {
         let Order { load, element, share, wire, exchange, chunk, rounds } = *order;
         let direct = exchange == Algorithm::Shared;
@@ -175,13 +174,14 @@ impl<'a> Model<'a> {
         let read = bytes(load.own) + if direct { bytes(load.near) } else { 0.0 };
         let [encode, decode] = self.codec(wire, far);
         let packed = near + far * share;
-        // Chunks split messages: none is longer than what goes to a peer, none takes less than one. Of many ranks, chunks
-        // are larger, so that messages are not too small.
+        // Chunks split messages: a message is at most the data for one peer, and at least one per
+        // chunk. With many ranks, chunks are larger.
         let least = (MESSAGE_BYTES * self.ranks) as f64;
         let chunks =
             chunk.map_or(1.0, |chunk| (bytes(load.held) / chunk.max(least)).ceil().max(1.0));
         let rounds = rounds.min(chunks);
-        // RmaWindow of a round end by themselves; of other exchanges a rank waits for the messages of each before it packs the next.
+        // Puts of a round complete independently. Other exchanges wait for each round before
+        // packing the next.
         let waits = if matches!(exchange, Algorithm::Ring(_)) { 1.0 } else { rounds };
         let pieces = match exchange {
             Algorithm::P2p | Algorithm::KWay(_) if chunk.is_none() => {
@@ -189,9 +189,10 @@ impl<'a> Model<'a> {
             }
             _ => chunks / waits,
         };
-        // Messages out and in, that keep a rank busy one after the other, and bytes that travel both ways at once.
+        // Messages in and out occupy a rank one after the other; transfers in both directions
+        // overlap.
         let of_link = |link: &crate::problem::machine::Messages, messages: f64, bytes: f64| {
-            // A chunk is large enough for messages of some size to everyone.
+            // Chunks are large enough for messages of some size to all peers.
             let count = (messages * chunks).min(2.0 * bytes / MESSAGE_BYTES as f64).max(messages);
             let overhead = count * link.overhead.value * self.oversubscription();
             let latency = if messages > 0.0 { waits * link.latency.value } else { 0.0 };
@@ -210,7 +211,8 @@ impl<'a> Model<'a> {
         }
         let all = self.ranks as f64;
         match exchange {
-            // In each of ⌈log_k P⌉ rounds, (k-1)/k of the messages to all P ranks are passed on, of which one is not sent.
+            // Each of ⌈log_k P⌉ rounds forwards (k-1)/k of the messages to all P ranks; one's own
+            // is not sent.
             Algorithm::KWay(k) if packed > 0.0 => {
                 let k = f64::from(k);
                 let rounds = (all.ln() / k.ln() - 1e-9).ceil().max(1.0);
@@ -236,7 +238,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The share of bits in memory that a wire sends, for numbers that know nothing of each other: smooth data takes less.
+/// The share of bits that an encoding sends, for uncorrelated numbers: smooth data takes less.
 pub(crate) fn share(wire: Wire, precision: Precision, tolerance: Option<Tolerance>) -> f64 {
     let full = 8.0 * precision.bytes() as f64;
     // Sign and exponent.
@@ -248,7 +250,8 @@ pub(crate) fn share(wire: Wire, precision: Precision, tolerance: Option<Toleranc
         Wire::Mantissa(bits) => exponent + f64::from(bits),
         // 16 bits more per block of 64.
         Wire::Bits(bits) => f64::from(bits) + 0.25,
-        // Shannon's log₂(1/e) + ½log₂(reshapes), about 1.3 above it; 1.7 more where all errors may conspire.
+        // Shannon's bound log₂(1/e) + ½log₂(reshapes) and an overhead, larger for correlated
+        // errors.
         Wire::Tolerance => {
             let of = |tolerance: Tolerance| {
                 let strict = if tolerance.is_strict() { 1.7 } else { 0.0 };

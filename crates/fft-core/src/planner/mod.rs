@@ -1,4 +1,4 @@
-//! The search for the cheapest recipe, and what a recipe is expected to cost.
+//! The search for the cheapest recipe, and predictions of costs.
 
 pub(crate) mod candidates;
 pub mod cost;

@@ -1,4 +1,4 @@
-//! A printed recipe, read again.
+//! Parsing of printed recipes.
 
 use std::cmp::Reverse;
 
@@ -10,19 +10,18 @@ use crate::geometry::layout::axis_names;
 use crate::problem::{Algorithm, Problem, TransportOptions};
 use crate::recipe::Recipe;
 
-/// A step as it is printed.
+/// A printed step.
 enum Word<'t> {
-    /// Where to, how, and as what.
+    /// The layout, the exchange and the encoding.
     Exchange(&'t str, Algorithm, Wire),
-    /// Of which axis.
+    /// The axis.
     Transform(usize),
     Scale,
 }
 
 impl Recipe {
-    /// The recipe that was printed as this text, for a problem like the one that it was printed for: what is to be done,
-    /// for how many ranks, from which bricks to which. The exchange, chunks and wires are those of the text; one that names
-    /// no chunk has [`TransportOptions::CHUNK`] bytes.
+    /// Parses a printed recipe for an equal problem. The text determines the exchange, the encoding
+    /// and the chunks, by default [`TransportOptions::CHUNK`] bytes.
     ///
     /// ```
     /// use fft_core::*;
@@ -31,15 +30,15 @@ impl Recipe {
     /// let problem = Problem::new([Kind::C2C; 3], true, Precision::F64, bricks.clone(), bricks)?;
     /// let recipe = Recipe::new(problem.clone())?;
     /// assert_eq!(Recipe::exact(problem.clone(), &recipe.to_string())?, recipe);
-    /// // The first transform is done where the axis is not whole.
+    /// // This transform is along an axis that is not whole.
     /// let wrong = recipe.to_string().replacen("(fft z)", "(fft x)", 1);
     /// assert!(Recipe::exact(problem, &wrong).is_err());
     /// # Ok::<(), Error>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`Recipe::new`]; [`Error::Argument`] where the text is no recipe, is one of another problem, or has a step
-    /// that cannot come there.
+    /// Those of [`Recipe::new`]; [`Error::Argument`] for an invalid text, another problem, or a
+    /// step that cannot follow.
     pub fn exact(mut problem: Problem, text: &str) -> Result<Self, Error> {
         let text = text.trim();
         let wrong = |what: &str, found: &str, expected: String| {
@@ -95,7 +94,7 @@ impl Recipe {
         }
         let (nodes, steps) = search.recipe(&path);
         let (last, end) = (path[path.len() - 1], &nodes[nodes.len() - 1].layout);
-        // A cut with the same bricks as the output is the output, too.
+        // A cut with the same bricks as the output counts as the output.
         if !search.is_done(last) || *end != problem.output {
             return wrong("end", text, format!("the output {}, all axes done", problem.output));
         }
@@ -108,13 +107,14 @@ impl Recipe {
 }
 
 impl Search<'_> {
-    /// The state after a reshape, the last one or another, to the layout of this name.
+    /// The state after a reshape to the layout with this name.
     fn named(&self, name: &str, here: State, is_last: bool) -> Option<State> {
-        // The input is the first; where it prints as the output does, but for its order, the last reshape does not go there.
+        // The input is the first candidate. If it prints as the output does, the last reshape does
+        // not lead there.
         let first = usize::from(is_last);
         let all = (first..self.candidates.all.len()).chain(0..first);
         let mut states = all.map(|candidate| State { candidate, ..here });
-        // Orders of what is fetched follow from what is done; whether they are those of the text is seen in the end.
+        // With peer reads, orders follow from the steps; the caller compares the whole text.
         let known = |name: &str| match self.problem().fetches() {
             true => name.trim_end_matches(char::is_alphabetic).to_string(),
             false => name.to_string(),
@@ -125,7 +125,7 @@ impl Search<'_> {
     }
 }
 
-/// What stands before the steps, and the steps without their parentheses.
+/// The text before the steps, and the steps without parentheses.
 fn split(text: &str) -> Option<(&str, Vec<&str>)> {
     let inner = text.strip_prefix('(')?.strip_suffix(')')?;
     let Some(first) = inner.find(" (") else { return Some((inner, Vec::new())) };
@@ -134,7 +134,7 @@ fn split(text: &str) -> Option<(&str, Vec<&str>)> {
     Some((header, steps.split(") (").collect()))
 }
 
-/// One step; what it should have been otherwise.
+/// Parses one step; the error is the expected form.
 fn read(step: &str, axes: usize) -> Result<Word<'_>, String> {
     let words: Vec<_> = step.split(' ').collect();
     match words[..] {

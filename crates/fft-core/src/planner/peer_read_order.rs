@@ -1,23 +1,23 @@
-//! Orders of axes in memory where transforms fetch what they read from other ranks: on devices.
+//! Orders of axes in memory for transforms that read from other ranks, on devices.
 //!
-//! The first transform after a reshape reads its elements where other ranks have them. Threads side by side should read side by
-//! side, so the axis which was contiguous stays so. One that is transformed alone becomes the slowest, since a device does all
-//! its lines at once then; of two across, the device itself has now the one and now the other there.
+//! The first transform after a reshape reads its elements from peers. Adjacent threads should read
+//! adjacent elements, so the contiguous axis stays contiguous. A single transformed axis becomes
+//! the slowest, since a device transforms all its lines at once. Of two strided axes, the device
+//! reorders them itself.
 
 use crate::geometry::PerAxis;
 use crate::recipe::{Node, Step};
 
-/// What it takes to fetch or to store complex data, beside a pass: 0.1 ms of 1.0, at 512³ on an H200. Where the output is not seen, the last
-/// reshape is a pass, in all recipes that have one.
+/// The time of reading or storing complex data in peers, relative to a pass.
 pub(crate) const SHARE: f64 = 0.1;
 
-/// The order of axes in memory, slowest first, after a reshape from an order `before`, for transforms along `axes`, in the order in
-/// which they are done.
+/// The order of axes in memory, slowest first, after a reshape from the order `before`, for
+/// transforms along `axes` in this order.
 pub(crate) fn order(before: PerAxis<usize>, axes: &[usize]) -> PerAxis<usize> {
     let last = before.contiguous();
     let Some((&first, others)) = axes.split_first() else { return before };
     let mut order = before;
-    // The sort is stable: what is equal stays as it was.
+    // The sort is stable: equal entries keep their order.
     match others.last() {
         _ if axes.contains(&last) => order.sort_by_key(|axis| (*axis == last, axes.contains(axis))),
         None => order.sort_by_key(|axis| *axis != first),
@@ -26,13 +26,13 @@ pub(crate) fn order(before: PerAxis<usize>, axes: &[usize]) -> PerAxis<usize> {
     order
 }
 
-/// Whether what comes to an output in this order of axes may be fetched by the transforms along `axes` there, or, if there are none, stored by
-/// those before, where ranks see it.
+/// Whether an output in this order of axes can be read from peers by the transforms along `axes`.
+/// Without axes, the transforms before store it.
 pub(crate) fn suits(output: PerAxis<usize>, axes: &[usize]) -> bool {
     order(output, axes) == output
 }
 
-/// Gives the layouts between reshapes such orders.
+/// Sets the orders of layouts between reshapes.
 pub(crate) fn arrange(nodes: &mut [Node], steps: &[Step]) {
     let is_reshape = |step: &Step| matches!(step, Step::Reshape { .. });
     let reshapes: Vec<usize> = (0..steps.len()).filter(|step| is_reshape(&steps[*step])).collect();
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_contiguous_axis_stays_so() {
-        // One axis, across or along; planes with it; two across.
+        // One axis, strided or contiguous; planes with the contiguous axis; two strided axes.
         assert_eq!(order([0, 1, 2].into(), &[0]), [0, 1, 2]);
         assert_eq!(order([0, 1, 2].into(), &[1]), [1, 0, 2]);
         assert_eq!(order([2, 1, 0].into(), &[2]), [2, 1, 0]);
@@ -101,7 +101,7 @@ mod tests {
         let (input, output) = (even(real), even(Problem::spectral_grid(real, kinds)));
         let mut problem = Problem::new(kinds, false, Precision::F64, input, output).unwrap();
         (problem.hosts, problem.options.exchange) = (vec![0; 2], Algorithm::P2p);
-        // It has a little less.
+        // Real data is slightly smaller.
         let text = Recipe::new(problem.clone()).unwrap().to_string();
         assert!(text.contains("[2x1x1] (exchange [1x2x1] p2p raw) (r2c z)"), "{text}");
         problem.options.access = Access::Fetched;

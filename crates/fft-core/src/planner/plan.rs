@@ -1,4 +1,4 @@
-//! The choice of a recipe: the cheapest path through the search's graph, and its close competitors.
+//! The choice of a recipe: the cheapest path through the search graph or a close competitor.
 
 use super::search::{Costs, Found, NetworkWeight, Search};
 use super::{Family, volume};
@@ -6,25 +6,26 @@ use crate::base::Error;
 use crate::problem::Problem;
 use crate::recipe::Recipe;
 
-/// The share by which times may differ that the model cannot tell apart.
+/// Relative difference of times below which the model cannot rank them.
 const EQUAL: f64 = 0.05;
 
 impl Recipe {
-    /// The cheapest recipe for a problem by the cost model, which see ([`crate::cost`]). Of two that
-    /// take the same time, as far as the model can tell, it is the one that sends less to other hosts; of more than 64
-    /// ranks, where what is sent is estimated, bytes count twice instead. Deterministic.
+    /// The cheapest recipe by the cost model ([`crate::cost`]). Deterministic.
+    ///
+    /// Of two that take about the same time, the one that sends less to other hosts is chosen. For
+    /// many ranks, bytes have double weight instead.
     ///
     /// # Errors
-    /// [`Error::TooLarge`]; [`Error::Argument`] for no transform at all, a wire that does not exist, a tolerance below
-    /// what rounding adds, or a number of the machine that cannot be.
+    /// [`Error::TooLarge`]; [`Error::Argument`] for a problem without transforms, an invalid
+    /// encoding, tolerance or machine.
     pub fn new(problem: Problem) -> Result<Self, Error> {
         Self::of_family(problem, Family::Any)
     }
 
-    /// The same among the recipes that pass through layouts of one family alone, beside the input and the output.
+    /// The cheapest recipe with intermediate layouts of one family.
     ///
     /// # Errors
-    /// Those of [`Recipe::new`]; [`Error::Argument`] when the family has none.
+    /// Those of [`Recipe::new`]; [`Error::Argument`] if the family has none.
     pub fn of_family(problem: Problem, family: Family) -> Result<Self, Error> {
         problem.check()?;
         let search = Search::new(&problem, family);
@@ -32,8 +33,8 @@ impl Recipe {
         let cheapest = search.shortest_path(&mut costs, NetworkWeight::SOME)?;
         let mut others = Vec::new();
         if cheapest.network > 0.0 && problem.input.ranks() <= volume::FEW {
-            // Some of them pass layouts over, and may find none.
-            let mut find = |thrift| search.shortest_path(&mut costs, thrift).ok();
+            // Some weights exclude layouts and may find no path.
+            let mut find = |weight| search.shortest_path(&mut costs, weight).ok();
             others.extend(NetworkWeight::MORE.into_iter().filter_map(&mut find));
         }
         let (mut least, mut chosen) = (cheapest.network, Self::from_found(&problem, cheapest));

@@ -1,7 +1,7 @@
-//! What a recipe is expected to cost, step by step.
+//! Predicted costs of a recipe, step by step.
 //!
-//! The search adds up edges, each by itself. Here costs are those of the program that is executed
-//! ([`Program`]), pass by pass.
+//! The search adds independent edges. The prediction follows the passes of the executed
+//! [`Program`].
 
 use super::candidates::{AxisSet, side};
 use super::cost::{self, Model, Order, Spent};
@@ -12,57 +12,59 @@ use crate::lower::{Capabilities, Program};
 use crate::problem::{Direction, Machine, Problem};
 use crate::recipe::{Node, Recipe, Step};
 
-/// The expected times of a forward transform.
+/// The predicted times of a forward transform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// Of each step of the recipe.
+    /// Each step of the recipe.
     pub steps: Vec<Expected>,
-    /// Of all together.
+    /// The total.
     pub seconds: f64,
     /// Passes over memory.
     pub passes: usize,
 }
 
-/// What one step is expected to take on the busiest rank.
+/// The predicted time of one step on the busiest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
-    /// Seconds that it adds; of a reshape, with the transforms that are done on its way.
+    /// Seconds added by this step, with the transforms fused into a reshape.
     pub seconds: f64,
-    /// Of these, those of memory, outside of messages.
+    /// Memory accesses among these, without messages.
     pub memory: f64,
-    /// And those of arithmetic.
+    /// Arithmetic among these.
     pub arithmetic: f64,
-    /// Where the time of a reshape goes by itself.
+    /// The parts of a reshape's time.
     pub spent: Spent,
-    /// What it moves.
+    /// The data it moves.
     pub volume: BytesMoved,
 }
 
-/// What the busiest rank, and the busiest host, move in a reshape: bytes on the wire.
+/// Bytes that the busiest rank and the busiest host move in a reshape, as encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BytesMoved {
-    /// That stay with the rank.
+    /// Bytes that stay on the rank.
     pub own: f64,
-    /// To, or from, other ranks of the host.
+    /// Bytes to, or from, other ranks of the host.
     pub near: f64,
-    /// To, or from, ranks of other hosts.
+    /// Bytes to, or from, ranks of other hosts.
     pub far: f64,
-    /// Out of, or into, a host.
+    /// Bytes out of, or into, a host.
     pub host: f64,
-    /// Messages to and from ranks of the host; none where they read each other's memory.
+    /// Messages to and from ranks of the host; none with shared memory.
     pub near_messages: f64,
     /// Messages to and from ranks of other hosts.
     pub far_messages: f64,
 }
 
 impl Recipe {
-    /// What the forward transform is expected to take on the problem's machine, by threads if all ranks
-    /// are on one host. Deterministic, and without communication. Cost: O(ranks) for each step.
+    /// The predicted cost of the forward transform on the problem's machine. Ranks of one host are
+    /// taken as threads.
+    ///
+    /// Deterministic and without communication. Cost: O(ranks) for each step.
     pub fn predict(&self) -> Prediction {
         self.predict_on(&self.problem().machine)
     }
 
-    /// The same on another machine than that of the problem.
+    /// The predicted cost on another machine.
     pub fn predict_on(&self, machine: &Machine) -> Prediction {
         let problem = self.problem();
         let capabilities = Capabilities::of_threads(problem);
@@ -92,13 +94,13 @@ struct Predictor<'a> {
     problem: &'a Problem,
     model: Model<'a>,
     hosts: &'a Topology,
-    /// Whether ranks read each other's memory, and there are several.
+    /// Whether several ranks read each other's memory.
     all_near: bool,
     steps: Vec<Expected>,
 }
 
 impl Predictor<'_> {
-    /// What every reshape moves; where ranks read each other's memory, they meet for it.
+    /// The volume of every reshape, and its barrier with shared memory.
     fn reshapes(&mut self) {
         for (number, step) in self.program.recipe.steps().iter().enumerate() {
             let Step::Reshape { wire, .. } = *step else { continue };
@@ -129,12 +131,12 @@ impl Predictor<'_> {
         Volume::new(&a, &b, self.hosts)
     }
 
-    /// An exchange, with the transforms fused into it.
+    /// An exchange with its fused transforms.
     fn exchange(&mut self, pass: &ExchangePass) {
         let problem = self.problem;
         let [from, to] = [pass.from, pass.to].map(|node| self.program.node(node));
         if self.all_near && pass.direct {
-            // The transforms that follow read where the data is.
+            // The next transforms read from peers.
             if pass.fuse_after.is_empty() {
                 self.pass(pass.step, from, to);
             } else {
@@ -162,7 +164,7 @@ impl Predictor<'_> {
         }
     }
 
-    /// Transforms that are one pass over memory, or share that of unpacking.
+    /// Transforms in one pass over memory, or fused into unpacking.
     fn transforms(&mut self, ffts: &[Fft], unpacked: bool) {
         let costs: Vec<_> = ffts.iter().map(|fft| self.transform(fft)).collect();
         let arithmetic = costs.iter().map(|[arithmetic, _]| arithmetic).sum::<f64>();
@@ -182,7 +184,7 @@ impl Predictor<'_> {
         self.model.transform(n, elements, most * bytes(self.problem, from), gathered)
     }
 
-    /// How much longer memory takes where lines are brought together from memory of all ranks.
+    /// The slowdown of memory for lines gathered from all ranks.
     fn scattered(&self, ffts: &[Fft]) -> f64 {
         if !self.all_near {
             return 1.0;
@@ -208,13 +210,14 @@ impl Predictor<'_> {
         expected.seconds += memory;
     }
 
-    /// The result is copied to the output.
+    /// The copy of the result to the output.
     fn copy_out(&mut self, node: &Node) {
         self.pass(self.steps.len() - 1, node, node);
     }
 }
 
-/// Who has the data that some work on: as the input has it, unless an axis has other points now and was not whole there.
+/// The distribution of data for this work: that of the input, unless the length of a cut axis has
+/// changed.
 fn at_home(work: &Distribution, input: &Layout) -> Option<Distribution> {
     (0..input.grid().axes()).try_fold(Distribution::Given(input.clone()), |home, axis| {
         let n = work.grid().len(axis);

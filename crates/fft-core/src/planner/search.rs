@@ -1,10 +1,12 @@
-//! The recipe as a shortest path.
+//! The search for a recipe as a shortest path.
 //!
-//! A state is (layout, which axes are done). From it lead a reshape to every candidate layout ([`crate::candidates`]), and
-//! local transforms along every set of axes that are whole there and not yet done. Dijkstra's algorithm finds the cheapest
-//! path by [`crate::cost`], in whole picoseconds, so that ties are ties on every machine; they go to what transforms the
-//! last axes first, then to the earlier candidate. What a reshape moves is looked at once for each pair of layouts, and
-//! layouts become lists of bricks only when they are on the path, so that many ranks are no burden.
+//! A state is a layout and the set of transformed axes. Edges are reshapes to every candidate
+//! layout ([`super::candidates`]) and local transforms along sets of whole axes. Dijkstra's
+//! algorithm finds the cheapest path by [`crate::cost`].
+//!
+//! Costs are whole picoseconds, so ties are equal on every machine. They go to transforms of the
+//! last axes first, then to the earlier candidate. Costs of reshapes are cached by pair of layouts.
+//! Only layouts on the path become lists of bricks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -20,7 +22,7 @@ use crate::planner::peer_read_order;
 use crate::problem::{Direction, Kind, Problem, TransportPolicy};
 use crate::recipe::{Node, Step};
 
-/// In the order in which equally cheap ones are looked at.
+/// Ordered by preference among equal costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct State {
     pub(crate) done: Reverse<AxisSet>,
@@ -30,17 +32,17 @@ pub(crate) struct State {
 /// Picoseconds.
 type Cost = u64;
 
-/// What it takes to get somewhere, in the order of preference: of equally cheap ways, the one that transforms later
-/// axes, which lie closer in memory, first.
+/// The cost of a path. Ties prefer paths that transform later axes, which are closer in memory,
+/// first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
+struct PathCost {
     cost: Cost,
-    /// The axes done after each transform, latest axes first, as bits that are compared in reverse.
+    /// The axes done after each transform, latest axes first, as bits compared in reverse.
     done: [Reverse<AxisSet>; 4],
     transforms: usize,
 }
 
-impl Way {
+impl PathCost {
     fn and(mut self, cost: Cost, transforms: bool, done: AxisSet) -> Self {
         self.cost = self.cost.saturating_add(cost);
         if transforms {
@@ -51,19 +53,20 @@ impl Way {
     }
 }
 
-/// What the mean time on the network weighs beside that of the busiest rank: bytes that this one does not feel are in the
-/// way of others.
+/// The weight of the mean network time relative to the time of the busiest rank. Bytes may delay
+/// other traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NetworkWeight {
     weight: f64,
-    /// Whether layouts are passed over that leave ranks without points.
+    /// Whether layouts with idle ranks are excluded.
     all_ranks: bool,
 }
 
 impl NetworkWeight {
-    /// Bytes are one thing among others.
+    /// The weight of the first search.
     pub(crate) const SOME: Self = Self { weight: 1.0, all_ranks: false };
-    /// Bytes weigh more and more; at last nothing else does, short of sending everything to one rank, which are fewest.
+    /// Increasing weights. The largest ones exclude layouts with idle ranks, which send the fewest
+    /// bytes.
     pub(crate) const MORE: [Self; 6] = [
         Self { weight: 3.0, all_ranks: false },
         Self { weight: 10.0, all_ranks: false },
@@ -74,16 +77,16 @@ impl NetworkWeight {
     ];
 }
 
-/// At least one, so that no way is a circle.
+/// At least one, so that every cycle has a positive cost.
 fn picoseconds(seconds: f64) -> Cost {
     ((seconds * 1e12).round() as Cost).max(1)
 }
 
-/// What was found.
+/// The result of a search.
 pub(crate) struct Found {
     pub(crate) nodes: Vec<Node>,
     pub(crate) steps: Vec<Step>,
-    /// Seconds on the network of the average rank.
+    /// Network seconds of the average rank.
     pub(crate) network: f64,
 }
 
@@ -131,7 +134,7 @@ impl<'a> Search<'a> {
         which.as_ref()
     }
 
-    /// `None` where the state's candidate does not exist on the grid as it is then.
+    /// The layout of a state; `None` if its candidate does not exist on the state's grid.
     pub(crate) fn layout(&self, state: State) -> Option<Layout> {
         let layout = match self.distribution(state)? {
             Distribution::Given(layout) => layout.clone(),
@@ -140,7 +143,7 @@ impl<'a> Search<'a> {
         Some(layout.ordered(self.order(state)).expect("orders are permutations"))
     }
 
-    /// What the layout is printed as.
+    /// The printed name of the layout.
     pub(crate) fn name(&self, state: State) -> Option<String> {
         Some(match self.distribution(state)? {
             Distribution::Given(layout) => layout.to_string(),
@@ -161,7 +164,7 @@ impl<'a> Search<'a> {
         (width * self.problem.precision.bytes() * self.problem.howmany) as f64
     }
 
-    /// Whether the transform along `axis` may come now: real data cannot be transformed by C2C.
+    /// Whether the transform along `axis` is possible: C2C needs complex data.
     pub(crate) fn may_transform(&self, axis: usize, state: State) -> bool {
         let done = state.done.0;
         let open = self.goal & !done & (1 << axis) != 0;
@@ -197,15 +200,15 @@ impl<'a> Search<'a> {
         State { candidate: INPUT, done: Reverse(0) }
     }
 
-    /// Dijkstra: the states of the cheapest path from the input to the output, if there is one.
-    fn path(&self, costs: &mut Costs<'_>, thrift: NetworkWeight) -> Option<Vec<State>> {
-        let mut best = HashMap::from([(Self::start(), (Way::default(), Self::start()))]);
-        let mut open = BTreeSet::from([(Way::default(), Self::start())]);
+    /// Dijkstra's algorithm: the states of the cheapest path from the input to the output.
+    fn path(&self, costs: &mut Costs<'_>, weight: NetworkWeight) -> Option<Vec<State>> {
+        let mut best = HashMap::from([(Self::start(), (PathCost::default(), Self::start()))]);
+        let mut open = BTreeSet::from([(PathCost::default(), Self::start())]);
         while let Some((so_far, here)) = open.pop_first() {
             if self.is_goal(here) {
                 return Some(self.trace(here, &best));
             }
-            for (there, cost) in costs.leaving(here, thrift) {
+            for (there, cost) in costs.leaving(here, weight) {
                 let way = so_far.and(cost, here.done.0 != there.done.0, there.done.0);
                 let old = best.get(&there).copied();
                 if old.is_none_or(|old| (way, here) < old) {
@@ -218,7 +221,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    fn trace(&self, goal: State, best: &HashMap<State, (Way, State)>) -> Vec<State> {
+    fn trace(&self, goal: State, best: &HashMap<State, (PathCost, State)>) -> Vec<State> {
         let mut path = vec![goal];
         while path[path.len() - 1] != Self::start() {
             path.push(best[&path[path.len() - 1]].1);
@@ -227,16 +230,16 @@ impl<'a> Search<'a> {
         path
     }
 
-    /// The cheapest way from input to output.
+    /// The cheapest path from input to output.
     ///
     /// # Errors
-    /// [`Error::Argument`] where the family has none.
+    /// [`Error::Argument`] if the family has none.
     pub(crate) fn shortest_path(
         &self,
         costs: &mut Costs<'_>,
-        thrift: NetworkWeight,
+        weight: NetworkWeight,
     ) -> Result<Found, Error> {
-        let path = self.path(costs, thrift).ok_or_else(|| {
+        let path = self.path(costs, weight).ok_or_else(|| {
             let expected = "one with a way to the output";
             Error::argument("family of layouts", format!("{:?}", self.family), expected)
         })?;
@@ -246,8 +249,8 @@ impl<'a> Search<'a> {
         Ok(Found { nodes, steps, network })
     }
 
-    /// The order in which axes are transformed on the same layout: the halved one first, as what follows needs complex
-    /// data, then the last.
+    /// The order of transforms on one layout: the halved axis first, as the others need complex
+    /// data, then from the last axis.
     fn in_order(&self, axes: AxisSet) -> impl Iterator<Item = usize> {
         let halving = self.halving.filter(|axis| axes & (1 << axis) != 0);
         let others =
@@ -255,7 +258,8 @@ impl<'a> Search<'a> {
         halving.into_iter().chain(others.filter(move |axis| Some(*axis) != halving))
     }
 
-    /// The path as nodes and steps, scaling after the last transform, while its results are in cache.
+    /// The path as nodes and steps. Scaling follows the last transform, while its results are in
+    /// cache.
     pub(crate) fn recipe(&self, path: &[State]) -> (Vec<Node>, Vec<Step>) {
         let problem = self.problem;
         let mut nodes = vec![self.node(path[0])];
@@ -264,7 +268,7 @@ impl<'a> Search<'a> {
             let new = pair[1].done.0 & !pair[0].done.0;
             if new == 0 {
                 let node = self.node(pair[1]);
-                // Of a small grid over many ranks different cuts may have the same bricks.
+                // On a small grid, different cuts may have equal bricks.
                 if nodes.last() == Some(&node) {
                     continue;
                 }
@@ -294,12 +298,12 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The edges of the graph and what they cost.
+/// The edges of the graph and their costs.
 pub(crate) struct Costs<'a> {
     search: &'a Search<'a>,
     model: Model<'a>,
     share: f64,
-    /// By place before, place after, and whether the grid is halved: seconds, and those of the network on average.
+    /// By place before, place after and halving: seconds, and network seconds on average.
     reshapes: Vec<Option<[f64; 2]>>,
 }
 
@@ -313,7 +317,7 @@ impl<'a> Costs<'a> {
         Self { search, model, share, reshapes: vec![None; 2 * pairs] }
     }
 
-    fn leaving(&mut self, here: State, thrift: NetworkWeight) -> Vec<(State, Cost)> {
+    fn leaving(&mut self, here: State, weight: NetworkWeight) -> Vec<(State, Cost)> {
         let search = self.search;
         let mut edges = Vec::new();
         for axes in (1..=search.goal).filter(|axes| axes & !search.goal == 0) {
@@ -323,11 +327,11 @@ impl<'a> Costs<'a> {
         }
         for candidate in 0..search.candidates.all.len() {
             let there = State { candidate, ..here };
-            // Without something to be transformed there, a layout is not worth going to.
+            // A layout without possible transforms is useless.
             let useful =
                 || (0..search.problem.kinds.len()).any(|axis| search.may_transform(axis, there));
             let taken = |distribution: &Distribution| {
-                (!thrift.all_ranks || distribution.is_spread())
+                (!weight.all_ranks || distribution.is_spread())
                     && self.has_point(here, there, distribution)
             };
             if candidate != here.candidate
@@ -335,21 +339,21 @@ impl<'a> Costs<'a> {
                 && (candidate == OUTPUT || useful())
             {
                 let [seconds, network] = self.reshape(here, there);
-                edges.push((there, picoseconds(seconds + thrift.weight * network)));
+                edges.push((there, picoseconds(seconds + weight.weight * network)));
             }
         }
         edges
     }
 
-    /// Whether a reshape to what is held there has a point. Of what is fetched, orders in between follow from what is done, and another
-    /// order alone has none.
+    /// Whether a reshape to this distribution is useful. With peer reads, a change of order alone
+    /// is not.
     fn has_point(&self, here: State, there: State, held: &Distribution) -> bool {
         let (search, ranks) = (self.search, self.search.problem.input.ranks());
         let ordered = !search.problem.fetches() || there.candidate == OUTPUT;
         ordered || search.distribution(here).is_none_or(|now| !now.is_like(held, ranks))
     }
 
-    /// Transforms along several axes, if all of them may come now.
+    /// The cost of transforms along several axes, if all are possible.
     fn transform(&self, here: State, axes: AxisSet) -> Option<Cost> {
         let (search, model) = (self.search, self.model);
         let (mut state, mut arithmetic, mut passes) = (here, 0.0, Vec::new());
@@ -394,7 +398,7 @@ impl<'a> Costs<'a> {
         Some(picoseconds(arithmetic + memory))
     }
 
-    /// Seconds of a reshape, and seconds on the network of the average rank.
+    /// Seconds of a reshape, and network seconds of the average rank.
     fn reshape(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         if search.all_near {
@@ -408,13 +412,13 @@ impl<'a> Costs<'a> {
             let rest: Vec<_> = search.in_order(search.goal & !here.done.0).collect();
             there.candidate != OUTPUT || peer_read_order::suits(ends[1], &rest)
         };
-        // What is between has the axis contiguous which the input has.
+        // Intermediate layouts keep the input's contiguous axis.
         let stays = ends[0].contiguous() == ends[1].contiguous();
         let joined = problem.fetches() && complex && stays && suits();
         [seconds * if joined { peer_read_order::SHARE } else { 1.0 }, network]
     }
 
-    /// The same of one that is a pass of its own.
+    /// The cost of a reshape that is a pass of its own.
     fn moved(&mut self, here: State, there: State) -> [f64; 2] {
         let search = self.search;
         let place = |state: State| search.candidates.all[state.candidate].place;

@@ -1,9 +1,9 @@
-//! How much a reshape moves between two layouts, by link: what its cost is made of.
+//! The volume of a reshape between two layouts, by link.
 
 use crate::geometry::placed_cut::Cut;
 use crate::geometry::{DynBrick, DynGrid, Layout, Topology};
 
-/// Who holds what, as the search looks at it: a layout, or a cut that would become one.
+/// A distribution in the search: a layout, or a cut that defines one.
 #[derive(Clone, Debug)]
 pub(crate) enum Distribution {
     Given(Layout),
@@ -32,12 +32,12 @@ impl Distribution {
         }
     }
 
-    /// Whether each of so many ranks has the same of both.
+    /// Whether each of these ranks has equal bricks in both.
     pub(crate) fn is_like(&self, other: &Self, ranks: usize) -> bool {
         (0..ranks).all(|rank| self.brick(rank).is_same(&other.brick(rank)))
     }
 
-    /// Whether it is as given, or has a part for each rank.
+    /// Whether it is a given layout, or has a part for each rank.
     pub(crate) fn is_spread(&self) -> bool {
         match self {
             Self::Given(_) => true,
@@ -66,7 +66,7 @@ impl Distribution {
         }
     }
 
-    /// The same after a transform along a whole axis made it `n` long.
+    /// The distribution after the length of a whole axis becomes `n`.
     pub(crate) fn with_len(&self, axis: usize, n: usize) -> Self {
         match self {
             Self::Given(layout) => Self::Given(layout.with_len(axis, n)),
@@ -74,7 +74,7 @@ impl Distribution {
         }
     }
 
-    /// How many ranks hold points of a box.
+    /// The number of ranks with points of a box.
     fn count(&self, query: &DynBrick) -> usize {
         match self {
             Self::Given(layout) => {
@@ -87,38 +87,38 @@ impl Distribution {
     }
 }
 
-/// Ranks up to which all of them are looked at.
+/// Number of ranks up to which all are examined.
 pub(crate) const FEW: usize = 64;
-/// Hosts that are looked at of more, and ranks of each.
+/// Hosts examined for more ranks, and ranks of each.
 const SOME_HOSTS: usize = 4;
 const SOME_RANKS: usize = 2;
 
-/// At most `most` numbers below `n`, the first and the last among them.
+/// At most `most` numbers below `n`, with the first and the last.
 fn some(n: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = n.min(most);
     (0..count).map(move |i| if count == 1 { 0 } else { i * (n - 1) / (count - 1) })
 }
 
-/// Hosts that are looked at: all, or a few where there are many ranks.
+/// The examined hosts: all, or a few of many.
 fn sampled_hosts(hosts: &Topology) -> impl Iterator<Item = usize> {
     let count = hosts.hosts();
     some(count, if hosts.ranks() <= FEW { count } else { SOME_HOSTS })
 }
 
-/// What the busiest rank, and the busiest host, have to do in a reshape. In points; of messages, their number.
+/// The maximum over ranks, and over hosts, in points; of messages, their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Volume {
     /// Held before or after.
     pub(crate) held: f64,
-    /// That stay with the rank.
+    /// Kept by the rank.
     pub(crate) own: f64,
-    /// That go to, or come from, other ranks of the host.
+    /// Sent to, or received from, other ranks of the host.
     pub(crate) near: f64,
-    /// That go to, or come from, ranks of other hosts.
+    /// Sent to, or received from, ranks of other hosts.
     pub(crate) far: f64,
-    /// The same of all ranks, on average.
+    /// Points sent to other hosts by the average rank.
     pub(crate) mean: f64,
-    /// That leave, or come to, a host.
+    /// Sent from, or received by, a host.
     pub(crate) host: f64,
     /// To and from ranks of the host, both counted.
     pub(crate) near_messages: f64,
@@ -127,7 +127,7 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    /// Of more than 64 ranks, some of a few hosts are looked at, the first and the last among them.
+    /// The volume between two distributions. For many ranks it is estimated from a sample.
     pub(crate) fn new(from: &Distribution, to: &Distribution, hosts: &Topology) -> Self {
         let mut load = Self::default();
         let (mut sent, mut ranks) = (0.0, 0.0);
@@ -135,7 +135,7 @@ impl Volume {
             let members = hosts.ranks_of(host);
             let most = if hosts.ranks() <= FEW { members.len() } else { SOME_RANKS };
             let (mut out, mut back, mut seen) = (0.0, 0.0, 0.0);
-            // What each holds before and after, for the others of the host to look at.
+            // The bricks of the host's ranks before and after.
             let others = if hosts.hosts() > 1 { members } else { &[] };
             let held = |rank: &usize| (*rank, [from.brick(*rank), to.brick(*rank)]);
             let others: Vec<_> = others.iter().map(held).collect();
@@ -205,7 +205,7 @@ impl Volume {
     }
 }
 
-/// The same of one rank, other hosts' points by direction.
+/// The volume of one rank, by direction for other hosts.
 struct OfRank {
     own: f64,
     near: f64,
@@ -227,7 +227,8 @@ mod tests {
     #[test]
     fn points_go_by_the_links_they_take() {
         let grid = DynGrid::new([8, 8]).unwrap();
-        // Four ranks on two hosts turn rows into columns: a quarter stays, a quarter to the neighbour, half abroad.
+        // Four ranks on two hosts turn rows into columns: a quarter stays, a quarter goes to the
+        // neighbour, half to the other host.
         let hosts = Topology::new(&[7, 7, 5, 5], 4);
         let load = Volume::new(&cut(grid, [4, 1], 4), &cut(grid, [1, 4], 4), &hosts);
         let expected = Volume {
@@ -255,7 +256,7 @@ mod tests {
         let numbers: Vec<_> = (0..1024).map(|rank| rank / 8).collect();
         let hosts = Topology::new(&numbers, 1024);
         assert!(sampled_hosts(&hosts).eq([0, 42, 84, 127]));
-        // Rows to columns: a 1024th stays, 7 go to peers, the others abroad.
+        // Rows to columns: one point stays, 7 go to peers on the host, the others to other hosts.
         let load = Volume::new(&cut(grid, [1024, 1], 1024), &cut(grid, [1, 1024], 1024), &hosts);
         assert_eq!([load.own, load.near, load.far, load.host], [1.0, 7.0, 1016.0, 8128.0]);
         assert_eq!([load.near_messages, load.far_messages], [14.0, 2032.0]);

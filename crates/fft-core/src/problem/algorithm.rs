@@ -9,29 +9,28 @@ use crate::base::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Ranks of a host read each other's memory, others exchange chunks as
-    /// [`Algorithm::Pipelined`]. If each host has one rank, chunks are transformed on the way. Not
-    /// on devices.
+    /// Ranks of one host read each other's memory; other messages are sent as by
+    /// [`Algorithm::Pipelined`]. Devices use the latter.
     #[default]
     Shared,
-    /// Non-blocking sends and receives. A message is sent once packed and unpacked on arrival, or
-    /// kept for a transform that unpacks it. Large data goes in chunks as [`Algorithm::Pipelined`].
+    /// Non-blocking sends and receives. Each message is sent once packed and unpacked on arrival,
+    /// or buffered for a fused unpack. Large data is split into chunks.
     P2p,
     /// [`Algorithm::P2p`] in chunks: one is transformed and packed while earlier ones are in
-    /// flight. Few need buffers. Small data is kept for a transform that unpacks it.
+    /// flight.
     Pipelined,
-    /// One collective call for all messages; for large data, one per chunk.
+    /// One collective call for all messages, or one per chunk of large data.
     ///
-    /// Where sizes depend on the data ([`Wire::Tolerance`](crate::Wire::Tolerance),
-    /// [`Wire::Lossless`](crate::Wire::Lossless)), messages travel as with [`Algorithm::P2p`].
+    /// Encodings of variable length ([`Wire::Tolerance`](crate::Wire::Tolerance),
+    /// [`Wire::Lossless`](crate::Wire::Lossless)) are sent as by [`Algorithm::P2p`].
     Alltoallv,
     /// Messages are forwarded in ⌈log_k P⌉ rounds of at most `k - 1` sends, `k` from 2 to 255:
-    /// fewer and longer messages. Large data goes in chunks, one after another.
+    /// fewer and longer messages.
     KWay(u8),
-    /// One-sided puts into a window in chunks as [`Algorithm::Pipelined`], to other hosts first.
+    /// One-sided puts into a window, in chunks, to other hosts first.
     ///
     /// All ranks drop such plans in the same order. [`Algorithm::Pipelined`] replaces it, with a
-    /// warning, between threads and with an MPI that cannot put.
+    /// warning, where one-sided communication is not available.
     Ring(Epochs),
 }
 
@@ -58,13 +57,13 @@ impl Algorithm {
         Self::Ring(Epochs::Flush),
     ];
 
-    /// Whether messages can be kept until all have arrived, for a transform that unpacks them.
+    /// Whether messages can be buffered until all have arrived, for a fused unpack.
     pub fn keeps(self) -> bool {
         !matches!(self, Self::Ring(_))
     }
 }
 
-/// `shared`, `p2p`, `kway4`, `ring-flush`.
+/// For example `shared`, `p2p`, `kway4`, `ring-flush`.
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,22 +1,22 @@
-//! What is done along one axis, and how results are scaled.
+//! Kinds of transforms along an axis, and scales of results.
 
 use std::fmt;
 
 use crate::base::Error;
 
-/// What is done along one axis. Every axis of a transform has its own.
+/// The transform along one axis.
 ///
-/// Complex and real-to-complex transforms use `exp(-2πi jk/n)` forward. The cosine and sine transforms are
-/// those of SciPy and FFTW, unscaled: for example DCT-II is `y[k] = 2 Σ x[j] cos(πk(2j+1)/(2n))`.
+/// Complex and real-to-complex transforms use `exp(-2πi jk/n)` forward. Cosine and sine transforms
+/// are those of SciPy and FFTW, unscaled: DCT-II is `y[k] = 2 Σ x[j] cos(πk(2j+1)/(2n))`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Nothing: the axis only carries data along.
+    /// No transform.
     Identity,
     /// Complex to complex.
     C2C,
     /// Real to complex: `n` points become the `n/2 + 1` non-negative frequencies.
     R2C,
-    /// Cosine transform I (needs 2 points or more); its own inverse.
+    /// Cosine transform I, of at least 2 points; its own inverse.
     Dct1,
     /// Cosine transform II, "the DCT"; its inverse is III.
     Dct2,
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 11] = [
         Self::Identity,
         Self::C2C,
@@ -50,12 +50,12 @@ impl Kind {
         Self::Dst4,
     ];
 
-    /// Points along the axis after the forward transform of `n` points.
+    /// Points along the axis after the forward transform.
     pub fn spectral_len(self, n: usize) -> usize {
         if self == Self::R2C { n / 2 + 1 } else { n }
     }
 
-    /// What forward followed by inverse multiplies by when neither is scaled: the logical length.
+    /// The factor of an unscaled forward and inverse transform together: the logical length.
     pub fn logical_len(self, n: usize) -> usize {
         match self {
             Self::Identity => 1,
@@ -66,8 +66,7 @@ impl Kind {
         }
     }
 
-    /// The kind whose forward transform undoes this one's, up to scale. `C2C` and `R2C` are undone by their
-    /// own backward transforms and return themselves.
+    /// The kind of the inverse transform, up to scale. `C2C` and `R2C` return themselves.
     pub fn undone_by(self) -> Self {
         match self {
             Self::Dct2 => Self::Dct3,
@@ -78,12 +77,12 @@ impl Kind {
         }
     }
 
-    /// Whether this is one of the cosine and sine transforms.
+    /// Whether this is a cosine or sine transform.
     pub fn is_real(self) -> bool {
         !matches!(self, Self::Identity | Self::C2C | Self::R2C)
     }
 
-    /// Checks that an axis of `n` points can be transformed.
+    /// Checks the number of points of an axis.
     pub(crate) fn check(self, axis: usize, n: usize) -> Result<(), Error> {
         if self == Self::Dct1 && n < 2 {
             let what = format!("points along axis {axis} for dct1");
@@ -92,7 +91,7 @@ impl Kind {
         Ok(())
     }
 
-    /// `c2c`, `dct2`, ...
+    /// For example `c2c` or `dct2`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Identity => "none",
@@ -116,7 +115,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Which way.
+/// The direction of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Physical to spectral.
@@ -126,7 +125,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// What belongs to this direction.
+    /// The value for this direction.
     pub fn choose<V>(self, forward: V, inverse: V) -> V {
         match self {
             Self::Forward => forward,
@@ -135,15 +134,14 @@ impl Direction {
     }
 }
 
-/// What a result is multiplied by, `N` being the product of the axes' logical lengths
-/// ([`Kind::logical_len`]).
+/// The scale of a result. `N` is the product of the logical lengths ([`Kind::logical_len`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scale {
     /// 1: the default of the forward transform.
     None,
     /// `1/N`: the default of the inverse transform.
     Full,
-    /// `1/√N`: with it in both directions the complex transform is unitary.
+    /// `1/√N`: complex transforms with it in both directions are unitary.
     Symmetric,
 }
 

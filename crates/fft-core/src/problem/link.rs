@@ -1,12 +1,12 @@
 //! Links between ranks.
 
-/// How two ranks reach each other.
+/// The connection of two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Link {
     /// The same rank: memory is copied.
     Own,
-    /// A rank of the same host: its memory can be read.
+    /// Two ranks of one host: memory can be shared.
     Shared,
     /// Any other rank: messages are sent.
     Remote,

@@ -1,11 +1,11 @@
-//! A machine as numbers: what the cost model knows of it, and where each number is from.
+//! Parameters of a machine for the cost model.
 
 use serde::{Deserialize, Serialize};
 
-/// What the cost model knows of a machine. Rates are per second, sizes in bytes; a **rank** is whatever computes for one:
-/// a core, or a GPU.
+/// Parameters of a machine. Rates are per second, sizes in bytes. The processor of a rank is a core
+/// or a GPU.
 ///
-/// Every number says whether it was measured, fitted or assumed. [`Machine::default`] is assumed throughout.
+/// Every number is measured, fitted or assumed. [`Machine::default`] is assumed throughout.
 ///
 /// ```
 /// use fft_core::Machine;
@@ -16,60 +16,60 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// For people.
+    /// Its name in messages.
     pub name: String,
-    /// Ranks of a host that compute at full speed together; where it is fitted, fewer than cores as ranks are in each other's
-    /// way.
+    /// Ranks of a host that compute at full speed together. A fitted value may be less than the
+    /// number of cores.
     pub cores: Quantity,
-    /// Bytes per second that one rank reads and writes in memory, both counted.
+    /// Memory bandwidth of one rank, reads and writes counted.
     pub memory: Quantity,
-    /// The same of all ranks of a host together.
+    /// Memory bandwidth of all ranks of a host together.
     pub host_memory: Quantity,
-    /// How many times as long lines take that are gathered from memory, instead of lying there one after the other.
+    /// The factor by which strided lines take longer than contiguous ones.
     pub strided: Quantity,
-    /// Seconds before an operation begins, as the launch of a kernel.
+    /// Seconds to launch an operation, such as a kernel.
     pub launch: Quantity,
-    /// Seconds that ranks of a host take to wait for each other.
+    /// Seconds of a barrier among ranks of a host.
     pub meeting: Quantity,
-    /// Operations per second of local transforms whose lines are in cache, `5 n log₂ n` for each of length `n`: by
-    /// length, ascending.
+    /// Operations per second of local transforms in cache, by ascending length. A transform of
+    /// length `n` has `5 n log₂ n` operations.
     pub flops: Vec<Rate>,
     /// Messages between ranks of a host.
     pub near: Messages,
     /// Messages between hosts.
     pub far: Messages,
-    /// Bytes per second that a host sends, and as many that it receives at the same time.
+    /// Bandwidth of a host's network interface in each direction.
     pub host: Quantity,
-    /// By which share each doubling of the number of hosts slows that down.
+    /// The share of that bandwidth lost at each doubling of the number of hosts.
     pub congestion: Quantity,
-    /// Bytes of numbers, as they are in memory, that one rank encodes per second.
+    /// Bytes of unencoded data that one rank encodes per second.
     pub encode: Codecs,
-    /// And decodes.
+    /// Bytes of decoded data per second.
     pub decode: Codecs,
 }
 
-/// A number and where it is from.
+/// A number and its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quantity {
-    /// In the unit of its place.
+    /// In the unit of its field.
     pub value: f64,
-    /// How it was found.
+    /// Its origin.
     pub how: How,
-    /// Where: a document, a benchmark, a reason.
+    /// A document, a benchmark or a reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
 }
 
-/// How a number was found.
+/// The origin of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
-    /// By a benchmark of just that.
+    /// Measured by a benchmark of its own.
     Measured,
-    /// Chosen so that the model agrees with measurements of something else.
+    /// Fitted to measurements of something else.
     Fitted,
-    /// From a data sheet, or from what is usual.
+    /// Taken from a data sheet, or typical.
     Assumed,
 }
 
@@ -77,21 +77,21 @@ pub enum How {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Numbers in a line.
+    /// The length of a transform.
     pub n: usize,
     /// Operations per second.
     pub rate: Quantity,
 }
 
-/// How messages travel between two ranks.
+/// Parameters of messages between two ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Messages {
-    /// Seconds before an empty message is there.
+    /// Seconds until an empty message arrives.
     pub latency: Quantity,
-    /// Seconds for which a message keeps its sender, and as long its receiver, busy, whatever its size.
+    /// Seconds of processor time per message, for the sender and for the receiver.
     pub overhead: Quantity,
-    /// Bytes per second that one rank sends, and as many that it receives at the same time.
+    /// Bandwidth of one rank in each direction.
     pub bandwidth: Quantity,
 }
 
@@ -99,11 +99,11 @@ pub struct Messages {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Codecs {
-    /// Shorter floating-point formats.
+    /// Floating-point formats of lower precision.
     pub rounded: Quantity,
     /// Block integers of fixed width.
     pub bits: Quantity,
-    /// Block integers of a width by tolerance.
+    /// Block integers whose width follows from the tolerance.
     pub tolerance: Quantity,
     /// Byte shuffling and compression.
     pub lossless: Quantity,
@@ -115,17 +115,17 @@ impl Quantity {
         Self { value, how, source: source.into() }
     }
 
-    /// Found by a benchmark.
+    /// A measured number.
     pub fn measured(value: f64) -> Self {
         Self::new(value, How::Measured, "")
     }
 }
 
 impl Machine {
-    /// Makes sure that all numbers are finite and, but for times and shares that may be 0, positive.
+    /// Checks that all numbers are finite, and positive where 0 makes no sense.
     ///
     /// # Errors
-    /// [`Error::Argument`](crate::Error::Argument) with the name and the value of one that is not.
+    /// [`Error::Argument`](crate::Error::Argument) with the name and value of a wrong number.
     pub fn check(&self) -> Result<(), crate::Error> {
         for (name, quantity) in self.quantities() {
             let nil = ["launch", "meeting", "congestion", "latency", "overhead"];
@@ -150,7 +150,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Every number with its name.
+    /// All numbers with their names.
     pub fn quantities(&self) -> Vec<(String, &Quantity)> {
         let mut all: Vec<(String, &Quantity)> = vec![
             ("cores".into(), &self.cores),
@@ -177,7 +177,7 @@ impl Machine {
         all
     }
 
-    /// Every number, to be changed.
+    /// All numbers, mutable.
     pub fn quantities_mut(&mut self) -> Vec<&mut Quantity> {
         let Self { cores, memory, host_memory, strided, launch, meeting, host, congestion, .. } =
             self;
@@ -193,8 +193,8 @@ impl Machine {
         all
     }
 
-    /// Operations per second of transforms of length `n`: between those that are known, by the logarithm of the length;
-    /// slower by the prime factors that no fast algorithm is written for.
+    /// Operations per second of transforms of length `n`, interpolated by the logarithm of the
+    /// length. Large prime factors lower it.
     pub(crate) fn flops_of(&self, n: usize) -> f64 {
         let (first, last) = (&self.flops[0], &self.flops[self.flops.len() - 1]);
         let at = self.flops.iter().position(|rate| rate.n >= n);
@@ -210,14 +210,14 @@ impl Machine {
         rate / awkward(n)
     }
 
-    /// Bytes per second in and out of a host, when so many talk.
+    /// Bandwidth of a host while this many hosts communicate.
     pub(crate) fn host_rate(&self, hosts: usize) -> f64 {
         let doublings = (hosts.max(1) as f64).log2();
         self.host.value / (1.0 + self.congestion.value * doublings)
     }
 }
 
-/// How much longer a length takes that is not made of 2 and 3 alone: assumed, of the order of what rustfft 6.4 does.
+/// The slowdown of lengths with other prime factors than 2 and 3: assumed.
 fn awkward(n: usize) -> f64 {
     let mut rest = n.max(1);
     let mut factor: f64 = 1.0;
@@ -230,7 +230,7 @@ fn awkward(n: usize) -> f64 {
     if rest > 1 { factor.max(3.0) } else { factor }
 }
 
-/// A node of the 2020s with 16 cores, assumed.
+/// An assumed node of 16 cores.
 impl Default for Machine {
     fn default() -> Self {
         let assumed =

@@ -1,4 +1,4 @@
-//! What is to be computed: kinds, layouts, options, and the machine that costs are for.
+//! Problems: kinds, layouts, options, and the machine of the cost model.
 
 pub(crate) mod algorithm;
 pub(crate) mod kind;

@@ -7,28 +7,29 @@ use super::algorithm::Algorithm;
 use crate::base::{Error, Tolerance};
 use crate::codec::Wire;
 
-/// How a transform is executed. Equal on all ranks.
+/// Execution options, equal on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransportOptions {
-    /// How messages to other hosts are represented, or all, where ranks are not to know who is on their host.
+    /// The encoding of messages to other hosts, or of all messages if hosts are unknown.
     pub wire: Wire,
-    /// What a transform may lose on the wire [`Wire::Tolerance`].
+    /// The error that [`Wire::Tolerance`] may add.
     pub tolerance: Option<Tolerance>,
-    /// How they travel.
+    /// The algorithm of exchanges.
     pub exchange: Algorithm,
-    /// Bytes of a chunk of messages where they travel in chunks: one is packed while the one before it flies. At least
-    /// 8 KiB for each rank.
+    /// Bytes of a chunk, at least 8 KiB for each rank. One chunk is packed while earlier ones are
+    /// in flight.
     pub chunk: usize,
-    /// What a plan may take.
+    /// The memory that a plan may allocate.
     pub memory: Memory,
-    /// Whether input and output are in memory that the ranks of a host share, so that nothing need be brought there.
+    /// Whether input and output are in shared memory of the host, so that no copy is needed.
     pub shared_arrays: bool,
-    /// How local transforms come to their data.
+    /// Memory access of local transforms.
     pub access: Access,
 }
 
 impl TransportOptions {
-    /// Bytes of a chunk by default: it stays in the second-level cache while the one before it is under way.
+    /// Default bytes of a chunk: it stays in the second-level cache while the previous one is in
+    /// flight.
     pub const CHUNK: usize = 1 << 19;
 }
 
@@ -46,39 +47,38 @@ impl Default for TransportOptions {
     }
 }
 
-/// How much memory a plan takes beside input and output.
+/// Memory of a plan besides input and output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Memory {
-    /// As much as makes it fast. Large data goes in chunks, of which four are under way at once, with [`Algorithm::KWay`] one: with 256³
-    /// points on 4 ranks 1.03 to 1.11 times what a rank holds, of real data 1.4. [`Algorithm::Ring`] has a quarter of all messages of a
-    /// reshape at once, 1.6 to 2.3 times; where data is small, on more than 16 ranks, and between some ranks of several hosts that share
-    /// memory, others have all of them, 2.3 to 3 times.
-    /// [`Algorithm::Shared`] on one host has no messages: once that at most and, where what is between does not fit into the
-    /// output, what of it does not; or, where ranks could not read that in two pieces, as with bricks that are not even, twice.
-    /// Half a MiB is for lines that lie far apart.
+    /// As much memory as is fastest.
+    ///
+    /// Large data is sent in chunks, up to four in flight; one with [`Algorithm::KWay`].
+    /// [`Algorithm::Ring`] holds a quarter of a reshape's messages at once. Small data, and data of
+    /// many ranks, is held as whole messages.
+    ///
+    /// [`Algorithm::Shared`] on one host has no messages. It holds what does not fit into the
+    /// output, or a copy of the data where bricks are uneven.
     #[default]
     Ample,
-    /// Once what a rank holds at most in the course of a transform, what of that does not fit into the output, and 1 to 6 % for
-    /// messages, which go in about 128 rounds; with small data 8 KiB for each rank and each message at a time.
+    /// Memory for intermediate data that does not fit into the output, and for short messages in
+    /// many rounds.
     ///
-    /// The output is one of the two places that steps read and write by turns. More than it has room for is half a spectrum, of
-    /// n + 2 real numbers for n, on the way back to real data in another array, by 2 in n; and what layouts give to a rank that
-    /// are less even between than at the ends: up to twice what it holds, where it holds nothing at the end. With
-    /// reshapes from one place to another none that keeps its input does with less. Bricks are cut in whole planes, so that a
-    /// plane may be added.
+    /// Steps alternate between the output and one other buffer. Intermediate data exceeds the
+    /// output for half spectra of `n + 2` real numbers and for layouts less even than at the ends.
+    /// Bricks are cut in whole planes, so a plane may be added.
     ///
-    /// With [`Algorithm::Shared`] ranks cannot read each other's memory where it is in two pieces, nor under MPI in the output.
-    /// Then the result is made in the other place and copied, or ranks of one host send messages, too.
+    /// With [`Algorithm::Shared`], peers cannot read a buffer split in two, nor the output under
+    /// MPI. Then the result is copied, or ranks of one host send messages.
     Least,
 }
 
 impl Memory {
-    /// Rounds that the messages of a reshape go in at most, where there are chunks: each ends before the next begins.
+    /// Maximum rounds of a chunked reshape. Each round completes before the next begins.
     pub fn rounds(self, exchange: Algorithm) -> usize {
         use Algorithm::{Alltoallv, KWay, Ring};
         match (self, exchange) {
-            // What is unpacked after the last of them delays the end.
+            // The last messages are unpacked after all others and delay the end.
             (Self::Ample, Ring(_)) => 4,
             // One message to a rank at a time.
             (_, Alltoallv | KWay(_)) => usize::MAX,
@@ -88,7 +88,7 @@ impl Memory {
     }
 }
 
-/// `ample`, `least`.
+/// `ample` or `least`.
 impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -98,7 +98,7 @@ impl fmt::Display for Memory {
     }
 }
 
-/// Reads what [`Display`](fmt::Display) writes.
+/// Parses the names that [`Display`](fmt::Display) writes.
 impl FromStr for Memory {
     type Err = Error;
 
@@ -108,16 +108,15 @@ impl FromStr for Memory {
     }
 }
 
-/// How local transforms come to their data.
+/// Memory access of local transforms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Through caches, lines wherever they lie: on hosts.
+    /// Lines at any stride, through caches: on hosts.
     #[default]
     Cached,
-    /// Lines are transformed where they are contiguous, and messages packed from memory: on devices, which have no caches to do both
-    /// in at once.
+    /// Contiguous lines only; messages are packed from memory: on devices.
     Contiguous,
-    /// The same; and after a reshape between ranks that share a device, or have some that are joined, they fetch what they read, so that
-    /// the axis which is contiguous stays so (`fetching.rs`).
+    /// As [`Access::Contiguous`]; in addition, transforms read their input from peers on the same
+    /// host (`planner/peer_read_order.rs`).
     Fetched,
 }

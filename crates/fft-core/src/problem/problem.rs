@@ -1,4 +1,4 @@
-//! What is to be transformed, before anyone has thought about how.
+//! A transform as a mathematical problem with options.
 
 use std::sync::Arc;
 
@@ -10,47 +10,44 @@ use crate::base::{Error, Precision};
 use crate::codec::Wire;
 use crate::geometry::{DynGrid, Layout, PerAxis};
 
-/// Bytes of the largest chunk: as good as none.
+/// Bytes of the largest chunk, which is effectively unlimited.
 const MOST_CHUNK: usize = 1 << 40;
 
-/// A transform to be done: shapes, kinds, layouts and options. Equal on all ranks.
+/// A transform: kinds, layouts and options. Equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// What is done along each axis.
+    /// The transform along each axis.
     pub kinds: PerAxis<Kind>,
     /// Whether physical data is complex.
     pub complex: bool,
-    /// Of all numbers.
+    /// Precision of all numbers.
     pub precision: Precision,
-    /// Equal transforms done together, one array after the other in each rank's memory.
+    /// Number of equal transforms, one array after the other in memory.
     pub howmany: usize,
     /// Scale of the forward transform.
     pub forward: Scale,
     /// Scale of the inverse transform.
     pub inverse: Scale,
-    /// Where physical data is.
+    /// Distribution of physical data.
     pub input: Layout,
-    /// Where spectral data is.
+    /// Distribution of spectral data.
     pub output: Layout,
-    /// How it is executed.
+    /// Execution options.
     pub options: TransportOptions,
-    /// A number for the host of each rank ([`Comm::host`](crate::Comm::host)); empty when nobody is to look at another
-    /// rank's memory.
+    /// The host of each rank ([`Comm::host`](crate::Comm::host)); empty to ignore shared memory.
     pub hosts: Vec<usize>,
-    /// What costs are computed for: the same on all ranks.
+    /// The machine of the cost model.
     pub machine: Arc<Machine>,
 }
 
 impl Problem {
-    /// A problem with default options: one transform, unscaled forward and fully scaled inverse, nothing
-    /// lost on the wire.
+    /// A problem with default options: one transform, unscaled forward, fully scaled inverse, exact
+    /// messages.
     ///
     /// # Errors
-    /// [`Error::Argument`] when there are other kinds than axes, kinds do not go with the data or
-    /// with each other, an axis is too short
-    /// for its kind, or the output's grid is not [`Problem::spectral_grid`]; [`Error::Geometry`] when the
-    /// layouts are for different numbers of ranks.
+    /// [`Error::Argument`] for kinds or grids that do not match; [`Error::Geometry`] for layouts of
+    /// different numbers of ranks.
     pub fn new(
         kinds: impl Into<PerAxis<Kind>>,
         complex: bool,
@@ -97,19 +94,20 @@ impl Problem {
         })
     }
 
-    /// Whether two ranks read each other's memory on their host in a reshape; devices find that out when they connect.
+    /// Whether two ranks read each other's memory in a reshape. Devices decide this when they
+    /// connect.
     pub fn near(&self, a: usize, b: usize) -> bool {
         let shared =
             self.options.exchange == Algorithm::Shared && self.options.access == Access::Cached;
         a == b || shared && self.is_raw_link(a, b)
     }
 
-    /// Whether all ranks do.
+    /// Whether all ranks read each other's memory.
     pub fn all_near(&self) -> bool {
         (1..self.input.ranks()).all(|rank| self.near(0, rank))
     }
 
-    /// The exchange that is bound where this one is named: windows are memory of the host, so that devices send chunks instead.
+    /// The exchange bound for a named one. Windows are host memory, so devices send chunks instead.
     pub(crate) fn bound_exchange(&self, named: Algorithm) -> Algorithm {
         match named {
             Algorithm::Ring(_) if self.options.access != Access::Cached => Algorithm::Pipelined,
@@ -117,13 +115,12 @@ impl Problem {
         }
     }
 
-    /// Whether a wire is that of one host's ranks among each other: every bit arrives, as nothing is gained there.
+    /// Whether messages between two ranks stay unencoded, as between ranks of one host.
     pub fn is_raw_link(&self, a: usize, b: usize) -> bool {
         !self.hosts.is_empty() && self.hosts[a] == self.hosts[b]
     }
 
-    /// What rounding may add to the result of a transform, as a share of its l2 norm: `2ε max(4, log₂ N)`, a few times
-    /// what it does.
+    /// A bound of the rounding error, relative to the l2 norm of the result: `2ε max(4, log₂ N)`.
     pub fn rounding(&self) -> f64 {
         let epsilon = match self.precision {
             Precision::F32 => f64::from(f32::EPSILON),
@@ -132,7 +129,7 @@ impl Problem {
         2.0 * epsilon * (self.grid().points() as f64).log2().max(4.0)
     }
 
-    /// Checks what may have been changed since the problem was made.
+    /// Checks the fields, which are public and may have been changed.
     ///
     /// # Errors
     /// [`Error::Argument`] and [`Error::TooLarge`].
@@ -140,7 +137,6 @@ impl Problem {
         if self.howmany == 0 {
             return Err(Error::argument("howmany", 0, "at least 1"));
         }
-        // Its fields may have been changed since it was made.
         let axes = self.grid().axes();
         for (what, found) in [
             ("axes with a kind", self.kinds.len()),
@@ -163,7 +159,7 @@ impl Problem {
         self.machine.check()
     }
 
-    /// Checks wires and tolerance.
+    /// Checks the encoding and the tolerance.
     ///
     /// # Errors
     /// [`Error::Argument`].
@@ -182,10 +178,10 @@ impl Problem {
             let expected = "only wire tolerance, or none that loses anything";
             return Err(Error::argument("wire beside a strict tolerance", wire, expected));
         }
-        // Of what is less than twice the rounding nothing is left for the wire.
+        // Below twice the rounding error nothing is left for the wire.
         let least = 2.0 * self.rounding();
         if tolerance.value() < least {
-            // Rounded up, so that it can be had.
+            // Rounded up, so that the printed value is accepted.
             let unit = 10f64.powf(least.log10().floor() - 1.0);
             let least = (least / unit).ceil() * unit;
             let expected = format!("at least {least:.1e}, as the numbers themselves are rounded");
@@ -194,19 +190,19 @@ impl Problem {
         Ok(())
     }
 
-    /// Real numbers of a point of physical and of spectral data.
+    /// Real numbers per point of physical and of spectral data.
     pub fn widths(&self) -> [usize; 2] {
         [self.complex, self.complex_spectrum()].map(|complex| if complex { 2 } else { 1 })
     }
 
-    /// Real numbers that a rank holds of physical and of spectral data.
+    /// Real numbers of a rank's physical and spectral data.
     pub fn reals(&self, rank: usize) -> [usize; 2] {
         let [physical, spectral] = self.widths();
         let points = |layout: &Layout| layout.brick(rank).points() * self.howmany;
         [points(&self.input) * physical, points(&self.output) * spectral]
     }
 
-    /// Whether transforms fetch what they read from all other ranks, however messages travel: those of one host.
+    /// Whether transforms read their input from all other ranks, which share a host.
     pub fn fetches(&self) -> bool {
         let host = self.hosts.first();
         self.options.access == Access::Fetched
@@ -224,12 +220,12 @@ impl Problem {
             .fold(grid, |grid, axis| grid.with_len(axis, kinds[axis].spectral_len(grid.len(axis))))
     }
 
-    /// The index space of physical data.
+    /// The grid of physical data.
     pub fn grid(&self) -> DynGrid {
         self.input.grid()
     }
 
-    /// The axis of which half a spectrum is kept.
+    /// The axis of kind R2C.
     pub(crate) fn halved_axis(&self) -> Option<usize> {
         self.kinds.iter().position(|kind| *kind == Kind::R2C)
     }
@@ -239,13 +235,13 @@ impl Problem {
         self.complex || self.kinds.contains(&Kind::R2C)
     }
 
-    /// The product of the axes' logical lengths: what forward and inverse multiply by together, unscaled.
+    /// The product of the logical lengths.
     pub fn logical_points(&self) -> f64 {
         let len = |axis: usize| self.kinds[axis].logical_len(self.grid().len(axis)) as f64;
         (0..self.kinds.len()).map(len).product()
     }
 
-    /// What results are multiplied by.
+    /// The scale of results.
     pub fn factor(&self, direction: Direction) -> f64 {
         match direction {
             Direction::Forward => self.forward.factor(self.logical_points()),

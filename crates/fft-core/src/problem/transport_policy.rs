@@ -1,4 +1,4 @@
-//! How the messages of a problem travel: decided once, from its options and its hosts.
+//! The transport of a problem's messages, derived from options and hosts.
 
 use super::algorithm::Algorithm;
 use super::options::{Access, Memory, TransportOptions};
@@ -12,51 +12,51 @@ const MANY_CHUNKS: usize = 8;
 /// The size of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunking {
-    /// Bytes at most, unless a plane across the axis that is cut is larger; at least 8 KiB for each rank.
+    /// Maximum bytes, unless a plane across the cut axis is larger.
     pub bytes: usize,
-    /// Whether such planes are cut as well, into shorter runs of memory.
+    /// Whether planes are cut as well, into shorter runs of memory.
     pub fine: bool,
 }
 
 impl Chunking {
-    /// With messages that are not too short on average.
+    /// Chunks large enough for messages of a useful average length.
     pub(crate) fn for_ranks(self, ranks: usize) -> Self {
         Self { bytes: self.bytes.max(MESSAGE_BYTES * ranks), ..self }
     }
 }
 
-/// How messages travel, the same on all ranks.
+/// The transport of messages, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransportPolicy {
-    /// The exchange that is executed: on devices, `shared` is `pipelined`.
+    /// The executed exchange: `pipelined` replaces `shared` on devices.
     pub exchange: Algorithm,
     /// Whether all ranks read each other's memory on one host.
     pub all_near: bool,
-    /// How bricks are cut into chunks, if they are: to pack one while others are under way, or to spare memory.
+    /// The size of chunks, if bricks are cut to overlap packing with communication or to save
+    /// memory.
     pub chunking: Option<Chunking>,
-    /// Whether chunks are transformed in cache before they are packed.
+    /// Whether chunks are transformed in cache before packing.
     pub pipelined: bool,
-    /// Whether all messages of an exchange are kept until the last has come.
+    /// Whether all messages of an exchange are buffered until the last has arrived.
     pub buffers_all: bool,
-    /// Bytes of a tile that is transformed before packing, at most.
+    /// Maximum bytes of a tile that is transformed before packing.
     pub tile_bytes: usize,
-    /// Rounds of an exchange, at most.
+    /// Maximum rounds of an exchange.
     pub rounds: usize,
-    /// Bytes of a chunk, where its size differs from the default and matters.
+    /// Bytes of a chunk, where its size matters and is not the default.
     pub uncommon_chunk: Option<usize>,
 }
 
-/// What decides about chunks.
+/// Sizes that decide about chunks.
 struct Sizes {
     ranks: usize,
-    /// Bytes of data that a rank holds on average.
+    /// Average bytes of a rank's data.
     share: usize,
     /// Bytes of a chunk whose messages are long on average.
     long_chunk: usize,
-    /// Whether messages could be read as they come, where that pays.
+    /// Whether the options allow streaming.
     may_stream: bool,
-    /// Whether they are: the data is large, in chunks that fit into cache. That takes less memory than whole messages, or
-    /// all chunks at once, and no more time.
+    /// Whether messages are streamed: the data is large, and its chunks fit into cache.
     streams: bool,
 }
 
@@ -81,8 +81,7 @@ impl Sizes {
         Self { ranks, share, long_chunk, may_stream, streams }
     }
 
-    /// Bytes of a chunk. With little memory at most a 256th of what a rank holds, of which two make a
-    /// round, or a 128th where each is a round.
+    /// Bytes of a chunk. With [`Memory::Least`] a chunk is a small share of a rank's data.
     fn chunk_bytes(&self, problem: &Problem) -> usize {
         match problem.options.memory {
             Memory::Ample if self.streams => self.long_chunk,
@@ -95,20 +94,20 @@ impl Sizes {
     }
 }
 
-/// Whether no other message is under way while a chunk is packed.
+/// Whether a chunk's messages complete before the next chunk is packed.
 fn is_collective(exchange: Algorithm) -> bool {
     matches!(exchange, Algorithm::Alltoallv | Algorithm::KWay(_))
 }
 
 impl Problem {
-    /// How messages travel. Cost: O(ranks).
+    /// The transport of its messages. Cost: O(ranks).
     pub fn policy(&self) -> TransportPolicy {
         TransportPolicy::of(self)
     }
 }
 
 impl TransportPolicy {
-    /// That of a problem. Cost: O(ranks).
+    /// The policy of a problem. Cost: O(ranks).
     pub fn of(problem: &Problem) -> Self {
         use Algorithm::{Pipelined, Ring, Shared};
         let (named, ranks) = (problem.options.exchange, problem.input.ranks());
@@ -124,7 +123,7 @@ impl TransportPolicy {
         let chunking = Chunking { bytes, fine: least || is_collective(named) };
         let pipelined = match named {
             Pipelined | Ring(_) => true,
-            // Ranks that read this rank's memory must find there what has been transformed.
+            // Peers read transformed data in this rank's memory, so it is transformed there.
             Shared => one_rank_per_host,
             _ => least || sizes.streams,
         };

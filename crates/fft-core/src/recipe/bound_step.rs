@@ -1,4 +1,4 @@
-//! The steps of a recipe in one direction, with what a device must know of each.
+//! Steps of a recipe in one direction.
 
 use super::local_fft::Pass;
 use super::norm_gain::{Gain, Loss, gain_after};
@@ -8,11 +8,11 @@ use crate::problem::{Direction, Kind};
 
 /// A step between two nodes.
 pub struct BoundStep<'a> {
-    /// Who holds what before.
+    /// The node before the step.
     pub from: &'a Node,
-    /// Who holds what after.
+    /// The node after the step.
     pub to: &'a Node,
-    /// What is done.
+    /// The operation.
     pub step: Step,
     direction: Direction,
     /// Physical points along the axis of a transform.
@@ -38,19 +38,19 @@ impl Recipe {
 }
 
 impl BoundStep<'_> {
-    /// What a transform does along its axis, before anyone has said where that is in memory; nothing for another step.
+    /// The pass of a transform and its axis, without strides; `None` for another step.
     pub fn pass(&self) -> Option<(usize, Pass)> {
         let Step::Fft { axis, kind } = self.step else { return None };
         Some((axis, pass(self.from, self.to, kind, self.direction, self.n)))
     }
 
-    /// What numbers are multiplied by.
+    /// The factor of a scaling step.
     pub fn factor(&self) -> Option<f64> {
         let Step::Scale { forward, inverse } = self.step else { return None };
         Some(self.direction.choose(forward, inverse))
     }
 
-    /// What a reshape may lose that sends so many real numbers of this rank by its wire.
+    /// The error of a reshape with a lossy encoding that sends this many real numbers.
     pub fn loss(&self, reals: usize) -> Option<Loss> {
         let Step::Reshape { wire, .. } = self.step else { return None };
         let (gain, common) = (self.gain, wire == Wire::Tolerance);
@@ -58,7 +58,7 @@ impl BoundStep<'_> {
     }
 }
 
-/// One axis' transform between two nodes; where in the array is for others to say.
+/// The pass along one axis between two nodes, without strides.
 pub(crate) fn pass(from: &Node, to: &Node, kind: Kind, direction: Direction, n: usize) -> Pass {
     let (complex_before, complex_after) = (from.complex, to.complex);
     Pass { kind, direction, n, complex_before, complex_after, outer: 1, inner: 1, factor: 1.0 }

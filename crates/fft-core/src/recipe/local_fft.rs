@@ -1,7 +1,7 @@
-//! Local transforms as data: which passes over memory run along which axes of a rank's brick.
+//! Local transforms: passes over memory along axes of a rank's brick.
 //!
-//! Transforms along several whole axes in a row are grouped into one pass over memory wherever a block that
-//! holds these axes fits into cache: a 256×256 plane is transformed along both its axes while it is there.
+//! Transforms along consecutive whole axes share one pass over memory if a block of these axes fits
+//! into cache.
 
 use crate::base::cache_sizes::BLOCK_BYTES;
 use crate::geometry::{DynBrick, PerAxis};
@@ -10,9 +10,9 @@ use crate::problem::{Direction, Kind};
 /// Transforms along one axis of every block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pass {
-    /// What is done.
+    /// The kind of transform.
     pub kind: Kind,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
     /// Physical points along the axis.
     pub n: usize,
@@ -20,11 +20,11 @@ pub struct Pass {
     pub complex_before: bool,
     /// Whether elements are complex after the pass.
     pub complex_after: bool,
-    /// Arrays of lines in a block.
+    /// Outer repetitions within a block.
     pub outer: usize,
-    /// Lines that lie side by side: the distance, in elements, between two points of a line.
+    /// The stride of a line in elements, which is the number of adjacent lines.
     pub inner: usize,
-    /// What results are multiplied by.
+    /// The scale of the result.
     pub factor: f64,
 }
 
@@ -45,7 +45,7 @@ impl Pass {
         }
     }
 
-    /// Whether lines take other memory after than before.
+    /// Whether the length of lines changes.
     pub fn changes_len(&self) -> bool {
         self.kind == Kind::R2C
     }
@@ -61,22 +61,22 @@ impl Pass {
     }
 }
 
-/// Passes done one after the other on each of several equal blocks of contiguous memory.
+/// Passes over each of several equal blocks of contiguous memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalFft {
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: usize,
-    /// The passes; only the first may change the length of lines, and is then done first. Others are done in an order that the
-    /// processor chooses.
+    /// The passes. Only the first may change the length of lines; the processor chooses the order
+    /// of the others.
     pub passes: Vec<Pass>,
-    /// Whether blocks are in cache when their transforms begin.
+    /// Whether blocks are in cache at the start.
     pub cached: bool,
-    /// Whether they go to cache, and are there when their transforms have ended.
+    /// Whether results are written to cache.
     pub to_cache: bool,
 }
 
 impl LocalFft {
-    /// One transform of an array with these lengths in memory order, along the axis at `place`.
+    /// A transform of an array with these lengths in memory order, along the axis at `place`.
     pub(crate) fn new(lens: &[usize], place: usize, pass: Pass) -> Self {
         let blocks = if lens.contains(&0) { 0 } else { lens[..place].iter().product() };
         let inner = lens[place + 1..].iter().product();
@@ -88,7 +88,7 @@ impl LocalFft {
         }
     }
 
-    /// One transform along an axis of a brick, of which there are `howmany`, with axes in memory in this order.
+    /// A transform along an axis of `howmany` bricks with this order of axes in memory.
     pub(crate) fn along(
         axis: usize,
         brick: &DynBrick,
@@ -117,7 +117,7 @@ impl LocalFft {
         !self.passes[0].changes_len()
     }
 
-    /// Joins `next`, which follows on the same array, when it can work on blocks that fit into cache.
+    /// Joins `next`, which follows on the same array, if the common blocks fit into cache.
     pub(crate) fn join(&mut self, next: &Self, real_bytes: usize) -> bool {
         let blocks = gcd_of_nested(self.blocks, next.blocks);
         let grown = |fft: &Self| fft.blocks.checked_div(blocks).unwrap_or(1);
@@ -135,7 +135,7 @@ impl LocalFft {
     }
 }
 
-/// Block counts are products of leading axes, so that of two the smaller divides the larger.
+/// Block counts are products of leading axes, so the smaller divides the larger.
 fn gcd_of_nested(a: usize, b: usize) -> usize {
     debug_assert!(a == 0 || b == 0 || a.max(b).is_multiple_of(a.min(b)));
     a.min(b)

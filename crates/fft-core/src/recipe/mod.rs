@@ -1,4 +1,4 @@
-//! How it is computed: layouts in between, and the steps from one to the next.
+//! Recipes: intermediate layouts and the steps between them.
 
 pub(crate) mod bound_step;
 pub(crate) mod local_fft;

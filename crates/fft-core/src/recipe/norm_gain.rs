@@ -1,31 +1,30 @@
-//! What transforms do to the l2 norm of data and of errors.
+//! Gains of transforms in the l2 norm of data and errors.
 //!
-//! Complex transforms multiply every norm by √n: that is Parseval's theorem, and the reason why an error made anywhere
-//! is known at the end without a look at the data. Cosine and sine transforms treat one or two vectors otherwise than
-//! the rest, by a factor of √2 at most.
+//! Complex transforms multiply every norm by √n (Parseval), so an error made anywhere is known at
+//! the end. Cosine and sine transforms weight one or two vectors differently, by at most √2.
 
 use super::recipe::{Node, Step};
 use crate::problem::{Direction, Kind, Problem};
 
-/// By what the norm of a vector is multiplied.
+/// Factors of a vector's norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gain {
     /// Of the vector that shrinks most.
     pub(crate) least: f64,
-    /// Of numbers that are independent and equally large, as rounding errors are: the root of the mean square.
+    /// Root mean square for independent numbers of equal size, such as rounding errors.
     pub(crate) typical: f64,
     /// Of the vector that grows most.
     pub(crate) most: f64,
 }
 
 impl Gain {
-    /// All norms alike.
+    /// The same factor for all vectors.
     pub(crate) fn all(factor: f64) -> Self {
         let factor = factor.abs();
         Self { least: factor, typical: factor, most: factor }
     }
 
-    /// Of one after the other.
+    /// The gain of this operation followed by another.
     pub(crate) fn then(self, next: Self) -> Self {
         Self {
             least: self.least * next.least,
@@ -34,25 +33,26 @@ impl Gain {
         }
     }
 
-    /// Of the unscaled transform of `n` points. Where half of a spectrum stands for all of it, its norm is that of all.
+    /// The gain of the unscaled transform of `n` points. The norm of a half spectrum is that of the
+    /// whole one.
     pub(crate) fn of(kind: Kind, direction: Direction, n: usize) -> Self {
         let points = n as f64;
         let root = (kind.logical_len(n) as f64).sqrt();
         let kind = direction.choose(kind, kind.undone_by());
         match kind {
-            // Rows are orthogonal, one of them √2 as long as the others.
+            // Rows are orthogonal; one is √2 as long as the others.
             Kind::Dct2 | Kind::Dst2 => Self {
                 least: root,
                 typical: root * (1.0 + 1.0 / points).sqrt(),
                 most: root * 2f64.sqrt(),
             },
-            // Columns are, one of them shorter by √2.
+            // Columns are orthogonal; one is shorter by √2.
             Kind::Dct3 | Kind::Dst3 => Self {
                 least: root / 2f64.sqrt(),
                 typical: root * (1.0 - 0.5 / points).sqrt(),
                 most: root,
             },
-            // An orthogonal matrix, with the ends of both sides weighted by √2 and its inverse.
+            // An orthogonal matrix, with its ends weighted by √2 and 1/√2.
             Kind::Dct1 => {
                 let m = points - 1.0;
                 Self {
@@ -65,14 +65,14 @@ impl Gain {
         }
     }
 
-    /// From the norm of the `n/2 + 1` frequencies that are kept to that of all `n`, of which most are there twice.
+    /// From the norm of `n/2 + 1` frequencies to that of all `n`, most of which occur twice.
     pub(crate) fn of_half(n: usize) -> Self {
         let twice = if n > 2 { 2f64.sqrt() } else { 1.0 };
         Self { least: 1.0, typical: (n as f64 / (n / 2 + 1) as f64).sqrt(), most: twice }
     }
 }
 
-/// What these steps do to the norm of data, and of errors.
+/// The gain of these steps.
 pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -> Gain {
     steps.iter().fold(Gain::all(1.0), |gain, step| match *step {
         Step::Reshape { .. } => gain,
@@ -83,7 +83,8 @@ pub(crate) fn gain_of(steps: &[Step], problem: &Problem, direction: Direction) -
     })
 }
 
-/// What happens to an error made in data of `from` on its way to the result. Of half a spectrum, it is made twice.
+/// The gain of an error in the data of `from` up to the result. An error in a half spectrum counts
+/// twice.
 pub(crate) fn gain_after(
     from: &Node,
     rest: &[Step],
@@ -97,24 +98,23 @@ pub(crate) fn gain_after(
     }
 }
 
-/// By what the sum of a rank's squared errors may exceed the expected one: no more than the margin that all tolerances
-/// have ([`Budget`](crate::execute::error_budget::Budget)).
+/// Factor by which a rank's squared error may exceed the expected one. The margin of all tolerances
+/// covers it ([`Budget`](crate::execute::error_budget::Budget)).
 const UNEVEN: f64 = 1.06;
 
-/// What an operation may lose.
+/// The error of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// What errors are multiplied by on the way to the result.
+    /// The gain of its errors up to the result.
     pub(crate) gain: Gain,
-    /// Real numbers that go with loss.
+    /// Real numbers encoded with loss.
     pub(crate) reals: f64,
-    /// Whether by the step that all such reshapes have in common.
+    /// Whether the quantization step is the common one.
     pub(crate) common: bool,
 }
 
 impl Loss {
-    /// What so many real numbers may lose together when errors are to be as if they were spread evenly over half of this step
-    /// to either side: the sum of squares.
+    /// The allowed sum of squared errors for a uniform error of half a step to either side.
     pub fn room(reals: f64, step: f64) -> f64 {
         UNEVEN * reals * step * step / 12.0
     }

@@ -1,4 +1,4 @@
-//! The ordered steps of a transform, as data.
+//! The steps of a transform as data.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::geometry::per_axis::times;
 use crate::problem::Algorithm;
 use crate::problem::{Direction, Kind, Problem};
 
-/// How a transform is done: data passes through **nodes** (what each rank holds) by **steps** (the edges
-/// between them). Pure data, made without communication, the same on every rank, printed as one line.
+/// The plan of a transform: **nodes** (data distributions) and **steps** between them. It is made
+/// without communication, is the same on every rank and prints as one line.
 ///
-/// The forward transform walks from the first node to the last; the inverse walks back.
+/// The inverse walks the same steps backwards.
 ///
 /// ```
 /// use fft_core::*;
@@ -35,10 +35,10 @@ pub struct Recipe {
     steps: Vec<Step>,
 }
 
-/// What the ranks hold between two steps.
+/// The distribution of data between two steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Who holds what, in which order.
+    /// The bricks of ranks and their order in memory.
     pub layout: Layout,
     /// Whether elements are complex.
     pub complex: bool,
@@ -51,28 +51,28 @@ impl Node {
     }
 }
 
-/// What leads from one node to the next.
+/// An operation between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Data moves to the next node's layout.
+    /// Redistribution to the next node's layout.
     Reshape {
-        /// How messages are represented.
+        /// The encoding of messages.
         wire: Wire,
-        /// How they travel.
+        /// The algorithm of the exchange.
         exchange: Algorithm,
     },
-    /// Local transforms along an axis that is whole on every rank.
+    /// Local transforms along an axis that every rank holds whole.
     Fft {
-        /// Which axis.
+        /// The axis.
         axis: usize,
-        /// Which transform.
+        /// The kind of transform.
         kind: Kind,
     },
-    /// Multiplication by a number, which each direction has its own.
+    /// Multiplication by a number for each direction.
     Scale {
-        /// Of the forward transform.
+        /// The factor of the forward transform.
         forward: f64,
-        /// Of the inverse transform.
+        /// The factor of the inverse transform.
         inverse: f64,
     },
 }
@@ -82,12 +82,12 @@ impl Recipe {
         Self { problem, nodes, steps }
     }
 
-    /// What it is for.
+    /// The problem.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// What the ranks hold before the first, between all, and after the last step: one more than steps.
+    /// The distributions before, between and after the steps.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -97,7 +97,7 @@ impl Recipe {
         &self.steps
     }
 
-    /// The exchanges that its reshapes use, each once.
+    /// The exchanges of its reshapes, each once.
     pub fn algorithms(&self) -> Vec<Algorithm> {
         let mut found = Vec::new();
         for step in &self.steps {
@@ -110,14 +110,13 @@ impl Recipe {
         found
     }
 
-    /// Real numbers that a rank holds at most between two steps.
+    /// Maximum real numbers of a rank between two steps.
     pub(crate) fn most_reals(&self, rank: usize) -> usize {
         let reals = |node: &Node| node.layout.brick(rank).points() * node.width();
         self.nodes.iter().map(reals).max().unwrap_or(0) * self.problem.howmany
     }
 
-    /// Every step with the nodes before and after it, in the order of this direction: for the inverse, the
-    /// same steps reversed.
+    /// Every step with the nodes before and after it, in the order of this direction.
     pub fn walk(&self, direction: Direction) -> Vec<(&Node, Step, &Node)> {
         let pairs = self.nodes.windows(2).zip(&self.steps);
         match direction {
@@ -127,16 +126,16 @@ impl Recipe {
     }
 }
 
-/// One line: the problem, the first layout, the steps with the layouts they lead to. A layout is printed as
-/// the number of parts of each axis, followed by the order of axes in memory when it is not row-major ([`Layout`] has more); two of
-/// one grid that are printed as the same are the same.
-/// As it prints; [`Recipe::exact`] reads it.
+/// Serialized as its text, which [`Recipe::exact`] parses.
 impl serde::Serialize for Recipe {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
+/// One line: the problem, the first layout, and the steps with the layouts after them.
+///
+/// A layout prints as the number of parts of each axis and, if not row-major, the order of axes.
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Problem { kinds, howmany, precision, input, .. } = &self.problem;
@@ -177,7 +176,7 @@ impl fmt::Display for Recipe {
     }
 }
 
-/// Whether the kinds are those of an ordinary real transform: the last axis halved, the others complex.
+/// Whether the kinds are those of an ordinary real transform: the last axis R2C, the others C2C.
 fn plain_r2c(kinds: &[Kind]) -> bool {
     let (last, others) = kinds.split_last().expect("at least one axis");
     *last == Kind::R2C && others.iter().all(|kind| *kind == Kind::C2C)

@@ -1,17 +1,18 @@
-//! Which messages are transposed by who reads them.
+//! Messages that the receiver transposes.
 
 use crate::geometry::{DynBrick, PerAxis};
 
-/// Which messages come in the order of the sender's memory, where that is not the receiver's: those that have whole blocks between two
-/// elements that will be peers; and, if many will be, those that have much between two that were, in the order of the receiver's
-/// memory.
+/// Messages in the sender's order of axes, where the receiver's differs.
+///
+/// These have whole blocks between two elements that become adjacent. Long messages also qualify if
+/// elements adjacent before are far apart in the receiver's order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransposedWhenRead {
     /// Elements of a block.
     pub block: usize,
-    /// Elements from one to the next that are not much.
+    /// Maximum distance that counts as short, in elements.
     pub short: usize,
-    /// Elements side by side that are not many.
+    /// Maximum adjacent elements that count as few.
     pub few: usize,
 }
 
@@ -23,7 +24,7 @@ impl TransposedWhenRead {
         sent: PerAxis<usize>,
         received: PerAxis<usize>,
     ) -> PerAxis<usize> {
-        // From one to the next along the last axis of others.
+        // The distance of neighbours along the contiguous axis of the other order.
         let apart = |order: PerAxis<usize>, others: PerAxis<usize>| -> usize {
             let within = order.iter().rev().take_while(|axis| **axis != others.contiguous());
             within.map(|axis| part.len(*axis)).product()

@@ -1,4 +1,4 @@
-//! What a reshape redistribution, from whom to whom, in which order.
+//! Redistributions: the messages of a reshape and their order.
 
 pub(crate) mod axis_order;
 pub(crate) mod redistribution;

@@ -1,4 +1,4 @@
-//! What one rank must move in a reshape: pure geometry.
+//! The boxes that one rank moves in a reshape.
 
 use std::iter::once;
 use std::ops::Range;
@@ -13,43 +13,45 @@ use crate::problem::Link;
 use crate::recipe::Node;
 use crate::redistribute::send_order;
 
-/// The boxes that one rank sends, receives and keeps.
+/// The boxes that one rank sends, receives and copies.
 ///
-/// A message holds the points that the sender has and the receiver gets, dense, in the order of the
-/// receiver's memory, or of the sender's ([`TransposedWhenRead`]), batches first.
+/// A message holds the points common to the sender's old brick and the receiver's new one. It is
+/// dense, batches first, in the receiver's order of axes or in the sender's
+/// ([`TransposedWhenRead`]).
 pub struct Redistribution {
-    /// Whose redistribution.
+    /// The rank.
     pub rank: usize,
     /// Real numbers per element.
     pub width: usize,
     before: Placed,
     after: Placed,
-    /// Which messages come in the order of the sender's memory.
+    /// The messages in the sender's order of axes.
     transposed: Option<TransposedWhenRead>,
-    /// How ranks keep what they hold before and after.
+    /// The split of bricks before and after.
     keeps: [BufferSplit; 2],
-    /// Who gets which box, each rank beginning with another (`turn.rs`), so that not all aim at the same one.
+    /// The receiver of each box. Ranks begin with different receivers (`send_order.rs`).
     pub sends: Vec<(usize, DynBrick)>,
-    /// Who sends which box, beginning with the rank before this one.
+    /// The sender of each box, beginning with the rank before this one.
     pub recvs: Vec<(usize, DynBrick)>,
-    /// What is taken from memory that this rank can read, its own first.
+    /// Boxes read from local memory, this rank's first.
     pub local_reads: Vec<LocalRead>,
-    /// The old brick in chunks.
+    /// The chunks of the old brick.
     pub(crate) chunks: Vec<DynBrick>,
-    /// For every message to be sent, in which chunk it is. Of receivers that keep halves, what is for either counts as a chunk.
+    /// The chunk of every message to be sent. Each piece of the receiver's split buffer counts as a
+    /// chunk.
     pub chunk_of: Vec<usize>,
-    /// For every message to come, in which chunk of its sender's it is.
+    /// The sender's chunk of every message to be received.
     pub theirs: Vec<usize>,
-    /// The most chunks of any rank.
+    /// The maximum number of chunks of any rank.
     pub most_chunks: usize,
 }
 
-/// The brick of a rank in chunks along the outermost axis that is not among `whole`, if they are fine along others as well, in the
-/// order in which they leave. The same for whoever asks.
+/// The chunks of a rank's brick in sending order, cut along the outermost axis that is not in
+/// `whole`. Fine chunks are cut along further axes.
 ///
-/// The first is the one behind what the rank holds `after` the reshape. Where chunks are cut along an axis that is dealt out,
-/// each goes to a few ranks only; if all ranks began with their first one, all would aim at the same few. Where no chunk is
-/// behind it, or it holds nothing, the order is that of memory.
+/// The first chunk is the one behind the rank's brick `after` the reshape. Otherwise all ranks
+/// would send their first chunks to the same few receivers. If no chunk is behind it, the order is
+/// that of memory.
 pub(crate) fn chunks(
     brick: DynBrick,
     after: DynBrick,
@@ -78,7 +80,7 @@ pub(crate) fn chunks(
     chunks
 }
 
-/// A part of a brick in memory, behind so many elements.
+/// A part of a brick in memory, at an offset in elements.
 struct Held {
     placed: Placed,
     first: usize,
@@ -90,28 +92,29 @@ impl Held {
     }
 }
 
-/// A box in memory that can be read.
+/// A box in readable memory.
 #[derive(Clone, Copy)]
 pub struct LocalRead {
-    /// In whose memory it is.
+    /// The rank whose memory holds it.
     pub owner: usize,
     pub(crate) part: DynBrick,
     before: Placed,
 }
 
-/// A box of the new brick in memory that can be read.
+/// A box of the new brick that is read from local memory.
 pub struct LocalReadBox {
-    /// In whose memory it is.
+    /// The rank whose memory holds it.
     pub owner: usize,
-    /// Where it is in the new brick along each axis in memory, batches and then the slowest axis first, the last axes of all.
+    /// Its ranges in the new brick: batches, then axes from the slowest.
     pub ranges: [Range<usize>; DIMS],
-    /// Where it is read, along the same axes.
+    /// Its place in the source, along the same axes.
     pub source: View,
 }
 
 impl Redistribution {
-    /// The redistribution of this rank from one node to the next, where it is linked to others in this way. Costs
-    /// O(log P + messages) once the layouts are indexed.
+    /// The redistribution of this rank between two nodes, for these links to other ranks.
+    ///
+    /// Costs O(log P + messages) once the layouts are indexed.
     pub fn new(
         rank: usize,
         link: &dyn Fn(usize) -> Link,
@@ -157,12 +160,12 @@ impl Redistribution {
         }
     }
 
-    /// The same with some messages in the order of the sender's memory, so that who receives them turns axes, not who sends them.
+    /// With some messages in the sender's order of axes, so that the receiver transposes them.
     pub fn transposed_when_read(self, which: TransposedWhenRead) -> Self {
         Self { transposed: Some(which), ..self }
     }
 
-    /// Cuts messages, and what is local_reads, so that each is from one part to one part of what ranks keep. Not yet chunked.
+    /// Cuts messages and local reads so that each is from one piece to one piece of split buffers.
     pub(crate) fn kept(mut self, keeps: [&BufferSplit; 2], [from, to]: [&Node; 2]) -> Self {
         self.keeps = keeps.map(BufferSplit::clone);
         let [before, after] = keeps;
@@ -189,8 +192,8 @@ impl Redistribution {
         self
     }
 
-    /// Cuts messages into those of chunks of the sender's brick that hold whole lines along some axes, in the order of
-    /// chunks. `element` is in bytes.
+    /// Cuts messages by chunks of the sender's brick, in the order of chunks. Chunks hold whole
+    /// lines along some axes. `element` is in bytes.
     pub fn chunked(
         mut self,
         [from, to]: [&Node; 2],
@@ -233,18 +236,18 @@ impl Redistribution {
         self
     }
 
-    /// For every message to be sent, in which of [`Redistribution::chunks`] it is.
+    /// The chunk of every message to be sent, as an index of [`Redistribution::chunks`].
     pub(crate) fn chunks_sent(&self) -> impl Iterator<Item = usize> {
         let halves = self.keeps[1].count();
         self.chunk_of.iter().map(move |number| number / halves)
     }
 
-    /// In which piece of memory a box of the old brick is, and how that is arranged.
+    /// The piece of memory with a box of the old brick, and the box in it.
     fn held_before(&self, part: &DynBrick) -> (usize, Held) {
         self.held(&self.keeps[0], self.rank, &self.before, part)
     }
 
-    /// The same of the new brick.
+    /// The piece of memory with a box of the new brick, and the box in it.
     fn held_after(&self, part: &DynBrick) -> (usize, Held) {
         self.held(&self.keeps[1], self.rank, &self.after, part)
     }
@@ -262,17 +265,17 @@ impl Redistribution {
         (piece, Held { placed: Placed { brick, ..*whole }, first })
     }
 
-    /// From which piece of memory a box of the old brick is taken.
+    /// The piece of memory that a box of the old brick is read from.
     pub(crate) fn source(&self, part: &DynBrick) -> usize {
         self.held_before(part).0
     }
 
-    /// Into which piece of memory a box of the new brick is put.
+    /// The piece of memory that a box of the new brick is written to.
     pub(crate) fn destination(&self, part: &DynBrick) -> usize {
         self.held_after(part).0
     }
 
-    /// All of a chunk of the old brick, to a tile.
+    /// A whole chunk of the old brick, to a tile.
     pub(crate) fn load(&self, chunk: &DynBrick) -> Transfer {
         self.held_before(chunk).1.read(chunk, self.batches(), &self.tile(chunk))
     }
@@ -296,12 +299,12 @@ impl Redistribution {
         Placed { brick: *chunk, ..self.before }
     }
 
-    /// Of axes in memory, before.
+    /// The order of axes in memory before.
     pub(crate) fn order(&self) -> PerAxis<usize> {
         self.before.order
     }
 
-    /// Batches of everything.
+    /// The number of batches.
     pub(crate) fn howmany(&self) -> usize {
         self.before.howmany
     }
@@ -311,20 +314,21 @@ impl Redistribution {
         self.held_before(part).1.read(part, self.batches(), &self.message(part))
     }
 
-    /// From a message of the points in `part` into the new brick: those that are also in `wanted`, in the order of the message.
+    /// From a message of the points in `part` into the new brick, restricted to `wanted`, in the
+    /// order of the message.
     pub fn scatter(&self, part: &DynBrick, wanted: &Chunk) -> Option<Transfer> {
         let message = Held { placed: self.message(part), first: 0 };
         self.coming(&part.intersect(&wanted.brick), &message, wanted, Transfer::as_read)
     }
 
-    /// From memory that can be read into the new brick: those points that are also in `wanted`.
+    /// From readable memory into the new brick, restricted to `wanted`.
     pub fn take(&self, local_reads: &LocalRead, wanted: &Chunk) -> Option<Transfer> {
         let (_, held) =
             self.held(&self.keeps[0], local_reads.owner, &local_reads.before, &local_reads.part);
         self.arriving(&local_reads.part.intersect(&wanted.brick), &held, wanted)
     }
 
-    /// What is taken from memory that can be read, box by box.
+    /// The boxes read from local memory.
     pub fn pieces(&self) -> Vec<LocalReadBox> {
         let Placed { brick, order, howmany } = self.after;
         let piece = |local_reads: &LocalRead| {
@@ -349,7 +353,7 @@ impl Redistribution {
         self.coming(part, from, wanted, Transfer::new)
     }
 
-    /// Into the new brick, by one of the two ways to order a transfer.
+    /// Into the new brick, by one of two orders of a transfer.
     fn coming(
         &self,
         part: &DynBrick,
@@ -375,17 +379,16 @@ impl Redistribution {
         0..self.after.howmany
     }
 
-    /// All of the new brick.
+    /// The whole new brick.
     pub fn all(&self) -> Chunk {
         Chunk { brick: self.after.brick, batches: self.batches() }
     }
 
-    /// A part of the new brick that is dense in boxes that can be filled and then transformed while they are in cache.
+    /// Boxes of a part of the new brick, each filled and then transformed in cache.
     ///
-    /// Memory divides evenly into `blocks`, and every box is a number of whole ones. A box reaches over
-    /// `run` points of the axis along which the old brick is contiguous, fewer if it would be too large, so
-    /// that what is read there comes in whole cache lines; and then over as many points of inner axes as
-    /// keep it at `most` elements.
+    /// Memory divides evenly into `blocks`, and every box is a number of whole blocks. A box covers
+    /// `run` points of the axis that is contiguous in the old brick, so that reads are whole cache
+    /// lines. It extends along inner axes up to `most` elements.
     pub(crate) fn boxes(
         &self,
         part: DynBrick,
@@ -434,7 +437,7 @@ impl Redistribution {
     }
 }
 
-/// The blocks of a box, as runs of peers in memory.
+/// The blocks of a box, as runs of adjacent blocks in memory.
 pub(crate) type Blocks = Vec<Range<usize>>;
 
 /// The runs of `from..to` in an array of these lengths.
@@ -464,7 +467,7 @@ fn odometer(lens: &[usize]) -> impl Iterator<Item = Vec<usize>> {
 pub struct Chunk {
     /// The part.
     pub brick: DynBrick,
-    /// Which batches.
+    /// The batches.
     pub batches: Range<usize>,
 }
 

@@ -1,17 +1,18 @@
 //! The order in which a rank sends to its peers.
 //!
-//! Ranks that all begin with the lowest of their peers aim at the same one, step after step, and its link is the limit.
-//! Beginning with the rank after oneself repairs this only where everyone sends to everyone: in a reshape from pencils to
-//! bricks, a row of ranks has the same few peers, and for all of them the next one is the same. So each rank begins at
-//! another place of its list: where it stands itself among those that send to the first in it. Groups in which everyone
-//! sends to everyone, which is what reshapes between even cuts are made of, then go round in step: at every step each
-//! receives from one.
+//! If all ranks began with their lowest peer, that peer's link would be the bottleneck. Beginning
+//! with the next rank avoids this only in complete exchanges. From pencils to bricks, a row of
+//! ranks has the same peers and the same next one.
+//!
+//! So each rank begins with a different entry of its list. The entry is its position among the
+//! senders to the first entry. In groups of complete exchanges, each rank then receives from one
+//! rank at a time.
 
 use std::collections::HashMap;
 
 use crate::geometry::{DynBrick, Layout};
 
-/// Who gets which box of a rank's, in order of sending.
+/// The receivers of a rank's boxes, in sending order.
 pub(crate) fn sends(rank: usize, from: &Layout, to: &Layout) -> Vec<(usize, DynBrick)> {
     let mut peers = Vec::new();
     to.intersections(&from.brick(rank), |peer, common| peers.push((peer, common)));
@@ -22,7 +23,7 @@ pub(crate) fn sends(rank: usize, from: &Layout, to: &Layout) -> Vec<(usize, DynB
             before += usize::from(rival < rank);
             rivals += 1;
         });
-        // Fewer than there are places in the list are spread over it.
+        // Fewer senders than entries are spread over the list.
         let start = before * peers.len().div_ceil(rivals) + 1;
         let places = peers.len();
         peers.rotate_left(start % places);
@@ -30,12 +31,11 @@ pub(crate) fn sends(rank: usize, from: &Layout, to: &Layout) -> Vec<(usize, DynB
     peers
 }
 
-/// Messages to these peers host by host: hosts in the order in which they come first, the rank's own `home` last, and on each,
-/// ranks in rotation, beginning with the one whose place there is the rank's `place` on its own. So ranks of one host leave it
-/// together, and not two of them aim at the same rank at once. As [`Algorithm::Ring`](crate::Algorithm::Ring) puts.
+/// Messages to these peers grouped by host, in order of first occurrence, the rank's own host
+/// `home` last. On each host, the first peer is the one at the rank's own `place`.
 ///
-/// Where everyone sends to everyone, each beginning with the rank after it, ranks of two hosts do not aim at the same host at
-/// once, if hosts are equally large.
+/// Ranks of one host thus leave it together, and no two of them send to the same rank at once.
+/// [`Algorithm::Ring`](crate::Algorithm::Ring) uses this order.
 pub fn by_host<T>(
     messages: impl IntoIterator<Item = T>,
     peer: impl Fn(&T) -> usize,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::geometry::{DynGrid, ProcGrid};
 
-    /// Hosts of these sizes: ranks in blocks, or dealt out like cards.
+    /// Hosts of these sizes: ranks in blocks, or round-robin.
     fn hosts(sizes: &[usize], dealt: bool) -> Vec<usize> {
         let mut names = Vec::new();
         for round in 0..sizes.iter().copied().max().unwrap_or(0) {
@@ -79,7 +79,7 @@ mod tests {
         names
     }
 
-    /// All others, as they are put to.
+    /// All other ranks in the order of puts.
     fn targets(rank: usize, hosts: &[usize]) -> Vec<usize> {
         let others = (1..hosts.len()).map(|k| (rank + k) % hosts.len());
         let place = hosts[..rank].iter().filter(|host| **host == hosts[rank]).count();
@@ -162,7 +162,7 @@ mod tests {
                 incast(&from, &to, transposed)
             );
         }
-        // What it is good for: from the rank after oneself, all of a row go for the same ones.
+        // The counter-example: from the next rank on, a row of ranks sends to the same peers.
         let (from, to) = (even([1, 32, 32]), even([16, 8, 8]));
         let ring = |rank: usize| -> Vec<usize> {
             let mut peers: Vec<_> =

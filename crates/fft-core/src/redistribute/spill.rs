@@ -1,25 +1,27 @@
-//! Where a brick that does not fit into the output is kept all the same: most of it there, and the rest beside it.
+//! Bricks that do not fit into the output: most of a brick is there, and the rest is in another
+//! buffer.
 //!
-//! Data goes back and forth between the output and one piece of memory of the plan's own. On its way it may be more than at
-//! the end: half a spectrum has n + 2 numbers for n. Then the bricks of a node are cut in two, across an axis that is not
-//! transformed while they are there; each half is dense. The second is all that a plan has memory for.
+//! Data alternates between the output and one buffer of the plan. Intermediate data may be larger
+//! than the result: half a spectrum has n + 2 numbers for n. Then bricks are cut in two, across an
+//! axis that is not transformed meanwhile; each half is dense. The plan allocates only the second
+//! half.
 
 use std::sync::Arc;
 
 use crate::geometry::DynBrick;
 use crate::recipe::Node;
 
-/// How all ranks cut their bricks, between two reshapes.
+/// The cut of all ranks' bricks between two reshapes.
 #[derive(Clone, Debug)]
 pub(crate) struct Spill {
     axis: usize,
-    /// By rank, where the second half begins.
+    /// The start of each rank's second half.
     at: Arc<[usize]>,
-    /// Whether the second half is apart from the first, which is in the output. Otherwise it follows in the same memory.
+    /// Whether the halves are in two buffers. Otherwise the second follows the first in one buffer.
     pub(crate) apart: bool,
 }
 
-/// One of two pieces of memory, and real numbers there before what is meant.
+/// A buffer and an offset in real numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BufferOffset {
     pub(crate) piece: usize,
@@ -27,8 +29,8 @@ pub(crate) struct BufferOffset {
 }
 
 impl Spill {
-    /// Cuts what ranks hold at a node so that each one's first half has no more real numbers than `room(rank)`, across the
-    /// slowest axis that is not among `whole`. `None` where there is no such axis.
+    /// Cuts bricks of a node so that each first half has at most `room(rank)` real numbers. The cut
+    /// is across the slowest axis not in `whole`; `None` if there is none.
     pub(crate) fn new(
         node: &Node,
         howmany: usize,
@@ -50,33 +52,33 @@ impl Spill {
         [all.start..at, at..all.end].map(|range| brick.with_range(self.axis, range))
     }
 
-    /// In which half of a rank's brick a part is that is not in both.
+    /// The half that contains a part.
     fn half(&self, rank: usize, part: &DynBrick) -> usize {
         usize::from(part.lo[self.axis] >= self.at[rank])
     }
 }
 
-/// How ranks keep what they hold at a node: in halves, or in one.
+/// The storage of bricks at a node: in halves, or in one buffer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BufferSplit(pub(crate) Option<Spill>);
 
 impl BufferSplit {
-    /// The parts of a rank's brick that are dense: one or two, of which one at most is empty unless the brick is.
+    /// The dense parts of a rank's brick: one or two. At most one is empty unless the brick is.
     pub(crate) fn parts(&self, rank: usize, brick: DynBrick) -> Vec<DynBrick> {
         self.0.as_ref().map_or(vec![brick], |halves| halves.of(rank, brick).to_vec())
     }
 
-    /// How many parts.
+    /// The number of parts.
     pub(crate) fn count(&self) -> usize {
         if self.0.is_some() { 2 } else { 1 }
     }
 
-    /// In which part of a rank's brick a box is.
+    /// The part of a rank's brick with this box.
     pub(crate) fn part(&self, rank: usize, within: &DynBrick) -> usize {
         self.0.as_ref().map_or(0, |halves| halves.half(rank, within))
     }
 
-    /// Where a part of a rank's brick is, of so many real numbers for each point.
+    /// The buffer and offset of a part, for `point` real numbers per point.
     pub(crate) fn spot(
         &self,
         part: usize,
@@ -93,7 +95,7 @@ impl BufferSplit {
         }
     }
 
-    /// Real numbers of a rank's brick in the first piece of memory and in the second.
+    /// Real numbers of a rank's brick in each buffer.
     pub(crate) fn reals(&self, rank: usize, brick: DynBrick, point: usize) -> [usize; 2] {
         match &self.0 {
             Some(halves) if halves.apart => {
@@ -103,7 +105,7 @@ impl BufferSplit {
         }
     }
 
-    /// The same halves in one piece of memory if they are in two, and the other way round.
+    /// The same halves in one buffer if they are in two, and vice versa.
     pub(crate) fn transposed(mut self) -> Self {
         self.0.iter_mut().for_each(|halves| halves.apart = !halves.apart);
         self
